@@ -1,0 +1,1 @@
+"""Mesh Graph Descriptors: parse, check, expand, draw, convert, author."""

@@ -1,0 +1,99 @@
+"""What is wrong with an input, as a value: code, positions, help; and the one way it is printed.
+
+Both packages use it: `mgd` for descriptors, `tt_run` for bindings, rankfiles and their fit with a descriptor.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+
+class Severity(enum.Enum):
+    """How much a finding weighs: an ERROR refuses the input, a WARNING does not, a NOTE only informs."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place in a file: 1-based line and column. Line 0 means the file as a whole."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """One position and what is to be seen there."""
+
+    position: Position
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding about one or several inputs.
+
+    `code` is permanent (MGD012, TTR204) and has a help page; `message` states the fact with the values at hand;
+    `labels` are the positions, the first one is where an editor should jump; `help` is something that can be typed.
+    """
+
+    code: str
+    message: str
+    labels: tuple[Label, ...] = ()
+    help: str = ""
+    severity: Severity = Severity.ERROR
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def position(self) -> Position | None:
+        """The first position, or None for a finding without a file."""
+        return self.labels[0].position if self.labels else None
+
+    @property
+    def is_error(self) -> bool:
+        return self.severity is Severity.ERROR
+
+
+_COLOURS = {Severity.ERROR: "\x1b[1;31m", Severity.WARNING: "\x1b[1;33m", Severity.NOTE: "\x1b[1;36m"}
+_BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+
+
+def render(diagnostic: Diagnostic, *, colour: bool = False, more: str = "") -> str:
+    """The finding as a text block in the house's manner; `more` is the command that explains the code.
+
+    ```
+    error[TTR204]: rank binding names a mesh that the descriptor does not have
+      --> bindings.yaml:3:14   rank 0 is bound to mesh_id 7
+      help: bind rank 0 to mesh_id 0            more: tt-run --explain TTR204
+    ```
+    """
+    tint, bold, dim, reset = (_COLOURS[diagnostic.severity], _BOLD, _DIM, _RESET) if colour else ("", "", "", "")
+    lines = [f"{tint}{diagnostic.severity.value}[{diagnostic.code}]{reset}{bold}: {diagnostic.message}{reset}"]
+    width = max((len(str(label.position)) for label in diagnostic.labels), default=0)
+    for label in diagnostic.labels:
+        lines.append(f"  {dim}-->{reset} {str(label.position):<{width}}   {label.text}".rstrip())
+    lines.extend(f"  note: {note}" for note in diagnostic.notes)
+    tail = f"more: {more} {diagnostic.code}" if more else ""
+    if diagnostic.help:
+        lines.append(f"  help: {diagnostic.help}" + (f"   {dim}{tail}{reset}" if tail else ""))
+    elif tail:
+        lines.append(f"  {dim}{tail}{reset}")
+    return "\n".join(lines)
+
+
+def count(diagnostics: Iterable[Diagnostic]) -> tuple[int, int]:
+    """Numbers of errors and of warnings."""
+    found = list(diagnostics)
+    return (
+        sum(d.severity is Severity.ERROR for d in found),
+        sum(d.severity is Severity.WARNING for d in found),
+    )

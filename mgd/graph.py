@@ -1,0 +1,160 @@
+"""The expanded mesh graph: what a descriptor means, as immutable values without any syntax.
+
+Devices of a mesh of dims [R, C] are numbered row-major, (0, 0) is the north-west corner, dimension 0 runs north-south and
+dimension 1 west-east (specification: MGD section 7). Hosts cut the mesh into equal blocks, host_rank row-major (section 8).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mgd.diagnostics import Position
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A rectangle of devices: first row and column, and how many of each. Rows and columns are 0-based mesh coordinates."""
+
+    row: int
+    column: int
+    rows: int
+    columns: int
+
+    @property
+    def devices(self) -> tuple[tuple[int, int], ...]:
+        """The (row, column) of each device, row-major."""
+        return tuple(
+            (r, c)
+            for r in range(self.row, self.row + self.rows)
+            for c in range(self.column, self.column + self.columns)
+        )
+
+    @property
+    def last(self) -> tuple[int, int]:
+        """The inclusive south-east corner."""
+        return (self.row + self.rows - 1, self.column + self.columns - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One undirected link inside a mesh: device ids, the direction seen from `a`, and its channels."""
+
+    a: int
+    b: int
+    direction: str  # "E", "S" for the grid and its wraps, "Z" for express links, "C" for express connections
+    channels: int
+    wrap: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh:
+    """One instantiated mesh (or switch, which has a single host).
+
+    `path` holds (graph name, graph id) of the ancestors from the top; `position` is where it is instantiated,
+    `host_position` where its host topology is written, both for messages that span files.
+    """
+
+    mesh_id: int
+    descriptor: str
+    arch: str
+    dims: tuple[int, int]
+    host_dims: tuple[int, int]
+    dim_types: tuple[str, str]
+    channels: int
+    policy: str
+    path: tuple[tuple[str, int], ...] = ()
+    is_switch: bool = False
+    express: tuple[Link, ...] = ()
+    position: Position | None = None
+    host_position: Position | None = None
+
+    @property
+    def device_count(self) -> int:
+        return self.dims[0] * self.dims[1]
+
+    @property
+    def host_count(self) -> int:
+        return self.host_dims[0] * self.host_dims[1]
+
+    def wraps(self, dim: int) -> bool:
+        """True when the dimension really closes: declared RING and at least 3 long (section 7.1)."""
+        return self.dim_types[dim] == "RING" and self.dims[dim] >= 3
+
+    def host_block(self, host_rank: int) -> Block:
+        """The rectangle that a host rank owns (section 8). Raises IndexError for a rank the mesh does not have."""
+        if not 0 <= host_rank < self.host_count:
+            raise IndexError(f"mesh {self.mesh_id} has host ranks 0..{self.host_count - 1}, not {host_rank}")
+        rows, columns = self.dims[0] // self.host_dims[0], self.dims[1] // self.host_dims[1]
+        return Block((host_rank // self.host_dims[1]) * rows, (host_rank % self.host_dims[1]) * columns, rows, columns)
+
+    def host_rank_of(self, row: int, column: int) -> int:
+        """The host rank that owns a device."""
+        rows, columns = self.dims[0] // self.host_dims[0], self.dims[1] // self.host_dims[1]
+        return (row // rows) * self.host_dims[1] + column // columns
+
+    def grid_links(self) -> tuple[Link, ...]:
+        """Each undirected neighbour link once, wraps included, by device id then E before S."""
+        rows, columns = self.dims
+        links: list[Link] = []
+        for row in range(rows):
+            for column in range(columns):
+                here = row * columns + column
+                if column + 1 < columns:
+                    links.append(Link(here, here + 1, "E", self.channels))
+                elif self.wraps(1):
+                    links.append(Link(here, row * columns, "E", self.channels, wrap=True))
+                if row + 1 < rows:
+                    links.append(Link(here, here + columns, "S", self.channels))
+                elif self.wraps(0):
+                    links.append(Link(here, column, "S", self.channels, wrap=True))
+        return tuple(links)
+
+
+@dataclass(frozen=True, slots=True)
+class InterLink:
+    """A requested link between two meshes; device ids are None for a mesh-level request (any devices will do)."""
+
+    a: int
+    b: int
+    channels: int
+    policy: str
+    a_device: int | None = None
+    b_device: int | None = None
+    z_direction: bool = False
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PinGroup:
+    """Logical devices of one mesh that may sit on any of the (tray, asic_location) slots (section 9)."""
+
+    mesh_id: int
+    devices: tuple[int, ...]
+    slots: tuple[tuple[int, int], ...]
+    board_revision: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MeshGraph:
+    """Everything a launcher or a runtime needs to know of a descriptor: meshes by id, what links them, and pins."""
+
+    meshes: tuple[Mesh, ...]
+    links: tuple[InterLink, ...] = ()
+    pins: tuple[PinGroup, ...] = ()
+    file: str = ""
+    _by_id: dict[int, Mesh] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._by_id.update({mesh.mesh_id: mesh for mesh in self.meshes})
+
+    def mesh(self, mesh_id: int) -> Mesh:
+        """The mesh with that id. Raises KeyError for an unknown one."""
+        return self._by_id[mesh_id]
+
+    @property
+    def mesh_ids(self) -> tuple[int, ...]:
+        return tuple(self._by_id)
+
+    @property
+    def device_count(self) -> int:
+        return sum(mesh.device_count for mesh in self.meshes)

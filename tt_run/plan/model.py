@@ -1,0 +1,85 @@
+"""The LaunchPlan: what will happen, as one immutable value. Dry run, JSON, table, explanation and the run are views of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mgd.diagnostics import Diagnostic, Position
+
+
+@dataclass(frozen=True, slots=True)
+class EnvVar:
+    """One variable of a rank: its value and where it comes from, e.g. "global_env (bindings.yaml:12:3)" or "default: unique per rank"."""
+
+    value: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class RankPlan:
+    """One MPI rank: where it runs, which devices it owns, what it sees and what it executes.
+
+    `devices` are (row, column) mesh coordinates of the block it owns, empty when no descriptor was read.
+    """
+
+    rank: int
+    argv: tuple[str, ...]
+    env: Mapping[str, EnvVar]
+    mesh_id: int
+    mesh_host_rank: int | None = None
+    host: str | None = None
+    slot: str | None = None
+    devices: tuple[tuple[int, int], ...] = ()
+    subcontext_id: int | None = None
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostSlots:
+    """A host and how many ranks it takes."""
+
+    name: str
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where ranks go: hosts in order with their slots, the rankfile if there is one, and which input said so.
+
+    `source` is text for people: "rankfile hosts.txt", "--hosts", "Slurm allocation", "this machine".
+    """
+
+    hosts: tuple[HostSlots, ...] = ()
+    rankfile: Path | None = None
+    rankfile_words: tuple[str, ...] = ()  # further qualifiers a user gave with the policy
+    source: str = "this machine"
+
+    @property
+    def is_multi_host(self) -> bool:
+        return len(self.hosts) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """A word that tt-run adds by itself to the launcher's line, and why; told on one line and shown in the dry run."""
+
+    words: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchPlan:
+    """Everything that a launch will do. Pure data: building it starts nothing and writes nothing."""
+
+    ranks: tuple[RankPlan, ...]
+    program: tuple[str, ...]
+    cwd: Path
+    placement: Placement = Placement()
+    mpi_args: tuple[str, ...] = ()  # the user's own words, kept apart from defaults
+    defaults: tuple[Default, ...] = ()
+    unset: tuple[str, ...] = ()  # variables of the parent that no rank may see unless the plan gives them
+    findings: tuple[Diagnostic, ...] = ()
+    emulate: bool = False
+    launcher_env: Mapping[str, str] = field(default_factory=dict)  # what mpirun itself gets on top, e.g. the root guard
