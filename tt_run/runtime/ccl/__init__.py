@@ -1,0 +1,1 @@
+"""tt_run.runtime.ccl."""

@@ -1,0 +1,105 @@
+"""How a rank stores a mesh tensor: each distinct shard once, and which of its devices holds which.
+
+DESIGN names a stack of (local rows, local columns, *shard) with broadcast views for replicas. A flat stack of *distinct* shards plus
+an index says the same and more: a snake of a mesh cut over ranks, a submesh, a distribution over fewer devices, and replication
+along one axis only have no rectangular stack, yet all have an index. What is replicated is stored once and also computed once:
+the per-device call is the same call with the same bits, so one result serves every device that would have made it.
+
+Arrays hold the *logical* shape; tile padding is a fact of the layout, never stored, so it cannot leak into a reduction.
+Treat `data` as read-only once it is in a `Shards`: replicas share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.generic]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Shards:
+    """`data` has shape (distinct shards, *shard shape); `index[i]` is the row of `data` that local device i holds, -1 for none.
+
+    Local devices are numbered in row-major order of their coordinates on the mesh device.
+    Raises ValueError when an index points outside `data`.
+    """
+
+    data: Array
+    index: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if self.index and not -1 <= min(self.index) <= max(self.index) < max(len(self.data), 1):
+            raise ValueError(f"shard index {self.index} does not fit {len(self.data)} shards")
+
+    @classmethod
+    def replicated(cls, array: Array, devices: int) -> Shards:
+        """The same shard on every one of `devices` local devices: the memory of one."""
+        return cls(array[None], (0,) * devices)
+
+    @classmethod
+    def from_each(cls, arrays: Sequence[Array | None]) -> Shards:
+        """One shard per local device (None: the device holds nothing); the same object given twice is stored once."""
+        rows: dict[int, int] = {}
+        distinct: list[Array] = []
+        index: list[int] = []
+        for array in arrays:
+            if array is None:
+                index.append(-1)
+                continue
+            if id(array) not in rows:
+                rows[id(array)] = len(distinct)
+                distinct.append(array)
+            index.append(rows[id(array)])
+        if not distinct:
+            return cls(np.empty((0,), np.float32), tuple(index))
+        data = distinct[0][None] if len(distinct) == 1 else np.stack(distinct)
+        return cls(data, tuple(index))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Logical shape of one shard."""
+        return tuple(self.data.shape[1:])
+
+    def of(self, device: int) -> Array | None:
+        """The shard of a local device, a view."""
+        row = self.index[device]
+        return None if row < 0 else self.data[row]
+
+    def each(self) -> list[Array | None]:
+        """The shard of every local device, views; replicas are the same object."""
+        rows = [self.data[i] for i in range(len(self.data))]
+        return [rows[i] if i >= 0 else None for i in self.index]
+
+    def map(self, function: Callable[[Array], Array]) -> Shards:
+        """Apply a function of the stack (distinct, *shape) -> (distinct, *new shape); replicas are computed once."""
+        return Shards(function(self.data), self.index)
+
+
+def combine(function: Callable[..., Array], *operands: Shards) -> Shards:
+    """Apply `function(stack, stack, …)` where row k of every stack belongs to the same devices.
+
+    Each distinct combination of shards is computed once. A device that lacks a shard in any operand holds none in the result.
+    """
+    first = operands[0]
+    if all(o.index == first.index for o in operands):
+        return Shards(function(*(o.data for o in operands)), first.index)
+    rows: dict[tuple[int, ...], int] = {}
+    index = []
+    for key in zip(*(o.index for o in operands), strict=True):
+        index.append(-1 if min(key) < 0 else rows.setdefault(key, len(rows)))
+    keys = list(rows)
+    stacks = [_take(o.data, [key[i] for key in keys]) for i, o in enumerate(operands)]
+    return Shards(function(*stacks), tuple(index))
+
+
+def _take(data: Array, rows: list[int]) -> Array:
+    """Rows of a stack without a copy where a view can say it."""
+    if rows == list(range(len(data))):
+        return data
+    if len(set(rows)) == 1:
+        return np.broadcast_to(data[rows[0]], (len(rows), *data.shape[1:]))
+    return data[rows]
