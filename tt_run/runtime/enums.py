@@ -1,0 +1,161 @@
+"""The enumerations of `ttnn`, with the reference's numbers and texts.
+
+They sit below mesh and tensor because both need some of them. Text is `DataType.BFLOAT16` for str and repr alike; inside
+tensor and memory texts the C++ spelling `DataType::BFLOAT16` is used: `cpp(member)`.
+"""
+
+from __future__ import annotations
+
+import enum
+
+
+class NamedEnum(enum.Enum):
+    """An enumeration whose repr is its qualified name, as the reference prints it."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+    __str__ = __repr__
+
+    # Enum hashes the name on every lookup; members are singletons, so identity is the same answer sooner.
+    __hash__ = object.__hash__
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+
+def cpp(member: NamedEnum) -> str:
+    """The spelling inside the texts of tensors and memory configurations: `DataType::BFLOAT16`."""
+    return f"{type(member).__name__}::{member.name}"
+
+
+class DataType(NamedEnum):
+    """Element type of a tensor."""
+
+    BFLOAT16 = 0
+    FLOAT32 = 1
+    UINT32 = 2
+    BFLOAT8_B = 3
+    BFLOAT4_B = 4
+    UINT8 = 5
+    UINT16 = 6
+    INT32 = 7
+    FP8_E4M3 = 8
+    INT8 = 9
+    INVALID = 10
+
+
+class Layout(NamedEnum):
+    """Order of a tensor's elements in memory."""
+
+    ROW_MAJOR = 0
+    TILE = 1
+    INVALID = 2
+
+
+class StorageType(NamedEnum):
+    """Where the shards of a tensor live."""
+
+    HOST = 0
+    DEVICE = 1
+
+
+class BufferType(NamedEnum):
+    """Memory of a device that holds a buffer."""
+
+    DRAM = 0
+    L1 = 1
+    L1_SMALL = 3
+    TRACE = 4
+
+
+class TensorMemoryLayout(NamedEnum):
+    """How a buffer is spread over the cores or banks of one device."""
+
+    INTERLEAVED = 0
+    HEIGHT_SHARDED = 2
+    WIDTH_SHARDED = 3
+    BLOCK_SHARDED = 4
+    ND_SHARDED = 5
+
+
+class ShardOrientation(NamedEnum):
+    """Order in which cores receive the shards of one device's buffer."""
+
+    ROW_MAJOR = 0
+    COL_MAJOR = 1
+
+
+class ShardStrategy(NamedEnum):
+    """Argument of `create_sharded_memory_config`: which tensor dimensions are cut over cores."""
+
+    HEIGHT = 1
+    WIDTH = 2
+    BLOCK = 3
+
+
+class Topology(NamedEnum):
+    """Wiring along which a collective moves its data."""
+
+    Ring = 2
+    Linear = 1
+    Mesh = 3
+    Torus = 4
+
+
+class FabricConfig(NamedEnum):
+    """Routing set up over the ethernet links of a system."""
+
+    DISABLED = 0
+    FABRIC_1D = 2
+    FABRIC_1D_RING = 3
+    FABRIC_1D_NEIGHBOR_EXCHANGE = 1
+    FABRIC_2D = 4
+    FABRIC_2D_TORUS_XY = 7
+    FABRIC_2D_TORUS_X = 5
+    FABRIC_2D_TORUS_Y = 6
+    CUSTOM = 8
+
+
+class FabricReliabilityMode(NamedEnum):
+    """What fabric start-up does about missing links."""
+
+    STRICT_INIT = 0
+    RELAXED_INIT = 1
+    DYNAMIC_RECONFIG = 2
+
+
+class FabricTensixConfig(NamedEnum):
+    """Extension of the fabric into compute cores."""
+
+    DISABLED = 0
+    MUX = 1
+
+
+class ReduceType(NamedEnum):
+    """Reduction that a collective applies."""
+
+    Sum = 0
+    Mean = 1
+    Max = 2
+    Min = 3
+    Std = 4
+    Var = 5
+    Prod = 6
+
+
+class MathFidelity(NamedEnum):
+    """Number of passes of the matrix engine."""
+
+    LoFi = 0
+    HiFi2 = 2
+    HiFi3 = 3
+    HiFi4 = 4
+    Invalid = 255
+
+
+class DumpTensorMode(NamedEnum):
+    """Who writes the file of a distributed tensor: all ranks jointly, or each rank its own."""
+
+    DISTRIBUTED_GATHER = 0
+    LOCAL = 1
