@@ -1,0 +1,32 @@
+# Sourced by the scripts: make a virtual environment once, install this checkout into it, and set PYTHON.
+# A stamp keeps the second start quick; it changes with pyproject.toml and with the interpreter.
+
+find_python() {
+  local candidate
+  for candidate in ${TT_RUN_PYTHON:-} python3 python3.13 python3.12 python3.11 python3.10 python; do
+    if command -v "$candidate" >/dev/null 2>&1 &&
+      "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1; then
+      command -v "$candidate"
+      return 0
+    fi
+  done
+  echo "error: Python 3.10 or newer with the venv module is needed; name one with TT_RUN_PYTHON=/path/to/python3" >&2
+  return 1
+}
+
+# ensure_venv DIR EXTRAS: EXTRAS as in pip's brackets, for example openmpi,test
+ensure_venv() {
+  local dir=$1 extras=$2 base stamp
+  base=$(find_python)
+  stamp="$base $("$base" -V) $extras $(pwd) $(cksum <pyproject.toml)"
+  PYTHON="$dir/bin/python"
+  if [ ! -x "$PYTHON" ] || [ "$(cat "$dir/.tt-run-stamp-$extras" 2>/dev/null)" != "$stamp" ]; then
+    echo "Preparing $dir ($("$base" -V), tt-run[$extras]) …" >&2
+    [ -x "$PYTHON" ] || "$base" -m venv "$dir"
+    "$PYTHON" -m pip install --quiet --disable-pip-version-check -e ".[$extras]" 2> >(grep -v "^WARNING: Location" >&2)
+    printf '%s' "$stamp" >"$dir/.tt-run-stamp-$extras"
+  fi
+  case $dir in /*) ;; *) dir="$(pwd)/$dir" ;; esac
+  PYTHON="$dir/bin/python"
+  export PATH="$dir/bin:$PATH" VIRTUAL_ENV="$dir"
+}
