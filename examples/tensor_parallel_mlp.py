@@ -9,6 +9,7 @@ of its output however the mesh is cut over ranks.
 """
 
 import argparse
+import contextlib
 import hashlib
 import sys
 import time
@@ -57,20 +58,42 @@ def gelu(x):
 class TtFalconMLP:
     """The TT-NN module of the tutorial."""
 
-    def __init__(self, parameters):
+    def __init__(self, parameters, clock):
         self.dense_h_to_4h_weights = parameters.dense_h_to_4h.weight
         self.dense_4h_to_h_weights = parameters.dense_4h_to_h.weight
+        self.clock = clock
 
     def __call__(self, x: ttnn.Tensor) -> ttnn.Tensor:
-        ff1_linear: ttnn.Tensor = ttnn.linear(x, self.dense_h_to_4h_weights)
-        gelu = ttnn.gelu(ff1_linear)
+        with self.clock.section("computed"):
+            ff1_linear: ttnn.Tensor = ttnn.linear(x, self.dense_h_to_4h_weights)
+            gelu = ttnn.gelu(ff1_linear)
 
         # Invoke CCL Ring All-Gather on gelu before passing to ff2_linear
-        gelu = ttnn.all_gather(gelu, dim=3, num_links=1)
+        with self.clock.section("communicated"):
+            gelu = ttnn.all_gather(gelu, dim=3, num_links=1)
 
-        ff2_linear: ttnn.Tensor = ttnn.linear(gelu, self.dense_4h_to_h_weights)
+        with self.clock.section("computed"):
+            ff2_linear: ttnn.Tensor = ttnn.linear(gelu, self.dense_4h_to_h_weights)
 
         return ff2_linear
+
+
+class Clock:
+    """How long this rank spent in each kind of work; waits for the devices, so that a section holds what it started."""
+
+    def __init__(self, mesh_device):
+        self.mesh_device = mesh_device
+        self.seconds = {"computed": 0.0, "communicated": 0.0}
+
+    @contextlib.contextmanager
+    def section(self, kind):
+        started = time.perf_counter()
+        yield
+        ttnn.synchronize_device(self.mesh_device)
+        self.seconds[kind] += time.perf_counter() - started
+
+    def __str__(self):
+        return ", ".join(f"{kind} {seconds:.2f} s" for kind, seconds in self.seconds.items())
 
 
 def as_user_tensor(array):
@@ -115,15 +138,12 @@ def main() -> int:
     if first and not options.quiet:
         ttnn.visualize_tensor(parameters.dense_h_to_4h.weight)
 
-    ttnn_model = TtFalconMLP(parameters)
-    started = time.perf_counter()
-    ttnn_output = ttnn_model(hidden_states)
-    ttnn.synchronize_device(mesh_device)
-    elapsed = time.perf_counter() - started
+    clock = Clock(mesh_device)
+    ttnn_output = TtFalconMLP(parameters, clock)(hidden_states)
 
     with ttnn.distribute(ttnn.ConcatMeshToTensor(mesh_device, dim=3)):
         output = as_array(ttnn.to_torch(ttnn_output))
-    report(mesh_device, model.forward(hidden) if first else None, output, elapsed)
+    report(mesh_device, model.forward(hidden) if first else None, output, clock)
     ttnn.close_mesh_device(mesh_device)
     return 0
 
@@ -139,9 +159,9 @@ def torch_twin(model):
     return twin.eval()
 
 
-def report(mesh_device, expected, output, elapsed):
+def report(mesh_device, expected, output, clock):
     """Print the result from the first rank and how each rank spent its time; end with an error when the numbers are wrong."""
-    print(f"computed {elapsed:.2f} s on devices {mesh_device.get_device_ids()}", flush=True)
+    print(f"devices {mesh_device.get_device_ids()}: {clock}", flush=True)
     if expected is None:
         return
     pcc = float(np.corrcoef(expected.ravel(), output.ravel())[0, 1])
