@@ -1,0 +1,1 @@
+"""Writing descriptors: blueprints, formatting, repairs, and the difference of two topologies."""
