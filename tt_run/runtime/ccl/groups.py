@@ -1,0 +1,72 @@
+"""Which devices take part in one collective together, and which ranks have to talk for it. Pure.
+
+A device is named by its *position*: its row-major index on the mesh device, the same number on every rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+DeviceGroup = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Device groups that live on the same set of ranks, and whose data therefore moves in one go.
+
+    `ranks` are world ranks in ascending order; `groups` hold positions in device order; `held[i]` are the positions of
+    `ranks[i]` in any of the groups, ascending.
+    """
+
+    ranks: tuple[int, ...]
+    groups: tuple[DeviceGroup, ...]
+    held: tuple[tuple[int, ...], ...]
+
+    @property
+    def local(self) -> bool:
+        """Whether one rank holds all devices, so that nothing has to be sent."""
+        return len(self.ranks) == 1
+
+
+def device_groups(mesh_shape: Sequence[int], cluster_axis: int | None) -> tuple[DeviceGroup, ...]:
+    """The groups of a collective: all devices in row-major order, or one group per line along a mesh axis.
+
+    Axis 0 joins the devices of a column (the row varies), axis 1 those of a row; groups are independent and ordered by their
+    first device. Specification section 9.
+    """
+    shape = tuple(int(size) for size in mesh_shape)
+    total = _product(shape)
+    if cluster_axis is None:
+        return (tuple(range(total)),)
+    axis = cluster_axis % len(shape)
+    length, stride = shape[axis], _product(shape[axis + 1 :])
+    firsts = [p for p in range(total) if p // stride % length == 0]
+    return tuple(tuple(first + step * stride for step in range(length)) for first in firsts)
+
+
+@lru_cache(maxsize=512)
+def exchanges(groups: tuple[DeviceGroup, ...], owners: tuple[int, ...]) -> tuple[Exchange, ...]:
+    """Cut groups into exchanges, one per distinct set of owning ranks; `owners[position]` is a world rank.
+
+    The order is by first group, hence the same on every rank: a rank that takes part in several meets its peers without deadlock.
+    """
+    sets: dict[tuple[int, ...], list[DeviceGroup]] = {}
+    for group in groups:
+        sets.setdefault(tuple(sorted({owners[p] for p in group})), []).append(group)
+    return tuple(
+        Exchange(
+            ranks,
+            tuple(members),
+            tuple(tuple(sorted(p for g in members for p in g if owners[p] == rank)) for rank in ranks),
+        )
+        for ranks, members in sets.items()
+    )
+
+
+def _product(sizes: Sequence[int]) -> int:
+    total = 1
+    for size in sizes:
+        total *= size
+    return total

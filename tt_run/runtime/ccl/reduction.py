@@ -1,0 +1,48 @@
+"""Sums in device order, so that the bits do not depend on which rank holds which device.
+
+Elements are added one device after the other, ((d0 + d1) + d2) + …, in float32 for every floating-point type (bfloat16 and the block
+formats are stored as float32), and rounded once to the type at the end. The reference reduces bfloat16 hop by hop, in an order that
+depends on its ring; one rounding per operation is what all operations of this emulation do, and it is the more accurate of the two.
+A shard that several devices hold is added once for each of them, not multiplied: float32 addition is not associative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.generic]
+Rounding = Callable[[Array], None]
+
+# Elements that are summed over all devices before the next ones: operand and result blocks stay in the second-level cache.
+BLOCK = 32768
+
+
+def ordered_sum(rows: Sequence[Array], out: Array, round_in_place: Rounding | None = None) -> None:
+    """Sum equally shaped, contiguous one-dimensional arrays in the given order into `out`.
+
+    `round_in_place` rounds a block of the result to the tensor's data type; it must work element by element.
+    """
+    for start in range(0, out.size, BLOCK):
+        block = slice(start, start + BLOCK)
+        total = out[block]
+        if len(rows) == 1:
+            np.copyto(total, rows[0][block])
+        else:
+            np.add(rows[0][block], rows[1][block], out=total)
+        for row in rows[2:]:
+            np.add(total, row[block], out=total)
+        if round_in_place is not None:
+            round_in_place(total)
+
+
+def slices(elements: int, parts: int, align: int = 64) -> tuple[slice, ...]:
+    """Cut a range of elements into `parts` contiguous slices of nearly equal size whose borders are multiples of `align`.
+
+    Late slices are empty when there are not enough elements.
+    """
+    step = -(-elements // (parts * align)) * align
+    borders = [min(i * step, elements) for i in range(parts + 1)]
+    return tuple(slice(a, b) for a, b in zip(borders, borders[1:], strict=False))
