@@ -41,8 +41,11 @@ class Shards:
         return cls(array[None], (0,) * devices)
 
     @classmethod
-    def from_each(cls, arrays: Sequence[Array | None]) -> Shards:
-        """One shard per local device (None: the device holds nothing); the same object given twice is stored once."""
+    def from_each(cls, arrays: Sequence[Array | None], like: Array | None = None) -> Shards:
+        """One shard per local device (None: the device holds nothing); the same object given twice is stored once.
+
+        `like`, a stack of any length, tells the shard shape and type where no device holds a shard.
+        """
         rows: dict[int, int] = {}
         distinct: list[Array] = []
         index: list[int] = []
@@ -55,7 +58,7 @@ class Shards:
                 distinct.append(array)
             index.append(rows[id(array)])
         if not distinct:
-            return cls(np.empty((0,), np.float32), tuple(index))
+            return cls(np.empty((0,), np.float32) if like is None else like[:0], tuple(index))
         data = distinct[0][None] if len(distinct) == 1 else np.stack(distinct)
         return cls(data, tuple(index))
 

@@ -1,0 +1,198 @@
+"""`Tensor`: the shards of one logical array, on the host or on the devices of a mesh.
+
+A rank stores the shards of its own devices; shape, spec and topology are the same on every rank (runtime specification,
+sections 5 and 11). This module holds the object; conversions, text and distribution live beside it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tt_run.runtime.enums import DataType, Layout, StorageType
+from tt_run.runtime.errors import throw
+from tt_run.runtime.tensor import operators
+from tt_run.runtime.tensor.memory import DRAM_MEMORY_CONFIG, MemoryConfig
+from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.tensor.site import HostSite, Site, coords_of, local_site
+from tt_run.runtime.tensor.spec import DEFAULT_TILE, Shape, TensorSpec, Tile
+from tt_run.runtime.tensor.storage import Buffer, Storage
+from tt_run.runtime.tensor.topology import PlacementReplicate, TensorTopology
+
+if TYPE_CHECKING:
+    from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape
+
+_ids = itertools.count()
+
+
+class Tensor:
+    """A mesh tensor. `shape` is the shape of one shard, not of the whole.
+
+    Programs build tensors with `from_torch`, `as_tensor` or the creation functions; the forms of this constructor are
+    `Tensor(values, shape, dtype, layout, …)` and `Tensor(tensor=array, data_type=…, layout=…, device=…, mesh_mapper=…)`.
+    The runtime itself uses `Tensor.of` and `Tensor.derive`.
+    """
+
+    __slots__ = ("__weakref__", "_device", "_id", "_site", "_spec", "_storage", "_topology")
+
+    _device: MeshDevice | None
+    _id: int
+    _site: Site
+    _spec: TensorSpec
+    _storage: Storage
+    _topology: TensorTopology
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        from tt_run.runtime.tensor import borders
+
+        self._take(borders.construct(args, kwargs))
+
+    @classmethod
+    def of(
+        cls,
+        shards: Shards | Storage,
+        *,
+        dtype: DataType,
+        layout: Layout = Layout.ROW_MAJOR,
+        device: MeshDevice | None = None,
+        topology: TensorTopology | None = None,
+        memory_config: MemoryConfig = DRAM_MEMORY_CONFIG,
+        tile: Tile = DEFAULT_TILE,
+        site: Site | None = None,
+    ) -> Tensor:
+        """A tensor over shards that already hold values of `dtype` (bfloat16 and the block floats: float32, rounded).
+
+        `shards.index` counts the local devices of `device`, or of `site` for a host tensor (default: the single position of an
+        un-distributed tensor). `topology` defaults to replication over the whole of the device.
+        """
+        storage: Storage = Buffer(shards) if isinstance(shards, Shards) else shards
+        site = site or device or local_site((1, 1))
+        spec = TensorSpec(Shape(storage.shards.shape), dtype, layout, memory_config, tile)
+        return cls._make(storage, spec, topology or replicated_topology(site, device is not None), device, site)
+
+    @classmethod
+    def _make(
+        cls, storage: Storage, spec: TensorSpec, topology: TensorTopology, device: MeshDevice | None, site: Site
+    ) -> Tensor:
+        tensor: Tensor = object.__new__(cls)
+        tensor._storage, tensor._spec, tensor._topology = storage, spec, topology
+        tensor._device, tensor._site, tensor._id = device, site, next(_ids)
+        return tensor
+
+    def _take(self, other: Tensor) -> None:
+        self._storage, self._spec, self._topology = other._storage, other._spec, other._topology
+        self._device, self._site, self._id = other._device, other._site, next(_ids)
+
+    def derive(
+        self,
+        shards: Shards,
+        *,
+        dtype: DataType | None = None,
+        layout: Layout | None = None,
+        memory_config: MemoryConfig | None = None,
+        topology: TensorTopology | None = None,
+        tile: Tile | None = None,
+    ) -> Tensor:
+        """A new tensor in the same place over new shards; what is not named stays as it is here."""
+        old = self._spec
+        spec = TensorSpec(
+            Shape(shards.data.shape[1:]),
+            dtype or old.dtype,
+            layout or old.layout,
+            memory_config or old.memory_config,
+            tile or old.tile,
+        )
+        return self._make(Buffer(shards), spec, topology or self._topology, self._device, self._site)
+
+    @property
+    def shards(self) -> Shards:
+        """The shards of this rank's devices. Raises RuntimeError after `deallocate`."""
+        return self._storage.shards
+
+    @property
+    def site(self) -> Site:
+        """The mesh positions that `shards.index` counts."""
+        return self._site
+
+    @property
+    def storage(self) -> Storage:
+        """The buffer itself; tensors that share it see each other's writes."""
+        return self._storage
+
+    def overwrite(self, shards: Shards) -> None:
+        """Replace the content of the buffer in place: optional outputs, host-to-device copies, replays of a trace."""
+        self._storage.write(shards)
+
+    @property
+    def shape(self) -> Shape:
+        """Logical shape of one shard."""
+        return self._spec.shape
+
+    @property
+    def padded_shape(self) -> Shape:
+        """Shape of one shard with the padding of its layout."""
+        return self._spec.padded_shape
+
+    @property
+    def dtype(self) -> DataType:
+        """Element type."""
+        return self._spec.dtype
+
+    @property
+    def layout(self) -> Layout:
+        """ROW_MAJOR or TILE."""
+        return self._spec.layout
+
+    @property
+    def tile(self) -> Tile:
+        """Tile of the layout."""
+        return self._spec.tile
+
+    @property
+    def spec(self) -> TensorSpec:
+        """Shape, dtype, layout, memory and tile as one value."""
+        return self._spec
+
+    @property
+    def tensor_id(self) -> int:
+        """A number of its own for each tensor object of this process."""
+        return self._id
+
+    def memory_config(self) -> MemoryConfig:
+        """Memory layout and buffer type on each device."""
+        return self._spec.memory_config
+
+    def storage_type(self) -> StorageType:
+        """HOST or DEVICE."""
+        return StorageType.HOST if self._device is None else StorageType.DEVICE
+
+    def device(self) -> MeshDevice | None:
+        """The mesh device that holds the tensor, None on the host."""
+        return self._device
+
+    def devices(self) -> list[MeshDevice]:
+        """The mesh device in a list, empty on the host."""
+        return [] if self._device is None else [self._device]
+
+    def tensor_topology(self) -> TensorTopology:
+        """How the tensor is spread over the mesh."""
+        return self._topology
+
+    def is_allocated(self) -> bool:
+        """Whether the buffer is still there."""
+        return self._storage.allocated
+
+    def deallocate(self, force: bool = False) -> None:
+        """Give back the device buffer; nothing happens to a host tensor. Tensors that share the buffer lose it too."""
+        if self._device is not None:
+            self._storage.free()
+
+
+def replicated_topology(site: Site, on_device: bool) -> TensorTopology:
+    """The topology of a tensor that nobody cut: one copy on the host, or the same on each of N devices."""
+    from tt_run.runtime.mesh import MeshShape
+
+    count = len(site.coords) if on_device else 1
+    coords = site.coords if on_device else coords_of((1, 1))
+    return TensorTopology(MeshShape([count]), [PlacementReplicate()], coords)

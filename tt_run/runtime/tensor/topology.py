@@ -1,0 +1,110 @@
+"""How a tensor is spread over a mesh: placements per distribution axis, and the coordinates that hold shards.
+
+Source: runtime specification, sections 1, 5 and 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tt_run.runtime.mesh import MeshCoordinate, MeshShape
+
+
+class PlacementReplicate:
+    """Every device along this axis of the distribution holds the same shard."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PlacementReplicate):
+            raise TypeError(
+                "__eq__(): incompatible function arguments. The following argument types are supported:\n"
+                "    1. __eq__(self, arg: ttnn._ttnn.multi_device.PlacementReplicate, /) -> bool\n\n"
+                f"Invoked with types: ttnn._ttnn.multi_device.PlacementReplicate, {type(other).__name__}"
+            )
+        return True
+
+    def __hash__(self) -> int:
+        return hash(PlacementReplicate)
+
+    def __repr__(self) -> str:
+        return "PlacementReplicate()"
+
+
+class PlacementShard:
+    """Devices along this axis of the distribution hold consecutive chunks of tensor dimension `dim`.
+
+    Two of them are equal only when they are the same object, as in the reference; compare `dim`.
+    """
+
+    __slots__ = ("_dim",)
+
+    def __init__(self, *args: int) -> None:
+        if len(args) != 1 or isinstance(args[0], bool) or not isinstance(args[0], int):
+            raise TypeError(
+                "__init__(): incompatible function arguments. The following argument types are supported:\n"
+                "    1. __init__(self, arg: int, /) -> None\n\n"
+                "Invoked with types: "
+                + ", ".join(["ttnn._ttnn.multi_device.PlacementShard", *(type(a).__name__ for a in args)])
+            )
+        self._dim = args[0]
+
+    @property
+    def dim(self) -> int:
+        """The tensor dimension, negative if it was given so."""
+        return self._dim
+
+    def __repr__(self) -> str:
+        return f"PlacementShard({self._dim})"
+
+
+Placement = PlacementReplicate | PlacementShard
+
+
+class TensorTopology:
+    """Distribution shape, placements and mesh coordinates of a tensor."""
+
+    __slots__ = ("_coords", "_placements", "_shape")
+
+    def __init__(
+        self, distribution_shape: MeshShape, placements: Sequence[Placement], mesh_coords: Sequence[MeshCoordinate]
+    ) -> None:
+        self._shape = distribution_shape
+        self._placements = tuple(placements)
+        self._coords = tuple(mesh_coords)
+
+    def distribution_shape(self) -> MeshShape:
+        """Shape of the grid of shards."""
+        return self._shape
+
+    def placements(self) -> list[Placement]:
+        """One placement per dimension of the distribution shape."""
+        return list(self._placements)
+
+    def mesh_coords(self) -> list[MeshCoordinate]:
+        """Coordinate of every shard, row-major over the distribution shape."""
+        return list(self._coords)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TensorTopology):
+            return NotImplemented
+        return (
+            self._shape == other._shape
+            and self._coords == other._coords
+            and [_dim(p) for p in self._placements] == [_dim(p) for p in other._placements]
+        )
+
+    def __hash__(self) -> int:
+        return hash((self._shape, tuple(map(_dim, self._placements)), self._coords))
+
+    def __repr__(self) -> str:
+        return (
+            f"TensorTopology(distribution_shape={self._shape}, placements=SmallVector({list(self._placements)}), "
+            f"mesh_coords={', '.join(map(str, self._coords))})"
+        )
+
+
+def _dim(placement: Placement) -> int | None:
+    return placement.dim if isinstance(placement, PlacementShard) else None
