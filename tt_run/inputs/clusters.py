@@ -1,0 +1,402 @@
+"""Cluster descriptors: the chips of one host and their ethernet links, from YAML to checked values.
+
+Format and traps: cluster specification, sections 1 to 4. Every complaint names the file, the key, the chip or the entry, and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mgd.diagnostics import Diagnostic, Label, Position, Severity
+from tt_run.errors import InputError
+
+ARCHES = {"wormhole_b0": "WORMHOLE_B0", "wormhole": "WORMHOLE_B0", "blackhole": "BLACKHOLE", "quasar": "QUASAR"}
+CHANNELS = {"WORMHOLE_B0": 16, "BLACKHOLE": 14, "QUASAR": 16}
+BOARD_ALIASES = {
+    "p150a": "p150",
+    "p150c": "p150",
+    "p300a": "p300",
+    "p300c": "p300",
+    "ubb_wormhole": "ubb",
+}
+BOARDS = {"n150", "n300", "p100", "p150", "p300", "ubb", "ubb_blackhole", "quasar"}
+KNOWN_KEYS = {
+    "arch",
+    "chips",
+    "chip_unique_ids",
+    "ethernet_connections",
+    "ethernet_connections_to_remote_devices",
+    "chips_with_mmio",
+    "io_device_type",
+    "harvesting",
+    "chip_to_boardtype",
+    "boards",
+    "chip_to_bus_id",
+    "asic_locations",
+    "chip_pci_bdfs",
+    "cluster_id",
+}
+
+# The high half-byte of a Galaxy's PCI bus id says the tray, the low one the place on it (section 3).
+GALAXY_TRAYS = {
+    "ubb": {0xC0: 1, 0x80: 2, 0x00: 3, 0x40: 4},
+    "ubb_blackhole": {0x00: 1, 0x40: 2, 0xC0: 3, 0x80: 4},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """One ASIC of a host: its number in the file, its global identity and where it sits (section 3)."""
+
+    chip_id: int
+    unique_id: int
+    arch: str
+    board_type: str
+    board_id: int
+    tray: int
+    location: int
+    pcie_chip: int  # itself, or the chip of its board through which it is reached
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteLink:
+    """A channel that leaves the host: own chip and channel, unique id and channel of the far chip."""
+
+    chip_id: int
+    channel: int
+    far_unique_id: int
+    far_channel: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterDescriptor:
+    """All chips of one host; `links` holds (chip, channel, chip, channel), each channel once."""
+
+    file: str
+    host: str
+    arch: str
+    chips: Mapping[int, Chip]
+    links: tuple[tuple[int, int, int, int], ...]
+    remote_links: tuple[RemoteLink, ...] = ()
+    warnings: tuple[Diagnostic, ...] = field(default=())
+
+    @property
+    def cluster_type(self) -> str:
+        """The name by which default descriptors are chosen; section 3, first match."""
+        return cluster_type(self)
+
+
+def read_cluster(path: Path, *, host: str | None = None) -> ClusterDescriptor:
+    """Read one cluster descriptor. `host` replaces the default name (cluster_id, else the file's name).
+
+    Raises InputError with everything that is wrong with the file.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InputError(_error(str(path), f"cannot read the cluster descriptor: {problem}")) from None
+    return parse_cluster(text, str(path), host=host)
+
+
+def parse_cluster(text: str, file: str, *, host: str | None = None) -> ClusterDescriptor:
+    """`read_cluster` for text that is already at hand."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        document = yaml.load(text, Loader=loader)
+    except (yaml.YAMLError, ValueError, RecursionError) as problem:
+        mark = getattr(problem, "problem_mark", None)
+        where = Position(file, mark.line + 1, mark.column + 1) if mark else Position(file)
+        reason = getattr(problem, "problem", None) or str(problem)
+        raise InputError(_error(file, f"the cluster descriptor is not well-formed YAML: {reason}", where)) from None
+    if not isinstance(document, dict):
+        raise InputError(_error(file, "a cluster descriptor is a map with the keys arch, chips_with_mmio, …"))
+    return _Reader(file, document).read(host)
+
+
+def _error(file: str, message: str, where: Position | None = None, help: str = "") -> Diagnostic:
+    return Diagnostic("TTR160", message, (Label(where or Position(file)),), help)
+
+
+class _Reader:
+    """Collects every complaint about one document, then raises them together."""
+
+    def __init__(self, file: str, document: Mapping[str, Any]) -> None:
+        self.file = file
+        self.document = document
+        self.errors: list[Diagnostic] = []
+        self.warnings: list[Diagnostic] = []
+
+    def fail(self, message: str, help: str = "") -> None:
+        self.errors.append(_error(self.file, message, help=help))
+
+    def warn(self, message: str) -> None:
+        self.warnings.append(
+            Diagnostic("TTR161", message, (Label(Position(self.file)),), severity=Severity.WARNING)
+        )
+
+    def read(self, host: str | None) -> ClusterDescriptor:
+        for key in self.document:
+            if key not in KNOWN_KEYS:
+                self.warn(f"unknown key {key!r} is ignored")
+        arches = self.arches()
+        ids = sorted(arches)
+        arch = arches[ids[0]] if ids else ""
+        mmio = self.mmio(ids)
+        boards = self.boards(ids)
+        unique = self.unique_ids(ids)
+        links = self.links(ids, arch)
+        remote = self.remote_links(ids, arch)
+        bus = self.bus_ids(ids)
+        if self.errors:
+            raise InputError(self.errors)
+        trays = {board_id: rank for rank, board_id in enumerate(sorted({b for _, b in boards.values()}), 1)}
+        distance = _pcie_distance(mmio, boards, links)
+        places = self.document.get("asic_locations") or {}
+        chips: dict[int, Chip] = {}
+        for chip in ids:
+            kind, board_id = boards[chip]
+            if kind in GALAXY_TRAYS:
+                tray = GALAXY_TRAYS[kind].get(bus.get(chip, -1) & 0xF0, 0) if chip in bus else 0
+                location = bus[chip] & 0x0F if tray else 0
+            else:
+                tray = trays[board_id]
+                location = distance.get(chip, (0, chip))[0] if arch == "WORMHOLE_B0" else int(places.get(chip, 0))
+            pcie = distance.get(chip, (0, chip))[1]
+            chips[chip] = Chip(chip, unique[chip], arch, kind, board_id, tray, location, pcie)
+        self.check_places(chips)
+        self.check_reachable(ids, mmio, boards)
+        if self.errors:
+            raise InputError(self.errors)
+        name = host or str(self.document.get("cluster_id") or Path(self.file).name)
+        return ClusterDescriptor(self.file, name, arch, chips, links, remote, tuple(self.warnings))
+
+    # --- one method per key ------------------------------------------------------------------------------------------
+
+    def section(self, key: str, kind: type, default: Any) -> Any:
+        value = self.document.get(key, default)
+        if value is None:
+            value = default
+        if not isinstance(value, kind):
+            self.fail(f"{key} must be a {'map' if kind is dict else 'list'}, not {type(value).__name__}")
+            return default
+        return value
+
+    def arches(self) -> dict[int, str]:
+        found: dict[int, str] = {}
+        for chip, word in self.section("arch", dict, {}).items():
+            if not isinstance(chip, int) or chip < 0:
+                self.fail(f"arch: chip ids are non-negative numbers, not {chip!r}")
+            elif str(word).lower() not in ARCHES:
+                self.fail(f"arch: chip {chip} has the unknown architecture {word!r}", f"one of {', '.join(ARCHES)}")
+            else:
+                found[chip] = ARCHES[str(word).lower()]
+        if not found and not self.errors:
+            self.fail("arch is missing or empty: it defines which chips there are")
+        if len(set(found.values())) > 1:
+            self.fail(f"arch: one host has chips of one architecture, here are {', '.join(sorted(set(found.values())))}")
+        return found
+
+    def mmio(self, ids: list[int]) -> set[int]:
+        found: set[int] = set()
+        for number, entry in enumerate(self.section("chips_with_mmio", list, []), 1):
+            for chip in entry if isinstance(entry, dict) else [entry]:
+                if chip not in ids:
+                    self.fail(f"chips_with_mmio: entry {number} names chip {chip!r}, which arch does not list")
+                else:
+                    found.add(chip)
+        if ids and not found and not self.errors:
+            self.fail("chips_with_mmio is empty: without a PCIe chip no chip can be reached")
+        return found
+
+    def boards(self, ids: list[int]) -> dict[int, tuple[str, int]]:
+        """Board type and board id of every chip."""
+        found: dict[int, tuple[str, int]] = {}
+        for number, entry in enumerate(self.section("boards", list, []), 1):
+            merged: dict[str, Any] = {}
+            for part in entry if isinstance(entry, list) else [entry]:
+                if isinstance(part, dict):
+                    merged.update(part)
+            kind = str(merged.get("board_type", "")).lower()
+            kind = BOARD_ALIASES.get(kind, kind)
+            if not isinstance(merged.get("board_id"), int) or not isinstance(merged.get("chips"), list):
+                self.fail(f"boards: entry {number} needs board_id, board_type and chips")
+                continue
+            if kind not in BOARDS:
+                self.fail(
+                    f"boards: entry {number} has the unknown board type {merged.get('board_type')!r}",
+                    f"one of {', '.join(sorted(BOARDS))}",
+                )
+            for chip in merged["chips"]:
+                if chip not in ids:
+                    self.fail(f"boards: entry {number} names chip {chip!r}, which arch does not list")
+                elif chip in found:
+                    self.fail(f"boards: chip {chip} is on two boards")
+                else:
+                    found[chip] = (kind, merged["board_id"])
+        missing = [chip for chip in ids if chip not in found]
+        if missing and not self.errors:
+            self.fail(f"boards: no board lists chip {', '.join(map(str, missing))}")
+        return found
+
+    def unique_ids(self, ids: list[int]) -> dict[int, int]:
+        given = self.section("chip_unique_ids", dict, {})
+        if not given:
+            return {chip: chip << 32 for chip in ids}
+        found: dict[int, int] = {}
+        owner: dict[int, int] = {}
+        for chip in ids:
+            value = given.get(chip)
+            if not isinstance(value, int):
+                self.fail(f"chip_unique_ids: chip {chip} has no unique id")
+            elif value in owner:
+                self.fail(f"chip_unique_ids: chips {owner[value]} and {chip} have the same unique id {value}")
+            else:
+                owner[value] = chip
+                found[chip] = value
+        return found
+
+    def endpoint(self, key: str, number: int, entry: Any, id_key: str, arch: str) -> tuple[int, int] | None:
+        if not isinstance(entry, dict) or not isinstance(entry.get(id_key), int) or not isinstance(entry.get("chan"), int):
+            self.fail(f"{key}: entry {number} needs {{{id_key}: number, chan: number}}, not {entry!r}")
+            return None
+        if not 0 <= entry["chan"] < CHANNELS.get(arch, 16):
+            self.fail(f"{key}: entry {number} uses channel {entry['chan']}; {arch} has channels 0..{CHANNELS[arch] - 1}")
+            return None
+        return entry[id_key], entry["chan"]
+
+    def links(self, ids: list[int], arch: str) -> tuple[tuple[int, int, int, int], ...]:
+        if "ethernet_connections" not in self.document:
+            self.fail("ethernet_connections is missing; a host without links has an empty list: ethernet_connections: []")
+        far: dict[tuple[int, int], tuple[int, int]] = {}
+        found: list[tuple[int, int, int, int]] = []
+        for number, entry in enumerate(self.section("ethernet_connections", list, []), 1):
+            if not isinstance(entry, list) or len(entry) < 2:
+                self.fail(f"ethernet_connections: entry {number} needs two ends, not {entry!r}")
+                continue
+            ends = [self.endpoint("ethernet_connections", number, end, "chip", arch) for end in entry[:2]]
+            if ends[0] is None or ends[1] is None:
+                continue
+            (a, i), (b, j) = ends[0], ends[1]
+            unknown = [chip for chip in (a, b) if chip not in ids]
+            if unknown:
+                self.fail(f"ethernet_connections: entry {number} names chip {unknown[0]}, which arch does not list")
+            elif a == b:
+                self.warn(f"ethernet_connections: entry {number} links chip {a} to itself and is ignored")
+            elif far.get((a, i), (b, j)) != (b, j) or far.get((b, j), (a, i)) != (a, i):
+                busy = (a, i) if (a, i) in far else (b, j)
+                self.fail(f"ethernet_connections: entry {number} uses chip {busy[0]} channel {busy[1]} a second time")
+            elif (a, i) not in far:
+                far[(a, i)], far[(b, j)] = (b, j), (a, i)
+                found.append((a, i, b, j))
+        return tuple(found)
+
+    def remote_links(self, ids: list[int], arch: str) -> tuple[RemoteLink, ...]:
+        key = "ethernet_connections_to_remote_devices"
+        found: list[RemoteLink] = []
+        for number, entry in enumerate(self.section(key, list, []), 1):
+            if not isinstance(entry, list) or len(entry) < 2:
+                self.fail(f"{key}: entry {number} needs two ends, not {entry!r}")
+                continue
+            near = self.endpoint(key, number, entry[0], "chip", arch)
+            away = self.endpoint(key, number, entry[1], "remote_chip_id", arch)
+            if near is None or away is None:
+                continue
+            if near[0] not in ids:
+                self.fail(f"{key}: entry {number} names chip {near[0]}, which arch does not list")
+            else:
+                found.append(RemoteLink(*near, *away))
+        return tuple(found)
+
+    def bus_ids(self, ids: list[int]) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for chip, value in self.section("chip_to_bus_id", dict, {}).items():
+            try:
+                found[chip] = value if isinstance(value, int) else int(str(value), 16)
+            except ValueError:
+                self.fail(f"chip_to_bus_id: chip {chip} has {value!r}, not a hexadecimal number such as 0x00c1")
+        return found
+
+    # --- across keys -------------------------------------------------------------------------------------------------
+
+    def check_places(self, chips: Mapping[int, Chip]) -> None:
+        seats: dict[tuple[int, int, int], int] = {}
+        for chip in chips.values():
+            galaxy = chip.board_type in GALAXY_TRAYS
+            seat = (chip.tray, chip.location, 0 if galaxy else chip.board_id)
+            if seat in seats:
+                hint = "give each chip its chip_to_bus_id" if galaxy else "check chips_with_mmio and asic_locations"
+                self.fail(
+                    f"chips {seats[seat]} and {chip.chip_id} share tray {chip.tray}, location {chip.location}", hint
+                )
+                return
+            seats[seat] = chip.chip_id
+
+    def check_reachable(self, ids: list[int], mmio: set[int], boards: Mapping[int, tuple[str, int]]) -> None:
+        served = {boards[chip][1] for chip in mmio}
+        for chip in ids:
+            if boards[chip][1] not in served:
+                self.fail(f"chip {chip} has no PCIe chip on its board {boards[chip][1]}: nothing reaches it")
+
+
+def _pcie_distance(
+    mmio: set[int], boards: Mapping[int, tuple[str, int]], links: tuple[tuple[int, int, int, int], ...]
+) -> dict[int, tuple[int, int]]:
+    """(hops, PCIe chip) of every chip on its own board; a remote chip off the board's wiring counts as one hop away."""
+    beside: dict[int, set[int]] = {}
+    for a, _, b, _ in links:
+        if a in boards and b in boards and boards[a][1] == boards[b][1]:
+            beside.setdefault(a, set()).add(b)
+            beside.setdefault(b, set()).add(a)
+    found = {chip: (0, chip) for chip in mmio}
+    wave = sorted(mmio)
+    while wave:
+        following: list[int] = []
+        for chip in wave:
+            for other in sorted(beside.get(chip, ())):
+                if other not in found:
+                    found[other] = (found[chip][0] + 1, found[chip][1])
+                    following.append(other)
+        wave = following
+    for chip, (_, board) in boards.items():
+        if chip not in found:
+            owners = [m for m in sorted(mmio) if boards[m][1] == board]
+            if owners:
+                found[chip] = (1, owners[0])
+    return found
+
+
+def cluster_type(cluster: ClusterDescriptor) -> str:
+    """N150, N300, T3K, GALAXY, P150_X4, …: by board type and count (section 3); INVALID for mixed boards."""
+    kinds = {chip.board_type for chip in cluster.chips.values()}
+    if len(kinds) != 1:
+        return "INVALID"
+    count = len(cluster.chips)
+    rules: dict[str, Callable[[], str]] = {
+        "n150": lambda: "N150",
+        "n300": lambda: _n300_type(cluster),
+        "p100": lambda: "P100" if count == 1 else "CUSTOM",
+        "p150": lambda: {1: "P150", 2: "P150_X2", 4: "P150_X4", 8: "P150_X8"}.get(count, "CUSTOM"),
+        "p300": lambda: {2: "P300", 4: "P300_X2"}.get(count, "CUSTOM"),
+        "ubb": lambda: "GALAXY",
+        "ubb_blackhole": lambda: "BLACKHOLE_GALAXY",
+        "quasar": lambda: "CUSTOM",
+    }
+    return rules[kinds.pop()]()
+
+
+def _n300_type(cluster: ClusterDescriptor) -> str:
+    neighbours: dict[int, set[int]] = {chip: set() for chip in cluster.chips}
+    for a, _, b, _ in cluster.links:
+        neighbours[a].add(b)
+        neighbours[b].add(a)
+    pcie = {chip.pcie_chip for chip in cluster.chips.values()}
+    if len(cluster.chips) == 8 and all(len(n) == (3 if c in pcie else 2) for c, n in neighbours.items()):
+        return "T3K"
+    if len(cluster.chips) == 4 and all(len(n) == 2 for n in neighbours.values()):
+        return "N300_2x2"
+    return "N300"
