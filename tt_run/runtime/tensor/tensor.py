@@ -7,21 +7,18 @@ sections 5 and 11). This module holds the object; conversions, text and distribu
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tt_run.runtime.enums import DataType, Layout, StorageType
-from tt_run.runtime.errors import throw
-from tt_run.runtime.tensor import operators
 from tt_run.runtime.tensor.memory import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.shards import Shards
-from tt_run.runtime.tensor.site import HostSite, Site, coords_of, local_site
+from tt_run.runtime.tensor.site import Site, coords_of, local_site
 from tt_run.runtime.tensor.spec import DEFAULT_TILE, Shape, TensorSpec, Tile
 from tt_run.runtime.tensor.storage import Buffer, Storage
 from tt_run.runtime.tensor.topology import PlacementReplicate, TensorTopology
 
 if TYPE_CHECKING:
-    from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape
+    from tt_run.runtime.mesh import MeshDevice
 
 _ids = itertools.count()
 

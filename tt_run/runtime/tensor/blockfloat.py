@@ -1,0 +1,62 @@
+"""Rounding to bfloat8_b and bfloat4_b, kept in float32 arrays.
+
+Sixteen consecutive elements of a row inside a 16x16 face share the largest of their exponents; each keeps a sign and 7 (3) magnitude
+bits, the leading one included (runtime specification, section 5). Faces tile the last dimension from its start, so a block is
+16 consecutive elements of the last dimension; padding is zero and cannot raise the exponent.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Float32 = npt.NDArray[np.float32]
+Bits = npt.NDArray[np.uint32]
+
+BLOCK = 16
+_HIDDEN_BIT = np.uint32(1 << 23)
+
+
+def round_blocks(values: Float32, magnitude_bits: int) -> Float32:
+    """Round float32 values to blocks of 16 with a shared exponent; `magnitude_bits` is 7 for bfloat8_b, 3 for bfloat4_b.
+
+    An element is first cut to the block's scale and what falls off is forgotten; then it is rounded to nearest, ties to even, and
+    saturates at the largest magnitude. A result of zero loses its sign.
+    """
+    if not values.size:
+        return values
+    shape = values.shape or (1,)
+    extra = -shape[-1] % BLOCK
+    padded = np.pad(values.reshape(shape), [(0, 0)] * (len(shape) - 1) + [(0, extra)]) if extra else values
+    bits = np.ascontiguousarray(padded).reshape(-1, BLOCK).view(np.uint32)
+    rounded = _decode(*_encode(bits, magnitude_bits), magnitude_bits)
+    return rounded.reshape((*shape[:-1], shape[-1] + extra))[..., : shape[-1]].reshape(values.shape)
+
+
+def _encode(bits: Bits, magnitude_bits: int) -> tuple[Bits, Bits, Bits]:
+    """Sign, magnitude and shared exponent of rows of 16 float32 bit patterns."""
+    shift = np.uint32(24 - magnitude_bits)
+    exponent = (bits >> np.uint32(23)) & np.uint32(0xFF)
+    shared = exponent.max(axis=1, keepdims=True)
+    mantissa = np.where(bits << np.uint32(1) == 0, np.uint32(0), (bits & np.uint32(0x7FFFFF)) | _HIDDEN_BIT)
+    mantissa >>= np.minimum(shared - exponent, np.uint32(31))
+    rest = mantissa & np.uint32((1 << int(shift)) - 1)
+    magnitude = mantissa >> shift
+    half = np.uint32(1 << (int(shift) - 1))
+    magnitude += (rest > half) | ((rest == half) & (magnitude & np.uint32(1) == 1))
+    np.minimum(magnitude, np.uint32((1 << magnitude_bits) - 1), out=magnitude)
+    return bits >> np.uint32(31), magnitude, shared
+
+
+def _decode(sign: Bits, magnitude: Bits, shared: Bits, magnitude_bits: int) -> Float32:
+    """The float32 values of rows of 16 elements."""
+    # A block that holds infinity or NaN has no finite scale: its top elements decode to exponent 255.
+    infinite = shared == np.uint32(0xFF)
+    scale = shared.astype(np.int32) - (127 + magnitude_bits - 1)
+    with np.errstate(over="ignore"):
+        value = np.ldexp(magnitude.astype(np.float32), scale)
+    if infinite.any():
+        top = np.uint32(1 << (magnitude_bits - 1))
+        value = np.where(infinite & (magnitude > top), np.float32(np.nan), value)
+    negative = (sign == 1) & (magnitude != 0)
+    return np.where(negative, -value, value).astype(np.float32)
