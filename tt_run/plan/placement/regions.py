@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from mgd.graph import InterLink
 from tt_run.plan.placement.demand import MeshDemand
 from tt_run.plan.placement.physical import PhysicalGraph
-from tt_run.plan.placement.search import Clock, Embedding, best, embeddings
+from tt_run.plan.placement.search import Clock, Embedding, embeddings, lacking
 
 MOST_REGIONS = 20_000  # per shape; beyond it "no placement" is no longer a proof
 MOST_EMBEDDINGS = 400_000
@@ -38,26 +38,24 @@ class Candidates:
 
 def candidates(demand: MeshDemand, physical: PhysicalGraph, clock: Clock, *, keep_all: bool) -> Candidates:
     """Regions of a mesh in canonical order. `keep_all` keeps every embedding of a region (links or pins tell devices apart)."""
-    seen: dict[int, None] = {}
-    found: list[Region] = []
-    shortfall = 0
-    if not demand.strict:
-        placed = best(demand, physical, clock)
-        if placed is None:
-            return Candidates((), True)
-        # A mesh that fits with all channels somewhere may still have to take a weaker place beside others.
-        shortfall = len(demand.links) * max(demand.channels - 1, 0)
+    # A mesh that fits with all channels somewhere may still have to take a weaker place beside others.
+    shortfall = 0 if demand.strict else len(demand.links) * max(demand.channels - 1, 0)
+    found: dict[object, tuple[int, int, Region]] = {}
+    complete = True
     for number, placed in enumerate(embeddings(demand, physical, clock, shortfall=shortfall)):
         chips = sum(1 << node for node in placed)
-        if keep_all or chips not in seen:
-            seen[chips] = None
+        lacks = lacking(demand, physical, placed) if shortfall else 0
+        key: object = placed if keep_all else chips
+        if key not in found or lacks < found[key][0]:
             hosts = 0
             for node in placed:
                 hosts |= 1 << physical.nodes[node].host_index
-            found.append(Region(chips, hosts, placed))
+            found[key] = (lacks, number, Region(chips, hosts, placed))
         if len(found) >= MOST_REGIONS or number >= MOST_EMBEDDINGS:
-            return Candidates(tuple(found), False)
-    return Candidates(tuple(found), True)
+            complete = False
+            break
+    ordered = sorted(found.values(), key=lambda entry: entry[:2])
+    return Candidates(tuple(region for _, _, region in ordered), complete)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,208 @@
+"""Why a mesh does not fit, from the cheap reasons to the dear ones (cluster specification, section 8).
+
+Each relaxation answers one question: would it fit if this constraint were dropped? What is reported is what, dropped alone, makes
+it fit; "not found in time" is a different answer from "does not fit".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from mgd.diagnostics import Diagnostic, Label, Position, Severity
+from mgd.graph import InterLink
+from tt_run.plan.placement.demand import MeshDemand, mesh_demand
+from tt_run.plan.placement.physical import PhysicalGraph
+from tt_run.plan.placement.regions import assign
+from tt_run.plan.placement.search import Clock, OutOfTime, best
+
+Links = dict[tuple[int, int], list[InterLink]]
+
+
+def _finding(code: str, message: str, file: str, help: str = "", *notes: str, position: Position | None = None) -> Diagnostic:
+    where = position or (Position(file) if file else None)
+    return Diagnostic(code, message, (Label(where),) if where else (), help, notes=notes)
+
+
+def out_of_time(seconds: float, file: str) -> Diagnostic:
+    """Nothing was found, and nothing was proven."""
+    return _finding(
+        "TTR179",
+        f"no placement found in {seconds:g} s; it is not proven that there is none",
+        file,
+        "give more time with --placement-timeout SECONDS, or fewer meshes",
+    )
+
+
+def sizes(wanted: Sequence[MeshDemand], physical: PhysicalGraph, file: str) -> list[Diagnostic]:
+    """Reason 1: devices wanted against chips present, per architecture and per host block."""
+    found: list[Diagnostic] = []
+    chips = Counter(node.chip.arch for node in physical.nodes)
+    devices: Counter[str] = Counter()
+    for demand in wanted:
+        devices[demand.mesh.arch] += demand.size
+    for arch, count in sorted(devices.items()):
+        if count > chips[arch]:
+            present = ", ".join(f"{n} {a}" for a, n in sorted(chips.items())) or "none"
+            found.append(
+                _finding(
+                    "TTR170",
+                    f"the descriptor wants {count} {arch} devices, the machine has {present} chips",
+                    file,
+                    f"use a descriptor of at most {chips[arch]} devices, or more hosts",
+                )
+            )
+    largest = max((len(physical.chips_of(h)) for h in range(len(physical.hosts))), default=0)
+    for demand in wanted:
+        block = demand.size // demand.mesh.host_count
+        if block > largest:
+            found.append(
+                _finding(
+                    "TTR171",
+                    f"a host block of mesh {demand.mesh.mesh_id} has {block} devices, the largest host has {largest} chips",
+                    file,
+                    "cut the mesh over more hosts with a larger host_topology",
+                    position=demand.mesh.host_position,
+                )
+            )
+    return found
+
+
+def shortfalls(meshes: Sequence[tuple[int, int, Sequence[object]]], file: str) -> list[Diagnostic]:
+    """RELAXED links with fewer channels than asked, as warnings."""
+    return [
+        Diagnostic(
+            "TTR178",
+            f"mesh {mesh_id}: {count} links run on fewer channels than the descriptor asks",
+            (Label(Position(file)),) if file else (),
+            "the mesh is RELAXED, so it is placed all the same; policy STRICT would refuse it",
+            Severity.WARNING,
+        )
+        for mesh_id, count, _ in meshes
+    ]
+
+
+def why_not(
+    wanted: Sequence[MeshDemand], links: Links, physical: PhysicalGraph, file: str, clock: Clock
+) -> list[Diagnostic]:
+    """Reasons 3 to 8: for each mesh that does not fit alone its reasons; if each fits alone, what stands between them."""
+    found: list[Diagnostic] = []
+    for demand in wanted:
+        if _fits(demand, physical, clock.part(0.2)) is False:
+            found.extend(_one_mesh(demand, physical, file, clock))
+    if not found and len(wanted) > 1:
+        found.extend(_between_meshes(wanted, links, physical, file, clock))
+    return found or [
+        _finding("TTR177", "these constraints cannot hold together on this machine", file, "run with fewer meshes to narrow it down")
+    ]
+
+
+def _fits(demand: MeshDemand, physical: PhysicalGraph, clock: Clock) -> bool | None:
+    """True, False, or None when the clock ran out first."""
+    try:
+        return best(demand, physical, clock) is not None
+    except OutOfTime:
+        return None
+
+
+def _one_mesh(demand: MeshDemand, physical: PhysicalGraph, file: str, clock: Clock) -> list[Diagnostic]:
+    found = _degrees(demand, physical, file)
+    for code, text, help, relaxed in _relaxations(demand, physical):
+        if _fits(relaxed, physical, clock.part(0.1)):
+            found.append(_finding(code, f"mesh {demand.mesh.mesh_id} would fit {text}", file, help, position=demand.mesh.position))
+    if not found:
+        rows, columns = demand.mesh.dims
+        found.append(
+            _finding(
+                "TTR177",
+                f"mesh {demand.mesh.mesh_id} ({rows}x{columns}) has no place on the links of this machine",
+                file,
+                "no single constraint is to blame; try a smaller device_topology",
+                position=demand.mesh.position,
+            )
+        )
+    return found
+
+
+def _degrees(demand: MeshDemand, physical: PhysicalGraph, file: str) -> list[Diagnostic]:
+    """Reason 3: chips with enough neighbours, without regard to how they are joined."""
+    least = demand.channels if demand.strict else 1
+    have = [sum(channels >= least for channels in row.values()) for row in physical.grid]
+    for degree in sorted(set(demand.degree), reverse=True):
+        need = sum(d >= degree for d in demand.degree)
+        enough = sum(h >= degree for h in have)
+        if enough < need:
+            short = [str(node) for node, h in zip(physical.nodes, have, strict=True) if h < degree]
+            shown = "; ".join(short[:6]) + (f"; and {len(short) - 6} more" if len(short) > 6 else "")
+            per_link = f" of {least} channels or more" if least > 1 else ""
+            return [
+                _finding(
+                    "TTR172",
+                    f"mesh {demand.mesh.mesh_id} needs {need} chips with at least {degree} neighbours{per_link}, the machine has {enough}",
+                    file,
+                    "check cables, or use LINE instead of RING",
+                    f"short: {shown}",
+                    position=demand.mesh.position,
+                )
+            ]
+    return []
+
+
+def _relaxations(demand: MeshDemand, physical: PhysicalGraph) -> Iterator[tuple[str, str, str, MeshDemand]]:
+    """(code, what is dropped, what to type, the weaker demand), in the order of section 8."""
+    mesh = demand.mesh
+    if demand.strict:
+        yield "TTR173", f"with fewer than {mesh.channels} channels on some links", "policy: RELAXED", replace(demand, strict=False)
+    for dim in range(2):
+        if mesh.wraps(dim):
+            kinds = tuple("LINE" if d == dim else kind for d, kind in enumerate(mesh.dim_types))
+            line = mesh_demand(replace(mesh, dim_types=(kinds[0], kinds[1])), (), physical, processes=mesh.host_count)
+            relaxed = replace(line, pins=demand.pins, host_rank=demand.host_rank)
+            types = ", ".join(kinds)
+            yield "TTR174", f"without its wrap on dimension {dim}", f"dim_types: [{types}]", relaxed
+    if demand.pins:
+        yield "TTR175", "without any pins", "drop the pinnings, or name other slots", demand.without_pins()
+        for device in sorted(demand.pins):
+            pins = {d: slots for d, slots in demand.pins.items() if d != device}
+            yield "TTR175", f"without the pin of device {device}", f"free device {device}", replace(demand, pins=pins)
+    if mesh.host_count > 1:
+        yield "TTR176", "if its host blocks were ignored", "change host_topology", demand.without_hosts()
+        turned = (mesh.host_dims[1], mesh.host_dims[0])
+        if turned != mesh.host_dims and mesh.dims[0] % turned[0] == 0 and mesh.dims[1] % turned[1] == 0:
+            other = replace(mesh, host_dims=turned)
+            ranks = tuple(other.host_rank_of(d // mesh.dims[1], d % mesh.dims[1]) for d in range(demand.size))
+            help = f"host_topology {{ dims: [{turned[0]}, {turned[1]}] }}"
+            yield "TTR176", f"with host_topology {turned[0]}x{turned[1]}", help, replace(demand, host_rank=ranks)
+
+
+def _between_meshes(
+    wanted: Sequence[MeshDemand], links: Links, physical: PhysicalGraph, file: str, clock: Clock
+) -> list[Diagnostic]:
+    """Reason 8: which requested link between meshes, dropped alone, makes all of them fit."""
+    found: list[Diagnostic] = []
+    for pair, requests in links.items():
+        rest = {other: value for other, value in links.items() if other != pair}
+        try:
+            placed = assign(wanted, rest, physical, clock.part(0.2)).placed
+        except OutOfTime:
+            continue
+        if placed is not None:
+            count = sum(link.channels for link in requests)
+            found.append(
+                _finding(
+                    "TTR177",
+                    f"meshes {pair[0]} and {pair[1]} want {count} channels between them and no placement gives them",
+                    file,
+                    "ask for fewer channels, or link other meshes",
+                    position=requests[0].position,
+                )
+            )
+    if found or not links:
+        return found
+    try:
+        alone = assign(wanted, {}, physical, clock.part(0.5)).placed
+    except OutOfTime:
+        return found
+    reason = "only if the links between them are ignored" if alone is not None else "not beside each other, though each fits alone"
+    return [_finding("TTR177", f"the {len(wanted)} meshes fit {reason}", file, "use fewer or smaller meshes")]
