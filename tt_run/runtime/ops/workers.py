@@ -1,0 +1,61 @@
+"""The threads of this rank: large kernels are cut into tasks that share no output.
+
+How a kernel is cut may not follow the number of threads where a cut could change a bit (see `gemm`); who runs which task
+never matters.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+Task = Callable[[], object]
+
+_pool: ThreadPoolExecutor | None = None
+_pool_owner = 0
+_making = threading.Lock()
+
+
+def thread_count() -> int:
+    """Threads that one rank may keep busy: OPENBLAS_NUM_THREADS as the launcher sets it, else the cores it may run on."""
+    wish = os.environ.get("OPENBLAS_NUM_THREADS", "")
+    if wish.isdigit() and int(wish) > 0:
+        return int(wish)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def spread(tasks: Sequence[Task]) -> None:
+    """Run all tasks, in any order, and return when the last has ended. An exception of a task is raised here."""
+    helpers = min(len(tasks), thread_count()) - 1
+    waiting = deque(tasks)
+    running = [_threads().submit(_drain, waiting) for _ in range(helpers)]
+    try:
+        _drain(waiting)
+    finally:
+        waiting.clear()
+        failures = [failure for future in running if (failure := future.exception()) is not None]
+    if failures:
+        raise failures[0]
+
+
+def _drain(waiting: deque[Task]) -> None:
+    """Take tasks until none is left."""
+    while True:
+        try:
+            task = waiting.popleft()
+        except IndexError:
+            return
+        task()
+
+
+def _threads() -> ThreadPoolExecutor:
+    """The pool of this process; a forked child makes its own."""
+    global _pool, _pool_owner
+    with _making:
+        if _pool is None or _pool_owner != os.getpid():
+            _pool = ThreadPoolExecutor(thread_count() - 1, thread_name_prefix="tt-run-ops")
+            _pool_owner = os.getpid()
+        return _pool
