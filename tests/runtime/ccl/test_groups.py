@@ -25,7 +25,10 @@ def test_columns_of_a_mesh_cut_in_halves_stay_local():
 
 
 @given(
-    st.integers(1, 5), st.integers(1, 5), st.sampled_from([None, 0, 1]), st.lists(st.integers(0, 3), min_size=25, max_size=25)
+    st.integers(1, 5),
+    st.integers(1, 5),
+    st.sampled_from([None, 0, 1]),
+    st.lists(st.integers(0, 3), min_size=25, max_size=25),
 )
 def test_every_device_is_in_one_group_and_held_by_its_owner(rows, columns, axis, ranks):
     owners = tuple(ranks[: rows * columns])

@@ -1,0 +1,147 @@
+"""The algorithms, over ranks that are threads: any cut of a mesh gives the results of one rank, bit for bit."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.runtime.ccl.fakes import Switch, on_threads
+from tt_run.runtime.ccl import rows
+from tt_run.runtime.ccl.gather import all_broadcast, all_gather, every_shard
+from tt_run.runtime.ccl.groups import device_groups, exchanges
+from tt_run.runtime.ccl.reduce import all_reduce, reduce_scatter
+from tt_run.runtime.ccl.rows import NoShard, Source
+from tt_run.runtime.ccl.wire import Alone, HalfWords
+
+LENGTH = 8  # of the dimension that is gathered or scattered
+
+
+@st.composite
+def cases(draw):
+    mesh = draw(st.sampled_from([(1, 2), (2, 2), (2, 4), (4, 2), (8, 1)]))
+    devices = mesh[0] * mesh[1]
+    ranks = draw(st.integers(1, 4))
+    owners = tuple(draw(st.lists(st.integers(0, ranks - 1), min_size=devices, max_size=devices)))
+    distinct = draw(st.integers(1, devices))
+    held = [draw(st.integers(0, distinct - 1)) for _ in range(devices)]
+    rank = draw(st.integers(1, 4))
+    dim = draw(st.integers(0, rank - 1))
+    shape = tuple(LENGTH if i == dim else draw(st.integers(1, 5)) for i in range(rank))
+    seed = draw(st.integers(0, 2**32 - 1))
+    values = np.random.default_rng(seed).standard_normal((distinct, *shape)).astype(np.float32)
+    return mesh, owners, [values[i] for i in held], dim, draw(st.sampled_from([None, 0, 1]))
+
+
+def run(case, function, small, wrap=lambda wire: wire):
+    """`function(source, dim)` on every rank that takes part; the shard (or shards) of each position."""
+    mesh, owners, shards, dim, axis = case
+    found = exchanges(device_groups(mesh, axis), owners)
+    results = {}
+    for exchange in found:
+        switch = Switch(len(exchange.ranks))
+
+        def rank(i, exchange=exchange, switch=switch):
+            wire = Alone() if exchange.local else wrap(switch.wire(i))
+            mine = [shards[p] for p in exchange.held[i]]
+            stack = list({id(s): s for s in mine}.values())
+            own = tuple(next(j for j, s in enumerate(stack) if s is m) for m in mine)
+            return function(Source(np.stack(stack), own, exchange, wire), dim)
+
+        before, rows.SMALL = rows.SMALL, small
+        try:
+            pieces = on_threads([lambda i=i, rank=rank: rank(i) for i in range(len(exchange.ranks))])
+        finally:
+            rows.SMALL = before
+        for held, piece in zip(exchange.held, pieces, strict=True):
+            for p in held:
+                assert p not in results
+                results[p] = (
+                    [q.data[q.rows[p]] for q in piece]
+                    if isinstance(piece, list)
+                    else piece.data[piece.rows[p]]
+                )
+    return results
+
+
+def members(case, position):
+    (group,) = [g for g in device_groups(case[0], case[4]) if position in g]
+    return group, [case[2][p] for p in group]
+
+
+def ordered(shards):
+    total = shards[0]
+    for shard in shards[1:]:
+        total = total + shard
+    return total
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(), st.sampled_from([0, 1 << 20]))
+def test_all_gather_concatenates_in_device_order(case, small):
+    for p, shard in run(case, all_gather, small).items():
+        assert shard.tobytes() == np.concatenate(members(case, p)[1], case[3]).tobytes()
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(), st.sampled_from([0, 1 << 20]))
+def test_all_reduce_adds_in_device_order(case, small):
+    for p, shard in run(case, lambda s, _: all_reduce(s, None), small).items():
+        assert shard.tobytes() == ordered(members(case, p)[1]).tobytes()
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(), st.sampled_from([0, 1 << 20]))
+def test_reduce_scatter_keeps_the_slice_of_the_device(case, small):
+    for p, shard in run(case, lambda s, dim: reduce_scatter(s, dim, None), small).items():
+        group, shards = members(case, p)
+        expected = np.split(ordered(shards), len(group), case[3])[group.index(p)]
+        assert shard.tobytes() == np.ascontiguousarray(expected).tobytes()
+
+
+@settings(max_examples=30, deadline=None)
+@given(cases(), st.sampled_from([0, 1 << 20]))
+def test_all_broadcast_gives_every_member_to_every_member(case, small):
+    for p, found in run(case, lambda s, _: all_broadcast(s), small).items():
+        assert [s.tobytes() for s in found] == [s.tobytes() for s in members(case, p)[1]]
+
+
+@settings(max_examples=20, deadline=None)
+@given(cases())
+def test_sixteen_bits_on_the_wire_lose_nothing_of_bfloat16(case):
+    rounded = [(s.view(np.uint32) & 0xFFFF0000).view(np.float32) for s in case[2]]
+    case = (*case[:2], rounded, *case[3:])
+    for p, shard in run(case, all_gather, 0, HalfWords).items():
+        assert shard.tobytes() == np.concatenate(members(case, p)[1], case[3]).tobytes()
+
+
+def test_every_shard_is_known_everywhere():
+    exchange = exchanges(device_groups((2, 2), None), (0, 1, 1, 0))[0]
+    switch = Switch(2)
+    stacks = [np.array([[0.0], [3.0]], np.float32), np.array([[1.0], [2.0]], np.float32)]
+    sources = [lambda i=i: every_shard(Source(stacks[i], (0, 1), exchange, switch.wire(i))) for i in range(2)]
+    for found in on_threads(sources):
+        assert {p: float(s[0]) for p, s in found.items()} == {0: 0.0, 1: 1.0, 2: 2.0, 3: 3.0}
+
+
+def test_replicas_cross_once_and_are_stored_once():
+    exchange = exchanges(device_groups((2, 2), None), (0, 0, 1, 1))[0]
+    switch = Switch(2)
+    stack = np.ones((1, 1 << 15), np.float32)
+    results = on_threads(
+        [lambda i=i: all_gather(Source(stack, (0, 0), exchange, switch.wire(i)), 0) for i in range(2)]
+    )
+    assert switch.messages == 2
+    assert all(r.data.shape == (1, 4 << 15) for r in results)
+
+
+@pytest.mark.parametrize("small", [0, 1 << 20])
+def test_a_device_without_a_shard_is_named_on_every_rank(small, monkeypatch):
+    monkeypatch.setattr(rows, "SMALL", small)
+    exchange = exchanges(device_groups((1, 4), None), (0, 0, 1, 1))[0]
+    switch = Switch(2)
+
+    def rank(i):
+        with pytest.raises(NoShard, match=r"positions \[3\]"):
+            Source(np.ones((2, 3), np.float32), ((0, 1), (0, -1))[i], exchange, switch.wire(i))
+
+    on_threads([lambda i=i: rank(i) for i in range(2)])
