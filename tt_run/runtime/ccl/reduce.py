@@ -7,6 +7,7 @@ sums per rank would be one message shorter and give other bits.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from tt_run.runtime.ccl.reduction import Rounding, ordered_sum, slices
 from tt_run.runtime.ccl.rows import Content, RowId, Source
 from tt_run.runtime.ccl.wire import Parcel
 
-Array = npt.NDArray[np.generic]
+Array = npt.NDArray[Any]
 Cut = Callable[[Array, int], Array]
 
 

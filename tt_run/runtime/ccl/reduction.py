@@ -8,12 +8,14 @@ A shard that several devices hold is added once for each of them, not multiplied
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.generic]
+Array = npt.NDArray[Any]
 Rounding = Callable[[Array], None]
 
 # Elements that are summed over all devices before the next ones: operand and result blocks stay in the second-level cache.
@@ -45,4 +47,4 @@ def slices(elements: int, parts: int, align: int = 64) -> tuple[slice, ...]:
     """
     step = -(-elements // (parts * align)) * align
     borders = [min(i * step, elements) for i in range(parts + 1)]
-    return tuple(slice(a, b) for a, b in zip(borders, borders[1:], strict=False))
+    return tuple(slice(a, b) for a, b in itertools.pairwise(borders))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from tt_run.runtime.ccl.groups import Exchange
 from tt_run.runtime.ccl.wire import Parcel, Wire
 
-Array = npt.NDArray[np.generic]
+Array = npt.NDArray[Any]
 # (number of the rank in the exchange, row of that rank's stack)
 RowId = tuple[int, int]
 Content = tuple[RowId, ...]

@@ -7,12 +7,15 @@ beats its own reductions and a shared window with copies (performance baselines,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.generic]
+from tt_run.runtime.comm import Group, as_bytes
+from tt_run.runtime.tensor.bfloat16 import from_wire, to_wire
+
+Array = npt.NDArray[Any]
 # A peer's number in the exchange and a contiguous array to send to it, or to receive from it.
 Parcel = tuple[int, Array]
 
@@ -52,6 +55,35 @@ class Alone:
             raise ValueError("a single rank has no peer to exchange parcels with")
 
 
+class Ranks:
+    """The wire between real MPI ranks. Blocking: the guard has agreed on the collective before."""
+
+    # MPI counts are 32-bit; longer parcels travel in pieces.
+    PIECE = 1 << 30
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self.rank, self.size, self.same_host = group.rank, group.size, group.on_one_host
+
+    def allgather(self, send: Array, recv: Array) -> None:
+        """One MPI_Allgather."""
+        self._group.comm.Allgather(as_bytes(send), as_bytes(recv))
+
+    def swap(self, sends: Sequence[Parcel], recvs: Sequence[Parcel]) -> None:
+        """Nonblocking receives, then sends, then one wait for all: no order of the ranks can block."""
+        comm = self._group.comm
+        requests = [comm.Irecv(piece, peer) for peer, array in recvs for piece in self._pieces(array)]
+        requests += [comm.Isend(piece, peer) for peer, array in sends for piece in self._pieces(array)]
+        if requests:
+            type(requests[0]).Waitall(requests)
+
+    def _pieces(self, array: Array) -> list[Array]:
+        flat = as_bytes(array)
+        if flat.size <= self.PIECE:
+            return [flat] if flat.size else []
+        return [flat[start : start + self.PIECE] for start in range(0, flat.size, self.PIECE)]
+
+
 class HalfWords:
     """A wire that carries bfloat16 values, stored as float32, in 16 bits: for ranks on different hosts.
 
@@ -67,19 +99,12 @@ class HalfWords:
         self._wire.allgather(send, recv)
 
     def swap(self, sends: Sequence[Parcel], recvs: Sequence[Parcel]) -> None:
-        """Send the upper halves of float32 words; the lower ones of a bfloat16 value are zero."""
+        """Send each value's upper half, the lower one of a bfloat16 is zero."""
         packed: dict[int, Array] = {}
         for _, array in sends:
             if id(array) not in packed:
-                packed[id(array)] = upper_halves(array)
+                packed[id(array)] = to_wire(array)
         arrived = [(peer, np.empty(array.shape, np.uint16)) for peer, array in recvs]
         self._wire.swap([(peer, packed[id(array)]) for peer, array in sends], arrived)
         for (_, halves), (_, array) in zip(arrived, recvs, strict=True):
-            np.left_shift(halves, 16, out=array.view(np.uint32), dtype=np.uint32)
-
-
-def upper_halves(array: Array) -> Array:
-    """The 16 bits of each bfloat16 value of a float32 array."""
-    halves = np.empty(array.shape, np.uint16)
-    np.right_shift(array.view(np.uint32), 16, out=halves, casting="unsafe")
-    return halves
+            np.copyto(array, from_wire(halves))
