@@ -10,6 +10,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from tt_run.runtime.enums import DataType, Layout, StorageType
+from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.memory import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.tensor.site import Site, coords_of, local_site
@@ -18,7 +19,7 @@ from tt_run.runtime.tensor.storage import Buffer, Storage
 from tt_run.runtime.tensor.topology import PlacementReplicate, TensorTopology
 
 if TYPE_CHECKING:
-    from tt_run.runtime.mesh import MeshDevice
+    from tt_run.runtime.mesh.device import MeshDevice
 
 _ids = itertools.count()
 
@@ -188,8 +189,6 @@ class Tensor:
 
 def replicated_topology(site: Site, on_device: bool) -> TensorTopology:
     """The topology of a tensor that nobody cut: one copy on the host, or the same on each of N devices."""
-    from tt_run.runtime.mesh import MeshShape
-
     count = len(site.coords) if on_device else 1
     coords = site.coords if on_device else coords_of((1, 1))
     return TensorTopology(MeshShape([count]), [PlacementReplicate()], coords)

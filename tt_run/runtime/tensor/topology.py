@@ -8,22 +8,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tt_run.runtime.errors import incompatible
+
 if TYPE_CHECKING:
-    from tt_run.runtime.mesh import MeshCoordinate, MeshShape
+    from tt_run.runtime.mesh.coordinate import MeshCoordinate
+    from tt_run.runtime.mesh.shape import MeshShape
 
 
 class PlacementReplicate:
     """Every device along this axis of the distribution holds the same shard."""
 
     __slots__ = ()
+    bound_name = "ttnn._ttnn.multi_device.PlacementReplicate"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PlacementReplicate):
-            raise TypeError(
-                "__eq__(): incompatible function arguments. The following argument types are supported:\n"
-                "    1. __eq__(self, arg: ttnn._ttnn.multi_device.PlacementReplicate, /) -> bool\n\n"
-                f"Invoked with types: ttnn._ttnn.multi_device.PlacementReplicate, {type(other).__name__}"
-            )
+            raise incompatible("__eq__", (f"__eq__(self, arg: {self.bound_name}, /) -> bool",), (self, other))
         return True
 
     def __hash__(self) -> int:
@@ -40,15 +40,11 @@ class PlacementShard:
     """
 
     __slots__ = ("_dim",)
+    bound_name = "ttnn._ttnn.multi_device.PlacementShard"
 
     def __init__(self, *args: int) -> None:
         if len(args) != 1 or isinstance(args[0], bool) or not isinstance(args[0], int):
-            raise TypeError(
-                "__init__(): incompatible function arguments. The following argument types are supported:\n"
-                "    1. __init__(self, arg: int, /) -> None\n\n"
-                "Invoked with types: "
-                + ", ".join(["ttnn._ttnn.multi_device.PlacementShard", *(type(a).__name__ for a in args)])
-            )
+            raise incompatible("__init__", ("__init__(self, arg: int, /) -> None",), (self, *args))
         self._dim = args[0]
 
     @property
