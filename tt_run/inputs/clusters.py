@@ -13,7 +13,12 @@ from typing import Any
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from tt_run.errors import InputError
 
-ARCHES = {"wormhole_b0": "WORMHOLE_B0", "wormhole": "WORMHOLE_B0", "blackhole": "BLACKHOLE", "quasar": "QUASAR"}
+ARCHES = {
+    "wormhole_b0": "WORMHOLE_B0",
+    "wormhole": "WORMHOLE_B0",
+    "blackhole": "BLACKHOLE",
+    "quasar": "QUASAR",
+}
 CHANNELS = {"WORMHOLE_B0": 16, "BLACKHOLE": 14, "QUASAR": 16}
 BOARD_ALIASES = {
     "p150a": "p150",
@@ -112,7 +117,9 @@ def parse_cluster(text: str, file: str, *, host: str | None = None) -> ClusterDe
         mark = getattr(problem, "problem_mark", None)
         where = Position(file, mark.line + 1, mark.column + 1) if mark else Position(file)
         reason = getattr(problem, "problem", None) or str(problem)
-        raise InputError(_error(file, f"the cluster descriptor is not well-formed YAML: {reason}", where)) from None
+        raise InputError(
+            _error(file, f"the cluster descriptor is not well-formed YAML: {reason}", where)
+        ) from None
     if not isinstance(document, dict):
         raise InputError(_error(file, "a cluster descriptor is a map with the keys arch, chips_with_mmio, …"))
     return _Reader(file, document).read(host)
@@ -165,7 +172,9 @@ class _Reader:
                 location = bus[chip] & 0x0F if tray else 0
             else:
                 tray = trays[board_id]
-                location = distance.get(chip, (0, chip))[0] if arch == "WORMHOLE_B0" else int(places.get(chip, 0))
+                location = (
+                    distance.get(chip, (0, chip))[0] if arch == "WORMHOLE_B0" else int(places.get(chip, 0))
+                )
             pcie = distance.get(chip, (0, chip))[1]
             chips[chip] = Chip(chip, unique[chip], arch, kind, board_id, tray, location, pcie)
         self.check_places(chips)
@@ -192,13 +201,17 @@ class _Reader:
             if not isinstance(chip, int) or chip < 0:
                 self.fail(f"arch: chip ids are non-negative numbers, not {chip!r}")
             elif str(word).lower() not in ARCHES:
-                self.fail(f"arch: chip {chip} has the unknown architecture {word!r}", f"one of {', '.join(ARCHES)}")
+                self.fail(
+                    f"arch: chip {chip} has the unknown architecture {word!r}", f"one of {', '.join(ARCHES)}"
+                )
             else:
                 found[chip] = ARCHES[str(word).lower()]
         if not found and not self.errors:
             self.fail("arch is missing or empty: it defines which chips there are")
         if len(set(found.values())) > 1:
-            self.fail(f"arch: one host has chips of one architecture, here are {', '.join(sorted(set(found.values())))}")
+            self.fail(
+                f"arch: one host has chips of one architecture, here are {', '.join(sorted(set(found.values())))}"
+            )
         return found
 
     def mmio(self, ids: list[int]) -> set[int]:
@@ -206,7 +219,9 @@ class _Reader:
         for number, entry in enumerate(self.section("chips_with_mmio", list, []), 1):
             for chip in entry if isinstance(entry, dict) else [entry]:
                 if chip not in ids:
-                    self.fail(f"chips_with_mmio: entry {number} names chip {chip!r}, which arch does not list")
+                    self.fail(
+                        f"chips_with_mmio: entry {number} names chip {chip!r}, which arch does not list"
+                    )
                 else:
                     found.add(chip)
         if ids and not found and not self.errors:
@@ -261,17 +276,25 @@ class _Reader:
         return found
 
     def endpoint(self, key: str, number: int, entry: Any, id_key: str, arch: str) -> tuple[int, int] | None:
-        if not isinstance(entry, dict) or not isinstance(entry.get(id_key), int) or not isinstance(entry.get("chan"), int):
+        if (
+            not isinstance(entry, dict)
+            or not isinstance(entry.get(id_key), int)
+            or not isinstance(entry.get("chan"), int)
+        ):
             self.fail(f"{key}: entry {number} needs {{{id_key}: number, chan: number}}, not {entry!r}")
             return None
         if not 0 <= entry["chan"] < CHANNELS.get(arch, 16):
-            self.fail(f"{key}: entry {number} uses channel {entry['chan']}; {arch} has channels 0..{CHANNELS[arch] - 1}")
+            self.fail(
+                f"{key}: entry {number} uses channel {entry['chan']}; {arch} has channels 0..{CHANNELS[arch] - 1}"
+            )
             return None
         return entry[id_key], entry["chan"]
 
     def links(self, ids: list[int], arch: str) -> tuple[tuple[int, int, int, int], ...]:
         if "ethernet_connections" not in self.document:
-            self.fail("ethernet_connections is missing; a host without links has an empty list: ethernet_connections: []")
+            self.fail(
+                "ethernet_connections is missing; a host without links has an empty list: ethernet_connections: []"
+            )
         far: dict[tuple[int, int], tuple[int, int]] = {}
         found: list[tuple[int, int, int, int]] = []
         for number, entry in enumerate(self.section("ethernet_connections", list, []), 1):
@@ -284,12 +307,16 @@ class _Reader:
             (a, i), (b, j) = ends[0], ends[1]
             unknown = [chip for chip in (a, b) if chip not in ids]
             if unknown:
-                self.fail(f"ethernet_connections: entry {number} names chip {unknown[0]}, which arch does not list")
+                self.fail(
+                    f"ethernet_connections: entry {number} names chip {unknown[0]}, which arch does not list"
+                )
             elif a == b:
                 self.warn(f"ethernet_connections: entry {number} links chip {a} to itself and is ignored")
             elif far.get((a, i), (b, j)) != (b, j) or far.get((b, j), (a, i)) != (a, i):
                 busy = (a, i) if (a, i) in far else (b, j)
-                self.fail(f"ethernet_connections: entry {number} uses chip {busy[0]} channel {busy[1]} a second time")
+                self.fail(
+                    f"ethernet_connections: entry {number} uses chip {busy[0]} channel {busy[1]} a second time"
+                )
             elif (a, i) not in far:
                 far[(a, i)], far[(b, j)] = (b, j), (a, i)
                 found.append((a, i, b, j))
@@ -318,7 +345,9 @@ class _Reader:
             try:
                 found[chip] = value if isinstance(value, int) else int(str(value), 16)
             except ValueError:
-                self.fail(f"chip_to_bus_id: chip {chip} has {value!r}, not a hexadecimal number such as 0x00c1")
+                self.fail(
+                    f"chip_to_bus_id: chip {chip} has {value!r}, not a hexadecimal number such as 0x00c1"
+                )
         return found
 
     # --- across keys -------------------------------------------------------------------------------------------------
@@ -329,9 +358,14 @@ class _Reader:
             galaxy = chip.board_type in GALAXY_TRAYS
             seat = (chip.tray, chip.location, 0 if galaxy else chip.board_id)
             if seat in seats:
-                hint = "give each chip its chip_to_bus_id" if galaxy else "check chips_with_mmio and asic_locations"
+                hint = (
+                    "give each chip its chip_to_bus_id"
+                    if galaxy
+                    else "check chips_with_mmio and asic_locations"
+                )
                 self.fail(
-                    f"chips {seats[seat]} and {chip.chip_id} share tray {chip.tray}, location {chip.location}", hint
+                    f"chips {seats[seat]} and {chip.chip_id} share tray {chip.tray}, location {chip.location}",
+                    hint,
                 )
                 return
             seats[seat] = chip.chip_id

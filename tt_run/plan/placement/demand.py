@@ -58,7 +58,9 @@ def demands(graph: MeshGraph, physical: PhysicalGraph, *, processes: int | None 
     return [mesh_demand(mesh, graph.pins, physical, processes=total) for mesh in ordered]
 
 
-def mesh_demand(mesh: Mesh, pins: Sequence[PinGroup], physical: PhysicalGraph, *, processes: int) -> MeshDemand:
+def mesh_demand(
+    mesh: Mesh, pins: Sequence[PinGroup], physical: PhysicalGraph, *, processes: int
+) -> MeshDemand:
     """The demand of one mesh with its pins resolved against the slots and board revisions of the machine."""
     earlier: list[list[int]] = [[] for _ in range(mesh.device_count)]
     degree = [0] * mesh.device_count

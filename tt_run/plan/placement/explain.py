@@ -20,7 +20,9 @@ from tt_run.plan.placement.search import Clock, OutOfTime, best
 Links = dict[tuple[int, int], list[InterLink]]
 
 
-def _finding(code: str, message: str, file: str, help: str = "", *notes: str, position: Position | None = None) -> Diagnostic:
+def _finding(
+    code: str, message: str, file: str, help: str = "", *notes: str, position: Position | None = None
+) -> Diagnostic:
     where = position or (Position(file) if file else None)
     return Diagnostic(code, message, (Label(where),) if where else (), help, notes=notes)
 
@@ -94,7 +96,12 @@ def why_not(
     if not found and len(wanted) > 1:
         found.extend(_between_meshes(wanted, links, physical, file, clock))
     return found or [
-        _finding("TTR177", "these constraints cannot hold together on this machine", file, "run with fewer meshes to narrow it down")
+        _finding(
+            "TTR177",
+            "these constraints cannot hold together on this machine",
+            file,
+            "run with fewer meshes to narrow it down",
+        )
     ]
 
 
@@ -110,7 +117,15 @@ def _one_mesh(demand: MeshDemand, physical: PhysicalGraph, file: str, clock: Clo
     found = _degrees(demand, physical, file)
     for code, text, help, relaxed in _relaxations(demand, physical):
         if _fits(relaxed, physical, clock.part(0.1)):
-            found.append(_finding(code, f"mesh {demand.mesh.mesh_id} would fit {text}", file, help, position=demand.mesh.position))
+            found.append(
+                _finding(
+                    code,
+                    f"mesh {demand.mesh.mesh_id} would fit {text}",
+                    file,
+                    help,
+                    position=demand.mesh.position,
+                )
+            )
     if not found:
         rows, columns = demand.mesh.dims
         found.append(
@@ -153,11 +168,18 @@ def _relaxations(demand: MeshDemand, physical: PhysicalGraph) -> Iterator[tuple[
     """(code, what is dropped, what to type, the weaker demand), in the order of section 8."""
     mesh = demand.mesh
     if demand.strict:
-        yield "TTR173", f"with fewer than {mesh.channels} channels on some links", "policy: RELAXED", replace(demand, strict=False)
+        yield (
+            "TTR173",
+            f"with fewer than {mesh.channels} channels on some links",
+            "policy: RELAXED",
+            replace(demand, strict=False),
+        )
     for dim in range(2):
         if mesh.wraps(dim):
             kinds = tuple("LINE" if d == dim else kind for d, kind in enumerate(mesh.dim_types))
-            line = mesh_demand(replace(mesh, dim_types=(kinds[0], kinds[1])), (), physical, processes=mesh.host_count)
+            line = mesh_demand(
+                replace(mesh, dim_types=(kinds[0], kinds[1])), (), physical, processes=mesh.host_count
+            )
             relaxed = replace(line, pins=demand.pins, host_rank=demand.host_rank)
             types = ", ".join(kinds)
             yield "TTR174", f"without its wrap on dimension {dim}", f"dim_types: [{types}]", relaxed
@@ -165,7 +187,12 @@ def _relaxations(demand: MeshDemand, physical: PhysicalGraph) -> Iterator[tuple[
         yield "TTR175", "without any pins", "drop the pinnings, or name other slots", demand.without_pins()
         for device in sorted(demand.pins):
             pins = {d: slots for d, slots in demand.pins.items() if d != device}
-            yield "TTR175", f"without the pin of device {device}", f"free device {device}", replace(demand, pins=pins)
+            yield (
+                "TTR175",
+                f"without the pin of device {device}",
+                f"free device {device}",
+                replace(demand, pins=pins),
+            )
     if mesh.host_count > 1:
         yield "TTR176", "if its host blocks were ignored", "change host_topology", demand.without_hosts()
         turned = (mesh.host_dims[1], mesh.host_dims[0])
@@ -173,7 +200,12 @@ def _relaxations(demand: MeshDemand, physical: PhysicalGraph) -> Iterator[tuple[
             other = replace(mesh, host_dims=turned)
             ranks = tuple(other.host_rank_of(d // mesh.dims[1], d % mesh.dims[1]) for d in range(demand.size))
             help = f"host_topology {{ dims: [{turned[0]}, {turned[1]}] }}"
-            yield "TTR176", f"with host_topology {turned[0]}x{turned[1]}", help, replace(demand, host_rank=ranks)
+            yield (
+                "TTR176",
+                f"with host_topology {turned[0]}x{turned[1]}",
+                help,
+                replace(demand, host_rank=ranks),
+            )
 
 
 def _between_meshes(
@@ -204,5 +236,9 @@ def _between_meshes(
         alone = assign(wanted, {}, physical, clock.part(0.5)).placed
     except OutOfTime:
         return found
-    reason = "only if the links between them are ignored" if alone is not None else "not beside each other, though each fits alone"
+    reason = (
+        "only if the links between them are ignored"
+        if alone is not None
+        else "not beside each other, though each fits alone"
+    )
     return [_finding("TTR177", f"the {len(wanted)} meshes fit {reason}", file, "use fewer or smaller meshes")]

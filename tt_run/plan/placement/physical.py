@@ -66,9 +66,13 @@ def build(clusters: Sequence[ClusterDescriptor]) -> PhysicalGraph:
     names = _distinct_names(clusters)
     places = sorted(range(len(clusters)), key=lambda i: names[i])
     order = {cluster: number for number, cluster in enumerate(places)}
-    everyone = [(names[i], order[i], chip) for i, cluster in enumerate(clusters) for chip in cluster.chips.values()]
+    everyone = [
+        (names[i], order[i], chip) for i, cluster in enumerate(clusters) for chip in cluster.chips.values()
+    ]
     everyone.sort(key=lambda item: (item[0], item[2].tray, item[2].location, item[2].unique_id))
-    nodes = tuple(Node(index, host, host_index, chip) for index, (host, host_index, chip) in enumerate(everyone))
+    nodes = tuple(
+        Node(index, host, host_index, chip) for index, (host, host_index, chip) in enumerate(everyone)
+    )
     by_unique: dict[int, Node] = {}
     for node in nodes:
         other = by_unique.setdefault(node.chip.unique_id, node)

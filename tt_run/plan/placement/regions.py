@@ -157,7 +157,9 @@ class _Assigner:
                 return False
         return True
 
-    def _linked(self, a: int, placed_a: Embedding, b: int, placed_b: Embedding, wanted: list[InterLink]) -> bool:
+    def _linked(
+        self, a: int, placed_a: Embedding, b: int, placed_b: Embedding, wanted: list[InterLink]
+    ) -> bool:
         key = (a, placed_a, b, placed_b) if a < b else (b, placed_b, a, placed_a)
         known = self.link_cache.get(key)
         if known is None:
@@ -176,7 +178,9 @@ def links_hold(
     """Whether all links requested between two placed meshes have their channels; parallel requests add up."""
     demand: dict[tuple[int | None, int | None, bool], int] = {}
     for link in wanted:
-        a_device, b_device = (link.a_device, link.b_device) if link.a == ids[0] else (link.b_device, link.a_device)
+        a_device, b_device = (
+            (link.a_device, link.b_device) if link.a == ids[0] else (link.b_device, link.a_device)
+        )
         count = link.channels if link.policy == "STRICT" else 1
         key = (a_device, b_device, link.z_direction)
         demand[key] = demand.get(key, 0) + count

@@ -45,8 +45,6 @@ class Clock:
         return Clock(max(0.0, self.ends - self.now()) * share, self.now)
 
 
-
-
 def embeddings(
     demand: MeshDemand,
     physical: PhysicalGraph,
@@ -88,9 +86,7 @@ def best(
 
 def lacking(demand: MeshDemand, physical: PhysicalGraph, placed: Embedding) -> int:
     """Channels that the links of an embedding lack in total."""
-    return sum(
-        max(0, demand.channels - physical.grid[placed[a]].get(placed[b], 0)) for a, b in demand.links
-    )
+    return sum(max(0, demand.channels - physical.grid[placed[a]].get(placed[b], 0)) for a, b in demand.links)
 
 
 class _Search:
@@ -109,7 +105,9 @@ class _Search:
         usable = frozenset(i for i in usable if physical.nodes[i].chip.arch == demand.mesh.arch)
         # Only links that could serve count towards a chip's degree.
         self.near = [
-            {j: channels for j, channels in row.items() if channels >= least and j in usable} if i in usable else {}
+            {j: channels for j, channels in row.items() if channels >= least and j in usable}
+            if i in usable
+            else {}
             for i, row in enumerate(physical.grid)
         ]
         self.usable = sorted(usable)

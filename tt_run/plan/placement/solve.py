@@ -42,9 +42,7 @@ class PlacedMesh:
 
     def rank_nodes(self, host_rank: int) -> tuple[Node, ...]:
         """The chips of one host rank, row-major."""
-        return tuple(
-            node for d, node in enumerate(self.nodes) if _rank_of(self.demand, d) == host_rank
-        )
+        return tuple(node for d, node in enumerate(self.nodes) if _rank_of(self.demand, d) == host_rank)
 
     def host_of(self, host_rank: int) -> str:
         return self.rank_nodes(host_rank)[0].host
@@ -124,7 +122,11 @@ def _mesh_json(placed: PlacedMesh) -> dict[str, object]:
     return {
         "mesh_id": placed.mesh_id,
         "devices": [
-            {"coordinate": [d // columns, d % columns], "host_rank": _rank_of(placed.demand, d), **_node_json(node)}
+            {
+                "coordinate": [d // columns, d % columns],
+                "host_rank": _rank_of(placed.demand, d),
+                **_node_json(node),
+            }
             for d, node in enumerate(placed.nodes)
         ],
         "shortfalls": [
@@ -133,9 +135,7 @@ def _mesh_json(placed: PlacedMesh) -> dict[str, object]:
     }
 
 
-def place(
-    graph: MeshGraph, physical: PhysicalGraph, *, seconds: float = 60.0, file: str = ""
-) -> Placed:
+def place(graph: MeshGraph, physical: PhysicalGraph, *, seconds: float = 60.0, file: str = "") -> Placed:
     """Place every mesh of a graph on a machine.
 
     Raises RefusedError with the reasons, cheapest first, when there is no placement, and with TTR179 when none was found in
@@ -183,5 +183,6 @@ def _placed_mesh(demand: MeshDemand, placed: Embedding, physical: PhysicalGraph)
 def shortfall_findings(placed: Placed, file: str) -> list[Diagnostic]:
     """Shortfalls of RELAXED links as warnings, one per mesh."""
     return explain.shortfalls(
-        [(mesh.mesh_id, len(mesh.shortfalls), mesh.shortfalls) for mesh in placed.meshes if mesh.shortfalls], file
+        [(mesh.mesh_id, len(mesh.shortfalls), mesh.shortfalls) for mesh in placed.meshes if mesh.shortfalls],
+        file,
     )

@@ -1,0 +1,271 @@
+"""Placements: canonical, correct, deterministic; and the reasons when there is none."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mgd.graph import InterLink, Mesh, MeshGraph, PinGroup
+from tests.tt_run.placement.machines import galaxy, t3000_yaml
+from tt_run.errors import InputError, RefusedError
+from tt_run.inputs.clusters import parse_cluster, read_cluster
+from tt_run.plan import allocation
+from tt_run.plan.model import HostSlots
+from tt_run.plan.placement.demand import mesh_demand
+from tt_run.plan.placement.physical import PhysicalGraph, build
+from tt_run.plan.placement.search import Clock, best
+from tt_run.plan.placement.solve import Placed, place
+
+CORPUS = Path(os.environ.get("TT_RUN_CORPUS", Path(__file__).parents[4] / "shared" / "corpus")) / "clusters"
+
+
+def mesh(
+    rows: int,
+    columns: int,
+    *,
+    hosts: tuple[int, int] = (1, 1),
+    wraps: str = "LL",
+    channels: int = 2,
+    policy: str = "RELAXED",
+    mesh_id: int = 0,
+    arch: str = "WORMHOLE_B0",
+) -> Mesh:
+    kinds = {"L": "LINE", "R": "RING"}
+    return Mesh(
+        mesh_id, "M", arch, (rows, columns), hosts, (kinds[wraps[0]], kinds[wraps[1]]), channels, policy
+    )
+
+
+def chips(placed: Placed, number: int = 0) -> list[list[int]]:
+    found = placed.meshes[number]
+    columns = found.demand.mesh.dims[1]
+    ids = [node.chip.chip_id for node in found.nodes]
+    return [ids[i : i + columns] for i in range(0, len(ids), columns)]
+
+
+def assert_embeds(placed: Placed) -> None:
+    """Every logical link lies on a physical pair, no chip twice, each host rank on one host."""
+    taken = [node.index for found in placed.meshes for node in found.nodes]
+    assert len(taken) == len(set(taken))
+    for found in placed.meshes:
+        for a, b in found.demand.links:
+            assert found.nodes[b].index in placed.physical.grid[found.nodes[a].index]
+        for rank in range(found.demand.mesh.host_count):
+            assert len({node.host for node in found.rank_nodes(rank)}) == 1
+
+
+@pytest.fixture(scope="module")
+def t3000() -> PhysicalGraph:
+    return build([parse_cluster(t3000_yaml(), "t3k.yaml")])
+
+
+@pytest.fixture(scope="module")
+def four_galaxies() -> PhysicalGraph:
+    return build([galaxy(name, number, 4) for number, name in enumerate("cadb")])
+
+
+def test_t3000_has_the_published_numbering(t3000: PhysicalGraph) -> None:
+    assert chips(place(MeshGraph((mesh(2, 4),)), t3000)) == [[4, 0, 2, 6], [5, 1, 3, 7]]
+
+
+@pytest.mark.parametrize(("hosts", "visible"), [((1, 2), ["0,1", "2,3"]), ((2, 1), ["0,2", "1,3"])])
+def test_two_ranks_of_one_host_get_their_pcie_chips(
+    t3000: PhysicalGraph, hosts: tuple[int, int], visible: list[str]
+) -> None:
+    placed = place(MeshGraph((mesh(2, 4, hosts=hosts),)), t3000)
+    assert [placed.meshes[0].visible_devices(rank) for rank in range(2)] == visible
+
+
+def test_the_order_of_a_file_does_not_matter() -> None:
+    reference = chips(place(MeshGraph((mesh(2, 4),)), build([parse_cluster(t3000_yaml(), "x.yaml")])))
+    lines = t3000_yaml().splitlines()
+    links = [line for line in lines if line.startswith("  - [{chip:")]
+    for seed in range(5):
+        shuffled = random.Random(seed).sample(links, len(links))
+        text = "\n".join([lines[0], lines[1], *shuffled, *lines[2 + len(links) :]]) + "\n"
+        assert chips(place(MeshGraph((mesh(2, 4),)), build([parse_cluster(text, "x.yaml")]))) == reference
+
+
+def test_torus_over_four_shuffled_hosts(four_galaxies: PhysicalGraph) -> None:
+    placed = place(MeshGraph((mesh(32, 4, hosts=(4, 1), wraps="RR", channels=4),)), four_galaxies)
+    assert_embeds(placed)
+    assert len({placed.meshes[0].host_of(rank) for rank in range(4)}) == 4
+
+
+def test_ring_of_meshes_fills_the_machine(four_galaxies: PhysicalGraph) -> None:
+    meshes = tuple(mesh(4, 2, mesh_id=i, channels=4) for i in range(16))
+    ring = tuple(InterLink(i, (i + 1) % 16, 2, "RELAXED") for i in range(16))
+    placed = place(MeshGraph(meshes, ring), four_galaxies)
+    assert_embeds(placed)
+    assert len(placed.unused) == 0
+
+
+def test_fewest_hosts_are_used(four_galaxies: PhysicalGraph) -> None:
+    meshes = tuple(mesh(4, 2, mesh_id=i, channels=4) for i in range(8))
+    placed = place(MeshGraph(meshes), four_galaxies)
+    assert len({node.host for found in placed.meshes for node in found.nodes}) == 2
+
+
+def test_relaxed_takes_the_smallest_shortfall_and_tells_it() -> None:
+    weak = build([parse_cluster(t3000_yaml(channels=1), "weak.yaml")])
+    placed = place(MeshGraph((mesh(2, 4, channels=2),)), weak)
+    assert [s.channels for s in placed.meshes[0].shortfalls] == [1] * 10
+
+
+def test_pins_move_the_result(t3000: PhysicalGraph) -> None:
+    pin = PinGroup(0, (0,), ((4, 1),))
+    assert chips(place(MeshGraph((mesh(2, 4),), pins=(pin,)), t3000))[0][0] == 7
+
+
+@pytest.mark.parametrize(
+    ("wanted", "pins", "codes"),
+    [
+        (mesh(8, 4), (), {"TTR170", "TTR171"}),
+        (mesh(2, 4, wraps="LR"), (), {"TTR172", "TTR174"}),
+        (mesh(2, 4, channels=4, policy="STRICT"), (), {"TTR172", "TTR173"}),
+        (mesh(2, 4), (PinGroup(0, (0,), ((1, 0),)),), {"TTR175"}),
+        (mesh(2, 4, arch="BLACKHOLE"), (), {"TTR170"}),
+    ],
+)
+def test_refusals_name_what_stands_in_the_way(
+    t3000: PhysicalGraph, wanted: Mesh, pins: tuple[PinGroup, ...], codes: set[str]
+) -> None:
+    with pytest.raises(RefusedError) as refused:
+        place(MeshGraph((wanted,), pins=pins), t3000, file="m.textproto")
+    assert {d.code for d in refused.value.diagnostics} == codes
+
+
+def test_dropping_the_reported_constraint_makes_it_fit(t3000: PhysicalGraph) -> None:
+    ring = mesh(2, 4, wraps="LR")
+    with pytest.raises(RefusedError):
+        place(MeshGraph((ring,)), t3000)
+    place(MeshGraph((replace(ring, dim_types=("LINE", "LINE")),)), t3000)
+
+
+def test_running_out_of_time_is_not_a_proof(four_galaxies: PhysicalGraph) -> None:
+    with pytest.raises(RefusedError) as refused:
+        place(MeshGraph((mesh(8, 16, hosts=(1, 4), wraps="RR", channels=4),)), four_galaxies, seconds=0.0)
+    assert "TTR179" in {d.code for d in refused.value.diagnostics}
+    assert "not proven" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("chips_with_mmio: [{0: 0}", "chips_with_mmio: [{9: 0}", "names chip 9"),
+        ("{chip: 0, chan: 0}", "{chip: 0, chan: 25}", "channel 25"),
+        (
+            "{chip: 0, chan: 0}, {chip: 2, chan: 0}",
+            "{chip: 0, chan: 0}, {chip: 12, chan: 0}",
+            "names chip 12",
+        ),
+        ("board_type: n300", "board_type: n900", "unknown board type"),
+        ("0: wormhole_b0", "0: blackhole", "chips of one architecture"),
+        ("arch: {", "arch: [", "not well-formed"),
+    ],
+)
+def test_bad_descriptors_are_named(old: str, new: str, words: str) -> None:
+    text = t3000_yaml()
+    assert old in text
+    with pytest.raises(InputError) as bad:
+        parse_cluster(text.replace(old, new, 1), "bad.yaml")
+    assert words in str(bad.value)
+
+
+def test_one_sided_cables_are_told_and_not_used() -> None:
+    left, right = galaxy("a", 0, 2), galaxy("b", 1, 2)
+    deaf = replace(right, remote_links=())
+    graph = build([left, deaf])
+    assert all(graph.nodes[j].host == node.host for node in graph.nodes for j in graph.grid[node.index])
+    assert {finding.code for finding in graph.findings} == {"TTR163"}
+
+
+def test_hosts_without_descriptions_are_filled_in_order() -> None:
+    graph = MeshGraph((mesh(2, 4, hosts=(1, 2)), mesh(2, 4, hosts=(1, 2), mesh_id=1)))
+    made = allocation.allocate_on_hosts(graph, (HostSlots("b", 2), HostSlots("a", 2)))
+    assert [(r.mesh_id, r.mesh_host_rank, r.host, r.slot) for r in made.ranks] == [
+        (0, 0, "b", 0),
+        (0, 1, "b", 1),
+        (1, 0, "a", 0),
+        (1, 1, "a", 1),
+    ]
+    assert allocation.rankfile(made) == "rank 0=b slot=0\nrank 1=b slot=1\nrank 2=a slot=0\nrank 3=a slot=1\n"
+    with pytest.raises(RefusedError, match="4 host blocks"):
+        allocation.allocate_on_hosts(graph, (HostSlots("a", 1),))
+
+
+def test_generated_files_hold_the_placement(t3000: PhysicalGraph) -> None:
+    import yaml
+
+    placed = place(MeshGraph((mesh(2, 4, hosts=(1, 2)),)), t3000)
+    made = allocation.files(
+        allocation.allocate_on_machines(placed, {"t3k.yaml": "/x/t3k.yaml"}, local_host="here"),
+        "/x/m.textproto",
+        mock=True,
+    )
+    bindings = yaml.safe_load(made["rank_bindings.yaml"])
+    assert [b["env_overrides"]["TT_VISIBLE_DEVICES"] for b in bindings["rank_bindings"]] == ["0,1", "2,3"]
+    assert yaml.safe_load(made["phase2_mock_mapping.yaml"]) == {
+        "rank_to_cluster_mock_cluster_desc": {"0": "/x/t3k.yaml", "1": "/x/t3k.yaml"}
+    }
+    devices = json.loads(made["placement.json"])["meshes"][0]["devices"]
+    assert [device["chip"] for device in devices] == [4, 0, 2, 6, 5, 1, 3, 7]
+
+
+# --- recorded answers of the reference, where they are at hand ---------------------------------------------------------
+
+
+def recorded() -> list[tuple[str, dict]]:
+    if not (CORPUS / "expected.json").is_file():
+        return []
+    entries = json.loads((CORPUS / "expected.json").read_text())
+    return [(name, entry) for name, entry in entries.items() if not name.endswith("_mapping.yaml")]
+
+
+@pytest.mark.skipif(not recorded(), reason="the recorded cluster descriptors are not on this machine")
+@pytest.mark.parametrize(("name", "entry"), recorded())
+def test_recorded_clusters(name: str, entry: dict) -> None:
+    cluster = read_cluster(CORPUS / name)
+    graph = build([cluster])
+    assert (
+        sum(len(row) for row in graph.grid) // 2 + sum(len(row) for row in graph.z) // 2
+        == entry["neighbour_pairs"]
+    )
+    assert len(cluster.remote_links) == entry["links_to_other_hosts"]
+    assert cluster.cluster_type == entry.get("cluster_type", cluster.cluster_type)
+    widest = max((max(row.values()) for row in graph.grid if row), default=1)
+    for seen in entry.get("observed", []):
+        dims = seen["dims"] or seen.get("shape")
+        if dims is None:
+            continue
+        wanted = Mesh(
+            0,
+            "M",
+            cluster.arch,
+            tuple(dims),
+            (1, 1),
+            tuple(seen["dim_types"]),
+            seen["channels"] or widest,
+            seen["policy"] or "STRICT",
+        )
+        found = best(mesh_demand(wanted, (), graph, processes=1), graph, Clock(30))
+        assert (found is None) == (seen["result"] == "refused"), seen["logical"]
+        if found is not None and seen["equals_canonical_rule"]:
+            ids = [graph.nodes[i].chip.chip_id for i in found]
+            assert [ids[i : i + dims[1]] for i in range(0, len(ids), dims[1])] == seen["chip_at"], seen[
+                "logical"
+            ]
+
+
+@pytest.mark.skipif(not recorded(), reason="the recorded cluster descriptors are not on this machine")
+def test_recorded_split_t3000() -> None:
+    graph = build([read_cluster(CORPUS / f"t3k_split_rank_{rank}.yaml") for rank in range(2)])
+    placed = place(MeshGraph((mesh(2, 4, hosts=(1, 2)),)), graph)
+    assert_embeds(placed)
+    assert not placed.meshes[0].shortfalls
+    assert {placed.meshes[0].host_of(rank) for rank in range(2)} == set(graph.hosts)

@@ -1,0 +1,214 @@
+"""Automatic allocation: from a descriptor and hosts (or described machines) to ranks, and the files that say so.
+
+Specification: tt-run section 11 for the folder and its files, cluster specification section 7 for their content. The reference needs a
+C++ generator on hardware; here the answer is derived, so it is never stale and costs milliseconds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mgd.diagnostics import Diagnostic, Label, Position, Severity
+from mgd.graph import MeshGraph
+from tt_run.errors import RefusedError
+from tt_run.plan.model import HostSlots
+from tt_run.plan.placement.solve import Placed
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatedRank:
+    """One rank and why it went where it is; `slot` counts per host from 0."""
+
+    rank: int
+    mesh_id: int
+    mesh_host_rank: int
+    host: str
+    slot: int
+    why: str
+    visible_devices: str | None = None
+    cluster_descriptor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """Ranks in order; `findings` are warnings (several ranks on a host without a description of its chips, unused hosts)."""
+
+    ranks: tuple[AllocatedRank, ...]
+    findings: tuple[Diagnostic, ...] = ()
+    placed: Placed | None = None
+
+    @property
+    def hosts(self) -> tuple[HostSlots, ...]:
+        """Hosts in the order of their first rank, with the ranks that each takes."""
+        counts: dict[str, int] = {}
+        for rank in self.ranks:
+            counts[rank.host] = counts.get(rank.host, 0) + 1
+        return tuple(HostSlots(name, count) for name, count in counts.items())
+
+
+def allocate_on_hosts(graph: MeshGraph, hosts: Sequence[HostSlots], *, source: str = "--hosts") -> Allocation:
+    """One rank per host block in (mesh id, host rank) order, hosts in the order given, each filled to its slots.
+
+    Raises RefusedError (TTR180) when there are more blocks than slots.
+    """
+    blocks = [(mesh.mesh_id, rank) for mesh in _in_order(graph) for rank in range(mesh.host_count)]
+    slots = [(host.name, slot, host.slots) for host in hosts for slot in range(host.slots)]
+    if len(blocks) > len(slots):
+        listed = ", ".join(f"{host.name}:{host.slots}" for host in hosts) or "none"
+        raise RefusedError(
+            Diagnostic(
+                "TTR180",
+                f"the descriptor has {len(blocks)} host blocks, {source} gives {len(slots)} slots ({listed})",
+                (Label(Position(graph.file)),) if graph.file else (),
+                f"name {len(blocks)} hosts, or give slots: --hosts {hosts[0].name if hosts else 'host'}:{len(blocks)}",
+            )
+        )
+    ranks = tuple(
+        AllocatedRank(
+            number,
+            mesh_id,
+            host_rank,
+            name,
+            slot,
+            f"host block {host_rank} of mesh {mesh_id} takes slot {slot + 1} of {of} on {name} ({source})",
+        )
+        for number, ((mesh_id, host_rank), (name, slot, of)) in enumerate(zip(blocks, slots, strict=False))
+    )
+    return Allocation(ranks, tuple(_warnings(graph, ranks, hosts, source)))
+
+
+def allocate_on_machines(
+    placed: Placed, descriptors: Mapping[str, str], *, local_host: str | None = None
+) -> Allocation:
+    """Ranks of a placement in (mesh id, host rank) order; `descriptors` names each host's cluster descriptor file.
+
+    `local_host` replaces every host name: a mock run puts all ranks on this machine.
+    """
+    ranks: list[AllocatedRank] = []
+    used: dict[str, int] = {}
+    for mesh in placed.meshes:
+        for host_rank in range(mesh.demand.mesh.host_count):
+            physical = mesh.host_of(host_rank)
+            host = local_host or physical
+            nodes = mesh.rank_nodes(host_rank)
+            slot = used.get(host, 0)
+            used[host] = slot + 1
+            ranks.append(
+                AllocatedRank(
+                    len(ranks),
+                    mesh.mesh_id,
+                    host_rank,
+                    host,
+                    slot,
+                    f"its {len(nodes)} devices fit the chips of {physical} from tray {nodes[0].chip.tray}, location {nodes[0].chip.location} on",
+                    mesh.visible_devices(host_rank),
+                    descriptors.get(physical),
+                )
+            )
+    return Allocation(tuple(ranks), (), placed)
+
+
+def _in_order(graph: MeshGraph) -> list:
+    return sorted(graph.meshes, key=lambda mesh: mesh.mesh_id)
+
+
+def _warnings(
+    graph: MeshGraph, ranks: Sequence[AllocatedRank], hosts: Sequence[HostSlots], source: str
+) -> list[Diagnostic]:
+    where = (Label(Position(graph.file)),) if graph.file else ()
+    taken = {rank.host for rank in ranks}
+    found = []
+    idle = [host.name for host in hosts if host.name not in taken]
+    if idle:
+        found.append(
+            Diagnostic(
+                "TTR181",
+                f"{len(idle)} hosts of {source} get no rank: {', '.join(idle[:8])}{' …' if len(idle) > 8 else ''}",
+                where,
+                "name as many hosts as the descriptor has host blocks",
+                Severity.WARNING,
+            )
+        )
+    shared = sorted({rank.host for rank in ranks if rank.slot > 0})
+    if shared:
+        found.append(
+            Diagnostic(
+                "TTR182",
+                f"several ranks share {', '.join(shared)} and each sees all of its devices",
+                where,
+                "describe the machine with --mock-cluster-rank-binding FILE to have TT_VISIBLE_DEVICES derived, or use --emulate",
+                Severity.NOTE,
+            )
+        )
+    return found
+
+
+# --- the files (tt-run specification, section 11) ----------------------------------------------------------------------
+
+FORMAT = 1  # of the generated files; part of their first line
+
+
+def fingerprint(
+    descriptor: bytes, hosts: Sequence[str] = (), machines: Mapping[int, bytes] | None = None
+) -> str:
+    """64 hex digits that name the inputs of an allocation, as the reference computes them."""
+    digest = hashlib.sha256(descriptor + b"\0")
+    if machines is None:
+        digest.update(json.dumps(sorted(hosts), separators=(",", ":"), ensure_ascii=False).encode())
+    else:
+        for rank in sorted(machines):
+            digest.update(str(rank).encode() + b"\0" + hashlib.sha256(machines[rank]).digest())
+    return digest.hexdigest()
+
+
+def folder(launch_directory: Path, key: str) -> Path:
+    """Where the files of an allocation go."""
+    return launch_directory / "generated" / "ttrun" / key[:16]
+
+
+def files(allocation: Allocation, descriptor_path: str, *, mock: bool) -> dict[str, str]:
+    """Name and text of every generated file: rank_bindings.yaml, rankfile, hostfile, and phase2_mock_mapping.yaml in mock mode."""
+    made = {
+        "rank_bindings.yaml": bindings_yaml(allocation, descriptor_path),
+        "rankfile": rankfile(allocation),
+    }
+    if mock:
+        lines = ["rank_to_cluster_mock_cluster_desc:"]
+        lines += [f'  "{rank.rank}": {json.dumps(rank.cluster_descriptor)}' for rank in allocation.ranks]
+        made["phase2_mock_mapping.yaml"] = "\n".join(lines) + "\n"
+    else:
+        made["hostfile"] = "".join(f"{name} slots=1\n" for name in sorted(h.name for h in allocation.hosts))
+    if allocation.placed is not None:
+        made["placement.json"] = allocation.placed.to_json() + "\n"
+    return made
+
+
+def bindings_yaml(allocation: Allocation, descriptor_path: str) -> str:
+    """The allocation as a rank-binding file that `--rank-binding` takes."""
+    lines = [
+        f"# Written by tt-run from the descriptor and its hosts (format {FORMAT}); edits are overwritten.",
+        "rank_bindings:",
+    ]
+    for rank in allocation.ranks:
+        lines.append(f"  - rank: {rank.rank}  # {rank.why}")
+        lines.append(f"    mesh_id: {rank.mesh_id}")
+        lines.append(f"    mesh_host_rank: {rank.mesh_host_rank}")
+        if rank.visible_devices is not None:
+            lines.append("    env_overrides:")
+            lines.append(f'      TT_VISIBLE_DEVICES: "{rank.visible_devices}"')
+    lines.append(f"mesh_graph_desc_path: {json.dumps(descriptor_path)}")
+    return "\n".join(lines) + "\n"
+
+
+def rankfile(allocation: Allocation) -> str:
+    """Lines `rank N=HOST slot=S`, ascending."""
+    return "".join(f"rank {rank.rank}={rank.host} slot={rank.slot}\n" for rank in allocation.ranks)
+
+
+def table(allocation: Allocation) -> str:
+    """Why each rank went where it is, one line each."""
+    return "\n".join(f"rank {rank.rank} -> {rank.host}: {rank.why}" for rank in allocation.ranks)
