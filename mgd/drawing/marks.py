@@ -1,0 +1,28 @@
+"""What a drawing should point at, beside the graph itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Device = tuple[int, int]  # mesh_id, device id
+Edge = tuple[int, int, int]  # mesh_id, lower and higher device id
+HostRank = tuple[int, int]  # mesh_id, host rank
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Broken devices, links and hosts, each drawn as a cross in red; `notes` say why, one line each.
+
+    `labels` replaces the words on a host block, for instance by the machine that a rank runs on.
+    """
+
+    devices: frozenset[Device] = frozenset()
+    edges: frozenset[Edge] = frozenset()
+    hosts: frozenset[HostRank] = frozenset()
+    labels: Mapping[HostRank, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def any_broken(self) -> bool:
+        return bool(self.devices or self.edges or self.hosts)
