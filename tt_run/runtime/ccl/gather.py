@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.ccl import buffers
 from tt_run.runtime.ccl.rows import RowId, Source
 
 Array = npt.NDArray[Any]
@@ -27,7 +28,7 @@ def all_gather(source: Source, dim: int) -> Piece:
     table, shape = source.table, source.shape
     members = len(source.exchange.groups[0])
     length = shape[dim]
-    results = np.empty(
+    results = buffers.empty(
         (len(table.contents), *shape[:dim], members * length, *shape[dim + 1 :]), source.data.dtype
     )
     slots: dict[RowId, list[Array]] = {}
@@ -49,7 +50,7 @@ def _fill(source: Source, slots: Mapping[RowId, list[Array]]) -> None:
         elif places[0].flags.c_contiguous:
             first[row] = places[0]
         else:
-            first[row] = np.empty(source.shape, source.data.dtype)
+            first[row] = buffers.empty(source.shape, source.data.dtype)
     if source.complete:
         return
     source.fetch(first)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.ccl import buffers
 from tt_run.runtime.ccl.gather import Piece
 from tt_run.runtime.ccl.reduction import Rounding, ordered_sum, slices
 from tt_run.runtime.ccl.rows import Content, RowId, Source
@@ -24,7 +25,7 @@ Cut = Callable[[Array, int], Array]
 def all_reduce(source: Source, rounding: Rounding | None) -> Piece:
     """The sum over each group on every device of it."""
     table, me = source.table, source.wire.rank
-    results = np.empty((len(table.contents), *source.shape), source.data.dtype)
+    results = buffers.empty((len(table.contents), *source.shape), source.data.dtype)
     flat = results.reshape(len(results), -1)
     if source.complete:
         for content, result in zip(table.contents, flat, strict=True):
@@ -45,7 +46,7 @@ def _swap_slices(source: Source, cuts: Sequence[slice]) -> Mapping[RowId, Array]
     peers = [peer for peer in range(source.wire.size) if peer != me]
     sends: list[Parcel] = [(peer, rows[n][cuts[peer]]) for peer in peers for n in used[me]]
     length = cuts[me].stop - cuts[me].start
-    scratch = np.empty((sum(len(used[peer]) for peer in peers), length), source.data.dtype)
+    scratch = buffers.empty((sum(len(used[peer]) for peer in peers), length), source.data.dtype)
     remote = [(peer, number) for peer in peers for number in used[peer]]
     arrived = dict(zip(remote, scratch, strict=True))
     source.wire.swap(sends, [(row[0], array) for row, array in arrived.items()])
@@ -65,7 +66,7 @@ def reduce_scatter(source: Source, dim: int, rounding: Rounding | None) -> Piece
     table, me, shape = source.table, source.wire.rank, source.shape
     length = shape[dim] // len(source.exchange.groups[0])
     wanted = [_wanted(source, rank) for rank in range(source.wire.size)]
-    results = np.empty((len(wanted[me]), *shape[:dim], length, *shape[dim + 1 :]), source.data.dtype)
+    results = buffers.empty((len(wanted[me]), *shape[:dim], length, *shape[dim + 1 :]), source.data.dtype)
 
     def cut(row: Array, i: int) -> Array:
         return np.ascontiguousarray(row[(slice(None),) * dim + (slice(i * length, (i + 1) * length),)])
@@ -107,6 +108,6 @@ def _swap_cuts(
     peers = [peer for peer in range(source.wire.size) if peer != me]
     sends: list[Parcel] = [(peer, cut(source.row(row), i)) for peer in peers for i, row in needs(peer, me)]
     keys = [key for peer in peers for key in needs(me, peer)]
-    arrived = dict(zip(keys, np.empty((len(keys), *shape), source.data.dtype), strict=True))
+    arrived = dict(zip(keys, buffers.empty((len(keys), *shape), source.data.dtype), strict=True))
     source.wire.swap(sends, [(row[0], array) for (_, row), array in arrived.items()])
     return arrived

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.ccl import buffers
 from tt_run.runtime.ccl.groups import Exchange
 from tt_run.runtime.ccl.wire import Parcel, Wire
 
@@ -139,7 +140,7 @@ class Source:
         if self.complete:
             return {row: self.row(row) for row in found}
         remote = [row for row in found if row[0] != self.wire.rank]
-        received = dict(zip(remote, np.empty((len(remote), *self.shape), self.data.dtype), strict=True))
+        received = dict(zip(remote, buffers.empty((len(remote), *self.shape), self.data.dtype), strict=True))
         self.fetch(received)
         return {row: received[row] if row in received else self.row(row) for row in found}
 

@@ -1,0 +1,66 @@
+"""Arrays for results, out of memory that was used before.
+
+A fresh array of some MiB costs one page fault per 4 KiB, more time than the copy into it. Blocks of freed results are kept, up to
+`LIMIT` bytes, and given out again; an array's block comes back when the last view of it is gone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+LIMIT = 512 << 20
+# Smaller arrays: the allocator of the C library recycles those well enough.
+SMALLEST = 256 << 10
+
+_free: dict[int, list[npt.NDArray[np.uint8]]] = {}
+_kept = 0
+
+
+class _Lease:
+    """Owner of a block while arrays over it exist."""
+
+    __slots__ = ("__array_interface__", "_block")
+
+    def __init__(self, block: npt.NDArray[np.uint8]) -> None:
+        self._block = block
+        self.__array_interface__ = block.__array_interface__
+
+    def __del__(self) -> None:
+        _give_back(self._block)
+
+
+def empty(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """An uninitialised C-contiguous array."""
+    kind = np.dtype(dtype)
+    nbytes = kind.itemsize
+    for length in shape:
+        nbytes *= length
+    if nbytes < SMALLEST:
+        return np.empty(shape, kind)
+    return np.asarray(_Lease(_take(nbytes)))[:nbytes].view(kind).reshape(shape)
+
+
+def _room(nbytes: int) -> int:
+    """Blocks come in sizes of one eighth of a power of two, so that nearly equal results share them."""
+    step = 1 << max(nbytes.bit_length() - 4, 12)
+    return -(-nbytes // step) * step
+
+
+def _take(nbytes: int) -> npt.NDArray[np.uint8]:
+    global _kept
+    room = _room(nbytes)
+    blocks = _free.get(room)
+    if not blocks:
+        return np.empty(room, np.uint8)
+    _kept -= room
+    return blocks.pop()
+
+
+def _give_back(block: npt.NDArray[np.uint8]) -> None:
+    global _kept
+    if _kept + block.size <= LIMIT:
+        _kept += block.size
+        _free.setdefault(block.size, []).append(block)
