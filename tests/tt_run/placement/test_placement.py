@@ -97,10 +97,13 @@ def test_torus_over_four_shuffled_hosts(four_galaxies: PhysicalGraph) -> None:
     assert len({placed.meshes[0].host_of(rank) for rank in range(4)}) == 4
 
 
-def test_ring_of_meshes_fills_the_machine(four_galaxies: PhysicalGraph) -> None:
-    meshes = tuple(mesh(4, 2, mesh_id=i, channels=4) for i in range(16))
-    ring = tuple(InterLink(i, (i + 1) % 16, 2, "RELAXED") for i in range(16))
-    placed = place(MeshGraph(meshes, ring), four_galaxies)
+@pytest.mark.parametrize("hosts", [1, 2, pytest.param(4, marks=pytest.mark.slow)])
+def test_ring_of_meshes_fills_the_machine(hosts: int) -> None:
+    machine = build([galaxy(name, number, hosts) for number, name in enumerate("cadb"[:hosts])])
+    count = 4 * hosts
+    meshes = tuple(mesh(4, 2, mesh_id=i, channels=4) for i in range(count))
+    ring = tuple(InterLink(i, (i + 1) % count, 2, "RELAXED") for i in range(count))
+    placed = place(MeshGraph(meshes, ring), machine)
     assert_embeds(placed)
     assert len(placed.unused) == 0
 
