@@ -7,14 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic, Position
+from tt_run.inputs.environment import EnvVar
+from tt_run.inputs.hosts import HostSlots
 
-
-@dataclass(frozen=True, slots=True)
-class EnvVar:
-    """One variable of a rank: its value and where it comes from, e.g. "global_env (bindings.yaml:12:3)" or "default: unique per rank"."""
-
-    value: str
-    origin: str
+__all__ = ["Default", "EnvVar", "GeneratedFile", "HostSlots", "LaunchPlan", "Placement", "RankPlan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +30,6 @@ class RankPlan:
     devices: tuple[tuple[int, int], ...] = ()
     subcontext_id: int | None = None
     position: Position | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class HostSlots:
-    """A host and how many ranks it takes."""
-
-    name: str
-    slots: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +58,17 @@ class Default:
 
 
 @dataclass(frozen=True, slots=True)
+class GeneratedFile:
+    """A file that the plan needs and that does not exist yet: written just before the launch, named by a dry run.
+
+    Its name holds a hash of its text, so an existing file of that name is the right one.
+    """
+
+    path: Path
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchPlan:
     """Everything that a launch will do. Pure data: building it starts nothing and writes nothing."""
 
@@ -82,4 +81,5 @@ class LaunchPlan:
     unset: tuple[str, ...] = ()  # variables of the parent that no rank may see unless the plan gives them
     findings: tuple[Diagnostic, ...] = ()
     emulate: bool = False
+    generated_files: tuple[GeneratedFile, ...] = ()
     launcher_env: Mapping[str, str] = field(default_factory=dict)  # what mpirun itself gets on top, e.g. the root guard

@@ -1,0 +1,149 @@
+"""Lists of hosts and how many ranks each takes: `--hosts`, hostfiles, and what a scheduler says (specification: tt-run
+section 9, MPI facts section 5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mgd.diagnostics import Diagnostic, Label, Position
+from tt_run.errors import UsageError
+from tt_run.inputs.document import read_text
+from tt_run.inputs.findings import Findings
+from tt_run.inputs.nodelist import expand_counts, expand_nodes
+from tt_run.inputs.world import World
+
+_HOSTFILE_VARIABLES = (
+    "PRTE_MCA_prte_default_hostfile",
+    "OMPI_MCA_orte_default_hostfile",  # what an MPIJob sets; Open MPI 5 ignores it silently
+    "PRRTE_MCA_prte_default_hostfile",
+)
+_SLOTS = re.compile(r"slots\s*=\s*(\d+)", re.IGNORECASE)
+_MAX_SLOTS = re.compile(r"max[-_]slots\s*=\s*\d+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class HostSlots:
+    """A host and how many ranks it takes."""
+
+    name: str
+    slots: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class HostList:
+    """Hosts in order, and which input said so, in words. `counted` is False when no slots were written anywhere."""
+
+    hosts: tuple[HostSlots, ...]
+    source: str
+    counted: bool = True
+    hostfile: Path | None = None
+
+    @property
+    def slots(self) -> int:
+        """How many ranks fit in all."""
+        return sum(host.slots for host in self.hosts)
+
+
+def parse_hosts(text: str, option: str = "--hosts") -> HostList:
+    """The hosts of a comma list `a,b:2,node[1-4]`, in written order.
+
+    Raises UsageError for an empty list, a host named twice, blanks or control characters in a name, an option in place of
+    a name, and a slot count that is not a positive number.
+    """
+    problems: list[Diagnostic] = []
+    names: dict[str, HostSlots] = {}
+    counted = False
+    for part in _split(text):
+        host, colon, count = part.rpartition(":") if ":" in part else (part, "", "")
+        problem = _host_problem(part, host, colon, count)
+        if problem:
+            problems.append(Diagnostic("TTR009", f"{option}: {problem}", help=f"write {option} host1:2,host2:2"))
+            continue
+        counted = counted or bool(colon)
+        for name in expand_nodes(host) or (host,):
+            if name in names:
+                problems.append(
+                    Diagnostic("TTR009", f"{option}: host {name!r} stands twice", help=f"write {name}:2 for two ranks")
+                )
+            names[name] = HostSlots(name, int(count) if colon else 1)
+    if not names and not problems:
+        problems.append(Diagnostic("TTR009", f"{option}: no host in {text!r}", help=f"write {option} host1,host2"))
+    if problems:
+        raise UsageError(problems)
+    return HostList(tuple(names.values()), option, counted)
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas that are not inside brackets, trimmed, empty ones dropped."""
+    return [part.strip(" ") for part in re.split(r",(?![^\[]*\])", text) if part.strip(" ")]
+
+
+def _host_problem(part: str, host: str, colon: str, count: str) -> str:
+    if part.startswith("-"):
+        return f"{part!r} looks like an option, not a host"
+    if any(char.isspace() or not char.isprintable() for char in part):
+        return f"{part!r} holds a blank or a control character"
+    if colon and (not count.isascii() or not count.isdigit() or int(count) < 1):
+        return f"{part!r} has no positive slot count after ':'"
+    if not host:
+        return f"{part!r} has no host before ':'"
+    return ""
+
+
+def read_hostfile(path: Path, world: World, findings: Findings) -> HostList | None:
+    """The hosts of an Open MPI hostfile: `NAME [slots=N] [max_slots=M]` or `NAME:N` for each line; None with a finding when
+    unreadable. A repeated name adds a slot, as mpirun counts it."""
+    text = read_text(path, world, findings)
+    if text is None:
+        return None
+    slots: dict[str, int] = {}
+    counted = False
+    for number, raw in enumerate(text.split("\n"), start=1):
+        content = raw.split("#", 1)[0].strip()
+        if not content:
+            continue
+        name, _, rest = content.partition(" ") if " " in content else content.partition("\t")
+        count = _SLOTS.search(_MAX_SLOTS.sub("", rest))
+        unknown = _SLOTS.sub("", _MAX_SLOTS.sub("", rest)).strip()
+        host, colon, after = name.partition(":")
+        if unknown or (colon and not after.isdigit()):
+            findings.error(
+                "TTR120",
+                "a line of the hostfile cannot be read",
+                Label(Position(world.shown(path), number, 1), content),
+                help="write: hostname slots=2",
+            )
+            continue
+        counted = counted or bool(count or colon)
+        slots[host] = slots.get(host, 0) + int(count.group(1) if count else after or "1")
+    if not slots:
+        findings.fatal("TTR120", "the hostfile names no host", Label(Position(world.shown(path))))
+        return None
+    hosts = tuple(HostSlots(name, number) for name, number in slots.items())
+    return HostList(hosts, f"hostfile {world.shown(path)}", counted, path)
+
+
+def scheduler_hosts(world: World, findings: Findings) -> HostList | None:
+    """The hosts that the surroundings name: an MPIJob's or a site's default hostfile, else a Slurm allocation, else None."""
+    for variable in _HOSTFILE_VARIABLES:
+        named = world.get(variable)
+        if named and Path(named).is_file():
+            found = read_hostfile(Path(named), world, findings)
+            return found and HostList(found.hosts, f"{variable}={named}", found.counted, Path(named))
+    return slurm_hosts(world)
+
+
+def slurm_hosts(world: World) -> HostList | None:
+    """The nodes of the Slurm allocation that this shell is in, with their task counts; None outside of one."""
+    nodes = world.get("SLURM_JOB_NODELIST") or world.get("SLURM_NODELIST")
+    job = world.get("SLURM_JOB_ID") or world.get("SLURM_JOBID")
+    if not nodes or not job:
+        return None
+    names = [name for part in _split(nodes) for name in expand_nodes(part) or (part,)]
+    tasks = world.get("SLURM_TASKS_PER_NODE") or world.get("SLURM_NTASKS_PER_NODE") or ""
+    counts: Sequence[int] = expand_counts(tasks, len(names))
+    hosts = tuple(HostSlots(name, count) for name, count in zip(names, counts, strict=True))
+    return HostList(hosts, f"Slurm allocation (job {job})", bool(tasks))

@@ -1,0 +1,94 @@
+"""Mock clusters: a cluster descriptor for each rank instead of hardware (specification: tt-run section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from mgd.diagnostics import Position
+from tt_run.inputs.document import Document, read_document
+from tt_run.inputs.findings import Findings
+from tt_run.inputs.paths import PathSearch
+
+_KEY = "rank_to_cluster_mock_cluster_desc"
+_OLD_KEY = "rank_to_filename"
+
+
+@dataclass(frozen=True, slots=True)
+class MockCluster:
+    """The cluster descriptor file of each rank, and where each rank is named."""
+
+    file: str
+    descriptors: Mapping[int, Path]
+    positions: Mapping[int, Position]
+
+
+def read_mock_cluster(path: Path, search: PathSearch, findings: Findings) -> MockCluster | None:
+    """The mapping in the file at `path`; a file without the mapping's key is itself the descriptor of rank 0.
+
+    The list form of the reference's own help (`- rank: 0`, `filename: …`) and the older key are understood, too.
+    None with findings when it cannot be understood.
+    """
+    document = read_document(path, search.world, findings)
+    if document is None:
+        return None
+    if isinstance(document.root, yaml.SequenceNode):
+        return _read_list(document, document.root, search)
+    if not isinstance(document.root, yaml.MappingNode):
+        document.mapping(document.root, "the mock cluster file")
+        return None
+    keys = {key.value: value for key, value in document.root.value if isinstance(key, yaml.ScalarNode)}
+    for name in (_KEY, _OLD_KEY):
+        if name in keys:
+            return _read_value(document, keys[name], name, search)
+    return MockCluster(document.file, {0: path}, {0: Position(document.file)})
+
+
+def _read_value(document: Document, node: yaml.Node, name: str, search: PathSearch) -> MockCluster | None:
+    if isinstance(node, yaml.SequenceNode):
+        return _read_list(document, node, search)
+    if name == _OLD_KEY:
+        document.findings.warn(
+            "TTR115",
+            f"{_OLD_KEY!r} is the old name of the mock mapping",
+            help=f"write {_KEY!r}: the reference launcher takes this file for a cluster descriptor",
+        )
+    entries = [(item.key, item.value) for item in document.mapping(node, name).values()]
+    return _collect(document, entries, node, search)
+
+
+def _read_list(document: Document, node: yaml.SequenceNode, search: PathSearch) -> MockCluster | None:
+    entries = []
+    for index, entry in enumerate(node.value):
+        fields = document.mapping(entry, f"mock cluster entry {index}", ("rank", "filename"))
+        if set(fields) == {"rank", "filename"}:
+            entries.append((fields["rank"].value, fields["filename"].value))
+        elif isinstance(entry, yaml.MappingNode):
+            document.fatal("TTR105", f"mock cluster entry {index} needs 'rank' and 'filename'", entry)
+    return _collect(document, entries, node, search)
+
+
+def _collect(
+    document: Document, entries: list[tuple[yaml.Node, yaml.Node]], node: yaml.Node, search: PathSearch
+) -> MockCluster | None:
+    paths: dict[int, Path] = {}
+    positions: dict[int, Position] = {}
+    before = len(document.findings.broken)
+    for key, value in entries:
+        rank = document.integer(key, "a rank of the mock mapping")
+        text = document.text(value, "a descriptor of the mock mapping")
+        if rank is None or text is None:
+            continue
+        found = search.find(
+            text, f"mock cluster descriptor of rank {rank}", document.at(value), beside=document.path.parent
+        )
+        if found is not None:
+            paths[rank], positions[rank] = found, document.at(key)
+    if not entries and len(document.findings.broken) == before:
+        document.fatal("TTR109", "the mock mapping is empty", node, "at least one rank is needed")
+    if len(document.findings.broken) > before:
+        return None
+    return MockCluster(document.file, paths, positions)

@@ -1,0 +1,90 @@
+"""Where a file named in an input is looked for (specification: tt-run section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mgd.diagnostics import Label, Position
+from tt_run.inputs.findings import Findings, nearest
+from tt_run.inputs.world import World
+
+
+@dataclass(frozen=True)
+class PathSearch:
+    """Finds files the way the reference does: `$TT_METAL_HOME`, then the launch directory; and then, which it does not,
+    the directory of the file that names the path."""
+
+    world: World
+    findings: Findings
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The directories that are searched for every relative path, first one first."""
+        home = self.world.get("TT_METAL_HOME")
+        launch = self.world.cwd
+        return (self.world.expand_user(home), launch) if home else (launch,)
+
+    def find(
+        self,
+        text: str,
+        what: str,
+        named_at: Position | None = None,
+        *,
+        beside: Path | None = None,
+        first: Path | None = None,
+        must_exist: bool = True,
+    ) -> Path | None:
+        """The absolute path of an existing file, or None with a finding.
+
+        `what` names the kind of file in messages, `named_at` is where an input names it. `beside` is a directory to try
+        last, `first` one to try before all others. With `must_exist` off a missing file is taken from the launch directory.
+        """
+        path = self.world.expand_user(text)
+        if path.is_absolute():
+            searched: Sequence[Path] = (path,)
+        else:
+            folders = [*([first] if first else []), *self.roots, *([beside] if beside else [])]
+            searched = tuple(dict.fromkeys(folder / path for folder in folders))
+        hits = [candidate for candidate in searched if candidate.is_file()]
+        if hits:
+            self._tell_shadowed(hits, path, named_at, first)
+            return hits[0].resolve()
+        if not must_exist:
+            return (self.world.cwd / path).resolve()
+        self._tell_missing(path, what, named_at, searched)
+        return None
+
+    def _tell_shadowed(self, hits: list[Path], path: Path, named_at: Position | None, first: Path | None) -> None:
+        home = self.world.get("TT_METAL_HOME")
+        if not home or first is not None or hits[0] != self.world.expand_user(home) / path:
+            return
+        hidden = next((hit for hit in hits[1:] if hit.resolve() != hits[0].resolve()), None)
+        if hidden is not None:
+            labels = [Label(named_at, f"{path} is named here")] if named_at else []
+            self.findings.warn(
+                "TTR118",
+                f"TT_METAL_HOME hides {path} of the launch directory",
+                *labels,
+                Label(Position(str(hits[0])), "used: $TT_METAL_HOME is searched first"),
+                Label(Position(str(hidden)), "not used"),
+                help=f"write the absolute path {hidden}, or unset TT_METAL_HOME",
+            )
+
+    def _tell_missing(self, path: Path, what: str, named_at: Position | None, searched: Sequence[Path]) -> None:
+        directory = next((place for place in searched if place.is_dir()), None)
+        if directory is not None:
+            text, help = "is a directory", "name the file in it"
+        else:
+            names = (entry.name for place in searched if place.parent.is_dir() for entry in place.parent.iterdir())
+            meant = nearest(path.name, names)
+            text = "no such file"
+            help = f"did you mean {path.with_name(meant)}?" if meant else "write an absolute path, or a path from the launch directory"
+        self.findings.fatal(
+            "TTR101",
+            f"{what} not found: {path}",
+            Label(named_at, text) if named_at else Label(Position(str(path)), text),
+            help=help,
+            notes=("searched: " + ", ".join(str(place) for place in searched),),
+        )

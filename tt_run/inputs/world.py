@@ -1,0 +1,70 @@
+"""What the planner may know of the machine it runs on, as one value that tests can make up."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class World:
+    """The launching machine: its environment, working directory, name, cores and network interfaces.
+
+    Files are read through it too, so that a test can count or refuse reads; the file system itself is the real one.
+    `cwd` is free of symbolic links. `interfaces` is None when the machine does not tell (no /sys/class/net).
+    """
+
+    environ: Mapping[str, str]
+    cwd: Path
+    hostname: str
+    cores: int
+    interfaces: frozenset[str] | None = None
+    is_root: bool = False
+
+    @classmethod
+    def current(cls) -> World:
+        """The machine as it is now."""
+        net = Path("/sys/class/net")
+        return cls(
+            environ=dict(os.environ),
+            cwd=Path.cwd().resolve(),
+            hostname=socket.gethostname(),
+            cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+            interfaces=frozenset(entry.name for entry in net.iterdir()) if net.is_dir() else None,
+            is_root=hasattr(os, "geteuid") and os.geteuid() == 0,
+        )
+
+    def get(self, name: str) -> str | None:
+        """A variable of the environment, None when unset."""
+        return self.environ.get(name)
+
+    def read_text(self, path: Path) -> str:
+        """The file as UTF-8 text, line ends untouched. Raises OSError or UnicodeDecodeError."""
+        with path.open(encoding="utf-8", newline="") as stream:
+            return stream.read()
+
+    def expand_user(self, text: str) -> Path:
+        """The path with a leading `~` (this environment's HOME) or `~user` expanded; variables are left alone."""
+        home = self.environ.get("HOME")
+        if home and (text == "~" or text.startswith("~/")):
+            return Path(home + text[1:])
+        return Path(os.path.expanduser(text))  # noqa: PTH111 - Path.expanduser raises where this leaves the text
+
+    def which(self, word: str) -> Path | None:
+        """The executable that a shell would start for `word`, or None. Words with a slash are taken from `cwd`."""
+        if "/" in word:
+            found = shutil.which(str(self.cwd / self.expand_user(word)))
+        else:
+            found = shutil.which(word, path=self.environ.get("PATH", os.defpath))
+        return Path(found) if found else None
+
+    def shown(self, path: Path) -> str:
+        """The path as messages name it: relative to the working directory where it is below it."""
+        try:
+            return str(path.relative_to(self.cwd))
+        except ValueError:
+            return str(path)

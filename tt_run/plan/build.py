@@ -1,0 +1,96 @@
+"""From a request to a LaunchPlan: reads the inputs, checks that they fit together, and says what every rank will be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mgd.diagnostics import Diagnostic, Severity
+from tt_run.errors import RefusedError
+from tt_run.inputs.environment import BLOCKED, EnvVar
+from tt_run.inputs.findings import Findings
+from tt_run.inputs.mpi_args import read_mpi_args, split_mpi_args
+from tt_run.inputs.world import World
+from tt_run.inputs.wrapping import PROFILER_DIR, Tracy, parse_tracy, with_gdbserver, with_tracy
+from tt_run.plan.checks import joint_check
+from tt_run.plan.environment import rank_environments
+from tt_run.plan.launcher import LauncherFacts
+from tt_run.plan.model import LaunchPlan, RankPlan
+from tt_run.plan.request import CheckLevel, LaunchRequest
+from tt_run.plan.slots import Seating, seat
+from tt_run.plan.sources import Source, read_source
+from tt_run.plan.usage import refuse_misuse
+
+
+def build_plan(
+    request: LaunchRequest, world: World | None = None, launcher: LauncherFacts | None = None
+) -> LaunchPlan:
+    """What launching `request` on this machine will do. Starts nothing and writes nothing.
+
+    `launcher` is what is known of mpirun; without it nothing is said about its version. Raises UsageError (the request
+    itself is wrong), InputError (a file is missing or cannot be understood) and RefusedError (the joint check found
+    errors and `request.check` is ERROR), each with all its findings.
+    """
+    world = world or World.current()
+    refuse_misuse(request)
+    words = split_mpi_args(request.mpi_args)
+    tracy = parse_tracy(request.tracy, world) if request.tracy is not None else None
+    findings = Findings()
+    source = read_source(request, world, findings)
+    if source is None:
+        findings.stop_if_broken()
+        raise AssertionError("an input that cannot be read has a finding")
+    mpi_args = read_mpi_args(words, len(source.bindings.bindings))
+    seating = seat(request, source.bindings, mpi_args, world, findings)
+    findings.stop_if_broken()
+    ranks = _ranks(request, source, seating, world, findings, tracy)
+    if request.check is not CheckLevel.OFF:
+        joint_check(request, source, seating, mpi_args, world, launcher, findings)
+    return LaunchPlan(
+        ranks=ranks,
+        program=request.program,
+        cwd=world.cwd,
+        placement=seating.placement,
+        mpi_args=mpi_args.words,
+        unset=BLOCKED,
+        findings=_judge(findings.judged, request.check),
+        emulate=request.emulate,
+        generated_files=source.generated_files,
+    )
+
+
+def _ranks(
+    request: LaunchRequest, source: Source, seating: Seating, world: World, findings: Findings, tracy: Tracy | None
+) -> tuple[RankPlan, ...]:
+    environments = rank_environments(request, source, seating, world, findings)
+    plans: list[RankPlan] = []
+    for binding, environment in zip(source.bindings.bindings, environments, strict=True):
+        rank = binding.rank
+        argv = request.program
+        if tracy is not None:
+            argv = with_tracy(argv, tracy, rank, world)
+            environment[PROFILER_DIR] = EnvVar(str(tracy.rank_folder(rank)), "--tracy")
+        if request.debug_gdbserver:
+            argv = with_gdbserver(argv, rank)
+        seat_of_rank = seating.seats[rank]
+        plans.append(
+            RankPlan(
+                rank,
+                argv,
+                environment,
+                binding.mesh_id,
+                binding.mesh_host_rank,
+                seat_of_rank.host,
+                seat_of_rank.slot,
+                source.devices_of(binding),
+                binding.subcontext_id,
+                binding.position,
+            )
+        )
+    return tuple(plans)
+
+
+def _judge(judged: list[Diagnostic], level: CheckLevel) -> tuple[Diagnostic, ...]:
+    """What the findings amount to at a check level: raises RefusedError, or gives them back, none of them an error."""
+    if level is CheckLevel.ERROR and any(finding.is_error for finding in judged):
+        raise RefusedError(judged)
+    return tuple(replace(finding, severity=Severity.WARNING) if finding.is_error else finding for finding in judged)

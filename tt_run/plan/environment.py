@@ -1,0 +1,97 @@
+"""The environment of each rank, built in the order in which later settings override earlier ones (specification: tt-run
+section 6)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tt_run import contract
+from tt_run.inputs.environment import (
+    FACTORY_DESCRIPTOR,
+    EnvVar,
+    expander,
+    managed,
+    passed_through,
+    per_rank_folders,
+)
+from tt_run.inputs.findings import Findings
+from tt_run.inputs.world import World
+from tt_run.plan.request import LaunchRequest
+from tt_run.plan.slots import Seating
+from tt_run.plan.sources import Source
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def rank_environments(
+    request: LaunchRequest, source: Source, seating: Seating, world: World, findings: Findings
+) -> list[dict[str, EnvVar]]:
+    """What each rank sees, in rank order: name to value and origin."""
+    bindings = source.bindings
+    passed = passed_through(world)
+    common = {**passed, **managed(world)}
+    expand = expander(world, findings)
+    shared = {name: expand(name, setting) for name, setting in bindings.global_env.items()}
+    if bindings.subcontext_sizes:
+        sizes = ",".join(map(str, bindings.subcontext_sizes))
+        shared[contract.SUBCONTEXT_SIZES] = EnvVar(sizes, f"sub-contexts of {bindings.file}")
+    factory = EnvVar(source.factory_descriptor, "factory system descriptor") if source.factory_descriptor else None
+    descriptors: dict[Path, EnvVar] = {}
+    emulation = _emulation(request, source, seating, world) if request.emulate else {}
+    environments: list[dict[str, EnvVar]] = []
+    for binding in bindings.bindings:
+        rank = binding.rank
+        path = bindings.descriptor_of(binding)
+        if path not in descriptors:
+            at = binding.descriptor_position or bindings.descriptor_position
+            origin = f"mesh_graph_desc_path ({at})" if at else "derived from --system"
+            descriptors[path] = EnvVar(str(path), origin)
+        variables = dict(common)
+        where = f"({binding.position})" if binding.position.line else "(derived from --system)"
+        variables[contract.MESH_ID] = EnvVar(str(binding.mesh_id), f"mesh_id {where}")
+        variables[contract.MESH_GRAPH_DESC_PATH] = descriptors[path]
+        variables[contract.RANK] = EnvVar(str(rank), "rank")
+        if binding.mesh_host_rank is not None:
+            variables[contract.MESH_HOST_RANK] = EnvVar(str(binding.mesh_host_rank), f"mesh_host_rank {where}")
+        if binding.subcontext_id is not None:
+            variables[contract.SUBCONTEXT_ID] = EnvVar(str(binding.subcontext_id), "sub-context")
+        if rank in source.mock:
+            variables[contract.MOCK_CLUSTER_DESC_PATH] = EnvVar(source.mock[rank], "mock cluster mapping")
+        if factory is not None:
+            variables[FACTORY_DESCRIPTOR] = factory
+        host = seating.seats[rank].host or world.hostname
+        variables.update(per_rank_folders(world, host, rank, passed))
+        variables.update(emulation)
+        variables.update(shared)
+        for name, setting in binding.env.items():
+            variables[name] = expand(name, setting)
+        if request.emulate:
+            variables["PYTHONPATH"] = _with_shims(variables["PYTHONPATH"])
+        environments.append(variables)
+    return environments
+
+
+def shims_folder() -> Path:
+    """The folder that holds the emulated `ttnn` and `ttml`."""
+    return Path(__file__).resolve().parents[1] / "shims"
+
+
+def _with_shims(path: EnvVar) -> EnvVar:
+    """PYTHONPATH with the emulated packages first, whatever else was asked for."""
+    value = f"{shims_folder()}:{path.value}" if path.value else str(shims_folder())
+    return EnvVar(value, f"--emulate, then {path.origin}")
+
+
+def _emulation(request: LaunchRequest, source: Source, seating: Seating, world: World) -> dict[str, EnvVar]:
+    """What an emulated rank gets on top: who it is among how many, and its share of the cores."""
+    count = len(source.bindings.bindings)
+    crowd = seating.most_on_one_host
+    variables = {
+        contract.EMULATE: EnvVar("1", "--emulate"),
+        contract.WORLD_SIZE: EnvVar(str(count), "number of ranks"),
+    }
+    threads = EnvVar(str(max(1, world.cores // crowd)), f"default: {world.cores} cores over {crowd} ranks of a host")
+    for name in _THREADS:
+        given = world.get(name)
+        variables[name] = EnvVar(given, "shell") if given else threads
+    return variables

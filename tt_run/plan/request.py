@@ -1,0 +1,46 @@
+"""Everything the command line says about a launch, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class CheckLevel(Enum):
+    """What the joint check does with errors: refuse, tell, or not look."""
+
+    ERROR = "error"
+    WARN = "warn"
+    OFF = "off"
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchRequest:
+    """One launch as asked for (specification: tt-run section 1). Paths and lists are as typed; None is "not given".
+
+    Exactly one of `rank_binding`, `rank_bindings_mapping`, `mesh_graph_descriptor`, `mesh_graph_descriptor_mapping` and
+    `system` names what to launch. `split` is "ROWSxCOLUMNS" hosts for each mesh, `meshes` how many copies of the system.
+    """
+
+    program: tuple[str, ...] = ()
+    rank_binding: str | None = None
+    rank_bindings_mapping: str | None = None
+    mesh_graph_descriptor: str | None = None
+    mesh_graph_descriptor_mapping: str | None = None
+    system: str | None = None
+    split: str | None = None
+    meshes: int | None = None
+    emulate: bool = False
+    hosts: str | None = None
+    mpi_args: str = ""
+    mock_cluster_rank_binding: str | None = None
+    factory_system_descriptor: str | None = None
+    skip_executable_check: bool = False
+    skip_mgd_check: bool = False
+    bare: bool = False
+    tcp_interface: str | None = None
+    rankfile_syntax: str = "auto"
+    debug_gdbserver: bool = False
+    tracy: str | None = None
+    no_scheduler: bool = False
+    check: CheckLevel = CheckLevel.ERROR

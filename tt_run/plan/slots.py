@@ -1,0 +1,111 @@
+"""Which host and slot each rank gets, and which input said so (specification: tt-run sections 8 and 9)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from mgd.diagnostics import Label, Position
+from tt_run.inputs.bindings import RankBindings
+from tt_run.inputs.findings import Findings
+from tt_run.inputs.hosts import HostList, HostSlots, parse_hosts, read_hostfile, scheduler_hosts
+from tt_run.inputs.mpi_args import MpiArgs
+from tt_run.inputs.paths import PathSearch
+from tt_run.inputs.rankfiles import Rankfile, read_rankfile
+from tt_run.inputs.world import World
+from tt_run.plan.model import Placement
+from tt_run.plan.request import LaunchRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """Where one rank runs; None where the launcher decides."""
+
+    host: str | None = None
+    slot: str | None = None
+
+
+@dataclass(frozen=True)
+class Seating:
+    """The seat of each rank by number, the placement as a whole, and the inputs it came from."""
+
+    placement: Placement
+    seats: tuple[Seat, ...]
+    rankfile: Rankfile | None = None
+    hosts: HostList | None = None
+
+    @property
+    def most_on_one_host(self) -> int:
+        """The largest number of ranks that share a host; all of them where the hosts are not known."""
+        counts = Counter(seat.host for seat in self.seats)
+        return max(counts.values(), default=1)
+
+
+def seat(
+    request: LaunchRequest, bindings: RankBindings, mpi_args: MpiArgs, world: World, findings: Findings
+) -> Seating:
+    """Seats from, in this order: a rankfile, hosts in --mpi-args, --hosts, a scheduler, this machine."""
+    count = len(bindings.bindings)
+    hosts = _named_hosts(request, mpi_args, world, findings)
+    if mpi_args.rankfile is not None:
+        path = PathSearch(world, findings).find(mpi_args.rankfile, "rankfile")
+        rankfile = path and read_rankfile(path, world, findings)
+        if not rankfile:
+            return Seating(Placement(), (Seat(),) * count)
+        return _by_rankfile(rankfile, mpi_args, hosts, count)
+    if hosts is None and not request.no_scheduler:
+        hosts = scheduler_hosts(world, findings)
+    if hosts is None:
+        return Seating(Placement(), (Seat(world.hostname),) * count)
+    return _by_hosts(hosts, mpi_args, count)
+
+
+def _named_hosts(
+    request: LaunchRequest, mpi_args: MpiArgs, world: World, findings: Findings
+) -> HostList | None:
+    """The hosts that the user wrote, None when there are none."""
+    option = parse_hosts(request.hosts) if request.hosts else None
+    if mpi_args.hostfile is not None:
+        path = PathSearch(world, findings).find(mpi_args.hostfile, "hostfile")
+        return read_hostfile(path, world, findings) if path else None
+    if mpi_args.hosts:
+        slots: Counter[str] = Counter()
+        for token in mpi_args.hosts:
+            name, colon, number = token.rpartition(":")
+            slots[name if colon and number.isdigit() else token] += int(number) if colon and number.isdigit() else 1
+        return HostList(tuple(HostSlots(name, number) for name, number in slots.items()), "--host of --mpi-args")
+    if option is None:
+        return None
+    from_bindings = request.rank_binding is not None or request.rank_bindings_mapping is not None
+    if from_bindings and not option.counted:
+        findings.warn(
+            "TTR308",
+            "--hosts without slots is not used with rank bindings, as in the reference launcher",
+            help="write --hosts " + ",".join(f"{host.name}:1" for host in option.hosts) + ", or name a rankfile",
+        )
+        return None
+    return option
+
+
+def _by_rankfile(rankfile: Rankfile, mpi_args: MpiArgs, named: HostList | None, count: int) -> Seating:
+    lines = rankfile.by_rank()
+    seats = tuple(
+        Seat(lines[rank].host, lines[rank].slot) if rank in lines else Seat() for rank in range(count)
+    )
+    used = Counter(seat.host for seat in seats if seat.host is not None)
+    hosts = named.hosts if named else tuple(HostSlots(name, used[name]) for name in rankfile.hosts if name in used)
+    source = f"rankfile {rankfile.file}"
+    placement = Placement(hosts, rankfile.path, mpi_args.qualifiers, source)
+    return Seating(placement, seats, rankfile, named)
+
+
+def _by_hosts(hosts: HostList, mpi_args: MpiArgs, count: int) -> Seating:
+    """Ranks fill the slots in the order of the hosts, unless the user maps them otherwise."""
+    in_order = [host.name for host in hosts.hosts for _ in range(host.slots)]
+    mapped = any(word.partition("=")[0] in ("--map-by", "-map-by", "--rank-by") for word in mpi_args.words)
+    if mapped or len(in_order) < count:
+        seats = (Seat(),) * count
+    else:
+        seats = tuple(Seat(name) for name in in_order[:count])
+    return Seating(Placement(hosts.hosts, source=hosts.source), seats, None, hosts)

@@ -1,0 +1,135 @@
+"""What the ranks are made from: rank bindings with their descriptors, read from files or derived from a system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mgd.graph import MeshGraph
+from tt_run.inputs.bindings import Binding, RankBindings, read_rank_bindings
+from tt_run.inputs.findings import Findings
+from tt_run.inputs.mock import MockCluster, read_mock_cluster
+from tt_run.inputs.paths import PathSearch
+from tt_run.inputs.subcontexts import read_rank_bindings_mapping
+from tt_run.inputs.world import World
+from tt_run.plan.derive import derive_from_system
+from tt_run.plan.descriptors import read_descriptor
+from tt_run.plan.model import GeneratedFile
+from tt_run.plan.request import CheckLevel, LaunchRequest
+
+
+@dataclass(frozen=True)
+class Source:
+    """The bindings, the mesh graph of each descriptor that could be read, and the files that go with them."""
+
+    bindings: RankBindings
+    graphs: Mapping[Path, MeshGraph] = field(default_factory=dict)
+    mock: Mapping[int, str] = field(default_factory=dict)
+    mock_cluster: MockCluster | None = None
+    factory_descriptor: str | None = None
+    generated_files: tuple[GeneratedFile, ...] = ()
+
+    def graph_of(self, binding: Binding) -> MeshGraph | None:
+        """The mesh graph that a rank lives in, None when its descriptor was not read."""
+        return self.graphs.get(self.bindings.descriptor_of(binding))
+
+    def devices_of(self, binding: Binding) -> tuple[tuple[int, int], ...]:
+        """The mesh coordinates that a rank owns; () when the descriptor was not read or does not have the rank's place."""
+        graph = self.graph_of(binding)
+        if graph is None or binding.mesh_id not in graph.mesh_ids:
+            return ()
+        mesh = graph.mesh(binding.mesh_id)
+        host_rank = binding.mesh_host_rank or 0
+        return mesh.host_block(host_rank).devices if host_rank < mesh.host_count else ()
+
+
+def read_source(request: LaunchRequest, world: World, findings: Findings) -> Source | None:
+    """Everything the request names, read. None with findings when some of it cannot be understood."""
+    search = PathSearch(world, findings)
+    if request.system is not None:
+        derived = derive_from_system(request, world, findings)
+        if derived is None:
+            return None
+        bindings, graphs, files = derived.bindings, dict(derived.graphs), derived.files
+    else:
+        read = _read_bindings(request, search, findings)
+        if read is None:
+            return None
+        bindings, files = read, ()
+        graphs = {} if request.check is CheckLevel.OFF else _read_graphs(bindings, request, world, findings)
+    mock_cluster = _mock_cluster(request, bindings, search, findings)
+    mock = (
+        {rank: str(path) for rank, path in mock_cluster.descriptors.items()} if mock_cluster else dict(bindings.mock)
+    )
+    return Source(bindings, graphs, mock, mock_cluster, _factory(request, bindings, search), files)
+
+
+def _read_bindings(request: LaunchRequest, search: PathSearch, findings: Findings) -> RankBindings | None:
+    must_exist = not request.skip_mgd_check
+    if request.rank_binding is not None:
+        path = search.find(request.rank_binding, "rank-binding file")
+        return path and read_rank_bindings(path, search, findings, descriptor_must_exist=must_exist)
+    if request.rank_bindings_mapping is not None:
+        path = search.find(request.rank_bindings_mapping, "rank-bindings mapping")
+        return path and read_rank_bindings_mapping(path, search, findings, descriptor_must_exist=must_exist)
+    return None
+
+
+def _read_graphs(
+    bindings: RankBindings, request: LaunchRequest, world: World, findings: Findings
+) -> dict[Path, MeshGraph]:
+    """The mesh graph of each descriptor that a rank uses, each read once."""
+    graphs: dict[Path, MeshGraph] = {}
+    for path in dict.fromkeys(bindings.descriptor_of(binding) for binding in bindings.bindings):
+        if request.skip_mgd_check and not path.is_file():
+            continue
+        graph = read_descriptor(path, world, findings, request.check)
+        if graph is not None:
+            graphs[path] = graph
+    return graphs
+
+
+def _mock_cluster(
+    request: LaunchRequest, bindings: RankBindings, search: PathSearch, findings: Findings
+) -> MockCluster | None:
+    if request.mock_cluster_rank_binding is None:
+        return None
+    path = search.find(request.mock_cluster_rank_binding, "mock cluster rank binding")
+    mock = path and read_mock_cluster(path, search, findings)
+    if not mock:
+        return None
+    _check_mock_ranks(mock, bindings, findings)
+    return mock
+
+
+def _check_mock_ranks(mock: MockCluster, bindings: RankBindings, findings: Findings) -> None:
+    """Every rank needs a descriptor; with sub-contexts no further one is allowed."""
+    from mgd.diagnostics import Label, Position
+
+    ranks = {binding.rank for binding in bindings.bindings}
+    missing = sorted(ranks - mock.descriptors.keys())
+    if missing:
+        named = ", ".join(map(str, missing[:8])) + (", …" if len(missing) > 8 else "")
+        findings.fatal(
+            "TTR114",
+            f"the mock mapping has no descriptor for rank {named}",
+            Label(Position(mock.file), f"ranks {', '.join(map(str, sorted(mock.descriptors)))}"),
+            *(Label(b.position, f"rank {b.rank} is bound") for b in bindings.bindings if b.rank == missing[0]),
+            help=f"add {missing[0]}: PATH to rank_to_cluster_mock_cluster_desc",
+        )
+    if bindings.subcontext_sizes:
+        for rank in sorted(mock.descriptors.keys() - ranks):
+            findings.fatal(
+                "TTR114",
+                f"the mock mapping names rank {rank}, which the sub-contexts do not have",
+                Label(mock.positions[rank], f"the merged ranks are 0..{len(ranks) - 1}"),
+                help="remove it",
+            )
+
+
+def _factory(request: LaunchRequest, bindings: RankBindings, search: PathSearch) -> str | None:
+    if request.factory_system_descriptor is None:
+        return bindings.factory_descriptor
+    path = search.find(request.factory_system_descriptor, "factory system descriptor")
+    return str(path) if path else None

@@ -1,0 +1,88 @@
+"""What is wrong with a request before any file is read (specification: tt-run section 1)."""
+
+from __future__ import annotations
+
+import re
+
+from mgd.diagnostics import Diagnostic
+from tt_run.errors import UsageError
+from tt_run.inputs.hosts import parse_hosts
+from tt_run.plan.request import LaunchRequest
+
+_SPLIT = re.compile(r"([1-9][0-9]*)x([1-9][0-9]*)\Z", re.ASCII)
+
+_SOURCES = {
+    "rank_binding": "--rank-binding",
+    "rank_bindings_mapping": "--rank-bindings-mapping",
+    "mesh_graph_descriptor": "--mesh-graph-descriptor",
+    "mesh_graph_descriptor_mapping": "--mesh-graph-descriptor-mapping",
+    "system": "--system",
+}
+
+
+def refuse_misuse(request: LaunchRequest) -> None:
+    """Raises UsageError with everything that is wrong with the request itself."""
+    problems = [*_source_problems(request), *_emulation_problems(request), *_hosts_problems(request)]
+    if not request.program:
+        problems.append(
+            Diagnostic("TTR003", "no program to start", help="add it after the options: tt-run … python script.py")
+        )
+    if problems:
+        raise UsageError(problems)
+
+
+def _source_problems(request: LaunchRequest) -> list[Diagnostic]:
+    given = [option for name, option in _SOURCES.items() if getattr(request, name) is not None]
+    if len(given) > 1:
+        return [Diagnostic("TTR001", f"{' and '.join(given)} cannot be combined", help=f"keep one of them: {given[0]}")]
+    if not given:
+        options = ", ".join(_SOURCES.values())
+        return [
+            Diagnostic(
+                "TTR002",
+                f"nothing says which ranks to start: one of {options} is needed",
+                help="tt-run --rank-binding FILE …, or without hardware: tt-run --emulate --system t3000 …",
+            )
+        ]
+    return []
+
+
+def _emulation_problems(request: LaunchRequest) -> list[Diagnostic]:
+    problems: list[Diagnostic] = []
+    if request.system is None:
+        for value, option in ((request.split, "--split"), (request.meshes, "--meshes")):
+            if value is not None:
+                problems.append(
+                    Diagnostic("TTR008", f"{option} needs --system", help=f"add --system t3000, or leave {option} out")
+                )
+    if request.split is not None and not _SPLIT.match(request.split):
+        problems.append(
+            Diagnostic("TTR008", f"--split {request.split}: not of the form ROWSxCOLUMNS", help="write --split 1x2")
+        )
+    if request.meshes is not None and request.meshes < 1:
+        problems.append(Diagnostic("TTR008", f"--meshes {request.meshes}: at least one mesh", help="write --meshes 2"))
+    return problems
+
+
+def _hosts_problems(request: LaunchRequest) -> list[Diagnostic]:
+    if request.hosts:
+        try:
+            parse_hosts(request.hosts)
+        except UsageError as error:
+            return list(error.diagnostics)
+    allocates = request.mesh_graph_descriptor is not None or request.mesh_graph_descriptor_mapping is not None
+    if allocates and not request.hosts and request.mock_cluster_rank_binding is None:
+        return [
+            Diagnostic(
+                "TTR011",
+                "--mesh-graph-descriptor needs hosts to place the ranks on, or a mock cluster",
+                help="add --hosts host1:2,host2:2, or --mock-cluster-rank-binding FILE",
+            )
+        ]
+    return []
+
+
+def split_of(request: LaunchRequest) -> tuple[int, int] | None:
+    """The hosts of each mesh along rows and columns as `--split` says, None when it is not given."""
+    match = _SPLIT.match(request.split or "")
+    return (int(match[1]), int(match[2])) if match else None
