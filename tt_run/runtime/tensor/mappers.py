@@ -1,0 +1,240 @@
+"""Mappers: cut or replicate a host array over the devices of a mesh.
+
+A dimension of size s over n devices is cut into chunks of ceil(s / n) elements. A one-dimensional distribution may then need
+fewer devices than it has; with more dimensions the chunks must come out even (runtime specification, section 6).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.mesh.coordinate import MeshCoordinate, fits_as_submesh, row_major
+from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.tensor.configs import MeshMapperConfig, _Overrides
+from tt_run.runtime.tensor.dtypes import convert
+from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.tensor.site import HostSite, Site
+from tt_run.runtime.tensor.spec import Shape
+from tt_run.runtime.tensor.topology import PlacementReplicate, PlacementShard, TensorTopology
+
+Array = npt.NDArray[Any]
+
+
+class Distribution:
+    """The grid of shards that a configuration lays over a mesh: its shape and the mesh coordinate of each of its points.
+
+    Raises RuntimeError when the grid has more points than the mesh has devices, when `axes` (placements or dims of the
+    configuration) does not have one entry per dimension of it, or when an offset cannot be applied.
+    """
+
+    __slots__ = ("coords", "shape", "site")
+
+    def __init__(self, site: Site, config: _Overrides, axes: int, axes_name: str) -> None:
+        shape = config.mesh_shape_override or site.shape
+        if shape.mesh_size() > site.shape.mesh_size():
+            raise fatal(f"The size of the supplied mesh shape {shape} does not match the device shape size {site.shape}")
+        if shape.dims() != axes:
+            raise fatal(
+                f"The number of dimensions in the mesh shape {shape} does not match the number of {axes_name} in the config {config}"
+            )
+        self.shape = shape
+        self.site = HostSite.of(site)
+        self.coords = _coords(shape, site.shape, config.mesh_offset_override)
+
+    def positions(self) -> list[int]:
+        """Row-major number on the mesh of every point of the grid."""
+        number = {coord: i for i, coord in enumerate(self.site.coords)}
+        return [number[coord] for coord in self.coords]
+
+
+def _coords(shape: MeshShape, mesh: MeshShape, offset: MeshCoordinate) -> tuple[MeshCoordinate, ...]:
+    if not fits_as_submesh(shape, mesh):
+        if offset.dims() and any(offset):
+            raise fatal(
+                "mesh_offset_override is only supported when the distribution fits within the mesh device per-dimension "
+                f"(SUBMESH mode); distribution {shape} is laid over mesh {mesh} in row-major order, got offset {offset}"
+            )
+        return tuple(row_major(mesh)[: shape.mesh_size()])
+    if not offset.dims():
+        return tuple(row_major(shape))
+    if offset.dims() != mesh.dims() or any(o + s > m for o, s, m in zip(offset, shape, mesh, strict=True)):
+        raise fatal(f"The distribution {shape} at offset {offset} does not fit within the mesh {mesh}")
+    return tuple(MeshCoordinate([o + c for o, c in zip(offset, coord, strict=True)]) for coord in row_major(shape))
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A host array spread over a mesh: this rank's shards, where they count from, and how the whole is laid out."""
+
+    shards: Shards
+    site: HostSite
+    topology: TensorTopology
+
+
+class TensorToMesh:
+    """A mapper made by `create_mesh_mapper` and its relatives; `config()` tells what it does."""
+
+    __slots__ = ("_config", "_distribution")
+
+    def __init__(self, mesh_device: Site, config: MeshMapperConfig) -> None:
+        self._distribution = Distribution(mesh_device, config, len(config.placements), "placements")
+        self._config = config
+
+    def config(self) -> MeshMapperConfig:
+        """The configuration of this mapper."""
+        return self._config
+
+    def unwrap(self) -> TensorToMesh:
+        """The mapper itself; the legacy wrapper of replication has the same method."""
+        return self
+
+    def place(self, array: Array, dtype: DataType) -> Placed:
+        """Spread an array, every rank given the same one, converting each shard to the stored form of `dtype`.
+
+        Raises RuntimeError for a dimension that the array lacks or that is cut twice, and for chunks that do not come out even.
+        """
+        grid, placements = self._distribution, self._config.placements
+        pieces, keys = _cut(array, placements, tuple(grid.shape))
+        held = [(p, c, k) for p, c, k in zip(grid.positions(), grid.coords, keys, strict=True) if k in pieces]
+        shape = MeshShape([len(held)]) if grid.shape.dims() == 1 else grid.shape
+        topology = TensorTopology(shape, placements, [coord for _, coord, _ in held])
+        return Placed(_stack({p: k for p, _, k in held}, pieces, grid.site, dtype), grid.site, topology)
+
+
+def _cut(
+    array: Array, placements: Sequence[PlacementReplicate | PlacementShard], grid: tuple[int, ...]
+) -> tuple[dict[tuple[int, ...], Array], list[tuple[int, ...]]]:
+    """The distinct pieces by chunk number along each cut, and the chunk numbers of every point of the grid."""
+    cut_axes = [axis for axis, placement in enumerate(placements) if isinstance(placement, PlacementShard)]
+    dims = check_dims([placements[axis].dim for axis in cut_axes], array.ndim)  # type: ignore[union-attr]
+    chunks = [chunk_bounds(array.shape[dim], grid[axis]) for axis, dim in zip(cut_axes, dims, strict=True)]
+    pieces: dict[tuple[int, ...], Array] = {}
+    for key in itertools.product(*(range(len(c)) for c in chunks)):
+        where: list[slice] = [slice(None)] * array.ndim
+        for number, dim, bounds in zip(key, dims, chunks, strict=True):
+            where[dim] = slice(*bounds[number])
+        pieces[key] = array[tuple(where)]
+    wanted = int(np.prod([grid[axis] for axis in cut_axes], dtype=int))
+    if not pieces:
+        raise fatal("No chunks were produced")
+    if len(grid) > 1 and len(pieces) != wanted:
+        raise fatal(
+            f"ND sharding requires the number of chunks {len(pieces)} to match the mesh dimension size {wanted}"
+        )
+    _check_even(list(pieces.values()))
+    points = itertools.product(*map(range, grid))
+    return pieces, [tuple(point[axis] for axis in cut_axes) for point in points]
+
+
+def check_dims(dims: Sequence[int], rank: int) -> list[int]:
+    """Tensor dimensions counted from zero. Raises RuntimeError for one out of range or named twice."""
+    counted = [dim + rank if dim < 0 else dim for dim in dims]
+    if any(not 0 <= dim < rank for dim in counted):
+        listed = ", ".join(map(str, dims))
+        raise fatal(f"Invalid dimension index; got dims: {{{listed}}}, tensor dimension: {rank}")
+    if len(set(counted)) != len(counted):
+        raise fatal("dims must be unique")
+    return counted
+
+
+def chunk_bounds(size: int, parts: int) -> list[tuple[int, int]]:
+    """Start and end of each chunk of ceil(size / parts) elements; the last may be shorter, and there may be fewer than `parts`."""
+    if parts == 1:
+        return [(0, size)]
+    if not size:
+        return []
+    chunk = -(-size // parts)
+    return [(start, min(start + chunk, size)) for start in range(0, size, chunk)]
+
+
+def _check_even(pieces: list[Array]) -> None:
+    for piece in pieces:
+        if piece.shape != pieces[0].shape:
+            raise fatal(f"Shard shape mismatch: expected {Shape(pieces[0].shape)} but got {Shape(piece.shape)}")
+
+
+def _stack(
+    held: dict[int, tuple[int, ...]], pieces: dict[tuple[int, ...], Array], site: HostSite, dtype: DataType
+) -> Shards:
+    """Only this rank's pieces are copied and converted, each once however many devices hold it."""
+    rows: dict[tuple[int, ...], int] = {}
+    index = []
+    for position in site.local_positions:
+        key = held.get(position)
+        index.append(-1 if key is None else rows.setdefault(key, len(rows)))
+    if not rows:
+        sample = next(iter(pieces.values()))
+        return Shards(convert(np.empty((0, *sample.shape), sample.dtype), dtype), tuple(index))
+    own = [pieces[key] for key in rows]
+    return Shards(own_copy(np.stack(own) if len(own) > 1 else own[0][None], own[0], dtype), tuple(index))
+
+
+def own_copy(stack: Array, source: Array, dtype: DataType) -> Array:
+    """The stored form of `stack` in memory that is contiguous and not the caller's."""
+    stored = np.ascontiguousarray(convert(stack, dtype))
+    return stored.copy() if np.may_share_memory(stored, source) else stored
+
+
+class ReplicateTensorToMeshWrapper:
+    """What the legacy `ReplicateTensorToMesh` returns; `unwrap()` gives the mapper."""
+
+    __slots__ = ("_mapper",)
+
+    def __init__(self, mapper: TensorToMesh) -> None:
+        self._mapper = mapper
+
+    def unwrap(self) -> TensorToMesh:
+        """The mapper inside."""
+        return self._mapper
+
+    def config(self) -> MeshMapperConfig:
+        """The configuration of the mapper inside."""
+        return self._mapper.config()
+
+
+Mapper = TensorToMesh | ReplicateTensorToMeshWrapper
+
+
+def create_mesh_mapper(mesh_device: Site, config: MeshMapperConfig) -> TensorToMesh:
+    """A mapper with one placement per axis of the mesh or of the override in `config`."""
+    return TensorToMesh(mesh_device, config)
+
+
+def shard_tensor_to_mesh_mapper(mesh_device: Site, dim: int) -> TensorToMesh:
+    """Cut dimension `dim` over all devices in row-major order."""
+    return TensorToMesh(mesh_device, MeshMapperConfig([PlacementShard(dim)], _line(mesh_device)))
+
+
+def replicate_tensor_to_mesh_mapper(mesh_device: Site) -> TensorToMesh:
+    """The whole tensor on every device."""
+    return TensorToMesh(mesh_device, MeshMapperConfig([PlacementReplicate()], _line(mesh_device)))
+
+
+def ShardTensorToMesh(mesh_device: Site, dim: int) -> TensorToMesh:
+    """Legacy name of `shard_tensor_to_mesh_mapper`."""
+    return shard_tensor_to_mesh_mapper(mesh_device, dim)
+
+
+def ReplicateTensorToMesh(mesh_device: Site) -> ReplicateTensorToMeshWrapper:
+    """Legacy form of `replicate_tensor_to_mesh_mapper`, wrapped."""
+    return ReplicateTensorToMeshWrapper(replicate_tensor_to_mesh_mapper(mesh_device))
+
+
+def ShardTensor2dMesh(
+    mesh_device: Site, mesh_shape: Sequence[int] | MeshShape, dims: Sequence[int | None]
+) -> TensorToMesh:
+    """Cut `dims[0]` over the rows and `dims[1]` over the columns of the mesh; None replicates along that axis."""
+    row, column = dims
+    return TensorToMesh(mesh_device, MeshMapperConfig(row, column, MeshShape(tuple(mesh_shape))))
+
+
+def _line(mesh_device: Site) -> MeshShape:
+    return MeshShape([mesh_device.shape.mesh_size()])
