@@ -224,3 +224,17 @@ def _part(text: str) -> Part:
 def _dims(text: str) -> tuple[int, int]:
     rows, columns = text.split("x")
     return int(rows), int(columns)
+
+
+def split(system: System, hosts: tuple[int, int]) -> str:
+    """The system's descriptor with every mesh cut over [rows, columns] of hosts. Raises CannotDerive when it does not divide."""
+    from mgd.authoring import derive
+
+    return derive.split(system.path.read_text(encoding="utf-8"), hosts, file=str(system.path))
+
+
+def replicate(system: System, count: int) -> str:
+    """`count` linked copies of the system's only mesh, mesh_ids from 0. Raises CannotDerive when it has several."""
+    from mgd.authoring import derive
+
+    return derive.replicate(system.path.read_text(encoding="utf-8"), count, file=str(system.path))

@@ -1,16 +1,17 @@
 """One mesh as a picture: devices by number, links, host blocks with their ranks, wraps.
 
-    ╭ rank 0 ───╮ ╭ rank 1 ───╮
-    │  0 ─── 1 ─┼─┼─ 2 ─── 3  │
-    │  │     │  │ │  │     │  │
-    │  4 ─── 5 ─┼─┼─ 6 ─── 7  │
-    ╰───────────╯ ╰───────────╯
+╭ rank 0 ───╮ ╭ rank 1 ───╮
+│  0 ─── 1 ─┼─┼─ 2 ─── 3  │
+│  │     │  │ │  │     │  │
+│  4 ─── 5 ─┼─┼─ 6 ─── 7  │
+╰───────────╯ ╰───────────╯
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from mgd.drawing.canvas import Canvas, host_style
 from mgd.drawing.marks import Marks
@@ -27,7 +28,9 @@ class Scale:
     gap: int
     short_labels: bool
 
-    def label(self, mesh: Mesh, host_rank: int, first_rank: int, labels: Mapping[tuple[int, int], str]) -> str:
+    def label(
+        self, mesh: Mesh, host_rank: int, first_rank: int, labels: Mapping[tuple[int, int], str]
+    ) -> str:
         given = labels.get((mesh.mesh_id, host_rank))
         if given is not None:
             return given
@@ -193,9 +196,11 @@ class _Panel:
     def _horizontal_links(self) -> None:
         columns = self.columns.indices
         space = 0 if self.scale.gap == 1 else 1
-        for left, right in zip(columns, columns[1:], strict=False):
+        for left, right in pairwise(columns):
             start, stop = self.columns.at[left] + self.digits + space, self.columns.at[right] - space
-            borders = [x for x in (*self.columns.end.values(), *self.columns.start.values()) if start <= x < stop]
+            borders = [
+                x for x in (*self.columns.end.values(), *self.columns.start.values()) if start <= x < stop
+            ]
             for row in self.rows.indices:
                 y, device = self.rows.at[row], row * self.mesh.dims[1] + left
                 if right != left + 1:
@@ -214,7 +219,7 @@ class _Panel:
 
     def _vertical_links(self) -> None:
         rows = self.rows.indices
-        for upper, lower in zip(rows, rows[1:], strict=False):
+        for upper, lower in pairwise(rows):
             between = range(self.rows.at[upper] + 1, self.rows.at[lower])
             borders = {*self.rows.end.values(), *self.rows.start.values()}
             for column in self.columns.indices:
@@ -233,7 +238,9 @@ class _Panel:
                 broken = self._broken(column, (rows - 1) * columns + column)
                 style = "broken" if broken else "wrap"
                 self.canvas.put(self._middle(column), self.rows.at[0] - 1, "✗" if broken else up, style)
-                self.canvas.put(self._middle(column), self.rows.at[rows - 1] + 1, "✗" if broken else down, style)
+                self.canvas.put(
+                    self._middle(column), self.rows.at[rows - 1] + 1, "✗" if broken else down, style
+                )
         if self.mesh.dim_types[1] == "RING":
             west, east = ("◂", "▸") if self.mesh.wraps(1) else ("◃", "▹")
             tail = "" if self.scale.gap == 1 else "─"
@@ -248,4 +255,6 @@ class _Panel:
                 self.canvas.put(first - 1 - 2 * space, y, ("✗" if broken else west) + fill, style)
                 end = self._number(row * columns + columns - 1)
                 trail = (len(end) - len(end.rstrip())) * space
-                self.canvas.put(last + space - trail, y, tail * (1 + trail) + ("✗" if broken else east), style)
+                self.canvas.put(
+                    last + space - trail, y, tail * (1 + trail) + ("✗" if broken else east), style
+                )

@@ -19,7 +19,9 @@ class Relation:
     z_direction: bool
     pairs: tuple[Pair, ...]
     pattern: str  # "every pair", "ring", "chain", "star", or "" for none of these
-    devices: tuple[tuple[int, int], ...] = ()  # (device of a, device of b) of each pair, for device-level links
+    devices: tuple[
+        tuple[int, int], ...
+    ] = ()  # (device of a, device of b) of each pair, for device-level links
 
     @property
     def terms(self) -> str:

@@ -1,12 +1,12 @@
 """A mesh graph for the terminal: every mesh with its hosts, ranks and wraps, then what links the meshes.
 
-    >>> print(draw(mgd.expand(mgd.load("t3k_2x4_two_hosts.textproto"))))
-    2x4, WORMHOLE_B0, 8 devices on 2 hosts, 2 channels RELAXED
-    ╭ rank 0 ───╮ ╭ rank 1 ───╮
-    │  0 ─── 1 ─┼─┼─ 2 ─── 3  │
-    │  │     │  │ │  │     │  │
-    │  4 ─── 5 ─┼─┼─ 6 ─── 7  │
-    ╰───────────╯ ╰───────────╯
+>>> print(draw(mgd.expand(mgd.load("t3k_2x4_two_hosts.textproto"))))
+2x4, WORMHOLE_B0, 8 devices on 2 hosts, 2 channels RELAXED
+╭ rank 0 ───╮ ╭ rank 1 ───╮
+│  0 ─── 1 ─┼─┼─ 2 ─── 3  │
+│  │     │  │ │  │     │  │
+│  4 ─── 5 ─┼─┼─ 6 ─── 7  │
+╰───────────╯ ╰───────────╯
 """
 
 from __future__ import annotations
@@ -25,7 +25,12 @@ MOST_LINKS = 24  # links written out one by one
 
 
 def draw(
-    graph: MeshGraph, width: int = WIDTH, colour: bool = False, *, marks: Marks | None = None, every: bool = False
+    graph: MeshGraph,
+    width: int = WIDTH,
+    colour: bool = False,
+    *,
+    marks: Marks | None = None,
+    every: bool = False,
 ) -> str:
     """The picture of a graph in at most `width` columns, ending in a line break.
 
@@ -53,7 +58,11 @@ def _panels(graph: MeshGraph, width: int, colour: bool, marks: Marks, every: boo
         rows = list(_shelves(canvases, width))
         hidden = 0
         if not every and sum(max(c.height for c in row) for row in rows) > MOST_LINES and len(canvases) > 1:
-            hidden = len(canvases) - len(rows[0]) if len(rows) > 1 and rows[0][0].height <= MOST_LINES else len(canvases) - 1
+            hidden = (
+                len(canvases) - len(rows[0])
+                if len(rows) > 1 and rows[0][0].height <= MOST_LINES
+                else len(canvases) - 1
+            )
             rows = [rows[0][: len(canvases) - hidden]]
         for row in rows:
             yield from _side_by_side(row).lines(colour)
@@ -172,7 +181,9 @@ def _pattern(relation: Relation, graph: MeshGraph) -> str:
     meshes = len({mesh for pair in relation.pairs for mesh in pair})
     whole = "all" if meshes == len(graph.meshes) else "of"
     words = {
-        "every pair": f"every pair {whole} {meshes} meshes" if whole == "of" else f"every pair of {meshes} meshes",
+        "every pair": f"every pair {whole} {meshes} meshes"
+        if whole == "of"
+        else f"every pair of {meshes} meshes",
         "ring": f"a ring of {meshes}",
         "chain": f"a chain of {meshes}",
         "star": f"a star around mesh {relation.path[0]}" if relation.pattern == "star" else "",

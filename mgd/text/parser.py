@@ -1,0 +1,121 @@
+"""Text format to descriptor: a loop over one regular expression for what is ordinary, the token reader for all else.
+
+One match of `_ITEM` is a whole `name: value`, `name {` or `}` with the blanks and comments behind it. Whatever it does not
+match (lists, signs, escapes, joined strings, angle brackets, unknown fields, mistakes) goes to `mgd.text.rare`, which reads one field
+token by token and hands back. Blocks are kept on a stack, not in Python's: nesting costs no recursion.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from mgd.descriptor import Descriptor
+from mgd.text.grammar import BOOL, BOOLS, ENUM, INT, MESSAGE, STRING
+from mgd.text.lexer import BLANK, IDENTIFIER, SKIP, after_blanks
+from mgd.text.problems import Problems
+from mgd.text.rare import Frame, RareReader
+from mgd.text.source import Source
+
+_INTEGER, _WORD, _QUOTED, _OPEN, _CLOSE = 2, 3, 4, 5, 6  # numbers of the groups below
+_DONE = SKIP + r"[,;]?" + SKIP
+_ITEM = re.compile(
+    rf"({IDENTIFIER}){SKIP}(?:"
+    rf":{SKIP}(?:(-?(?:0|[1-9][0-9]{{0,9}}))(?=[\s,;}}#]){_DONE}"
+    rf"|({IDENTIFIER})(?=[\s,;}}#]){_DONE}"
+    rf"|\"([^\"\\\n\0]*)\"(?!{BLANK}[\"'#]){_DONE})"
+    rf"|(:?{SKIP}\{{){SKIP})"
+    rf"|(\}}){_DONE}"
+    r"|()",
+    re.ASCII,
+)
+
+
+def parse(source: Source) -> tuple[Descriptor | None, Problems]:
+    """The descriptor of a text (None when its syntax is wrong) and every problem found."""
+    problems = Problems(source)
+    reader = RareReader(source, problems)
+    position = after_blanks(source.text, 0)
+    while position >= 0:
+        position = _ordinary(source.text, position, reader)
+    if problems.errors:
+        return None, problems
+    frame = reader.frame
+    values = [tuple(v) if isinstance(v, list) else v for v in frame.values]
+    return Descriptor(*values, source=source, notices=tuple(problems.warnings)), problems
+
+
+def _ordinary(text: str, position: int, reader: RareReader) -> int:
+    """Read items as long as they are ordinary, then one that is not; returns where to go on, -1 at the end."""
+    stack, frame = reader.stack, reader.frame
+    slots, values = frame.grammar.slots, frame.values
+    interned: dict[str, str] = reader.interned
+    most = reader.MOST_LEVELS
+    start = position
+    for item in _ITEM.finditer(text, position):
+        group = item.lastindex
+        start = item.start()
+        if group == _CLOSE:
+            if frame.closer != "}" or frame.listing:
+                break
+            made = frame.value()
+            slot = frame.slot
+            frame = stack.pop()
+            slots, values = frame.grammar.slots, frame.values
+            if slot is not None:
+                _put(values, slot.index, slot.repeated, made)
+            continue
+        if group == 7:
+            break
+        slot = slots.get(item[1])
+        if slot is None or slot.bit & frame.seen:
+            break
+        kind = slot.kind
+        value: Any
+        if group == _OPEN:
+            if kind != MESSAGE or len(stack) >= most:
+                break
+            frame.seen |= slot.bit
+            stack.append(frame)
+            frame = Frame(slot.message, "}", start, slot)  # type: ignore[arg-type]
+            slots, values = frame.grammar.slots, frame.values
+            continue
+        if group == _INTEGER:
+            if kind != INT:
+                break
+            value = int(item[2])
+            if not slot.low <= value <= slot.high:
+                break
+        elif group == _QUOTED:
+            if kind != STRING:
+                break
+            value = item[4]
+            value = interned.setdefault(value, value)
+        elif kind == ENUM:
+            value = slot.names.get(item[3])
+            if value is None:
+                break
+        elif kind == BOOL:
+            value = BOOLS.get(item[3])
+            if value is None:
+                break
+        else:
+            break
+        frame.seen |= slot.bit
+        if not slot.repeated:
+            values[slot.index] = value
+        elif values[slot.index]:
+            values[slot.index].append(value)
+        else:
+            values[slot.index] = [value]
+    reader.frame = frame
+    return reader.read(start)
+
+
+def _put(values: list[Any], index: int, repeated: bool, made: Any) -> None:
+    if not repeated:
+        values[index] = made
+    elif values[index]:
+        values[index].append(made)
+    else:
+        values[index] = [made]
