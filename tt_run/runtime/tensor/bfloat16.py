@@ -57,7 +57,9 @@ def rounded(function: Callable[..., Any], *operands: Float32 | float) -> Float32
         half = np.empty(_BLOCK, ml_dtypes.bfloat16)
         for start in range(0, target.size, _BLOCK):
             piece = target[start : start + _BLOCK]
-            function(*(o[start : start + _BLOCK] if isinstance(o, np.ndarray) else o for o in flat), out=piece)
+            function(
+                *(o[start : start + _BLOCK] if isinstance(o, np.ndarray) else o for o in flat), out=piece
+            )
             np.copyto(half[: piece.size], piece, casting="unsafe")
             np.copyto(piece, half[: piece.size])
     return out

@@ -136,8 +136,12 @@ def _bind(args: tuple[object, ...], kwargs: dict[str, object], listed: str, acce
 
 
 def _is_placements(value: object) -> bool:
-    return isinstance(value, (list, tuple)) and all(isinstance(v, (PlacementReplicate, PlacementShard)) for v in value)
+    return isinstance(value, (list, tuple)) and all(
+        isinstance(v, (PlacementReplicate, PlacementShard)) for v in value
+    )
 
 
 def _is_dims(value: object) -> bool:
-    return isinstance(value, (list, tuple)) and all(isinstance(v, int) and not isinstance(v, bool) for v in value)
+    return isinstance(value, (list, tuple)) and all(
+        isinstance(v, int) and not isinstance(v, bool) for v in value
+    )

@@ -40,7 +40,9 @@ class Distribution:
     def __init__(self, site: Site, config: _Overrides, axes: int, axes_name: str) -> None:
         shape = config.mesh_shape_override or site.shape
         if shape.mesh_size() > site.shape.mesh_size():
-            raise fatal(f"The size of the supplied mesh shape {shape} does not match the device shape size {site.shape}")
+            raise fatal(
+                f"The size of the supplied mesh shape {shape} does not match the device shape size {site.shape}"
+            )
         if shape.dims() != axes:
             raise fatal(
                 f"The number of dimensions in the mesh shape {shape} does not match the number of {axes_name} in the config {config}"
@@ -67,7 +69,9 @@ def _coords(shape: MeshShape, mesh: MeshShape, offset: MeshCoordinate) -> tuple[
         return tuple(row_major(shape))
     if offset.dims() != mesh.dims() or any(o + s > m for o, s, m in zip(offset, shape, mesh, strict=True)):
         raise fatal(f"The distribution {shape} at offset {offset} does not fit within the mesh {mesh}")
-    return tuple(MeshCoordinate([o + c for o, c in zip(offset, coord, strict=True)]) for coord in row_major(shape))
+    return tuple(
+        MeshCoordinate([o + c for o, c in zip(offset, coord, strict=True)]) for coord in row_major(shape)
+    )
 
 
 @dataclass(frozen=True)
@@ -158,7 +162,9 @@ def chunk_bounds(size: int, parts: int) -> list[tuple[int, int]]:
 def _check_even(pieces: list[Array]) -> None:
     for piece in pieces:
         if piece.shape != pieces[0].shape:
-            raise fatal(f"Shard shape mismatch: expected {Shape(pieces[0].shape)} but got {Shape(piece.shape)}")
+            raise fatal(
+                f"Shard shape mismatch: expected {Shape(pieces[0].shape)} but got {Shape(piece.shape)}"
+            )
 
 
 def _stack(
@@ -179,8 +185,9 @@ def _stack(
 
 def own_copy(stack: Array, source: Array, dtype: DataType) -> Array:
     """The stored form of `stack` in memory that is contiguous and not the caller's."""
-    stored = np.ascontiguousarray(convert(stack, dtype))
-    return stored.copy() if np.may_share_memory(stored, source) else stored
+    stored = convert(stack, dtype)
+    owned = stored.flags.c_contiguous and not np.may_share_memory(stored, source)
+    return stored if owned else stored.copy(order="C")
 
 
 class ReplicateTensorToMeshWrapper:

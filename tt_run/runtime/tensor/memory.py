@@ -130,7 +130,8 @@ class ShardSpec:
 
     def __str__(self) -> str:
         corners = ", ".join(
-            f'{{"start":{{"x":{r.start.x},"y":{r.start.y}}},"end":{{"x":{r.end.x},"y":{r.end.y}}}' for r in self.grid
+            f'{{"start":{{"x":{r.start.x},"y":{r.start.y}}},"end":{{"x":{r.end.x},"y":{r.end.y}}}'
+            for r in self.grid
         )
         return f"ShardSpec{{grid=[{corners}], shape={list(self.shape)}, orientation={cpp(self.orientation)}}}"
 

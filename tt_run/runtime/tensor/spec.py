@@ -36,7 +36,9 @@ class Shape:
         if extra >= 0:
             return Shape((1,) * extra + self._dims)
         if any(length != 1 for length in self._dims[:-extra]):
-            raise RuntimeError(f"Can't convert shape rank: {self} to {rank} dimensions drops a length other than 1")
+            raise RuntimeError(
+                f"Can't convert shape rank: {self} to {rank} dimensions drops a length other than 1"
+            )
         return Shape(self._dims[-extra:])
 
     def volume(self) -> int:

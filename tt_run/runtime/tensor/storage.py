@@ -10,9 +10,7 @@ from typing import Protocol
 
 from tt_run.runtime.tensor.shards import Shards
 
-GONE = (
-    "Tensor is not allocated: its buffer was given back by deallocate(). Read or copy the tensor before that, or keep it allocated."
-)
+GONE = "Tensor is not allocated: its buffer was given back by deallocate(). Read or copy the tensor before that, or keep it allocated."
 
 
 class Storage(Protocol):

@@ -42,9 +42,9 @@ class Tensor:
     _topology: TensorTopology
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        from tt_run.runtime.tensor import borders
+        from tt_run.runtime.tensor.constructor import construct
 
-        self._take(borders.construct(args, kwargs))
+        self._take(construct(args, kwargs))
 
     @classmethod
     def of(
@@ -67,11 +67,18 @@ class Tensor:
         storage: Storage = Buffer(shards) if isinstance(shards, Shards) else shards
         site = site or device or local_site((1, 1))
         spec = TensorSpec(Shape(storage.shards.shape), dtype, layout, memory_config, tile)
-        return cls._make(storage, spec, topology or replicated_topology(site, device is not None), device, site)
+        return cls._make(
+            storage, spec, topology or replicated_topology(site, device is not None), device, site
+        )
 
     @classmethod
     def _make(
-        cls, storage: Storage, spec: TensorSpec, topology: TensorTopology, device: MeshDevice | None, site: Site
+        cls,
+        storage: Storage,
+        spec: TensorSpec,
+        topology: TensorTopology,
+        device: MeshDevice | None,
+        site: Site,
     ) -> Tensor:
         tensor: Tensor = object.__new__(cls)
         tensor._storage, tensor._spec, tensor._topology = storage, spec, topology

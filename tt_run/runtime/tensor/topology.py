@@ -65,7 +65,10 @@ class TensorTopology:
     __slots__ = ("_coords", "_placements", "_shape")
 
     def __init__(
-        self, distribution_shape: MeshShape, placements: Sequence[Placement], mesh_coords: Sequence[MeshCoordinate]
+        self,
+        distribution_shape: MeshShape,
+        placements: Sequence[Placement],
+        mesh_coords: Sequence[MeshCoordinate],
     ) -> None:
         self._shape = distribution_shape
         self._placements = tuple(placements)

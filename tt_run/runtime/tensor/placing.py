@@ -1,0 +1,81 @@
+"""Moving tensors between the host and the devices of a mesh. Values are shared, never copied: every write makes new shards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.tensor.memory import MemoryConfig
+from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.tensor.site import HostSite
+from tt_run.runtime.tensor.tensor import Tensor, replicated_topology
+
+if TYPE_CHECKING:
+    from tt_run.runtime.mesh.device import MeshDevice
+
+
+def to_device(
+    tensor: Tensor,
+    device: MeshDevice,
+    memory_config: MemoryConfig | None = None,
+    *,
+    queue_id: int | None = None,
+    cq_id: int | None = None,
+) -> Tensor:
+    """The tensor on a mesh: a distributed one keeps its topology, an un-distributed one is replicated to every device.
+
+    Raises RuntimeError when the tensor was distributed for a mesh of another shape.
+    """
+    if tensor.device() is not None:
+        return tensor
+    memory = memory_config or tensor.memory_config()
+    if not is_distributed(tensor):
+        shards = Shards(tensor.shards.data, (0,) * len(device.local_positions))
+        topology = replicated_topology(device, on_device=True)
+    else:
+        shards, topology = _relocate(tensor, device), tensor.tensor_topology()
+    return Tensor.of(
+        shards,
+        dtype=tensor.dtype,
+        layout=tensor.layout,
+        device=device,
+        topology=topology,
+        memory_config=memory,
+        tile=tensor.tile,
+    )
+
+
+def from_device(
+    tensor: Tensor, blocking: bool = True, *, queue_id: int | None = None, cq_id: int | None = None
+) -> Tensor:
+    """The tensor in host memory, with its topology."""
+    device = tensor.device()
+    if device is None:
+        return tensor
+    return Tensor.of(
+        tensor.shards,
+        dtype=tensor.dtype,
+        layout=tensor.layout,
+        topology=tensor.tensor_topology(),
+        memory_config=tensor.memory_config(),
+        tile=tensor.tile,
+        site=HostSite.of(device),
+    )
+
+
+def is_distributed(tensor: Tensor) -> bool:
+    """Whether a host tensor was cut or replicated for a mesh; a 1x1 mesh counts as not distributed."""
+    return len(tensor.site.coords) > 1
+
+
+def _relocate(tensor: Tensor, device: MeshDevice) -> Shards:
+    """The shards of a host tensor counted on the device's local positions."""
+    site: Any = tensor.site
+    if tuple(site.shape) != tuple(device.shape):
+        raise fatal(
+            f"Tensor distributed over mesh shape {site.shape} does not fit on a device of shape {device.shape}"
+        )
+    if tuple(site.local_positions) == tuple(device.local_positions):
+        return tensor.shards
+    held = dict(zip(site.local_positions, tensor.shards.index, strict=True))
+    return Shards(tensor.shards.data, tuple(held.get(p, -1) for p in device.local_positions))
