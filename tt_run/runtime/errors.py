@@ -1,0 +1,57 @@
+"""How the emulated library words its errors.
+
+A refused call raises RuntimeError with the text of a native check: where, `info:`, the message (ttnn specification, section 0);
+wrong arguments raise TypeError with the signatures that exist. Programs test the message after `info:`.
+Use as `raise fatal("...")`: the functions build the exception, so that control flow stays visible at the call.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+
+
+def fatal(message: str, condition: str = "false") -> RuntimeError:
+    """The error of a failed check: `TT_FATAL @ file:line: condition`, `info:`, the message."""
+    return RuntimeError(f"TT_FATAL @ {_caller()}: {condition}\ninfo:\n{message}")
+
+
+def throw(message: str) -> RuntimeError:
+    """The error of an unconditional refusal: `TT_THROW @ file:line: tt::exception`, `info:`, the message."""
+    return RuntimeError(f"TT_THROW @ {_caller()}: tt::exception\ninfo:\n{message}")
+
+
+def incompatible(
+    name: str,
+    signatures: Sequence[str],
+    args: Sequence[object] = (),
+    kwargs: Mapping[str, object] | None = None,
+) -> TypeError:
+    """Wrong arguments of a bound function: the signatures that exist, and the types that were given.
+
+    `args` includes the receiver of a method, as the reference prints it.
+    """
+    listed = "\n".join(f"    {i}. {signature}" for i, signature in enumerate(signatures, 1))
+    given = [type_name(value) for value in args]
+    if kwargs:
+        given.append("kwargs = { " + ", ".join(f"{k}: {type_name(v)}" for k, v in kwargs.items()) + " }")
+    return TypeError(
+        f"{name}(): incompatible function arguments. The following argument types are supported:\n{listed}\n\n"
+        f"Invoked with types: {', '.join(given)}"
+    )
+
+
+def type_name(value: object) -> str:
+    """The name of a value's type as the reference prints it; classes of the library carry theirs in `bound_name`."""
+    kind = type(value)
+    bound = getattr(kind, "bound_name", None)
+    if isinstance(bound, str):
+        return bound
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _caller() -> str:
+    """File (from the package on) and line of whoever built the error."""
+    frame = sys._getframe(2)
+    path = frame.f_code.co_filename
+    return f"{path[path.rfind('tt_run') :]}:{frame.f_lineno}"

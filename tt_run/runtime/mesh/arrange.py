@@ -1,0 +1,88 @@
+"""How a requested mesh is laid over devices that form a rectangle: as it is, as a snake, or turned (ttnn specification, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tt_run.runtime.errors import fatal, throw
+from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.shape import MeshShape
+
+Place = tuple[int, int]
+
+
+def places_in(outer: MeshShape, requested: MeshShape, offset: MeshCoordinate | None) -> list[Place]:
+    """The (row, column) of the outer mesh under each row-major coordinate of the requested one.
+
+    A mesh that fits at the offset is a sub-rectangle. A line that is longer than its dimension becomes a snake from the offset's row
+    on. Any other mesh is transposed if that fits. Raises RuntimeError otherwise.
+    """
+    _check_rank(outer, requested)
+    start = (offset[0], offset[1]) if offset is not None else (0, 0)
+    rows, columns = requested
+    if requested.mesh_size() > outer.mesh_size():
+        raise fatal(
+            f"Requested mesh shape {requested} requires {requested.mesh_size()} devices, "
+            f"but only {outer.mesh_size()} devices are available in the system mesh {outer}.",
+            "requested_size <= system_size",
+        )
+    if not (start[0] < outer[0] and start[1] < outer[1]):
+        raise fatal(
+            f"The specified offset {offset} is out of bounds for the system mesh shape {outer}",
+            "system_shape[0] > system_offset[0] && system_shape[1] > system_offset[1]",
+        )
+    if _fits(outer, start, rows, columns):
+        return [(start[0] + r, start[1] + c) for r in range(rows) for c in range(columns)]
+    if 1 in (rows, columns) and start == (0, 0):
+        return snake(outer)[: rows * columns]
+    if _fits(outer, start, columns, rows):
+        return [(start[0] + c, start[1] + r) for r in range(rows) for c in range(columns)]
+    raise throw(
+        f"Requested mesh is too big and is not rotatable: {requested} and SystemMesh {outer}, offset {MeshCoordinate(start)}"
+    )
+
+
+def snake(outer: MeshShape) -> list[Place]:
+    """All places, row by row, every other row backwards: neighbours on the line are neighbours on the mesh."""
+    rows, columns = outer
+    return [(r, c if r % 2 == 0 else columns - 1 - c) for r in range(rows) for c in range(columns)]
+
+
+def tile(outer: MeshShape, inner: MeshShape) -> list[MeshCoordinate]:
+    """The offsets at which copies of `inner` cover `outer`, row-major. Raises RuntimeError when they do not."""
+    if inner.dims() != outer.dims():
+        raise fatal(
+            f"Submesh shape {inner} and mesh device shape {outer} must have the same number of dimensions."
+        )
+    for dimension, (whole, part) in enumerate(zip(outer, inner, strict=True)):
+        if part <= 0:
+            raise fatal(f"Invalid submesh shape: ({inner}). All dimensions must be positive.")
+        if whole % part:
+            raise fatal(
+                f"Shape {outer} is not divisible by submesh shape {inner} along dimension {dimension}"
+            )
+    return [MeshCoordinate(r, c) for r in range(0, outer[0], inner[0]) for c in range(0, outer[1], inner[1])]
+
+
+def bounding_rectangle(places: Sequence[Place]) -> tuple[Place, MeshShape] | None:
+    """The north-west corner and extents of the rectangle that the places fill exactly; None when they do not fill one."""
+    rows = [row for row, _ in places]
+    columns = [column for _, column in places]
+    extents = (max(rows) - min(rows) + 1, max(columns) - min(columns) + 1)
+    if extents[0] * extents[1] != len(set(places)):
+        return None
+    return (min(rows), min(columns)), MeshShape(extents)
+
+
+def _check_rank(outer: MeshShape, requested: MeshShape) -> None:
+    if requested.dims() == 1:
+        raise fatal("MeshDeviceViewImpl is not 2D!", "shape_2d_.has_value()")
+    if requested.dims() != outer.dims():
+        raise fatal(
+            f"Requested mesh shape dimensions mismatch: {requested} != {outer}",
+            "shape.dims() == system_shape.dims()",
+        )
+
+
+def _fits(outer: MeshShape, start: Place, rows: int, columns: int) -> bool:
+    return start[0] + rows <= outer[0] and start[1] + columns <= outer[1]

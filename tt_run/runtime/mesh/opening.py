@@ -1,0 +1,196 @@
+"""Opening and closing meshes and single devices, and the default device (ttnn specification, sections 2 and 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from tt_run.runtime import guard
+from tt_run.runtime.errors import fatal, incompatible
+from tt_run.runtime.mesh.arrange import places_in
+from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.system import SystemMesh, system_mesh
+
+MAX_QUEUES = 2
+_OPEN = (
+    "open_mesh_device(mesh_shape: ttnn.MeshShape | None = None, l1_small_size: int = 0, trace_region_size: int = 0, "
+    "num_command_queues: int = 1, dispatch_core_config: ttnn.DispatchCoreConfig | None = None, "
+    "offset: ttnn.MeshCoordinate | None = None, physical_device_ids: collections.abc.Sequence[int] = [], "
+    "worker_l1_size: int = 0) -> ttnn.MeshDevice"
+)
+
+_default: MeshDevice | None = None
+
+
+def open_mesh_device(
+    mesh_shape: MeshShape | None = None,
+    l1_small_size: int = 0,
+    trace_region_size: int = 0,
+    num_command_queues: int = 1,
+    dispatch_core_config: object = None,
+    offset: MeshCoordinate | None = None,
+    physical_device_ids: Sequence[int] = (),
+    worker_l1_size: int = 0,
+) -> MeshDevice:
+    """Open devices of the system mesh as one mesh; the whole system mesh when no shape is given.
+
+    `physical_device_ids` picks devices by process-local id instead of by place. Memory sizes and dispatch settings have no effect on
+    an emulated device. Ranks that host devices of the mesh must all call it. Raises RuntimeError for a shape that does not fit and for
+    more than two command queues, TypeError for a shape that is no MeshShape.
+    """
+    if mesh_shape is not None and not isinstance(mesh_shape, MeshShape):
+        raise incompatible("open_mesh_device", (_OPEN,), (mesh_shape,))
+    if offset is not None and not isinstance(offset, MeshCoordinate):
+        raise incompatible("open_mesh_device", (_OPEN,), (mesh_shape, offset))
+    if not 1 <= num_command_queues <= MAX_QUEUES:
+        raise fatal(
+            f"Number of command queues must be 1 or {MAX_QUEUES}, got {num_command_queues}",
+            "num_hw_cqs > 0 and num_hw_cqs <= MAX_NUM_HW_CQS",
+        )
+    system = system_mesh()
+    shape = mesh_shape if mesh_shape is not None else system.shape
+    if physical_device_ids:
+        positions = _chosen(system, shape, physical_device_ids)
+    else:
+        columns = system.shape[1]
+        positions = tuple(r * columns + c for r, c in places_in(system.shape, shape, offset))
+    device = MeshDevice(system, shape, positions, queues=num_command_queues)
+    if device.group.is_member:
+        guard.collective(
+            device.group, guard.Signature("open_mesh_device", shape=tuple(shape), detail=str(positions))
+        )
+    return device
+
+
+def _chosen(system: SystemMesh, shape: MeshShape, ids: Sequence[int]) -> tuple[int, ...]:
+    if len(ids) != shape.mesh_size():
+        raise fatal(
+            f"Requested {shape} needs {shape.mesh_size()} devices, but physical_device_ids names {len(ids)}."
+        )
+    known = {number: position for position, number in enumerate(system.ids) if number is not None}
+    unknown = [number for number in ids if number not in known]
+    if unknown:
+        raise fatal(f"Physical device ID: {unknown[0]} not found in the system mesh; it has {sorted(known)}.")
+    if len(set(ids)) != len(ids):
+        raise fatal(f"physical_device_ids names a device twice: {list(ids)}")
+    return tuple(known[number] for number in ids)
+
+
+def close_mesh_device(mesh_device: MeshDevice) -> None:
+    """Close a mesh and its submeshes; closing twice does nothing."""
+    mesh_device.close()
+
+
+def close_device(device: MeshDevice) -> None:
+    """Finish its work and close it."""
+    device.close()
+
+
+@contextmanager
+def create_mesh_device(
+    mesh_shape: MeshShape | None = None,
+    l1_small_size: int = 0,
+    trace_region_size: int = 0,
+    num_command_queues: int = 1,
+    dispatch_core_config: object = None,
+    offset: MeshCoordinate | None = None,
+    physical_device_ids: Sequence[int] = (),
+) -> Iterator[MeshDevice]:
+    """A mesh that is closed at the end of the block."""
+    device = open_mesh_device(
+        mesh_shape,
+        l1_small_size,
+        trace_region_size,
+        num_command_queues,
+        dispatch_core_config,
+        offset,
+        physical_device_ids,
+    )
+    try:
+        yield device
+    finally:
+        device.close()
+
+
+def open_device(
+    device_id: int = 0,
+    l1_small_size: int = 0,
+    trace_region_size: int = 0,
+    dispatch_core_config: object = None,
+    worker_l1_size: int = 0,
+    num_command_queues: int = 1,
+) -> MeshDevice:
+    """Open one device by its process-local id, as a 1x1 mesh. Raises RuntimeError for an unknown id."""
+    return open_mesh_device(
+        MeshShape(1, 1),
+        l1_small_size,
+        trace_region_size,
+        num_command_queues,
+        dispatch_core_config,
+        physical_device_ids=(device_id,),
+        worker_l1_size=worker_l1_size,
+    )
+
+
+def create_device(device_id: int = 0, *args: int, **kwargs: int) -> MeshDevice:
+    """The older name of `open_device`."""
+    return open_device(device_id, *args, **kwargs)
+
+
+def create_devices(device_ids: Sequence[int], **kwargs: int) -> dict[int, MeshDevice]:
+    """Open several single devices: id -> device."""
+    return {number: open_device(number, **kwargs) for number in device_ids}
+
+
+def close_devices(devices: dict[int, MeshDevice]) -> None:
+    """Close what `create_devices` opened."""
+    for device in devices.values():
+        device.close()
+
+
+@contextmanager
+def manage_device(device_id: int) -> Iterator[MeshDevice]:
+    """A single device that is closed at the end of the block."""
+    device = open_device(device_id)
+    try:
+        yield device
+    finally:
+        device.close()
+
+
+def set_default_device(device: MeshDevice | None) -> None:
+    """The device that operations use when none is named."""
+    global _default
+    _default = device
+
+
+def get_default_device() -> MeshDevice | None:
+    """The default device, None until one is set."""
+    return _default
+
+
+def get_num_devices() -> int:
+    """How many devices this process sees, PCIe and remote."""
+    return system_mesh().visible_devices
+
+
+def get_num_pcie_devices() -> int:
+    """How many PCIe devices this process sees."""
+    return system_mesh().visible_pcie_devices
+
+
+def get_device_ids() -> list[int]:
+    """The ids of the devices this process sees."""
+    return list(range(get_num_devices()))
+
+
+def get_pcie_device_ids() -> list[int]:
+    """The ids of the PCIe devices this process sees."""
+    return list(range(get_num_pcie_devices()))
+
+
+def get_arch_name() -> str:
+    """The chip architecture: `wormhole_b0` or `blackhole`."""
+    return system_mesh().machine.arch.lower()

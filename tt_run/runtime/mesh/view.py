@@ -1,0 +1,132 @@
+"""What a mesh device answers about itself: its view, node ids, compiled programs, sub-devices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.mesh.coordinate import MeshCoordinate, MeshCoordinateRange
+from tt_run.runtime.mesh.shape import MeshShape
+
+if TYPE_CHECKING:
+    from tt_run.runtime.mesh.device import MeshDevice
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FabricNodeId:
+    """A device in the fabric: mesh id and row-major number in that system mesh. Prints as `(M0, D6)`."""
+
+    mesh_id: int
+    chip_id: int
+
+    bound_name = "ttnn._ttnn.fabric.FabricNodeId"
+
+    def __repr__(self) -> str:
+        return f"FabricNodeId(M{self.mesh_id}, D{self.chip_id})"
+
+
+class MeshDeviceView:
+    """Which devices of a mesh are here."""
+
+    bound_name = "ttnn._ttnn.multi_device.MeshDeviceView"
+
+    def __init__(self, device: MeshDevice) -> None:
+        self._device = device
+
+    def shape(self) -> MeshShape:
+        """The extents of the mesh."""
+        return self._device.shape
+
+    def num_devices(self) -> int:
+        """How many devices on all ranks."""
+        return self._device.get_num_devices()
+
+    def is_local(self, coord: MeshCoordinate) -> bool:
+        """True when this rank hosts the device. Raises RuntimeError outside the mesh."""
+        index = self._device.index_of(coord)
+        if index is None:
+            raise fatal(f"Coordinate {coord} not found in mesh {self._device.shape}")
+        return index in self._device.local_positions
+
+    def get_local_mesh_coord_range(self) -> MeshCoordinateRange:
+        """The range of coordinates on this rank. Raises RuntimeError when there is none."""
+        from tt_run.runtime.mesh.device import local_range
+
+        found = local_range(self._device)
+        if found is None:
+            raise fatal(f"{self._device} has no local devices on this host.")
+        return found
+
+
+class ProgramCache:
+    """Which programs a mesh has compiled: a program is known by its operation and the specs of its operands."""
+
+    def __init__(self) -> None:
+        self.enabled = True
+        self.misses_allowed = True
+        self._programs: set[object] = set()
+
+    def use(self, program: object) -> bool:
+        """True when the program was compiled before; compiles it otherwise. Raises RuntimeError when that is not allowed."""
+        if program in self._programs:
+            return True
+        if not self.misses_allowed:
+            raise fatal(
+                "Device operation requires compilation, but program cache misses are not allowed", "cache_hit"
+            )
+        if self.enabled:
+            self._programs.add(program)
+        return False
+
+    def clear(self) -> None:
+        """Forget all programs."""
+        self._programs.clear()
+
+    def __len__(self) -> int:
+        return len(self._programs)
+
+
+@dataclass(frozen=True, slots=True)
+class SubDeviceManagerId:
+    """Names a layout of sub-devices."""
+
+    value: int
+
+
+@dataclass
+class SubDevices:
+    """The layouts of sub-devices of a mesh. The emulation computes on whole devices: layouts are kept and checked, and change nothing."""
+
+    _layouts: dict[SubDeviceManagerId, tuple[object, ...]] = field(default_factory=dict)
+    _made: int = 0
+    loaded: SubDeviceManagerId | None = None
+    stall_group: tuple[object, ...] = ()
+
+    def create(self, sub_devices: object, local_l1_size: int = 0) -> SubDeviceManagerId:
+        """Keep a layout and name it."""
+        self._made += 1
+        name = SubDeviceManagerId(self._made)
+        self._layouts[name] = tuple(sub_devices) if isinstance(sub_devices, (list, tuple)) else (sub_devices,)
+        return name
+
+    def load(self, name: SubDeviceManagerId) -> None:
+        """Make a layout the active one. Raises RuntimeError for an unknown one."""
+        self._require(name)
+        self.loaded = name
+
+    def clear(self) -> None:
+        """Go back to the whole device."""
+        self.loaded = None
+        self.stall_group = ()
+
+    def remove(self, name: SubDeviceManagerId) -> None:
+        """Forget a layout. Raises RuntimeError for an unknown or the active one."""
+        self._require(name)
+        if name == self.loaded:
+            raise fatal("Cannot remove active sub-device manager")
+        del self._layouts[name]
+
+    def _require(self, name: SubDeviceManagerId) -> None:
+        if name not in self._layouts:
+            raise fatal("Sub-device manager does not exist")

@@ -1,0 +1,61 @@
+"""Memory that several processes of one host map."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+_FOLDERS = ("/dev/shm",)
+
+
+class SharedBlock:
+    """A zeroed block of shared memory behind a file. It disappears with its last process once it is unlinked.
+
+    Raises OSError when no folder has room: pages are reserved when it is created, so that no later write can fail.
+    """
+
+    __slots__ = ("memory", "nbytes", "path")
+
+    def __init__(self, descriptor: int, path: str, nbytes: int) -> None:
+        self.path = path
+        self.nbytes = nbytes
+        self.memory = mmap.mmap(descriptor, nbytes)
+
+    @classmethod
+    def create(cls, nbytes: int) -> SharedBlock:
+        """A new block of at least one byte."""
+        nbytes = max(nbytes, 1)
+        failure: OSError | None = None
+        for folder in _folders():
+            descriptor, path = tempfile.mkstemp(prefix="tt-run-", dir=folder)
+            try:
+                os.posix_fallocate(descriptor, 0, nbytes)
+                return cls(descriptor, path, nbytes)
+            except OSError as error:
+                Path(path).unlink()
+                failure = error
+            finally:
+                os.close(descriptor)
+        raise OSError(f"no room for {nbytes} bytes of shared memory in {', '.join(_folders())}") from failure
+
+    @classmethod
+    def open(cls, path: str, nbytes: int) -> SharedBlock:
+        """Map a block that another process created."""
+        descriptor = os.open(path, os.O_RDWR)
+        try:
+            return cls(descriptor, path, max(nbytes, 1))
+        finally:
+            os.close(descriptor)
+
+    def unlinked(self) -> SharedBlock:
+        """Remove the name once everybody has opened it: nothing is left behind however the job ends."""
+        Path(self.path).unlink(missing_ok=True)
+        return self
+
+
+def _folders() -> Iterator[str]:
+    yield from (folder for folder in _FOLDERS if os.access(folder, os.W_OK))
+    yield tempfile.gettempdir()
