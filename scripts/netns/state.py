@@ -1,0 +1,73 @@
+"""The state folder of a cluster: the files through which its parts find each other."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a cluster is: its hosts with their addresses, whether each runs an sshd, seconds until it removes itself (0: never)."""
+
+    hosts: dict[str, str]
+    sshd: bool
+    ttl: float
+    login_env: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class State:
+    """Names of the files in one state folder."""
+
+    folder: Path
+
+    @property
+    def config_file(self) -> Path:
+        return self.folder / "cluster.json"
+
+    @property
+    def pid_file(self) -> Path:
+        return self.folder / "switch.pid"
+
+    @property
+    def orders(self) -> Path:
+        """A fifo: lines `kill HOST`, `cut HOST`, `heal HOST`."""
+        return self.folder / "orders"
+
+    @property
+    def agent(self) -> Path:
+        """A script that stands in for ssh. Remote daemons start others with it too, so it must be one absolute word."""
+        return self.folder / "agent"
+
+    @property
+    def etc_hosts(self) -> Path:
+        return self.folder / "hosts"
+
+    @property
+    def ready(self) -> Path:
+        return self.folder / "ready"
+
+    @property
+    def failed(self) -> Path:
+        return self.folder / "failed"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "log"
+
+    def socket(self, host: str) -> Path:
+        return self.folder / f"{host}.sock"
+
+    def tmp(self, host: str) -> Path:
+        return self.folder / f"tmp.{host}"
+
+    def done(self, verb: str, host: str) -> Path:
+        return self.folder / f"done.{verb}.{host}"
+
+    def read(self) -> Config:
+        return Config(**json.loads(self.config_file.read_text()))
+
+    def write(self, config: Config) -> None:
+        self.config_file.write_text(json.dumps(asdict(config)))
