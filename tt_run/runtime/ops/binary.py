@@ -1,0 +1,202 @@
+"""Binary operations: two tensors that broadcast against each other, or a tensor and a scalar.
+
+Source: ttnn specification, section 8, and the signatures of 0.81.1.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.activations import Activation, chain
+from tt_run.runtime.ops.dispatch import ArgumentMismatch, Operation, operation
+from tt_run.runtime.ops.elementwise import evaluate
+from tt_run.runtime.ops.operands import on_device, settle
+from tt_run.runtime.tensor.dtypes import is_float, stored_dtype
+from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.shards import Shards, combine
+from tt_run.runtime.tensor.tensor import Tensor
+
+Array = npt.NDArray[Any]
+Kernel = Callable[[Any, Any], Array]
+Operand = Tensor | float | int
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A binary function: the NumPy kernel, and what it needs of integers."""
+
+    name: str
+    kernel: Kernel
+    doc: str
+    # Integers go through float32: the function leaves the integers.
+    real: bool = False
+    # Two int32 tensors give float32, as the reference's true division does.
+    widens: bool = False
+
+
+def squared_difference(a: Any, b: Any) -> Array:
+    """(a - b) squared."""
+    difference = np.subtract(a, b)
+    return np.multiply(difference, difference)
+
+
+RULES = {
+    rule.name: rule
+    for rule in (
+        Rule("add", np.add, "a + b."),
+        Rule("subtract", np.subtract, "a - b."),
+        Rule("multiply", np.multiply, "a * b."),
+        Rule("eq", np.equal, "1 where a = b, else 0."),
+        Rule("ne", np.not_equal, "1 where a differs from b, else 0."),
+        Rule("lt", np.less, "1 where a < b, else 0."),
+        Rule("le", np.less_equal, "1 where a <= b, else 0."),
+        Rule("gt", np.greater, "1 where a > b, else 0."),
+        Rule("ge", np.greater_equal, "1 where a >= b, else 0."),
+        Rule("logical_and", np.logical_and, "1 where both are not zero, else 0."),
+        Rule("logical_or", np.logical_or, "1 where one is not zero, else 0."),
+        Rule("logical_xor", np.logical_xor, "1 where exactly one is not zero, else 0."),
+        Rule("squared_difference", squared_difference, "(a - b) squared."),
+        Rule("ldexp", lambda a, b: a * np.exp2(b), "a * 2**b.", real=True),
+        Rule("logaddexp", np.logaddexp, "log(exp(a) + exp(b)).", real=True),
+        Rule("logaddexp2", np.logaddexp2, "log2(2**a + 2**b).", real=True),
+        Rule("hypot", np.hypot, "sqrt(a*a + b*b).", real=True),
+        Rule("atan2", np.arctan2, "The angle of the point (b, a).", real=True),
+        Rule("xlogy", lambda a, b: np.where(a == 0, np.float32(0), a * np.log(b)), "a * log(b), 0 where a is 0.", real=True),
+        Rule("remainder", np.remainder, "What is left of a after the floor of a / b times b."),
+        Rule("fmod", np.fmod, "What is left of a after a / b cut towards zero times b."),
+    )
+}
+
+
+def apply(
+    rule: Rule,
+    a: Operand,
+    b: Operand,
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    activations: Sequence[Activation] = (),
+    a_activations: Sequence[Activation] = (),
+    b_activations: Sequence[Activation] = (),
+) -> Tensor:
+    """One binary operation, at least one operand a device tensor. dtype: that of the first tensor unless given."""
+    tensors = [t for t in (a, b) if isinstance(t, Tensor)]
+    if len(tensors) < 2:
+        _check_scalar(b if isinstance(a, Tensor) else a)
+    on_device(*tensors)
+    kernel = rule.kernel
+    if activations or a_activations or b_activations:
+        kernel = _fused(kernel, chain(activations), chain(a_activations), chain(b_activations))
+    own = tensors[0].dtype
+    real = rule.real or any(is_float(t.dtype) for t in tensors)
+    if dtype is None:
+        dtype = output_tensor.dtype if isinstance(output_tensor, Tensor) else own
+        if rule.widens and own is DataType.INT32 and not isinstance(output_tensor, Tensor):
+            dtype = DataType.FLOAT32
+    compute = np.dtype(np.float32) if real else stored_dtype(own)
+    shards = _computed(kernel, dtype, compute, a, b)
+    return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
+
+
+def _computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operand, b: Operand) -> Shards:
+    if not isinstance(b, Tensor):
+        value, left = _scalar(b, compute), a.shards  # type: ignore[union-attr]
+        return Shards(evaluate(lambda x: kernel(x, value), dtype, left.data.astype(compute, copy=False)), left.index)
+    if not isinstance(a, Tensor):
+        value, right = _scalar(a, compute), b.shards
+        return Shards(evaluate(lambda x: kernel(value, x), dtype, right.data.astype(compute, copy=False)), right.index)
+    left, right = a.shards, b.shards
+    ours, theirs = left.shape, right.shape
+    if ours == theirs:
+        return combine(lambda x, y: evaluate(kernel, dtype, x.astype(compute, copy=False), y.astype(compute, copy=False)), left, right)
+    check_broadcast(ours, theirs)
+    rank = max(len(ours), len(theirs))
+    return combine(
+        lambda x, y: evaluate(
+            kernel, dtype, align(x.astype(compute, copy=False), rank), align(y.astype(compute, copy=False), rank)
+        ),
+        left,
+        right,
+    )
+
+
+def align(stack: Array, rank: int) -> Array:
+    """A stack whose shards have `rank` dimensions: ones are put in front of the shard's own."""
+    missing = rank - (stack.ndim - 1)
+    return stack.reshape(stack.shape[0], *(1,) * missing, *stack.shape[1:]) if missing > 0 else stack
+
+
+def check_broadcast(a: Sequence[int], b: Sequence[int]) -> None:
+    """Raises RuntimeError when two shard shapes do not broadcast against each other."""
+    for back in range(1, min(len(a), len(b)) + 1):
+        ours, theirs = a[-back], b[-back]
+        if ours == theirs or ours == 1 or theirs == 1:
+            continue
+        if back <= 2:
+            raise fatal(f"Invalid subtile broadcast type\nhelp: shapes {list(a)} and {list(b)} differ in dimension {-back}")
+        raise fatal(f"Broadcasting rule violation for rank {-back}, dim a: {ours}, dim b: {theirs}")
+
+
+def _check_scalar(value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise ArgumentMismatch(f"expected a ttnn.Tensor or a number, got {type(value).__name__}")
+
+
+def _scalar(value: Operand, dtype: np.dtype[Any]) -> Any:
+    """A scalar operand in the type that the operation computes in; integers wrap."""
+    if dtype.kind == "f":
+        return dtype.type(value)
+    return np.array(int(value)).astype(dtype)[()]  # type: ignore[arg-type]
+
+
+def _fused(kernel: Kernel, after: Any, on_a: Any, on_b: Any) -> Kernel:
+    def fused(a: Any, b: Any) -> Array:
+        values = kernel(on_a(a) if on_a else a, on_b(b) if on_b else b)
+        return after(values) if after else values
+
+    return fused
+
+
+def _binary(rule: Rule) -> Operation:
+    def compute(
+        input_tensor_a: Tensor | float,
+        input_tensor_b: Tensor | float,
+        *,
+        fast_and_approximate_mode: bool = False,
+        dtype: DataType | None = None,
+        memory_config: MemoryConfig | None = None,
+        output_tensor: Tensor | None = None,
+        activations: Sequence[Activation] = (),
+        input_tensor_a_activations: Sequence[Activation] = (),
+        input_tensor_b_activations: Sequence[Activation] = (),
+        sub_core_grids: CoreRangeSet | None = None,
+        sub_device_id: object = None,
+    ) -> Tensor:
+        return apply(
+            rule,
+            input_tensor_a,
+            input_tensor_b,
+            dtype,
+            memory_config,
+            output_tensor,
+            activations,
+            input_tensor_a_activations,
+            input_tensor_b_activations,
+        )
+
+    compute.__doc__ = f"{rule.doc} Tensors broadcast; either may be a number."
+    return operation(f"ttnn.{rule.name}")(compute)
+
+
+BINARY: dict[str, Operation] = {name: _binary(rule) for name, rule in RULES.items()}
+"""The operations that differ in nothing but their kernel."""
+
+add, subtract, multiply = BINARY["add"], BINARY["subtract"], BINARY["multiply"]

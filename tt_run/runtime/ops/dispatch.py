@@ -1,0 +1,147 @@
+"""From a call to a result: one point through which every operation of the library goes.
+
+An `Operation` is a name and a function whose own signature declares the parameters, so Python binds arguments at its own speed and
+`inspect` and editors see them. Around it: queue options, the recorder of a trace, events, and the reference's text for wrong arguments.
+Source: ttnn specification, sections 8 and 10.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from tt_run.runtime import events
+from tt_run.runtime.errors import fatal, type_name
+
+QUEUES = 2
+"""Command queues that a mesh device may have; `queue_id` names one."""
+
+
+class ArgumentMismatch(TypeError):
+    """A kernel was given an argument of a kind that no signature takes; the caller sees the list of signatures instead."""
+
+
+class Operation:
+    """A function of the library on mesh tensors. Call it as the function it is.
+
+    `name` is the qualified name (`ttnn.add`), `signatures` what a wrong call is shown; by default the function's own.
+    """
+
+    __slots__ = ("__dict__", "compute", "name", "signatures")
+
+    def __init__(self, name: str, function: Callable[..., Any], signatures: tuple[str, ...] = ()) -> None:
+        self.name = name
+        self.compute = function
+        self.signatures = signatures
+        self.__name__ = self.__qualname__ = name.rpartition(".")[2]
+        self.__doc__ = function.__doc__
+        self.__wrapped__ = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs and ("queue_id" in kwargs or "cq_id" in kwargs):
+            _check_queue(kwargs)
+        try:
+            if _recorder is None and not events.listening:
+                return self.compute(*args, **kwargs)
+            return _observed(self, args, kwargs)
+        except TypeError as error:
+            self._explain(error, args, kwargs)
+
+    def _explain(self, error: TypeError, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> NoReturn:
+        """Raise the reference's text when the arguments fit no signature; any other TypeError goes on as it is."""
+        fault = str(error)
+        if not isinstance(error, ArgumentMismatch):
+            try:
+                inspect.signature(self.compute).bind(*args, **kwargs)
+            except TypeError as mismatch:
+                fault = str(mismatch)
+            else:
+                raise error
+        raise TypeError(
+            f"{self.name}(): incompatible function arguments.\n"
+            f"Called with:\n    {_call_text(self.__name__, args, kwargs)}\n"
+            f"Available signatures:\n" + "\n".join(f"    {s}" for s in self.described()) + f"\n{fault}{self._nearest(kwargs)}"
+        ) from None
+
+    def described(self) -> tuple[str, ...]:
+        """The signatures as text, in the reference's notation."""
+        if self.signatures:
+            return self.signatures
+        text = str(inspect.signature(self.compute)).replace("'", "").replace("Tensor", "ttnn.Tensor").replace("ttnn.ttnn.", "ttnn.")
+        return (f"{self.__name__}{text}",)
+
+    def _nearest(self, kwargs: Mapping[str, Any]) -> str:
+        known = list(inspect.signature(self.compute).parameters)
+        hints = []
+        for word in kwargs:
+            near = difflib.get_close_matches(word, known, n=1) if word not in known else []
+            hints += [f"'{word}': did you mean '{near[0]}'?"] if near else []
+        return "".join(f"\nhelp: {hint}" for hint in hints)
+
+    def __repr__(self) -> str:
+        return f"<operation {self.name}>"
+
+
+Recorder = Callable[[Operation, tuple[Any, ...], dict[str, Any]], Any]
+"""Called instead of the operation while a trace is captured; it decides when `operation.compute(*args, **kwargs)` runs."""
+
+_recorder: Recorder | None = None
+
+
+def set_recorder(recorder: Recorder | None) -> Recorder | None:
+    """Send every operation to `recorder` from now on (None: compute at once). Returns the one before."""
+    global _recorder
+    before, _recorder = _recorder, recorder
+    return before
+
+
+def run(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Compute an operation now, past any recorder: what a replay of a trace does with each of its records."""
+    if not events.listening:
+        return operation.compute(*args, **kwargs)
+    start = events.now()
+    result = operation.compute(*args, **kwargs)
+    events.emit(_event(operation, result, start))
+    return result
+
+
+def _observed(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    recorder = _recorder
+    return run(operation, args, kwargs) if recorder is None else recorder(operation, args, kwargs)
+
+
+def _event(operation: Operation, result: Any, start: float) -> events.Event:
+    first = result[0] if isinstance(result, (list, tuple)) and result else result
+    shards = getattr(first, "shards", None)
+    size = 0 if shards is None or not len(shards.data) else shards.data[0].nbytes
+    return events.Event("op", operation.name, start=start, end=events.now(), site=events.call_site(), bytes=size)
+
+
+registry: dict[str, Operation] = {}
+"""Every operation by its qualified name."""
+
+
+def operation(name: str, *signatures: str) -> Callable[[Callable[..., Any]], Operation]:
+    """Enter a function into the registry as the operation `name`."""
+
+    def enter(function: Callable[..., Any]) -> Operation:
+        made = Operation(name, function, signatures)
+        registry[name] = made
+        return made
+
+    return enter
+
+
+def _check_queue(kwargs: dict[str, Any]) -> None:
+    """Operations run in order on one stream, so every queue that exists means the same; others are refused."""
+    for word in ("queue_id", "cq_id"):
+        queue = kwargs.pop(word, None)
+        if queue is not None and not 0 <= int(queue) < QUEUES:
+            raise fatal(f"cq_id {int(queue)} is out of range")
+
+
+def _call_text(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    words = [type_name(a) for a in args] + [f"{k}: {type_name(v)}" for k, v in kwargs.items()]
+    return f"{name}({', '.join(words)})"

@@ -1,0 +1,106 @@
+"""Elementwise kernels over stacks: computed in float32, rounded once, block by block while a block is in cache.
+
+An element's result may not depend on where it lies, so that a shard gives the same bits alone, stacked, and on any rank:
+blocks are contiguous when a kernel sees them (NumPy takes other loops for strided data), and cutting is free because every element stands alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.ops.workers import spread, thread_count
+from tt_run.runtime.tensor.bfloat16 import round_bfloat16
+from tt_run.runtime.tensor.dtypes import convert
+
+Array = npt.NDArray[Any]
+Kernel = Callable[..., Array]
+
+# Elements of a block: operands, result and scratch stay within a core's second-level cache.
+BLOCK = 16384
+# From here on a result is worth more than one thread.
+_SPREAD = 1 << 20
+
+
+def evaluate(kernel: Kernel, dtype: DataType, *operands: Array | float | int) -> Array:
+    """`kernel` over operands that broadcast against each other, in the stored form of `dtype`.
+
+    Arrays are stacks whose first axis counts shards; scalars are passed as they are.
+    """
+    arrays = [o for o in operands if isinstance(o, np.ndarray)]
+    first = arrays[0]
+    shape = first.shape
+    if any(a.shape != shape for a in arrays):
+        shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    if math.prod(shape) <= BLOCK or first.dtype != np.float32:
+        return _whole(kernel, dtype, operands, shape)
+    return _blocked(kernel, dtype, operands, shape)
+
+
+def finish(values: Array, dtype: DataType) -> Array:
+    """Results that nobody else holds, in the stored form of `dtype`: the one rounding of an operation."""
+    if dtype is DataType.FLOAT32 and values.dtype == np.float32:
+        return values
+    if dtype is DataType.BFLOAT16 and values.dtype == np.float32 and values.flags.writeable:
+        return round_bfloat16(values, out=values)
+    return convert(values, dtype)
+
+
+def _whole(kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: tuple[int, ...]) -> Array:
+    with np.errstate(all="ignore"):
+        values = kernel(*(np.ascontiguousarray(o) if isinstance(o, np.ndarray) else o for o in operands))
+        if values.shape != shape or not values.flags.c_contiguous:
+            values = np.ascontiguousarray(np.broadcast_to(values, shape))
+        if any(values is o for o in operands):
+            values = values.copy()
+        return finish(values, dtype)
+
+
+def _blocked(kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: tuple[int, ...]) -> Array:
+    out = np.empty(shape, np.float32)
+    if all(o.shape == shape for o in operands if isinstance(o, np.ndarray)):
+        # Everything lines up: one long row.
+        views = [np.ascontiguousarray(o).reshape(-1) if isinstance(o, np.ndarray) else o for o in operands]
+        target = out.reshape(-1)
+    else:
+        views = [np.broadcast_to(o, shape) if isinstance(o, np.ndarray) else o for o in operands]
+        target = out
+    rounded = dtype is DataType.BFLOAT16
+    places = list(_blocks(target.shape))
+    pieces = thread_count() if out.size >= _SPREAD else 1
+    spread([partial(_fill, kernel, views, target, places[p::pieces], rounded) for p in range(pieces)])
+    return out if rounded or dtype is DataType.FLOAT32 else convert(out, dtype)
+
+
+def _fill(kernel: Kernel, views: list[Any], target: Array, places: list[tuple[int | slice, ...]], rounded: bool) -> None:
+    """Compute the blocks at `places`; threads keep error states of their own."""
+    with np.errstate(all="ignore"):
+        for place in places:
+            values = kernel(*(np.ascontiguousarray(v[place]) if isinstance(v, np.ndarray) else v for v in views))
+            if rounded:
+                round_bfloat16(np.ascontiguousarray(values, dtype=np.float32), out=target[place])
+            else:
+                target[place] = values
+
+
+def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:
+    """Indices that cut an array of `shape` into contiguous blocks of about BLOCK elements."""
+    axis, inner = len(shape), 1
+    while axis and inner * shape[axis - 1] <= BLOCK:
+        axis -= 1
+        inner *= shape[axis]
+    if not axis:
+        yield ()
+        return
+    step = max(1, BLOCK // inner)
+    cuts = [slice(start, start + step) for start in range(0, shape[axis - 1], step)]
+    for outer in itertools.product(*map(range, shape[: axis - 1])):
+        for cut in cuts:
+            yield (*outer, cut)

@@ -1,0 +1,155 @@
+"""Matrix products: `matmul`, `linear` and their kin, on shards.
+
+Program and kernel configurations choose how a device computes; they are accepted, the numbers do not depend on them. Everything
+is multiplied in float32 and rounded once, after bias and activation.
+Source: ttnn specification, section 8, and the signatures of 0.81.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops import gemm
+from tt_run.runtime.ops.activations import Activation, Function, activation as function_of
+from tt_run.runtime.ops.binary import align
+from tt_run.runtime.ops.dispatch import operation
+from tt_run.runtime.ops.elementwise import evaluate, finish
+from tt_run.runtime.ops.operands import on_device, settle
+from tt_run.runtime.tensor.dtypes import is_float
+from tt_run.runtime.tensor.memory import CoreGrid, MemoryConfig
+from tt_run.runtime.tensor.shards import combine
+from tt_run.runtime.tensor.spec import Tile
+from tt_run.runtime.tensor.tensor import Tensor
+
+Array = npt.NDArray[Any]
+
+
+def product(
+    a: Tensor,
+    b: Tensor,
+    bias: Tensor | None = None,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    function: Function | None = None,
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """function(a @ b + bias); dtype: that of a unless given. Shapes (…, M, K) @ (…, K, N), batch dimensions broadcast."""
+    tensors = (a, b) if bias is None else (a, b, bias)
+    on_device(*tensors, kind="matmul")
+    _check(a, b, transpose_a, transpose_b)
+    dtype = dtype or (output_tensor.dtype if isinstance(output_tensor, Tensor) else a.dtype)
+    rank = max(len(a.shape), len(b.shape))
+
+    def compute(x: Array, y: Array, z: Array | None = None) -> Array:
+        x, y = align(x, rank), align(y, rank)
+        values: Array = gemm.matmul(
+            np.swapaxes(x, -1, -2) if transpose_a else x, np.swapaxes(y, -1, -2) if transpose_b else y
+        )
+        if z is not None:
+            z = align(z, rank)
+            return evaluate((lambda v, w: function(v + w)) if function else np.add, dtype, values, z)
+        return evaluate(function, dtype, values) if function else finish(values, dtype)
+
+    shards = combine(compute, *(t.shards for t in tensors))
+    return settle((a, b), shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
+
+
+def _check(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> None:
+    ours, theirs = tuple(a.shape), tuple(b.shape)
+    if len(ours) < 2 or len(theirs) < 2:
+        raise fatal(f"matmul needs tensors of rank 2 or more, got shapes {list(ours)} and {list(theirs)}")
+    width = ours[-2] if transpose_a else ours[-1]
+    height = theirs[-1] if transpose_b else theirs[-2]
+    if width != height:
+        raise fatal(
+            "The width of the first tensor must be equal to the height of the second tensor. "
+            f"Mismatch: width={width} height={height}"
+        )
+    for back in range(3, min(len(ours), len(theirs)) + 1):
+        if ours[-back] != theirs[-back] and 1 not in (ours[-back], theirs[-back]):
+            raise fatal(
+                f"bmm (non-bcast matmul) expects input tensors of shapes BCMK*BCKN=BCMN, got {list(ours)} and {list(theirs)}"
+            )
+    if a.layout is not Layout.TILE or b.layout is not Layout.TILE:
+        raise fatal("Inputs to matmul must be tilized\nhelp: ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)")
+    for tensor in (a, b):
+        if not is_float(tensor.dtype):
+            raise fatal(f"Unsupported data format: matmul multiplies floating-point tensors, got {tensor.dtype}")
+
+
+@operation("ttnn.matmul")
+def matmul(
+    input_tensor_a: Tensor,
+    input_tensor_b: Tensor,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataType | None = None,
+    program_config: object = None,
+    activation: Activation | None = None,
+    compute_kernel_config: object = None,
+    core_grid: CoreGrid | None = None,
+    output_tile: Tile | None = None,
+    optional_output_tensor: Tensor | None = None,
+    global_cb: object = None,
+    sub_device_id: object = None,
+    prefetcher_pipes: Sequence[object] = (),
+) -> Tensor:
+    """a @ b over the last two dimensions, batch dimensions broadcast; dtype of a unless given."""
+    return product(
+        input_tensor_a,
+        input_tensor_b,
+        transpose_a=transpose_a,
+        transpose_b=transpose_b,
+        function=None if activation is None else function_of(activation),
+        dtype=dtype,
+        memory_config=memory_config,
+        output_tensor=optional_output_tensor,
+    )
+
+
+@operation("ttnn.linear")
+def linear(
+    input_tensor_a: Tensor,
+    input_tensor_b: Tensor,
+    *,
+    bias: Tensor | None = None,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataType | None = None,
+    program_config: object = None,
+    activation: Activation | None = None,
+    compute_kernel_config: object = None,
+    core_grid: CoreGrid | None = None,
+    output_tile: Tile | None = None,
+    optional_output_tensor: Tensor | None = None,
+    global_cb: object = None,
+    sub_device_id: object = None,
+    prefetcher_pipes: Sequence[object] = (),
+    in0_column_offset: int | None = None,
+) -> Tensor:
+    """activation(a @ b + bias), rounded once; the bias broadcasts over rows."""
+    if in0_column_offset:
+        raise fatal("in0_column_offset: the emulation multiplies whole operands; slice the first tensor instead")
+    return product(
+        input_tensor_a,
+        input_tensor_b,
+        bias,
+        transpose_a=transpose_a,
+        transpose_b=transpose_b,
+        function=None if activation is None else function_of(activation),
+        dtype=dtype,
+        memory_config=memory_config,
+        output_tensor=optional_output_tensor,
+    )

@@ -1,0 +1,116 @@
+"""What all operations check of their arguments and do with their results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.dispatch import ArgumentMismatch
+from tt_run.runtime.ops.placement import result_topology
+from tt_run.runtime.tensor.dtypes import BLOCK_FLOATS
+from tt_run.runtime.tensor.memory import MemoryConfig
+from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tt_run.runtime.mesh import MeshDevice
+
+_LETTERS = "ABCDEFGH"
+
+
+def on_device(*tensors: Tensor, kind: str = "eltwise binary") -> MeshDevice:
+    """The one mesh device of all operands.
+
+    Raises RuntimeError for a host tensor and for tensors of different meshes, and what leads to the list of signatures for anything
+    that is no tensor.
+    """
+    first: MeshDevice | None = None
+    for position, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise ArgumentMismatch(f"argument {position} of the tensors is a {type(tensor).__name__}, not a ttnn.Tensor")
+        device = tensor.device()
+        if device is None:
+            raise fatal(_host_text(kind, position, tensor))
+        if first is None:
+            first = device
+        elif device is not first:
+            raise fatal(f"Operands to {kind} need to be on the same device!")
+    if first is None:
+        raise ArgumentMismatch("no ttnn.Tensor among the arguments")
+    return first
+
+
+def _host_text(kind: str, position: int, tensor: Tensor) -> str:
+    if kind == "matmul":
+        return "Operands to matmul need to be on device!"
+    if kind == "unary":
+        return f"Unary operation requires input to be on Device. Input storage type: {cpp(tensor.storage_type())}"
+    return f"Input tensor {_LETTERS[position % 8]} must be on device, got storage type: {cpp(tensor.storage_type())}"
+
+
+def settle(
+    operands: Sequence[Tensor],
+    shards: Shards,
+    dtype: DataType,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    layout: Layout | None = None,
+) -> Tensor:
+    """The result tensor: in the place of the first operand, or written into `output_tensor` when there is one.
+
+    `shards` hold values of `dtype` already. Raises RuntimeError when `output_tensor` has another shape, dtype or device.
+    """
+    first = operands[0]
+    if output_tensor is not None:
+        return into(output_tensor, shards, dtype, first)
+    if dtype in BLOCK_FLOATS and layout is None and first.layout is not Layout.TILE:
+        layout = Layout.TILE
+    return first.derive(shards, dtype=dtype, layout=layout, memory_config=memory_config, topology=result_topology(operands))
+
+
+def into(output: Tensor, shards: Shards, dtype: DataType, like: Tensor) -> Tensor:
+    """Put a result into an existing tensor and return that."""
+    if not isinstance(output, Tensor):
+        raise ArgumentMismatch(f"output_tensor is a {type(output).__name__}, not a ttnn.Tensor")
+    if output.device() is not like.device():
+        raise fatal("The output tensor needs to be on the same device as the operands!")
+    if output.shape != shards.shape:
+        raise fatal(f"Shape of Output Tensor {output.shape} should match the computed shape Shape({list(shards.shape)})!")
+    if output.dtype is not dtype:
+        raise fatal(f"If both output dtype and output tensor are provided, their data types should match: {dtype} and {output.dtype}")
+    output.overwrite(shards)
+    return output
+
+
+def axis_of(dim: int, rank: int) -> int:
+    """A tensor dimension counted from the front. Raises RuntimeError when there is none such."""
+    if isinstance(dim, bool) or not isinstance(dim, int):
+        raise ArgumentMismatch(f"a dimension is an int, not {type(dim).__name__}")
+    if not -rank <= dim < max(rank, 1):
+        raise fatal(f"ShapeBase[] index out of range. {dim} not in [-{max(rank, 4)}, {rank})")
+    return dim % max(rank, 1)
+
+
+def axes_of(dims: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """Dimensions of a reduction, each once, in order; None means all of them."""
+    if dims is None:
+        return tuple(range(rank))
+    listed = [dims] if isinstance(dims, int) else list(dims)
+    return tuple(sorted({axis_of(d, rank) for d in listed})) if listed else tuple(range(rank))
+
+
+def volume(shape: Sequence[int]) -> int:
+    """Number of elements of a shape."""
+    return math.prod(shape)
+
+
+def ints(values: Any) -> tuple[int, ...]:
+    """A shape or list of dimensions as given by a program. Raises what lists the signatures for anything else."""
+    try:
+        return tuple(int(v) for v in values)
+    except (TypeError, ValueError):
+        raise ArgumentMismatch(f"expected a sequence of ints, got {values!r}") from None

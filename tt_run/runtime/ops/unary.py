@@ -1,0 +1,258 @@
+"""Unary operations: one function of every element.
+
+Source: ttnn specification, section 8, and the signatures of 0.81.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import NamedEnum
+from tt_run.runtime.ops import functions as f
+from tt_run.runtime.ops.activations import FUNCTIONS, INTEGER_FUNCTIONS, Function
+from tt_run.runtime.ops.dispatch import Operation, operation
+from tt_run.runtime.ops.elementwise import evaluate
+from tt_run.runtime.ops.operands import on_device, settle
+from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.tensor.tensor import Tensor
+
+Array = npt.NDArray[Any]
+
+
+class GeluVariant(NamedEnum):
+    """Form of GELU: by the error function, or by tanh."""
+
+    Accurate = 0
+    Tanh = 1
+
+
+class SigmoidMode(NamedEnum):
+    """Precision of the device's sigmoid; the emulation computes the accurate one always."""
+
+    Accurate = 0
+    Approximate = 1
+
+
+def apply(
+    input_tensor: Tensor,
+    function: Function,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    *,
+    integers: bool = False,
+) -> Tensor:
+    """`function` of every element, dtype and placement of the input. `integers`: the function takes integer arrays as they are."""
+    on_device(input_tensor, kind="unary")
+    shards, dtype = input_tensor.shards, input_tensor.dtype
+    data = shards.data
+    if data.dtype != np.float32 and not integers:
+        data = data.astype(np.float32)
+    result = Shards(evaluate(function, dtype, data), shards.index)
+    return settle((input_tensor,), result, dtype, memory_config=memory_config, output_tensor=output_tensor)
+
+
+def _plain(name: str, function: Function) -> Operation:
+    integers = name in INTEGER_FUNCTIONS
+
+    def compute(
+        input_tensor: Tensor,
+        *,
+        memory_config: MemoryConfig | None = None,
+        output_tensor: Tensor | None = None,
+        sub_core_grids: CoreRangeSet | None = None,
+    ) -> Tensor:
+        return apply(input_tensor, function, memory_config, output_tensor, integers=integers)
+
+    compute.__doc__ = f"{name} of every element; dtype, shape and placement of the input."
+    return operation(f"ttnn.{name}")(compute)
+
+
+def _with_mode(name: str, function: Function) -> Operation:
+    def compute(
+        input_tensor: Tensor,
+        *,
+        fast_and_approximate_mode: bool = False,
+        memory_config: MemoryConfig | None = None,
+        output_tensor: Tensor | None = None,
+        sub_core_grids: CoreRangeSet | None = None,
+    ) -> Tensor:
+        return apply(input_tensor, function, memory_config, output_tensor)
+
+    compute.__doc__ = f"{name} of every element. The approximate mode of a device is computed exactly here."
+    return operation(f"ttnn.{name}")(compute)
+
+
+_MODED = ("exp", "log", "sqrt", "rsqrt", "mish", "log2", "log10", "log1p", "erf", "erfc")
+_OTHERS = {"gelu", "gelu_approx", "sigmoid", "sigmoid_approx", "tanh", "softplus", "recip", "round", "leaky_relu", "elu"} | {
+    "celu", "selu", "softshrink", "hardshrink", "hardtanh", "identity"
+}  # fmt: skip
+
+PLAIN: dict[str, Operation] = {
+    name: (_with_mode if name in _MODED else _plain)(name, function)
+    for name, function in FUNCTIONS.items()
+    if name not in _OTHERS
+}
+"""The operations that are one entry of the table of functions each."""
+
+
+@operation("ttnn.identity")
+def identity(
+    input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, output_tensor: Tensor | None = None
+) -> Tensor:
+    """A copy."""
+    return apply(input_tensor, np.copy, memory_config, output_tensor, integers=True)
+
+
+@operation("ttnn.gelu")
+def gelu(
+    input_tensor: Tensor,
+    *,
+    variant: GeluVariant = GeluVariant.Accurate,
+    fast_and_approximate_mode: bool = False,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """x times the normal distribution function of x; the tanh form for that variant and in approximate mode."""
+    approximate = fast_and_approximate_mode or variant is not GeluVariant.Accurate
+    return apply(input_tensor, f.gelu_tanh if approximate else f.gelu, memory_config, output_tensor)
+
+
+@operation("ttnn.sigmoid")
+def sigmoid(
+    input_tensor: Tensor,
+    *,
+    vector_mode: int = 4,
+    mode: SigmoidMode = SigmoidMode.Accurate,
+    fast_and_approximate_mode: bool = False,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """1 / (1 + exp(-x)), computed accurately in every mode."""
+    return apply(input_tensor, f.sigmoid, memory_config, output_tensor)
+
+
+@operation("ttnn.tanh")
+def tanh(
+    input_tensor: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    fast_and_approximate_mode: bool = False,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """Hyperbolic tangent, computed accurately in every mode."""
+    return apply(input_tensor, np.tanh, memory_config, output_tensor)
+
+
+@operation("ttnn.softplus")
+def softplus(
+    input_tensor: Tensor,
+    *,
+    beta: float = 1.0,
+    threshold: float = 20.0,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
+    return apply(input_tensor, lambda x: f.softplus(x, beta, threshold), memory_config, output_tensor)
+
+
+@operation("ttnn.round")
+def round(
+    input_tensor: Tensor,
+    *,
+    decimals: int = 0,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """x rounded to `decimals` places, ties to even."""
+    scale = np.float32(10.0**decimals)
+    return apply(input_tensor, lambda x: np.rint(x * scale) / scale, memory_config, output_tensor)
+
+
+@operation("ttnn.leaky_relu")
+def leaky_relu(
+    input_tensor: Tensor,
+    negative_slope: float = 0.01,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """x, times the slope below zero."""
+    return apply(input_tensor, lambda x: f.leaky_relu(x, negative_slope), memory_config, output_tensor)
+
+
+@operation("ttnn.elu")
+def elu(
+    input_tensor: Tensor,
+    alpha: float = 1.0,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """x above zero, alpha (exp(x) - 1) below."""
+    return apply(input_tensor, lambda x: f.elu(x, alpha), memory_config, output_tensor)
+
+
+@operation("ttnn.celu")
+def celu(
+    input_tensor: Tensor,
+    *,
+    alpha: float = 1.0,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """max(0, x) + min(0, alpha (exp(x / alpha) - 1))."""
+    return apply(input_tensor, lambda x: f.celu(x, alpha), memory_config, output_tensor)
+
+
+@operation("ttnn.selu")
+def selu(
+    input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, output_tensor: Tensor | None = None
+) -> Tensor:
+    """ELU with the scale and alpha that keep means and variances."""
+    return apply(input_tensor, f.selu, memory_config, output_tensor)
+
+
+@operation("ttnn.softshrink")
+def softshrink(
+    input_tensor: Tensor,
+    *,
+    lambd: float = 0.5,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """x moved towards zero by lambd."""
+    return apply(input_tensor, lambda x: f.softshrink(x, lambd), memory_config, output_tensor)
+
+
+@operation("ttnn.hardshrink")
+def hardshrink(
+    input_tensor: Tensor,
+    *,
+    lambd: float = 0.5,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """x, zero within lambd of zero."""
+    return apply(input_tensor, lambda x: f.hardshrink(x, lambd), memory_config, output_tensor)
+
+
+@operation("ttnn.hardtanh")
+def hardtanh(
+    input_tensor: Tensor,
+    *,
+    min_val: float = -1.0,
+    max_val: float = 1.0,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """x limited to [min_val, max_val]."""
+    return apply(input_tensor, lambda x: f.hardtanh(x, min_val, max_val), memory_config, output_tensor)
