@@ -1,0 +1,207 @@
+"""The collectives of `ttnn` that gather and reduce. Source: ttnn specification, section 9.
+
+Groups, order and placement of results are the reference's. What tunes hardware (links, workers, buffers, sub-devices, semaphores) is
+accepted and changes nothing; Ring and Linear give the same values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from tt_run.runtime.ccl import checks, gather, placement, reduce
+from tt_run.runtime.ccl.lanes import Call, lanes_of, merge, over_lanes
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.ops.dispatch import operation
+from tt_run.runtime.tensor.bfloat16 import round_bfloat16
+from tt_run.runtime.tensor.dtypes import BLOCK_FLOATS, quantize
+from tt_run.runtime.tensor.memory import MemoryConfig
+from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tensor.topology import TensorTopology
+
+
+@operation("ttnn.all_gather")
+def all_gather(
+    input_tensor: Tensor,
+    dim: int,
+    *,
+    cluster_axis: int | None = None,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    subdevice_id: Any = None,
+    sub_core_grids: Any = None,
+    num_links: int | None = None,
+    topology: Any = None,
+    chunks_per_sync: int | None = None,
+    num_workers_per_link: int | None = None,
+    num_buffers_per_channel: int | None = None,
+    use_l1_small_for_semaphores: bool = False,
+    mesh_device: Any = None,
+) -> Tensor:
+    """Concatenate the shards of each group along `dim`, on every device of the group: dim grows by the size of the group.
+
+    Replicated shards are concatenated like any others. `mesh_device` is the documents' form and must be the tensor's mesh.
+    Raises RuntimeError for a bad dimension or axis and for groups of one device.
+    """
+    device = checks.device_of(input_tensor, "all_gather")
+    dim = checks.gather_dim(input_tensor, dim)
+    members = checks.members_of(device, cluster_axis)
+    if mesh_device is not None and mesh_device is not device:
+        raise fatal(f"mesh_device {mesh_device} is not the mesh of the tensor: {device}")
+    if members < 2:
+        raise fatal(
+            f"all_gather collective will only work for num_devices > 1, got {members}",
+            "num_devices > 1" + _other_axis(device.shape, cluster_axis),
+        )
+    call = Call("all_gather", input_tensor, device, cluster_axis, dim)
+    pieces = over_lanes(call, partial(gather.all_gather, dim=dim))
+    shape = list(input_tensor.shape)
+    shape[dim] *= members
+    shards = _merged(call, pieces, tuple(shape))
+    result_topology = placement.replicated(input_tensor.tensor_topology(), device, cluster_axis)
+    return _result(input_tensor, shards, result_topology, memory_config, output_tensor)
+
+
+@operation("ttnn.reduce_scatter")
+def reduce_scatter(
+    input_tensor: Tensor,
+    dim: int,
+    *,
+    cluster_axis: int | None = None,
+    subdevice_id: Any = None,
+    memory_config: MemoryConfig | None = None,
+    intermediate_memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    num_links: int | None = None,
+    topology: Any = None,
+    chunks_per_sync: int | None = None,
+    num_workers_per_link: int | None = None,
+    num_buffers_per_channel: int | None = None,
+    compute_kernel_config: Any = None,
+    use_l1_small_for_semaphores: bool = False,
+) -> Tensor:
+    """Sum the shards of each group in device order; device i of the group keeps slice i of `dim`.
+
+    Raises RuntimeError when `dim` does not divide by the size of the group, for tensors of rank 1 and for integers.
+    """
+    device = checks.device_of(input_tensor, "reduce_scatter")
+    members = checks.members_of(device, cluster_axis)
+    dim = checks.scatter_dim(input_tensor, dim, members)
+    call = Call("reduce_scatter", input_tensor, device, cluster_axis, dim)
+    rounding = _rounding(input_tensor.dtype)
+    pieces = over_lanes(call, partial(reduce.reduce_scatter, dim=dim, rounding=rounding))
+    shape = list(input_tensor.shape)
+    shape[dim] //= members
+    shards = _merged(call, pieces, tuple(shape))
+    result_topology = placement.scattered(input_tensor.tensor_topology(), device, cluster_axis, dim)
+    return _result(
+        input_tensor, _rounded(shards, input_tensor.dtype), result_topology, memory_config, output_tensor
+    )
+
+
+@operation("ttnn.all_reduce")
+def all_reduce(
+    input_tensor: Tensor,
+    *,
+    cluster_axis: int | None = None,
+    subdevice_id: Any = None,
+    memory_config: MemoryConfig | None = None,
+    num_links: int | None = None,
+    topology: Any = None,
+) -> Tensor:
+    """Sum the shards of each group in device order, on every device of the group.
+
+    Replicas count once per device: a tensor that is replicated over n devices is multiplied by n.
+    """
+    device = checks.device_of(input_tensor, "all_reduce")
+    checks.members_of(device, cluster_axis)
+    call = Call("all_reduce", input_tensor, device, cluster_axis)
+    pieces = over_lanes(call, partial(reduce.all_reduce, rounding=_rounding(input_tensor.dtype)))
+    shards = _merged(call, pieces, tuple(input_tensor.shape))
+    result_topology = placement.replicated(input_tensor.tensor_topology(), device, cluster_axis)
+    return _result(input_tensor, _rounded(shards, input_tensor.dtype), result_topology, memory_config, None)
+
+
+@operation("ttnn.all_broadcast")
+def all_broadcast(
+    input_tensor: Tensor,
+    *,
+    cluster_axis: int | None = None,
+    subdevice_id: Any = None,
+    memory_config: MemoryConfig | None = None,
+    num_links: int | None = 1,
+    topology: Any = None,
+    use_l1_small_for_semaphores: bool = False,
+) -> list[Tensor]:
+    """One tensor per member of the groups: the i-th holds the shard of member i on every device of its group."""
+    device = checks.device_of(input_tensor, "all_broadcast")
+    members = checks.members_of(device, cluster_axis)
+    call = Call("all_broadcast", input_tensor, device, cluster_axis)
+    found = over_lanes(call, gather.all_broadcast)
+    result_topology = placement.replicated(input_tensor.tensor_topology(), device, cluster_axis)
+    shape = tuple(input_tensor.shape)
+    return [
+        _result(
+            input_tensor,
+            _merged(call, [pieces[i] for pieces in found], shape),
+            result_topology,
+            memory_config,
+            None,
+        )
+        for i in range(members)
+    ]
+
+
+def _merged(call: Call, pieces: list[gather.Piece], shape: tuple[int, ...]) -> Shards:
+    positions = lanes_of(call.device, call.cluster_axis).positions
+    return merge(pieces, positions, shape, call.tensor.shards.data.dtype)
+
+
+def _result(
+    source: Tensor,
+    shards: Shards,
+    topology: TensorTopology,
+    memory_config: MemoryConfig | None,
+    output: Tensor | None,
+) -> Tensor:
+    """A new tensor, or the preallocated one with the values written into it."""
+    if output is None:
+        return source.derive(shards, memory_config=memory_config, topology=topology)
+    expected = (tuple(shards.data.shape[1:]), source.dtype)
+    if (tuple(output.shape), output.dtype) != expected:
+        raise fatal(
+            f"Output tensor has shape {output.shape} and {output.dtype}, the result {list(expected[0])} and {source.dtype}"
+        )
+    output.overwrite(shards)
+    return output
+
+
+def _rounding(dtype: DataType) -> Callable[[Any], None] | None:
+    """The rounding of sums that works element by element; block floats are rounded as whole rows afterwards."""
+    if dtype is DataType.BFLOAT16:
+        return _round_bfloat16
+    return None
+
+
+def _round_bfloat16(block: Any) -> None:
+    round_bfloat16(block, out=block)
+
+
+def _rounded(shards: Shards, dtype: DataType) -> Shards:
+    if dtype in BLOCK_FLOATS or dtype is DataType.FP8_E4M3:
+        return shards.map(partial(quantize, dtype=dtype))
+    return shards
+
+
+def _other_axis(shape: MeshShape, cluster_axis: int | None) -> str:
+    """What to type instead when the group is one device but the mesh is a line along its other axis."""
+    other = 0 if cluster_axis is None else 1 - cluster_axis % 2
+    return (
+        f" (cluster_axis={other} runs along {shape[other]} devices of this {shape})"
+        if shape[other] > 1
+        else ""
+    )

@@ -1,0 +1,96 @@
+"""The fabric configuration, and what it allows.
+
+The reference sends nothing before `set_fabric_config`; the documents' programs never call it. So a program that sets no fabric may
+use every collective, one that sets a 1-D fabric gets the limits of a 1-D fabric, and strict mode (TT_RUN_STRICT=1 or
+`set_strict`) also insists that a fabric is set before the mesh is opened. Source: ttnn specification, section 9.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tt_run.runtime.enums import FabricConfig, FabricReliabilityMode, FabricTensixConfig
+from tt_run.runtime.errors import fatal
+
+STRICT_VARIABLE = "TT_RUN_STRICT"
+
+ONE_DIMENSIONAL = frozenset(
+    (FabricConfig.FABRIC_1D, FabricConfig.FABRIC_1D_RING, FabricConfig.FABRIC_1D_NEIGHBOR_EXCHANGE)
+)
+
+
+@dataclass
+class _State:
+    config: FabricConfig = FabricConfig.DISABLED
+    reliability: FabricReliabilityMode = FabricReliabilityMode.STRICT_INIT
+    strict: bool | None = None
+
+
+_state = _State()
+
+
+def set_fabric_config(
+    config: FabricConfig,
+    reliability_mode: FabricReliabilityMode = FabricReliabilityMode.STRICT_INIT,
+    num_planes: int | None = None,
+    fabric_tensix_config: FabricTensixConfig = FabricTensixConfig.DISABLED,
+    fabric_udm_mode: object = None,
+    fabric_manager_mode: object = None,
+    router_config: object = None,
+) -> None:
+    """Choose the routing of meshes opened from now on. Raises TypeError for anything but a FabricConfig.
+
+    Planes, tensix, UDM, manager and router settings tune hardware; the emulation has nothing that they change.
+    """
+    if not isinstance(config, FabricConfig):
+        raise TypeError(
+            "set_fabric_config(): incompatible function arguments. `config` is a ttnn.FabricConfig: "
+            + ", ".join(member.name for member in FabricConfig)
+        )
+    _state.config = config
+    _state.reliability = reliability_mode
+
+
+def get_fabric_config() -> FabricConfig:
+    """The routing that was chosen, DISABLED when none was."""
+    return _state.config
+
+
+def set_strict(strict: bool | None) -> None:
+    """Insist on the reference's prerequisites (True), don't (False), or do as TT_RUN_STRICT says (None)."""
+    _state.strict = strict
+
+
+def strict() -> bool:
+    """Whether the reference's prerequisites are enforced."""
+    if _state.strict is not None:
+        return _state.strict
+    return os.environ.get(STRICT_VARIABLE, "").strip().lower() in ("1", "true", "on", "yes")
+
+
+def check_collective(mesh_shape: Iterable[int], cluster_axis: int | None) -> None:
+    """Raise RuntimeError when the fabric cannot carry a collective over this group."""
+    _require_fabric()
+    wide = sum(1 for length in mesh_shape if length > 1) > 1
+    if cluster_axis is None and wide and _state.config in ONE_DIMENSIONAL:
+        raise fatal(
+            "1D fabric on a 2D mesh_device requires cluster_axis to be set", "cluster_axis.has_value()"
+        )
+
+
+def check_route(sender: Sequence[int], receiver: Sequence[int]) -> None:
+    """Raise RuntimeError when the fabric has no route between two devices of a mesh."""
+    _require_fabric()
+    apart = sum(1 for a, b in zip(sender, receiver, strict=True) if a != b)
+    if apart > 1 and _state.config in ONE_DIMENSIONAL:
+        raise fatal(
+            f"Routing coordinates {sender} and {receiver} invalid for 1D fabric",
+            "sender_coord[0] == receiver_coord[0] || sender_coord[1] == receiver_coord[1]",
+        )
+
+
+def _require_fabric() -> None:
+    if strict() and _state.config is FabricConfig.DISABLED:
+        raise fatal("Trying to get un-initialized fabric context", "fabric_context_ != nullptr")

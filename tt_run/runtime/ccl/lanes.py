@@ -1,0 +1,156 @@
+"""From a tensor on a mesh to the exchanges of its collective and back: the one place where collectives meet mesh, guard and events."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime import events, guard
+from tt_run.runtime.ccl.gather import Piece
+from tt_run.runtime.ccl.groups import DeviceGroup, Exchange, exchanges
+from tt_run.runtime.ccl.rows import Source
+from tt_run.runtime.ccl.wire import Alone, HalfWords, Ranks, Wire
+from tt_run.runtime.comm import world
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.tensor.dtypes import element_size
+from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.tensor.tensor import Tensor
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """The exchanges that this rank takes part in for one mesh and axis, with the wire of each."""
+
+    groups: tuple[DeviceGroup, ...]
+    parts: tuple[tuple[Exchange, Wire], ...]
+    positions: tuple[int, ...]
+    locals: dict[int, int]
+
+    @property
+    def members(self) -> int:
+        """Devices per group."""
+        return len(self.groups[0])
+
+
+# Per mesh device: the device's arrangement (a reshape makes a new tuple) and the lanes by axis.
+_known: weakref.WeakKeyDictionary[MeshDevice, tuple[tuple[int, ...], dict[int | None, Lanes]]]
+_known = weakref.WeakKeyDictionary()
+
+
+def lanes_of(device: MeshDevice, cluster_axis: int | None) -> Lanes:
+    """The lanes of a mesh device along an axis. Raises RuntimeError for an axis that the mesh does not have."""
+    arranged, by_axis = _known.get(device, ((), {}))
+    if arranged is not device.positions:
+        by_axis = {}
+        _known[device] = (device.positions, by_axis)
+    if cluster_axis not in by_axis:
+        by_axis[cluster_axis] = _find(device, device.axis_groups(cluster_axis))
+    return by_axis[cluster_axis]
+
+
+def _find(device: MeshDevice, groups: tuple[DeviceGroup, ...]) -> Lanes:
+    here = world()
+    found = [e for e in exchanges(groups, device.owner_ranks) if here.rank in e.ranks]
+    parts = tuple((e, Alone() if e.local else Ranks(here.group(e.ranks))) for e in found)
+    positions = tuple(device.local_positions)
+    return Lanes(groups, parts, positions, {p: i for i, p in enumerate(positions)})
+
+
+@dataclass(frozen=True)
+class Call:
+    """A collective as its ranks must agree on it."""
+
+    name: str
+    tensor: Tensor
+    device: MeshDevice
+    cluster_axis: int | None = None
+    dim: int | None = None
+    detail: str = ""
+
+    def agree(self) -> None:
+        """Wait until every rank of the mesh makes the same call; the guard raises when one does not."""
+        group = self.device.group
+        if group.size > 1 and group.is_member:
+            spec = self.tensor.spec
+            guard.collective(
+                group,
+                guard.Signature(
+                    self.name,
+                    self.cluster_axis,
+                    tuple(spec.shape),
+                    spec.dtype.name,
+                    self._particulars(spec.layout.name),
+                ),
+            )
+
+    def _particulars(self, layout: str) -> str:
+        parts = [layout, f"on {mesh_text(self.device)}"]
+        if self.dim is not None:
+            parts.insert(0, f"dim {self.dim}")
+        return ", ".join([*parts, self.detail] if self.detail else parts)
+
+    def announce(self, start: float, groups: Sequence[DeviceGroup]) -> None:
+        """Tell the listeners what moved over which devices."""
+        positions = self.device.positions
+        spec = self.tensor.spec
+        events.emit(
+            events.Event(
+                "collective",
+                self.name,
+                start=start,
+                end=events.now(),
+                site=events.call_site(),
+                mesh_id=self.device.mesh_id,
+                devices=tuple(positions[p] for p in self.device.local_positions),
+                groups=tuple(tuple(positions[p] for p in group) for group in groups),
+                axis=self.cluster_axis,
+                bytes=spec.padded_shape.volume() * element_size(spec.dtype),
+                detail=self.detail,
+            )
+        )
+
+
+def mesh_text(device: MeshDevice) -> str:
+    """A mesh device in the texts of the guard: its shape and where it lies on the system mesh."""
+    return f"{'x'.join(map(str, device.shape))} at {device.positions[0]} of mesh {device.mesh_id}"
+
+
+def over_lanes(call: Call, algorithm: Callable[[Source], Any]) -> list[Any]:
+    """Agree, run the algorithm on every exchange of this rank, announce. Returns the outcomes in order."""
+    start = events.now() if events.listening else 0.0
+    call.agree()
+    lanes = lanes_of(call.device, call.cluster_axis)
+    shards = call.tensor.shards
+    outcomes = []
+    for exchange, wire in lanes.parts:
+        held = exchange.held[exchange.ranks.index(world().rank)]
+        own = tuple(shards.index[lanes.locals[p]] for p in held)
+        if not wire.same_host and call.tensor.dtype is DataType.BFLOAT16:
+            wire = HalfWords(wire)
+        outcomes.append(algorithm(Source(shards.data, own, exchange, wire)))
+    if events.listening:
+        call.announce(start, lanes.groups)
+    return outcomes
+
+
+def merge(pieces: Sequence[Piece], positions: Sequence[int], shape: tuple[int, ...], dtype: Any) -> Shards:
+    """The outcomes of a rank's exchanges as the shards of its devices; `shape` is that of a rank without devices."""
+    if len(pieces) == 1:
+        rows = pieces[0].rows
+        return Shards(pieces[0].data, tuple(rows[p] for p in positions))
+    if not pieces:
+        return Shards(np.empty((0, *shape), dtype), ())
+    first: dict[int, int] = {}
+    total = 0
+    for piece in pieces:
+        first.update({p: total + row for p, row in piece.rows.items()})
+        total += len(piece.data)
+    return Shards(np.concatenate([piece.data for piece in pieces]), tuple(first[p] for p in positions))
