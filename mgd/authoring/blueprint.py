@@ -12,6 +12,20 @@ from dataclasses import dataclass
 Dims = tuple[int, int]
 
 
+def quoted(text: str) -> str:
+    """A string literal of the text format for any string."""
+    escaped = "".join(
+        character if character.isprintable() and character not in '"\\' else _escape(character) for character in text
+    )
+    return f'"{escaped}"'
+
+
+def _escape(character: str) -> str:
+    if character in '"\\':
+        return "\\" + character
+    return "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", "surrogatepass"))
+
+
 @dataclass(frozen=True, slots=True)
 class MeshTemplate:
     """One `mesh_descriptors` entry. `dims` and `host_dims` are [rows, columns]; `dim_types` LINE or RING for each."""
@@ -29,7 +43,7 @@ class MeshTemplate:
         rows, columns = self.dims
         wraps = f" dim_types: [{', '.join(self.dim_types)}]" if "RING" in self.dim_types else ""
         yield "switch_descriptors {" if self.is_switch else "mesh_descriptors {"
-        yield f'  name: "{self.name}"'
+        yield f"  name: {quoted(self.name)}"
         yield f"  arch: {self.arch}"
         yield f"  device_topology {{ dims: [{rows}, {columns}]{wraps} }}"
         if not self.is_switch:
@@ -135,4 +149,4 @@ class Blueprint:
         name = self.meshes[mesh_id]
         kind = "switch" if any(t.is_switch for t in self.templates if t.name == name) else "mesh"
         suffix = "" if device is None else f" device_id: {device}"
-        return f'{kind} {{ {kind}_descriptor: "{name}" {kind}_id: {mesh_id}{suffix} }}'
+        return f"{kind} {{ {kind}_descriptor: {quoted(name)} {kind}_id: {mesh_id}{suffix} }}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mgd.authoring.blueprint import quoted
 from mgd.authoring.layout import formatted
 from mgd.descriptor import Descriptor, MeshDescriptor
 from mgd.diagnostics import Diagnostic, Label
@@ -15,6 +16,7 @@ from mgd.reading import loads
 from mgd.text.tree import Block, read_tree, replaced
 
 Edit = tuple[int, int, str]
+NO_CUT, NO_COPY = "MGD901", "MGD902"
 
 
 class CannotDerive(MgdError):
@@ -52,7 +54,7 @@ def replicate(text: str, count: int, *, file: str = "") -> str:
         label = Label(descriptor.where(descriptor, "top_level_instance"), "this is not a mesh")
         message = "only a descriptor whose top-level instance is one mesh can be copied into several"
         raise CannotDerive(
-            [Diagnostic("MGD000", message, (label,), "name a system with one mesh: mgd systems")]
+            [Diagnostic(NO_COPY, message, (label,), "name a system with one mesh: mgd systems")]
         )
     if count < 1:
         raise CannotDerive(f"there cannot be {count} meshes")
@@ -88,7 +90,7 @@ def _misfit(descriptor: Descriptor, mesh: MeshDescriptor, hosts: tuple[int, int]
     message = (
         f'mesh descriptor "{mesh.name}" of {shape} devices cannot be cut over {hosts[0]}x{hosts[1]} hosts'
     )
-    return Diagnostic("MGD000", message, (Label(where, "each side must divide"),), help_text)
+    return Diagnostic(NO_CUT, message, (Label(where, "each side must divide"),), help_text)
 
 
 def _divisors(number: int, most: int = 64) -> list[int]:
@@ -122,7 +124,7 @@ def _pin_edits(pin: Block, count: int) -> list[Edit]:
 
 def _graph(name: str, count: int, template: MeshDescriptor) -> str:
     instances = "\n".join(
-        f'instances {{ mesh {{ mesh_descriptor: "{name}" mesh_id: {i} }} }}' for i in range(count)
+        f"instances {{ mesh {{ mesh_descriptor: {quoted(name)} mesh_id: {i} }} }}" for i in range(count)
     )
     channels = _link_channels(template, count)
     return f"""graph_descriptors {{

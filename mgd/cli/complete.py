@@ -1,0 +1,26 @@
+"""`mgd completion`: the script that teaches a shell the words of `mgd`."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+def command(shell: str) -> None:
+    """Print the completion script of SHELL.
+
+    \b
+    bash:  mgd completion bash > ~/.local/share/bash-completion/completions/mgd
+    zsh:   mgd completion zsh > "${fpath[1]}/_mgd"
+    fish:  mgd completion fish > ~/.config/fish/completions/mgd.fish
+    """
+    from mgd.cli.main import cli
+
+    found = get_completion_class(shell)
+    if found is None:
+        raise click.UsageError(f"click cannot complete for {shell}")
+    click.echo(found(cli, {}, "mgd", "_MGD_COMPLETE").source())

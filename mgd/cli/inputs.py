@@ -1,0 +1,93 @@
+"""From the words of a command line to descriptors: paths, directories, standard input, names of systems."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from mgd.descriptor import Descriptor
+
+STDIN = "-"
+STDIN_NAME = "<stdin>"
+
+
+def expand_words(words: Iterable[str]) -> Iterator[str]:
+    """The file names that the words stand for: files as they are, folders by their descriptors, systems by their file.
+
+    A folder gives every `*.textproto` below it and the YAML files that are named like descriptors, sorted.
+    Raises click.UsageError for a folder without any.
+    """
+    for word in words:
+        path = Path(word)
+        if word == STDIN:
+            yield word
+        elif _is_dir(path):
+            found = sorted(str(each) for each in _below(path))
+            if not found:
+                raise click.UsageError(f"there is no descriptor (*.textproto) in the folder {word}")
+            yield from found
+        else:
+            yield _system_file(word) or word
+
+
+def load_text(word: str) -> tuple[str, str]:
+    """(text, name) of one input. Raises UnreadableError and ParseError (for bytes that are no text)."""
+    from mgd.reading import as_source
+
+    data, name = read_input(word)
+    source, _ = as_source(data, name)
+    return source.text, name
+
+
+def read_input(word: str) -> tuple[bytes, str]:
+    """(content, name) of one input. Raises UnreadableError."""
+    from mgd.reading import read_bytes
+
+    if word == STDIN:
+        return sys.stdin.buffer.read(), STDIN_NAME
+    name = _system_file(word) or word
+    return read_bytes(name), name
+
+
+def load_input(word: str) -> Descriptor:
+    """The descriptor of one input. Raises UnreadableError and ParseError."""
+    from mgd.reading import load, loads
+
+    if word == STDIN:
+        return loads(sys.stdin.buffer.read(), file=STDIN_NAME)
+    return load(_system_file(word) or word)
+
+
+def _is_dir(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):  # a name that no file can have: reading it says so
+        return False
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    yield from folder.rglob("*.textproto")
+    for pattern in ("*mesh_graph_descriptor*.y*ml", "mgd.y*ml"):
+        yield from folder.rglob(pattern)
+
+
+def _system_file(word: str) -> str | None:
+    """The file of a shipped system, for a word that looks like a name and is not a file."""
+    if "/" in word or "." in word:
+        return None
+    try:
+        if Path(word).exists():
+            return None
+    except (OSError, ValueError):
+        return None
+    from mgd.systems import UnknownSystem, find
+
+    try:
+        return str(find(word).path)
+    except UnknownSystem:
+        return None
