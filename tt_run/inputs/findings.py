@@ -33,6 +33,10 @@ class Findings:
         """Records something that is probably not meant, but has a meaning."""
         self.judged.append(Diagnostic(code, message, labels, help, Severity.WARNING, notes))
 
+    def note(self, code: str, message: str, *labels: Label, help: str = "", notes: tuple[str, ...] = ()) -> None:
+        """Records something worth knowing that is no problem here."""
+        self.judged.append(Diagnostic(code, message, labels, help, Severity.NOTE, notes))
+
     def stop_if_broken(self) -> None:
         """Raises InputError with everything found so far if any input could not be understood."""
         if self.broken:

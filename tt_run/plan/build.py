@@ -11,7 +11,8 @@ from tt_run.inputs.findings import Findings
 from tt_run.inputs.mpi_args import read_mpi_args, split_mpi_args
 from tt_run.inputs.world import World
 from tt_run.inputs.wrapping import PROFILER_DIR, Tracy, parse_tracy, with_gdbserver, with_tracy
-from tt_run.plan.checks import joint_check
+from tt_run.plan.checks import Subject, joint_check
+from tt_run.plan.checks.program import require_program
 from tt_run.plan.environment import rank_environments
 from tt_run.plan.launcher import LauncherFacts
 from tt_run.plan.model import LaunchPlan, RankPlan
@@ -35,6 +36,7 @@ def build_plan(
     words = split_mpi_args(request.mpi_args)
     tracy = parse_tracy(request.tracy, world) if request.tracy is not None else None
     findings = Findings()
+    require_program(request, world, findings)
     source = read_source(request, world, findings)
     if source is None:
         findings.stop_if_broken()
@@ -44,7 +46,7 @@ def build_plan(
     findings.stop_if_broken()
     ranks = _ranks(request, source, seating, world, findings, tracy)
     if request.check is not CheckLevel.OFF:
-        joint_check(request, source, seating, mpi_args, world, launcher, findings)
+        joint_check(Subject(request, source, seating, ranks, mpi_args, world, launcher), findings)
     return LaunchPlan(
         ranks=ranks,
         program=request.program,

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgd.diagnostics import Label, Position
+from mgd.diagnostics import Diagnostic, Position
 from mgd.graph import MeshGraph
+from tt_run.errors import UsageError
 from tt_run.inputs.bindings import Binding, RankBindings
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.world import World
@@ -43,4 +44,4 @@ def bindings_of(graph: MeshGraph, descriptor: Path) -> RankBindings:
 
 def derive_from_system(request: LaunchRequest, world: World, findings: Findings) -> Derived | None:
     """The ranks of `--system`, cut by `--split` and multiplied by `--meshes`; None with a finding when it does not work."""
-    raise NotImplementedError
+    raise UsageError(Diagnostic("TTR012", "--system cannot be used yet"))

@@ -1,0 +1,138 @@
+"""TT_VISIBLE_DEVICES against the blocks that ranks own and against each other (programming guide, section 2.3)."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+
+from mgd.diagnostics import Label, Position
+from mgd.graph import Mesh
+from tt_run.contract import VISIBLE_DEVICES
+from tt_run.inputs.findings import Findings, label
+from tt_run.plan.checks.subject import Subject
+from tt_run.plan.model import RankPlan
+
+_LIST = re.compile(r"\s*\d+\s*(,\s*\d+\s*)*\Z", re.ASCII)
+_PCI_ADDRESS = re.compile(r"[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:")
+_CHIPS_OF_A_CARD = {"WORMHOLE_B0": 2}
+"""An N300 shows one PCIe device and a second chip that is reached through it; other cards show every chip."""
+
+
+def check_devices(subject: Subject, findings: Findings) -> None:
+    """TTR210 to TTR214."""
+    visible: dict[int, tuple[int, ...]] = {}
+    for rank in subject.ranks:
+        variable = rank.env.get(VISIBLE_DEVICES)
+        if variable is None or _PCI_ADDRESS.search(variable.value):
+            continue
+        devices = _parse(rank, variable.value, subject.set_at(rank.rank, VISIBLE_DEVICES), findings)
+        if devices is not None:
+            visible[rank.rank] = devices
+            _check_block(subject, rank, devices, findings)
+    _check_shared(subject, visible, findings)
+    _check_unlimited(subject, findings)
+
+
+def _parse(rank: RankPlan, value: str, at: Position | None, findings: Findings) -> tuple[int, ...] | None:
+    if not _LIST.match(value):
+        findings.error(
+            "TTR212",
+            f"TT_VISIBLE_DEVICES of rank {rank.rank} is no list of device numbers",
+            *label(at, repr(value)),
+            help='write "0,1": the numbers under /dev/tenstorrent',
+        )
+        return None
+    devices = tuple(int(part) for part in value.split(","))
+    if len(set(devices)) < len(devices):
+        findings.error(
+            "TTR212",
+            f"TT_VISIBLE_DEVICES of rank {rank.rank} names a device twice",
+            *label(at, repr(value)),
+            help=f'write "{",".join(map(str, dict.fromkeys(devices)))}"',
+        )
+    return devices
+
+
+def _check_block(subject: Subject, rank: RankPlan, devices: tuple[int, ...], findings: Findings) -> None:
+    """A rank must see at least as many chips as its block has, counting second chips of N300 cards."""
+    graph = subject.source.graph_of(subject.bindings[rank.rank])
+    if graph is None or not rank.devices:
+        return
+    mesh = graph.mesh(rank.mesh_id)
+    chips = len(devices) * _CHIPS_OF_A_CARD.get(mesh.arch, 1)
+    block = _block(mesh, rank)
+    at = subject.set_at(rank.rank, VISIBLE_DEVICES)
+    owned = f"rank {rank.rank} owns a {block} block: {len(rank.devices)} devices"
+    if chips < len(rank.devices):
+        reach = "with the second chip of each N300 at most" if mesh.arch in _CHIPS_OF_A_CARD else "which is"
+        need = -(-len(rank.devices) // _CHIPS_OF_A_CARD.get(mesh.arch, 1))
+        findings.error(
+            "TTR210",
+            f"rank {rank.rank} sees fewer chips than it must own",
+            *label(at, f"{len(devices)} visible devices, {reach} {chips} chips"),
+            *label(mesh.host_position, owned),
+            help=f"give rank {rank.rank} at least {need} devices in TT_VISIBLE_DEVICES",
+        )
+    elif len(devices) > len(rank.devices):
+        findings.warn(
+            "TTR211",
+            f"rank {rank.rank} sees more devices than it owns",
+            *label(at, f"{len(devices)} visible devices"),
+            *label(mesh.host_position, owned),
+            help=f"leave {len(rank.devices)} devices in TT_VISIBLE_DEVICES",
+        )
+
+
+def _block(mesh: Mesh, rank: RankPlan) -> str:
+    block = mesh.host_block(rank.mesh_host_rank or 0)
+    return f"{block.rows}x{block.columns}"
+
+
+def _check_shared(subject: Subject, visible: dict[int, tuple[int, ...]], findings: Findings) -> None:
+    """No device belongs to two ranks of one host."""
+    owner: dict[tuple[str, int], int] = {}
+    clashes: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for rank, devices in visible.items():
+        host = subject.seating.seats[rank].host
+        if host is None:
+            continue
+        for device in dict.fromkeys(devices):
+            first = owner.setdefault((host, device), rank)
+            if first != rank:
+                clashes[first, rank].append(device)
+    # Emulated ranks of several hosts may run on one machine, where their device numbers repeat without harm.
+    tell = findings.note if subject.request.emulate else findings.error
+    for (first, second), devices in clashes.items():
+        host = subject.seating.seats[second].host
+        named = ", ".join(map(str, devices))
+        tell(
+            "TTR213",
+            f"ranks {first} and {second} on {host} share device {named}",
+            *label(subject.set_at(second, VISIBLE_DEVICES), f"rank {second} sees {_text(visible[second])}"),
+            *label(subject.set_at(first, VISIBLE_DEVICES), f"rank {first} sees {_text(visible[first])}"),
+            help="give each rank of a host its own devices, or put the ranks on different hosts with a rankfile",
+        )
+
+
+def _check_unlimited(subject: Subject, findings: Findings) -> None:
+    """Ranks without TT_VISIBLE_DEVICES open every device of their host, which two ranks of one host cannot do."""
+    if subject.request.emulate or subject.source.mock:
+        return
+    crowds: dict[str, list[int]] = defaultdict(list)
+    for rank in subject.ranks:
+        host = subject.seating.seats[rank.rank].host
+        if host is not None:
+            crowds[host].append(rank.rank)
+    for host, ranks in crowds.items():
+        unlimited = [rank for rank in ranks if VISIBLE_DEVICES not in subject.ranks[rank].env]
+        if len(ranks) > 1 and unlimited:
+            findings.warn(
+                "TTR214",
+                f"{len(ranks)} ranks share {host}, and rank {', '.join(map(str, unlimited[:4]))} may open all of its devices",
+                Label(subject.bindings[unlimited[0]].position, f"rank {unlimited[0]} has no TT_VISIBLE_DEVICES"),
+                help='add env_overrides: {TT_VISIBLE_DEVICES: "0,1"}',
+            )
+
+
+def _text(devices: tuple[int, ...]) -> str:
+    return ",".join(map(str, devices))

@@ -1,0 +1,70 @@
+"""Variables that contradict the plan or that two ranks must not share."""
+
+from __future__ import annotations
+
+from mgd.diagnostics import Label
+from tt_run import contract
+from tt_run.inputs.findings import Findings, label
+from tt_run.plan.checks.subject import Subject
+
+_OLD_VISIBLE_DEVICES = "TT_METAL_VISIBLE_DEVICES"
+
+
+def check_environment(subject: Subject, findings: Findings) -> None:
+    """TTR220 to TTR222."""
+    _check_identity(subject, findings)
+    _check_folders(subject, findings)
+    _check_old_name(subject, findings)
+
+
+def _check_identity(subject: Subject, findings: Findings) -> None:
+    """A variable that says who a rank is must say what the binding says."""
+    for binding, rank in zip(subject.bindings, subject.ranks, strict=True):
+        wanted = {
+            contract.MESH_ID: (str(binding.mesh_id), binding.mesh_id_position),
+            contract.RANK: (str(binding.rank), binding.position),
+        }
+        if binding.mesh_host_rank is not None:
+            at = binding.host_rank_position or binding.position
+            wanted[contract.MESH_HOST_RANK] = (str(binding.mesh_host_rank), at)
+        for name, (value, position) in wanted.items():
+            if rank.env[name].value != value:
+                findings.error(
+                    "TTR222",
+                    f"{name} of rank {rank.rank} contradicts its binding",
+                    *label(subject.set_at(rank.rank, name), f"sets {rank.env[name].value!r}"),
+                    Label(position, f"the binding says {value}"),
+                    help=f"remove {name} from the variables: tt-run sets it",
+                )
+
+
+def _check_folders(subject: Subject, findings: Findings) -> None:
+    """Kernel caches and logs of two ranks in one folder overwrite each other."""
+    for name in (contract.METAL_CACHE, contract.METAL_LOGS_PATH):
+        first: dict[str, int] = {}
+        told: set[str] = set()
+        for rank in subject.ranks:
+            value = rank.env[name].value
+            owner = first.setdefault(value, rank.rank)
+            if owner != rank.rank and value not in told:
+                told.add(value)
+                findings.warn(
+                    "TTR220",
+                    f"ranks {owner} and {rank.rank} share the folder of {name}",
+                    *label(subject.set_at(rank.rank, name), value),
+                    help=f"leave {name} out: each rank then has its own",
+                )
+
+
+def _check_old_name(subject: Subject, findings: Findings) -> None:
+    for rank in subject.ranks:
+        variable = rank.env.get(_OLD_VISIBLE_DEVICES)
+        if variable is not None:
+            findings.warn(
+                "TTR221",
+                f"{_OLD_VISIBLE_DEVICES} is the old name of {contract.VISIBLE_DEVICES} and limits nothing",
+                *label(subject.set_at(rank.rank, _OLD_VISIBLE_DEVICES), f"rank {rank.rank}: {variable.value!r}"),
+                help=f"rename it to {contract.VISIBLE_DEVICES}",
+                notes=() if subject.set_at(rank.rank, _OLD_VISIBLE_DEVICES) else (f"from the {variable.origin}",),
+            )
+            return

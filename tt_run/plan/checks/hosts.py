@@ -1,0 +1,44 @@
+"""Named hosts against the number of ranks, and the interface between them."""
+
+from __future__ import annotations
+
+from tt_run.inputs.findings import Findings, nearest
+from tt_run.plan.checks.subject import Subject
+
+
+def check_hosts(subject: Subject, findings: Findings) -> None:
+    """TTR309 and TTR311."""
+    _check_slots(subject, findings)
+    _check_interface(subject, findings)
+
+
+def _check_slots(subject: Subject, findings: Findings) -> None:
+    hosts, args = subject.seating.hosts, subject.mpi_args
+    if hosts is None or subject.seating.rankfile is not None or args.oversubscribe:
+        return
+    if any("oversubscribe" in word.lower() for word in args.words):
+        return
+    count = len(subject.ranks)
+    # A hostfile without counts gives each host as many slots as it has cores, which nobody here knows.
+    if hosts.slots >= count or (hosts.hostfile is not None and not hosts.counted):
+        return
+    each = -(-count // len(hosts.hosts))
+    spread = ",".join(f"{host.name}:{each}" for host in hosts.hosts)
+    findings.error(
+        "TTR309",
+        f"{count} ranks do not fit in the {hosts.slots} slots of {hosts.source}",
+        help=f"write {spread}, or add --mpi-args --oversubscribe",
+        notes=(", ".join(f"{host.name} takes {host.slots}" for host in hosts.hosts[:8]),),
+    )
+
+
+def _check_interface(subject: Subject, findings: Findings) -> None:
+    name, known = subject.request.tcp_interface, subject.world.interfaces
+    if name is None or known is None or name in known:
+        return
+    meant = nearest(name, known)
+    findings.error(
+        "TTR311",
+        f"this host has no network interface {name!r}",
+        help=f"write --tcp-interface {meant}" if meant else "one of: " + ", ".join(sorted(known)),
+    )

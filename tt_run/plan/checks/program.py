@@ -1,0 +1,62 @@
+"""Is there something to start?"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tt_run.inputs.findings import Findings, nearest
+from tt_run.inputs.world import World
+from tt_run.plan.checks.subject import Subject
+from tt_run.plan.request import LaunchRequest
+
+
+def require_program(request: LaunchRequest, world: World, findings: Findings) -> None:
+    """TTR004: the program must exist as a path or on PATH. Holds at every check level, as in the reference."""
+    word = request.program[0]
+    if request.skip_executable_check or world.which(word) is not None or _file(word, world).exists():
+        return
+    meant = None if "/" in word else _near_command(word, world)
+    findings.fatal(
+        "TTR004",
+        f"program not found: {word}",
+        help=f"did you mean {meant}?" if meant else "check the name, or add --skip-executable-check if only the hosts have it",
+        notes=(f"neither a file in {world.cwd} nor a command on PATH",),
+    )
+
+
+def check_program(subject: Subject, findings: Findings) -> None:
+    """TTR005: the program must be an executable file. The reference starts a directory or a text file and fails later."""
+    word = subject.request.program[0]
+    if subject.request.skip_executable_check or subject.world.which(word) is not None:
+        return
+    path = _file(word, subject.world)
+    if path.is_dir():
+        findings.error("TTR005", f"the program {word} is a directory", help="name the file to start in it")
+    elif "/" not in word:
+        findings.error(
+            "TTR005",
+            f"{word} is a file here, but no command on PATH",
+            help=f"write python {word}" if word.endswith(".py") else f"write ./{word}",
+        )
+    else:
+        starter = "python " if word.endswith(".py") else "bash " if word.endswith(".sh") else ""
+        help = f"write {starter}{word}" if starter else f"chmod +x {word}"
+        findings.error("TTR005", f"the program {word} is not executable", help=help)
+
+
+def _file(word: str, world: World) -> Path:
+    return world.cwd / world.expand_user(word)
+
+
+def _near_command(word: str, world: World) -> str | None:
+    here = [entry.name for entry in world.cwd.iterdir()] if world.cwd.is_dir() else []
+    if word in here:
+        return f"./{word}"
+    commands: set[str] = set()
+    for folder in world.environ.get("PATH", "").split(os.pathsep):
+        try:
+            commands.update(name for name in os.listdir(folder or ".") if name[:1] == word[:1])  # noqa: PTH208
+        except OSError:
+            continue
+    return nearest(word, commands)

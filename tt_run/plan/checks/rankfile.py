@@ -1,0 +1,129 @@
+"""The rankfile against the bindings and against what Open MPI makes of it (MPI facts, section 2.1)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from mgd.diagnostics import Label, Position
+from tt_run.inputs.findings import Findings, label
+from tt_run.inputs.rankfiles import Rankfile, RankfileLine
+from tt_run.plan.checks.subject import Subject
+
+
+def check_rankfile(subject: Subject, findings: Findings) -> None:
+    """TTR301 to TTR306, TTR310, TTR312."""
+    _check_ignored_form(subject, findings)
+    rankfile = subject.seating.rankfile
+    if rankfile is None:
+        return
+    _check_ranks(subject, rankfile, findings)
+    _check_form(rankfile, findings)
+    _check_named_hosts(subject, rankfile, findings)
+    _check_slots(subject, rankfile, findings)
+
+
+def _check_ranks(subject: Subject, rankfile: Rankfile, findings: Findings) -> None:
+    lines = rankfile.by_rank()
+    count = len(subject.ranks)
+    missing = [binding for binding in subject.bindings if binding.rank not in lines]
+    if missing:
+        ranks = ", ".join(str(binding.rank) for binding in missing[:8]) + (", …" if len(missing) > 8 else "")
+        findings.error(
+            "TTR301",
+            f"the rankfile does not place rank {ranks}",
+            Label(Position(rankfile.file), f"places {len(lines)} ranks, {count} are bound"),
+            Label(missing[0].position, f"rank {missing[0].rank} is bound here"),
+            help=f"add the line: rank {missing[0].rank}=HOST slot=0",
+        )
+    for rank, line in lines.items():
+        if rank >= count:
+            findings.warn(
+                "TTR302",
+                f"the rankfile places rank {rank}, which is not bound",
+                *label(line.position, f"only ranks 0..{count - 1} are started"),
+                help="remove the line, or bind the rank",
+            )
+    for line in rankfile.lines:
+        first = lines[line.rank]
+        if first is not line:
+            findings.error(
+                "TTR303",
+                f"the rankfile places rank {line.rank} twice",
+                *label(line.position, f"on {line.host}"),
+                *label(first.position, f"on {first.host}"),
+                help="keep one of the lines",
+            )
+
+
+def _check_form(rankfile: Rankfile, findings: Findings) -> None:
+    if not rankfile.is_in_order:
+        late = next(b for a, b in zip(rankfile.lines, rankfile.lines[1:], strict=False) if b.rank < a.rank)
+        findings.note(
+            "TTR304",
+            "the rankfile is not in ascending order, which Open MPI 5 refuses; mpirun gets a sorted copy",
+            *label(late.position, f"rank {late.rank} comes late"),
+            help="sort the lines by rank",
+        )
+    if rankfile.has_crlf:
+        findings.note(
+            "TTR305",
+            "the rankfile has Windows line ends, which Open MPI refuses; mpirun gets a copy without",
+            Label(Position(rankfile.file)),
+            help=f"sed -i 's/\\r$//' {rankfile.file}",
+        )
+
+
+def _check_named_hosts(subject: Subject, rankfile: Rankfile, findings: Findings) -> None:
+    hosts = subject.seating.hosts
+    if hosts is None:
+        return
+    known = {host.name for host in hosts.hosts}
+    told: set[str] = set()
+    for line in rankfile.lines:
+        relative = line.host.startswith("+n")  # the n-th host of the list
+        if line.host not in known and not relative and line.host not in told:
+            told.add(line.host)
+            findings.error(
+                "TTR306",
+                f"the rankfile places rank {line.rank} on {line.host}, which {hosts.source} does not name",
+                *label(line.position, f"hosts named: {', '.join(sorted(known))}"),
+                help=f"add {line.host} to {hosts.source}, or leave the hosts out: the rankfile names them",
+            )
+
+
+def _check_slots(subject: Subject, rankfile: Rankfile, findings: Findings) -> None:
+    """Ranks that would be bound to the same cores, or to one core each."""
+    if subject.mpi_args.bind_to is not None:
+        return
+    takers: dict[tuple[str, str], list[RankfileLine]] = defaultdict(list)
+    for line in rankfile.by_rank().values():
+        if line.rank < len(subject.ranks) and line.slot is not None:
+            takers[line.host, line.slot].append(line)
+    for (host, slot), lines in takers.items():
+        if len(lines) > 1:
+            findings.warn(
+                "TTR307",
+                f"ranks {', '.join(str(line.rank) for line in lines[:8])} take the same slot {slot} of {host}",
+                *(part for line in lines[:2] for part in label(line.position, f"rank {line.rank}")),
+                help="give each rank its own slot, or add --mpi-args '--bind-to none'",
+            )
+    single = [lines[0] for (_, slot), lines in takers.items() if len(lines) == 1 and slot.isdigit()]
+    if single:
+        line = single[0]
+        findings.warn(
+            "TTR310",
+            "a single slot binds a rank and all of its threads to one core",
+            *label(line.position, f"rank {line.rank}: slot={line.slot}"),
+            help="write a range, slot=0-15, or add --mpi-args '--bind-to none'",
+        )
+
+
+def _check_ignored_form(subject: Subject, findings: Findings) -> None:
+    path = subject.mpi_args.mca_rankfile
+    if path is None or subject.launcher is None or (subject.launcher.major or 0) < 5:
+        return
+    findings.error(
+        "TTR312",
+        "Open MPI 5 ignores --mca rmaps_rankfile_path, so ranks would land elsewhere",
+        help=f"write --mpi-args '--rankfile {path}'",
+    )

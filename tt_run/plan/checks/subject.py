@@ -1,0 +1,38 @@
+"""What the joint check looks at, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mgd.diagnostics import Position
+from tt_run.inputs.bindings import Binding
+from tt_run.inputs.mpi_args import MpiArgs
+from tt_run.inputs.world import World
+from tt_run.plan.launcher import LauncherFacts
+from tt_run.plan.model import RankPlan
+from tt_run.plan.request import LaunchRequest
+from tt_run.plan.slots import Seating
+from tt_run.plan.sources import Source
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The request, everything read for it, and the ranks that came out of it."""
+
+    request: LaunchRequest
+    source: Source
+    seating: Seating
+    ranks: tuple[RankPlan, ...]
+    mpi_args: MpiArgs
+    world: World
+    launcher: LauncherFacts | None = None
+
+    @property
+    def bindings(self) -> tuple[Binding, ...]:
+        """The bindings in rank order, alongside `ranks`."""
+        return self.source.bindings.bindings
+
+    def set_at(self, rank: int, name: str) -> Position | None:
+        """Where an input sets a variable of a rank: env_overrides, else global_env; None when neither does."""
+        setting = self.bindings[rank].env.get(name) or self.source.bindings.global_env.get(name)
+        return setting.position if setting else None
