@@ -63,7 +63,7 @@ def all_gather(
     shape[dim] *= members
     shards = _merged(call, pieces, tuple(shape))
     result_topology = placement.replicated(input_tensor.tensor_topology(), device, cluster_axis)
-    return _result(input_tensor, shards, result_topology, memory_config, output_tensor)
+    return result(input_tensor, shards, result_topology, memory_config, output_tensor)
 
 
 @operation("ttnn.reduce_scatter")
@@ -98,7 +98,7 @@ def reduce_scatter(
     shape[dim] //= members
     shards = _merged(call, pieces, tuple(shape))
     result_topology = placement.scattered(input_tensor.tensor_topology(), device, cluster_axis, dim)
-    return _result(
+    return result(
         input_tensor, _rounded(shards, input_tensor.dtype), result_topology, memory_config, output_tensor
     )
 
@@ -123,7 +123,7 @@ def all_reduce(
     pieces = over_lanes(call, partial(reduce.all_reduce, rounding=_rounding(input_tensor.dtype)))
     shards = _merged(call, pieces, tuple(input_tensor.shape))
     result_topology = placement.replicated(input_tensor.tensor_topology(), device, cluster_axis)
-    return _result(input_tensor, _rounded(shards, input_tensor.dtype), result_topology, memory_config, None)
+    return result(input_tensor, _rounded(shards, input_tensor.dtype), result_topology, memory_config, None)
 
 
 @operation("ttnn.all_broadcast")
@@ -145,7 +145,7 @@ def all_broadcast(
     result_topology = placement.replicated(input_tensor.tensor_topology(), device, cluster_axis)
     shape = tuple(input_tensor.shape)
     return [
-        _result(
+        result(
             input_tensor,
             _merged(call, [pieces[i] for pieces in found], shape),
             result_topology,
@@ -161,12 +161,12 @@ def _merged(call: Call, pieces: list[gather.Piece], shape: tuple[int, ...]) -> S
     return merge(pieces, positions, shape, call.tensor.shards.data.dtype)
 
 
-def _result(
+def result(
     source: Tensor,
     shards: Shards,
     topology: TensorTopology,
-    memory_config: MemoryConfig | None,
-    output: Tensor | None,
+    memory_config: MemoryConfig | None = None,
+    output: Tensor | None = None,
 ) -> Tensor:
     """A new tensor, or the preallocated one with the values written into it."""
     if output is None:

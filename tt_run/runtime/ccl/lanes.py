@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,8 +98,17 @@ class Call:
             parts.insert(0, f"dim {self.dim}")
         return ", ".join([*parts, self.detail] if self.detail else parts)
 
-    def announce(self, start: float, groups: Sequence[DeviceGroup]) -> None:
-        """Tell the listeners what moved over which devices."""
+    @contextmanager
+    def announced(self) -> Iterator[list[DeviceGroup]]:
+        """Agree, let the block move its data, then tell the listeners over which groups: those the block put into the list."""
+        start = events.now() if events.listening else 0.0
+        self.agree()
+        moved: list[DeviceGroup] = []
+        yield moved
+        if events.listening:
+            self._emit(start, moved)
+
+    def _emit(self, start: float, groups: Sequence[DeviceGroup]) -> None:
         positions = self.device.positions
         spec = self.tensor.spec
         events.emit(
@@ -125,20 +135,19 @@ def mesh_text(device: MeshDevice) -> str:
 
 def over_lanes(call: Call, algorithm: Callable[[Source], Any]) -> list[Any]:
     """Agree, run the algorithm on every exchange of this rank, announce. Returns the outcomes in order."""
-    start = events.now() if events.listening else 0.0
-    call.agree()
     lanes = lanes_of(call.device, call.cluster_axis)
-    shards = call.tensor.shards
-    outcomes = []
+    with call.announced() as moved:
+        moved.extend(lanes.groups)
+        return [algorithm(source) for source in sources(call.tensor, lanes)]
+
+
+def sources(tensor: Tensor, lanes: Lanes) -> Iterator[Source]:
+    """The shards of a tensor for each exchange of this rank; the ranks of an exchange ask for it together."""
+    shards = tensor.shards
     for exchange, wire in lanes.parts:
-        held = exchange.held[exchange.ranks.index(world().rank)]
-        own = tuple(shards.index[lanes.locals[p]] for p in held)
-        if not wire.same_host and call.tensor.dtype is DataType.BFLOAT16:
-            wire = HalfWords(wire)
-        outcomes.append(algorithm(Source(shards.data, own, exchange, wire)))
-    if events.listening:
-        call.announce(start, lanes.groups)
-    return outcomes
+        own = tuple(shards.index[lanes.locals[p]] for p in exchange.held[wire.rank])
+        carrier = HalfWords(wire) if not wire.same_host and tensor.dtype is DataType.BFLOAT16 else wire
+        yield Source(shards.data, own, exchange, carrier)
 
 
 def merge(pieces: Sequence[Piece], positions: Sequence[int], shape: tuple[int, ...], dtype: Any) -> Shards:

@@ -1,0 +1,160 @@
+"""Collectives that move single shards, and the partition that moves none. Source: ttnn specification, section 9."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.ccl import buffers, checks, fabric, placement
+from tt_run.runtime.ccl.collectives import result
+from tt_run.runtime.ccl.lanes import Call, lanes_of
+from tt_run.runtime.ccl.wire import HalfWords, Ranks, Wire
+from tt_run.runtime.comm import world
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.ops.dispatch import operation
+from tt_run.runtime.tensor.memory import MemoryConfig
+from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.tensor.tensor import Tensor
+
+Array = npt.NDArray[Any]
+
+
+@operation("ttnn.broadcast")
+def broadcast(
+    input_tensor: Tensor,
+    sender_coord: MeshCoordinate,
+    *,
+    num_links: int | None = None,
+    memory_config: MemoryConfig | None = None,
+    topology: Any = None,
+    cluster_axis: int | None = None,
+    subdevice_id: Any = None,
+) -> Tensor:
+    """Give the sender's shard to every device of its group; devices of other groups keep their own.
+
+    Raises RuntimeError for a sender outside of the mesh.
+    """
+    device = checks.device_of(input_tensor, "broadcast")
+    sender = checks.position_of(device, sender_coord, "sender")
+    checks.members_of(device, cluster_axis)
+    call = Call("broadcast", input_tensor, device, cluster_axis, detail=f"sender {sender_coord}")
+    with call.announced() as moved:
+        (group,) = [group for group in lanes_of(device, cluster_axis).groups if sender in group]
+        moved.append(group)
+        row = _carried(call, sender, sorted({device.owner_ranks[p] for p in group}))
+        shards = input_tensor.shards
+        if row is not None:
+            members = set(group)
+            shards = _replaced(shards, [i for i, p in enumerate(device.local_positions) if p in members], row)
+    result_topology = placement.replicated(input_tensor.tensor_topology(), device, cluster_axis)
+    return result(input_tensor, shards, result_topology, memory_config)
+
+
+@operation("ttnn.point_to_point")
+def point_to_point(
+    input_tensor: Tensor,
+    sender_coord: MeshCoordinate,
+    receiver_coord: MeshCoordinate,
+    *,
+    output_tensor: Tensor | None = None,
+    intermediate_tensor: Tensor | None = None,
+    topology: Any = None,
+) -> Tensor:
+    """Copy one device's shard to another device. The other shards are those of `output_tensor`, zeros without one.
+
+    Raises RuntimeError for coordinates outside of the mesh, and on a 1-D fabric for devices that share neither row nor column.
+    """
+    device = checks.device_of(input_tensor, "point_to_point")
+    sender = checks.position_of(device, sender_coord, "sender")
+    receiver = checks.position_of(device, receiver_coord, "receiver")
+    fabric.check_route(list(sender_coord), list(receiver_coord))
+    if output_tensor is not None and output_tensor.spec != input_tensor.spec:
+        raise fatal(
+            f"Output tensor must have the spec of the input: {output_tensor.spec} != {input_tensor.spec}"
+        )
+    call = Call("point_to_point", input_tensor, device, detail=f"from {sender_coord} to {receiver_coord}")
+    owners = device.owner_ranks
+    with call.announced() as moved:
+        moved.append((sender, receiver))
+        row = _carried(call, sender, sorted({owners[sender], owners[receiver]}))
+        shards = _zeros(input_tensor) if output_tensor is None else output_tensor.shards
+        if row is not None and receiver in device.local_positions:
+            shards = _replaced(shards, [device.local_positions.index(receiver)], row)
+    return result(input_tensor, shards, input_tensor.tensor_topology(), None, output_tensor)
+
+
+@operation("ttnn.mesh_partition")
+def mesh_partition(
+    input_tensor: Tensor,
+    dim: int,
+    cluster_axis: int | None = None,
+    *,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """Device i of each group keeps slice i of `dim`: the inverse of an all-gather, without communication.
+
+    Raises RuntimeError when `dim` does not divide by the size of the group.
+    """
+    device = checks.device_of(input_tensor, "mesh_partition")
+    members = checks.members_of(device, cluster_axis)
+    dim = checks.partition_dim(input_tensor, dim, members)
+    place = {p: i for group in lanes_of(device, cluster_axis).groups for i, p in enumerate(group)}
+    shards, length = input_tensor.shards, input_tensor.shape[dim] // members
+    rows: dict[tuple[int, int], int] = {}
+    index = []
+    for position, row in zip(device.local_positions, shards.index, strict=True):
+        index.append(-1 if row < 0 else rows.setdefault((row, place[position]), len(rows)))
+    shape = list(shards.data.shape[1:])
+    shape[dim] = length
+    data = buffers.empty((len(rows), *shape), shards.data.dtype)
+    for (row, i), number in rows.items():
+        data[number] = shards.data[row][(slice(None),) * dim + (slice(i * length, (i + 1) * length),)]
+    result_topology = placement.scattered(input_tensor.tensor_topology(), device, cluster_axis, dim)
+    return result(input_tensor, Shards(data, tuple(index)), result_topology, memory_config)
+
+
+def _carried(call: Call, sender: int, ranks: list[int]) -> Array | None:
+    """The sender's shard on the ranks that take part, None on others."""
+    device, here = call.device, world()
+    if here.rank not in ranks:
+        return None
+    root = device.owner_ranks[sender]
+    shards = call.tensor.shards
+    if root == here.rank:
+        row = shards.of(device.local_positions.index(sender))
+        if row is None:
+            raise fatal(f"the sender at position {sender} holds no shard of the tensor")
+        row = np.ascontiguousarray(row)
+    else:
+        row = buffers.empty(tuple(call.tensor.shape), shards.data.dtype)
+    if len(ranks) == 1:
+        return row
+    wire: Wire = Ranks(here.group(ranks))
+    if not wire.same_host and call.tensor.dtype is DataType.BFLOAT16:
+        wire = HalfWords(wire)
+    number = ranks.index(root)
+    peers = [peer for peer in range(len(ranks)) if peer != number]
+    if root == here.rank:
+        wire.swap([(peer, row) for peer in peers], [])
+    else:
+        wire.swap([], [(number, row)])
+    return row
+
+
+def _replaced(shards: Shards, places: list[int], row: Array) -> Shards:
+    """The shards with one row put at some local devices, stored once."""
+    index = [-2 if i in places else old for i, old in enumerate(shards.index)]
+    kept = sorted({old for old in index if old >= 0})
+    if not kept:
+        return Shards(row[None], tuple(0 if i == -2 else i for i in index))
+    data = np.concatenate([shards.data[kept], row[None]])
+    return Shards(data, tuple(len(kept) if i == -2 else kept.index(i) if i >= 0 else -1 for i in index))
+
+
+def _zeros(tensor: Tensor) -> Shards:
+    shards = tensor.shards
+    return Shards.replicated(np.zeros(shards.data.shape[1:], shards.data.dtype), len(shards.index))
