@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from mgd.errors import UnreadableError as UnreadableError
     from mgd.errors import UnsayableError as UnsayableError
     from mgd.expansion import expand as expand
+    from mgd.facts import summary as summary
     from mgd.graph import Mesh as Mesh
     from mgd.graph import MeshGraph as MeshGraph
     from mgd.reading import load as load
     from mgd.reading import loads as loads
-    from mgd.summary import summary as summary
 
 _HOMES = {
     "check": "mgd.checking",
@@ -47,7 +47,7 @@ _HOMES = {
     "MeshGraph": "mgd.graph",
     "load": "mgd.reading",
     "loads": "mgd.reading",
-    "summary": "mgd.summary",
+    "summary": "mgd.facts",
 }
 
 __all__ = sorted(_HOMES)

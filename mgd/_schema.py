@@ -117,9 +117,7 @@ MESSAGES: dict[str, tuple[Field, ...]] = {
         Field("dims", 3, "int32", repeated=True),
         Field("dim_types", 4, "enum", TorusTopologyType, repeated=True),
     ),
-    "MeshTopology": (
-        Field("dims", 1, "int32", repeated=True),
-    ),
+    "MeshTopology": (Field("dims", 1, "int32", repeated=True),),
     "Channels": (
         Field("count", 1, "int32"),
         Field("policy", 2, "enum", Policy, optional=True),

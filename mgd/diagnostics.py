@@ -76,11 +76,15 @@ def render(diagnostic: Diagnostic, *, colour: bool = False, more: str = "") -> s
       help: bind rank 0 to mesh_id 0            more: tt-run --explain TTR204
     ```
     """
-    tint, bold, dim, reset = (_COLOURS[diagnostic.severity], _BOLD, _DIM, _RESET) if colour else ("", "", "", "")
-    lines = [f"{tint}{diagnostic.severity.value}[{diagnostic.code}]{reset}{bold}: {diagnostic.message}{reset}"]
+    tint, bold, dim, reset = (
+        (_COLOURS[diagnostic.severity], _BOLD, _DIM, _RESET) if colour else ("", "", "", "")
+    )
+    lines = [
+        f"{tint}{diagnostic.severity.value}[{diagnostic.code}]{reset}{bold}: {diagnostic.message}{reset}"
+    ]
     width = max((len(str(label.position)) for label in diagnostic.labels), default=0)
     for label in diagnostic.labels:
-        lines.append(f"  {dim}-->{reset} {str(label.position):<{width}}   {label.text}".rstrip())
+        lines.append(f"  {dim}-->{reset} {label.position!s:<{width}}   {label.text}".rstrip())
     lines.extend(f"  note: {note}" for note in diagnostic.notes)
     tail = f"more: {more} {diagnostic.code}" if more else ""
     if diagnostic.help:

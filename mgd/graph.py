@@ -6,9 +6,13 @@ dimension 1 west-east (specification: MGD section 7). Hosts cut the mesh into eq
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from mgd.diagnostics import Position
+
+Path = tuple[tuple[str, int], ...]
+"""Names and written ids from the top down: the identity of an instance, since ids repeat in nested graphs (section 5)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ class Link:
 
     a: int
     b: int
-    direction: str  # "E", "S" for the grid and its wraps, "Z" for express links, "C" for express connections
+    direction: str  # "E", "S" for the grid and its wraps, "Z" for express links
     channels: int
     wrap: bool = False
 
@@ -51,7 +55,8 @@ class Mesh:
     """One instantiated mesh (or switch, which has a single host).
 
     `path` holds (graph name, graph id) of the ancestors from the top; `position` is where it is instantiated,
-    `host_position` where its host topology is written, both for messages that span files.
+    `host_position` where its host topology is written, both for messages that span files. `express` holds the chords of
+    express_links (section 7.3), `express_connections` the device pairs of the older form (section 7.2).
     """
 
     mesh_id: int
@@ -65,6 +70,7 @@ class Mesh:
     path: tuple[tuple[str, int], ...] = ()
     is_switch: bool = False
     express: tuple[Link, ...] = ()
+    express_connections: tuple[tuple[int, int], ...] = ()
     position: Position | None = None
     host_position: Position | None = None
 
@@ -85,12 +91,29 @@ class Mesh:
         if not 0 <= host_rank < self.host_count:
             raise IndexError(f"mesh {self.mesh_id} has host ranks 0..{self.host_count - 1}, not {host_rank}")
         rows, columns = self.dims[0] // self.host_dims[0], self.dims[1] // self.host_dims[1]
-        return Block((host_rank // self.host_dims[1]) * rows, (host_rank % self.host_dims[1]) * columns, rows, columns)
+        return Block(
+            (host_rank // self.host_dims[1]) * rows, (host_rank % self.host_dims[1]) * columns, rows, columns
+        )
 
     def host_rank_of(self, row: int, column: int) -> int:
         """The host rank that owns a device."""
         rows, columns = self.dims[0] // self.host_dims[0], self.dims[1] // self.host_dims[1]
         return (row // rows) * self.host_dims[1] + column // columns
+
+    @property
+    def own_path(self) -> Path:
+        """The path that ends in this mesh itself."""
+        return (*self.path, (self.descriptor, self.mesh_id))
+
+    def extents(self) -> tuple[int, int]:
+        """How many links run east-west and north-south: C-1 or C per row, R-1 or R per column (section 7.1)."""
+        rows, columns = self.dims
+        return rows * (columns - 1 + self.wraps(1)), columns * (rows - 1 + self.wraps(0))
+
+    @property
+    def grid_link_count(self) -> int:
+        """The number of undirected grid links, wraps included, without making them."""
+        return sum(self.extents())
 
     def grid_links(self) -> tuple[Link, ...]:
         """Each undirected neighbour link once, wraps included, by device id then E before S."""
@@ -108,6 +131,60 @@ class Mesh:
                 elif self.wraps(0):
                     links.append(Link(here, column, "S", self.channels, wrap=True))
         return tuple(links)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphInstance:
+    """One instantiated graph: its own id and name, the path of its ancestors, and how many children it has."""
+
+    graph_id: int
+    name: str
+    type: str
+    path: Path
+    children: int
+    position: Position | None = None
+
+    @property
+    def own_path(self) -> Path:
+        return (*self.path, (self.name, self.graph_id))
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One end of a connection: an instance by path, or one of its devices."""
+
+    path: Path
+    device: int | None = None
+    is_graph: bool = False
+
+    @property
+    def mesh_id(self) -> int:
+        """The id of the mesh or switch that the path ends in."""
+        return self.path[-1][1]
+
+    def __str__(self) -> str:
+        steps = [f"{name}({number})" for name, number in self.path]
+        return "/".join(steps if self.device is None else [*steps, f"D{self.device}({self.device})"])
+
+
+@dataclass(frozen=True, slots=True)
+class InterConnection:
+    """A connection among instances, as one declaration: of n nodes, owned by a graph (section 7.4)."""
+
+    nodes: tuple[Node, ...]
+    channels: int
+    policy: str
+    z_direction: bool
+    graph: Path
+    graph_type: str
+    position: Position | None = None
+
+    def directed(self) -> Iterator[tuple[Node, ...]]:
+        """One record per node, with that node swapped to the front: for two nodes both directions."""
+        for index, node in enumerate(self.nodes):
+            record = list(self.nodes)
+            record[0], record[index] = node, record[0]
+            yield tuple(record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,21 +212,53 @@ class PinGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class Requested:
+    """Channels that a FABRIC graph wants from one mesh to another, or between two of their devices (section 7.5)."""
+
+    source: int
+    target: int
+    channels: int
+    z_direction: bool
+    source_device: int | None = None
+    target_device: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class MeshGraph:
-    """Everything a launcher or a runtime needs to know of a descriptor: meshes by id, what links them, and pins."""
+    """Everything a launcher or a runtime needs to know of a descriptor: meshes by id, what links them, and pins.
+
+    `meshes` holds meshes and switches in the order of instantiation; `links` what FABRIC graphs ask for, each once; `pins` by mesh.
+    `connections` holds every declaration of every graph (also those that the runtime does not see), `graphs` the instances of
+    graphs, children before their parent, `requested` the directed wishes of FABRIC graphs.
+    """
 
     meshes: tuple[Mesh, ...]
     links: tuple[InterLink, ...] = ()
     pins: tuple[PinGroup, ...] = ()
     file: str = ""
+    arch: str = ""
+    top: GraphInstance | Mesh | None = None
+    graphs: tuple[GraphInstance, ...] = ()
+    connections: tuple[InterConnection, ...] = ()
+    requested: tuple[Requested, ...] = ()
+    inter_policy: str = "STRICT"
+    inter_policy_specified: bool = False
     _by_id: dict[int, Mesh] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        self._by_id.update({mesh.mesh_id: mesh for mesh in self.meshes})
+        for mesh in self.meshes:
+            self._by_id.setdefault(mesh.mesh_id, mesh)
 
     def mesh(self, mesh_id: int) -> Mesh:
-        """The mesh with that id. Raises KeyError for an unknown one."""
+        """The mesh with that id. Raises KeyError for an unknown one, and when nested graphs give several meshes that id."""
+        if not self.ids_unique and sum(mesh.mesh_id == mesh_id for mesh in self.meshes) > 1:
+            raise KeyError(f"several meshes have the id {mesh_id}; tell them apart by their path")
         return self._by_id[mesh_id]
+
+    @property
+    def ids_unique(self) -> bool:
+        """False when ids repeat across nested graphs: then only paths tell meshes apart (section 5)."""
+        return len(self._by_id) == len(self.meshes)
 
     @property
     def mesh_ids(self) -> tuple[int, ...]:

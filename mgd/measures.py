@@ -45,7 +45,11 @@ def measure_mesh(mesh: Mesh) -> MeshMeasures:
     rows, columns = mesh.dims
     grid = sum(_links_along(mesh, dim) for dim in (0, 1))
     closing = sum(mesh.dims[1 - dim] for dim in (0, 1) if mesh.wraps(dim))
-    cuts = [(n % 2, mesh.dims[1 - dim] * (2 if mesh.wraps(dim) else 1)) for dim, n in enumerate(mesh.dims) if n > 1]
+    cuts = [
+        (n % 2, mesh.dims[1 - dim] * (2 if mesh.wraps(dim) else 1))
+        for dim, n in enumerate(mesh.dims)
+        if n > 1
+    ]
     bisection = min(cuts)[1] * mesh.channels if cuts else 0
     if not mesh.express:
         diameter: int | None = sum(n // 2 if mesh.wraps(dim) else n - 1 for dim, n in enumerate(mesh.dims))

@@ -74,7 +74,9 @@ def as_source(text: str | bytes, file: str) -> tuple[Source, list[Diagnostic]]:
             before = text[: error.start].decode("utf-8", "backslashreplace")
             where = Source(before + " ", file).position(len(before))
             told = f"the byte 0x{text[error.start]:02x} is not UTF-8"
-            warnings.append(Diagnostic(codes.BAD_UTF8, told, (Label(where),), "save the file as UTF-8", Severity.WARNING))
+            warnings.append(
+                Diagnostic(codes.BAD_UTF8, told, (Label(where),), "save the file as UTF-8", Severity.WARNING)
+            )
             decoded = text.decode("utf-8", "backslashreplace")
     else:
         decoded = text
@@ -91,7 +93,16 @@ def _not_text(source: Source, offset: int, message: str, help: str) -> ParseErro
 
 
 def _unreadable(name: str, reason: str, help: str) -> UnreadableError:
-    return UnreadableError([Diagnostic(codes.UNREADABLE, f"cannot read {codes.shown(name, 200)}: {reason}", (Label(Position(name)),), help)])
+    return UnreadableError(
+        [
+            Diagnostic(
+                codes.UNREADABLE,
+                f"cannot read {codes.shown(name, 200)}: {reason}",
+                (Label(Position(name)),),
+                help,
+            )
+        ]
+    )
 
 
 def _similar(name: str) -> str:

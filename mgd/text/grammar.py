@@ -36,9 +36,12 @@ class Slot:
     @property
     def wanted(self) -> str:
         """What stands on the right of the colon, in words."""
-        return {INT: "an integer", ENUM: f"a {self.type_name} name", BOOL: "true or false", STRING: "a quoted string"}.get(
-            self.kind, "a message in braces"
-        )
+        return {
+            INT: "an integer",
+            ENUM: f"a {self.type_name} name",
+            BOOL: "true or false",
+            STRING: "a quoted string",
+        }.get(self.kind, "a message in braces")
 
 
 @dataclass(slots=True, eq=False)

@@ -27,7 +27,9 @@ find_tokens = _TOKEN.finditer
 _skip = re.compile(SKIP).match
 _INTEGER = re.compile(r"0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*")
 _FLOAT = re.compile(r"(?:[0-9]+\.[0-9]*|\.[0-9]+|[1-9][0-9]*|0)(?:[eE][+-]?[0-9]+)?[fF]?")
-_ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U(00[0-9a-fA-F]{6})|(.))", re.S)
+_ESCAPE = re.compile(
+    r"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U(00[0-9a-fA-F]{6})|(.))", re.S
+)
 _SIMPLE = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92, "?": 63, "'": 39, '"': 34}
 _LONGEST_INTEGER = 40  # digits; int() on longer ones is slow, then refused by Python itself
 

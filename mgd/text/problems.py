@@ -28,7 +28,9 @@ MOST = 50
 def shown(text: str, limit: int = 40) -> str:
     """User's text, quoted, printable and short."""
     safe = text if len(text) <= limit else text[: limit - 1] + "…"
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in safe)
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in safe
+    )
 
 
 def quoted(text: str, limit: int = 40) -> str:
@@ -60,7 +62,14 @@ class Problems:
         self._add(self.warnings, Severity.WARNING, code, offset, message, label, help)
 
     def _add(
-        self, into: list[Diagnostic], severity: Severity, code: str, offset: int, message: str, label: str, help: str
+        self,
+        into: list[Diagnostic],
+        severity: Severity,
+        code: str,
+        offset: int,
+        message: str,
+        label: str,
+        help: str,
     ) -> None:
         if len(into) < MOST:
             where = Label(self.source.position(offset), label)

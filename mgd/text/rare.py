@@ -69,7 +69,10 @@ class RareReader:
         line_end = self.text.find("\n", self.start)
         self.end = len(self.text) if line_end < 0 else line_end
         self.problems.error(
-            codes.BAD_STRING, self.start, "a string is not closed on its line", help=f"close it with {self.word}"
+            codes.BAD_STRING,
+            self.start,
+            "a string is not closed on its line",
+            help=f"close it with {self.word}",
         )
         self.kind, self.word = "string", '""'
 
@@ -104,20 +107,28 @@ class RareReader:
     def _text_end(self) -> None:
         if self.stack and not self._lost:
             self.problems.error(
-                codes.NOT_CLOSED, max(self.frame.at, 0), "a block is never closed", help=f"add {self.frame.closer}"
+                codes.NOT_CLOSED,
+                max(self.frame.at, 0),
+                "a block is never closed",
+                help=f"add {self.frame.closer}",
             )
 
     def _block_end(self) -> None:
         if not self.stack:
             if not self._lost:
-                self.problems.error(codes.UNEXPECTED, self.start, f"{self.word} closes nothing", help="remove it")
+                self.problems.error(
+                    codes.UNEXPECTED, self.start, f"{self.word} closes nothing", help="remove it"
+                )
             self._lost = True
             self._next()
             return
         frame = self.frame
         if self.word != frame.closer:
             self.problems.error(
-                codes.UNEXPECTED, self.start, f"a block closes with {self.word}", help=f"close it with {frame.closer}"
+                codes.UNEXPECTED,
+                self.start,
+                f"a block closes with {self.word}",
+                help=f"close it with {frame.closer}",
             )
         self._next()
         made = frame.value()
@@ -137,7 +148,10 @@ class RareReader:
         """Open a block at the current brace."""
         if len(self.stack) >= self.MOST_LEVELS:
             self.problems.error(
-                codes.TOO_DEEP, self.start, f"blocks are nested deeper than {self.MOST_LEVELS}", help="nest less"
+                codes.TOO_DEEP,
+                self.start,
+                f"blocks are nested deeper than {self.MOST_LEVELS}",
+                help="nest less",
             )
             raise _Stop
         self.stack.append(self.frame)
@@ -152,7 +166,10 @@ class RareReader:
             return
         help = "comments begin with #" if self.word == "/" else ""
         self.problems.error(
-            codes.UNEXPECTED, self.start, f"expected {wanted}, found {quoted(self.word)}", help=help or "see the line above it"
+            codes.UNEXPECTED,
+            self.start,
+            f"expected {wanted}, found {quoted(self.word)}",
+            help=help or "see the line above it",
         )
         self._lost = True
         if len(self.problems.errors) >= codes.MOST:
@@ -160,7 +177,9 @@ class RareReader:
         self._resume()
 
     def _eof(self, wanted: str) -> None:
-        self.problems.error(codes.UNEXPECTED, max(len(self.text) - 1, 0), f"expected {wanted}, found the end of the file")
+        self.problems.error(
+            codes.UNEXPECTED, max(len(self.text) - 1, 0), f"expected {wanted}, found the end of the file"
+        )
 
     def _resume(self) -> None:
         """Skip to the next block end, or to the first name on a later line."""
@@ -194,7 +213,10 @@ class RareReader:
                 self._next()
                 return self._list(slot, 1)
             self.problems.error(
-                codes.NOT_A_LIST, self.start, f"{slot.name} holds one value, not a list", help="remove the brackets"
+                codes.NOT_A_LIST,
+                self.start,
+                f"{slot.name} holds one value, not a list",
+                help="remove the brackets",
             )
             return self._skip_balanced()
         self._scalar(slot)
@@ -206,7 +228,10 @@ class RareReader:
         if self.frame.seen & slot.bit:
             code, message = codes.GIVEN_TWICE, f"{slot.name} is given twice"
             if slot.oneof and self.frame.values[slot.index] is None:
-                code, message = codes.TWO_REFERENCES, f"{slot.name} is given beside another reference; a node is one thing"
+                code, message = (
+                    codes.TWO_REFERENCES,
+                    f"{slot.name} is given beside another reference; a node is one thing",
+                )
             self.problems.error(code, at, message, help="remove one of the two")
         self.frame.seen |= slot.bit
 
@@ -217,7 +242,10 @@ class RareReader:
                 self._next()
                 return self._list(slot, 1)
             self.problems.error(
-                codes.NOT_A_LIST, self.start, f"{slot.name} holds one message, not a list", help="remove the brackets"
+                codes.NOT_A_LIST,
+                self.start,
+                f"{slot.name} holds one message, not a list",
+                help="remove the brackets",
             )
             return self._skip_balanced()
         if self.kind == "open":
@@ -272,7 +300,11 @@ class RareReader:
         """Read one scalar into its slot."""
         if slot.kind == STRING and self.kind == "string":
             return self._store(slot, self._string())
-        if slot.kind == STRING or self.kind not in ("name", "number", "mark") or (self.kind == "mark" and self.word != "-"):
+        if (
+            slot.kind == STRING
+            or self.kind not in ("name", "number", "mark")
+            or (self.kind == "mark" and self.word != "-")
+        ):
             return self._wrong(slot)
         start, negative = self.start, self.word == "-"
         if negative:
@@ -347,7 +379,10 @@ class RareReader:
         elif slot.kind == STRING and self.kind == "name":
             help = f'write "{shown(self.word)}" in quotes'
         self.problems.error(
-            codes.WRONG_TYPE, self.start if start is None else start, f"{slot.name} wants {slot.wanted}, found {found}", help=help
+            codes.WRONG_TYPE,
+            self.start if start is None else start,
+            f"{slot.name} wants {slot.wanted}, found {found}",
+            help=help,
         )
         if self.kind in ("open",) or self.word == "[":
             self._skip_balanced()
@@ -388,7 +423,9 @@ class RareReader:
         name = self.text[at : self.end]
         self._next()
         if url and self.frame.grammar is not UNKNOWN:
-            self.problems.error(codes.UNEXPECTED, at, f"{shown(name)} names a type outside an Any", help="remove it")
+            self.problems.error(
+                codes.UNEXPECTED, at, f"{shown(name)} names a type outside an Any", help="remove it"
+            )
         return self._unknown(name, at)
 
     def _unknown(self, name: str, at: int) -> None:
@@ -408,7 +445,7 @@ class RareReader:
     def _unknown_scalar(self) -> None:
         if self.kind == "string":
             self._string()
-            return
+            return None
         negative = self._accept("-")
         allowed = self.kind == "number" and is_number(self.word)
         if self.kind == "name":

@@ -1,0 +1,22 @@
+"""Enum values as the names that the schema writes."""
+
+from __future__ import annotations
+
+import enum
+
+from mgd.descriptor import Channels, Policy
+
+
+def type_name(kind: type[enum.IntEnum], value: int) -> str:
+    """The name of an enum value, its number when the schema does not know it."""
+    try:
+        return kind(value).name
+    except ValueError:
+        return str(int(value))
+
+
+def policy_name(channels: Channels | None, default: str) -> str:
+    """The policy of written channels; `default` when none is written (specification: MGD section 4.0)."""
+    if channels is None or channels.policy is None:
+        return default
+    return type_name(Policy, channels.policy)
