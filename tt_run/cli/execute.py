@@ -1,0 +1,105 @@
+"""Running a plan from the command line: what is said before, during and after."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mgd.diagnostics import Diagnostic
+from tt_run import contract
+from tt_run.cli.views import plan_view
+from tt_run.errors import UsageError
+from tt_run.launch.machine import Machine
+from tt_run.launch.mpirun import Launcher
+from tt_run.launch.options import LaunchOptions
+from tt_run.plan.model import LaunchPlan
+from tt_run.supervise.console import Tee
+from tt_run.supervise.report import annotation, failure_report, report_json
+from tt_run.supervise.run import Attempt, RunOptions, run_plan
+
+
+def execute(
+    plan: LaunchPlan,
+    launcher: Launcher,
+    machine: Machine,
+    launch: LaunchOptions,
+    run_dir: Path,
+    options: Mapping[str, Any],
+    words: Sequence[str],
+) -> int:
+    """Runs the plan and reports; the exit code of the verdict."""
+    choices = run_options(options)
+    attempt = run_plan(plan, launcher, machine, launch, choices, run_dir, say)
+    if attempt.line.told_defaults():
+        _note(attempt, options["verbose"])
+    verdict = attempt.verdict
+    if not verdict.succeeded:
+        rerun = ["tt-run", *words]
+        for line in failure_report(verdict, attempt.observation, attempt.board, attempt.failures, rerun):
+            print(line, file=sys.stderr)
+        if options["annotations"] == "github":
+            print(annotation(verdict, attempt.failures))
+    _write_records(plan, attempt, options["report"])
+    return verdict.exit_code
+
+
+def run_options(options: Mapping[str, Any]) -> RunOptions:
+    """The choices about watching, from the command line. Raises UsageError."""
+    hang = options["hang_timeout"]
+    seconds: float | None = None
+    if hang not in ("auto", "off"):
+        try:
+            seconds = float(hang)
+        except ValueError:
+            seconds = -1.0
+        if not seconds > 0:
+            raise UsageError(
+                Diagnostic(
+                    "TTR034", f"--hang-timeout {hang!r} is not understood", help="seconds, auto or off"
+                )
+            )
+    return RunOptions(
+        timeout=options["timeout"],
+        start_timeout=options["start_timeout"],
+        hang_timeout=seconds,
+        automatic_hang=hang != "off",
+        max_restarts=options["max_restarts"],
+        tee=Tee.parse(options["tee"]),
+        prefixes=not options["no_prefix"],
+        verbose=options["verbose"],
+    )
+
+
+def say(text: str) -> None:
+    """One message of tt-run itself, on standard error."""
+    for line in text.splitlines():
+        print(f"tt-run: {line}", file=sys.stderr, flush=True)
+
+
+def _note(attempt: Attempt, verbose: bool) -> None:
+    pass
+
+
+def _write_records(plan: LaunchPlan, attempt: Attempt, report: str | None) -> None:
+    view = plan_view(plan, attempt.line)
+    record = report_json(
+        attempt.verdict,
+        attempt.observation,
+        attempt.board.all(),
+        attempt.failures,
+        attempt.folder,
+        view,
+        attempt.number,
+    )
+    text = json.dumps(record, indent=1, ensure_ascii=False, default=str)
+    descriptor = os.open(
+        attempt.folder.path / contract.PLAN_FILE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600
+    )
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as stream:
+        stream.write(text + "\n")
+    if report:
+        Path(report).write_text(text + "\n", encoding="utf-8", errors="surrogateescape")

@@ -1,0 +1,124 @@
+"""A launch as the command line asks for it: plan, look or run, report."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mgd.diagnostics import Diagnostic, render
+from tt_run import contract
+from tt_run.contract import Exit
+from tt_run.errors import LauncherError, UsageError
+from tt_run.inputs.world import World
+from tt_run.launch.machine import Machine, physical_cores
+from tt_run.launch.mpirun import Launcher, find_launcher
+from tt_run.launch.options import LaunchOptions
+from tt_run.plan.build import build_plan
+from tt_run.plan.launcher import LauncherFacts
+from tt_run.plan.model import EnvVar, LaunchPlan
+from tt_run.plan.request import CheckLevel, LaunchRequest
+from tt_run.supervise.folder import predicted_folder
+
+_REQUEST_FIELDS = tuple(field.name for field in dataclasses.fields(LaunchRequest) if field.name != "check")
+
+
+def launch(options: Mapping[str, Any], words: Sequence[str]) -> int:
+    """Carries out the command line `words`, which click has read into `options`; the exit code.
+
+    Raises TtRunError for everything that the user must act on.
+    """
+    world = World.current()
+    machine = Machine(world.environ, physical_cores(), world.is_root)
+    launcher, missing = _launcher(world)
+    facts = (
+        LauncherFacts(path=Path(launcher.path), version=(launcher.major,) if launcher.major else None)
+        if launcher
+        else LauncherFacts()
+    )
+    request = launch_request(options)
+    plan = with_emulation_options(build_plan(request, world, facts), options, world)
+    _tell_findings(plan)
+    launch_options = LaunchOptions(
+        bare=options["bare"],
+        mpmd=options["mpmd"],
+        stdin=options["stdin"],
+        tcp_interface=options["tcp_interface"],
+        rankfile_syntax=options["rankfile_syntax"],
+    )
+    run_dir = predicted_folder(Path(options["log_dir"]) if options["log_dir"] else None, plan.cwd)
+    if options["check_only"]:
+        print(f"tt-run: {len(plan.ranks)} ranks, no errors", file=sys.stderr)
+        return Exit.OK
+    if options["print_env"] is not None or options["dry_run"]:
+        from tt_run.cli.looks import print_env, print_plan
+
+        if options["print_env"] is not None:
+            return print_env(plan, options["print_env"], run_dir, options["output_format"])
+        if launcher is None and missing is not None:
+            _tell((dataclasses.replace(missing, severity=_warning()),))
+        return print_plan(
+            plan,
+            launcher or Launcher("mpirun", "nowhere"),
+            machine,
+            launch_options,
+            run_dir,
+            options["output_format"],
+        )
+    if launcher is None:
+        raise (
+            LauncherError(missing)
+            if missing is not None
+            else AssertionError("a missing launcher has a reason")
+        )
+    from tt_run.cli.execute import execute
+
+    return execute(plan, launcher, machine, launch_options, run_dir, options, words)
+
+
+def launch_request(options: Mapping[str, Any]) -> LaunchRequest:
+    """What the planner must know of the options."""
+    known = {name: options[name] for name in _REQUEST_FIELDS}
+    return LaunchRequest(**known, check=CheckLevel(options["check"]))
+
+
+def with_emulation_options(plan: LaunchPlan, options: Mapping[str, Any], world: World) -> LaunchPlan:
+    """The plan with what --guard, --ledger and --timeline mean for every rank. Raises UsageError without --emulate."""
+    asked: dict[str, EnvVar] = {}
+    if options["guard"]:
+        asked[contract.GUARD] = EnvVar(options["guard"], "--guard")
+    for option, name in (("ledger", contract.LEDGER), ("timeline", contract.TIMELINE)):
+        if options[option]:
+            asked[name] = EnvVar(str(world.cwd / world.expand_user(options[option])), f"--{option}")
+    if not asked:
+        return plan
+    if not plan.emulate:
+        names = ", ".join(variable.origin for variable in asked.values())
+        raise UsageError(Diagnostic("TTR009", f"{names}: only emulated ranks know it", help="add --emulate"))
+    ranks = tuple(dataclasses.replace(rank, env={**rank.env, **asked}) for rank in plan.ranks)
+    return dataclasses.replace(plan, ranks=ranks)
+
+
+def _launcher(world: World) -> tuple[Launcher | None, Diagnostic | None]:
+    """The launcher, or why there is none: looking at a plan needs no launcher."""
+    try:
+        return find_launcher(world.environ), None
+    except LauncherError as error:
+        return None, error.diagnostics[0]
+
+
+def _warning() -> Any:
+    from mgd.diagnostics import Severity
+
+    return Severity.WARNING
+
+
+def _tell_findings(plan: LaunchPlan) -> None:
+    _tell(plan.findings)
+
+
+def _tell(diagnostics: Sequence[Diagnostic]) -> None:
+    for diagnostic in diagnostics:
+        print(render(diagnostic, colour=sys.stderr.isatty(), more="tt-run --explain"), file=sys.stderr)

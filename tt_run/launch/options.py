@@ -1,0 +1,22 @@
+"""How a plan is to be turned into a launcher's command line: what the user chose, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+RANKFILE_SYNTAXES = ("auto", "rankfile", "map-by", "mca")
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchOptions:
+    """The choices of `tt-run` that concern the launcher's line alone (specification: tt-run sections 7 and 8).
+
+    `bare`: no word of our own, apart from placement. `mpmd`: one application context per rank, as the reference does.
+    `stdin`: rank 0 reads this process's standard input; otherwise every rank sees its end at once.
+    """
+
+    bare: bool = False
+    mpmd: bool = False
+    stdin: bool = False
+    tcp_interface: str | None = None
+    rankfile_syntax: str = "auto"

@@ -1,0 +1,85 @@
+"""What the per-rank wrapper `rank.sh` reads: one file per rank with its exact environment and words.
+
+The run folder is expected on a file system that all hosts share, which is the norm on clusters and always true on one machine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from tt_run import contract
+from tt_run.plan.model import EnvVar, LaunchPlan, RankPlan
+
+SHELL = "/bin/sh"
+SCRIPT = "rank.sh"
+HOOK_FOLDER = Path(__file__).resolve().parent / "hook"
+_COPIED = (SCRIPT, "die_with_parent.py")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+# Names that a shell keeps for itself: an assignment fails or changes how the shell works.
+_SHELL_OWN = frozenset(
+    "_ BASHOPTS BASH_VERSINFO EUID GID IFS LINENO OLDPWD OPTARG OPTIND PPID PS1 PS2 PS4 PWD SHELLOPTS UID".split()
+)
+
+
+def wrapper_words(run_dir: Path, world_size: int) -> tuple[str, ...]:
+    """The words that start the wrapper, the same on every rank."""
+    return (SHELL, str(run_dir / "launch" / SCRIPT), str(run_dir), str(world_size))
+
+
+def rank_environment(plan: LaunchPlan, rank: RankPlan, run_dir: Path | None) -> dict[str, EnvVar]:
+    """The plan's variables and those that only a launch can know: run folder, world size, and the Python hook's folder."""
+    found = dict(rank.env)
+    found.setdefault(contract.WORLD_SIZE, EnvVar(str(len(plan.ranks)), "tt-run: how many ranks the plan has"))
+    if run_dir is not None:
+        found[contract.RUN_DIR] = EnvVar(str(run_dir), "tt-run: the run folder")
+    before = found.get("PYTHONPATH", EnvVar("", ""))
+    path = f"{HOOK_FOLDER}:{before.value}" if before.value else str(HOOK_FOLDER)
+    origin = "tt-run's Python hook" + (f", then {before.origin}" if before.value else "")
+    found["PYTHONPATH"] = EnvVar(path, origin)
+    return found
+
+
+def rank_script(plan: LaunchPlan, rank: RankPlan, run_dir: Path) -> str:
+    """The shell text that makes a rank's environment and words, byte for byte."""
+    environment = rank_environment(plan, rank, run_dir)
+    lines = [f"unset {name}" for name in plan.unset if name not in environment and _NAME.match(name)]
+    odd: list[str] = [
+        word
+        for name in plan.unset
+        if name not in environment and not _NAME.match(name)
+        for word in ("-u", name)
+    ]
+    for name, variable in environment.items():
+        if _NAME.match(name) and name not in _SHELL_OWN:
+            lines.append(f"export {name}={quoted(variable.value)}")
+        else:
+            odd.append(f"{name}={variable.value}")
+    words = [*(("/usr/bin/env", *odd) if odd else ()), *rank.argv]
+    lines.append(f"_tt_cwd={quoted(str(plan.cwd))}")
+    lines.append(f"_tt_program={quoted(rank.argv[0])}")
+    lines.append('set -- "$@" ' + " ".join(quoted(word) for word in words))
+    return "\n".join(lines) + "\n"
+
+
+def quoted(text: str) -> str:
+    """The text between single quotes, which a shell takes literally, line breaks included."""
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def write_wrapper(plan: LaunchPlan, run_dir: Path) -> None:
+    """Writes the wrapper and one file per rank into `run_dir/launch`; only the owner can read the variables."""
+    folder = run_dir / "launch"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    here = Path(__file__).resolve().parent
+    for name in _COPIED:
+        (folder / name).write_bytes((here / name).read_bytes())
+    for rank in plan.ranks:
+        text = rank_script(plan, rank, run_dir)
+        (folder / f"rank-{rank.rank:04d}.env").write_bytes(text.encode("utf-8", "surrogateescape"))
+
+
+def origins(environment: Mapping[str, EnvVar]) -> dict[str, str]:
+    """Where each variable comes from, by name."""
+    return {name: variable.origin for name, variable in environment.items()}

@@ -1,0 +1,79 @@
+"""The run folder: where a run keeps its plan, the ranks' logs and records; names from `tt_run.contract`."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tt_run import contract
+from mgd.diagnostics import Diagnostic
+from tt_run.errors import UsageError
+
+DEFAULT_PARENT = "tt-run-logs"
+KEPT_RUNS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """The paths of one run."""
+
+    path: Path
+
+    def status(self, rank: int) -> Path:
+        return self.path / contract.STATUS_FILE.format(rank=rank)
+
+    def out(self, rank: int) -> Path:
+        return self.path / contract.STDOUT_FILE.format(rank=rank)
+
+    def err(self, rank: int) -> Path:
+        return self.path / contract.STDERR_FILE.format(rank=rank)
+
+    def stacks(self, rank: int) -> Path:
+        return self.path / contract.STACKS_FILE.format(rank=rank)
+
+    def failure(self, rank: int) -> Path:
+        return self.path / contract.FAILURE_FILE.format(rank=rank)
+
+    def ending(self, rank: int) -> Path:
+        return self.path / f"rank-{rank:04d}.ending"
+
+    @property
+    def launcher_log(self) -> Path:
+        return self.path / "launcher.log"
+
+    @property
+    def wrong_size(self) -> Path:
+        return self.path / "launch" / "wrong-size"
+
+
+def predicted_folder(log_dir: Path | None, cwd: Path) -> Path:
+    """The folder of the next run: `--log-dir` itself, or `tt-run-logs/<time>-<pid>` below the working directory."""
+    if log_dir is not None:
+        return log_dir if log_dir.is_absolute() else cwd / log_dir
+    return cwd / DEFAULT_PARENT / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+
+
+def make_folder(path: Path) -> RunFolder:
+    """Creates the folder. Raises UsageError when it cannot be made, or already holds a run whose records would be mixed up."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        taken = next(path.glob("rank-*.status"), None)
+    except OSError as error:
+        raise UsageError(
+            Diagnostic(
+                "TTR031",
+                f"the run folder {path} cannot be made: {error.strerror}",
+                help="name another with --log-dir DIR",
+            )
+        ) from None
+    if taken is not None:
+        raise UsageError(
+            Diagnostic(
+                "TTR032",
+                f"{path} already holds the records of a run",
+                help="name an empty folder with --log-dir DIR",
+            )
+        )
+    return RunFolder(path)

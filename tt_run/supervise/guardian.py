@@ -1,0 +1,66 @@
+"""A process that outlives the launcher by a few seconds: ends what is left when tt-run itself is killed.
+
+It holds the reading end of a pipe. When the pipe closes without the word that all is well, tt-run was killed: the guardian ends mpirun,
+then every process group of this machine that the ranks' records name. Ranks of other hosts end with their daemon.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+
+from tt_run.supervise.folder import RunFolder
+
+WELL = b"well\n"
+# mpirun has been told by the kernel already (parent-death signal TERM); it gets two seconds for an orderly end.
+_SCRIPT = """
+trap '' HUP INT TERM
+read -r word
+[ "$word" = well ] && exit 0
+kill -TERM "$1" 2>/dev/null
+i=0; while kill -0 "$1" 2>/dev/null && [ $i -lt 20 ]; do sleep 0.1; i=$((i + 1)); done
+kill -KILL "$1" 2>/dev/null
+read -r here </proc/sys/kernel/hostname
+for record in "$2"/rank-*.status; do
+    host= pgid=
+    while IFS='=' read -r name value; do
+        case $name in host) host=$value ;; pgid) pgid=$value ;; esac
+    done <"$record"
+    [ "$host" = "$here" ] && [ -n "$pgid" ] && kill -KILL -- "-$pgid" 2>/dev/null
+done
+exit 0
+"""
+
+
+@dataclass
+class Guardian:
+    """The watching process; `dismiss` tells it that the run has ended in order."""
+
+    process: subprocess.Popen[bytes]
+    pipe: int
+
+    def dismiss(self) -> None:
+        try:
+            os.write(self.pipe, WELL)
+        except OSError:
+            pass
+        os.close(self.pipe)
+        self.process.wait()
+
+
+def post_guardian(launcher_pid: int, folder: RunFolder) -> Guardian:
+    """Starts the guardian of a run."""
+    read_end, write_end = os.pipe2(os.O_CLOEXEC)
+    try:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", _SCRIPT, "tt-run-guardian", str(launcher_pid), str(folder.path)],
+            stdin=read_end,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+        )
+    finally:
+        os.close(read_end)
+    return Guardian(process, write_end)

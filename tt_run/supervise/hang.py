@@ -1,0 +1,127 @@
+"""When a run counts as hung, and what can be said about it.
+
+Two rules. With `--hang-timeout SECONDS`: no rank printed, started or ended anything for that long, and the stacks of the Python ranks
+did not change. Without it (`auto`): a rank has ended, or waits at its end for the others, while all others have been inside MPI calls with
+unchanged stacks for STRANDED_SECONDS: nobody is left who could wake them. Busy cores prove nothing, since Open MPI waits by polling.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tt_run.launch.backend import Job
+from tt_run.supervise.stacks import RankStack, collect, grouped, rank_list
+from tt_run.supervise.status import RankStatus, StatusBoard
+
+STRANDED_SECONDS = 30.0
+RESAMPLE_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class HangFinding:
+    """Why the run counts as hung, and where every rank is."""
+
+    why: str
+    stacks: tuple[RankStack, ...]
+
+
+@dataclass
+class HangWatch:
+    """Looks for hangs. `seconds` is the value of --hang-timeout (None: the automatic rule only); `automatic` switches that rule."""
+
+    seconds: float | None = None
+    automatic: bool = True
+    stranded_seconds: float = STRANDED_SECONDS
+    _quiet_since: float = field(default_factory=time.monotonic)
+    _sample: tuple[RankStack, ...] | None = None
+    _sampled_at: float = 0.0
+
+    def look(self, board: StatusBoard, job: Job, progress: bool) -> HangFinding | None:
+        """Called again and again; `progress` says whether any rank has shown life since the last call."""
+        now = time.monotonic()
+        if progress:
+            self._quiet_since, self._sample = now, None
+            return None
+        quiet = now - self._quiet_since
+        stranding = self.automatic and quiet >= self.stranded_seconds and bool(_gone(board))
+        overdue = self.seconds is not None and quiet >= self.seconds
+        if not (stranding or overdue):
+            return None
+        if self._sample is None:
+            self._sample, self._sampled_at = (
+                tuple(collect(board, job, board.folder, os.uname().nodename)),
+                now,
+            )
+            return None
+        if now - self._sampled_at < RESAMPLE_SECONDS:
+            return None
+        first, second = self._sample, tuple(collect(board, job, board.folder, os.uname().nodename))
+        self._sample, self._sampled_at = None, now
+        if first != second:
+            self._quiet_since = now
+            return None
+        if overdue:
+            return HangFinding(f"no rank has made progress for {quiet:.0f} s", second)
+        why = stranded(board, second)
+        if why is None:
+            self._quiet_since = now - self.stranded_seconds / 2  # look again, but not at every tick
+            return None
+        return HangFinding(why, second)
+
+    def describe(self, board: StatusBoard, job: Job) -> HangFinding:
+        """Where every rank is now."""
+        return HangFinding("", tuple(collect(board, job, board.folder, os.uname().nodename)))
+
+    def describe_now(self, board: StatusBoard, job: Job) -> str:
+        """The same as text, for Ctrl-\\."""
+        return "\n".join(stack_lines(self.describe(board, job).stacks, board))
+
+
+def _gone(board: StatusBoard) -> list[RankStatus]:
+    """Ranks that have ended well, or have reached the end of their program and wait in MPI_Finalize."""
+    return [
+        s for s in board.all() if s.succeeded or (s.started and not s.ended and _mpi_at_end(board, s.rank))
+    ]
+
+
+def _mpi_at_end(board: StatusBoard, rank: int) -> str:
+    """What a Python rank noted at its end about MPI: "never" entered, "finalized", still "open"; empty without a note."""
+    try:
+        text = board.folder.ending(rank).read_text(encoding="utf-8")
+    except OSError:
+        return ""
+    return text.rstrip().rpartition("mpi=")[2]
+
+
+def stranded(board: StatusBoard, stacks: Sequence[RankStack]) -> str | None:
+    """Why the live ranks wait for ever, or None where that is not certain enough."""
+    gone = _gone(board)
+    gone_ranks = {status.rank for status in gone}
+    waiting = [stack for stack in stacks if stack.rank not in gone_ranks]
+    if not gone or not waiting or not all(stack.in_mpi for stack in waiting):
+        return None
+    never = [s.rank for s in gone if s.succeeded and _mpi_at_end(board, s.rank) in ("never", "")]
+    closed = [s.rank for s in gone if s.rank not in never]
+    parts = []
+    if never:
+        parts.append(f"{rank_list(never)} ended with 0 without ever entering MPI")
+    if closed:
+        parts.append(f"{rank_list(closed)} reached the end of the program")
+    return f"{' and '.join(parts)}, while {rank_list([s.rank for s in waiting])} wait in MPI for all ranks"
+
+
+def stack_lines(stacks: Sequence[RankStack], board: StatusBoard) -> list[str]:
+    """One line per group of ranks in the same place, the odd one out first."""
+    lines = []
+    at_end = {status.rank for status in _gone(board) if not status.ended}
+    waiting = [stack for stack in stacks if stack.rank not in at_end]
+    groups = grouped(waiting)
+    for frame, ranks in groups:
+        odd = "  <- the odd one out" if len(groups) > 1 and len(ranks) < len(waiting) / 2 else ""
+        lines.append(f"{rank_list(ranks)}: {frame or 'no Python stack'}{odd}")
+    if at_end:
+        lines.append(f"{rank_list(sorted(at_end))}: at the end of the program, in MPI_Finalize")
+    return lines

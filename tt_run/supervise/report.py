@@ -1,0 +1,147 @@
+"""The end of a failed run as text, JSON and GitHub annotations: who failed, where, with what last words, and how to run it again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tt_run.supervise.console import last_lines
+from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.hang import stack_lines
+from tt_run.supervise.stacks import rank_list
+from tt_run.supervise.status import RankStatus, StatusBoard
+from tt_run.supervise.verdict import Verdict
+from tt_run.supervise.watch import Observation
+
+MOST_LINES = 30
+LAST_LINES = 8
+
+
+def failure_report(
+    verdict: Verdict,
+    observation: Observation,
+    board: StatusBoard,
+    failures: Mapping[int, Mapping[str, Any]],
+    rerun: Sequence[str],
+) -> list[str]:
+    """The report of a run that did not succeed, at most MOST_LINES lines."""
+    folder = board.folder
+    lines = [f"tt-run: {verdict.sentence}"]
+    if verdict.culprit is not None:
+        lines += _culprit_lines(verdict.culprit, failures.get(verdict.culprit.rank), folder)
+    elif not any(status.started for status in board.all()):
+        lines += _launcher_lines(folder)
+    if observation.stacks:
+        lines += ["  where the ranks were:"]
+        lines += [f"    {line}" for line in stack_lines(observation.stacks, board)[:8]]
+    lines += _other_lines(verdict)
+    if observation.swept:
+        lines.append(f"  {rank_list(observation.swept)} left processes behind, which were ended")
+    tail = [f"  logs: {folder.path}", f"  run again: {shlex.join(rerun)}", f"  exit code {verdict.exit_code}"]
+    return lines[: MOST_LINES - len(tail)] + tail
+
+
+def _culprit_lines(culprit: RankStatus, record: Mapping[str, Any] | None, folder: RunFolder) -> list[str]:
+    lines = []
+    if record is not None:
+        where = f"{record.get('file')}:{record.get('line')}"
+        message = str(record.get("message", "")).splitlines()
+        lines.append(f"  {record.get('exception')}: {message[0] if message else ''}"[:300])
+        lines.append(f"    at {where}")
+        if record.get("last_collective"):
+            lines.append(f"    last collective: {record['last_collective']}")
+    tail = last_lines(folder.err(culprit.rank), LAST_LINES) or last_lines(
+        folder.out(culprit.rank), LAST_LINES
+    )
+    if tail:
+        lines.append(f"  last lines of rank {culprit.rank}:")
+        lines += [f"    {line[:200]}" for line in tail]
+    lines.append(f"  log: {folder.err(culprit.rank)}")
+    return lines
+
+
+def _launcher_lines(folder: RunFolder) -> list[str]:
+    said = last_lines(folder.launcher_log, 14)
+    return ["  mpirun said:", *(f"    {line[:200]}" for line in said)] if said else []
+
+
+def _other_lines(verdict: Verdict) -> list[str]:
+    lines = []
+    for status in verdict.followers[:4]:
+        lines.append(f"  rank {status.rank} {status.outcome()} as well, after it")
+    if len(verdict.followers) > 4:
+        lines.append(f"  and {len(verdict.followers) - 4} further ranks after it")
+    ended = [status.rank for status in (*verdict.victims, *verdict.lost)]
+    if ended and verdict.culprit is not None:
+        lines.append(f"  ended because of it: {rank_list(ended)}")
+    return lines
+
+
+def report_json(
+    verdict: Verdict,
+    observation: Observation,
+    statuses: Sequence[RankStatus],
+    failures: Mapping[int, Mapping[str, Any]],
+    folder: RunFolder,
+    plan: Mapping[str, Any],
+    attempts: int,
+) -> dict[str, Any]:
+    """The plan's JSON with the outcome of each rank and the verdict."""
+    part = {verdict.culprit.rank: "culprit"} if verdict.culprit else {}
+    part |= {status.rank: "victim" for status in verdict.victims}
+    part |= {status.rank: "follower" for status in verdict.followers}
+    part |= {status.rank: "lost" for status in verdict.lost if status.rank not in part}
+    outcomes = [
+        {
+            "rank": status.rank,
+            "host": status.host,
+            "pid": status.pid,
+            "start": status.start,
+            "end": status.end,
+            "exit": status.code,
+            "signal": status.signal,
+            "error": status.error,
+            "part": part.get(status.rank, "ok" if status.succeeded else "unknown"),
+            "failure": failures.get(status.rank),
+            "stdout": str(folder.out(status.rank)),
+            "stderr": str(folder.err(status.rank)),
+        }
+        for status in statuses
+    ]
+    return {
+        **plan,
+        "verdict": {
+            "exit_code": verdict.exit_code,
+            "sentence": verdict.sentence,
+            "culprit": verdict.culprit.rank if verdict.culprit else None,
+            "ended_by": observation.ended_by.value,
+            "attempts": attempts,
+        },
+        "run_folder": str(folder.path),
+        "started": observation.started_at,
+        "ended": observation.ended_at,
+        "outcomes": outcomes,
+        "stacks": [
+            {"rank": stack.rank, "frames": [str(frame) for frame in stack.frames]}
+            for stack in observation.stacks
+        ],
+    }
+
+
+def annotation(verdict: Verdict, failures: Mapping[int, Mapping[str, Any]]) -> str:
+    """One GitHub workflow command that marks the failing line in the pull request."""
+    where = ""
+    message = verdict.sentence
+    if verdict.culprit is not None and (record := failures.get(verdict.culprit.rank)):
+        where = f" file={_property(str(record.get('file')))},line={record.get('line')},"
+        message += f": {record.get('exception')}: {record.get('message')}"
+    return f"::error{where or ' '}title=tt-run::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

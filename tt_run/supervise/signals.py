@@ -1,0 +1,54 @@
+"""Signals to tt-run itself: noted, never acted upon inside a handler."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+
+from tt_run.contract import Exit
+
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+EXIT_OF_SIGNAL = {
+    signal.SIGINT: Exit.INTERRUPTED,
+    signal.SIGTERM: Exit.TERMINATED,
+    signal.SIGHUP: Exit.HUNG_UP,
+}
+
+
+@dataclass
+class SignalInbox:
+    """The signals that have arrived and were not looked at yet; `wake_fd` becomes readable when one does."""
+
+    wake_fd: int = -1
+    arrived: list[int] = field(default_factory=list)
+
+    def take(self) -> list[int]:
+        """What has arrived since the last call."""
+        taken, self.arrived = self.arrived, []
+        return taken
+
+
+@contextmanager
+def watching_signals() -> Iterator[SignalInbox]:
+    """Collects INT, TERM, HUP and QUIT instead of dying from them; the former handlers come back at the end."""
+    read_end, write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    inbox = SignalInbox(read_end)
+
+    def note(number: int, frame: FrameType | None) -> None:
+        inbox.arrived.append(number)
+
+    watched = (*ENDING_SIGNALS, signal.SIGQUIT)
+    before = {number: signal.signal(number, note) for number in watched}
+    wakeup_before = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    try:
+        yield inbox
+    finally:
+        signal.set_wakeup_fd(wakeup_before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        os.close(read_end)
+        os.close(write_end)

@@ -1,0 +1,170 @@
+"""Stacks of all ranks: asked for with SIGUSR1, read from their files, grouped; the odd one out is where to look.
+
+Works for Python ranks, whose hook registers faulthandler and says so in the stack file; no other process is ever sent the signal,
+which would kill it. Ranks of other hosts are reached through mpirun, which passes SIGUSR1 on.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from tt_run.launch.backend import Job
+from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.status import StatusBoard
+
+COLLECT_SECONDS = 2.0
+_REGISTERED = re.compile(r"^# registered pid=(\d+)$", re.MULTILINE)
+_FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)$')
+_MPI_CALL = re.compile(
+    r"\b(?:[Bb]arrier|[IN]?[Aa]ll(?:reduce|gather|gatherv|toall|toallv)|[Bb]cast|[Rr]educe(?:_scatter(?:_block)?)?|[Gg]atherv?|"
+    r"[Ss]catterv?|[IM]?[Ss]?[Ss]end(?:recv)?|[IM]?[Rr]ecv|[IM]?[Pp]robe|[Ww]ait(?:all|any|some)?|Fence|Lock|Split|Dup|Create|Finalize|"
+    r"[Ss]can|[Ee]xscan)\w*\s*\("
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One line of a stack; `text` is the source line where it can be read here."""
+
+    file: str
+    line: int
+    function: str
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} in {self.function}" + (f": {self.text}" if self.text else "")
+
+
+@dataclass(frozen=True, slots=True)
+class RankStack:
+    """The main thread of one rank, innermost frame first; empty when the rank gave none."""
+
+    rank: int
+    frames: tuple[Frame, ...] = ()
+
+    @property
+    def where(self) -> Frame | None:
+        """The innermost frame of the user's own code: not inside the standard library or an installed package."""
+        for frame in self.frames:
+            if not re.search(r"/site-packages/|/lib/python3\.\d+/|^<", frame.file):
+                return frame
+        return self.frames[0] if self.frames else None
+
+    @property
+    def in_mpi(self) -> bool:
+        """Whether the innermost line calls MPI or imports mpi4py, which starts it."""
+        if not self.frames:
+            return False
+        inner = self.frames[0]
+        importing = any("mpi4py" in frame.text and "import" in frame.text for frame in self.frames)
+        return importing or "/mpi4py/" in inner.file or bool(_MPI_CALL.search(inner.text))
+
+
+def parse_stack(rank: int, text: str) -> RankStack:
+    """The last dump in a stack file; the main thread is the last one that faulthandler lists."""
+    dump = text.rsplit("# registered", 1)[-1] if "# registered" in text else text
+    frames: list[Frame] = []
+    for line in dump.splitlines():
+        if "most recent call first" in line:
+            frames = []
+            continue
+        found = _FRAME.match(line)
+        if found:
+            number = int(found["line"])
+            frames.append(
+                Frame(found["file"], number, found["function"], _source_line(found["file"], number))
+            )
+    return RankStack(rank, tuple(frames))
+
+
+def _source_line(file: str, number: int) -> str:
+    import linecache
+
+    return linecache.getline(file, number).strip()
+
+
+def collect(board: StatusBoard, job: Job, folder: RunFolder, host: str) -> list[RankStack]:
+    """Asks every live Python rank for its stack and waits until all have answered, at most COLLECT_SECONDS."""
+    live = [status for status in board.all() if status.started and not status.ended]
+    before = {status.rank: _size(folder, status.rank) for status in live}
+    asked: set[int] = set()
+    remote = []
+    for status in live:
+        pids = registered_pids(folder, status.rank)
+        if not pids:
+            continue
+        if status.host == host:
+            for pid in pids:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGUSR1)
+                    asked.add(status.rank)
+        else:
+            remote.append((status, pids))
+    if remote and all(status.pid in registered_pids(folder, status.rank) for status in live):
+        job.send(signal.SIGUSR1)
+        asked.update(status.rank for status, _ in remote)
+    deadline = time.monotonic() + COLLECT_SECONDS
+    sizes = dict(before)
+    while time.monotonic() < deadline:
+        time.sleep(0.05)
+        now = {rank: _size(folder, rank) for rank in asked}
+        if all(now[rank] > before[rank] for rank in asked) and all(
+            now[rank] == sizes[rank] for rank in asked
+        ):
+            break
+        sizes.update(now)
+    return [_read(folder, status.rank, before[status.rank]) for status in live]
+
+
+def _read(folder: RunFolder, rank: int, offset: int) -> RankStack:
+    try:
+        with folder.stacks(rank).open("rb") as source:
+            source.seek(offset)
+            return parse_stack(rank, source.read().decode("utf-8", errors="replace"))
+    except OSError:
+        return RankStack(rank)
+
+
+def _size(folder: RunFolder, rank: int) -> int:
+    try:
+        return os.stat(folder.stacks(rank)).st_size
+    except OSError:
+        return 0
+
+
+def registered_pids(folder: RunFolder, rank: int) -> list[int]:
+    """The Python processes of a rank that answer SIGUSR1."""
+    try:
+        text = folder.stacks(rank).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    return [int(pid) for pid in _REGISTERED.findall(text)]
+
+
+def grouped(stacks: Sequence[RankStack]) -> list[tuple[Frame | None, list[int]]]:
+    """Ranks by the place they are in, the smallest group first: the odd one out."""
+    groups: dict[Frame | None, list[int]] = {}
+    for stack in stacks:
+        groups.setdefault(stack.where, []).append(stack.rank)
+    return sorted(groups.items(), key=lambda item: (len(item[1]), item[1]))
+
+
+def rank_list(ranks: Sequence[int]) -> str:
+    """Ranks as people write them: "rank 3", "ranks 0-5, 7"."""
+    numbers = sorted(ranks)
+    parts: list[str] = []
+    start = previous = None
+    for number in [*numbers, None]:
+        if start is not None and number is not None and previous is not None and number == previous + 1:
+            previous = number
+            continue
+        if start is not None:
+            parts.append(str(start) if start == previous else f"{start}-{previous}")
+        start = previous = number
+    return ("rank " if len(numbers) == 1 else "ranks ") + ", ".join(parts)

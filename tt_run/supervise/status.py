@@ -1,0 +1,158 @@
+"""Status records: what the wrapper of each rank wrote about its start and end. Read incrementally, believed completely."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tt_run.supervise.folder import RunFolder
+
+
+@dataclass(frozen=True, slots=True)
+class RankStatus:
+    """How far one rank has come. `code` and `signal` exclude each other; both None means that no end is on record."""
+
+    rank: int
+    host: str | None = None
+    pid: int | None = None
+    pgid: int | None = None
+    start: float | None = None
+    end: float | None = None
+    code: int | None = None
+    signal: int | None = None
+    error: str | None = None  # why the program could not be started at all
+
+    @property
+    def started(self) -> bool:
+        return self.start is not None
+
+    @property
+    def ended(self) -> bool:
+        return self.code is not None or self.signal is not None
+
+    @property
+    def succeeded(self) -> bool:
+        return self.code == 0
+
+    @property
+    def failed(self) -> bool:
+        return self.ended and not self.succeeded
+
+    @property
+    def exit_code(self) -> int | None:
+        """As a shell reports it: the code, or 128 + signal."""
+        return 128 + self.signal if self.signal is not None else self.code
+
+    def outcome(self) -> str:
+        """The end in words."""
+        if self.error:
+            return f"did not start: {self.error}"
+        if self.signal is not None:
+            return f"was killed by {signal_name(self.signal)}"
+        if self.code is not None:
+            return f"exited with {self.code}"
+        return "did not start" if not self.started else "left no record of its end"
+
+
+def signal_name(number: int) -> str:
+    """SIGSEGV for 11; "signal 72" for a number without a name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def parse_status(rank: int, text: str) -> RankStatus:
+    """A record from its lines NAME=VALUE; a last line without its line end is still being written and is left out."""
+    values: dict[str, str] = {}
+    for line in text.split("\n")[:-1]:
+        name, separator, value = line.partition("=")
+        if separator:
+            values[name] = value
+    return RankStatus(
+        rank=rank,
+        host=values.get("host"),
+        pid=_whole(values.get("pid")),
+        pgid=_whole(values.get("pgid")),
+        start=_seconds(values.get("start")),
+        end=_seconds(values.get("end")),
+        code=_whole(values.get("exit")),
+        signal=_whole(values.get("signal")),
+        error=values.get("error"),
+    )
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text and text.lstrip("-").isdigit() else None
+
+
+def _seconds(text: str | None) -> float | None:
+    """Seconds since 1970; a date command without %N leaves the letters, which are cut off."""
+    if not text:
+        return None
+    try:
+        return float(text.rstrip("%N").rstrip("."))
+    except ValueError:
+        return None
+
+
+@dataclass
+class StatusBoard:
+    """The records of all ranks, kept up to date by `refresh`."""
+
+    folder: RunFolder
+    size: int
+    ranks: dict[int, RankStatus] = field(default_factory=dict)
+    _sizes: dict[int, int] = field(default_factory=dict)
+
+    def refresh(self) -> bool:
+        """Reads what has grown; True when anything did."""
+        changed = False
+        for rank in range(self.size):
+            known = self.ranks.get(rank)
+            if known is not None and known.ended:
+                continue
+            path = self.folder.status(rank)
+            try:
+                size = os.stat(path).st_size
+                if size == self._sizes.get(rank):
+                    continue
+                text = path.read_text(encoding="utf-8", errors="replace")
+            except OSError:
+                continue
+            self._sizes[rank] = size
+            self.ranks[rank] = parse_status(rank, text)
+            changed = True
+        return changed
+
+    def of(self, rank: int) -> RankStatus:
+        return self.ranks.get(rank) or RankStatus(rank)
+
+    def all(self) -> tuple[RankStatus, ...]:
+        return tuple(self.of(rank) for rank in range(self.size))
+
+    @property
+    def all_started(self) -> bool:
+        return len(self.ranks) == self.size and all(status.started for status in self.ranks.values())
+
+    @property
+    def all_ended(self) -> bool:
+        return len(self.ranks) == self.size and all(status.ended for status in self.ranks.values())
+
+    def first_failure(self) -> RankStatus | None:
+        """The failed rank that ended first."""
+        failed = [status for status in self.ranks.values() if status.failed]
+        return min(failed, key=lambda status: status.end or 0.0, default=None)
+
+
+def read_failure(folder: RunFolder, rank: int) -> Mapping[str, Any] | None:
+    """What the rank itself wrote about its failure, None when it wrote nothing readable."""
+    try:
+        record = json.loads(folder.failure(rank).read_text(encoding="utf-8", errors="replace"))
+    except (OSError, ValueError):
+        return None
+    return record if isinstance(record, dict) else None

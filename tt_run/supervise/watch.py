@@ -1,0 +1,229 @@
+"""Watching a run until nothing of it is left: deadlines, signals and the end of the launcher in one loop.
+
+Nothing here waits without a limit. The loop wakes up for a signal, for the launcher's end, and every TICK seconds for the records.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+import select
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from tt_run.launch.backend import Job
+from tt_run.supervise.console import Console
+from tt_run.supervise.hang import HangWatch
+from tt_run.supervise.signals import ENDING_SIGNALS, SignalInbox
+from tt_run.supervise.stacks import RankStack
+from tt_run.supervise.status import StatusBoard
+
+TICK = 0.02
+SLOW_TICK = 0.1
+ORDERLY_SECONDS = (
+    1.5  # what mpirun gets to end by itself after a rank has failed or the last one has reported
+)
+TERM_SECONDS = 2.0  # what it gets after SIGTERM, before SIGKILL
+
+
+class EndedBy(enum.Enum):
+    """Why a run ended."""
+
+    ITSELF = "itself"
+    SIGNAL = "signal"
+    TIMEOUT = "timeout"
+    START_TIMEOUT = "start timeout"
+    HANG = "hang"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Deadlines in seconds; None is no deadline. They come from --timeout and --start-timeout; hangs are `HangWatch`'s."""
+
+    timeout: float | None = None
+    start_timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What was seen of a run from outside: how it ended, the launcher's exit code, and the stacks of a hang."""
+
+    ended_by: EndedBy
+    launcher_code: int | None
+    started_at: float
+    ended_at: float
+    torn_down_at: float | None = None
+    signal: int | None = None
+    stacks: tuple[RankStack, ...] = ()
+    stuck: str = ""
+    swept: tuple[int, ...] = ()  # ranks that left processes behind, which were ended
+
+
+@dataclass
+class Watch:
+    """One run being watched. `run` returns when the launcher has ended and no local process of a rank is left."""
+
+    job: Job
+    board: StatusBoard
+    console: Console
+    limits: Limits
+    inbox: SignalInbox
+    hang: HangWatch
+    say: Callable[[str], None]
+    survives_failures: bool = False  # ULFM: a failed rank does not end the job
+    ended_by: EndedBy = EndedBy.ITSELF
+    signal: int | None = None
+    torn_down_at: float | None = None
+    _deadline: float | None = None
+    _killed: bool = False
+    _stacks: tuple[RankStack, ...] = ()
+    _stuck: str = ""
+    _started: float = field(default_factory=time.monotonic)
+
+    def run(self) -> Observation:
+        began = time.time()
+        waiter = _Waiter(self.job.pid, self.inbox.wake_fd)
+        try:
+            while (code := self.job.poll()) is None:
+                waiter.wait(TICK if time.monotonic() - self._started < 2 or self.torn_down_at else SLOW_TICK)
+                self._step()
+        finally:
+            waiter.close()
+        self.board.refresh()
+        swept = sweep(self.board, os.uname().nodename)
+        self.console.pump(final=True)
+        return Observation(
+            self.ended_by,
+            code,
+            began,
+            time.time(),
+            self.torn_down_at,
+            self.signal,
+            self._stacks,
+            self._stuck,
+            swept,
+        )
+
+    def _step(self) -> None:
+        for number in self.inbox.take():
+            self._on_signal(number)
+        changed = self.board.refresh()
+        printed = self.console.pump()
+        now = time.monotonic()
+        if self._deadline is not None and now > self._deadline:
+            self._escalate()
+        if self.torn_down_at is not None:
+            return
+        self._check_ends()
+        self._check_deadlines(now - self._started)
+        if self.torn_down_at is None:
+            finding = self.hang.look(self.board, self.job, changed or printed)
+            if finding is not None:
+                self._stacks, self._stuck = finding.stacks, finding.why
+                self._tear_down(EndedBy.HANG)
+
+    def _on_signal(self, number: int) -> None:
+        if number == signal.SIGQUIT:
+            self.say(self.hang.describe_now(self.board, self.job))
+            return
+        if number not in ENDING_SIGNALS:
+            return
+        if self.signal is not None:
+            self.say("again: ending every rank at once")
+            self._kill()
+            return
+        self.signal = number
+        self.say(f"{signal.Signals(number).name}: ending all ranks; once more ends them at once")
+        self._tear_down(EndedBy.SIGNAL)
+
+    def _check_ends(self) -> None:
+        over = self.board.all_ended or (self.board.first_failure() is not None and not self.survives_failures)
+        if over and self._deadline is None:
+            self._deadline = time.monotonic() + ORDERLY_SECONDS
+
+    def _check_deadlines(self, elapsed: float) -> None:
+        if self.limits.timeout is not None and elapsed > self.limits.timeout:
+            finding = self.hang.describe(self.board, self.job)
+            self._stacks = finding.stacks
+            self._tear_down(EndedBy.TIMEOUT)
+        elif (
+            self.limits.start_timeout is not None
+            and elapsed > self.limits.start_timeout
+            and not self.board.all_started
+        ):
+            self._tear_down(EndedBy.START_TIMEOUT)
+
+    def _tear_down(self, reason: EndedBy) -> None:
+        if self.ended_by is EndedBy.ITSELF:
+            self.ended_by = reason
+        self.torn_down_at = time.time()
+        self._deadline = time.monotonic() + TERM_SECONDS
+        self.job.send(signal.SIGTERM)
+
+    def _escalate(self) -> None:
+        if self.torn_down_at is None:
+            # mpirun was to end by itself and does not: some versions wait for ever for a lost daemon.
+            self.torn_down_at = time.time()
+            self._deadline = time.monotonic() + TERM_SECONDS
+            self.job.send(signal.SIGTERM)
+        elif not self._killed:
+            self._kill()
+
+    def _kill(self) -> None:
+        self._killed = True
+        self.torn_down_at = self.torn_down_at or time.time()
+        self.board.refresh()
+        for status in self.board.all():
+            if status.pgid is not None and not status.ended and status.host == os.uname().nodename:
+                kill_group(status.pgid, signal.SIGKILL)
+        self.job.kill()
+
+
+class _Waiter:
+    """Sleeps until the process ends or a signal arrives, at most for a given time."""
+
+    def __init__(self, pid: int, wake_fd: int) -> None:
+        self._wake_fd = wake_fd
+        self._pid_fd = -1
+        with suppress(AttributeError, OSError):  # old kernels: the time limit alone wakes us
+            self._pid_fd = os.pidfd_open(pid)
+
+    def wait(self, seconds: float) -> None:
+        fds = [fd for fd in (self._wake_fd, self._pid_fd) if fd >= 0]
+        ready, _, _ = select.select(fds, [], [], seconds)
+        if self._wake_fd in ready:
+            with suppress(BlockingIOError):
+                os.read(self._wake_fd, 4096)
+
+    def close(self) -> None:
+        if self._pid_fd >= 0:
+            os.close(self._pid_fd)
+
+
+def kill_group(pgid: int, number: int) -> bool:
+    """Signals a process group; False when there is no such group any more."""
+    try:
+        os.killpg(pgid, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def sweep(board: StatusBoard, host: str) -> tuple[int, ...]:
+    """Ends what is left of the ranks on this machine and returns the ranks that had left something.
+
+    Every rank is a process group of its own, so children that a program has started and forgotten are found too.
+    """
+    left = [
+        status for status in board.all() if status.pgid and status.host == host and kill_group(status.pgid, 0)
+    ]
+    for status in left:
+        assert status.pgid is not None
+        kill_group(status.pgid, signal.SIGKILL)
+    deadline = time.monotonic() + 1.0
+    while time.monotonic() < deadline and any(s.pgid and kill_group(s.pgid, 0) for s in left):
+        time.sleep(0.005)
+    return tuple(status.rank for status in left)
