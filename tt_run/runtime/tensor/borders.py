@@ -5,6 +5,7 @@ torch is imported only when a caller hands in a torch tensor or asks for one.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 from typing import TYPE_CHECKING, Any
@@ -221,7 +222,7 @@ def to_torch(
 def _as_torch(array: Array, dtype: DataType) -> Any:
     if importlib.util.find_spec("torch") is None:
         return array
-    import torch
+    torch = importlib.import_module("torch")
 
     if dtype is DataType.BFLOAT16:
         # torch reads the 16-bit pattern; NumPy's bfloat16 extension type is unknown to it.

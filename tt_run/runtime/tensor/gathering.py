@@ -7,7 +7,10 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime import guard
 from tt_run.runtime.enums import DataType
+from tt_run.runtime.errors import throw
+from tt_run.runtime.tensor import transfers
 from tt_run.runtime.tensor.bfloat16 import from_wire, to_wire
 from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.tensor.site import Site, whole
@@ -19,11 +22,21 @@ Array = npt.NDArray[Any]
 def every_shard(tensor: Tensor) -> list[Array | None]:
     """The shard of every mesh position in row-major order, None where there is none; replicas are the same object.
 
-    Over several ranks all of them must call it.
+    Over several ranks all that host a device of the mesh must call it; the guard checks that they do.
+    Raises RuntimeError on a rank that hosts no device of the mesh.
     """
+    transfers.check(tensor.device(), "read")
     site, shards = tensor.site, tensor.shards
     if whole(site):
-        return shards.each()
+        return cast("list[Array | None]", shards.each())
+    if not site.group.is_member:
+        ranks = ", ".join(map(str, site.group.ranks))
+        raise throw(
+            f"The tensor lives on a mesh {site.shape} of rank {ranks}; this rank hosts no device of it and cannot read it. "
+            "Read it where `mesh_device.get_device_ids()` is not empty."
+        )
+    signature = guard.Signature("read tensor", shape=tuple(tensor.shape), dtype=tensor.dtype.name)
+    guard.collective(site.group, signature)
     return _exchange(shards, site, tensor.dtype)
 
 
@@ -31,23 +44,20 @@ def _exchange(shards: Shards, site: Site, dtype: DataType) -> list[Array | None]
     """Send this rank's distinct shards once each; indices travel before them because ranks may hold different numbers."""
     group, data = site.group, cast(Array, shards.data)
     narrow = dtype is DataType.BFLOAT16
-    send = np.ascontiguousarray(to_wire(data) if narrow else data)
-    indices = [
-        np.frombuffer(raw, np.int32)
-        for raw in group.allgather_bytes(np.array(shards.index, np.int32).tobytes())
-    ]
-    counts = [int(index.max(initial=-1)) + 1 for index in indices]
+    send = to_wire(data) if narrow else np.ascontiguousarray(data)
+    raw = group.allgather_bytes(np.array(shards.index, np.int32).tobytes())
+    indices = {rank: np.frombuffer(text, np.int32) for rank, text in zip(group.ranks, raw, strict=True)}
+    counts = [int(index.max(initial=-1)) + 1 for index in indices.values()]
     received = np.empty((sum(counts), *shards.shape), send.dtype)
-    each = received[:1].nbytes
-    group.allgatherv(send[: counts[group.rank]], received, [count * each for count in counts])
+    size = int(np.prod(shards.shape, dtype=int)) * send.itemsize
+    group.allgatherv(send[: counts[group.rank]], received, [count * size for count in counts])
     values = from_wire(received) if narrow else received
     rows = [values[i] for i in range(len(values))]
-    starts = np.cumsum([0, *counts[:-1]])
-    taken = [0] * len(indices)
+    start = dict(zip(group.ranks, np.cumsum([0, *counts[:-1]]).tolist(), strict=True))
+    unread = {rank: iter(index.tolist()) for rank, index in indices.items()}
     result: list[Array | None] = []
     for position in range(len(site.coords)):
         owner = site.owner_rank(position)
-        row = int(indices[owner][taken[owner]])
-        taken[owner] += 1
-        result.append(None if row < 0 else rows[starts[owner] + row])
+        row = next(unread[owner])
+        result.append(None if row < 0 else rows[start[owner] + row])
     return result

@@ -1,4 +1,7 @@
-"""The arithmetic that `Tensor` operators call; the operations layer, which imports this one, puts it here."""
+"""What the operations layer lends to tensors: the arithmetic of their operators, and recorded versions of their methods.
+
+That layer imports this one, so it installs its functions here.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,20 @@ _installed: dict[str, Callable[..., Any]] = {}
 
 
 def install(functions: Mapping[str, Callable[..., Any]]) -> None:
-    """Set what the operators do: names as in module `operator` (`add`, `sub`, `mul`, `truediv`, `pow`, `matmul`, `eq`, …; with an `r` in
-    front for a scalar on the left), plus any method name that a tensor borrows from the operations."""
+    """Set functions by name.
+
+    Operators are called as in module `operator` (`add`, `sub`, `mul`, `truediv`, `matmul`, `pow`, `eq`, `ne`, `lt`, `le`, `gt`, `ge`), with an `r` in
+    front for a number on the left (`rsub`, `rtruediv`). Methods that have a version of their own here may be replaced: `getitem`, `reshape`.
+    """
     _installed.update(functions)
 
 
 def call(name: str, *arguments: Any) -> Any:
-    """Apply an installed operator. Returns NotImplemented for one that is not there, so that Python words the TypeError."""
+    """Apply an installed operator; NotImplemented when there is none, so that Python words the TypeError."""
     function = _installed.get(name)
     return NotImplemented if function is None else function(*arguments)
+
+
+def replaced(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The installed version of a method, or `function`."""
+    return _installed.get(name, function)

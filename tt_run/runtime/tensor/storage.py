@@ -6,9 +6,12 @@ into them, `deallocate` takes them away. Every write replaces the shards as a wh
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tt_run.runtime.tensor.shards import Shards
+
+if TYPE_CHECKING:
+    from tt_run.runtime.mesh.coordinate import MeshCoordinate
 
 GONE = "Tensor is not allocated: its buffer was given back by deallocate(). Read or copy the tensor before that, or keep it allocated."
 
@@ -56,18 +59,21 @@ class Buffer:
 
 
 class Part:
-    """The shard of one local device inside another tensor's buffer; it sees what is written there later."""
+    """The shard of one device inside another tensor's buffer; it sees what is written there later.
 
-    __slots__ = ("_device", "_whole")
+    `device` is the number of the local device, None for one of another rank; `coord` its place on the mesh.
+    """
 
-    def __init__(self, whole: Storage, device: int) -> None:
-        self._whole, self._device = whole, device
+    __slots__ = ("_device", "_whole", "coord")
+
+    def __init__(self, whole: Storage, device: int | None, coord: MeshCoordinate) -> None:
+        self._whole, self._device, self.coord = whole, device, coord
 
     @property
     def shards(self) -> Shards:
         """The parent's shards, all but one device masked out."""
         shards = self._whole.shards
-        row = shards.index[self._device]
+        row = -1 if self._device is None else shards.index[self._device]
         index = tuple(0 if i == self._device and row >= 0 else -1 for i in range(len(shards.index)))
         return Shards(shards.data[row : row + 1] if row >= 0 else shards.data[:0], index)
 
@@ -77,7 +83,9 @@ class Part:
         return self._whole.allocated
 
     def write(self, shards: Shards) -> None:
-        """Replace this device's shard in the parent's buffer."""
+        """Replace this device's shard in the parent's buffer; nothing happens for a device of another rank."""
+        if self._device is None:
+            return
         arrays = self._whole.shards.each()
         arrays[self._device] = shards.of(self._device)
         self._whole.write(Shards.from_each(arrays, like=self._whole.shards.data))

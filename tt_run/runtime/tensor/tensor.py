@@ -9,22 +9,29 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
+import numpy.typing as npt
+
 from tt_run.runtime.enums import DataType, Layout, StorageType
+from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.tensor.dtypes import element_size
 from tt_run.runtime.tensor.memory import DRAM_MEMORY_CONFIG, MemoryConfig
+from tt_run.runtime.tensor.methods import TensorMethods
+from tt_run.runtime.tensor.printing import tensor_text
 from tt_run.runtime.tensor.shards import Shards
-from tt_run.runtime.tensor.site import Site, coords_of, local_site
+from tt_run.runtime.tensor.site import Site, coords_of, local_site, whole
 from tt_run.runtime.tensor.spec import DEFAULT_TILE, Shape, TensorSpec, Tile
-from tt_run.runtime.tensor.storage import Buffer, Storage
+from tt_run.runtime.tensor.storage import Buffer, Part, Storage
 from tt_run.runtime.tensor.topology import PlacementReplicate, TensorTopology
 
 if TYPE_CHECKING:
+    from tt_run.runtime.mesh.coordinate import MeshCoordinate
     from tt_run.runtime.mesh.device import MeshDevice
 
 _ids = itertools.count()
 
 
-class Tensor:
+class Tensor(TensorMethods):
     """A mesh tensor. `shape` is the shape of one shard, not of the whole.
 
     Programs build tensors with `from_torch`, `as_tensor` or the creation functions; the forms of this constructor are
@@ -110,6 +117,10 @@ class Tensor:
         )
         return self._make(Buffer(shards), spec, topology or self._topology, self._device, self._site)
 
+    def on(self, storage: Storage) -> Tensor:
+        """A tensor with this spec, topology and device over another storage."""
+        return self._make(storage, self._spec, self._topology, self._device, self._site)
+
     @property
     def shards(self) -> Shards:
         """The shards of this rank's devices. Raises RuntimeError after `deallocate`."""
@@ -180,6 +191,43 @@ class Tensor:
         """The mesh device in a list, empty on the host."""
         return [] if self._device is None else [self._device]
 
+    def device_coords(self) -> list[MeshCoordinate]:
+        """The mesh coordinates that hold a shard."""
+        if isinstance(self._storage, Part):
+            return [self._storage.coord]
+        if not whole(self._site):
+            return self._topology.mesh_coords()
+        held = zip(self._site.coords, self._storage.shards.index, strict=True)
+        return [coord for coord, row in held if row >= 0]
+
+    def is_sharded(self) -> bool:
+        """Whether the buffer of one device is cut over its cores (not: over devices)."""
+        return self._spec.memory_config.is_sharded()
+
+    def logical_volume(self) -> int:
+        """Number of elements of one shard."""
+        return self._spec.shape.volume()
+
+    def volume(self) -> int:
+        """Number of elements of one shard, padding included."""
+        return self._spec.padded_shape.volume()
+
+    def element_size(self) -> int:
+        """Bytes of one element on a device."""
+        return element_size(self._spec.dtype)
+
+    def buffer_address(self) -> int:
+        """A number that tells device buffers apart. Raises RuntimeError on the host."""
+        if self._device is None:
+            raise fatal("StorageType::HOST doesn't support buffer_address method")
+        return id(self._storage.shards.data)
+
+    def host_buffer(self) -> HostBuffer:
+        """The host shards by mesh coordinate. Raises RuntimeError on a device."""
+        if self._device is not None:
+            raise fatal("StorageType::DEVICE doesn't support host_buffer method")
+        return HostBuffer(self._site, self._storage.shards)
+
     def tensor_topology(self) -> TensorTopology:
         """How the tensor is spread over the mesh."""
         return self._topology
@@ -192,6 +240,33 @@ class Tensor:
         """Give back the device buffer; nothing happens to a host tensor. Tensors that share the buffer lose it too."""
         if self._device is not None:
             self._storage.free()
+
+    def __repr__(self) -> str:
+        return tensor_text(self)
+
+    __str__ = __repr__
+
+
+class HostBuffer:
+    """The shards of a host tensor by mesh coordinate."""
+
+    __slots__ = ("_shards", "_site")
+
+    def __init__(self, site: Site, shards: Shards) -> None:
+        self._site, self._shards = site, shards
+
+    def shape(self) -> MeshShape:
+        """Shape of the mesh that the tensor was distributed for."""
+        return self._site.shape
+
+    def is_local(self, coord: MeshCoordinate) -> bool:
+        """Whether this rank holds the shard of a coordinate."""
+        return coord in self._site.local_coords
+
+    def get_shard(self, coord: MeshCoordinate) -> npt.NDArray[Any] | None:
+        """The shard of a coordinate in stored form; None where there is none or another rank has it."""
+        shards = dict(zip(self._site.local_coords, self._shards.each(), strict=True))
+        return shards.get(coord)
 
 
 def replicated_topology(site: Site, on_device: bool) -> TensorTopology:
