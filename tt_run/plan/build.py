@@ -13,7 +13,7 @@ from tt_run.inputs.world import World
 from tt_run.inputs.wrapping import PROFILER_DIR, Tracy, parse_tracy, with_gdbserver, with_tracy
 from tt_run.plan.checks import Subject, joint_check
 from tt_run.plan.checks.program import require_program
-from tt_run.plan.environment import rank_environments
+from tt_run.plan.environment import emulated_path, rank_environments
 from tt_run.plan.launcher import LauncherFacts
 from tt_run.plan.model import LaunchPlan, RankPlan
 from tt_run.plan.request import CheckLevel, LaunchRequest
@@ -36,7 +36,8 @@ def build_plan(
     words = split_mpi_args(request.mpi_args)
     tracy = parse_tracy(request.tracy, world) if request.tracy is not None else None
     findings = Findings()
-    require_program(request, world, findings)
+    starting = _starting_world(request, world)
+    require_program(request, starting, findings)
     source = read_source(request, world, findings)
     if source is None:
         findings.stop_if_broken()
@@ -46,7 +47,7 @@ def build_plan(
     findings.stop_if_broken()
     ranks = _ranks(request, source, seating, world, findings, tracy)
     if request.check is not CheckLevel.OFF:
-        joint_check(Subject(request, source, seating, ranks, mpi_args, world, launcher), findings)
+        joint_check(Subject(request, source, seating, ranks, mpi_args, starting, launcher), findings)
     return LaunchPlan(
         ranks=ranks,
         program=request.program,
@@ -58,6 +59,11 @@ def build_plan(
         emulate=request.emulate,
         generated_files=source.generated_files,
     )
+
+
+def _starting_world(request: LaunchRequest, world: World) -> World:
+    """The world in which the program is looked for: the PATH of the ranks."""
+    return replace(world, environ={**world.environ, "PATH": emulated_path(world)}) if request.emulate else world
 
 
 def _ranks(

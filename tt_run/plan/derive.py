@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mgd import systems
+from mgd.authoring import derive
 from mgd.diagnostics import Diagnostic, Position
+from mgd.errors import MgdError
 from mgd.graph import MeshGraph
 from tt_run.errors import UsageError
 from tt_run.inputs.bindings import Binding, RankBindings
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.world import World
+from tt_run.plan.descriptors import read_text_descriptor
 from tt_run.plan.model import GeneratedFile
 from tt_run.plan.request import LaunchRequest
 from tt_run.plan.usage import split_of
@@ -43,5 +47,47 @@ def bindings_of(graph: MeshGraph, descriptor: Path) -> RankBindings:
 
 
 def derive_from_system(request: LaunchRequest, world: World, findings: Findings) -> Derived | None:
-    """The ranks of `--system`, cut by `--split` and multiplied by `--meshes`; None with a finding when it does not work."""
-    raise UsageError(Diagnostic("TTR012", "--system cannot be used yet"))
+    """The ranks of `--system`, cut by `--split` and multiplied by `--meshes`; None with findings when its file is broken.
+
+    Raises UsageError for an unknown system and for a cut or a number of copies that it does not allow.
+    """
+    system = _find(request.system or "")
+    split, meshes = split_of(request), request.meshes
+    text = world.read_text(system.path)
+    try:
+        if split is not None:
+            text = derive.split(text, split, file=str(system.path))
+        if meshes is not None and meshes > 1:
+            text = derive.replicate(text, meshes, file=str(system.path))
+    except MgdError as error:
+        found = error.diagnostics or (Diagnostic("TTR008", str(error)),)
+        raise UsageError([replace(each, code="TTR008") for each in found]) from None
+    is_cut = split is not None or (meshes or 1) > 1
+    path = _generated_path(system.name, split, meshes, text, world) if is_cut else system.path
+    graph = read_text_descriptor(text, world.shown(path), findings, request.check)
+    if graph is None:
+        return None
+    return Derived(bindings_of(graph, path), {path: graph}, (GeneratedFile(path, text),) if is_cut else ())
+
+
+def _find(name: str) -> systems.System:
+    try:
+        return systems.find(name)
+    except systems.UnknownSystem as error:
+        raise UsageError(Diagnostic("TTR012", str(error), help="mgd systems")) from None
+
+
+def _generated_path(name: str, split: tuple[int, int] | None, meshes: int | None, text: str, world: World) -> Path:
+    """Where a derived descriptor is kept: named by its content, so that runs at the same time can share it."""
+    parts = [name, f"split{split[0]}x{split[1]}" if split else "", f"x{meshes}" if meshes and meshes > 1 else ""]
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    file = "_".join([*filter(None, parts), digest]) + ".textproto"
+    return cache_folder(world) / "descriptors" / file
+
+
+def cache_folder(world: World) -> Path:
+    """The folder for files that tt-run makes for itself: $XDG_CACHE_HOME/tt-run, else ~/.cache/tt-run."""
+    given, home = world.get("XDG_CACHE_HOME"), world.get("HOME")
+    if given and Path(given).is_absolute():
+        return Path(given) / "tt-run"
+    return (Path(home) / ".cache" if home else world.cwd / ".cache") / "tt-run"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import mgd
@@ -15,31 +16,31 @@ YAML_SUFFIXES = (".yaml", ".yml")
 
 
 def read_descriptor(path: Path, world: World, findings: Findings, level: CheckLevel) -> MeshGraph | None:
-    """The mesh graph that the descriptor at `path` describes; None with the descriptor's own findings when it has errors.
+    """The mesh graph that the descriptor at `path` describes; None, with the descriptor's own findings, when it has errors.
 
     A file that is no descriptor at all stops the plan, unless `level` only warns; what the rules refuse is for the check.
     """
+    if path.suffix in YAML_SUFFIXES:
+        return _expanded(lambda: mgd.load(path), findings, level)
+    text = read_text(path, world, findings)
+    return None if text is None else read_text_descriptor(text, world.shown(path), findings, level)
+
+
+def read_text_descriptor(text: str, file: str, findings: Findings, level: CheckLevel) -> MeshGraph | None:
+    """The same for a descriptor in memory; `file` is the name that positions show."""
+    return _expanded(lambda: mgd.loads(text, file=file), findings, level)
+
+
+def _expanded(
+    load: Callable[[], mgd.Descriptor], findings: Findings, level: CheckLevel
+) -> MeshGraph | None:
     try:
-        from mgd import check, expand, loads  # noqa: F401
-    except ImportError:
-        return None
-    try:
-        if path.suffix in YAML_SUFFIXES:
-            descriptor = mgd.load(path)
-        else:
-            text = read_text(path, world, findings)
-            if text is None:
-                return None
-            descriptor = mgd.loads(text, file=world.shown(path))
+        descriptor = load()
     except mgd.MgdError as error:
         (findings.broken if level is CheckLevel.ERROR else findings.judged).extend(error.diagnostics)
         return None
-    found = list(mgd.check(descriptor))
+    found = mgd.check(descriptor)
     findings.judged.extend(found)
     if any(finding.is_error for finding in found):
         return None
-    try:
-        return mgd.expand(descriptor)
-    except mgd.MgdError as error:
-        findings.judged.extend(error.diagnostics)
-        return None
+    return mgd.expand(descriptor)

@@ -3,6 +3,8 @@ section 6)."""
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 from tt_run import contract
@@ -76,6 +78,13 @@ def shims_folder() -> Path:
     return Path(__file__).resolve().parents[1] / "shims"
 
 
+def emulated_path(world: World) -> str:
+    """PATH with the folder of this Python first, so that `python` in an emulated job is the one that has the emulation."""
+    folder = str(Path(sys.executable).parent)
+    path = world.get("PATH") or ""
+    return path if path.split(os.pathsep)[0] == folder else os.pathsep.join(filter(None, (folder, path)))
+
+
 def _with_shims(path: EnvVar) -> EnvVar:
     """PYTHONPATH with the emulated packages first, whatever else was asked for."""
     value = f"{shims_folder()}:{path.value}" if path.value else str(shims_folder())
@@ -87,6 +96,7 @@ def _emulation(request: LaunchRequest, source: Source, seating: Seating, world: 
     count = len(source.bindings.bindings)
     crowd = seating.most_on_one_host
     variables = {
+        "PATH": EnvVar(emulated_path(world), "shell, this Python's folder first"),
         contract.EMULATE: EnvVar("1", "--emulate"),
         contract.WORLD_SIZE: EnvVar(str(count), "number of ranks"),
     }

@@ -1,0 +1,125 @@
+"""Views of a plan: JSON for tools, a table and the environment of a rank for people (DESIGN section 6)."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from mgd.diagnostics import Diagnostic
+from tt_run.plan.model import LaunchPlan, RankPlan
+
+
+def diagnostic_json(diagnostic: Diagnostic) -> dict[str, Any]:
+    """A finding as tools read it: code, severity, message, first position, all positions, help."""
+    at = diagnostic.position
+    return {
+        "code": diagnostic.code,
+        "severity": diagnostic.severity.value,
+        "message": diagnostic.message,
+        "file": at.file if at else None,
+        "line": at.line if at and at.line else None,
+        "column": at.column if at and at.line else None,
+        "labels": [
+            {"file": each.position.file, "line": each.position.line, "column": each.position.column, "text": each.text}
+            for each in diagnostic.labels
+        ],
+        "help": diagnostic.help,
+        "notes": list(diagnostic.notes),
+    }
+
+
+def rank_json(rank: RankPlan) -> dict[str, Any]:
+    """A rank as tools read it; `env_origin` says for each variable where it comes from."""
+    return {
+        "rank": rank.rank,
+        "host": rank.host,
+        "slot": rank.slot,
+        "mesh_id": rank.mesh_id,
+        "mesh_host_rank": rank.mesh_host_rank,
+        "subcontext_id": rank.subcontext_id,
+        "devices": [list(device) for device in rank.devices],
+        "env": {name: variable.value for name, variable in rank.env.items()},
+        "env_origin": {name: variable.origin for name, variable in rank.env.items()},
+        "argv": list(rank.argv),
+    }
+
+
+def plan_json(
+    plan: LaunchPlan, launcher: str, command: Sequence[str] = (), global_args: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The plan as one JSON object; `launcher`, `command` and `global_args` are the launcher's words for it."""
+    return {
+        "launcher": launcher,
+        "command": list(command),
+        "global_args": list(global_args),
+        "cwd": str(plan.cwd),
+        "emulate": plan.emulate,
+        "placement": {
+            "source": plan.placement.source,
+            "hosts": [{"name": host.name, "slots": host.slots} for host in plan.placement.hosts],
+            "rankfile": str(plan.placement.rankfile) if plan.placement.rankfile else None,
+        },
+        "unset": list(plan.unset),
+        "generated_files": [str(file.path) for file in plan.generated_files],
+        "ranks": [rank_json(rank) for rank in plan.ranks],
+        "findings": [diagnostic_json(finding) for finding in plan.findings],
+    }
+
+
+def plan_json_text(
+    plan: LaunchPlan, launcher: str, command: Sequence[str] = (), global_args: Sequence[str] = ()
+) -> str:
+    """`plan_json` on one line, any text of the environment kept."""
+    return json.dumps(plan_json(plan, launcher, command, global_args), ensure_ascii=False)
+
+
+def plan_table(plan: LaunchPlan) -> str:
+    """Ranks, where they run and what they own, as aligned text."""
+    header = ("rank", "host", "slot", "mesh", "host rank", "devices", "visible")
+    rows = [_row(rank) for rank in plan.ranks]
+    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (header, *rows)]
+    tail = [f"hosts from: {plan.placement.source}", f"program:    {shlex.join(plan.program)}"]
+    tail += [f"writes:     {file.path}" for file in plan.generated_files]
+    return "\n".join([*lines, "", *tail])
+
+
+def _row(rank: RankPlan) -> tuple[str, ...]:
+    visible = rank.env.get("TT_VISIBLE_DEVICES")
+    return (
+        str(rank.rank),
+        rank.host or "-",
+        rank.slot or "-",
+        str(rank.mesh_id),
+        "-" if rank.mesh_host_rank is None else str(rank.mesh_host_rank),
+        _block(rank),
+        visible.value if visible else "all",
+    )
+
+
+def _block(rank: RankPlan) -> str:
+    """`2x2 from (0, 2)`: size and north-west corner of the block."""
+    if not rank.devices:
+        return "-"
+    (top, left), (bottom, right) = rank.devices[0], rank.devices[-1]
+    return f"{bottom - top + 1}x{right - left + 1} from ({top}, {left})"
+
+
+def environment_view(plan: LaunchPlan, rank: int) -> str:
+    """Every variable that the plan gives a rank, sorted, shell-quoted, each with its origin as a comment.
+
+    Raises IndexError for a rank that the plan does not have.
+    """
+    if not 0 <= rank < len(plan.ranks):
+        raise IndexError(f"the plan has ranks 0..{len(plan.ranks) - 1}, not {rank}")
+    env = plan.ranks[rank].env
+    lines: list[str] = []
+    for name in sorted(env):
+        lines.append(f"# {env[name].origin}")
+        lines.append(f"{name}={shlex.quote(env[name].value)}")
+    absent = [name for name in plan.unset if name not in env]
+    if absent:
+        lines.append(f"# removed from the launching shell's environment: {' '.join(absent)}")
+    return "\n".join(lines)
