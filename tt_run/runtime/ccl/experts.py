@@ -123,9 +123,10 @@ def all_to_all_combine(
             local = lanes.locals[position]
             start = group.index(position) * part
             cut = (slice(None),) * (output_shard_dim - 1) + (slice(start, start + part),)
+            every_expert = (slice(None), *cut)
             chosen = _shard(expert_metadata_tensor, local).reshape(*shape[1:3], choices[-1])[cut]
             owner = _devices(expert_mapping_tensor, local)
-            mine = {p: results[p][(slice(None), *cut)] for p in group}
+            mine = {p: results[p][every_expert] for p in group}
             found[position] = _picked(mine, chosen, owner, local_reduce)
     out = [choices[-1], *shape[1:]]
     out[output_shard_dim] = part

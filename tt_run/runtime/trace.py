@@ -1,0 +1,256 @@
+"""Traces: record the operations of a stretch of program once, run them again on the same buffers. Source: ttnn specification, section 10.
+
+A capture computes what it records, so shapes, errors and outputs are there at once, where hardware leaves outputs undefined until the
+first replay; what recorded operations changed in place is put back at the end of the capture, so that captured work counts as not
+done. A replay reads its inputs where they lie (write to them with `copy_host_to_device_tensor`) and writes each result into the buffer
+that the capture gave it. Operations on submeshes belong to the capture of the parent.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tt_run.runtime.errors import fatal, throw
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.ops.dispatch import Operation, run, set_recorder
+from tt_run.runtime.queues import queue_number
+from tt_run.runtime.tensor import transfers
+from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.tensor.tensor import Tensor
+
+_ids = itertools.count()
+
+
+class MeshTraceId:
+    """Names a trace of a mesh device; `int()` gives its number."""
+
+    __slots__ = ("_number",)
+
+    def __init__(self, number: int) -> None:
+        self._number = int(number)
+
+    def __int__(self) -> int:
+        return self._number
+
+    def __eq__(self, other: object) -> bool:
+        return self._number == other._number if isinstance(other, MeshTraceId) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((MeshTraceId, self._number))
+
+    def __repr__(self) -> str:
+        return f"MeshTraceId({self._number})"
+
+
+@dataclass(frozen=True)
+class Record:
+    """One operation as it was called, and the tensors that it gave back."""
+
+    operation: Operation
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    outputs: tuple[Tensor, ...]
+
+
+@dataclass
+class Trace:
+    """The records of a capture on a queue of a mesh device."""
+
+    number: int
+    device: MeshDevice
+    queue: int
+    records: list[Record] = field(default_factory=list)
+    _before: dict[int, tuple[Tensor, Shards]] = field(default_factory=dict)
+
+    def covers(self, device: MeshDevice | None) -> bool:
+        """Whether operations on a device belong to this capture: its own mesh and all submeshes of it."""
+        while device is not None:
+            if device is self.device:
+                return True
+            device = device.parent
+        return False
+
+    def record(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Compute an operation and remember it."""
+        inputs = {id(t): t for t in _tensors((args, kwargs)) if t.is_allocated()}
+        before = {key: tensor.shards for key, tensor in inputs.items()}
+        result = run(operation, args, kwargs)
+        for key, tensor in inputs.items():
+            if tensor.is_allocated() and tensor.shards is not before[key]:
+                self._before.setdefault(key, (tensor, before[key]))
+        self.records.append(Record(operation, args, kwargs, tuple(_tensors(result))))
+        return result
+
+    def seal(self) -> None:
+        """End the capture: undo what it changed in place outside of its own results."""
+        outside = self._outside()
+        for key, (tensor, shards) in self._before.items():
+            if key in outside and tensor.is_allocated():
+                tensor.overwrite(shards)
+        self._before.clear()
+
+    def _outside(self) -> set[int]:
+        """Tensors that existed before the record that first gave them back: outputs that were passed in."""
+        made: set[int] = set()
+        outside: set[int] = set()
+        for record in self.records:
+            outside |= {id(t) for t in _tensors((record.args, record.kwargs))} - made
+            made |= {id(t) for t in record.outputs} - outside
+        return outside
+
+    def replay(self) -> None:
+        """Run all records on the same buffers.
+
+        A result whose buffer was given back since the capture lives for the replay only. Raises RuntimeError when an input is gone.
+        """
+        fresh: dict[int, Tensor] = {}
+        for record in self.records:
+            args, kwargs = _substituted((record.args, record.kwargs), fresh)
+            for old, new in zip(record.outputs, _tensors(run(record.operation, args, kwargs)), strict=True):
+                if new is old:
+                    continue
+                if old.is_allocated():
+                    old.overwrite(new.shards)
+                else:
+                    fresh[id(old)] = new
+
+
+_capturing: list[Trace] = []
+_traces: dict[int, Trace] = {}
+
+
+def begin_trace_capture(mesh_device: MeshDevice, *, cq_id: Any = None) -> MeshTraceId:
+    """Record the operations on a mesh and its submeshes from now on. Raises RuntimeError when the queue is being captured already."""
+    mesh_device.require_open("begin_trace_capture")
+    queue, number = queue_number(mesh_device, cq_id), next(_ids)
+    if any(trace.device is mesh_device and trace.queue == queue for trace in _capturing):
+        raise fatal(f"CQ {queue} is already being used for tracing tid {number}", "!trace_id().has_value()")
+    _capturing.append(Trace(number, mesh_device, queue))
+    _listen()
+    return MeshTraceId(number)
+
+
+def end_trace_capture(mesh_device: MeshDevice, trace_id: MeshTraceId, *, cq_id: Any = None) -> None:
+    """Stop recording. Raises RuntimeError when the queue is not capturing this trace."""
+    number, queue = _number(trace_id, "end_trace_capture"), queue_number(mesh_device, cq_id)
+    for trace in _capturing:
+        if (trace.number, trace.device, trace.queue) == (number, mesh_device, queue):
+            _capturing.remove(trace)
+            _listen()
+            trace.seal()
+            _traces[number] = trace
+            return
+    raise fatal(f"CQ {queue} is not being used for tracing tid {number}", "trace_id() == trace_id")
+
+
+def execute_trace(
+    mesh_device: MeshDevice, trace_id: MeshTraceId, *, cq_id: Any = None, blocking: bool = True
+) -> None:
+    """Run a captured trace again. Raises RuntimeError for a released trace and inside of a capture."""
+    number = _number(trace_id, "execute_trace")
+    queue_number(mesh_device, cq_id)
+    mesh_device.require_open("execute_trace")
+    if any(trace.covers(mesh_device) for trace in _capturing):
+        raise throw("A trace cannot be executed during trace capture.")
+    trace = _traces.get(number)
+    if trace is None or trace.device is not mesh_device:
+        raise fatal(
+            f"Trace instance {number} must exist on Mesh device {mesh_device.id()}'s active sub-device manager 0",
+            "trace_buffer != nullptr",
+        )
+    trace.replay()
+
+
+def release_trace(mesh_device: MeshDevice, trace_id: MeshTraceId) -> None:
+    """Forget a trace and give back what it holds; nothing happens when it is gone already."""
+    _traces.pop(_number(trace_id, "release_trace"), None)
+
+
+def is_trace_capture_active(mesh_device: MeshDevice) -> bool:
+    """Whether operations on this mesh are being recorded, by a capture on it or on the mesh it was cut from."""
+    return any(trace.covers(mesh_device) for trace in _capturing)
+
+
+def _listen() -> None:
+    """Take part in dispatch and transfers while there is a capture."""
+    global _stop_rule
+    set_recorder(_recorded if _capturing else None)
+    if _capturing and _stop_rule is None:
+        _stop_rule = transfers.add_rule(_forbid)
+    elif not _capturing and _stop_rule is not None:
+        _stop_rule()
+        _stop_rule = None
+
+
+_stop_rule: Any = None
+
+
+def _recorded(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Let the captures that cover one of the call's devices record it; operations inside of it are part of it."""
+    devices = list(_devices((args, kwargs)))
+    covering = [trace for trace in _capturing if any(trace.covers(device) for device in devices)]
+    before = set_recorder(None)
+    try:
+        if not covering:
+            return run(operation, args, kwargs)
+        return covering[-1].record(operation, args, kwargs)
+    finally:
+        set_recorder(before)
+
+
+def _forbid(device: MeshDevice, direction: str) -> None:
+    if any(trace.covers(device) for trace in _capturing):
+        raise fatal(
+            f"{direction.capitalize()}s are not supported during trace capture.", "!trace_id_.has_value()"
+        )
+
+
+def _number(trace_id: MeshTraceId, name: str) -> int:
+    if not isinstance(trace_id, MeshTraceId):
+        raise TypeError(
+            f"{name}(): incompatible function arguments. trace_id is the ttnn.MeshTraceId that begin_trace_capture returned, "
+            f"not {type(trace_id).__name__}"
+        )
+    return int(trace_id)
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    """Every tensor in nested arguments or results."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _tensors(item)
+
+
+def _devices(value: Any) -> Iterator[MeshDevice | None]:
+    """The mesh devices of nested arguments: named, or those of tensors."""
+    if isinstance(value, MeshDevice):
+        yield value
+    elif isinstance(value, Tensor):
+        yield value.device()
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _devices(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _devices(item)
+
+
+def _substituted(value: Any, fresh: dict[int, Tensor]) -> Any:
+    """Nested arguments with the tensors of this replay in place of those that were given back."""
+    if not fresh:
+        return value
+    if isinstance(value, Tensor):
+        return fresh.get(id(value), value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_substituted(item, fresh) for item in value)
+    if isinstance(value, dict):
+        return {key: _substituted(item, fresh) for key, item in value.items()}
+    return value
