@@ -55,7 +55,9 @@ class Verbs(click.Group):
             from difflib import get_close_matches
 
             near = get_close_matches(args[0], VERBS, n=1)
-            ctx.fail(f"there is no command '{args[0]}'" + (f": did you mean `mgd {near[0]}`?" if near else ""))
+            ctx.fail(
+                f"there is no command '{args[0]}'" + (f": did you mean `mgd {near[0]}`?" if near else "")
+            )
         return super().resolve_command(ctx, args)
 
 

@@ -28,4 +28,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Aligned columns, two blanks apart, without blanks at line ends."""
     lines = [list(head), *(list(row) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]

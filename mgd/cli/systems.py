@@ -40,7 +40,8 @@ def command(name: str | None, as_json: bool, only_path: bool) -> None:
 
 def _list(chosen: list[System]) -> list[str]:
     rows = [
-        (s.name, s.layout, str(s.devices), str(s.hosts), _arch(s), s.description, ", ".join(s.aliases[:2])) for s in chosen
+        (s.name, s.layout, str(s.devices), str(s.hosts), _arch(s), s.description, ", ".join(s.aliases[:2]))
+        for s in chosen
     ]
     lines = table(("NAME", "MESHES", "DEVICES", "HOSTS", "ARCH", "", "ALSO CALLED"), rows)
     lines[0] = paint(lines[0], "title", wants_colour(sys.stdout))
@@ -57,7 +58,9 @@ def _page(system: System) -> list[str]:
         "hosts": str(system.hosts),
         "arch": system.arch,
         "fabric type": system.fabric_type,
-        "chosen for": f"cluster type {system.cluster_type}" if system.cluster_type else "nothing by itself; name it",
+        "chosen for": f"cluster type {system.cluster_type}"
+        if system.cluster_type
+        else "nothing by itself; name it",
         "file": str(system.path),
     }
     return [f"{key:<12} {value}".rstrip() for key, value in facts.items()]

@@ -2,101 +2,132 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mgd.graph import InterLink, MeshGraph
+from mgd.graph import MeshGraph, Node
 
-Pair = tuple[int, int]
+Ends = tuple[str, ...]
+MOST_EDGES = 5000  # links of one kind that are searched for a pattern
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Links alike in channels, policy and direction, with the pattern they make, if they make one."""
+    """Links alike in policy and direction, with the pattern they make, if they make one; without one alike in channels too.
 
-    channels: int
+    `counts` are the channels of each link; `ends` names the nodes of each link: `0`, `3:D7` for a device, a path for what is inside a nested graph. `path` is the
+    order in which a ring or a chain runs, or the centre of a star and then its ends.
+    """
+
+    counts: tuple[int, ...]
     policy: str
     z_direction: bool
-    pairs: tuple[Pair, ...]
-    pattern: str  # "every pair", "ring", "chain", "star", or "" for none of these
-    devices: tuple[
-        tuple[int, int], ...
-    ] = ()  # (device of a, device of b) of each pair, for device-level links
+    ends: tuple[Ends, ...]
+    pattern: str = ""  # "every pair", "ring", "chain", "star", or "" for none of these
+    path: tuple[str, ...] = ()
 
     @property
     def terms(self) -> str:
         """`4 channels RELAXED, Z ports`."""
-        plural = "" if self.channels == 1 else "s"
-        return f"{self.channels} channel{plural} {self.policy}" + (", Z ports" if self.z_direction else "")
+        counts = sorted(set(self.counts))
+        plural = "" if counts == [1] else "s"
+        return f"{' or '.join(map(str, counts))} channel{plural} {self.policy}" + (
+            ", Z ports" if self.z_direction else ""
+        )
+
+    def channels_between(self) -> dict[frozenset[str], int]:
+        """The channels of each link by its ends."""
+        return {frozenset(ends): count for ends, count in zip(self.ends, self.counts, strict=True)}
 
     @property
-    def path(self) -> tuple[int, ...]:
-        """The meshes in the order in which a ring or a chain runs, or the centre of a star and then its ends."""
-        if self.pattern == "star":
-            centre = _centre(self.pairs)
-            return (centre, *sorted({mesh for pair in self.pairs for mesh in pair} - {centre}))
-        return _walk(self.pairs) if self.pattern in ("ring", "chain") else ()
+    def nodes(self) -> int:
+        return len({node for ends in self.ends for node in ends})
 
 
 def relations(graph: MeshGraph) -> tuple[Relation, ...]:
-    """The graph's links between meshes, grouped; mesh-level ones first, each group in written order."""
-    groups: dict[tuple[bool, int, str, bool], list[InterLink]] = {}
-    for link in graph.links:
-        key = (link.a_device is not None, link.channels, link.policy, link.z_direction)
-        groups.setdefault(key, []).append(link)
-    return tuple(_relation(key, links) for key, links in sorted(groups.items(), key=lambda item: item[0][0]))
+    """The links between the graph's instances, grouped by their terms in order of appearance.
+
+    The same two meshes linked twice on the same terms count once, as they do for the runtime (MGD section 7.5).
+    """
+    groups: dict[tuple[str, str, bool], dict[tuple[Ends, int], Ends]] = {}
+    for owner, ends, channels, policy, z_direction in _declared(graph):
+        links = groups.setdefault((owner, policy, z_direction), {})
+        links.setdefault((tuple(sorted(ends)), channels), ends)
+    return tuple(
+        relation
+        for (_, policy, z_direction), links in groups.items()
+        for relation in _related([(ends, key[1]) for key, ends in links.items()], policy, z_direction)
+    )
 
 
-def _relation(key: tuple[bool, int, str, bool], links: Sequence[InterLink]) -> Relation:
-    at_devices, channels, policy, z_direction = key
-    pairs = tuple((link.a, link.b) for link in links)
-    devices = tuple((link.a_device or 0, link.b_device or 0) for link in links) if at_devices else ()
-    return Relation(channels, policy, z_direction, pairs, "" if at_devices else pattern_of(pairs), devices)
+def _related(links: list[tuple[Ends, int]], policy: str, z_direction: bool) -> Iterator[Relation]:
+    """One relation when the links make a pattern together, else one for each number of channels."""
+    pattern, path = pattern_of([ends for ends, _ in links])
+    parts = [links] if pattern in ("ring", "chain") else []
+    if not parts:
+        parts = [[link for link in links if link[1] == n] for n in dict.fromkeys(n for _, n in links)]
+    for part in parts:
+        ends = tuple(ends for ends, _ in part)
+        if len(part) != len(links):
+            pattern, path = pattern_of(ends)
+        yield Relation(tuple(n for _, n in part), policy, z_direction, ends, pattern, path)
 
 
-def pattern_of(pairs: Sequence[Pair]) -> str:
-    """The name of the graph these undirected pairs make; "" unless every pair is there once and the meshes hang together."""
-    edges = {(min(pair), max(pair)) for pair in pairs}
-    nodes = {mesh for pair in edges for mesh in pair}
-    if len(edges) != len(pairs) or any(a == b for a, b in edges) or len(nodes) < 3:
-        return ""
-    degrees = sorted(sum(mesh in pair for pair in edges) for mesh in nodes)
-    count = len(nodes)
-    if count > 3 and len(edges) == count * (count - 1) // 2:
-        return "every pair"
-    if degrees == [2] * count and len(_walk(tuple(edges))) == count:
-        return "ring"
-    if degrees == [1, 1] + [2] * (count - 2) and len(_walk(tuple(edges))) == count:
-        return "chain"
+def _declared(graph: MeshGraph) -> Iterator[tuple[str, Ends, int, str, bool]]:
+    """(owning graph, names of the ends, terms) of each link; of the plain links for a graph made without declarations."""
+    if not graph.connections:
+        for link in graph.links:
+            pairs = ((link.a, link.a_device), (link.b, link.b_device))
+            ends = tuple(str(mesh) + ("" if device is None else f":D{device}") for mesh, device in pairs)
+            yield "", ends, link.channels, link.policy, link.z_direction
+    for each in graph.connections:
+        ends = tuple(_name(node, graph.ids_unique) for node in each.nodes)
+        owner = "/".join(f"{name}({number})" for name, number in each.graph[1:])
+        yield owner, ends, each.channels, each.policy, each.z_direction
+
+
+def _name(node: Node, by_id: bool) -> str:
+    steps = [f"{name}({number})" for name, number in node.path[1:]]
+    if not node.is_graph:
+        steps = [str(node.mesh_id)] if by_id else [*steps[:-1], str(node.mesh_id)]
+    return "/".join(steps) + ("" if node.device is None else f":D{node.device}")
+
+
+def pattern_of(links: Sequence[Ends]) -> tuple[str, tuple[str, ...]]:
+    """The name of the figure that the links make and the path along it; ("", ()) when they make none.
+
+    Every link has two different ends and is there once; three nodes at least; all hang together.
+    """
+    if len(links) > MOST_EDGES or any(
+        len(ends) != 2 or ends[0] == ends[1] or ":D" in ends[0] for ends in links
+    ):
+        return "", ()
+    near: dict[str, list[str]] = {}
+    for a, b in links:
+        near.setdefault(a, []).append(b)
+        near.setdefault(b, []).append(a)
+    count, degrees = len(near), sorted(map(len, near.values()))
+    if count < 3:
+        return "", ()
+    if count > 3 and len(links) == count * (count - 1) // 2 and degrees[0] == count - 1:
+        return "every pair", tuple(near)
+    if degrees[-1] <= 2:
+        path = _walk(near)
+        if len(path) == count:
+            return ("ring" if degrees[0] == 2 else "chain"), path
     if count > 3 and degrees == [1] * (count - 1) + [count - 1]:
-        return "star"
-    return ""
+        centre = max(near, key=lambda node: len(near[node]))
+        return "star", (centre, *near[centre])
+    return "", ()
 
 
-def _neighbours(pairs: Sequence[Pair]) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
-    for a, b in pairs:
-        found.setdefault(a, []).append(b)
-        found.setdefault(b, []).append(a)
-    return {mesh: sorted(near) for mesh, near in found.items()}
-
-
-def _walk(pairs: Sequence[Pair]) -> tuple[int, ...]:
-    """Along a ring or a chain, from its end or its lowest mesh."""
-    near = _neighbours(pairs)
-    ends = [mesh for mesh in sorted(near) if len(near[mesh]) == 1]
-    here = ends[0] if ends else min(near)
-    path = [here]
-    seen = {here}
+def _walk(near: dict[str, list[str]]) -> tuple[str, ...]:
+    """Along a ring or a chain, from its first end or the first node."""
+    here = next((node for node, others in near.items() if len(others) == 1), next(iter(near)))
+    path = {here: None}
     while True:
-        onward = [mesh for mesh in near[here] if mesh not in seen]
-        if not onward:
+        onward = next((node for node in near[here] if node not in path), None)
+        if onward is None:
             return tuple(path)
-        here = onward[0]
-        path.append(here)
-        seen.add(here)
-
-
-def _centre(pairs: Sequence[Pair]) -> int:
-    near = _neighbours(pairs)
-    return max(near, key=lambda mesh: len(near[mesh]))
+        here = onward
+        path[here] = None

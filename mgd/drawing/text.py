@@ -21,6 +21,7 @@ from mgd.graph import Mesh, MeshGraph
 
 WIDTH = 100
 MOST_LINES = 60  # panels beyond this height are drawn once for all meshes that look alike
+MOST_DRAWN = 64  # meshes alike that are looked at to fill the first lines
 MOST_LINKS = 24  # links written out one by one
 
 
@@ -53,21 +54,24 @@ def _panels(graph: MeshGraph, width: int, colour: bool, marks: Marks, every: boo
         yield paint(_heading(alike), "title", colour)
         canvases = [
             _titled(mesh, draw_mesh(mesh, width, marks, first_ranks[start + offset]), len(alike) > 1)
-            for offset, mesh in enumerate(alike)
+            for offset, mesh in enumerate(alike if every else alike[:MOST_DRAWN])
         ]
-        rows = list(_shelves(canvases, width))
-        hidden = 0
-        if not every and sum(max(c.height for c in row) for row in rows) > MOST_LINES and len(canvases) > 1:
-            hidden = (
-                len(canvases) - len(rows[0])
-                if len(rows) > 1 and rows[0][0].height <= MOST_LINES
-                else len(canvases) - 1
-            )
-            rows = [rows[0][: len(canvases) - hidden]]
-        for row in rows:
-            yield from _side_by_side(row).lines(colour)
+        shelves = list(_shelves(canvases, width))
+        if not every:
+            shelves = _shortened(shelves)
+        for shelf in shelves:
+            yield from _side_by_side(shelf).lines(colour)
+        hidden = len(alike) - sum(map(len, shelves))
         if hidden:
             yield paint(_unseen(alike[-hidden:]), "dim", colour)
+
+
+def _shortened(shelves: list[list[Canvas]]) -> list[list[Canvas]]:
+    """All shelves when they fit a screen or so, else the first, else its first panel."""
+    if sum(max(canvas.height for canvas in shelf) for shelf in shelves) <= MOST_LINES:
+        return shelves
+    first = shelves[0]
+    return [first] if len(shelves) > 1 and first[0].height <= MOST_LINES else [first[:1]]
 
 
 def _groups(meshes: Sequence[Mesh], marks: Marks) -> list[tuple[list[Mesh], int]]:
@@ -170,40 +174,49 @@ def _links(graph: MeshGraph, width: int, colour: bool) -> Iterator[str]:
     found = relations(graph)
     if len(graph.meshes) > 1:
         yield ""
-        yield paint(f"links between meshes: {len(graph.links) or 'none'}", "title", colour)
+        total = sum(len(relation.ends) for relation in found)
+        yield paint(f"links between meshes: {total or 'none'}", "title", colour)
     for relation in found:
-        yield f"  {_pattern(relation, graph)}{relation.terms}"
-        if relation.pattern != "every pair":
+        yield f"  {_pattern(relation)}{relation.terms}"
+        if relation.pattern != "every pair" or relation.nodes != len(graph.meshes):
             yield from _wrapped(_hops(relation), width)
 
 
-def _pattern(relation: Relation, graph: MeshGraph) -> str:
-    meshes = len({mesh for pair in relation.pairs for mesh in pair})
-    whole = "all" if meshes == len(graph.meshes) else "of"
+def _pattern(relation: Relation) -> str:
     words = {
-        "every pair": f"every pair {whole} {meshes} meshes"
-        if whole == "of"
-        else f"every pair of {meshes} meshes",
-        "ring": f"a ring of {meshes}",
-        "chain": f"a chain of {meshes}",
-        "star": f"a star around mesh {relation.path[0]}" if relation.pattern == "star" else "",
+        "every pair": f"every pair of {relation.nodes}",
+        "ring": f"a ring of {relation.nodes}",
+        "chain": f"a chain of {relation.nodes}",
+        "star": f"a star around {relation.path[0] if relation.path else ''}",
     }
     return f"{words[relation.pattern]}, each " if relation.pattern else ""
 
 
 def _hops(relation: Relation) -> list[str]:
-    line = "═z═" if relation.z_direction else "═══"
+    line = " ═z═ " if relation.z_direction else " ═══ "
+    path = relation.path
+    if relation.pattern == "every pair":
+        return [", ".join(path)] if len(path) <= MOST_LINKS else [f"{path[0]} to {path[-1]}"]
     if relation.pattern in ("ring", "chain"):
-        path = [str(mesh) for mesh in relation.path]
-        hops = [f"{path[0]}", *(f"{line} {mesh}" for mesh in path[1:])]
-        return [*hops, f"{line} {path[0]}"] if relation.pattern == "ring" else hops
-    if relation.devices:
-        ends = zip(relation.pairs, relation.devices, strict=True)
-        found = [f"{a}:D{x} {line} {b}:D{y}  " for (a, b), (x, y) in ends]
-    else:
-        found = [f"{a} {line} {b}  " for a, b in relation.pairs]
+        onward = [*path[1:], path[0]] if relation.pattern == "ring" else path[1:]
+        channels = relation.channels_between()
+        counts = [channels[frozenset(hop)] for hop in zip(path, onward, strict=False)]
+        same = len(set(counts)) == 1
+        return [
+            path[0],
+            *(
+                f"{line[1:] if same else _counted(line, n)}{node}"
+                for node, n in zip(onward, counts, strict=True)
+            ),
+        ]
+    found = [line.join(ends) + "  " for ends in relation.ends]
     more = len(found) - MOST_LINKS
     return found if more <= 0 else [*found[:MOST_LINKS], f"and {more} more"]
+
+
+def _counted(line: str, channels: int) -> str:
+    """The sign of a link with its channels in it."""
+    return f"{line[1:-2]}{channels}═ "
 
 
 def _wrapped(words: Sequence[str], width: int) -> Iterator[str]:
