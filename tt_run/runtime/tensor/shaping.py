@@ -55,7 +55,8 @@ def take(tensor: Tensor, key: Any) -> Tensor:
     checked = tuple(_check_key(k, d, n) for d, (k, n) in enumerate(zip(keys, tensor.shape, strict=True)))
     if tensor.device() is None and any(isinstance(k, slice) and k.step not in (None, 1) for k in checked):
         raise RuntimeError("Host tensors cannot be accessed with non-unit stride")
-    return _requantized(tensor, lambda stack: stack[(slice(None), *checked)].copy())
+    where = (slice(None), *checked)
+    return _requantized(tensor, lambda stack: stack[where].copy())
 
 
 def _complete(keys: tuple[Any, ...], rank: int) -> tuple[Any, ...]:
@@ -95,7 +96,7 @@ def embed(tensor: Tensor, shape: tuple[int, ...], starts: tuple[int, ...], value
     def grow(stack: Stack) -> Array:
         filler = convert(np.full((1,), value, np.float32), tensor.dtype)[0]
         out = np.full((len(stack), *shape), filler, stack.dtype)
-        out[(slice(None), *where)] = stack
+        out[where] = stack
         return out
 
     return _requantized(tensor, grow)
@@ -109,8 +110,8 @@ def crop(tensor: Tensor, starts: tuple[int, ...], ends: tuple[int, ...]) -> Tens
         not 0 <= s <= e <= n for s, e, n in zip(starts, ends, shape, strict=True)
     ):
         raise fatal(f"Range {list(starts)} to {list(ends)} is not inside a tensor of shape {tensor.shape}")
-    where = tuple(slice(s, e) for s, e in zip(starts, ends, strict=True))
-    return _requantized(tensor, lambda stack: stack[(slice(None), *where)].copy())
+    where = (slice(None), *(slice(s, e) for s, e in zip(starts, ends, strict=True)))
+    return _requantized(tensor, lambda stack: stack[where].copy())
 
 
 def tile_multiple(shape: tuple[int, ...]) -> tuple[int, ...]:
