@@ -1,0 +1,183 @@
+"""`AutoContext`: the one per process that holds device, graph, gradient mode, arithmetic, seeds and distributed state.
+
+Source: ttml specification, section 2; "Distributed Training Guide", device configuration and troubleshooting.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.train.graph import BackwardRule, GradMode, Graph, NodeId, PreferredPrecision
+from tt_run.runtime.train.parallelism import DistributedConfig, ParallelismContext
+
+if TYPE_CHECKING:
+    from tt_run.runtime.mesh.device import MeshDevice
+    from tt_run.runtime.train.multihost import DistributedContext, SocketManager, SocketType
+
+DEFAULT_SEED = 5489
+ARITHMETIC_VARIABLE = "TT_RUN_ARITHMETIC"
+_ARITHMETICS = {"bfloat16": PreferredPrecision.HALF, "float32": PreferredPrecision.FULL}
+
+
+class AutoContext:
+    """Get it with `AutoContext.get_instance()`; every call returns the same object."""
+
+    _instance: AutoContext | None = None
+
+    def __init__(self) -> None:
+        self.graph = Graph()
+        self._mode = GradMode.ENABLED
+        self._device: MeshDevice | None = None
+        self._parallelism: ParallelismContext | None = None
+        self._distributed: DistributedContext | None = None
+        self._sockets: SocketManager | None = None
+        self.precision = _arithmetic(os.environ.get(ARITHMETIC_VARIABLE, "bfloat16"))
+        self.set_seed(DEFAULT_SEED)
+
+    @classmethod
+    def get_instance(cls) -> AutoContext:
+        """The context of this process."""
+        if cls._instance is None:
+            cls._instance = cls()
+        return cls._instance
+
+    # --- arithmetic --------------------------------------------------------------------------------------------------
+
+    def set_arithmetic(self, name: str) -> None:
+        """Choose "bfloat16" (the default, as devices compute) or "float32" (nothing is rounded; for comparisons and debugging).
+
+        Raises ValueError for another name. The environment variable TT_RUN_ARITHMETIC sets the choice at start.
+        """
+        self.precision = _arithmetic(name)
+
+    def get_arithmetic(self) -> str:
+        """The name of the arithmetic in force."""
+        return next(name for name, precision in _ARITHMETICS.items() if precision is self.precision)
+
+    def storage_dtype(self, wanted: DataType) -> DataType:
+        """The type in which a floating tensor is kept: what was asked for, or FLOAT32 throughout under float32 arithmetic."""
+        return DataType.FLOAT32 if self.precision is PreferredPrecision.FULL else wanted
+
+    # --- device ------------------------------------------------------------------------------------------------------
+
+    def open_device(self, mesh_shape: Any = None, device_ids: Sequence[int] | None = None) -> None:
+        """Open the mesh that everything runs on; 1x1 by default.
+
+        Raises RuntimeError for a second call while open, for a shape that is no pair, and for one that does not fit the descriptor.
+        """
+        from tt_run.runtime.train.device import open_mesh
+
+        if self._device is not None:
+            raise RuntimeError("open_device was called after the device was created.")
+        self._device = open_mesh(mesh_shape, device_ids)
+
+    def close_device(self) -> None:
+        """Close the mesh; parallelism, distributed context and sockets stay as they are."""
+        if self._device is not None:
+            self._device.close()
+            self._device = None
+
+    def get_device(self) -> MeshDevice:
+        """The open mesh; opens a single device when none is open."""
+        if self._device is None:
+            self.open_device()
+        assert self._device is not None
+        return self._device
+
+    # --- seeds -------------------------------------------------------------------------------------------------------
+
+    def set_seed(self, seed: int) -> None:
+        """Restart the generator behind dropout and initial weights."""
+        self._seed = seed
+        self.generator = np.random.Generator(np.random.MT19937(seed))
+
+    def get_seed(self) -> int:
+        """The seed last set."""
+        return self._seed
+
+    # --- graph -------------------------------------------------------------------------------------------------------
+
+    @property
+    def records(self) -> bool:
+        """Whether operations enter the graph."""
+        return self._mode is GradMode.ENABLED
+
+    def set_gradient_mode(self, mode: GradMode) -> None:
+        """Record backward nodes from now on, or stop."""
+        self._mode = mode
+
+    def get_gradient_mode(self) -> GradMode:
+        """The mode in force."""
+        return self._mode
+
+    def add_backward_node(self, rule: BackwardRule, links: Iterable[NodeId | None]) -> NodeId | None:
+        """Enter a backward rule behind the nodes of its inputs; None when gradients are off."""
+        if not self.records:
+            return None
+        return self.graph.add(rule, [link for link in links if link is not None])
+
+    def reset_graph(self) -> None:
+        """Forget the graph after a backward pass; gradients of parameters stay."""
+        self.graph.reset()
+
+    # --- parallelism over the mesh -----------------------------------------------------------------------------------
+
+    def initialize_parallelism_context(self, config: DistributedConfig) -> None:
+        """Decide which axis carries what, once per process. Raises RuntimeError on a second call and for a shape that does not fit."""
+        if self._parallelism is not None:
+            raise RuntimeError("ParallelismContext is already initialized.")
+        shape = self.get_device().shape
+        self._parallelism = ParallelismContext(config, (shape[0], shape[1]))
+
+    def get_parallelism_context(self) -> ParallelismContext:
+        """The axes. Raises RuntimeError before they are initialised."""
+        if self._parallelism is None:
+            raise RuntimeError("ParallelismContext is not initialized.")
+        return self._parallelism
+
+    def is_parallelism_context_initialized(self) -> bool:
+        """Whether `initialize_parallelism_context` was called."""
+        return self._parallelism is not None
+
+    # --- several hosts -----------------------------------------------------------------------------------------------
+
+    def initialize_distributed_context(self, *argv: str) -> None:
+        """Join the ranks of the job. Raises RuntimeError on a second call."""
+        from tt_run.runtime.train.multihost import DistributedContext
+
+        if self._distributed is not None:
+            raise RuntimeError("MPIContext is already initialized.")
+        self._distributed = DistributedContext.of_world()
+
+    def get_distributed_context(self) -> DistributedContext:
+        """The ranks of the job. Raises RuntimeError before they are joined."""
+        if self._distributed is None:
+            raise RuntimeError("DistributedContext is not initialized.")
+        return self._distributed
+
+    def initialize_socket_manager(self, socket_type: SocketType) -> None:
+        """Make what sends tensors between ranks; a further call replaces it."""
+        from tt_run.runtime.train.multihost import SocketManager
+
+        self._sockets = SocketManager(socket_type)
+
+    def get_socket_manager(self) -> SocketManager:
+        """What sends tensors between ranks. Raises RuntimeError before it is made."""
+        if self._sockets is None:
+            raise RuntimeError(
+                "SocketManager is not initialized. Do not forget to call initialize_socket_manager."
+            )
+        return self._sockets
+
+
+def _arithmetic(name: str) -> PreferredPrecision:
+    if name not in _ARITHMETICS:
+        raise ValueError(
+            f"unknown arithmetic {name!r}; one of {', '.join(_ARITHMETICS)} ({ARITHMETIC_VARIABLE})"
+        )
+    return _ARITHMETICS[name]

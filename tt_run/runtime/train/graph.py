@@ -1,0 +1,83 @@
+"""The graph of a forward pass: nodes in the order they were made, each with its backward rule and the nodes it leads to."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+BackwardRule = Callable[[], None]
+
+
+class GradMode(enum.Enum):
+    """ENABLED records backward nodes; DISABLED records none, for inference and in-place updates."""
+
+    ENABLED = 0
+    DISABLED = 1
+
+
+class PreferredPrecision(enum.Enum):
+    """What `Tensor.get_value` gives: HALF rounds float32 to bfloat16, FULL returns what is stored."""
+
+    HALF = 0
+    FULL = 1
+
+
+@dataclass(frozen=True, slots=True)
+class NodeId:
+    """A node's number in one graph; a reset starts a new graph, and ids of the old one lead nowhere."""
+
+    graph: int
+    number: int
+
+
+def _released() -> None:
+    raise RuntimeError(
+        "[Tensor::backward] This backward function should not be called! Memory from the node is released! "
+        "Call backward(retain_graph=True) the first time to call it again."
+    )
+
+
+@dataclass(slots=True)
+class GraphNode:
+    """One step of the forward pass: its backward rule and the nodes of its inputs."""
+
+    rule: BackwardRule
+    links: tuple[int, ...] = ()
+
+
+@dataclass
+class Graph:
+    """All nodes since the last reset."""
+
+    generation: int = 0
+    nodes: list[GraphNode] = field(default_factory=list)
+
+    def add(self, rule: BackwardRule, links: Iterable[NodeId]) -> NodeId:
+        """A new node behind the nodes `links`; ids of an earlier graph are leaves here."""
+        known = tuple(link.number for link in links if link.graph == self.generation)
+        self.nodes.append(GraphNode(rule, known))
+        return NodeId(self.generation, len(self.nodes) - 1)
+
+    def backward(self, start: NodeId, retain: bool) -> None:
+        """Run the rules from `start` in reverse topological order; nodes are made after their inputs, so that is by number."""
+        if start.graph != self.generation:
+            _released()
+        reached = {start.number}
+        pending = [start.number]
+        while pending:
+            for link in self.nodes[pending.pop()].links:
+                if link not in reached:
+                    reached.add(link)
+                    pending.append(link)
+        for number in sorted(reached, reverse=True):
+            node = self.nodes[number]
+            node.rule()
+            if not retain:
+                # Letting go of the closure frees the activations it holds as the pass moves on.
+                node.rule = _released
+
+    def reset(self) -> None:
+        """Forget every node."""
+        self.generation += 1
+        self.nodes.clear()

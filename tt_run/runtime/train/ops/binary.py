@@ -1,0 +1,114 @@
+"""`ttml.ops.binary`: add, sub, mul, div with NumPy broadcasting; gradients of broadcast operands are summed back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.train import values
+from tt_run.runtime.train.ops.broadcasting import aligned, reduced
+from tt_run.runtime.train.record import result
+from tt_run.runtime.train.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tt_run.runtime.tensor.tensor import Tensor as Value
+
+Array = npt.NDArray[Any]
+
+
+def add(a: Tensor, b: Any) -> Tensor:
+    """a + b. `b` may be a ttnn tensor, which then gets no gradient."""
+    b = _operand(b)
+    value = _apply(np.add, a.get_value(), b.get_value())
+
+    def rule(gradient: Value) -> None:
+        a.add_grad(_to_shape(gradient, a))
+        b.add_grad(_to_shape(gradient, b))
+
+    return result(value, (a, b), rule)
+
+
+def sub(a: Tensor, b: Any) -> Tensor:
+    """a - b."""
+    b = _operand(b)
+    value = _apply(np.subtract, a.get_value(), b.get_value())
+
+    def rule(gradient: Value) -> None:
+        a.add_grad(_to_shape(gradient, a))
+        if b.get_requires_grad():
+            b.add_grad(_to_shape(values.compute(np.negative, gradient), b))
+
+    return result(value, (a, b), rule)
+
+
+def mul(a: Tensor, b: Any) -> Tensor:
+    """a * b; `b` may be a number."""
+    if isinstance(b, (int, float)):
+        return _scaled(a, float(b))
+    b = _operand(b)
+    x, y = a.get_value(), b.get_value()
+
+    def rule(gradient: Value) -> None:
+        if a.get_requires_grad():
+            a.add_grad(_to_shape(_apply(np.multiply, gradient, y), a))
+        if b.get_requires_grad():
+            b.add_grad(_to_shape(_apply(np.multiply, gradient, x), b))
+
+    return result(_apply(np.multiply, x, y), (a, b), rule)
+
+
+def div(a: Tensor, b: Any) -> Tensor:
+    """a / b; `b` may be a number. The backward pass of a broadcast quotient raises RuntimeError, as the reference does."""
+    if isinstance(b, (int, float)):
+        return _scaled(a, 1.0 / float(b))
+    b = _operand(b)
+    x, y = a.get_value(), b.get_value()
+
+    def rule(gradient: Value) -> None:
+        if tuple(x.shape) != tuple(y.shape):
+            raise RuntimeError("Broadcasting is not supported in the backward pass of operator/")
+        if a.get_requires_grad():
+            a.add_grad(values.compute(np.divide, gradient, y))
+        if b.get_requires_grad():
+            b.add_grad(values.compute(lambda g, u, v: -g * u / (v * v), gradient, x, y))
+
+    return result(_apply(np.divide, x, y), (a, b), rule)
+
+
+def _scaled(a: Tensor, factor: float) -> Tensor:
+    number = np.float32(factor)
+
+    def scale(stack: Array) -> Array:
+        return stack * number
+
+    return result(
+        values.compute(scale, a.get_value()),
+        (a,),
+        lambda gradient: a.add_grad(values.compute(scale, gradient)),
+    )
+
+
+def _operand(b: Any) -> Tensor:
+    """The second operand as an autograd tensor; a bare mesh tensor takes no gradient."""
+    if isinstance(b, Tensor):
+        return b
+    from tt_run.runtime.tensor.tensor import Tensor as MeshTensor
+
+    if isinstance(b, MeshTensor):
+        return Tensor(b, requires_grad=False)
+    raise TypeError(f"expected a ttml.autograd.Tensor or a ttnn.Tensor, got {type(b).__name__}")
+
+
+def _apply(kernel: Callable[[Array, Array], Array], x: Value, y: Value) -> Value:
+    rank = max(len(x.shape), len(y.shape))
+    return values.compute(lambda u, v: kernel(aligned(u, rank), aligned(v, rank)), x, y)
+
+
+def _to_shape(gradient: Value, operand: Tensor) -> Value:
+    shape = operand.shape()
+    if list(gradient.shape) == shape:
+        return gradient
+    return values.compute(lambda g: reduced(g, shape), gradient)

@@ -1,0 +1,109 @@
+"""`ttml.ops.matmul` and `ttml.ops.linear`: products with their gradients."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.ops import gemm
+from tt_run.runtime.train import values
+from tt_run.runtime.train.ops.broadcasting import aligned, reduced
+from tt_run.runtime.train.record import result
+from tt_run.runtime.train.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tt_run.runtime.tensor.tensor import Tensor as Value
+
+Array = npt.NDArray[Any]
+
+
+def matmul_op(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
+    """Products of the last two dimensions, batch dimensions broadcast; operands may be taken transposed."""
+    x, y = a.get_value(), b.get_value()
+    rank = max(len(x.shape), len(y.shape))
+
+    def forward(u: Array, v: Array) -> Array:
+        return gemm.matmul(_turned(aligned(u, rank), transpose_a), _turned(aligned(v, rank), transpose_b))
+
+    def for_a(g: Array, v: Array) -> Array:
+        v = aligned(v, rank)
+        product = (
+            gemm.matmul(_turned(v, transpose_b), _turned(g, True))
+            if transpose_a
+            else gemm.matmul(g, _turned(v, not transpose_b))
+        )
+        return reduced(product, tuple(x.shape))
+
+    def for_b(g: Array, u: Array) -> Array:
+        u = aligned(u, rank)
+        product = (
+            gemm.matmul(_turned(g, True), _turned(u, transpose_a))
+            if transpose_b
+            else gemm.matmul(_turned(u, not transpose_a), g)
+        )
+        return reduced(product, tuple(y.shape))
+
+    def rule(gradient: Value) -> None:
+        if a.get_requires_grad():
+            a.add_grad(values.compute(for_a, gradient, y))
+        if b.get_requires_grad():
+            b.add_grad(values.compute(for_b, gradient, x))
+
+    return result(values.compute(forward, x, y), (a, b), rule)
+
+
+def _turned(stack: Array, turn: bool) -> Array:
+    return np.swapaxes(stack, -1, -2) if turn else stack
+
+
+def linear(tensor: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x @ W^T + b: x [..., in], weight [1, 1, out, in], bias [1, 1, 1, out] -> [..., out].
+
+    Raises RuntimeError when the inner sizes differ. The weight's gradient is one product over all rows of the batch.
+    """
+    x, w = tensor.get_value(), weight.get_value()
+    inputs, outputs = w.shape[-1], w.shape[-2]
+    if x.shape[-1] != inputs:
+        raise RuntimeError(
+            f"linear: the input has {x.shape[-1]} features (shape {list(x.shape)}), the weight takes {inputs} (shape {list(w.shape)})"
+        )
+    lead = tuple(x.shape)[:-1]
+    rows = math.prod(lead)
+
+    def forward(u: Array, v: Array, c: Array | None = None) -> Array:
+        product = gemm.matmul(
+            u.reshape(-1, rows, inputs), np.swapaxes(v.reshape(-1, outputs, inputs), -1, -2)
+        )
+        if c is not None:
+            product += c.reshape(-1, 1, outputs)
+        return product.reshape(-1, *lead, outputs)
+
+    def for_input(g: Array, v: Array) -> Array:
+        return gemm.matmul(g.reshape(-1, rows, outputs), v.reshape(-1, outputs, inputs)).reshape(
+            -1, *lead, inputs
+        )
+
+    def for_weight(g: Array, u: Array) -> Array:
+        flat = np.swapaxes(g.reshape(-1, rows, outputs), -1, -2)
+        return gemm.matmul(flat, u.reshape(-1, rows, inputs)).reshape(-1, *w.shape)
+
+    def rule(gradient: Value) -> None:
+        if tensor.get_requires_grad():
+            tensor.add_grad(values.compute(for_input, gradient, w))
+        if weight.get_requires_grad():
+            weight.add_grad(values.compute(for_weight, gradient, x))
+        if bias is not None and bias.get_requires_grad():
+            shape = bias.shape()
+            bias.add_grad(
+                values.compute(
+                    lambda g: g.reshape(-1, rows, outputs).sum(axis=1, dtype=np.float32).reshape(-1, *shape),
+                    gradient,
+                )
+            )
+
+    operands = (x, w) if bias is None else (x, w, bias.get_value())
+    inputs_of = (tensor, weight) if bias is None else (tensor, weight, bias)
+    return result(values.compute(forward, *operands), inputs_of, rule)

@@ -1,0 +1,118 @@
+"""`ttml.ops.unary`: activations and the mean of everything."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.ops import functions
+from tt_run.runtime.train import values
+from tt_run.runtime.train.record import result
+from tt_run.runtime.train.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tt_run.runtime.tensor.tensor import Tensor as Value
+
+Array = npt.NDArray[Any]
+
+_ROOT_HALF = np.float32(math.sqrt(0.5))
+_DENSITY = np.float32(1 / math.sqrt(2 * math.pi))
+
+
+def _unary(
+    tensor: Tensor, forward: Callable[[Array], Array], backward: Callable[[Array, Array], Array]
+) -> Tensor:
+    """An elementwise operation; `backward(gradient, input)`."""
+    x = tensor.get_value()
+    return result(
+        values.compute(forward, x),
+        (tensor,),
+        lambda gradient: tensor.add_grad(values.compute(backward, gradient, x)),
+    )
+
+
+def relu(tensor: Tensor) -> Tensor:
+    """max(x, 0)."""
+    return _unary(tensor, lambda x: np.maximum(x, np.float32(0)), lambda g, x: g * (x > 0))
+
+
+def gelu(tensor: Tensor) -> Tensor:
+    """x times the normal distribution function of x; the gradient is that of the same form."""
+    return _unary(tensor, functions.gelu, _gelu_backward)
+
+
+def _gelu_backward(gradient: Array, x: Array) -> Array:
+    """g * (Phi(x) + x * phi(x))."""
+    slope = functions.erf(x * _ROOT_HALF)
+    slope += np.float32(1)
+    slope *= np.float32(0.5)
+    bell = x * x
+    bell *= np.float32(-0.5)
+    np.exp(bell, out=bell)
+    bell *= x
+    bell *= _DENSITY
+    slope += bell
+    slope *= gradient
+    return slope
+
+
+def silu(tensor: Tensor, use_composite_bw: bool = False) -> Tensor:
+    """x * sigmoid(x); `use_composite_bw` chooses a kernel on devices and changes nothing here."""
+    return _unary(tensor, functions.silu, _silu_backward)
+
+
+def _silu_backward(gradient: Array, x: Array) -> Array:
+    gate = functions.sigmoid(x)
+    return gradient * gate * (np.float32(1) + x * (np.float32(1) - gate))
+
+
+def exp(tensor: Tensor) -> Tensor:
+    """e to the power of x."""
+    value = values.compute(np.exp, tensor.get_value())
+    return result(
+        value, (tensor,), lambda gradient: tensor.add_grad(values.compute(np.multiply, gradient, value))
+    )
+
+
+def mean(tensor: Tensor) -> Tensor:
+    """The mean of all elements of a shard, with shape [1, 1, 1, 1]."""
+    x = tensor.get_value()
+    shape, count = tuple(x.shape), np.float32(math.prod(x.shape))
+
+    def forward(stack: Array) -> Array:
+        return (stack.reshape(len(stack), -1).sum(axis=1, dtype=np.float32) / count).reshape(-1, 1, 1, 1, 1)
+
+    def rule(gradient: Value) -> None:
+        tensor.add_grad(
+            values.compute(
+                lambda g: np.broadcast_to(g.reshape(-1, *(1,) * len(shape)) / count, (len(g), *shape)),
+                gradient,
+            )
+        )
+
+    return result(values.compute(forward, x), (tensor,), rule)
+
+
+def log_softmax(tensor: Tensor, dim: int = -1) -> Tensor:
+    """The logarithm of the softmax over the last dimension."""
+    if dim % tensor.get_rank() != tensor.get_rank() - 1:
+        raise RuntimeError(f"log_softmax works on the last dimension, not on {dim}")
+    value = values.compute(log_softmax_of, tensor.get_value())
+
+    def backward(g: Array, y: Array) -> Array:
+        return g - np.exp(y) * g.sum(axis=-1, keepdims=True, dtype=np.float32)
+
+    return result(
+        value, (tensor,), lambda gradient: tensor.add_grad(values.compute(backward, gradient, value))
+    )
+
+
+def log_softmax_of(x: Array) -> Array:
+    """log(softmax(x)) of float32 arrays over the last dimension, without overflow."""
+    shifted = x - x.max(axis=-1, keepdims=True)
+    shifted -= np.log(np.exp(shifted).sum(axis=-1, keepdims=True, dtype=np.float32))
+    return shifted

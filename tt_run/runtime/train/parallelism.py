@@ -1,0 +1,89 @@
+"""Which axis of the mesh carries which kind of parallelism (ttml specification, section 2; "Distributed Training Guide").
+
+The counter starts at axis 0; data parallelism takes the next axis, then tensor parallelism. On a mesh with a side of 1, which is a
+line, exactly one kind may be on and takes the side that is longer than 1: the guide's `[1, 32]` is "axis 0" in its words, while only
+axis 1 has the 32 devices, so that one is reported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_MISMATCH = "The number of parallelization axes must be equal to the number of mesh shape dimensions"
+
+
+@dataclass
+class DistributedConfig:
+    """Which kinds of parallelism a program wants."""
+
+    enable_ddp: bool = False
+    enable_tp: bool = False
+
+    @property
+    def enabled(self) -> tuple[str, ...]:
+        return tuple(name for name, on in (("ddp", self.enable_ddp), ("tp", self.enable_tp)) if on)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A mesh axis and its number of devices; None and 1 for parallelism that is off."""
+
+    axis: int | None = None
+    size: int = 1
+
+
+class ParallelismContext:
+    """The axes of a device mesh of shape (rows, columns).
+
+    Raises RuntimeError, with the guide's sentence, when the number of kinds does not fit the shape. On a single device every
+    kind that is on has size 1.
+    """
+
+    def __init__(self, config: DistributedConfig, shape: tuple[int, int]) -> None:
+        axes = _axes(config, shape)
+        self._ddp = axes.get("ddp", Axis())
+        self._tp = axes.get("tp", Axis())
+        self._config = config
+
+    def get_ddp_axis(self) -> int | None:
+        """The mesh axis of data parallelism, None when it is off."""
+        return self._ddp.axis
+
+    def get_tp_axis(self) -> int | None:
+        """The mesh axis of tensor parallelism, None when it is off."""
+        return self._tp.axis
+
+    def get_ddp_size(self) -> int:
+        """Devices along the data-parallel axis, 1 when it is off."""
+        return self._ddp.size
+
+    def get_tp_size(self) -> int:
+        """Devices along the tensor-parallel axis, 1 when it is off."""
+        return self._tp.size
+
+    def is_ddp_enabled(self) -> bool:
+        """Whether data parallelism is on."""
+        return self._config.enable_ddp
+
+    def is_tp_enabled(self) -> bool:
+        """Whether tensor parallelism is on."""
+        return self._config.enable_tp
+
+
+def _axes(config: DistributedConfig, shape: tuple[int, int]) -> dict[str, Axis]:
+    wanted = config.enabled
+    long_axes = [axis for axis, size in enumerate(shape) if size > 1]
+    if not long_axes:
+        return {name: Axis(None, 1) for name in wanted}
+    if len(wanted) != len(long_axes):
+        kinds = ", ".join(f"{name}={name in wanted}".lower() for name in ("ddp", "tp"))
+        hint = (
+            "enable exactly one of enable_ddp and enable_tp on a line of devices"
+            if len(long_axes) == 1
+            else "enable both enable_ddp and enable_tp on a mesh of two dimensions"
+        )
+        raise RuntimeError(
+            f"{_MISMATCH}. Mesh shape [{shape[0]}, {shape[1]}] has {len(long_axes)} dimension(s) longer than 1, "
+            f"enabled: {kinds}. help: {hint}"
+        )
+    return {name: Axis(axis, shape[axis]) for name, axis in zip(wanted, long_axes, strict=True)}

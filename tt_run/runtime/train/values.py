@@ -1,0 +1,82 @@
+"""Kernels on stacks of shards become mesh tensors, rounded once: what every training operation is written with.
+
+A kernel sees float32 stacks (distinct shards, *shard shape) and is computed once for each distinct combination of shards, so
+what is replicated over a mesh costs as much as on one device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.ops.placement import result_topology
+from tt_run.runtime.tensor.dtypes import convert, is_float
+from tt_run.runtime.tensor.shards import Shards, combine
+from tt_run.runtime.tensor.tensor import Tensor
+
+Array = npt.NDArray[Any]
+
+
+def common_dtype(*values: Tensor) -> DataType:
+    """FLOAT32 as soon as one operand is, else the type of the first floating operand."""
+    floats = [value.dtype for value in values if is_float(value.dtype)]
+    if DataType.FLOAT32 in floats or not floats:
+        return DataType.FLOAT32
+    return floats[0]
+
+
+def compute(
+    kernel: Callable[..., Array], *values: Tensor, dtype: DataType | None = None, layout: Layout = Layout.TILE
+) -> Tensor:
+    """One result of a kernel, in the place of its operands; `dtype` defaults to their common type."""
+    dtype = dtype or common_dtype(*values)
+    shards = combine(lambda *stacks: _rounded(kernel(*stacks), dtype), *(value.shards for value in values))
+    return values[0].derive(shards, dtype=dtype, layout=layout, topology=result_topology(values))
+
+
+def compute_several(
+    kernel: Callable[..., tuple[Array, ...]], *values: Tensor, dtype: DataType | None = None
+) -> tuple[Tensor, ...]:
+    """As `compute`, for a kernel with several results of which each is rounded once."""
+    dtype = dtype or common_dtype(*values)
+    kept: list[tuple[Array, ...]] = []
+
+    def first(*stacks: Array) -> Array:
+        kept.append(tuple(_rounded(array, dtype) for array in kernel(*stacks)))
+        return kept[0][0]
+
+    index = combine(first, *(value.shards for value in values)).index
+    topology = result_topology(values)
+    return tuple(
+        values[0].derive(Shards(array, index), dtype=dtype, layout=Layout.TILE, topology=topology)
+        for array in kept[0]
+    )
+
+
+def _rounded(array: Array, dtype: DataType) -> Array:
+    if not array.flags.c_contiguous:
+        array = np.ascontiguousarray(array)
+    return convert(array, dtype)
+
+
+def as_dtype(value: Tensor, dtype: DataType) -> Tensor:
+    """The tensor in another floating type; itself when it has it already."""
+    if value.dtype is dtype:
+        return value
+    return value.derive(value.shards.map(lambda stack: convert(stack, dtype)), dtype=dtype)
+
+
+def full_like(value: Tensor, number: float) -> Tensor:
+    """A tensor of one number in the shape and place of another; stored once however many devices hold it."""
+    stack = np.full((1, *value.shards.shape), number, np.float32)
+    index = tuple(-1 if row < 0 else 0 for row in value.shards.index)
+    return value.derive(Shards(convert(stack, value.dtype), index))
+
+
+def add(a: Tensor, b: Tensor) -> Tensor:
+    """a + b of equal shapes, in the type of a."""
+    return compute(np.add, a, b, dtype=a.dtype)
