@@ -9,21 +9,26 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType
+from tt_run.runtime.enums import DataType, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate, fits_as_submesh, row_major
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.configs import MeshMapperConfig, _Overrides
 from tt_run.runtime.tensor.dtypes import convert
+from tt_run.runtime.tensor.placing import is_distributed, to_device
 from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.tensor.site import HostSite, Site
 from tt_run.runtime.tensor.spec import Shape
+from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tensor.topology import PlacementReplicate, PlacementShard, TensorTopology
+
+if TYPE_CHECKING:
+    from tt_run.runtime.mesh.device import MeshDevice
 
 Array = npt.NDArray[Any]
 
@@ -241,6 +246,36 @@ def ShardTensor2dMesh(
     """Cut `dims[0]` over the rows and `dims[1]` over the columns of the mesh; None replicates along that axis."""
     row, column = dims
     return TensorToMesh(mesh_device, MeshMapperConfig(row, column, MeshShape(tuple(mesh_shape))))
+
+
+def distribute_tensor(
+    tensor: Tensor, mapper: Mapper, mesh_device: MeshDevice | None = None, cq_id: int | None = None
+) -> Tensor:
+    """An un-distributed host tensor spread by a mapper, then moved to a device if one is given.
+
+    Raises RuntimeError for a device tensor and for one that is distributed already.
+    """
+    if tensor.device() is not None:
+        raise fatal(
+            f"TensorToMesh only supports host tensors; got storage type: {cpp(tensor.storage_type())}"
+        )
+    if is_distributed(tensor):
+        raise fatal(
+            f"Can't get a single buffer from host storage distributed over mesh shape {tensor.site.shape}"
+        )
+    array = tensor.shards.each()[0]
+    assert array is not None
+    placed = mapper.unwrap().place(array, tensor.dtype)
+    host = Tensor.of(
+        placed.shards,
+        dtype=tensor.dtype,
+        layout=tensor.layout,
+        topology=placed.topology,
+        memory_config=tensor.memory_config(),
+        tile=tensor.tile,
+        site=placed.site,
+    )
+    return host if mesh_device is None else to_device(host, mesh_device)
 
 
 def _line(mesh_device: Site) -> MeshShape:
