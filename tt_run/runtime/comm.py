@@ -14,16 +14,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tt_run import contract
 from tt_run.runtime.shared import SharedBlock
-
-if TYPE_CHECKING:
-    from mpi4py import MPI as MPIModule
 
 Array = npt.NDArray[Any]
 
@@ -191,6 +188,17 @@ class Group:
         """Start an all-gather of equal pieces."""
         return Pending(self.comm.Iallgather(as_bytes(send), as_bytes(receive)), receive, -1, 0)
 
+    def arrived(self, tag: int) -> list[tuple[int, bytes]]:
+        """Messages with this tag that are here already: (group rank of the sender, content)."""
+        found = []
+        status = self.world.mpi.Status()
+        while self.comm.Iprobe(self.world.mpi.ANY_SOURCE, tag, status):
+            content = np.empty(status.Get_count(self.world.mpi.BYTE), np.uint8)
+            source = status.Get_source()
+            self.comm.Recv([content, self.world.mpi.BYTE], source, tag)
+            found.append((source, content.tobytes()))
+        return found
+
     def shared_block(self, nbytes: int) -> SharedBlock:
         """Zeroed memory that all ranks of the group map. The group must be on one host. Collective."""
         if self.size == 1:
@@ -249,7 +257,6 @@ class World:
         self.size = size
         self._groups: dict[tuple[int, ...], Group] = {}
         self._peers: tuple[Peer, ...] | None = None
-        self._board: SharedBlock | None = None
 
     @property
     def connected(self) -> bool:
@@ -320,6 +327,13 @@ class World:
         )
 
     @cached_property
+    def control(self) -> Group:
+        """All ranks on a communicator of their own, for messages about the job. Exists once the ranks have met."""
+        group = Group(self, tuple(range(self.size)))
+        group.connect()
+        return group
+
+    @cached_property
     def neighbours(self) -> Group:
         """The ranks that share this one's host."""
         host = self.peers[self.rank].host
@@ -376,7 +390,7 @@ def _from_environment() -> World:
     return World(rank, size)
 
 
-def _check_size(mpi: MPIModule | Any, expected: int) -> None:
+def _check_size(mpi: Any, expected: int) -> None:
     found = mpi.COMM_WORLD.Get_size()
     if found != expected:
         raise RuntimeError(

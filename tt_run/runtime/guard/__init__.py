@@ -1,20 +1,100 @@
-"""Agreement before data moves: a divergence, an absence or a deadlock is an error that names rank and line, never a hang."""
+"""Agreement before data moves: a divergence, an absence or a deadlock is an error that names rank and line, never a hang.
+
+`collective(group, signature)` stands in front of everything that several ranks do together; when it returns, all of them are in the
+same call, so what follows may block. Messages between two ranks are started with `isend`/`irecv` and waited for with `wait`.
+The board needs shared memory per host, no extra messages; a rank alone in its group pays one comparison. TT_RUN_GUARD=off turns the
+agreement off, TT_RUN_GUARD_TIMEOUT sets how many seconds a rank waits for its peers (60).
+"""
 
 from __future__ import annotations
 
-from tt_run.runtime.comm import Group
-from tt_run.runtime.guard.signature import Signature
+import os
+from typing import Any
 
-__all__ = ["Signature", "collective"]
+import numpy.typing as npt
+
+from tt_run import contract
+from tt_run.runtime import events
+from tt_run.runtime.comm import Group, World, world
+from tt_run.runtime.guard.report import GuardError
+from tt_run.runtime.guard.signature import Signature
+from tt_run.runtime.guard.transfer import Transfer, count, wait_for
+
+__all__ = ["GuardError", "Signature", "Transfer", "collective", "irecv", "isend", "start", "wait"]
+
+_guard: Any = None
+_started = False
 
 
 def collective(group: Group, signature: Signature) -> None:
-    """Return when every rank of the group is in this collective with an equal signature. Raises RuntimeError otherwise."""
+    """Return when every rank of the group is in this collective with an equal signature.
+
+    Raises GuardError, with the same text on all ranks, when they differ, when one of them ended, raised or waits elsewhere for ever,
+    or when one does not come within the deadline.
+    """
     if group.size == 1:
         return
-    texts = group.allgather_bytes(str(signature).encode())
-    if len(set(texts)) > 1:
-        lines = "\n".join(
-            f"  rank {rank}: {text.decode()}" for rank, text in zip(group.ranks, texts, strict=True)
-        )
-        raise RuntimeError(f"the ranks call different collectives:\n{lines}")
+    if not _started:
+        start()
+    if _guard is not None:
+        _guard.collective(group, signature, _caller())
+
+
+def start() -> None:
+    """Meet all ranks of the job and start watching; every rank must call it. Does nothing in a lone process or a second time."""
+    global _guard, _started
+    ranks = world()
+    if _started or ranks.size == 1:
+        return
+    from tt_run.runtime.guard.lifecycle import Lifecycle
+    from tt_run.runtime.guard.watch import Guard, timeout_from
+
+    timeout = timeout_from(os.environ)
+    ranks.connect()
+    if os.environ.get(contract.GUARD, "").strip().lower() not in ("off", "0", "no", "false"):
+        _guard = Guard(ranks, timeout)
+    _started = True
+    Lifecycle(ranks, _guard).install()
+
+
+def isend(
+    group: Group, buffer: npt.NDArray[Any], destination: int, tag: int = 0, operation: str = "send"
+) -> Transfer:
+    """Start sending a contiguous array to a group rank; the array must stay as it is until `wait`."""
+    return _transfer(group, "send", buffer, destination, tag, operation)
+
+
+def irecv(
+    group: Group, buffer: npt.NDArray[Any], source: int, tag: int = 0, operation: str = "receive"
+) -> Transfer:
+    """Start receiving into a contiguous array from a group rank."""
+    return _transfer(group, "receive", buffer, source, tag, operation)
+
+
+def wait(transfer: Transfer) -> None:
+    """Return when a message has gone through. Raises GuardError when it cannot, like `collective`."""
+    if _guard is not None:
+        wait_for(_guard, transfer)
+        return
+    while not transfer.test():
+        os.sched_yield()
+
+
+def _transfer(
+    group: Group, kind: str, buffer: npt.NDArray[Any], peer: int, tag: int, operation: str
+) -> Transfer:
+    if not _started:
+        start()
+    channel = f"{tag}/{','.join(map(str, group.ranks))}"
+    world_rank = group.ranks[peer]
+    number = count(_guard, kind, world_rank, channel)
+    pending = (group.isend if kind == "send" else group.irecv)(buffer, peer, tag)
+    return Transfer(pending, kind, world_rank, channel, number, operation, events.call_site())
+
+
+def _caller() -> Any:
+    return events.user_frame(3)
+
+
+def _world() -> World:
+    return world()

@@ -109,7 +109,7 @@ def integers(
             return None
         values = (*args, *(given[name] for name in names[len(args) : count]))
     try:
-        found = tuple(operator.index(value) for value in values)  # type: ignore[call-overload]
+        found = tuple(operator.index(value) for value in values)  # type: ignore[arg-type]
     except TypeError:
         return None
     return found if all(0 <= value < 2**32 for value in found) else None

@@ -166,9 +166,9 @@ def _discovered(machine: Machine, visible_text: str | None, rank: int) -> System
 
 
 def _from_descriptor(path: str, environment: Mapping[str, str], ranks: World) -> SystemMesh:
-    from mgd import load
+    from mgd import expand, load
 
-    graph = load(path)
+    graph = expand(load(path))
     places = _places(ranks.peers, {mesh.mesh_id: mesh for mesh in graph.meshes if not mesh.is_switch}, path)
     mesh_id, host_rank = places[ranks.rank]
     mesh = graph.mesh(mesh_id)

@@ -1,0 +1,89 @@
+"""The board: a page of shared memory per rank of a host on which it says where it is, readable by the others at any moment.
+
+The words are written on every collective; the texts only when a rank waits long, ends, or is asked.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tt_run.runtime.guard.signature import Labels
+
+# Words of a row.
+STATE, CALLS, LABEL, ASKED, ANSWERED, PID = range(6)
+_WORDS = 16
+
+# States of a rank.
+RUNNING, WAITING, ENDED, RAISED = range(4)
+
+_LABEL_BYTES = 256
+_TEXT_BYTES = {"record": 16384, "answer": 8192, "verdict": 16384}
+_LABELS_AT = _WORDS * 8
+_TEXTS_AT = _LABELS_AT + Labels.CAPACITY * _LABEL_BYTES
+ROW_BYTES = _TEXTS_AT + sum(_TEXT_BYTES.values())
+
+
+class Row:
+    """One rank's part of the board. `words` is indexed with the names above."""
+
+    __slots__ = ("_memory", "_texts", "words")
+
+    def __init__(self, memory: memoryview) -> None:
+        self._memory = memory
+        self.words = memory[: _WORDS * 8].cast("Q")
+        self._texts: dict[str, tuple[int, int]] = {}
+        at = _TEXTS_AT
+        for name, size in _TEXT_BYTES.items():
+            self._texts[name] = (at, size)
+            at += size
+
+    def write_label(self, index: int, text: str) -> None:
+        """Store the text of a call."""
+        self._write(_LABELS_AT + index * _LABEL_BYTES, _LABEL_BYTES, text.encode())
+
+    def label(self) -> str:
+        """The text of the call it is in, or was in last; empty before the first."""
+        if not self.words[CALLS]:
+            return ""
+        return self._read(_LABELS_AT + self.words[LABEL] * _LABEL_BYTES, _LABEL_BYTES).decode(
+            errors="replace"
+        )
+
+    def write(self, name: str, value: dict[str, Any]) -> None:
+        """Publish a record, an answer or a verdict; what is too long loses its history first."""
+        at, size = self._texts[name]
+        data = json.dumps(value).encode()
+        if len(data) > size - 8:
+            data = json.dumps(
+                {**value, "history": {}, "text": str(value.get("text", ""))[: size // 4]}
+            ).encode()
+        self._write(at, size, data)
+
+    def read(self, name: str) -> dict[str, Any] | None:
+        """What was published last; None when there is nothing or it is just being rewritten."""
+        data = self._read(*self._texts[name])
+        try:
+            found = json.loads(data) if data else None
+        except ValueError:
+            return None
+        return found if isinstance(found, dict) else None
+
+    def clear(self, name: str) -> None:
+        """Withdraw what was published."""
+        self._write(*self._texts[name], b"")
+
+    def _write(self, at: int, size: int, data: bytes) -> None:
+        data = data[: size - 8]
+        self._memory[at : at + 8] = (0).to_bytes(8, "little")
+        self._memory[at + 8 : at + 8 + len(data)] = data
+        self._memory[at : at + 8] = len(data).to_bytes(8, "little")
+
+    def _read(self, at: int, size: int) -> bytes:
+        length = int.from_bytes(self._memory[at : at + 8], "little")
+        return bytes(self._memory[at + 8 : at + 8 + min(length, size - 8)])
+
+
+def rows(memory: memoryview, ranks: tuple[int, ...]) -> dict[int, Row]:
+    """The rows of a board of these world ranks, in this order."""
+    return {rank: Row(memory[i * ROW_BYTES : (i + 1) * ROW_BYTES]) for i, rank in enumerate(ranks)}

@@ -1,0 +1,191 @@
+"""From the states of the ranks to what is wrong and who caused it. Pure: no clock, no memory, no MPI."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tt_run.runtime.guard.board import ENDED, RAISED
+from tt_run.runtime.guard.states import History, RankState, group_key
+
+DIVERGED = "TTG001"
+ENDED_EARLY = "TTG002"
+FAILED = "TTG003"
+DEADLOCK = "TTG004"
+OVERDUE = "TTG005"
+LOST = "TTG006"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What keeps a collective from happening: its code, the ranks at fault, the ranks that are held up by it."""
+
+    code: str
+    culprits: tuple[int, ...]
+    victims: tuple[int, ...]
+    title: str
+    explanation: tuple[str, ...] = ()
+
+
+def absence(states: Mapping[int, RankState], me: int) -> Finding | None:
+    """A rank that I wait for is gone: it raised, ended, or its process vanished. The first to fail is the culprit."""
+    mine = states[me].wait
+    if mine is None:
+        return None
+    gone = [states[rank] for rank in mine.missing if rank in states and states[rank].gone]
+    if not gone:
+        return None
+    raised = [s for s in gone if s.state == RAISED]
+    lost = [s for s in gone if s.lost and s.state not in (ENDED, RAISED)]
+    chosen, code = (raised, FAILED) if raised else (lost, LOST) if lost else (gone, ENDED_EARLY)
+    culprits = tuple(s.rank for s in chosen)
+    what = {
+        FAILED: f"{_ranks(culprits)} raised an exception",
+        LOST: f"the process of {_ranks(culprits)} is gone",
+        ENDED_EARLY: f"{_ranks(culprits)} ended before {mine.call}",
+    }[code]
+    return Finding(
+        code, culprits, _waiting_for(states, culprits), what, _site_differences(states, mine.group)
+    )
+
+
+def deadlock(states: Mapping[int, RankState], me: int) -> Finding | None:
+    """Ranks that wait for one another in a circle that I wait for too."""
+    edges = {rank: blockers(states, rank) for rank in states}
+    circle = _circle(edges, me)
+    if circle is None:
+        return None
+    lines = []
+    for rank, following in zip(circle, (*circle[1:], circle[0]), strict=True):
+        wait = states[rank].wait
+        if wait is not None:
+            lines.append(f"rank {rank} waits for rank {following} in {wait.call} at {wait.site}")
+    calls = {wait.call for rank in circle if (wait := states[rank].wait) is not None}
+    kind = "point-to-point calls" if len(calls) == 1 else "calls"
+    culprits = tuple(sorted(circle))
+    group = max((w.group for r in circle if (w := states[r].wait) is not None), key=len, default=())
+    title = f"{_ranks(culprits)} wait for each other in {kind} that cannot complete"
+    return Finding(DEADLOCK, culprits, culprits, title, (*lines, *_site_differences(states, group)))
+
+
+def overdue(states: Mapping[int, RankState], me: int, seconds: float) -> Finding:
+    """The deadline passed: the culprits are the ranks that are in no call at all, else the ones that are elsewhere."""
+    mine = states[me].wait
+    missing = mine.missing if mine is not None else ()
+    seen: set[int] = set()
+    roots: set[int] = set()
+    pending = list(missing)
+    while pending:
+        rank = pending.pop()
+        if rank in seen or rank == me:
+            continue
+        seen.add(rank)
+        further = blockers(states, rank) if rank in states else ()
+        if further:
+            pending.extend(further)
+        else:
+            roots.add(rank)
+    culprits = tuple(sorted(roots or missing))
+    call = mine.call if mine is not None else "a collective"
+    title = f"{_ranks(culprits)} did not come to {call} within {seconds:g} s"
+    group = mine.group if mine is not None else ()
+    return Finding(OVERDUE, culprits, _waiting_for(states, missing), title, _site_differences(states, group))
+
+
+def divergence(calls: Mapping[int, tuple[str, ...]], number: int) -> Finding:
+    """Ranks are in one collective with different signatures; `calls` are fields of the signature by rank.
+
+    The culprits are the ranks outside the largest agreeing set; with no majority, all but the lowest rank.
+    """
+    counts = Counter(calls.values())
+    top = max(counts.values())
+    leading = [fields for fields, count in counts.items() if count == top]
+    lowest = calls[min(calls)]
+    norm = leading[0] if len(leading) == 1 else (lowest if lowest in leading else leading[0])
+    culprits = tuple(rank for rank in sorted(calls) if calls[rank] != norm)
+    victims = tuple(rank for rank in sorted(calls) if calls[rank] == norm)
+    names = ("operation", "cluster_axis", "shape", "dtype", "arguments", "ranks")
+    parts = sorted(
+        {name for rank in culprits for name, a, b in zip(names, calls[rank], norm, strict=False) if a != b}
+    )
+    if "operation" in parts:
+        parts = ["operation"]
+    title = f"{_ranks(culprits)} disagree{'s' if len(culprits) == 1 else ''} with {_ranks(victims)} on call {number}: {', '.join(parts)}"
+    return Finding(DIVERGED, culprits, victims, title)
+
+
+def blockers(states: Mapping[int, RankState], rank: int) -> tuple[int, ...]:
+    """The ranks that a waiting rank really waits for: a message that is already under way blocks nobody."""
+    state = states[rank]
+    if not state.waiting or state.wait is None:
+        return ()
+    wait = state.wait
+    if wait.kind in ("send", "receive"):
+        key = f"{rank}:{wait.channel}"
+        return tuple(
+            peer
+            for peer in wait.missing
+            if peer not in states
+            or (states[peer].sent if wait.kind == "receive" else states[peer].posted).get(key, 0)
+            < wait.number
+        )
+    return wait.missing
+
+
+def _circle(edges: Mapping[int, tuple[int, ...]], start: int) -> tuple[int, ...] | None:
+    """A circle that can be reached from `start`, beginning with its lowest rank."""
+    path: list[int] = []
+    done: set[int] = set()
+
+    def visit(rank: int) -> tuple[int, ...] | None:
+        if rank in path:
+            circle = path[path.index(rank) :]
+            low = circle.index(min(circle))
+            return tuple(circle[low:] + circle[:low])
+        if rank in done:
+            return None
+        path.append(rank)
+        for following in edges.get(rank, ()):
+            found = visit(following)
+            if found is not None:
+                return found
+        path.pop()
+        done.add(rank)
+        return None
+
+    return visit(start)
+
+
+def _waiting_for(states: Mapping[int, RankState], culprits: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(
+        s.rank
+        for s in states.values()
+        if s.waiting and s.wait is not None and set(s.wait.missing) & set(culprits)
+    )
+
+
+def _site_differences(states: Mapping[int, RankState], group: tuple[int, ...]) -> tuple[str, ...]:
+    """The first call of a group that ranks made from different lines: usually where one of them took another path."""
+    histories: dict[int, History] = {
+        rank: states[rank].histories[group_key(group)]
+        for rank in group
+        if rank in states and group_key(group) in states[rank].histories
+    }
+    if len(histories) < 2:
+        return ()
+    common = sorted(set.intersection(*(set(history) for history in histories.values())))
+    for number in common:
+        entries = {rank: history[number] for rank, history in histories.items()}
+        if len(set(entries.values())) > 1:
+            return (
+                f"the call sites differ from call {number} of this group on:",
+                *(f"  rank {rank}: {call} at {site}" for rank, (call, site) in sorted(entries.items())),
+            )
+    return ()
+
+
+def _ranks(ranks: tuple[int, ...]) -> str:
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    return "ranks " + ", ".join(map(str, ranks[:-1])) + f" and {ranks[-1]}"

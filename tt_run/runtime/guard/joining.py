@@ -1,0 +1,47 @@
+"""The first meeting of a group: creating a communicator blocks, so its members first make sure that all of them come."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tt_run.runtime.guard.signature import Call
+from tt_run.runtime.guard.states import Wait
+
+if TYPE_CHECKING:
+    from tt_run.runtime.comm import Group
+    from tt_run.runtime.guard.watch import Guard
+
+_TAG = 5
+
+
+def join(guard: Guard, group: Group, call: Call) -> None:
+    """Return when every member has called this with the same group and signature; GuardError otherwise.
+
+    Each member sends its token to each other; between two ranks tokens keep their order, so each pair compares like with like.
+    """
+    token = np.array([zlib.crc32(repr(group.ranks).encode()) << 32 | call.code], np.uint64)
+    others = [rank for rank in group.ranks if rank != guard.rank]
+    control = guard.world.control
+    sends = [control.isend(token, rank, _TAG) for rank in others]
+    receives = {rank: control.irecv(np.zeros(1, np.uint64), rank, _TAG) for rank in others}
+    arrived: set[int] = set()
+
+    def done() -> bool:
+        arrived.update(rank for rank in others if rank not in arrived and receives[rank].test())
+        return len(arrived) == len(others) or differs()
+
+    def differs() -> bool:
+        return any(receives[rank].buffer[0] != token[0] for rank in arrived)
+
+    def wait() -> Wait:
+        missing = tuple(rank for rank in others if rank not in arrived)
+        return guard.wait_record("collective", str(call.signature), call.site, group.ranks, 1, missing)
+
+    guard.wait_until(done, wait, call)
+    if differs():
+        guard.diverged(group.ranks, 1, call)
+    for send in sends:
+        guard.wait_until(send.test, wait, call)

@@ -1,0 +1,154 @@
+"""How a rank of a job ends: normally without leaving others to hang, by an exception that names it, or asked where it is meanwhile."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any
+
+from tt_run import contract
+from tt_run.runtime import events
+from tt_run.runtime.comm import World
+from tt_run.runtime.guard.board import ANSWERED, ASKED, CALLS, ENDED, RAISED
+from tt_run.runtime.guard.report import GuardError
+from tt_run.runtime.guard.watch import Guard
+
+_GRACE = 2.0  # seconds between a rank's failure and the end of the job: the others report in that time
+_FINALIZE = 20.0  # seconds that MPI may take to shut down once all ranks have ended
+_BEACON_SECONDS = 0.1
+
+
+class Lifecycle:
+    """Installed once per process that has MPI peers. `guard` is None when the guard is off."""
+
+    def __init__(self, world: World, guard: Guard | None) -> None:
+        self._world = world
+        self._guard = guard
+        self._exit_site = ""
+        self._failed = False
+        self._previous_hook = sys.excepthook
+        self._exit = sys.exit
+
+    def install(self) -> None:
+        """Take over uncaught exceptions and the end of the program; start the beacon."""
+        sys.excepthook = self.on_exception
+        sys.exit = self._on_sys_exit  # type: ignore[assignment]
+        atexit.register(self.on_exit)
+        if self._guard is not None:
+            threading.Thread(
+                target=self._beacon, args=(self._guard,), name="tt-run beacon", daemon=True
+            ).start()
+
+    def on_exception(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        """Show the traceback with the rank, tell the others and the launcher, then end the whole job with code 1."""
+        self._failed = True
+        sys.stdout.flush()
+        print(f"[rank {self._world.rank}] {self._summary(kind, error)}", file=sys.stderr)
+        self._previous_hook(kind, error, trace)
+        sys.stderr.flush()
+        site = _origin(trace)
+        write_failure(self._world, self._guard, error, trace)
+        if self._guard is not None:
+            self._guard.end(RAISED, self._summary(kind, error), site)
+            self._wait_for_others(time.monotonic() + _GRACE)
+        self._world.abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
+
+    def on_exit(self) -> None:
+        """Say that this rank has ended and wait for the others, so that shutting MPI down cannot block for ever."""
+        if self._failed or self._guard is None or not self._world.connected:
+            return
+        self._guard.end(ENDED, site=self._exit_site)
+        self._wait_for_others(None)
+        watchdog = threading.Timer(_FINALIZE, lambda: os._exit(1))
+        watchdog.daemon = True
+        watchdog.start()
+
+    def _wait_for_others(self, deadline: float | None) -> None:
+        assert self._guard is not None
+        nap = 0.0005
+        while not self._guard.others_gone() and (deadline is None or time.monotonic() < deadline):
+            time.sleep(nap)
+            nap = min(nap * 1.5, 0.05)
+
+    def _on_sys_exit(self, status: Any = None) -> Any:
+        """Remember where the program asked to end: the interpreter does not keep it."""
+        self._exit_site = events.call_site()
+        return self._exit(status)
+
+    def _summary(self, kind: type[BaseException], error: BaseException) -> str:
+        text = str(error).strip().splitlines()
+        return f"{kind.__name__}: {text[0]}" if text else kind.__name__
+
+    def _beacon(self, guard: Guard) -> None:
+        """Answer the question where this rank is, also while its program computes or loops."""
+        main = threading.main_thread().ident
+        words = guard.mine.words
+        while True:
+            time.sleep(_BEACON_SECONDS)
+            asked = words[ASKED]
+            if asked != words[ANSWERED] and main is not None:
+                frame = sys._current_frames().get(main)
+                guard.mine.write("answer", {"doing": _place(frame), "histories": guard.histories()})
+                words[ANSWERED] = asked
+
+
+def write_failure(
+    world: World, guard: Guard | None, error: BaseException, trace: TracebackType | None
+) -> None:
+    """Leave a record of an uncaught exception in the run folder, for the launcher's report."""
+    folder = os.environ.get(contract.RUN_DIR)
+    if not folder:
+        return
+    frames = traceback.extract_tb(trace)
+    own = [f for f in frames if not f.filename.startswith(events.PACKAGE)]
+    place = own[-1] if own else (frames[-1] if frames else None)
+    record = {
+        "rank": world.rank,
+        "pid": os.getpid(),
+        "time": time.time(),
+        "exception": type(error).__name__,
+        "message": str(error),
+        "file": place.filename if place else None,
+        "line": place.lineno if place else None,
+        "function": place.name if place else None,
+        "traceback": "".join(traceback.format_exception(type(error), error, trace)),
+        "last_collective": guard.mine.label() if guard else "",
+        "calls": int(guard.mine.words[CALLS]) if guard else 0,
+        "guard": {"code": error.code, "culprits": list(error.culprits)}
+        if isinstance(error, GuardError)
+        else None,
+    }
+    path = Path(folder) / contract.FAILURE_FILE.format(rank=world.rank)
+    try:
+        path.write_text(json.dumps(record, indent=1))
+    except OSError as problem:
+        print(f"[rank {world.rank}] cannot write {path}: {problem}", file=sys.stderr)
+
+
+def _origin(trace: TracebackType | None) -> str:
+    """The innermost line of the user's program in a traceback, `file:line`."""
+    place = ""
+    while trace is not None:
+        filename = trace.tb_frame.f_code.co_filename
+        if not filename.startswith(events.PACKAGE):
+            place = f"{filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+def _place(frame: FrameType | None) -> str:
+    """The innermost line of the user's program in a running stack, with its function."""
+    innermost: Callable[[FrameType], bool] = lambda f: not f.f_code.co_filename.startswith(events.PACKAGE)  # noqa: E731
+    while frame is not None and not innermost(frame):
+        frame = frame.f_back
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"

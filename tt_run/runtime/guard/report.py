@@ -1,0 +1,68 @@
+"""The error that every rank raises: one text, who is where, waiting for what, since when, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tt_run.runtime.guard.board import ENDED, RAISED
+from tt_run.runtime.guard.diagnosis import DEADLOCK, DIVERGED, ENDED_EARLY, FAILED, LOST, OVERDUE, Finding
+from tt_run.runtime.guard.states import RankState
+
+_HELP = {
+    DIVERGED: "all ranks of a group must make the same calls in the same order with the same arguments",
+    ENDED_EARLY: "let every rank of the group reach the same number of calls before it ends",
+    FAILED: "repair the exception above; the other ranks only waited for this one",
+    LOST: "look at that rank's log: the process was killed (out of memory?) or called os._exit",
+    DEADLOCK: "issue matching calls in one order on all ranks; of two ranks that exchange, let one send first",
+    OVERDUE: "repair the loop or raise TT_RUN_GUARD_TIMEOUT if that much computing between two calls is meant",
+}
+
+
+class GuardError(RuntimeError):
+    """Ranks do not meet. `code` is permanent (TTG001 … TTG006), `culprits` are the ranks at fault; every rank gets the same text."""
+
+    def __init__(self, text: str, code: str, culprits: tuple[int, ...]) -> None:
+        super().__init__(text)
+        self.code = code
+        self.culprits = culprits
+
+
+def render(finding: Finding, states: Mapping[int, RankState], now: float) -> str:
+    """The report as text: title, one line for each rank, the explanation, a hint."""
+    lines = [f"error[{finding.code}]: {finding.title}"]
+    shown = sorted(states)
+    for rank in shown:
+        mark = "  <-" if rank in finding.culprits else ""
+        lines.append(f"  rank {rank}: {where(states[rank], now)}{mark}")
+    lines += [f"  {line}" for line in finding.explanation]
+    lines.append(f"  help: {_HELP[finding.code]}")
+    return "\n".join(lines)
+
+
+def where(state: RankState, now: float) -> str:
+    """One rank in words: what it is in, for how long, where its last call was."""
+    last = f"; its last call was {state.last}" if state.last else "; it has made no call"
+    if state.state == RAISED:
+        return f"raised {state.error or 'an exception'}{_at(state.error_site)}{last}"
+    if state.state == ENDED:
+        return f"ended{_at(state.error_site)} after {_calls(state.calls)}{last}"
+    if state.lost:
+        return f"its process is gone, after {_calls(state.calls)}{last}"
+    wait = state.wait
+    if wait is not None and state.waiting:
+        missing = f", waiting for {_list(wait.missing)}" if wait.missing else ""
+        return f"in call {wait.number} {wait.call} at {wait.site}{missing} since {max(now - wait.since, 0):.1f} s"
+    doing = f"at {state.doing}" if state.doing else "in no call"
+    return f"running {doing} after {_calls(state.calls)}{last}"
+
+
+def _at(site: str) -> str:
+    return f" at {site}" if site else ""
+
+
+def _calls(count: int) -> str:
+    return "1 call" if count == 1 else f"{count} calls"
+
+
+def _list(ranks: tuple[int, ...]) -> str:
+    return f"rank {ranks[0]}" if len(ranks) == 1 else "ranks " + ", ".join(map(str, ranks))
