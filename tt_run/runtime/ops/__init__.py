@@ -3,7 +3,20 @@
 Importing this package also gives `Tensor` its arithmetic. Source: ttnn specification, section 8.
 """
 
-from tt_run.runtime.ops import arithmetic, binary, matmul, operators, unary  # noqa: F401
+from tt_run.runtime.ops import (  # noqa: F401 - entering the operations is the point
+    arithmetic,
+    binary,
+    distributed_norms,
+    joining,
+    lookup,
+    movement,
+    norms,
+    operators,
+    ordering,
+    products,
+    reductions,
+    unary,
+)
 from tt_run.runtime.ops.dispatch import Operation, registry, run, set_recorder
 
 operators.install()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tt_run.runtime.ops import arithmetic, binary, matmul
+from tt_run.runtime.ops import arithmetic, binary, products
 from tt_run.runtime.ops.dispatch import Operation
 from tt_run.runtime.tensor import operators
 
@@ -18,7 +18,7 @@ def table() -> dict[str, Callable[..., Any]]:
         "mul": binary.multiply,
         "truediv": arithmetic.divide,
         "pow": arithmetic.pow,
-        "matmul": matmul.matmul,
+        "matmul": products.matmul,
         **{name: binary.BINARY[name] for name in ("eq", "ne", "lt", "le", "gt", "ge")},
     }
     mirrored = {"radd": binary.add, "rmul": binary.multiply, "rsub": arithmetic.rsub}

@@ -1,0 +1,239 @@
+"""Operations that join tensors, cut them up, or pick elements by index.
+
+Source: ttnn specification, section 8, and the signatures of 0.81.1.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
+from tt_run.runtime.ops.elementwise import finish
+from tt_run.runtime.ops.movement import moved, settled
+from tt_run.runtime.ops.operands import axis_of, ints, on_device, settle
+from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.shards import combine
+from tt_run.runtime.tensor.tensor import Tensor
+
+Array = npt.NDArray[Any]
+
+
+@operation("ttnn.concat")
+def concat(
+    tensors: Sequence[Tensor],
+    dim: int = 0,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    groups: int = 1,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """Tensors one after the other along `dim`; groups > 1 takes a group's part of each in turn."""
+    parts = _same_kind(tensors, "concat")
+    first = parts[0]
+    axis = axis_of(dim, len(first.shape))
+    for other in parts[1:]:
+        rest = [d for d in range(len(first.shape)) if d != axis]
+        if len(other.shape) != len(first.shape) or any(other.shape[d] != first.shape[d] for d in rest):
+            raise fatal(f"All dimensions must be the same size except for the dimension along which the contenation is taking place: {first.shape} and {other.shape}")
+
+    def joined(*stacks: Array) -> Array:
+        if groups == 1:
+            return settled(np.concatenate(stacks, axis=axis + 1), first.dtype)
+        pieces = [np.split(s, groups, axis=axis + 1) for s in stacks]
+        return settled(np.concatenate([p[g] for g in range(groups) for p in pieces], axis=axis + 1), first.dtype)
+
+    shards = combine(joined, *(t.shards for t in parts))
+    return settle(parts, shards, first.dtype, memory_config=memory_config, output_tensor=output_tensor)
+
+
+@operation("ttnn.stack")
+def stack(input_tensors: Sequence[Tensor], dim: int) -> Tensor:
+    """Tensors of one shape along a new dimension at `dim`."""
+    parts = _same_kind(input_tensors, "stack")
+    axis = axis_of(dim, len(parts[0].shape) + 1)
+    if any(t.shape != parts[0].shape for t in parts):
+        raise fatal(f"stack expects tensors of one shape, got {[list(t.shape) for t in parts]}")
+    dtype = parts[0].dtype
+    shards = combine(lambda *s: settled(np.stack(s, axis=axis + 1), dtype), *(t.shards for t in parts))
+    return settle(parts, shards, dtype)
+
+
+def _same_kind(tensors: Sequence[Tensor], name: str) -> list[Tensor]:
+    if isinstance(tensors, Tensor) or not isinstance(tensors, Sequence):
+        raise ArgumentMismatch(f"expected a sequence of tensors, got {type(tensors).__name__}")
+    parts = list(tensors)
+    if not parts:
+        raise fatal(f"ttnn.{name}: expected a non-empty list of Tensors!")
+    on_device(*parts, kind=name)
+    if any(t.dtype is not parts[0].dtype for t in parts):
+        raise fatal(f"{name}: all tensors need one dtype, got {', '.join(str(t.dtype) for t in parts)}")
+    return parts
+
+
+@operation("ttnn.slice")
+def slice(
+    input_tensor: Tensor,
+    starts: Sequence[int] | Tensor | None = None,
+    ends: Sequence[int] | Tensor | None = None,
+    steps: Sequence[int] | None = None,
+    *,
+    slice_start: Sequence[int] | None = None,
+    slice_end: Sequence[int] | None = None,
+    slice_step: Sequence[int] | None = None,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    pad_value: float | None = None,
+    slice_dim: int | None = None,
+    num_devices: int | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """Elements from starts up to, not including, ends; negative bounds count from the end."""
+    on_device(input_tensor, kind="data movement")
+    shape = tuple(input_tensor.shape)
+    begin, end = _bounds(starts, slice_start), _bounds(ends, slice_end)
+    step = _bounds(steps, slice_step, (1,) * len(shape))
+    if not len(begin) == len(end) == len(step) == len(shape):
+        raise fatal(f"Input rank {len(shape)} and begins {len(begin)}, ends {len(end)} and step {len(step)} must have the same size")
+    if min(step, default=1) < 1:
+        raise fatal(f"slice steps must be positive, got {list(step)}")
+    index = tuple(builtins.slice(*builtins.slice(b, e, s).indices(n)) for b, e, s, n in zip(begin, end, step, shape, strict=True))
+    for d, (chosen, length) in enumerate(zip(index, shape, strict=True)):
+        if chosen.start > chosen.stop or end[d] > length:
+            raise fatal(f"slice [{begin[d]}:{end[d]}] does not fit dimension {d} of length {length}")
+    return moved(input_tensor, lambda s: s[(builtins.slice(None), *index)], memory_config, output_tensor)
+
+
+def _bounds(given: Sequence[int] | Tensor | None, alias: Sequence[int] | None, default: tuple[int, ...] = ()) -> tuple[int, ...]:
+    value = alias if given is None else given
+    if value is None:
+        if default:
+            return default
+        raise ArgumentMismatch("slice needs its starts and ends")
+    if isinstance(value, Tensor):
+        rows = value.shards.data
+        if any(not np.array_equal(row, rows[0]) for row in rows[1:]):
+            raise fatal("slice bounds given as a tensor must be the same on every device")
+        return ints(rows[0].ravel())
+    return ints(value)
+
+
+@operation("ttnn.split")
+def split(
+    input_tensor: Tensor, split_size: int | Sequence[int], dim: int = 0, *, memory_config: MemoryConfig | None = None
+) -> list[Tensor]:
+    """Pieces of `split_size` along `dim`, the last one possibly shorter, or pieces of the sizes listed."""
+    on_device(input_tensor, kind="data movement")
+    axis = axis_of(dim, len(input_tensor.shape))
+    length = input_tensor.shape[axis]
+    if isinstance(split_size, int):
+        if split_size < 1:
+            raise fatal(f"split size must be positive, got {split_size}")
+        sizes = [min(split_size, length - start) for start in range(0, length, split_size)]
+    else:
+        sizes = list(ints(split_size))
+        if sum(sizes) != length:
+            raise fatal(f"split sizes {sizes} must sum to the {length} elements of dimension {dim}")
+    return _pieces(input_tensor, axis, sizes, memory_config)
+
+
+@operation("ttnn.chunk")
+def chunk(input_tensor: Tensor, chunks: int, dim: int) -> list[Tensor]:
+    """At most `chunks` pieces of equal size along `dim`; the last one may be shorter."""
+    on_device(input_tensor, kind="data movement")
+    axis = axis_of(dim, len(input_tensor.shape))
+    length = input_tensor.shape[axis]
+    if chunks < 1:
+        raise fatal(f"chunk needs a positive number of chunks, got {chunks}")
+    size = max(1, -(-length // chunks))
+    return _pieces(input_tensor, axis, [min(size, length - start) for start in range(0, length, size)], None)
+
+
+def _pieces(tensor: Tensor, axis: int, sizes: Sequence[int], memory_config: MemoryConfig | None) -> list[Tensor]:
+    ahead = (builtins.slice(None),) * (axis + 1)
+    found, start = [], 0
+    for size in sizes:
+        cut = builtins.slice(start, start + size)
+        found.append(moved(tensor, lambda s, cut=cut: s[(*ahead, cut)], memory_config))  # type: ignore[misc]
+        start += size
+    return found
+
+
+@operation("ttnn.gather")
+def gather(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    *,
+    sparse_grad: bool = False,
+    memory_config: MemoryConfig | None = None,
+    out: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """out[…, i, …] = input[…, index[…, i, …], …] along `dim`; shape of the index."""
+    on_device(input, index, kind="gather")
+    axis = axis_of(dim, len(input.shape)) + 1
+    _check_index(input, index, axis - 1)
+
+    def picked(values: Array, places: Array) -> Array:
+        region = tuple(builtins.slice(0, n) if d != axis else builtins.slice(None) for d, n in enumerate(places.shape))
+        return settled(np.take_along_axis(values[region], places.astype(np.int64), axis=axis), input.dtype)
+
+    shards = combine(picked, input.shards, index.shards)
+    return settle((input, index), shards, input.dtype, memory_config=memory_config, output_tensor=out)
+
+
+@operation("ttnn.scatter")
+def scatter(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    reduce: str | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """A copy of input with out[…, index[…, i, …], …] = src[…, i, …] along `dim`; later ones win.
+
+    reduce `add`, `multiply`, `amax` or `amin` combines with what is there, in the order of the index.
+    """
+    on_device(input, index, src, kind="scatter")
+    combine_with = {None: None, "add": np.add, "multiply": np.multiply, "amax": np.maximum, "amin": np.minimum}
+    if reduce not in combine_with:
+        raise fatal(f"unknown scatter reduction {reduce!r}; known are add, multiply, amax, amin")
+    axis = axis_of(dim, len(input.shape)) + 1
+    _check_index(input, index, axis - 1)
+    if index.shape != src.shape:
+        raise fatal(f"scatter needs an index as large as its source, got {index.shape} and {src.shape}")
+    function = combine_with[reduce]
+
+    def placed(values: Array, places: Array, source: Array) -> Array:
+        result = values.copy()
+        where = list(np.indices(places.shape, sparse=True))
+        for position in range(places.shape[axis]):
+            # One slice at a time: an index may name a place twice, and the order decides.
+            at = [w if w.shape[axis] == 1 else w[(builtins.slice(None),) * axis + (builtins.slice(position, position + 1),)] for w in where]
+            at[axis] = np.take(places, [position], axis=axis).astype(np.int64)
+            new = np.take(source, [position], axis=axis).astype(result.dtype)
+            result[tuple(at)] = new if function is None else function(result[tuple(at)], new)
+        return finish(result, input.dtype)
+
+    shards = combine(placed, input.shards, index.shards, src.shards)
+    return settle((input, index, src), shards, input.dtype, memory_config=memory_config)
+
+
+def _check_index(input: Tensor, index: Tensor, axis: int) -> None:
+    if len(input.shape) != len(index.shape):
+        raise fatal(f"Index and input tensor must have the same number of dimensions, got {index.shape} and {input.shape}")
+    if any(n > m for d, (n, m) in enumerate(zip(index.shape, input.shape, strict=True)) if d != axis):
+        raise fatal(f"Index tensor shape {index.shape} must not exceed the input's {input.shape} outside of dimension {axis}")
+    data = index.shards.data
+    if data.size and not (0 <= data.min() and data.max() < input.shape[axis]):
+        raise fatal(f"index {int(data.max())} is out of range for dimension {axis} of length {input.shape[axis]}")

@@ -1,0 +1,65 @@
+"""Tables looked up by index: embedding. Source: ttnn specification, section 8."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout, NamedEnum
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.dispatch import operation
+from tt_run.runtime.ops.operands import on_device, settle
+from tt_run.runtime.tensor.dtypes import convert
+from tt_run.runtime.tensor.memory import MemoryConfig
+from tt_run.runtime.tensor.shards import combine
+from tt_run.runtime.tensor.tensor import Tensor
+
+Array = npt.NDArray[Any]
+
+
+class EmbeddingsType(NamedEnum):
+    """How a device reads the table; the rows are the same."""
+
+    GENERIC = 0
+    PADDED = 1
+    BINARY = 2
+
+
+@operation("ttnn.embedding")
+def embedding(
+    input_tensor: Tensor,
+    weight: Tensor,
+    *,
+    padding_idx: int | None = None,
+    layout: Layout | None = None,
+    embeddings_type: EmbeddingsType = EmbeddingsType.GENERIC,
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """Rows of `weight` [vocabulary, width] (leading ones allowed) by the ids of the input: [1, 8] ids -> [1, 8, width].
+
+    The result has the dtype of the weight unless given, ROW_MAJOR unless `layout` says otherwise. Raises RuntimeError for an
+    id outside of the table; the device would read past it.
+    """
+    on_device(input_tensor, weight, kind="embedding")
+    rows, width = weight.shape[-2], weight.shape[-1]
+    target = dtype or weight.dtype
+    if input_tensor.dtype in (DataType.FLOAT32, DataType.BFLOAT8_B, DataType.BFLOAT4_B):
+        raise fatal(f"Input must be UINT32 or BFLOAT16, got {input_tensor.dtype}")
+
+    def picked(ids: Array, table: Array) -> Array:
+        if ids.size and not (0 <= ids.min() and ids.max() < rows):
+            raise fatal(f"embedding: id {int(ids.max())} is outside of the table of {rows} rows")
+        found = np.empty((*ids.shape, width), table.dtype)
+        for out, row, entries in zip(found, ids, table.reshape(len(table), rows, width), strict=True):
+            np.take(entries, row.astype(np.int64), axis=0, out=out)
+        return convert(found, target)
+
+    shards = combine(picked, input_tensor.shards, weight.shards)
+    chosen = layout or (Layout.ROW_MAJOR if output_tensor is None else None)
+    return settle(
+        (input_tensor, weight), shards, target, memory_config=memory_config, output_tensor=output_tensor, layout=chosen
+    )

@@ -1,0 +1,267 @@
+"""Operations that move elements without computing: shape, order, selection and joining of shards.
+
+They act on each shard alone, so placements stay as they were, also where a dimension moved. Source: ttnn specification, section 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.dispatch import operation
+from tt_run.runtime.ops.operands import axis_of, ints, on_device, settle, volume
+from tt_run.runtime.tensor.dtypes import BLOCK_FLOATS, quantize, stored_dtype
+from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+
+Array = npt.NDArray[Any]
+
+
+def moved(
+    tensor: Tensor,
+    function: Callable[[Array], Array],
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """`function` of the stack of shards, which only moves elements; dtype, layout and placement of the input."""
+    on_device(tensor, kind="data movement")
+    dtype = tensor.dtype
+    shards = tensor.shards.map(lambda stack: settled(function(stack), dtype))
+    return settle((tensor,), shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
+
+
+def settled(values: Array, dtype: DataType) -> Array:
+    """Moved elements in C order; block floats share their exponents with new neighbours."""
+    values = np.ascontiguousarray(values)
+    return quantize(values, dtype) if dtype in BLOCK_FLOATS else values
+
+
+def resolve_shape(shape: Sequence[int], old: Sequence[int]) -> tuple[int, ...]:
+    """A requested shape with its one -1 filled in. Raises RuntimeError when the volumes differ."""
+    wanted = ints(shape)
+    total = volume(old)
+    if wanted.count(-1) == 1:
+        known = volume([d for d in wanted if d != -1])
+        if known and total % known == 0:
+            wanted = tuple(total // known if d == -1 else d for d in wanted)
+    if any(d < 0 for d in wanted) or volume(wanted) != total:
+        raise fatal(f"Invalid arguments to reshape: shape {list(wanted)} does not hold the {total} elements of {list(old)}")
+    return wanted
+
+
+@operation("ttnn.reshape")
+def reshape(
+    input_tensor: Tensor,
+    shape: Sequence[int],
+    padded_shape: Sequence[int] | None = None,
+    *,
+    memory_config: MemoryConfig | None = None,
+    pad_value: float | None = None,
+    reshape_tile_mode: object = None,
+    sub_core_grids: CoreRangeSet | None = None,
+    skip_padding_fill: bool = False,
+) -> Tensor:
+    """The same elements in row-major order under another shape; one length may be -1."""
+    on_device(input_tensor, kind="data movement")
+    wanted = resolve_shape(shape, input_tensor.shape)
+    return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), memory_config)
+
+
+@operation("ttnn.view")
+def view(input_tensor: Tensor, shape: Sequence[int]) -> Tensor:
+    """`reshape` that moves nothing."""
+    on_device(input_tensor, kind="data movement")
+    wanted = resolve_shape(shape, input_tensor.shape)
+    return moved(input_tensor, lambda s: s.reshape(len(s), *wanted))
+
+
+@operation("ttnn.permute")
+def permute(
+    input_tensor: Tensor,
+    dims: Sequence[int],
+    pad_value: float = 0.0,
+    *,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """Dimensions in the order `dims`."""
+    on_device(input_tensor, kind="data movement")
+    rank = len(input_tensor.shape)
+    order = [axis_of(d, rank) for d in ints(dims)]
+    if sorted(order) != list(range(rank)):
+        raise fatal(f"The number of dimensions in the tensor input does not match the length of the desired ordering: {list(dims)}")
+    return moved(input_tensor, lambda s: s.transpose(0, *(d + 1 for d in order)), memory_config)
+
+
+@operation("ttnn.transpose")
+def transpose(
+    input_tensor: Tensor,
+    dim1: int,
+    dim2: int,
+    pad_value: float = 0.0,
+    *,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """Dimensions dim1 and dim2 exchanged."""
+    on_device(input_tensor, kind="data movement")
+    rank = len(input_tensor.shape)
+    first, second = axis_of(dim1, rank) + 1, axis_of(dim2, rank) + 1
+    return moved(input_tensor, lambda s: s.swapaxes(first, second), memory_config)
+
+
+@operation("ttnn.squeeze")
+def squeeze(input_tensor: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+    """Without its dimensions of length 1, all of them or those named."""
+    on_device(input_tensor, kind="data movement")
+    shape = tuple(input_tensor.shape)
+    listed = range(len(shape)) if dim is None else [dim] if isinstance(dim, int) else dim
+    drop = {axis_of(d, len(shape)) for d in listed}
+    wanted = [length for d, length in enumerate(shape) if not (d in drop and length == 1)]
+    return moved(input_tensor, lambda s: s.reshape(len(s), *wanted))
+
+
+@operation("ttnn.unsqueeze")
+def unsqueeze(input_tensor: Tensor, dim: int) -> Tensor:
+    """A dimension of length 1 put in at `dim`."""
+    on_device(input_tensor, kind="data movement")
+    place = axis_of(dim, len(input_tensor.shape) + 1)
+    return moved(input_tensor, lambda s: np.expand_dims(s, place + 1))
+
+
+@operation("ttnn.unsqueeze_to_4D")
+def unsqueeze_to_4D(tensor: Tensor) -> Tensor:
+    """Dimensions of length 1 put in front until there are four."""
+    on_device(tensor, kind="data movement")
+    missing = 4 - len(tensor.shape)
+    if missing < 0:
+        raise fatal(f"Tensor rank is greater than 4: {len(tensor.shape)}")
+    return moved(tensor, lambda s: s.reshape(len(s), *(1,) * missing, *s.shape[1:]))
+
+
+@operation("ttnn.expand")
+def expand(input_tensor: Tensor, output_shape: Sequence[int], *, memory_config: MemoryConfig | None = None) -> Tensor:
+    """Dimensions of length 1 repeated up to output_shape; -1 keeps a length."""
+    on_device(input_tensor, kind="data movement")
+    shape, wanted = tuple(input_tensor.shape), ints(output_shape)
+    old = (1,) * (len(wanted) - len(shape)) + shape
+    if len(old) != len(wanted) or any(w not in (-1, o) and o != 1 for w, o in zip(wanted, old, strict=True)):
+        raise fatal(f"Cannot expand shape {list(shape)} to {list(wanted)}")
+    full = [o if w == -1 else w for w, o in zip(wanted, old, strict=True)]
+    return moved(input_tensor, lambda s: np.broadcast_to(s.reshape(len(s), *old), (len(s), *full)), memory_config)
+
+
+@operation("ttnn.repeat")
+def repeat(
+    input_tensor: Tensor,
+    repeat_dims: Sequence[int],
+    *,
+    memory_config: MemoryConfig | None = None,
+    optional_output_tensor: Tensor | None = None,
+) -> Tensor:
+    """The whole repeated repeat_dims[d] times along each dimension d."""
+    on_device(input_tensor, kind="data movement")
+    times = ints(repeat_dims)
+    rank = max(len(input_tensor.shape), len(times))
+    times = (1,) * (rank - len(times)) + times
+    shape = (1,) * (rank - len(input_tensor.shape)) + tuple(input_tensor.shape)
+    return moved(
+        input_tensor, lambda s: np.tile(s.reshape(len(s), *shape), (1, *times)), memory_config, optional_output_tensor
+    )
+
+
+@operation("ttnn.repeat_interleave")
+def repeat_interleave(
+    input_tensor: Tensor, repeats: int, dim: int, *, memory_config: MemoryConfig | None = None
+) -> Tensor:
+    """Every slice along `dim` repeated `repeats` times in a row."""
+    on_device(input_tensor, kind="data movement")
+    axis = axis_of(dim, len(input_tensor.shape)) + 1
+    return moved(input_tensor, lambda s: np.repeat(s, repeats, axis=axis), memory_config)
+
+
+@operation("ttnn.roll")
+def roll(input_tensor: Tensor, shifts: int | Sequence[int], dim: int | Sequence[int] | None = None) -> Tensor:
+    """Elements moved by `shifts` along `dim`, coming in again at the other end; the flattened tensor without a dim."""
+    on_device(input_tensor, kind="data movement")
+    rank = len(input_tensor.shape)
+    if dim is None:
+        return moved(input_tensor, lambda s: np.roll(s.reshape(len(s), -1), shifts, axis=1).reshape(s.shape))
+    axes = [axis_of(d, rank) + 1 for d in ([dim] if isinstance(dim, int) else dim)]
+    amounts = [shifts] if isinstance(shifts, int) else list(shifts)
+    return moved(input_tensor, lambda s: np.roll(s, amounts, axis=axes))
+
+
+@operation("ttnn.pad")
+def pad(
+    input_tensor: Tensor,
+    padding: Sequence[Any],
+    input_tensor_start: Sequence[int] | None = None,
+    value: float = 0.0,
+    *,
+    use_multicore: bool = True,
+    memory_config: MemoryConfig | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """`value` put around the elements: (before, after) per dimension, the last ones if fewer are given.
+
+    Also `pad(x, padding, value)` and `pad(x, output_shape, input_tensor_start, value)`.
+    """
+    on_device(input_tensor, kind="data movement")
+    if isinstance(input_tensor_start, (int, float)):
+        value, input_tensor_start = input_tensor_start, None
+    shape = tuple(input_tensor.shape)
+    if input_tensor_start is None:
+        widths = [ints(pair) for pair in padding]
+        widths = [(0, 0)] * (len(shape) - len(widths)) + widths
+    else:
+        pairs = zip(ints(padding), ints(input_tensor_start), shape, strict=True)
+        widths = [(start, total - start - length) for total, start, length in pairs]
+    if len(widths) != len(shape) or any(len(w) != 2 or min(w) < 0 for w in widths):
+        raise fatal(f"padding {list(map(tuple, widths))} does not fit a tensor of shape {list(shape)}")
+    fill = np.array(value).astype(stored_dtype(input_tensor.dtype))
+    if fill.dtype == np.float32:
+        fill = quantize(fill.reshape(1), input_tensor.dtype)[0]
+    return moved(input_tensor, lambda s: np.pad(s, [(0, 0), *widths], constant_values=fill), memory_config)
+
+
+def _in_layout(tensor: Tensor, layout: Layout, dtype: DataType | None, memory_config: MemoryConfig | None) -> Tensor:
+    from tt_run.runtime.tensor.dtypes import check_layout, convert
+
+    on_device(tensor, kind="data movement")
+    dtype = dtype or tensor.dtype
+    check_layout(dtype, layout)
+    shards = tensor.shards.map(lambda stack: convert(stack, dtype))
+    return settle((tensor,), shards, dtype, memory_config=memory_config, layout=layout)
+
+
+@operation("ttnn.tilize")
+def tilize(
+    input_tensor: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataType | None = None,
+    use_multicore: bool = True,
+    use_low_perf: bool = False,
+    tile: object = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """The same elements in TILE layout, in `dtype` if given."""
+    return _in_layout(input_tensor, Layout.TILE, dtype, memory_config)
+
+
+@operation("ttnn.untilize")
+def untilize(
+    input_tensor: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    use_multicore: bool = True,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """The same elements in ROW_MAJOR layout; block floats become bfloat16, which they need to leave their tiles."""
+    on_device(input_tensor, kind="data movement")
+    dtype = DataType.BFLOAT16 if input_tensor.dtype in BLOCK_FLOATS else None
+    return _in_layout(input_tensor, Layout.ROW_MAJOR, dtype, memory_config)

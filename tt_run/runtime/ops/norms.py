@@ -1,0 +1,226 @@
+"""Softmax and normalisations, also those whose statistics are gathered from several devices.
+
+Everything is computed in float32 and rounded once. Source: ttnn specification, section 8, and the signatures of 0.81.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops import reduction
+from tt_run.runtime.ops.binary import align, check_broadcast
+from tt_run.runtime.ops.dispatch import operation
+from tt_run.runtime.ops.elementwise import finish
+from tt_run.runtime.ops.operands import axis_of, on_device, settle, volume
+from tt_run.runtime.ops.rows import along, along_last
+from tt_run.runtime.tensor.memory import CoreGrid, MemoryConfig
+from tt_run.runtime.tensor.shards import combine
+from tt_run.runtime.tensor.tensor import Tensor
+
+Array = npt.NDArray[Any]
+
+
+def softmax_rows(rows: Array) -> Array:
+    """exp(x - max) / sum of every row; a row of nothing but -inf gives zeros."""
+    top = rows.max(axis=-1, keepdims=True)
+    values = np.exp(rows - np.where(np.isneginf(top), np.float32(0), top))
+    sums = np.add.reduce(values, axis=-1, keepdims=True)
+    return np.divide(values, np.where(sums == 0, np.float32(1), sums), out=values)
+
+
+def _unstable_softmax_rows(rows: Array) -> Array:
+    values = np.exp(rows)
+    values /= np.add.reduce(values, axis=-1, keepdims=True)
+    return values
+
+
+@operation("ttnn.softmax")
+def softmax(
+    input_tensor: Tensor,
+    dim: int = -1,
+    *,
+    memory_config: MemoryConfig | None = None,
+    compute_kernel_config: object = None,
+    numeric_stable: bool = True,
+) -> Tensor:
+    """exp(x) / sum of exp(x) along `dim`; numeric_stable=False overflows as the formula does."""
+    on_device(input_tensor, kind="softmax")
+    axis = axis_of(dim, len(input_tensor.shape)) + 1
+    function = softmax_rows if numeric_stable else _unstable_softmax_rows
+    shards = input_tensor.shards.map(lambda s: along(axis, function, input_tensor.dtype, s))
+    return settle((input_tensor,), shards, input_tensor.dtype, memory_config=memory_config)
+
+
+def masked_softmax(
+    x: Tensor, scale: float | None, mask: Tensor | None, memory_config: MemoryConfig | None, stable: bool = True
+) -> Tensor:
+    """softmax(x * scale + mask) along the last dimension; the mask broadcasts."""
+    operands = (x,) if mask is None else (x, mask)
+    on_device(*operands, kind="softmax")
+    if mask is not None:
+        check_broadcast(mask.shape, x.shape)
+    function = softmax_rows if stable else _unstable_softmax_rows
+    factor = np.float32(1 if scale is None else scale)
+
+    def compute(stack: Array, bias: Array | None = None) -> Array:
+        if bias is None:
+            return along_last(lambda rows: function(rows * factor), x.dtype, stack)
+        added = align(bias, stack.ndim - 1).astype(np.float32, copy=False)
+        return along_last(lambda rows, m: function(rows * factor + m), x.dtype, stack, added)
+
+    return settle(operands, combine(compute, *(t.shards for t in operands)), x.dtype, memory_config=memory_config)
+
+
+@operation("ttnn.scale_mask_softmax")
+def scale_mask_softmax(
+    input_tensor: Tensor,
+    scale: float | None = None,
+    mask: Tensor | None = None,
+    *,
+    memory_config: MemoryConfig | None = None,
+    is_causal_mask: bool = False,
+    compute_kernel_config: object = None,
+    numeric_stable: bool = True,
+) -> Tensor:
+    """softmax(x * scale + mask) along the last dimension; the mask is added and broadcasts."""
+    return masked_softmax(input_tensor, scale, mask, memory_config, numeric_stable)
+
+
+def row_of(parameter: Tensor | None, width: int, name: str) -> Tensor | None:
+    """Checks that a weight or bias has one value per column. Raises RuntimeError otherwise."""
+    if parameter is not None and volume(tuple(parameter.shape)) != width:
+        raise fatal(f"{name} of shape {parameter.shape} does not have one value for each of {width} columns")
+    return parameter
+
+
+def flat(stack: Array, dims: int) -> Array:
+    """A parameter's stack as (shards, 1, …, width), to broadcast over a stack of shards with `dims` dimensions."""
+    return stack.reshape(len(stack), *(1,) * (dims - 1), -1)
+
+
+def _affine(values: Array, parameters: list[Array], weighted: bool, biased: bool) -> Array:
+    rest = iter(parameters)
+    if weighted:
+        values = values * next(rest)
+    return values + next(rest) if biased else values
+
+
+def _normalised(
+    x: Tensor,
+    epsilon: float,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    residual: Tensor | None,
+    memory_config: MemoryConfig | None,
+    centre: bool,
+) -> Tensor:
+    width = x.shape[-1] if len(x.shape) else 1
+    row_of(weight, width, "weight"), row_of(bias, width, "bias")
+    given = [t for t in (residual, weight, bias) if t is not None]
+    on_device(x, *given, kind="layernorm")
+    if residual is not None and residual.shape != x.shape:
+        raise fatal(f"Input and residual shapes must be equal, got {x.shape} and {residual.shape}")
+    tiny = np.float32(epsilon)
+
+    def rows(values: Array, *others: Array) -> Array:
+        rest = list(others)
+        if residual is not None:
+            values = values + rest.pop(0)
+        if centre:
+            values = values - reduction.mean(values)[:, None]
+        power = reduction.mean(np.square(values))[:, None]
+        return _affine(values / np.sqrt(power + tiny), rest, weight is not None, bias is not None)
+
+    def compute(stack: Array, *others: Array) -> Array:
+        dims = stack.ndim - 1
+        sides = [o if t is residual else flat(o, dims) for t, o in zip(given, others, strict=True)]
+        return along_last(rows, x.dtype, stack, *sides)
+
+    shards = combine(compute, *(t.shards for t in (x, *given)))
+    return settle((x,), shards, x.dtype, memory_config=memory_config)
+
+
+@operation("ttnn.layer_norm")
+def layer_norm(
+    input_tensor: Tensor,
+    *,
+    epsilon: float = 1e-12,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    residual_input_tensor: Tensor | None = None,
+    memory_config: MemoryConfig | None = None,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+    recip_tensor: Tensor | None = None,
+) -> Tensor:
+    """(x - mean) / sqrt(variance + epsilon) * weight + bias along the last dimension, of input + residual."""
+    return _normalised(input_tensor, epsilon, weight, bias, residual_input_tensor, memory_config, True)
+
+
+@operation("ttnn.rms_norm")
+def rms_norm(
+    input_tensor: Tensor,
+    *,
+    epsilon: float = 1e-12,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    residual_input_tensor: Tensor | None = None,
+    memory_config: MemoryConfig | None = None,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+) -> Tensor:
+    """x / sqrt(mean of x*x + epsilon) * weight + bias along the last dimension, of input + residual."""
+    return _normalised(input_tensor, epsilon, weight, bias, residual_input_tensor, memory_config, False)
+
+
+@operation("ttnn.group_norm")
+def group_norm(
+    input_tensor: Tensor,
+    *,
+    num_groups: int,
+    epsilon: float = 1e-12,
+    input_mask: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataType | None = None,
+    core_grid: CoreGrid | None = None,
+    inplace: bool | None = True,
+    output_layout: Layout | None = None,
+    num_out_blocks: int | None = None,
+    compute_kernel_config: object = None,
+    negative_mask: Tensor | None = None,
+    use_welford: bool = False,
+) -> Tensor:
+    """Channels (last dimension of [N, 1, H*W, C]) normalised in `num_groups` groups over all positions of an image.
+
+    The masks tell a device which columns of a tile belong to a group; the groups are known here. Weight and bias hold one value per
+    channel, padding behind the last channel is allowed.
+    """
+    given = [t for t in (weight, bias) if t is not None]
+    on_device(input_tensor, *given, kind="groupnorm")
+    channels = input_tensor.shape[-1]
+    if num_groups < 1 or channels % num_groups:
+        raise fatal(f"channel must be divisible by num_groups: {channels} channels, {num_groups} groups")
+    target = dtype or input_tensor.dtype
+
+    def compute(stack: Array, *others: Array) -> Array:
+        shape = stack.shape
+        images = stack.reshape(len(stack), shape[1], -1, num_groups, channels // num_groups)
+        groups = np.ascontiguousarray(images.transpose(0, 1, 3, 2, 4)).reshape(*shape[:2], num_groups, -1)
+        values = along_last(
+            lambda rows: (rows - reduction.mean(rows)[:, None]) / np.sqrt(reduction.variance(rows) + np.float32(epsilon))[:, None],
+            DataType.FLOAT32,
+            groups,
+        )
+        back = values.reshape(*shape[:2], num_groups, -1, channels // num_groups).transpose(0, 1, 3, 2, 4).reshape(shape)
+        sides = [flat(o.reshape(len(o), -1)[:, :channels], len(shape) - 1) for o in others]
+        return finish(_affine(back, sides, weight is not None, bias is not None), target)
+
+    shards = combine(compute, *(t.shards for t in (input_tensor, *given)))
+    return settle((input_tensor,), shards, target, memory_config=memory_config, layout=output_layout)

@@ -1,0 +1,218 @@
+"""Operations whose result is a choice of elements: topk, sort, nonzero, sampling.
+
+Equal elements are taken in the order of their places, so results are the same on every machine. Source: ttnn specification, section 8.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.dispatch import operation
+from tt_run.runtime.ops.operands import axis_of, into, on_device, settle, volume
+from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.shards import Shards, combine
+from tt_run.runtime.tensor.tensor import Tensor
+
+from tt_run.runtime.mesh import MeshDevice
+
+Array = npt.NDArray[Any]
+
+
+def _order(values: Array, axis: int, descending: bool) -> Array:
+    """Places of the elements in sorted order along `axis`, equal ones in their own order; NaN counts as the largest."""
+    if not descending:
+        return np.argsort(values, axis=axis, kind="stable")
+    # Sorting the mirrored data and mirroring back keeps equal elements in order.
+    length = values.shape[axis]
+    mirrored = np.argsort(np.flip(values, axis), axis=axis, kind="stable")
+    return length - 1 - np.flip(mirrored, axis)
+
+
+def _chosen(
+    tensor: Tensor, axis: int, places: Shards, memory_config: MemoryConfig | None, outputs: tuple[Tensor, Tensor] | None
+) -> tuple[Tensor, Tensor]:
+    """The elements at `places` along `axis` (of the stack), and the places themselves."""
+    data = tensor.shards.data
+    values = Shards(np.ascontiguousarray(np.take_along_axis(data, places.data, axis=axis)), places.index)
+    wide = tensor.shape[axis - 1] > np.iinfo(np.uint16).max + 1
+    kind = DataType.UINT32 if wide else DataType.UINT16
+    indices = Shards(places.data.astype(np.uint32 if wide else np.uint16), places.index)
+    first = settle(
+        (tensor,), values, tensor.dtype, memory_config=memory_config, output_tensor=outputs[0] if outputs else None
+    )
+    if outputs and outputs[1].dtype is DataType.UINT32:
+        kind, indices = DataType.UINT32, indices.map(lambda s: s.astype(np.uint32))
+    second = settle((tensor,), indices, kind, memory_config=memory_config, output_tensor=outputs[1] if outputs else None)
+    return first, second
+
+
+@operation("ttnn.topk")
+def topk(
+    input_tensor: Tensor,
+    k: int = 32,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,
+    *,
+    memory_config: MemoryConfig | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+    indices_tensor: Tensor | None = None,
+    output_tensor: tuple[Tensor, Tensor] | None = None,
+    stable: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """The k largest (or smallest) elements along `dim`, in order, and their places (UINT16, or UINT32 where they need it)."""
+    on_device(input_tensor, kind="topk")
+    axis = axis_of(dim, len(input_tensor.shape))
+    if not 0 < k <= input_tensor.shape[axis]:
+        raise fatal(f"K cannot be larger than the dimension size: k {k}, dimension {dim} of length {input_tensor.shape[axis]}")
+    ahead = (slice(None),) * (axis + 1)
+    places = input_tensor.shards.map(lambda s: _order(s, axis + 1, largest)[(*ahead, slice(0, k))])
+    values, indices = _chosen(input_tensor, axis + 1, places, memory_config, output_tensor)
+    if indices_tensor is not None:
+        on_device(input_tensor, indices_tensor, kind="topk")
+        named = combine(lambda n, p: np.take_along_axis(n, p.astype(np.int64), axis=axis + 1), indices_tensor.shards, places)
+        indices = settle((input_tensor, indices_tensor), named, indices_tensor.dtype)
+    return values, indices
+
+
+@operation("ttnn.sort")
+def sort(
+    input_tensor: Tensor,
+    dim: int = -1,
+    descending: bool = False,
+    stable: bool = False,
+    *,
+    memory_config: MemoryConfig | None = None,
+    out: tuple[Tensor, Tensor] | None = None,
+) -> tuple[Tensor, Tensor]:
+    """All elements along `dim` in order, and their places."""
+    on_device(input_tensor, kind="sort")
+    axis = axis_of(dim, len(input_tensor.shape)) + 1
+    places = input_tensor.shards.map(lambda s: _order(s, axis, descending))
+    return _chosen(input_tensor, axis, places, memory_config, out)
+
+
+@operation("ttnn.nonzero")
+def nonzero(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> list[Tensor]:
+    """How many elements of the flattened shard are not zero, and their places: [1, 1, 1, 8] with the count first, [1, 1, 1, volume].
+
+    UINT32, ROW_MAJOR. The places fill the front of the second tensor; behind them are zeros.
+    """
+    on_device(input_tensor, kind="nonzero")
+    size = volume(tuple(input_tensor.shape))
+
+    def count(stack: Array) -> Array:
+        found = np.zeros((len(stack), 1, 1, 1, 8), np.uint32)
+        found[:, 0, 0, 0, 0] = np.count_nonzero(stack.reshape(len(stack), size), axis=1)
+        return found
+
+    def places(stack: Array) -> Array:
+        found = np.zeros((len(stack), 1, 1, 1, size), np.uint32)
+        for row, values in zip(found, stack.reshape(len(stack), size), strict=True):
+            at = np.flatnonzero(values)
+            row[0, 0, 0, : len(at)] = at
+        return found
+
+    return [
+        settle((input_tensor,), input_tensor.shards.map(f), DataType.UINT32, memory_config=memory_config, layout=Layout.ROW_MAJOR)
+        for f in (count, places)
+    ]
+
+
+class _Seeds:
+    """The random state of `sampling`: one seed for all users, or one for each."""
+
+    def __init__(self) -> None:
+        self.common = 0
+        self.of_user: dict[int, int] = {}
+        self.drawn = 0
+
+
+_seeds = _Seeds()
+
+
+@operation("ttnn.manual_seed")
+def manual_seed(
+    seeds: int | Tensor = 0,
+    *,
+    device: MeshDevice | None = None,
+    user_ids: int | Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> None:
+    """Start the random numbers of `sampling` anew: for everyone, or for the users listed, each with its own seed."""
+    _seeds.drawn = 0
+    values = _listed(seeds)
+    if user_ids is None:
+        _seeds.common, _seeds.of_user = values[0], {}
+        return
+    users = _listed(user_ids)
+    if len(values) not in (1, len(users)):
+        raise fatal(f"manual_seed got {len(values)} seeds for {len(users)} users")
+    _seeds.of_user.update(zip(users, values * (len(users) // len(values)), strict=True))
+
+
+def _listed(value: int | Tensor) -> list[int]:
+    return [value] if isinstance(value, int) else [int(v) for v in value.shards.data[0].ravel()]
+
+
+@operation("ttnn.sampling")
+def sampling(
+    input_values_tensor: Tensor,
+    input_indices_tensor: Tensor,
+    k: Tensor,
+    p: Tensor,
+    temp: Tensor,
+    *,
+    seed: int | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """One token per user from its k likeliest whose probabilities reach p: values and indices [1, 1, users, width] -> [1, 1, 1, users].
+
+    `temp` multiplies the logits, as the device's does. Users draw from random streams of their own, the same on every device and
+    every split; without `seed` those of `manual_seed` go on.
+    """
+    tensors = (input_values_tensor, input_indices_tensor, k, p, temp)
+    on_device(*tensors, kind="sampling")
+    users, width = input_values_tensor.shape[-2:]
+    draw = _seeds.drawn
+    _seeds.drawn += 1
+    chance = np.array([_chance(user, seed, draw) for user in range(users)], np.float32)
+
+    def compute(values: Array, names: Array, *settings: Array) -> Array:
+        counts, limits, scales = (s.reshape(len(s), -1) for s in settings)
+        out = np.zeros((len(values), 1, 1, 1, users), np.int32)
+        for device in range(len(values)):
+            logits, labels = values[device].reshape(users, width), names[device].reshape(users, width)
+            for user in range(users):
+                place = _draw(logits[user] * scales[device, user], int(counts[device, user]), limits[device, user], chance[user])
+                out[device, 0, 0, 0, user] = labels[user, place]
+        return out
+
+    kind = output_tensor.dtype if output_tensor is not None else DataType.UINT32
+    shards = combine(compute, *(t.shards for t in tensors)).map(lambda s: s.astype(np.int32 if kind is DataType.INT32 else np.uint32))
+    if output_tensor is not None:
+        return into(output_tensor, shards, kind, input_values_tensor)
+    return settle((input_values_tensor,), shards, kind, layout=Layout.ROW_MAJOR)
+
+
+def _chance(user: int, seed: int | None, draw: int) -> float:
+    """A number in [0, 1) of the user's stream."""
+    start = seed if seed is not None else _seeds.of_user.get(user, _seeds.common)
+    step = 0 if seed is not None else draw
+    return float(np.random.Generator(np.random.Philox(key=[start & (2**64 - 1), user], counter=[step, 0, 0, 0])).random())
+
+
+def _draw(logits: Array, k: int, p: float, chance: float) -> int:
+    """The place of the chosen element."""
+    order = np.argsort(-logits, kind="stable")[: max(k, 1)]
+    weights = np.exp(logits[order] - logits[order[0]])
+    weights /= weights.sum()
+    reached = np.cumsum(weights)
+    kept = int(np.searchsorted(reached, p)) + 1
+    return int(order[np.searchsorted(reached[:kept], chance * reached[:kept][-1], side="right").clip(0, min(kept, len(order)) - 1)])

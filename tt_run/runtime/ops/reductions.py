@@ -1,0 +1,214 @@
+"""Reductions over dimensions of the shard: sum, mean, extremes, moments, products.
+
+They see the logical elements only, so tile padding takes no part. A reduced dimension keeps its placement; across devices the
+collectives reduce. Source: ttnn specification, section 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.ops import reduction
+from tt_run.runtime.ops.dispatch import Operation, operation
+from tt_run.runtime.ops.elementwise import finish
+from tt_run.runtime.ops.operands import axes_of, axis_of, on_device, settle
+from tt_run.runtime.tensor.dtypes import convert
+from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+
+Array = npt.NDArray[Any]
+Dims = int | Sequence[int] | None
+
+
+def reduced(
+    tensor: Tensor,
+    dim: Dims,
+    keepdim: bool,
+    function: Callable[[Array], Array],
+    *,
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    layout: Layout | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """`function` (rows -> one value per row) over dimensions `dim` of every shard, None for all."""
+    on_device(tensor, kind="reduction")
+    shape = tuple(tensor.shape)
+    axes = axes_of(dim, len(shape))
+    target = dtype or tensor.dtype
+
+    def compute(stack: Array) -> Array:
+        with np.errstate(all="ignore"):
+            values = function(reduction.rows_of(stack, axes))
+        return finish(values, target).reshape(len(stack), *reduction.reduced_shape(shape, axes, keepdim))
+
+    shards = tensor.shards.map(compute)
+    return settle((tensor,), shards, target, memory_config=memory_config, layout=layout, output_tensor=output_tensor)
+
+
+def _scaled(values: Array, scalar: float) -> Array:
+    return values if scalar == 1.0 else values * np.float32(scalar)
+
+
+def _sum(rows: Array, scalar: float, correction: bool) -> Array:
+    return _scaled(reduction.total(rows), scalar)
+
+
+def _mean(rows: Array, scalar: float, correction: bool) -> Array:
+    return _scaled(reduction.mean(rows), scalar)
+
+
+def _max(rows: Array, scalar: float, correction: bool) -> Array:
+    return _scaled(np.max(rows, axis=-1), scalar)
+
+
+def _min(rows: Array, scalar: float, correction: bool) -> Array:
+    return _scaled(np.min(rows, axis=-1), scalar)
+
+
+def _var(rows: Array, scalar: float, correction: bool) -> Array:
+    return _scaled(reduction.variance(rows, int(correction)), scalar)
+
+
+def _std(rows: Array, scalar: float, correction: bool) -> Array:
+    return _scaled(np.sqrt(reduction.variance(rows, int(correction))), scalar)
+
+
+def _reduction(name: str, function: Callable[[Array, float, bool], Array], doc: str) -> Operation:
+    def compute(
+        input_tensor: Tensor,
+        dim: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        *,
+        memory_config: MemoryConfig | None = None,
+        compute_kernel_config: object = None,
+        scalar: float = 1.0,
+        correction: bool | None = None,
+        sub_core_grids: CoreRangeSet | None = None,
+        fast_and_approximate_mode: bool = False,
+        output_layout: Layout | None = None,
+    ) -> Tensor:
+        bessel = name in ("std", "var") if correction is None else correction
+        return reduced(
+            input_tensor,
+            dim,
+            keepdim,
+            lambda rows: function(rows, scalar, bessel),
+            memory_config=memory_config,
+            layout=output_layout,
+        )
+
+    compute.__doc__ = f"{doc} over `dim` (None: all dimensions), times `scalar`."
+    return operation(f"ttnn.{name}")(compute)
+
+
+REDUCTIONS: dict[str, Operation] = {
+    name: _reduction(name, function, doc)
+    for name, function, doc in (
+        ("sum", _sum, "The sum"),
+        ("mean", _mean, "The mean"),
+        ("max", _max, "The largest element"),
+        ("min", _min, "The smallest element"),
+        ("var", _var, "The variance, with Bessel's correction unless `correction` is False,"),
+        ("std", _std, "The standard deviation, with Bessel's correction unless `correction` is False,"),
+    )
+}
+
+
+@operation("ttnn.prod")
+def prod(
+    input_tensor: Tensor,
+    dim: int | Tensor | None = None,
+    keepdim: bool = False,
+    *,
+    dims: Sequence[int] | None = None,
+    output_tensor: Tensor | None = None,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """The product over `dim` (None: all dimensions). Also `prod(x, output_tensor, dims=…)`, which keeps the dimensions."""
+    if isinstance(dim, Tensor):
+        dim, output_tensor = None, dim
+    over: Dims = dim if dims is None else dims
+    return reduced(
+        input_tensor,
+        over,
+        keepdim or dims is not None,
+        lambda rows: np.multiply.reduce(rows, axis=-1),
+        memory_config=memory_config,
+        output_tensor=output_tensor,
+    )
+
+
+@operation("ttnn.argmax")
+def argmax(
+    input_tensor: Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    sub_core_grids: CoreRangeSet | None = None,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    enable_secondary_dm: bool | None = None,
+) -> Tensor:
+    """Position of the largest element along `dim`, the first of equals; in the flattened shard without a dim. UINT32, ROW_MAJOR."""
+    return reduced(
+        input_tensor,
+        dim,
+        keepdim,
+        lambda rows: np.argmax(rows, axis=-1),
+        dtype=DataType.UINT32,
+        memory_config=memory_config,
+        layout=Layout.ROW_MAJOR,
+        output_tensor=output_tensor,
+    )
+
+
+def _running(
+    tensor: Tensor, dim: int, function: np.ufunc, dtype: DataType | None, reverse: bool, **options: Any
+) -> Tensor:
+    """A running reduction along `dim`, in order."""
+    on_device(tensor, kind="reduction")
+    axis = axis_of(dim, len(tensor.shape)) + 1
+    target = dtype or tensor.dtype
+
+    def compute(stack: Array) -> Array:
+        forward = np.flip(stack, axis) if reverse else stack
+        wide = np.float32 if stack.dtype.kind == "f" else np.int64
+        values = function.accumulate(forward, axis=axis, dtype=wide)
+        return convert(np.ascontiguousarray(np.flip(values, axis) if reverse else values), target)
+
+    return settle((tensor,), tensor.shards.map(compute), target, **options)
+
+
+@operation("ttnn.cumsum")
+def cumsum(
+    input: Tensor,
+    dim: int,
+    *,
+    dtype: DataType | None = None,
+    reverse_order: bool = False,
+    out: Tensor | None = None,
+    memory_config: MemoryConfig | None = None,
+    disable_compensated_sum: bool = False,
+) -> Tensor:
+    """Running sum along `dim`, from the end if reverse_order."""
+    return _running(input, dim, np.add, dtype, reverse_order, memory_config=memory_config, output_tensor=out)
+
+
+@operation("ttnn.cumprod")
+def cumprod(
+    input: Tensor,
+    dim: int,
+    *,
+    dtype: DataType | None = None,
+    reverse_order: bool = False,
+    out: Tensor | None = None,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """Running product along `dim`, from the end if reverse_order."""
+    return _running(input, dim, np.multiply, dtype, reverse_order, memory_config=memory_config, output_tensor=out)
