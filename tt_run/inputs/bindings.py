@@ -113,7 +113,9 @@ def read_rank_bindings(
 
 def _read_ranks(document: Document, field: Field | None, search: PathSearch) -> tuple[Binding, ...]:
     if field is None:
-        document.fatal("TTR105", "the rank-binding file has no 'rank_bindings'", document.root, "the list is required")
+        document.fatal(
+            "TTR105", "the rank-binding file has no 'rank_bindings'", document.root, "the list is required"
+        )
         return ()
     entries = document.items(field.value, "rank_bindings")
     if not entries:
@@ -142,7 +144,11 @@ def check_contiguous(bindings: Iterable[Binding], findings: Findings) -> None:
         else:
             first[binding.rank] = binding
     ranks = sorted(first)
-    missing = sorted(set(range(ranks[-1] + 1 if ranks else 0)) - set(ranks)) if ranks and len(first) <= ranks[-1] else []
+    missing = (
+        sorted(set(range(ranks[-1] + 1 if ranks else 0)) - set(ranks))
+        if ranks and len(first) <= ranks[-1]
+        else []
+    )
     if missing:
         above = next(rank for rank in ranks if rank > missing[0])
         named = ", ".join(map(str, missing[:8])) + (", …" if len(missing) > 8 else "")
@@ -160,7 +166,13 @@ def _read_rank(document: Document, node: yaml.Node, index: int, search: PathSear
     if not isinstance(node, yaml.MappingNode):
         return None
     numbers: dict[str, int | None] = {}
-    for name, minimum in (("rank", 0), ("mesh_id", 0), ("mesh_host_rank", 0), ("subcontext_id", 0), ("subcontext_size", 1)):
+    for name, minimum in (
+        ("rank", 0),
+        ("mesh_id", 0),
+        ("mesh_host_rank", 0),
+        ("subcontext_id", 0),
+        ("subcontext_size", 1),
+    ):
         field = fields.get(name)
         if field is None or (is_null(field.value) and name not in ("rank", "mesh_id")):
             numbers[name] = None
@@ -190,7 +202,9 @@ def _read_rank(document: Document, node: yaml.Node, index: int, search: PathSear
     )
 
 
-def read_env(document: Document, field: Field | None, what: str, source: str | None = None) -> dict[str, Setting]:
+def read_env(
+    document: Document, field: Field | None, what: str, source: str | None = None
+) -> dict[str, Setting]:
     """The variables of an environment map, values as written."""
     if field is None:
         return {}
@@ -198,7 +212,11 @@ def read_env(document: Document, field: Field | None, what: str, source: str | N
     for name, item in document.mapping(field.value, what).items():
         if not item.key.tag.endswith(":str"):
             document.fatal(
-                "TTR104", f"{what} has the key {name}, which is no text", item.key, "names are text", f'quote it: "{name}"'
+                "TTR104",
+                f"{what} has the key {name}, which is no text",
+                item.key,
+                "names are text",
+                f'quote it: "{name}"',
             )
             continue
         value = document.text(item.value, f"{what}.{name}")
@@ -209,11 +227,21 @@ def read_env(document: Document, field: Field | None, what: str, source: str | N
 
 def _is_name(document: Document, field: Field, name: str, value: str) -> bool:
     if "\0" in value:
-        document.fatal("TTR117", f"the value of {name} holds a NUL character", field.value, "no variable can hold one")
+        document.fatal(
+            "TTR117", f"the value of {name} holds a NUL character", field.value, "no variable can hold one"
+        )
         return False
     if name and "=" not in name and "\0" not in name and not any(map(str.isspace, name)):
         return True
-    why = "is empty" if not name else "holds '='" if "=" in name else "holds a blank" if name.strip() else "is blank"
+    why = (
+        "is empty"
+        if not name
+        else "holds '='"
+        if "=" in name
+        else "holds a blank"
+        if name.strip()
+        else "is blank"
+    )
     document.findings.error(
         "TTR117",
         f"{name!r} is no name of a variable",
@@ -226,13 +254,18 @@ def _is_name(document: Document, field: Field, name: str, value: str) -> bool:
 def _descriptor(document: Document, field: Field | None, search: PathSearch, must_exist: bool) -> Path | None:
     if field is None:
         document.fatal(
-            "TTR105", "the rank-binding file has no 'mesh_graph_desc_path'", document.root, "the descriptor is required"
+            "TTR105",
+            "the rank-binding file has no 'mesh_graph_desc_path'",
+            document.root,
+            "the descriptor is required",
         )
         return None
     text = document.text(field.value, "mesh_graph_desc_path")
     if not text:
         if text is not None:
-            document.fatal("TTR104", "mesh_graph_desc_path is empty", field.value, "name the mesh graph descriptor")
+            document.fatal(
+                "TTR104", "mesh_graph_desc_path is empty", field.value, "name the mesh graph descriptor"
+            )
         return None
     at = document.at(field.value)
     return search.find(text, "mesh graph descriptor", at, beside=document.path.parent, must_exist=must_exist)

@@ -59,7 +59,9 @@ class Document:
         position = Position(self.file) if node is None else self.at(node)
         self.findings.fatal(code, message, Label(position, text), help=help)
 
-    def mapping(self, node: yaml.Node | None, what: str, known: Iterable[str] | None = None) -> dict[str, Field]:
+    def mapping(
+        self, node: yaml.Node | None, what: str, known: Iterable[str] | None = None
+    ) -> dict[str, Field]:
         """The fields of a mapping by key text; {} with a finding for anything else.
 
         A key that is repeated or not in `known` is an error of the check; the last of repeated keys counts. Keys that a
@@ -120,7 +122,12 @@ class Document:
     def integer(self, node: yaml.Node, what: str, minimum: int = 0) -> int | None:
         """A whole number >= `minimum`; quoted digits count, 1.0 and true with a warning. None with a finding otherwise."""
         value = node.value if isinstance(node, yaml.ScalarNode) else None
-        if isinstance(value, str) and value.isdigit() and value.isascii() and (value == "0" or value[0] != "0"):
+        if (
+            isinstance(value, str)
+            and value.isdigit()
+            and value.isascii()
+            and (value == "0" or value[0] != "0")
+        ):
             number = int(value)
         else:
             converted = self._unusual_integer(node, what)
@@ -135,7 +142,7 @@ class Document:
     def _unusual_integer(self, node: yaml.Node, what: str) -> int | None:
         tag = node.tag.removeprefix(_TAG)
         text = node.value.strip() if isinstance(node, yaml.ScalarNode) else ""
-        if tag == "int":
+        if tag == "int" and isinstance(node, yaml.ScalarNode):
             return int(yaml.constructor.SafeConstructor().construct_yaml_int(node))
         if tag in ("str", "float") and _WHOLE.match(text):
             number = int(text.split(".")[0])
@@ -219,7 +226,8 @@ def _refuse_depth(text: str, loader: type) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > _DEEPEST:
-                raise yaml.MarkedYAMLError(None, None, f"nested deeper than {_DEEPEST} levels", event.start_mark)
+                reason = f"nested deeper than {_DEEPEST} levels"
+                raise yaml.MarkedYAMLError(problem=reason, problem_mark=event.start_mark)  # type: ignore[arg-type]
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
@@ -230,7 +238,13 @@ def read_text(path: Path, world: World, findings: Findings) -> str | None:
     try:
         return world.read_text(path)
     except UnicodeDecodeError as error:
-        findings.fatal("TTR102", "the file is not UTF-8 text", Label(Position(file), f"byte {error.start}: {error.reason}"))
+        findings.fatal(
+            "TTR102",
+            "the file is not UTF-8 text",
+            Label(Position(file), f"byte {error.start}: {error.reason}"),
+        )
     except OSError as error:
-        findings.fatal("TTR102", "the file cannot be read", Label(Position(file), error.strerror or str(error)))
+        findings.fatal(
+            "TTR102", "the file cannot be read", Label(Position(file), error.strerror or str(error))
+        )
     return None

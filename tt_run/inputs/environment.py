@@ -82,7 +82,9 @@ def managed(world: World) -> dict[str, EnvVar]:
     return variables
 
 
-def per_rank_folders(world: World, host: str, rank: int, base: Mapping[str, EnvVar]) -> Iterator[tuple[str, EnvVar]]:
+def per_rank_folders(
+    world: World, host: str, rank: int, base: Mapping[str, EnvVar]
+) -> Iterator[tuple[str, EnvVar]]:
     """TT_METAL_CACHE and TT_METAL_LOGS_PATH of a rank: never shared, so that kernel builds of two ranks cannot collide.
 
     Default `~/.cache/{hostname}_rank{N}` and its `logs`; a folder given in the shell gets one sub-folder for each rank.
@@ -120,7 +122,7 @@ def expander(world: World, findings: Findings) -> Callable[[str, Setting], EnvVa
 
 
 def _expanded(name: str, setting: Setting, world: World, findings: Findings) -> EnvVar:
-    origin = f"{setting.source} ({setting.position})"
+    origin = f"{setting.source} ({setting.position})" if setting.position.file else setting.source
     if "$" not in setting.value:
         return EnvVar(setting.value, origin)
     unset: list[str] = []

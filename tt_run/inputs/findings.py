@@ -21,19 +21,27 @@ class Findings:
     broken: list[Diagnostic] = field(default_factory=list)
     judged: list[Diagnostic] = field(default_factory=list)
 
-    def fatal(self, code: str, message: str, *labels: Label, help: str = "", notes: tuple[str, ...] = ()) -> None:
+    def fatal(
+        self, code: str, message: str, *labels: Label, help: str = "", notes: tuple[str, ...] = ()
+    ) -> None:
         """Records that an input cannot be understood."""
         self.broken.append(Diagnostic(code, message, labels, help, Severity.ERROR, notes))
 
-    def error(self, code: str, message: str, *labels: Label, help: str = "", notes: tuple[str, ...] = ()) -> None:
+    def error(
+        self, code: str, message: str, *labels: Label, help: str = "", notes: tuple[str, ...] = ()
+    ) -> None:
         """Records something that the joint check refuses."""
         self.judged.append(Diagnostic(code, message, labels, help, Severity.ERROR, notes))
 
-    def warn(self, code: str, message: str, *labels: Label, help: str = "", notes: tuple[str, ...] = ()) -> None:
+    def warn(
+        self, code: str, message: str, *labels: Label, help: str = "", notes: tuple[str, ...] = ()
+    ) -> None:
         """Records something that is probably not meant, but has a meaning."""
         self.judged.append(Diagnostic(code, message, labels, help, Severity.WARNING, notes))
 
-    def note(self, code: str, message: str, *labels: Label, help: str = "", notes: tuple[str, ...] = ()) -> None:
+    def note(
+        self, code: str, message: str, *labels: Label, help: str = "", notes: tuple[str, ...] = ()
+    ) -> None:
         """Records something worth knowing that is no problem here."""
         self.judged.append(Diagnostic(code, message, labels, help, Severity.NOTE, notes))
 

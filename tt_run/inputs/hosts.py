@@ -60,17 +60,25 @@ def parse_hosts(text: str, option: str = "--hosts") -> HostList:
         host, colon, count = part.rpartition(":") if ":" in part else (part, "", "")
         problem = _host_problem(part, host, colon, count)
         if problem:
-            problems.append(Diagnostic("TTR009", f"{option}: {problem}", help=f"write {option} host1:2,host2:2"))
+            problems.append(
+                Diagnostic("TTR015", f"{option}: {problem}", help=f"write {option} host1:2,host2:2")
+            )
             continue
         counted = counted or bool(colon)
         for name in expand_nodes(host) or (host,):
             if name in names:
                 problems.append(
-                    Diagnostic("TTR009", f"{option}: host {name!r} stands twice", help=f"write {name}:2 for two ranks")
+                    Diagnostic(
+                        "TTR015",
+                        f"{option}: host {name!r} stands twice",
+                        help=f"write {name}:2 for two ranks",
+                    )
                 )
             names[name] = HostSlots(name, int(count) if colon else 1)
     if not names and not problems:
-        problems.append(Diagnostic("TTR009", f"{option}: no host in {text!r}", help=f"write {option} host1,host2"))
+        problems.append(
+            Diagnostic("TTR015", f"{option}: no host in {text!r}", help=f"write {option} host1,host2")
+        )
     if problems:
         raise UsageError(problems)
     return HostList(tuple(names.values()), option, counted)

@@ -16,7 +16,14 @@ from tt_run.errors import UsageError
 _RANKFILE = ("--rankfile", "-rankfile", "-rf")
 _MAP_BY = ("--map-by", "-map-by")
 _HOST = ("--host", "-host", "-H")
-_HOSTFILE = ("--hostfile", "-hostfile", "--machinefile", "-machinefile", "--default-hostfile", "-default-hostfile")
+_HOSTFILE = (
+    "--hostfile",
+    "-hostfile",
+    "--machinefile",
+    "-machinefile",
+    "--default-hostfile",
+    "-default-hostfile",
+)
 _BIND_TO = ("--bind-to", "-bind-to")
 _COUNT = ("-np", "--np", "-n", "-c", "--n")
 _MCA = ("--mca", "-mca")
@@ -82,7 +89,11 @@ class _Reader:
 
     def _one(self, word: str, name: str, inline: str | None) -> None:
         if word == ":":
-            self._problem("TTR006", "--mpi-args holds ':', which would start another program", "leave ':' out: tt-run makes one part for each rank")
+            self._problem(
+                "TTR006",
+                "--mpi-args holds ':', which would start another program",
+                "leave ':' out: tt-run makes one part for each rank",
+            )
         elif name in _RANKFILE:
             _, self.found["rankfile"] = self._value(name, inline)
         elif name in _MAP_BY:
@@ -105,8 +116,14 @@ class _Reader:
             self._mca(name, inline)
         else:
             self.kept.append(word)
-            self.found["oversubscribe"] = self.found.get("oversubscribe", False) or name in ("--oversubscribe", "-oversubscribe")
-            self.found["tag_output"] = self.found.get("tag_output", False) or name in ("--tag-output", "-tag-output")
+            self.found["oversubscribe"] = self.found.get("oversubscribe", False) or name in (
+                "--oversubscribe",
+                "-oversubscribe",
+            )
+            self.found["tag_output"] = self.found.get("tag_output", False) or name in (
+                "--tag-output",
+                "-tag-output",
+            )
 
     def _value(self, name: str, inline: str | None) -> tuple[list[str], str | None]:
         """The words that spell an option with its value, and the value."""
@@ -132,7 +149,9 @@ class _Reader:
     def _mca(self, name: str, inline: str | None) -> None:
         spelled, key = self._value(name, inline)
         if key is None or not self.words:
-            self._problem("TTR006", f"{name} in --mpi-args needs a name and a value", f"write {name} btl self,tcp")
+            self._problem(
+                "TTR006", f"{name} in --mpi-args needs a name and a value", f"write {name} btl self,tcp"
+            )
             return
         value = self.words.pop(0)
         self.kept += [*spelled, value]

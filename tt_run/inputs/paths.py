@@ -56,7 +56,9 @@ class PathSearch:
         self._tell_missing(path, what, named_at, searched)
         return None
 
-    def _tell_shadowed(self, hits: list[Path], path: Path, named_at: Position | None, first: Path | None) -> None:
+    def _tell_shadowed(
+        self, hits: list[Path], path: Path, named_at: Position | None, first: Path | None
+    ) -> None:
         home = self.world.get("TT_METAL_HOME")
         if not home or first is not None or hits[0] != self.world.expand_user(home) / path:
             return
@@ -72,15 +74,23 @@ class PathSearch:
                 help=f"write the absolute path {hidden}, or unset TT_METAL_HOME",
             )
 
-    def _tell_missing(self, path: Path, what: str, named_at: Position | None, searched: Sequence[Path]) -> None:
+    def _tell_missing(
+        self, path: Path, what: str, named_at: Position | None, searched: Sequence[Path]
+    ) -> None:
         directory = next((place for place in searched if place.is_dir()), None)
         if directory is not None:
             text, help = "is a directory", "name the file in it"
         else:
-            names = (entry.name for place in searched if place.parent.is_dir() for entry in place.parent.iterdir())
+            names = (
+                entry.name for place in searched if place.parent.is_dir() for entry in place.parent.iterdir()
+            )
             meant = nearest(path.name, names)
             text = "no such file"
-            help = f"did you mean {path.with_name(meant)}?" if meant else "write an absolute path, or a path from the launch directory"
+            help = (
+                f"did you mean {path.with_name(meant)}?"
+                if meant
+                else "write an absolute path, or a path from the launch directory"
+            )
         self.findings.fatal(
             "TTR101",
             f"{what} not found: {path}",

@@ -13,7 +13,8 @@ from tt_run.inputs.findings import Findings
 from tt_run.inputs.world import World
 
 _LINE = re.compile(
-    r"\s*rank\s+(?P<rank>\d+)\s*=\s*(?P<host>[^\s=]+)(?:\s+slots?\s*=\s*(?P<slot>[^\s=]+))?\s*\Z", re.IGNORECASE | re.ASCII
+    r"\s*rank\s+(?P<rank>\d+)\s*=\s*(?P<host>[^\s=]+)(?:\s+slots?\s*=\s*(?P<slot>[^\s=]+))?\s*\Z",
+    re.IGNORECASE | re.ASCII,
 )
 _SLOT = re.compile(r"(\*|\d+(-\d+)?(:(\*|\d+(-\d+)?))?(,\d+(-\d+)?(:(\*|\d+(-\d+)?))?)*)\Z")
 

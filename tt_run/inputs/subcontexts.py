@@ -29,7 +29,8 @@ def read_rank_bindings_mapping(
     if len(findings.broken) > before:
         return None
     overlays = [
-        read_rank_bindings(file, search, findings, descriptor_must_exist=descriptor_must_exist) for file in files
+        read_rank_bindings(file, search, findings, descriptor_must_exist=descriptor_must_exist)
+        for file in files
     ]
     read = [overlay for overlay in overlays if overlay is not None]
     if len(read) < len(overlays):
@@ -66,7 +67,9 @@ def _overlay_files(document: Document, search: PathSearch) -> list[Path]:
     field = top.get(_KEY)
     if field is None:
         if not document.findings.broken:
-            document.fatal("TTR105", f"the rank-bindings mapping has no {_KEY!r}", document.root, "the key is required")
+            document.fatal(
+                "TTR105", f"the rank-bindings mapping has no {_KEY!r}", document.root, "the key is required"
+            )
         return []
     entries = document.mapping(field.value, _KEY)
     named: dict[int, Path | None] = {}
@@ -76,7 +79,9 @@ def _overlay_files(document: Document, search: PathSearch) -> list[Path]:
         if number is None or text is None:
             continue
         folder = document.path.parent
-        named[number] = search.find(text, "rank-binding file of a sub-context", document.at(item.value), first=folder)
+        named[number] = search.find(
+            text, "rank-binding file of a sub-context", document.at(item.value), first=folder
+        )
     if not entries and not document.findings.broken:
         document.fatal("TTR109", f"{_KEY} is empty", field.value, "at least one sub-context is needed")
     if sorted(named) != list(range(len(entries))) and not document.findings.broken:

@@ -47,7 +47,9 @@ def parse_tracy(text: str, world: World) -> Tracy:
         if name in ("-t", "--port", "-o", "--output-folder"):
             if not equals:
                 if not words:
-                    raise UsageError(Diagnostic("TTR010", f"--tracy: {name} needs a value", help=f'--tracy "{name} …"'))
+                    raise UsageError(
+                        Diagnostic("TTR010", f"--tracy: {name} needs a value", help=f'--tracy "{name} …"')
+                    )
                 value = words.pop(0)
             if name in ("-t", "--port"):
                 port = value
@@ -57,14 +59,24 @@ def parse_tracy(text: str, world: World) -> Tracy:
             rest.append(word)
     if not port.isascii() or not port.isdigit() or int(port) < 1:
         raise UsageError(
-            Diagnostic("TTR010", f"--tracy: the port {port!r} is no positive number", help='--tracy "--port 8087"')
+            Diagnostic(
+                "TTR010", f"--tracy: the port {port!r} is no positive number", help='--tracy "--port 8087"'
+            )
         )
     return Tracy(int(port), world.cwd / world.expand_user(folder), tuple(rest))
 
 
 def with_tracy(program: tuple[str, ...], tracy: Tracy, rank: int, world: World) -> tuple[str, ...]:
     """The program under the profiler, each rank with its own port and folder."""
-    words = (sys.executable, "-m", "tracy", "--port", str(tracy.port + rank), "-o", str(tracy.rank_folder(rank)))
+    words = (
+        sys.executable,
+        "-m",
+        "tracy",
+        "--port",
+        str(tracy.port + rank),
+        "-o",
+        str(tracy.rank_folder(rank)),
+    )
     return (*words, *tracy.options, *_profiled(program, world))
 
 
@@ -102,5 +114,7 @@ def _is_module(name: str) -> bool:
 def with_gdbserver(argv: tuple[str, ...], rank: int) -> tuple[str, ...]:
     """The words under gdbserver, listening on its own port for each rank."""
     port = GDBSERVER_PORT + rank
-    script = f'echo "Rank {rank} on $(hostname) listening on :{port}"; exec gdbserver :{port} {shlex.join(argv)}'
+    script = (
+        f'echo "Rank {rank} on $(hostname) listening on :{port}"; exec gdbserver :{port} {shlex.join(argv)}'
+    )
     return ("bash", "-c", script)

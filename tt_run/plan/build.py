@@ -63,11 +63,18 @@ def build_plan(
 
 def _starting_world(request: LaunchRequest, world: World) -> World:
     """The world in which the program is looked for: the PATH of the ranks."""
-    return replace(world, environ={**world.environ, "PATH": emulated_path(world)}) if request.emulate else world
+    return (
+        replace(world, environ={**world.environ, "PATH": emulated_path(world)}) if request.emulate else world
+    )
 
 
 def _ranks(
-    request: LaunchRequest, source: Source, seating: Seating, world: World, findings: Findings, tracy: Tracy | None
+    request: LaunchRequest,
+    source: Source,
+    seating: Seating,
+    world: World,
+    findings: Findings,
+    tracy: Tracy | None,
 ) -> tuple[RankPlan, ...]:
     environments = rank_environments(request, source, seating, world, findings)
     plans: list[RankPlan] = []
@@ -101,4 +108,6 @@ def _judge(judged: list[Diagnostic], level: CheckLevel) -> tuple[Diagnostic, ...
     """What the findings amount to at a check level: raises RefusedError, or gives them back, none of them an error."""
     if level is CheckLevel.ERROR and any(finding.is_error for finding in judged):
         raise RefusedError(judged)
-    return tuple(replace(finding, severity=Severity.WARNING) if finding.is_error else finding for finding in judged)
+    return tuple(
+        replace(finding, severity=Severity.WARNING) if finding.is_error else finding for finding in judged
+    )

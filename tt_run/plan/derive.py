@@ -41,7 +41,8 @@ def bindings_of(graph: MeshGraph, descriptor: Path) -> RankBindings:
         for host_rank in range(mesh.host_count)
     ]
     bindings = tuple(
-        Binding(rank, mesh_id, nowhere, nowhere, host_rank) for rank, (mesh_id, host_rank) in enumerate(places)
+        Binding(rank, mesh_id, nowhere, nowhere, host_rank)
+        for rank, (mesh_id, host_rank) in enumerate(places)
     )
     return RankBindings(str(descriptor), bindings, descriptor)
 
@@ -77,9 +78,15 @@ def _find(name: str) -> systems.System:
         raise UsageError(Diagnostic("TTR012", str(error), help="mgd systems")) from None
 
 
-def _generated_path(name: str, split: tuple[int, int] | None, meshes: int | None, text: str, world: World) -> Path:
+def _generated_path(
+    name: str, split: tuple[int, int] | None, meshes: int | None, text: str, world: World
+) -> Path:
     """Where a derived descriptor is kept: named by its content, so that runs at the same time can share it."""
-    parts = [name, f"split{split[0]}x{split[1]}" if split else "", f"x{meshes}" if meshes and meshes > 1 else ""]
+    parts = [
+        name,
+        f"split{split[0]}x{split[1]}" if split else "",
+        f"x{meshes}" if meshes and meshes > 1 else "",
+    ]
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     file = "_".join([*filter(None, parts), digest]) + ".textproto"
     return cache_folder(world) / "descriptors" / file

@@ -31,9 +31,7 @@ def read_text_descriptor(text: str, file: str, findings: Findings, level: CheckL
     return _expanded(lambda: mgd.loads(text, file=file), findings, level)
 
 
-def _expanded(
-    load: Callable[[], mgd.Descriptor], findings: Findings, level: CheckLevel
-) -> MeshGraph | None:
+def _expanded(load: Callable[[], mgd.Descriptor], findings: Findings, level: CheckLevel) -> MeshGraph | None:
     try:
         descriptor = load()
     except mgd.MgdError as error:

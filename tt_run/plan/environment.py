@@ -37,7 +37,9 @@ def rank_environments(
     if bindings.subcontext_sizes:
         sizes = ",".join(map(str, bindings.subcontext_sizes))
         shared[contract.SUBCONTEXT_SIZES] = EnvVar(sizes, f"sub-contexts of {bindings.file}")
-    factory = EnvVar(source.factory_descriptor, "factory system descriptor") if source.factory_descriptor else None
+    factory = (
+        EnvVar(source.factory_descriptor, "factory system descriptor") if source.factory_descriptor else None
+    )
     descriptors: dict[Path, EnvVar] = {}
     emulation = _emulation(request, source, seating, world) if request.emulate else {}
     environments: list[dict[str, EnvVar]] = []
@@ -46,19 +48,21 @@ def rank_environments(
         path = bindings.descriptor_of(binding)
         if path not in descriptors:
             at = binding.descriptor_position or bindings.descriptor_position
-            origin = f"mesh_graph_desc_path ({at})" if at else "derived from --system"
+            origin = f"mesh_graph_desc_path ({at})" if at else "derived"
             descriptors[path] = EnvVar(str(path), origin)
         variables = dict(common)
-        where = f"({binding.position})" if binding.position.line else "(derived from --system)"
+        where = f"({binding.position})" if binding.position.line else "(derived from the descriptor)"
         variables[contract.MESH_ID] = EnvVar(str(binding.mesh_id), f"mesh_id {where}")
         variables[contract.MESH_GRAPH_DESC_PATH] = descriptors[path]
         variables[contract.RANK] = EnvVar(str(rank), "rank")
         if binding.mesh_host_rank is not None:
-            variables[contract.MESH_HOST_RANK] = EnvVar(str(binding.mesh_host_rank), f"mesh_host_rank {where}")
+            variables[contract.MESH_HOST_RANK] = EnvVar(
+                str(binding.mesh_host_rank), f"mesh_host_rank {where}"
+            )
         if binding.subcontext_id is not None:
             variables[contract.SUBCONTEXT_ID] = EnvVar(str(binding.subcontext_id), "sub-context")
-        if rank in source.mock:
-            variables[contract.MOCK_CLUSTER_DESC_PATH] = EnvVar(source.mock[rank], "mock cluster mapping")
+        if rank in bindings.mock:
+            variables[contract.MOCK_CLUSTER_DESC_PATH] = EnvVar(bindings.mock[rank], "mock cluster mapping")
         if factory is not None:
             variables[FACTORY_DESCRIPTOR] = factory
         host = seating.seats[rank].host or world.hostname
@@ -100,7 +104,9 @@ def _emulation(request: LaunchRequest, source: Source, seating: Seating, world: 
         contract.EMULATE: EnvVar("1", "--emulate"),
         contract.WORLD_SIZE: EnvVar(str(count), "number of ranks"),
     }
-    threads = EnvVar(str(max(1, world.cores // crowd)), f"default: {world.cores} cores over {crowd} ranks of a host")
+    threads = EnvVar(
+        str(max(1, world.cores // crowd)), f"default: {world.cores} cores over {crowd} ranks of a host"
+    )
     for name in _THREADS:
         given = world.get(name)
         variables[name] = EnvVar(given, "shell") if given else threads

@@ -82,4 +82,6 @@ class LaunchPlan:
     findings: tuple[Diagnostic, ...] = ()
     emulate: bool = False
     generated_files: tuple[GeneratedFile, ...] = ()
-    launcher_env: Mapping[str, str] = field(default_factory=dict)  # what mpirun itself gets on top, e.g. the root guard
+    launcher_env: Mapping[str, str] = field(
+        default_factory=dict
+    )  # what mpirun itself gets on top, e.g. the root guard

@@ -22,7 +22,12 @@ def diagnostic_json(diagnostic: Diagnostic) -> dict[str, Any]:
         "line": at.line if at and at.line else None,
         "column": at.column if at and at.line else None,
         "labels": [
-            {"file": each.position.file, "line": each.position.line, "column": each.position.column, "text": each.text}
+            {
+                "file": each.position.file,
+                "line": each.position.line,
+                "column": each.position.column,
+                "text": each.text,
+            }
             for each in diagnostic.labels
         ],
         "help": diagnostic.help,
@@ -80,7 +85,10 @@ def plan_table(plan: LaunchPlan) -> str:
     header = ("rank", "host", "slot", "mesh", "host rank", "devices", "visible")
     rows = [_row(rank) for rank in plan.ranks]
     widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (header, *rows)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (header, *rows)
+    ]
     tail = [f"hosts from: {plan.placement.source}", f"program:    {shlex.join(plan.program)}"]
     tail += [f"writes:     {file.path}" for file in plan.generated_files]
     return "\n".join([*lines, "", *tail])

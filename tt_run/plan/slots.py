@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 
-from mgd.diagnostics import Label, Position
 from tt_run.inputs.bindings import RankBindings
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.hosts import HostList, HostSlots, parse_hosts, read_hostfile, scheduler_hosts
@@ -73,8 +71,12 @@ def _named_hosts(
         slots: Counter[str] = Counter()
         for token in mpi_args.hosts:
             name, colon, number = token.rpartition(":")
-            slots[name if colon and number.isdigit() else token] += int(number) if colon and number.isdigit() else 1
-        return HostList(tuple(HostSlots(name, number) for name, number in slots.items()), "--host of --mpi-args")
+            slots[name if colon and number.isdigit() else token] += (
+                int(number) if colon and number.isdigit() else 1
+            )
+        return HostList(
+            tuple(HostSlots(name, number) for name, number in slots.items()), "--host of --mpi-args"
+        )
     if option is None:
         return None
     from_bindings = request.rank_binding is not None or request.rank_bindings_mapping is not None
@@ -82,7 +84,9 @@ def _named_hosts(
         findings.warn(
             "TTR308",
             "--hosts without slots is not used with rank bindings, as in the reference launcher",
-            help="write --hosts " + ",".join(f"{host.name}:1" for host in option.hosts) + ", or name a rankfile",
+            help="write --hosts "
+            + ",".join(f"{host.name}:1" for host in option.hosts)
+            + ", or name a rankfile",
         )
         return None
     return option
@@ -94,7 +98,11 @@ def _by_rankfile(rankfile: Rankfile, mpi_args: MpiArgs, named: HostList | None, 
         Seat(lines[rank].host, lines[rank].slot) if rank in lines else Seat() for rank in range(count)
     )
     used = Counter(seat.host for seat in seats if seat.host is not None)
-    hosts = named.hosts if named else tuple(HostSlots(name, used[name]) for name in rankfile.hosts if name in used)
+    hosts = (
+        named.hosts
+        if named
+        else tuple(HostSlots(name, used[name]) for name in rankfile.hosts if name in used)
+    )
     source = f"rankfile {rankfile.file}"
     placement = Placement(hosts, rankfile.path, mpi_args.qualifiers, source)
     return Seating(placement, seats, rankfile, named)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from mgd.diagnostics import Label, Position
 from mgd.graph import MeshGraph
 from tt_run.inputs.bindings import Binding, RankBindings, read_rank_bindings
 from tt_run.inputs.findings import Findings
@@ -13,7 +14,8 @@ from tt_run.inputs.mock import MockCluster, read_mock_cluster
 from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.subcontexts import read_rank_bindings_mapping
 from tt_run.inputs.world import World
-from tt_run.plan.derive import derive_from_system
+from tt_run.plan.allocate import allocate
+from tt_run.plan.derive import Derived, derive_from_system
 from tt_run.plan.descriptors import read_descriptor
 from tt_run.plan.model import GeneratedFile
 from tt_run.plan.request import CheckLevel, LaunchRequest
@@ -25,8 +27,6 @@ class Source:
 
     bindings: RankBindings
     graphs: Mapping[Path, MeshGraph] = field(default_factory=dict)
-    mock: Mapping[int, str] = field(default_factory=dict)
-    mock_cluster: MockCluster | None = None
     factory_descriptor: str | None = None
     generated_files: tuple[GeneratedFile, ...] = ()
 
@@ -47,32 +47,33 @@ class Source:
 def read_source(request: LaunchRequest, world: World, findings: Findings) -> Source | None:
     """Everything the request names, read. None with findings when some of it cannot be understood."""
     search = PathSearch(world, findings)
+    mock = _mock_cluster(request, search, findings)
+    derived: Derived | None = None
     if request.system is not None:
         derived = derive_from_system(request, world, findings)
-        if derived is None:
-            return None
-        bindings, graphs, files = derived.bindings, dict(derived.graphs), derived.files
+    elif request.mesh_graph_descriptor is not None or request.mesh_graph_descriptor_mapping is not None:
+        derived = allocate(request, mock, search, findings) if not findings.broken else None
     else:
         read = _read_bindings(request, search, findings)
-        if read is None:
-            return None
-        bindings, files = read, ()
-        graphs = {} if request.check is CheckLevel.OFF else _read_graphs(bindings, request, world, findings)
-    mock_cluster = _mock_cluster(request, bindings, search, findings)
-    mock = (
-        {rank: str(path) for rank, path in mock_cluster.descriptors.items()} if mock_cluster else dict(bindings.mock)
-    )
-    return Source(bindings, graphs, mock, mock_cluster, _factory(request, bindings, search), files)
+        if read is not None:
+            graphs = {} if request.check is CheckLevel.OFF else _read_graphs(read, request, world, findings)
+            derived = Derived(_with_mock(read, mock, findings), graphs)
+    factory = _factory(request, search)
+    if derived is None or findings.broken:
+        return None
+    bindings = derived.bindings
+    return Source(bindings, derived.graphs, factory or bindings.factory_descriptor, derived.files)
 
 
 def _read_bindings(request: LaunchRequest, search: PathSearch, findings: Findings) -> RankBindings | None:
     must_exist = not request.skip_mgd_check
     if request.rank_binding is not None:
         path = search.find(request.rank_binding, "rank-binding file")
-        return path and read_rank_bindings(path, search, findings, descriptor_must_exist=must_exist)
+        return read_rank_bindings(path, search, findings, descriptor_must_exist=must_exist) if path else None
     if request.rank_bindings_mapping is not None:
         path = search.find(request.rank_bindings_mapping, "rank-bindings mapping")
-        return path and read_rank_bindings_mapping(path, search, findings, descriptor_must_exist=must_exist)
+        if path is not None:
+            return read_rank_bindings_mapping(path, search, findings, descriptor_must_exist=must_exist)
     return None
 
 
@@ -90,23 +91,23 @@ def _read_graphs(
     return graphs
 
 
-def _mock_cluster(
-    request: LaunchRequest, bindings: RankBindings, search: PathSearch, findings: Findings
-) -> MockCluster | None:
+def _mock_cluster(request: LaunchRequest, search: PathSearch, findings: Findings) -> MockCluster | None:
     if request.mock_cluster_rank_binding is None:
         return None
     path = search.find(request.mock_cluster_rank_binding, "mock cluster rank binding")
-    mock = path and read_mock_cluster(path, search, findings)
-    if not mock:
-        return None
+    return read_mock_cluster(path, search, findings) if path else None
+
+
+def _with_mock(bindings: RankBindings, mock: MockCluster | None, findings: Findings) -> RankBindings:
+    """The bindings with the cluster descriptors of a mock mapping, which must name every rank."""
+    if mock is None:
+        return bindings
     _check_mock_ranks(mock, bindings, findings)
-    return mock
+    return replace(bindings, mock={rank: str(path) for rank, path in mock.descriptors.items()})
 
 
 def _check_mock_ranks(mock: MockCluster, bindings: RankBindings, findings: Findings) -> None:
     """Every rank needs a descriptor; with sub-contexts no further one is allowed."""
-    from mgd.diagnostics import Label, Position
-
     ranks = {binding.rank for binding in bindings.bindings}
     missing = sorted(ranks - mock.descriptors.keys())
     if missing:
@@ -115,7 +116,11 @@ def _check_mock_ranks(mock: MockCluster, bindings: RankBindings, findings: Findi
             "TTR114",
             f"the mock mapping has no descriptor for rank {named}",
             Label(Position(mock.file), f"ranks {', '.join(map(str, sorted(mock.descriptors)))}"),
-            *(Label(b.position, f"rank {b.rank} is bound") for b in bindings.bindings if b.rank == missing[0]),
+            *(
+                Label(b.position, f"rank {b.rank} is bound")
+                for b in bindings.bindings
+                if b.rank == missing[0]
+            ),
             help=f"add {missing[0]}: PATH to rank_to_cluster_mock_cluster_desc",
         )
     if bindings.subcontext_sizes:
@@ -128,8 +133,8 @@ def _check_mock_ranks(mock: MockCluster, bindings: RankBindings, findings: Findi
             )
 
 
-def _factory(request: LaunchRequest, bindings: RankBindings, search: PathSearch) -> str | None:
+def _factory(request: LaunchRequest, search: PathSearch) -> str | None:
     if request.factory_system_descriptor is None:
-        return bindings.factory_descriptor
+        return None
     path = search.find(request.factory_system_descriptor, "factory system descriptor")
     return str(path) if path else None

@@ -25,7 +25,9 @@ def refuse_misuse(request: LaunchRequest) -> None:
     problems = [*_source_problems(request), *_emulation_problems(request), *_hosts_problems(request)]
     if not request.program:
         problems.append(
-            Diagnostic("TTR003", "no program to start", help="add it after the options: tt-run … python script.py")
+            Diagnostic(
+                "TTR003", "no program to start", help="add it after the options: tt-run … python script.py"
+            )
         )
     if problems:
         raise UsageError(problems)
@@ -34,7 +36,11 @@ def refuse_misuse(request: LaunchRequest) -> None:
 def _source_problems(request: LaunchRequest) -> list[Diagnostic]:
     given = [option for name, option in _SOURCES.items() if getattr(request, name) is not None]
     if len(given) > 1:
-        return [Diagnostic("TTR001", f"{' and '.join(given)} cannot be combined", help=f"keep one of them: {given[0]}")]
+        return [
+            Diagnostic(
+                "TTR001", f"{' and '.join(given)} cannot be combined", help=f"keep one of them: {given[0]}"
+            )
+        ]
     if not given:
         options = ", ".join(_SOURCES.values())
         return [
@@ -53,14 +59,22 @@ def _emulation_problems(request: LaunchRequest) -> list[Diagnostic]:
         for value, option in ((request.split, "--split"), (request.meshes, "--meshes")):
             if value is not None:
                 problems.append(
-                    Diagnostic("TTR008", f"{option} needs --system", help=f"add --system t3000, or leave {option} out")
+                    Diagnostic(
+                        "TTR008",
+                        f"{option} needs --system",
+                        help=f"add --system t3000, or leave {option} out",
+                    )
                 )
     if request.split is not None and not _SPLIT.match(request.split):
         problems.append(
-            Diagnostic("TTR008", f"--split {request.split}: not of the form ROWSxCOLUMNS", help="write --split 1x2")
+            Diagnostic(
+                "TTR008", f"--split {request.split}: not of the form ROWSxCOLUMNS", help="write --split 1x2"
+            )
         )
     if request.meshes is not None and request.meshes < 1:
-        problems.append(Diagnostic("TTR008", f"--meshes {request.meshes}: at least one mesh", help="write --meshes 2"))
+        problems.append(
+            Diagnostic("TTR008", f"--meshes {request.meshes}: at least one mesh", help="write --meshes 2")
+        )
     return problems
 
 
@@ -71,7 +85,7 @@ def _hosts_problems(request: LaunchRequest) -> list[Diagnostic]:
         except UsageError as error:
             return list(error.diagnostics)
     allocates = request.mesh_graph_descriptor is not None or request.mesh_graph_descriptor_mapping is not None
-    if allocates and not request.hosts and request.mock_cluster_rank_binding is None:
+    if allocates and not request.emulate and not request.hosts and request.mock_cluster_rank_binding is None:
         return [
             Diagnostic(
                 "TTR011",

@@ -102,9 +102,9 @@ def _check_shared(subject: Subject, visible: dict[int, tuple[int, ...]], finding
                 clashes[first, rank].append(device)
     # Emulated ranks of several hosts may run on one machine, where their device numbers repeat without harm.
     tell = findings.note if subject.request.emulate else findings.error
-    for (first, second), devices in clashes.items():
+    for (first, second), shared in clashes.items():
         host = subject.seating.seats[second].host
-        named = ", ".join(map(str, devices))
+        named = ", ".join(map(str, shared))
         tell(
             "TTR213",
             f"ranks {first} and {second} on {host} share device {named}",
@@ -116,7 +116,7 @@ def _check_shared(subject: Subject, visible: dict[int, tuple[int, ...]], finding
 
 def _check_unlimited(subject: Subject, findings: Findings) -> None:
     """Ranks without TT_VISIBLE_DEVICES open every device of their host, which two ranks of one host cannot do."""
-    if subject.request.emulate or subject.source.mock:
+    if subject.request.emulate or subject.source.bindings.mock:
         return
     crowds: dict[str, list[int]] = defaultdict(list)
     for rank in subject.ranks:
@@ -129,7 +129,9 @@ def _check_unlimited(subject: Subject, findings: Findings) -> None:
             findings.warn(
                 "TTR214",
                 f"{len(ranks)} ranks share {host}, and rank {', '.join(map(str, unlimited[:4]))} may open all of its devices",
-                Label(subject.bindings[unlimited[0]].position, f"rank {unlimited[0]} has no TT_VISIBLE_DEVICES"),
+                Label(
+                    subject.bindings[unlimited[0]].position, f"rank {unlimited[0]} has no TT_VISIBLE_DEVICES"
+                ),
                 help='add env_overrides: {TT_VISIBLE_DEVICES: "0,1"}',
             )
 

@@ -63,8 +63,12 @@ def _check_old_name(subject: Subject, findings: Findings) -> None:
             findings.warn(
                 "TTR221",
                 f"{_OLD_VISIBLE_DEVICES} is the old name of {contract.VISIBLE_DEVICES} and limits nothing",
-                *label(subject.set_at(rank.rank, _OLD_VISIBLE_DEVICES), f"rank {rank.rank}: {variable.value!r}"),
+                *label(
+                    subject.set_at(rank.rank, _OLD_VISIBLE_DEVICES), f"rank {rank.rank}: {variable.value!r}"
+                ),
                 help=f"rename it to {contract.VISIBLE_DEVICES}",
-                notes=() if subject.set_at(rank.rank, _OLD_VISIBLE_DEVICES) else (f"from the {variable.origin}",),
+                notes=()
+                if subject.set_at(rank.rank, _OLD_VISIBLE_DEVICES)
+                else (f"from the {variable.origin}",),
             )
             return

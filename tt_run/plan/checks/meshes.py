@@ -86,7 +86,10 @@ def _host_rank_out_of_range(binding: Binding, mesh: Mesh, host_rank: int, findin
     findings.error(
         "TTR205",
         f"mesh {mesh.mesh_id} has no host rank {host_rank}",
-        Label(binding.host_rank_position or binding.position, f"rank {binding.rank} is bound to mesh_host_rank {host_rank}"),
+        Label(
+            binding.host_rank_position or binding.position,
+            f"rank {binding.rank} is bound to mesh_host_rank {host_rank}",
+        ),
         *label(mesh.host_position, f"host_topology {_shape(mesh.host_dims)}: host ranks 0..{highest}"),
         help=f"use a mesh_host_rank of 0..{highest}, or cut the mesh over more hosts",
     )
@@ -104,19 +107,31 @@ def _bound_twice(binding: Binding, first: Binding, mesh: Mesh, host_rank: int, f
 
 
 def _check_complete(
-    placed: dict[tuple[int, int], Binding], bindings: list[Binding], graph: MeshGraph, file: str, findings: Findings
+    placed: dict[tuple[int, int], Binding],
+    bindings: list[Binding],
+    graph: MeshGraph,
+    file: str,
+    findings: Findings,
 ) -> None:
     wanted = sum(mesh.host_count for mesh in graph.meshes if not mesh.is_switch)
     for mesh in graph.meshes:
         missing = [rank for rank in range(mesh.host_count) if (mesh.mesh_id, rank) not in placed]
         if mesh.is_switch or not missing:
             continue
-        what = f"host rank {_listed(missing)} of mesh {mesh.mesh_id}" if mesh.host_count > 1 else f"mesh {mesh.mesh_id}"
+        what = (
+            f"host rank {_listed(missing)} of mesh {mesh.mesh_id}"
+            if mesh.host_count > 1
+            else f"mesh {mesh.mesh_id}"
+        )
         findings.error(
             "TTR207",
             f"no rank is bound to {what}: the descriptor needs {wanted} ranks, {len(bindings)} are bound",
-            *_at(mesh.host_position or mesh.position, graph, f"mesh {mesh.mesh_id} is cut over {_hosts(mesh)}"),
-            Label(bindings[-1].position if bindings else Position(file), f"the last of {len(bindings)} ranks"),
+            *_at(
+                mesh.host_position or mesh.position, graph, f"mesh {mesh.mesh_id} is cut over {_hosts(mesh)}"
+            ),
+            Label(
+                bindings[-1].position if bindings else Position(file), f"the last of {len(bindings)} ranks"
+            ),
             help=f"add - {{rank: {len(bindings)}, mesh_id: {mesh.mesh_id}, mesh_host_rank: {missing[0]}}}",
         )
 

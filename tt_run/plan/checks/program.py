@@ -12,37 +12,39 @@ from tt_run.plan.request import LaunchRequest
 
 
 def require_program(request: LaunchRequest, world: World, findings: Findings) -> None:
-    """TTR004: the program must exist as a path or on PATH. Holds at every check level, as in the reference."""
+    """TTR013: the program must exist as a path or on PATH. Holds at every check level, as in the reference."""
     word = request.program[0]
     if request.skip_executable_check or world.which(word) is not None or _file(word, world).exists():
         return
     meant = None if "/" in word else _near_command(word, world)
     findings.fatal(
-        "TTR004",
+        "TTR013",
         f"program not found: {word}",
-        help=f"did you mean {meant}?" if meant else "check the name, or add --skip-executable-check if only the hosts have it",
+        help=f"did you mean {meant}?"
+        if meant
+        else "check the name, or add --skip-executable-check if only the hosts have it",
         notes=(f"neither a file in {world.cwd} nor a command on PATH",),
     )
 
 
 def check_program(subject: Subject, findings: Findings) -> None:
-    """TTR005: the program must be an executable file. The reference starts a directory or a text file and fails later."""
+    """TTR014: the program must be an executable file. The reference starts a directory or a text file and fails later."""
     word = subject.request.program[0]
     if subject.request.skip_executable_check or subject.world.which(word) is not None:
         return
     path = _file(word, subject.world)
     if path.is_dir():
-        findings.error("TTR005", f"the program {word} is a directory", help="name the file to start in it")
+        findings.error("TTR014", f"the program {word} is a directory", help="name the file to start in it")
     elif "/" not in word:
         findings.error(
-            "TTR005",
+            "TTR014",
             f"{word} is a file here, but no command on PATH",
             help=f"write python {word}" if word.endswith(".py") else f"write ./{word}",
         )
     else:
         starter = "python " if word.endswith(".py") else "bash " if word.endswith(".sh") else ""
         help = f"write {starter}{word}" if starter else f"chmod +x {word}"
-        findings.error("TTR005", f"the program {word} is not executable", help=help)
+        findings.error("TTR014", f"the program {word} is not executable", help=help)
 
 
 def _file(word: str, world: World) -> Path:

@@ -37,8 +37,15 @@ def explain(code: str) -> str:
 
 def table() -> str:
     """All rules as a table in Markdown, for the documentation."""
-    rows = [f"| {each.code} | {_cell(each.title)} | {_cell(each.why)} | {_cell(each.hint)} |" for each in RULES]
-    return "\n".join(["| code | what is wrong | why it matters | what to do |", "| --- | --- | --- | --- |", *rows]) + "\n"
+    rows = [
+        f"| {each.code} | {_cell(each.title)} | {_cell(each.why)} | {_cell(each.hint)} |" for each in RULES
+    ]
+    return (
+        "\n".join(
+            ["| code | what is wrong | why it matters | what to do |", "| --- | --- | --- | --- |", *rows]
+        )
+        + "\n"
+    )
 
 
 def _cell(text: str) -> str:

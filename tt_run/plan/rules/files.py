@@ -11,7 +11,12 @@ FILES = (
         "Relative paths are looked for in $TT_METAL_HOME, then the launch directory, then beside the file that names them.",
         "Write an absolute path, or a path from the launch directory.",
     ),
-    Rule("TTR102", "file that cannot be read", "No permission, a directory, or not UTF-8 text.", "Check the file."),
+    Rule(
+        "TTR102",
+        "file that cannot be read",
+        "No permission, a directory, or not UTF-8 text.",
+        "Check the file.",
+    ),
     Rule(
         "TTR103",
         "not well-formed YAML",
@@ -54,7 +59,9 @@ FILES = (
         "Put the value into quotes.",
         "env_overrides: {TT_VISIBLE_DEVICES: 0}",
     ),
-    Rule("TTR109", "empty list", "There is nothing to launch.", "Add at least one entry.", "rank_bindings: []"),
+    Rule(
+        "TTR109", "empty list", "There is nothing to launch.", "Add at least one entry.", "rank_bindings: []"
+    ),
     Rule(
         "TTR110",
         "rank bound twice",

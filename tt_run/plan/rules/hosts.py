@@ -11,7 +11,12 @@ HOSTS = (
         "Open MPI stops with 'a rank is missing its location specification'.",
         "Add a line for each bound rank.",
     ),
-    Rule("TTR302", "rankfile line without a rank", "No such rank is started.", "Remove the line, or bind the rank."),
+    Rule(
+        "TTR302",
+        "rankfile line without a rank",
+        "No such rank is started.",
+        "Remove the line, or bind the rank.",
+    ),
     Rule("TTR303", "rank placed twice", "The rank can run in one place only.", "Keep one of the lines."),
     Rule(
         "TTR304",

@@ -1,4 +1,4 @@
-"""TTR4xx and TTR5xx: the launcher."""
+"""TTR4xx and TTR5xx: the launcher; TTR9xx: tt-run itself."""
 
 from __future__ import annotations
 
@@ -29,5 +29,11 @@ LAUNCH = (
         "a rankfile syntax that Open MPI 5 ignores",
         "--rankfile-syntax mca places ranks by rmaps_rankfile_path, which Open MPI 5 does not read.",
         "Use --rankfile-syntax auto.",
+    ),
+    Rule(
+        "TTR900",
+        "a bug in tt-run",
+        "Something happened that the program does not expect; your inputs may be right.",
+        "Report it with the file that the message names.",
     ),
 )

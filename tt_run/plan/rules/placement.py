@@ -11,7 +11,12 @@ PLACEMENT = (
         "It describes the chips and cables of a machine; without it nothing can be placed there.",
         "Correct the file at the position shown.",
     ),
-    Rule("TTR161", "oddity in a cluster descriptor", "It has a meaning, but probably not the one meant.", "Check the file."),
+    Rule(
+        "TTR161",
+        "oddity in a cluster descriptor",
+        "It has a meaning, but probably not the one meant.",
+        "Check the file.",
+    ),
     Rule(
         "TTR162",
         "one chip in two places",
@@ -24,7 +29,12 @@ PLACEMENT = (
         "One end names the other, which does not name it back: a cable is unplugged or a descriptor is out of date.",
         "Check the cable, and collect the descriptors again.",
     ),
-    Rule("TTR170", "too few chips", "The descriptor wants more devices than the machine has.", "Use a smaller descriptor."),
+    Rule(
+        "TTR170",
+        "too few chips",
+        "The descriptor wants more devices than the machine has.",
+        "Use a smaller descriptor.",
+    ),
     Rule(
         "TTR171",
         "host block larger than any host",
@@ -44,8 +54,18 @@ PLACEMENT = (
         "Ask for fewer channels, or write policy: RELAXED.",
     ),
     Rule("TTR174", "no wrap", "The machine has no ring of that length.", "Declare the dimension LINE."),
-    Rule("TTR175", "pins in the way", "The pinned slots cannot all be kept.", "Drop the pins or name other slots."),
-    Rule("TTR176", "host blocks in the way", "The mesh fits, but not with its cut over hosts.", "Change host_topology."),
+    Rule(
+        "TTR175",
+        "pins in the way",
+        "The pinned slots cannot all be kept.",
+        "Drop the pins or name other slots.",
+    ),
+    Rule(
+        "TTR176",
+        "host blocks in the way",
+        "The mesh fits, but not with its cut over hosts.",
+        "Change host_topology.",
+    ),
     Rule(
         "TTR177",
         "no placement",
@@ -70,7 +90,12 @@ PLACEMENT = (
         "Each host block of each mesh needs a rank, and each rank a slot.",
         "Name more hosts, or give slots: --hosts a:2,b:2.",
     ),
-    Rule("TTR181", "hosts without a rank", "They are allocated and stay idle.", "Name as many hosts as there are blocks."),
+    Rule(
+        "TTR181",
+        "hosts without a rank",
+        "They are allocated and stay idle.",
+        "Name as many hosts as there are blocks.",
+    ),
     Rule(
         "TTR182",
         "ranks of a host share its devices",

@@ -1,0 +1,180 @@
+"""Ranks for a descriptor (`-m`) or several (`-M`): on named hosts, on described machines, or emulated on this one
+(specification: tt-run section 11). No generator and no hardware is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from mgd.diagnostics import Position
+from mgd.graph import InterLink, Mesh, MeshGraph, PinGroup
+from tt_run.contract import VISIBLE_DEVICES
+from tt_run.inputs.bindings import Binding, RankBindings, Setting, shifted
+from tt_run.inputs.clusters import ClusterDescriptor, read_cluster
+from tt_run.inputs.document import read_document
+from tt_run.inputs.findings import Findings
+from tt_run.inputs.hosts import parse_hosts
+from tt_run.inputs.mock import MockCluster
+from tt_run.inputs.paths import PathSearch
+from tt_run.plan import allocation
+from tt_run.plan.derive import Derived, bindings_of
+from tt_run.plan.descriptors import read_descriptor
+from tt_run.plan.model import GeneratedFile
+from tt_run.plan.request import LaunchRequest
+
+_KEY = "subcontext_id_to_mesh_graph_descriptor"
+
+
+def allocate(
+    request: LaunchRequest, mock: MockCluster | None, search: PathSearch, findings: Findings
+) -> Derived | None:
+    """One rank for each host block of the request's descriptors; None with findings when one of them is broken.
+
+    Raises RefusedError when the blocks do not fit on the hosts or machines.
+    """
+    paths = _descriptors(request, search, findings)
+    graphs = [read_descriptor(path, search.world, findings, request.check) for path in paths]
+    read = [graph for graph in graphs if graph is not None]
+    if not read or len(read) < len(paths):
+        _settle(findings)
+        return None
+    merged = bindings_of(read[0], paths[0]) if len(read) == 1 else _merged(read, paths)
+    by_path = dict(zip(paths, read, strict=True))
+    if mock is not None:
+        return _on_machines(request, merged, read, by_path, mock, search, findings)
+    if request.hosts and len(read) == 1:
+        made = allocation.allocate_on_hosts(read[0], parse_hosts(request.hosts).hosts)
+        findings.judged.extend(made.findings if not request.emulate else ())
+        return Derived(
+            merged, by_path, () if request.emulate else _files(made, paths[0], request, search, None)
+        )
+    return Derived(merged, by_path)
+
+
+def _settle(findings: Findings) -> None:
+    """Without a graph there are no ranks, so whatever the descriptor's rules refuse is final at every check level."""
+    errors = [finding for finding in findings.judged if finding.is_error]
+    findings.broken.extend(errors)
+    findings.judged[:] = [finding for finding in findings.judged if not finding.is_error]
+
+
+def _descriptors(request: LaunchRequest, search: PathSearch, findings: Findings) -> list[Path]:
+    """The descriptor of each sub-context; a single one for `-m`."""
+    if request.mesh_graph_descriptor is not None:
+        found = search.find(request.mesh_graph_descriptor, "mesh graph descriptor")
+        return [found] if found else []
+    named = search.find(request.mesh_graph_descriptor_mapping or "", "mesh graph descriptor mapping")
+    document = read_document(named, search.world, findings) if named else None
+    if named is None or document is None:
+        return []
+    field = document.mapping(document.root, "the mesh graph descriptor mapping", (_KEY,)).get(_KEY)
+    if field is None:
+        document.fatal("TTR105", f"the mapping has no {_KEY!r}", document.root, "the key is required")
+        return []
+    paths: dict[int, Path] = {}
+    for item in document.mapping(field.value, _KEY).values():
+        number = document.integer(item.key, f"a key of {_KEY}")
+        text = document.text(item.value, f"{_KEY}[{item.key.value}]")
+        if number is not None and text is not None:
+            found = search.find(text, "mesh graph descriptor", document.at(item.value), first=named.parent)
+            if found is not None:
+                paths[number] = found
+    if sorted(paths) != list(range(len(paths))):
+        have = ", ".join(map(str, sorted(paths)))
+        document.fatal("TTR112", f"the keys of {_KEY} must be 0..N-1 without gaps, not {have}", field.value)
+    return [] if findings.broken else [path for _, path in sorted(paths.items())]
+
+
+def _merged(graphs: Sequence[MeshGraph], paths: Sequence[Path]) -> RankBindings:
+    """The ranks of several descriptors one after the other, each its own sub-context."""
+    bindings: list[Binding] = []
+    sizes: list[int] = []
+    for index, (graph, path) in enumerate(zip(graphs, paths, strict=True)):
+        own = bindings_of(graph, path).bindings
+        offset = len(bindings)
+        sizes.append(len(own))
+        bindings.extend(
+            shifted(each, offset, subcontext_id=index, subcontext_size=len(own), descriptor=path)
+            for each in own
+        )
+    return RankBindings(str(paths[0]), tuple(bindings), paths[0], subcontext_sizes=tuple(sizes))
+
+
+def _on_machines(
+    request: LaunchRequest,
+    bindings: RankBindings,
+    graphs: Sequence[MeshGraph],
+    by_path: Mapping[Path, MeshGraph],
+    mock: MockCluster,
+    search: PathSearch,
+    findings: Findings,
+) -> Derived:
+    """The ranks where the solver places their meshes on the chips of the mock cluster, with the devices each one sees."""
+    from tt_run.plan.placement.physical import build
+    from tt_run.plan.placement.solve import place, shortfall_findings
+
+    files = list(dict.fromkeys(mock.descriptors[rank] for rank in sorted(mock.descriptors)))
+    clusters = [read_cluster(path) for path in files]
+    machines = build(clusters)
+    findings.judged.extend(machines.findings)
+    graph = _joined(graphs)
+    placed = place(graph, machines, file=search.world.shown(Path(graph.file)) if graph.file else "")
+    findings.judged.extend(shortfall_findings(placed, graph.file))
+    described = dict(zip(_host_names(clusters), map(str, files), strict=True))
+    made = allocation.allocate_on_machines(placed, described, local_host=search.world.hostname)
+    ranks = tuple(
+        replace(binding, env=_visible(rank.visible_devices)) if rank.visible_devices else binding
+        for binding, rank in zip(bindings.bindings, made.ranks, strict=True)
+    )
+    mocked = {rank.rank: rank.cluster_descriptor for rank in made.ranks if rank.cluster_descriptor}
+    written = (
+        () if request.emulate or len(graphs) > 1 else _files(made, next(iter(by_path)), request, search, mock)
+    )
+    return Derived(replace(bindings, bindings=ranks, mock=mocked), by_path, written)
+
+
+def _host_names(clusters: Sequence[ClusterDescriptor]) -> list[str]:
+    names = [cluster.host for cluster in clusters]
+    return [f"{name}_{i}" if names.count(name) > 1 else name for i, name in enumerate(names)]
+
+
+def _visible(devices: str) -> dict[str, Setting]:
+    return {VISIBLE_DEVICES: Setting(devices, "placement on the mock cluster", Position(""))}
+
+
+def _joined(graphs: Sequence[MeshGraph]) -> MeshGraph:
+    """All meshes of several graphs in one, mesh ids renumbered in order, so that they are placed together."""
+    if len(graphs) == 1:
+        return graphs[0]
+    meshes: list[Mesh] = []
+    links: list[InterLink] = []
+    pins: list[PinGroup] = []
+    for graph in graphs:
+        number = {mesh_id: len(meshes) + i for i, mesh_id in enumerate(sorted(graph.mesh_ids))}
+        ordered = sorted(graph.meshes, key=lambda mesh: mesh.mesh_id)
+        meshes.extend(replace(mesh, mesh_id=number[mesh.mesh_id]) for mesh in ordered)
+        links.extend(replace(link, a=number[link.a], b=number[link.b]) for link in graph.links)
+        pins.extend(replace(pin, mesh_id=number[pin.mesh_id]) for pin in graph.pins if pin.mesh_id in number)
+    return MeshGraph(tuple(meshes), tuple(links), tuple(pins), graphs[0].file)
+
+
+def _files(
+    made: allocation.Allocation,
+    descriptor: Path,
+    request: LaunchRequest,
+    search: PathSearch,
+    mock: MockCluster | None,
+) -> tuple[GeneratedFile, ...]:
+    """The files of the allocation in the folder where the reference keeps its own, named by the inputs' fingerprint."""
+    content = descriptor.read_bytes()
+    machines = {rank: path.read_bytes() for rank, path in mock.descriptors.items()} if mock else None
+    hosts = [host.name for host in parse_hosts(request.hosts).hosts] if request.hosts else []
+    key = allocation.fingerprint(content, hosts, machines)
+    folder = allocation.folder(search.world.cwd, key)
+    texts = {
+        **allocation.files(made, str(descriptor), mock=mock is not None),
+        f"mgd{descriptor.suffix}": content.decode("utf-8", "replace"),
+        ".phase1_cache_key": key + "\n",
+    }
+    return tuple(GeneratedFile(folder / name, text) for name, text in texts.items())
