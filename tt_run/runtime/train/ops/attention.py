@@ -1,0 +1,100 @@
+"""`ttml.ops.attention`: scaled dot-product attention with grouped keys and values.
+
+A mask holds 1 where a position may be seen and 0 where not; without a mask everything is seen (the documents always pass one;
+newer kernels read a missing mask as causal, which would hide a mistake here).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.ops import gemm
+from tt_run.runtime.train import values
+from tt_run.runtime.train.record import result
+from tt_run.runtime.train.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tt_run.runtime.tensor.tensor import Tensor as Value
+
+Array = npt.NDArray[Any]
+
+HIDDEN = np.float32(-1e9)
+
+
+def scaled_dot_product_attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+) -> Tensor:
+    """softmax(q k^T / sqrt(E) with hidden positions) v: query [B, H, S, E], key and value [B, G, T, E], mask [1 or B, 1, S, T].
+
+    Raises RuntimeError when the heads are no multiple of the groups.
+    """
+    q, k, v = query.get_value(), key.get_value(), value.get_value()
+    heads, groups = q.shape[1], k.shape[1]
+    if heads % groups or tuple(k.shape) != tuple(v.shape):
+        raise RuntimeError(
+            f"scaled_dot_product_attention: query {list(q.shape)}, key {list(k.shape)} and value {list(v.shape)} do not fit together"
+        )
+    shared = heads // groups
+    scale = np.float32(1.0 / math.sqrt(q.shape[-1]))
+
+    def forward(*stacks: Array) -> tuple[Array, Array]:
+        weights = _softmax(
+            _scores(stacks[0], _spread(stacks[1], shared), scale, stacks[3] if len(stacks) > 3 else None)
+        )
+        return gemm.matmul(weights, _spread(stacks[2], shared)), weights
+
+    operands = (q, k, v) if mask is None else (q, k, v, mask.get_value())
+    out, weights = values.compute_several(forward, *operands)
+
+    def backward(g: Array, u: Array, w: Array, x: Array, p: Array) -> tuple[Array, Array, Array]:
+        w, x = _spread(w, shared), _spread(x, shared)
+        for_v = gemm.matmul(np.swapaxes(p, -1, -2), g)
+        slope = gemm.matmul(g, np.swapaxes(x, -1, -2))
+        slope -= np.einsum("...i,...i->...", slope, p)[..., None]
+        slope *= p
+        slope *= scale
+        return (
+            gemm.matmul(slope, w),
+            _gather(gemm.matmul(np.swapaxes(slope, -1, -2), u), shared),
+            _gather(for_v, shared),
+        )
+
+    def rule(gradient: Value) -> None:
+        for_q, for_k, for_v = values.compute_several(backward, gradient, q, k, v, weights)
+        query.add_grad(for_q)
+        key.add_grad(for_k)
+        value.add_grad(for_v)
+
+    return result(out, (query, key, value), rule)
+
+
+def _scores(q: Array, k: Array, scale: np.float32, mask: Array | None) -> Array:
+    scores = gemm.matmul(q, np.swapaxes(k, -1, -2))
+    scores *= scale
+    if mask is not None:
+        np.copyto(scores, HIDDEN, where=np.broadcast_to(mask == 0, scores.shape))
+    return scores
+
+
+def _softmax(scores: Array) -> Array:
+    scores -= scores.max(axis=-1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=-1, keepdims=True, dtype=np.float32)
+    return scores
+
+
+def _spread(stack: Array, shared: int) -> Array:
+    """Every group's heads see the group's keys: (shards, B, G, T, E) -> (shards, B, G * shared, T, E)."""
+    return stack if shared == 1 else np.repeat(stack, shared, axis=2)
+
+
+def _gather(stack: Array, shared: int) -> Array:
+    """Gradients of a group summed over its heads."""
+    if shared == 1:
+        return stack
+    shards, batch, heads, length, width = stack.shape
+    return stack.reshape(shards, batch, heads // shared, shared, length, width).sum(axis=3, dtype=np.float32)

@@ -1,0 +1,60 @@
+"""`ttml.ops.dropout`: elements kept with probability 1 - p and scaled by 1 / (1 - p); the same mask in the backward pass.
+
+The mask comes from the context's generator, so a seed repeats it, and its draw depends on the shape of a shard alone: the same on every
+device and on any split over ranks. `use_per_device_seed` draws one mask for each device of the mesh, in mesh order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.train import values
+from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.record import result
+from tt_run.runtime.train.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tt_run.runtime.tensor.tensor import Tensor as Value
+
+
+def dropout(tensor: Tensor, probability: float, use_per_device_seed: bool = False) -> Tensor:
+    """The masked and scaled tensor; the tensor itself when `probability` is 0. Raises RuntimeError outside of [0, 1)."""
+    if not 0.0 <= probability < 1.0:
+        raise RuntimeError(f"dropout: the probability is in [0, 1), not {probability}")
+    if probability == 0.0:
+        return tensor
+    x = tensor.get_value()
+    mask = _mask(x, probability, use_per_device_seed)
+    value = values.compute(np.multiply, x, mask, dtype=x.dtype)
+    return result(
+        value,
+        (tensor,),
+        lambda gradient: tensor.add_grad(values.compute(np.multiply, gradient, mask, dtype=x.dtype)),
+    )
+
+
+def _mask(x: Value, probability: float, per_device: bool) -> Value:
+    generator = AutoContext.get_instance().generator
+    keep, scale = np.float32(1.0 - probability), np.float32(1.0 / (1.0 - probability))
+    shape = x.shards.shape
+
+    def draw() -> np.ndarray:
+        return (generator.random(shape, np.float32) < keep) * scale
+
+    index = x.shards.index
+    if not per_device:
+        stack, rows = draw()[None], tuple(-1 if row < 0 else 0 for row in index)
+    else:
+        # Every rank draws for every device of the mesh, so that a device's mask does not depend on the split.
+        device = x.device()
+        positions = device.local_positions if device is not None else tuple(range(len(index)))
+        everyone = [draw() for _ in range(device.get_num_devices() if device is not None else len(index))]
+        own = sorted(positions)
+        stack, rows = (
+            np.stack([everyone[p] for p in own]),
+            tuple(-1 if r < 0 else i for i, r in enumerate(index)),
+        )
+    return x.derive(Shards(stack, rows))

@@ -1,0 +1,64 @@
+"""`ttml.ops.embedding`: rows of a table by id; the gradient adds up where an id occurs more than once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.train import values
+from tt_run.runtime.train.record import result
+from tt_run.runtime.train.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tt_run.runtime.tensor.tensor import Tensor as Value
+
+Array = npt.NDArray[Any]
+
+
+def embedding(tensor: Tensor, weight: Tensor) -> Tensor:
+    """ids [B, 1, 1, T] uint32, weight [1, 1, V, D] -> [B, 1, T, D]. Raises RuntimeError for other types and for ids of V or more."""
+    ids, table = tensor.get_value(), weight.get_value()
+    if ids.dtype not in (DataType.UINT32, DataType.INT32):
+        raise RuntimeError(
+            f"embedding: ids are UINT32, not {ids.dtype}; help: from_numpy(ids, new_type=ttnn.DataType.UINT32)"
+        )
+    batch, length = ids.shape[0], ids.shape[-1]
+    entries, width = table.shape[-2], table.shape[-1]
+
+    def forward(i: Array, w: Array) -> Array:
+        rows = _rows(i, entries)
+        flat = w.reshape(len(w), entries, width)
+        picked = np.stack([flat[k][rows[k]] for k in range(len(rows))])
+        return picked.reshape(-1, batch, 1, length, width)
+
+    def for_weight(g: Array, i: Array) -> Array:
+        rows = _rows(i, entries)
+        flat = g.reshape(len(g), -1, width)
+        return np.stack([_scattered(flat[k], rows[k], entries) for k in range(len(rows))]).reshape(
+            -1, *table.shape
+        )
+
+    def rule(gradient: Value) -> None:
+        weight.add_grad(values.compute(for_weight, gradient, ids))
+
+    return result(values.compute(forward, ids, table, dtype=table.dtype), (weight,), rule)
+
+
+def _rows(ids: Array, entries: int) -> Array:
+    rows = ids.reshape(len(ids), -1).astype(np.int64)
+    if rows.size and not 0 <= rows.min() <= rows.max() < entries:
+        raise RuntimeError(f"embedding: id {int(rows.max())} is outside of a table of {entries} rows")
+    return rows
+
+
+def _scattered(gradient: Array, rows: Array, entries: int) -> Array:
+    """Gradients of equal ids summed in the order of the sequence: sorted runs added by reduceat, which keeps that order."""
+    out = np.zeros((entries, gradient.shape[-1]), np.float32)
+    order = np.argsort(rows, kind="stable")
+    ordered = rows[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    out[ordered[starts]] = np.add.reduceat(gradient[order], starts, axis=0)
+    return out

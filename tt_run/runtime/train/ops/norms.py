@@ -1,0 +1,142 @@
+"""`ttml.ops.layernorm` and `ttml.ops.rmsnorm`, over the last dimension.
+
+The composite forms are other kernels on a device; they compute the same values here (the composite layer norm's E[x^2] - E[x]^2 is the
+worse-conditioned form of the same variance).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.train import values
+from tt_run.runtime.train.record import result
+from tt_run.runtime.train.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tt_run.runtime.tensor.tensor import Tensor as Value
+
+Array = npt.NDArray[Any]
+
+LAYERNORM_EPSILON = 1e-6
+
+
+def layernorm(tensor: Tensor, gamma: Tensor, beta: Tensor | None = None) -> Tensor:
+    """(x - mean) / sqrt(variance + 1e-6) * gamma + beta with the biased variance; gamma and beta [1, 1, 1, features]."""
+    x, scale = tensor.get_value(), gamma.get_value()
+    _check_features("layernorm", x, gamma, beta)
+    width = x.shape[-1]
+
+    def forward(u: Array, g: Array, b: Array | None = None) -> Array:
+        out, _ = _normalised(_flat(u), LAYERNORM_EPSILON)
+        out *= _row(g, width)
+        if b is not None:
+            out += _row(b, width)
+        return out.reshape(u.shape)
+
+    def for_input(d: Array, u: Array, g: Array) -> Array:
+        centred, inverse = _normalised(_flat(u), LAYERNORM_EPSILON)
+        slope = _flat(d) * _row(g, width)
+        shift = slope.mean(axis=-1, keepdims=True, dtype=np.float32)
+        pull = (slope * centred).mean(axis=-1, keepdims=True, dtype=np.float32)
+        slope -= shift
+        centred *= pull
+        slope -= centred
+        slope *= inverse
+        return slope.reshape(u.shape)
+
+    def for_gamma(d: Array, u: Array) -> Array:
+        centred, _ = _normalised(_flat(u), LAYERNORM_EPSILON)
+        centred *= _flat(d)
+        return centred.sum(axis=1, dtype=np.float32).reshape(-1, *scale.shape)
+
+    def rule(gradient: Value) -> None:
+        if tensor.get_requires_grad():
+            tensor.add_grad(values.compute(for_input, gradient, x, scale))
+        if gamma.get_requires_grad():
+            gamma.add_grad(values.compute(for_gamma, gradient, x))
+        if beta is not None and beta.get_requires_grad():
+            beta.add_grad(values.compute(_column_sums(beta.shape()), gradient))
+
+    operands = (x, scale) if beta is None else (x, scale, beta.get_value())
+    inputs = (tensor, gamma) if beta is None else (tensor, gamma, beta)
+    return result(values.compute(forward, *operands), inputs, rule)
+
+
+def rmsnorm(tensor: Tensor, gamma: Tensor, epsilon: float = 1e-6) -> Tensor:
+    """x / sqrt(mean(x^2) + epsilon) * gamma."""
+    x, scale = tensor.get_value(), gamma.get_value()
+    _check_features("rmsnorm", x, gamma, None)
+    width, small = x.shape[-1], np.float32(epsilon)
+
+    def forward(u: Array, g: Array) -> Array:
+        flat = _flat(u)
+        out = flat * _inverse_rms(flat, small)
+        out *= _row(g, width)
+        return out.reshape(u.shape)
+
+    def for_input(d: Array, u: Array, g: Array) -> Array:
+        flat = _flat(u)
+        inverse = _inverse_rms(flat, small)
+        slope = _flat(d) * _row(g, width)
+        pull = (slope * flat).mean(axis=-1, keepdims=True, dtype=np.float32)
+        slope *= inverse
+        slope -= flat * (pull * inverse * inverse * inverse)
+        return slope.reshape(u.shape)
+
+    def for_gamma(d: Array, u: Array) -> Array:
+        flat = _flat(u)
+        normal = flat * _inverse_rms(flat, small)
+        normal *= _flat(d)
+        return normal.sum(axis=1, dtype=np.float32).reshape(-1, *scale.shape)
+
+    def rule(gradient: Value) -> None:
+        if tensor.get_requires_grad():
+            tensor.add_grad(values.compute(for_input, gradient, x, scale))
+        if gamma.get_requires_grad():
+            gamma.add_grad(values.compute(for_gamma, gradient, x))
+
+    return result(values.compute(forward, x, scale), (tensor, gamma), rule)
+
+
+composite_layernorm = layernorm
+rmsnorm_composite = rmsnorm
+
+
+def _normalised(flat: Array, epsilon: float) -> tuple[Array, Array]:
+    """((x - mean) / deviation, 1 / deviation) of rows."""
+    centred = flat - flat.mean(axis=-1, keepdims=True, dtype=np.float32)
+    variance = np.einsum("...i,...i->...", centred, centred)[..., None] / np.float32(flat.shape[-1])
+    inverse = np.float32(1) / np.sqrt(variance + np.float32(epsilon))
+    centred *= inverse
+    return centred, inverse
+
+
+def _inverse_rms(flat: Array, epsilon: np.float32) -> Array:
+    square = np.einsum("...i,...i->...", flat, flat)[..., None] / np.float32(flat.shape[-1])
+    return np.float32(1) / np.sqrt(square + epsilon)
+
+
+def _flat(stack: Array) -> Array:
+    """(shards, rows, features)."""
+    return stack.reshape(len(stack), -1, stack.shape[-1])
+
+
+def _row(stack: Array, width: int) -> Array:
+    return stack.reshape(len(stack), 1, width)
+
+
+def _column_sums(shape: list[int]) -> Any:
+    return lambda d: _flat(d).sum(axis=1, dtype=np.float32).reshape(-1, *shape)
+
+
+def _check_features(name: str, x: Value, gamma: Tensor, beta: Tensor | None) -> None:
+    for label, parameter in (("gamma", gamma), ("beta", beta)):
+        if parameter is not None and math.prod(parameter.shape()) != x.shape[-1]:
+            raise RuntimeError(
+                f"{name}: {label} of shape {parameter.shape()} does not fit an input of shape {list(x.shape)}; "
+                f"help: [1, 1, 1, {x.shape[-1]}]"
+            )

@@ -1,0 +1,99 @@
+"""`ttml.ops.rope`: rotary positions on interleaved pairs (2i, 2i + 1), with the Llama-3 rule for longer contexts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.train import values
+from tt_run.runtime.train.record import result
+from tt_run.runtime.train.tensor import Tensor
+
+Array = npt.NDArray[Any]
+
+
+@dataclass
+class RopeScalingParams:
+    """Stretching of long wavelengths; off while scaling_factor or original_context_length is 0."""
+
+    original_context_length: int = 0
+    scaling_factor: float = 0.0
+    high_freq_factor: float = 4.0
+    low_freq_factor: float = 1.0
+
+
+@dataclass(frozen=True)
+class RotaryEmbeddingParams:
+    """Cosines and sines (sequence, head_dim / 2) of every position and pair."""
+
+    sequence_length: int
+    head_dim: int
+    cos: Array
+    sin: Array
+
+
+def build_rope_params(
+    sequence_length: int,
+    head_dim: int,
+    theta: float = 10000.0,
+    rope_scaling_params: RopeScalingParams | None = None,
+) -> RotaryEmbeddingParams:
+    """Angles pos * theta^(-2i / head_dim). Raises RuntimeError for an odd head_dim and an empty sequence."""
+    if head_dim <= 0 or head_dim % 2:
+        raise RuntimeError(f"rope: head_dim must be even and positive, got {head_dim}")
+    if sequence_length <= 0:
+        raise RuntimeError(f"rope: sequence_length must be positive, got {sequence_length}")
+    frequencies = theta ** (-np.arange(0, head_dim, 2, dtype=np.float64) / head_dim)
+    if rope_scaling_params is not None:
+        frequencies = _scaled(frequencies, rope_scaling_params)
+    angles = np.outer(np.arange(sequence_length, dtype=np.float64), frequencies)
+    return RotaryEmbeddingParams(
+        sequence_length, head_dim, np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+    )
+
+
+def _scaled(frequencies: Array, scaling: RopeScalingParams) -> Array:
+    """Short wavelengths stay, long ones are divided, those between are blended (the Llama-3 rule)."""
+    if not scaling.scaling_factor or not scaling.original_context_length:
+        return frequencies
+    turns = scaling.original_context_length * frequencies / (2 * math.pi)
+    blend = (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor)
+    blend = np.clip(blend, 0.0, 1.0)
+    return frequencies * (blend + (1 - blend) / scaling.scaling_factor)
+
+
+def rope(input: Tensor, rope_params: RotaryEmbeddingParams, token_position: int = 0) -> Tensor:
+    """Rotate [B, H, S, head_dim] by the positions token_position…token_position + S - 1; backward rotates the other way.
+
+    Raises RuntimeError when the sequence exceeds the parameters' length or head_dim differs.
+    """
+    x = input.get_value()
+    length, width = x.shape[-2], x.shape[-1]
+    if width != rope_params.head_dim:
+        raise RuntimeError(
+            f"rope: head_dim of the input is {width}, of the parameters {rope_params.head_dim}"
+        )
+    if token_position < 0 or token_position + length > rope_params.sequence_length:
+        raise RuntimeError(
+            f"rope: positions {token_position}..{token_position + length - 1} exceed the parameters' {rope_params.sequence_length}"
+        )
+    cos = rope_params.cos[token_position : token_position + length]
+    sin = rope_params.sin[token_position : token_position + length]
+    value = values.compute(lambda u: _rotated(u, cos, sin), x)
+    return result(
+        value,
+        (input,),
+        lambda gradient: input.add_grad(values.compute(lambda g: _rotated(g, cos, -sin), gradient)),
+    )
+
+
+def _rotated(stack: Array, cos: Array, sin: Array) -> Array:
+    even, odd = stack[..., 0::2], stack[..., 1::2]
+    out = np.empty(stack.shape, np.float32)
+    out[..., 0::2] = even * cos - odd * sin
+    out[..., 1::2] = even * sin + odd * cos
+    return out
