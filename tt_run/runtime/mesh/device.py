@@ -8,16 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 from tt_run.runtime import guard
 from tt_run.runtime.comm import Group, world
+from tt_run.runtime.cores import CoreCoord, CoreGrid
 from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.mesh.arrange import bounding_rectangle, places_in, tile
 from tt_run.runtime.mesh.coordinate import MeshCoordinate, MeshCoordinateRange, row_major
+from tt_run.runtime.mesh.hardware import Arch, arch_of, compute_grid, dram_grid
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.mesh.system import SystemMesh
-from tt_run.runtime.mesh.view import FabricNodeId, MeshDeviceView, ProgramCache, SubDevices
+from tt_run.runtime.mesh.view import (
+    FabricNodeId,
+    MeshDeviceView,
+    ProgramCache,
+    SubDeviceManagerId,
+    SubDevices,
+)
 
 Positions = tuple[int, ...]
 
@@ -264,11 +271,56 @@ class MeshDevice:
 
     # --- hardware facts ------------------------------------------------------------------------------------------------
 
-    def arch(self) -> Any:
+    def arch(self) -> Arch:
         """The chip architecture."""
-        from tt_run.runtime.mesh.view import Arch
+        return arch_of(self.system.machine.arch)
 
-        return Arch.WORMHOLE_B0 if self.system.machine.arch.startswith("WORMHOLE") else Arch.BLACKHOLE
+    @property
+    def core_grid(self) -> CoreGrid:
+        """The worker cores of each device."""
+        return compute_grid(self.arch())
+
+    def compute_with_storage_grid_size(self) -> CoreCoord:
+        """The worker cores of each device, as a coordinate: columns, rows."""
+        grid = compute_grid(self.arch())
+        return CoreCoord(grid.x, grid.y)
+
+    def dram_grid_size(self) -> CoreCoord:
+        """The DRAM channels of each device."""
+        return dram_grid(self.arch())
+
+    def worker_core_from_logical_core(self, logical: CoreCoord) -> CoreCoord:
+        """The same core: an emulated chip has no harvested rows. Raises RuntimeError outside the grid."""
+        grid = compute_grid(self.arch())
+        if not (0 <= logical.x < grid.x and 0 <= logical.y < grid.y):
+            raise fatal(
+                f"Bounds-Error -- Logical_core={logical} is outside of logical_grid_size={grid.x}-{grid.y}"
+            )
+        return logical
+
+    def create_sub_device_manager(self, sub_devices: object, local_l1_size: int = 0) -> SubDeviceManagerId:
+        """Keep a layout of sub-devices and name it."""
+        return self.sub_devices.create(sub_devices, local_l1_size)
+
+    def load_sub_device_manager(self, manager_id: SubDeviceManagerId) -> None:
+        """Make a layout of sub-devices the active one."""
+        self.sub_devices.load(manager_id)
+
+    def clear_loaded_sub_device_manager(self) -> None:
+        """Go back to whole devices."""
+        self.sub_devices.clear()
+
+    def remove_sub_device_manager(self, manager_id: SubDeviceManagerId) -> None:
+        """Forget a layout of sub-devices."""
+        self.sub_devices.remove(manager_id)
+
+    def set_sub_device_stall_group(self, sub_device_ids: Sequence[object]) -> None:
+        """Which sub-devices a synchronization waits for: kept, since emulated work is done when it is issued."""
+        self.sub_devices.stall_group = tuple(sub_device_ids)
+
+    def reset_sub_device_stall_group(self) -> None:
+        """Wait for all sub-devices again."""
+        self.sub_devices.stall_group = ()
 
     @staticmethod
     def sfpu_eps() -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mgd.systems import System
+from mgd.systems import System, systems
 from tt_run.runtime.errors import fatal
 
 Dims = tuple[int, int]
@@ -18,6 +18,8 @@ _N300_CARDS: dict[Dims, tuple[int, ...]] = {
     (2, 1): (0, 1),
     (1, 2): (0, 1),
     (2, 2): (0, 2, 1, 3),
+    (4, 1): (2, 0, 1, 3),
+    (1, 8): (4, 0, 2, 6, 7, 3, 1, 5),
     (2, 4): (4, 0, 2, 6, 5, 1, 3, 7),
 }
 _CLUSTER_TYPES = {2: "N300", 4: "N300_2x2", 8: "T3K"}
@@ -59,21 +61,29 @@ class Discovered:
     chips: tuple[int, ...]
 
 
-def machine_of(arch: str, dims: Dims, cluster_type: str = "CUSTOM") -> Machine:
+def machine_of(arch: str, dims: Dims, cluster_type: str | None = None) -> Machine:
     """The machine whose mesh has these extents: Wormhole meshes of up to 2x4 are N300 cards, in others every chip has PCIe."""
     wormhole = arch.upper().startswith("WORMHOLE")
     numbers = _N300_CARDS.get(dims) if wormhole else None
     if numbers is None:
         chips = tuple(range(dims[0] * dims[1]))
-        return Machine(arch, cluster_type, dims, chips, chips, {})
+        kind = cluster_type or _other_type(arch, dims)
+        return Machine(arch, kind, dims, chips, chips, {})
     half = len(numbers) // 2
     partners = {chip: chip + half for chip in range(half)}
-    return Machine(arch, _CLUSTER_TYPES[len(numbers)], dims, numbers, tuple(range(half)), partners)
+    return Machine(
+        arch,
+        "N300" if dims == (4, 1) else _CLUSTER_TYPES[len(numbers)],
+        dims,
+        numbers,
+        tuple(range(half)),
+        partners,
+    )
 
 
 def machine_of_system(system: System) -> Machine:
     """The machine of a shipped system with a single mesh."""
-    return machine_of(system.arch, system.shape, system.cluster_type or "CUSTOM")
+    return machine_of(system.arch, system.shape, system.cluster_type)
 
 
 def discover(machine: Machine, visible: Sequence[int] | None) -> Discovered:
@@ -156,6 +166,18 @@ def local_numbers(machine: Machine, chips: Sequence[int]) -> dict[int, int]:
         (chip for chip in chips if chip not in machine.pcie), key=lambda chip: partner_of.get(chip, chip)
     )
     return {chip: number for number, chip in enumerate((*pcie, *remote))}
+
+
+def _other_type(arch: str, dims: Dims) -> str:
+    """The kind of machine that a descriptor's mesh suggests: that of the first shipped system with this mesh, else CUSTOM."""
+    for system in systems():
+        if (
+            system.cluster_type
+            and system.shape == dims
+            and system.arch.split("_")[0].lower() == arch.split("_")[0].lower()
+        ):
+            return system.cluster_type
+    return "CUSTOM"
 
 
 def _shapes(count: int) -> Iterator[Dims]:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from tt_run import contract
+from tt_run.runtime import guard
 from tt_run.runtime.comm import Peer, World, world
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate, MeshCoordinateRange, row_major
 from tt_run.runtime.mesh.machine import (
+    Discovered,
     Machine,
     discover,
     local_numbers,
@@ -27,7 +29,7 @@ from tt_run.runtime.mesh.machine import (
 from tt_run.runtime.mesh.shape import MeshShape
 
 if TYPE_CHECKING:
-    from mgd.graph import Block, Mesh
+    from mgd.graph import Block, Mesh, MeshGraph
 
 DEFAULT_SYSTEM = "t3000"
 
@@ -112,6 +114,7 @@ class SystemMeshDescriptor:
 @cache
 def system_mesh() -> SystemMesh:
     """The system mesh of this process; found once. With several ranks the first call is a meeting of all of them."""
+    guard.start()
     return find_system_mesh(os.environ, world())
 
 
@@ -129,7 +132,7 @@ def find_system_mesh(environment: Mapping[str, str], ranks: World) -> SystemMesh
         system = find(environment.get(contract.SYSTEM) or DEFAULT_SYSTEM)
     except UnknownSystem as error:
         raise fatal(f"{contract.SYSTEM}: {error}") from None
-    if ranks.size > 1 or system.hosts > 1 or system.mesh_count > 1:
+    if ranks.size > 1 or system.hosts > 1 or not system.cluster_type or system.mesh_count > 1:
         return _from_descriptor(str(system.path), environment, ranks)
     return _discovered(machine_of_system(system), environment.get(contract.VISIBLE_DEVICES), ranks.rank)
 
@@ -140,29 +143,25 @@ def _discovered(machine: Machine, visible_text: str | None, rank: int) -> System
     seen = machine.chips if visible is None else machine.exposed(visible)
     numbers = local_numbers(machine, seen) if visible is not None else {chip: chip for chip in seen}
     shape = MeshShape(found.dims)
-    if len(seen) == 4 and found.dims != (2, 2) and machine.partners:
-        cluster_type = "N300"
-    else:
-        cluster_type = (
-            {2: "N300", 4: "N300_2x2"}.get(len(seen), machine.cluster_type)
-            if machine.partners
-            else machine.cluster_type
-        )
-    seen_machine = Machine(
-        machine.arch, cluster_type, machine.dims, machine.chips, machine.pcie, machine.partners
-    )
     return SystemMesh(
         mesh_id=0,
         shape=shape,
         ids=tuple(numbers[chip] for chip in found.chips),
         owners=(rank,) * len(found.chips),
-        machine=seen_machine,
+        machine=replace(machine, cluster_type=_cluster_type(machine, found)),
         local_range=MeshCoordinateRange(shape),
         channels=2,
         visible_devices=len(seen),
         visible_pcie_devices=len(machine.pcie if visible is None else visible),
         coords=tuple(row_major(shape)),
     )
+
+
+def _cluster_type(machine: Machine, found: Discovered) -> str:
+    """What a machine of N300 cards is taken for when only some of its chips are visible."""
+    if not machine.partners or len(found.chips) == len(machine.chips):
+        return machine.cluster_type
+    return "N300_2x2" if found.dims == (2, 2) else "N300"
 
 
 def _from_descriptor(path: str, environment: Mapping[str, str], ranks: World) -> SystemMesh:
@@ -189,6 +188,15 @@ def _from_descriptor(path: str, environment: Mapping[str, str], ranks: World) ->
         visible_pcie_devices=pcie,
         coords=tuple(row_major(shape)),
     )
+
+
+def _graph(path: str) -> MeshGraph:
+    from mgd import MgdError, expand, load
+
+    try:
+        return expand(load(path))
+    except MgdError as error:
+        raise fatal(f"{contract.MESH_GRAPH_DESC_PATH}={path} cannot be used:\n{error}") from None
 
 
 def _places(peers: tuple[Peer, ...], meshes: Mapping[int, Mesh], path: str) -> dict[int, tuple[int, int]]:

@@ -1,0 +1,65 @@
+"""What programs ask about chips and clusters; answers follow the emulated machine (ttnn specification, sections 2 and 3)."""
+
+from __future__ import annotations
+
+from tt_run.runtime.cores import CoreCoord, CoreGrid
+from tt_run.runtime.enums import NamedEnum
+
+
+class Arch(NamedEnum):
+    """Chip architectures."""
+
+    GRAYSKULL = 1
+    WORMHOLE_B0 = 2
+    BLACKHOLE = 3
+    QUASAR = 4
+
+
+class ClusterType(NamedEnum):
+    """Kinds of machines."""
+
+    INVALID = 0
+    N150 = 1
+    N300 = 2
+    T3K = 3
+    GALAXY = 4
+    TG = 5
+    P100 = 6
+    P150 = 7
+    P150_X2 = 8
+    P150_X4 = 9
+    SIMULATOR_WORMHOLE_B0 = 10
+    SIMULATOR_BLACKHOLE = 11
+    N300_2x2 = 12
+    P150_X8 = 13
+    P300 = 14
+    P300_X2 = 15
+    BLACKHOLE_GALAXY = 16
+    CUSTOM = 17
+
+
+def arch_of(name: str) -> Arch:
+    """The architecture a descriptor names: WORMHOLE_B0, BLACKHOLE."""
+    return Arch.__members__.get(name.upper(), Arch.WORMHOLE_B0)
+
+
+def cluster_type_of(name: str) -> ClusterType:
+    """The machine kind of a shipped system; CUSTOM for any other descriptor."""
+    return ClusterType.__members__.get(name, ClusterType.CUSTOM)
+
+
+def get_cluster_type() -> ClusterType:
+    """The kind of machine this process sees."""
+    from tt_run.runtime.mesh.system import system_mesh
+
+    return cluster_type_of(system_mesh().machine.cluster_type)
+
+
+def compute_grid(arch: Arch) -> CoreGrid:
+    """The worker cores that programs may use: 8x8 on Wormhole, 13x10 on Blackhole."""
+    return CoreGrid(x=8, y=8) if arch is Arch.WORMHOLE_B0 else CoreGrid(x=13, y=10)
+
+
+def dram_grid(arch: Arch) -> CoreCoord:
+    """The DRAM channels: 12 on Wormhole, 8 on Blackhole."""
+    return CoreCoord(12, 1) if arch is Arch.WORMHOLE_B0 else CoreCoord(8, 1)
