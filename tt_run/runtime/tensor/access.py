@@ -15,7 +15,7 @@ from tt_run.runtime.tensor import transfers
 from tt_run.runtime.tensor.dtypes import check_layout, stored_dtype
 from tt_run.runtime.tensor.gathering import every_shard
 from tt_run.runtime.tensor.memory import DRAM_MEMORY_CONFIG, MemoryConfig
-from tt_run.runtime.tensor.placing import is_distributed, to_device
+from tt_run.runtime.tensor.placing import counted_on, is_distributed
 from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.tensor.site import coords_of, local_site
 from tt_run.runtime.tensor.spec import Shape, TensorSpec
@@ -134,7 +134,7 @@ def copy_host_to_device_tensor(
     if device is None:
         raise fatal("Device tensor must be on device")
     _check_same(host_tensor, device_tensor)
-    device_tensor.overwrite(to_device(host_tensor, device).shards)
+    device_tensor.overwrite(counted_on(host_tensor, device))
 
 
 def copy_device_to_host_tensor(

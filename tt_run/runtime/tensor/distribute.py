@@ -6,7 +6,7 @@ import functools
 import sys
 from collections.abc import Callable
 from types import ModuleType, TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from tt_run.runtime.tensor import borders
 from tt_run.runtime.tensor.composers import MeshToTensor
@@ -44,7 +44,7 @@ class distribute:
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
+    ) -> Literal[False]:
         module, name, original = self._replaced.pop()
         setattr(module, name, original)
         return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.tensor import transfers
 from tt_run.runtime.tensor.memory import MemoryConfig
 from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.tensor.site import HostSite
@@ -28,12 +29,14 @@ def to_device(
     """
     if tensor.device() is not None:
         return tensor
+    transfers.check(device, "write")
     memory = memory_config or tensor.memory_config()
+    shards = counted_on(tensor, device)
     if not is_distributed(tensor):
-        shards = Shards(tensor.shards.data, (0,) * len(device.local_positions))
-        topology = replicated_topology(device, on_device=True)
+        alone = len(device.coords) == 1
+        topology = tensor.tensor_topology() if alone else replicated_topology(device, on_device=True)
     else:
-        shards, topology = _relocate(tensor, device), tensor.tensor_topology()
+        topology = tensor.tensor_topology()
     return Tensor.of(
         shards,
         dtype=tensor.dtype,
@@ -52,6 +55,7 @@ def from_device(
     device = tensor.device()
     if device is None:
         return tensor
+    transfers.check(device, "read")
     return Tensor.of(
         tensor.shards,
         dtype=tensor.dtype,
@@ -68,8 +72,13 @@ def is_distributed(tensor: Tensor) -> bool:
     return len(tensor.site.coords) > 1
 
 
-def _relocate(tensor: Tensor, device: MeshDevice) -> Shards:
-    """The shards of a host tensor counted on the device's local positions."""
+def counted_on(tensor: Tensor, device: MeshDevice) -> Shards:
+    """The shards of a host tensor counted on a device's local positions; an un-distributed one is on each of them.
+
+    Raises RuntimeError when the tensor was distributed for a mesh of another shape.
+    """
+    if not is_distributed(tensor):
+        return Shards(tensor.shards.data, (0,) * len(device.local_positions))
     site: Any = tensor.site
     if tuple(site.shape) != tuple(device.shape):
         raise fatal(
@@ -78,4 +87,4 @@ def _relocate(tensor: Tensor, device: MeshDevice) -> Shards:
     if tuple(site.local_positions) == tuple(device.local_positions):
         return tensor.shards
     held = dict(zip(site.local_positions, tensor.shards.index, strict=True))
-    return Shards(tensor.shards.data, tuple(held.get(p, -1) for p in device.local_positions))
+    return Shards(tensor.shards.data, tuple(held.get(p, -1) for p in device.local_positions)).compact()

@@ -77,6 +77,14 @@ class Shards:
         rows = [self.data[i] for i in range(len(self.data))]
         return [rows[i] if i >= 0 else None for i in self.index]
 
+    def compact(self) -> Shards:
+        """The same shards without the rows of `data` that no device points to."""
+        used = sorted({row for row in self.index if row >= 0})
+        if len(used) == len(self.data):
+            return self
+        number = {row: i for i, row in enumerate(used)}
+        return Shards(self.data[used], tuple(number.get(row, -1) for row in self.index))
+
     def map(self, function: Callable[[Array], Array]) -> Shards:
         """Apply a function of the stack (distinct, *shape) -> (distinct, *new shape); replicas are computed once."""
         return Shards(function(self.data), self.index)
