@@ -15,7 +15,8 @@ Dims = tuple[int, int]
 def quoted(text: str) -> str:
     """A string literal of the text format for any string."""
     escaped = "".join(
-        character if character.isprintable() and character not in '"\\' else _escape(character) for character in text
+        character if character.isprintable() and character not in '"\\' else _escape(character)
+        for character in text
     )
     return f'"{escaped}"'
 

@@ -29,6 +29,20 @@ def formatted(text: str) -> str:
     return "\n".join(lines) + "\n" if lines else ""
 
 
+def reformatted(text: str, file: str = "") -> str:
+    """The same for a descriptor: its syntax is checked first, and the meaning compared afterwards.
+
+    Raises ParseError for a text that is no descriptor.
+    """
+    from mgd.reading import loads
+
+    before = loads(text, file=file)
+    new = formatted(text)
+    if loads(new, file=file) != before:
+        raise AssertionError(f"formatting {file or 'the text'} would change its meaning; nothing was written")
+    return new
+
+
 @dataclass(slots=True)
 class _Item:
     """A field or a comment of a block, with the comments inside the field and those that trail it."""

@@ -10,17 +10,36 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from mgd.descriptor import Descriptor
 
 STDIN = "-"
 STDIN_NAME = "<stdin>"
 
 
-def expand_words(words: Iterable[str]) -> Iterator[str]:
+class DescriptorWord(click.ParamType):
+    """A path, `-` or the name of a system; shells complete both files and names."""
+
+    name = "file"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        from mgd.systems import systems
+
+        names = [CompletionItem(system.name) for system in systems() if system.name.startswith(incomplete)]
+        return [*names, CompletionItem(incomplete, type="file")]
+
+
+def expand_words(words: Iterable[str], *, systems: bool = True) -> Iterator[str]:
     """The file names that the words stand for: files as they are, folders by their descriptors, systems by their file.
 
     A folder gives every `*.textproto` below it and the YAML files that are named like descriptors, sorted.
-    Raises click.UsageError for a folder without any.
+    Without `systems` names of systems mean nothing: verbs that write do not touch what ships. Raises click.UsageError
+    for a folder without descriptors.
     """
     for word in words:
         path = Path(word)
@@ -32,26 +51,21 @@ def expand_words(words: Iterable[str]) -> Iterator[str]:
                 raise click.UsageError(f"there is no descriptor (*.textproto) in the folder {word}")
             yield from found
         else:
-            yield _system_file(word) or word
+            yield (_system_file(word) if systems else None) or word
 
 
 def load_text(word: str) -> tuple[str, str]:
-    """(text, name) of one input. Raises UnreadableError and ParseError (for bytes that are no text)."""
-    from mgd.reading import as_source
+    """(text, name) of one input that is to be rewritten. Raises UnreadableError; ParseError for bytes that are no text."""
+    from mgd.reading import as_source, read_bytes
 
-    data, name = read_input(word)
-    source, _ = as_source(data, name)
+    name = STDIN_NAME if word == STDIN else word
+    data = sys.stdin.buffer.read() if word == STDIN else read_bytes(name)
+    source, warnings = as_source(data, name)
+    if warnings:  # bytes that are not UTF-8 could not be written back as they were
+        from mgd.errors import ParseError
+
+        raise ParseError(warnings)
     return source.text, name
-
-
-def read_input(word: str) -> tuple[bytes, str]:
-    """(content, name) of one input. Raises UnreadableError."""
-    from mgd.reading import read_bytes
-
-    if word == STDIN:
-        return sys.stdin.buffer.read(), STDIN_NAME
-    name = _system_file(word) or word
-    return read_bytes(name), name
 
 
 def load_input(word: str) -> Descriptor:

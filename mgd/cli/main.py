@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 
 import click
 
@@ -67,20 +66,32 @@ class Verbs(click.Group):
     epilog="A FILE is a path, - for standard input, or the name of a shipped system. Five minutes: mgd systems; "
     "mgd show t3000; mgd new --shape 2x4 --hosts 1x2 -o my.textproto; mgd check my.textproto",
 )
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=lambda *a: _version(*a))
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda *words: _version(*words),
+    help="Show the version and exit.",
+)
 def cli() -> None:
     """Check, draw and write Mesh Graph Descriptors, the files that say how the devices of a system are linked."""
 
 
-def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    if not wanted or ctx.resilient_parsing:
-        return
+def own_version() -> str:
+    """The version of the installed distribution."""
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
-        number = version("tt-run")
+        return version("tt-run")
     except PackageNotFoundError:
-        number = "unknown (not installed)"
-    click.echo(f"mgd {number}")
-    ctx.exit()
+        return "0 (not installed)"
+
+
+def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        click.echo(f"mgd {own_version()}")
+        ctx.exit()
 
 
 def main(words: Sequence[str] | None = None) -> None:

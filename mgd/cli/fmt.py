@@ -1,0 +1,42 @@
+"""`mgd fmt`: descriptors in the one layout."""
+
+from __future__ import annotations
+
+import click
+
+from mgd.cli.inputs import STDIN, DescriptorWord, expand_words, load_text
+from mgd.cli.rewrite import difference, is_yaml, write_back
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=DescriptorWord(), metavar="FILE...")
+@click.option("--check", "only_check", is_flag=True, help="Change nothing; exit 1 if a file would change.")
+@click.option("--diff", "show_diff", is_flag=True, help="Change nothing; print the difference.")
+def command(files: tuple[str, ...], only_check: bool, show_diff: bool) -> int:
+    """Lay descriptors out in one way, in place; comments and meaning stay.
+
+    FILE is a path, a folder (all *.textproto below it), or - to go from standard input to standard output.
+    """
+    from mgd.authoring.layout import reformatted
+
+    changed = 0
+    for word in expand_words(files, systems=False):
+        if is_yaml(word):
+            click.echo(
+                f"{word}: left alone, it is MGD 1.0 YAML (mgd convert makes a textproto of it)", err=True
+            )
+            continue
+        text, name = load_text(word)
+        new = reformatted(text, name)
+        if word == STDIN and not (only_check or show_diff):
+            click.echo(new, nl=False)
+        elif new != text:
+            changed += 1
+            if show_diff:
+                click.echo(difference(text, new, name), nl=False)
+            elif only_check:
+                click.echo(f"{name}: would change")
+            else:
+                write_back(name, new)
+                click.echo(f"{name}: formatted", err=True)
+    return 1 if changed and (only_check or show_diff) else 0

@@ -1,0 +1,45 @@
+"""`mgd show`: the picture of a descriptor."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from mgd.cli.inputs import STDIN, DescriptorWord, load_input
+from mgd.cli.output import page_width, wants_colour
+from mgd.drawing.text import WIDTH, draw
+
+
+@click.command()
+@click.argument("file", type=DescriptorWord(), metavar="FILE")
+@click.option("--svg", "svg", metavar="PATH", help="Write the picture as SVG, - for standard output.")
+@click.option("--width", type=click.IntRange(20, 1000), help=f"Columns; the terminal's, or {WIDTH}.")
+@click.option("--all", "every", is_flag=True, help="Draw every mesh, also those that look the same.")
+def command(file: str, svg: str | None, width: int | None, every: bool) -> int:
+    """Draw meshes, hosts, ranks, wraps and the links between meshes.
+
+    FILE is a path, - for standard input, or the name of a system. A rejected descriptor is drawn as far as it
+    makes sense, with its mistakes crossed out (exit code 1).
+    """
+    from mgd.drawing.salvage import drawable
+
+    descriptor = load_input(file)
+    graph, marks, accepted = drawable(descriptor)
+    if svg is not None:
+        from mgd.drawing.svg import draw_svg
+
+        title = descriptor.file if file == STDIN else Path(descriptor.file).name
+        _write(svg, draw_svg(graph, title=title, marks=marks))
+    else:
+        columns = width or page_width(sys.stdout, WIDTH)
+        click.echo(draw(graph, columns, wants_colour(sys.stdout), marks=marks, every=every), nl=False)
+    return 0 if accepted else 1
+
+
+def _write(target: str, text: str) -> None:
+    if target == "-":
+        click.echo(text, nl=False)
+    else:
+        Path(target).write_text(text, encoding="utf-8")
