@@ -50,7 +50,7 @@ def foreign_array(value: Any) -> tuple[Array, str] | None:
         return None
     tensor = value.detach().cpu()
     if tensor.dtype == torch.bfloat16:
-        return tensor.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16), "bfloat16"
+        return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16), "bfloat16"
     return tensor.numpy(), str(tensor.dtype).removeprefix("torch.")
 
 
