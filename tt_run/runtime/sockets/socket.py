@@ -1,0 +1,218 @@
+"""MeshSocket: one end of a socket, and how the two ends find each other."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import zlib
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import NoReturn
+
+from tt_run.runtime import guard, queues
+from tt_run.runtime.comm import Group, world
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.sockets.config import (
+    MeshCoreCoord,
+    SocketConfig,
+    SocketConnection,
+    SocketEndpoint,
+    connections_of,
+    mesh_ids_of,
+    ranks_of,
+)
+from tt_run.runtime.sockets.streams import ProcessStream, RankStream, Stream
+
+# A stream and the connections it carries.
+Lane = tuple[Stream, tuple[SocketConnection, ...]]
+
+_FIRST_TAG = 4096
+_tags: defaultdict[Group, Iterator[int]] = defaultdict(lambda: itertools.count(_FIRST_TAG))
+_open: list[MeshSocket] = []
+
+
+class MeshSocket:
+    """One end of a socket, on a mesh device of this rank. Building it waits until the other end is built.
+
+    The role follows from this rank, or from the mesh id of the device. Raises RuntimeError for ends that do not exist, connections that
+    are empty, outside of the mesh or share a receiving core.
+    """
+
+    bound_name = "ttnn._ttnn.mesh_socket.MeshSocket"
+
+    def __init__(self, mesh_device: MeshDevice, config: SocketConfig) -> None:
+        mesh_device.require_open("MeshSocket")
+        connections = _checked(config)
+        role, group, peer_owners = _meet(mesh_device, config)
+        self._set_up(mesh_device, role, connections)
+        tag = next(_tags[group])
+        own = self._own_cores()
+        by_peer: dict[int, list[SocketConnection]] = {}
+        for connection, core in zip(connections, own, strict=True):
+            index = _index(mesh_device, core, role)
+            if mesh_device.owner_ranks[index] == world().rank:
+                by_peer.setdefault(peer_owners(self._far_core(connection)), []).append(connection)
+        self.lanes: tuple[Lane, ...] = tuple(
+            (RankStream(group, group.ranks.index(rank), tag, len(found)), tuple(found))
+            for rank, found in sorted(by_peer.items())
+        )
+
+    @classmethod
+    def over(
+        cls, mesh_device: MeshDevice, role: SocketEndpoint, config: SocketConfig, stream: Stream
+    ) -> MeshSocket:
+        """An end whose other end is in this process."""
+        socket: MeshSocket = object.__new__(cls)
+        connections = _checked(config)
+        socket._set_up(mesh_device, role, connections)
+        for core in socket._own_cores():
+            _index(mesh_device, core, role)
+        socket.lanes = ((stream, connections),)
+        return socket
+
+    def _set_up(
+        self, device: MeshDevice, role: SocketEndpoint, connections: tuple[SocketConnection, ...]
+    ) -> None:
+        self._device, self._role, self._connections = device, role, connections
+        self.unfinished: deque[Callable[[], None]] = deque()
+        _open.append(self)
+
+    def get_socket_endpoint_type(self) -> SocketEndpoint:
+        """SENDER or RECEIVER."""
+        return self._role
+
+    def get_mesh_device(self) -> MeshDevice:
+        """The mesh device of this end."""
+        return self._device
+
+    def get_active_cores(self) -> list[MeshCoreCoord]:
+        """The cores of this end, one per connection."""
+        return self._own_cores()
+
+    def get_connection_config(self) -> list[SocketConnection]:
+        """The connections of the socket."""
+        return list(self._connections)
+
+    def finish(self) -> None:
+        """Wait until all tensors that were asked for have arrived and all that were sent have left."""
+        while self.unfinished:
+            self.unfinished[0]()
+        for stream, _ in self.lanes:
+            stream.flush()
+
+    def _own_cores(self) -> list[MeshCoreCoord]:
+        sending = self._role is SocketEndpoint.SENDER
+        return [c.sender_core if sending else c.receiver_core for c in self._connections]
+
+    def _far_core(self, connection: SocketConnection) -> MeshCoreCoord:
+        return connection.receiver_core if self._role is SocketEndpoint.SENDER else connection.sender_core
+
+    def __repr__(self) -> str:
+        return f"<{self.bound_name} object at {id(self):#x}>"
+
+
+def create_socket_pair(
+    sender_mesh: MeshDevice, receiver_mesh: MeshDevice, config: SocketConfig
+) -> tuple[MeshSocket, MeshSocket]:
+    """Both ends of a socket inside this process. Raises RuntimeError when a mesh has devices on other ranks."""
+    for device in (sender_mesh, receiver_mesh):
+        device.require_open("create_socket_pair")
+        if not device.all_local:
+            raise fatal(
+                f"create_socket_pair connects meshes of one process, but {device} has devices on ranks "
+                f"{list(device.group.ranks)}: build a MeshSocket on each rank instead"
+            )
+    stream = ProcessStream()
+    return (
+        MeshSocket.over(sender_mesh, SocketEndpoint.SENDER, config, stream),
+        MeshSocket.over(receiver_mesh, SocketEndpoint.RECEIVER, config, stream),
+    )
+
+
+def _checked(config: SocketConfig) -> tuple[SocketConnection, ...]:
+    if not isinstance(config, SocketConfig):
+        raise TypeError(f"a socket needs a ttnn.SocketConfig, not {type(config).__name__}")
+    connections = connections_of(config)
+    if not connections:
+        raise fatal(
+            "Socket connection config cannot be empty.", "!base_config.socket_connection_config.empty()"
+        )
+    if len({c.receiver_core for c in connections}) < len(connections):
+        raise fatal("Cannot reuse receiver cores in a single socket.")
+    return connections
+
+
+def _index(device: MeshDevice, core: MeshCoreCoord, role: SocketEndpoint) -> int:
+    index = device.index_of(core.device_coord)
+    if index is None:
+        raise fatal(
+            f"The {role.name.lower()} device {core.device_coord} of a connection is outside of {device.shape}"
+        )
+    return index
+
+
+def _meet(
+    device: MeshDevice, config: SocketConfig
+) -> tuple[SocketEndpoint, Group, Callable[[MeshCoreCoord], int]]:
+    """Find this rank's role, wait for the other end, learn which rank owns each of its devices."""
+    here, ranks, mesh_ids = world(), ranks_of(config), mesh_ids_of(config)
+    if ranks is not None:
+        ends = ([ranks[0]], [ranks[1]])
+        if not all(0 <= rank < here.size for rank in ranks) or ranks[0] == ranks[1]:
+            raise fatal(f"Invalid socket sender rank {ranks[0]} or receiver rank {ranks[1]} specified.")
+    elif mesh_ids is not None:
+        found = [[peer.rank for peer in here.peers if peer.mesh_id == mesh_id] for mesh_id in mesh_ids]
+        if not all(found) or mesh_ids[0] == mesh_ids[1]:
+            raise fatal(
+                f"Invalid socket sender mesh id {mesh_ids[0]} or receiver mesh id {mesh_ids[1]} specified."
+            )
+        ends = (found[0], found[1])
+    else:
+        raise fatal(
+            "A MeshSocket needs sender_rank and receiver_rank, or the mesh ids of both ends, in its SocketConfig; "
+            "use create_socket_pair inside one process"
+        )
+    if here.rank not in (*ends[0], *ends[1]):
+        _stranger(here.rank, ends)
+    role = SocketEndpoint.SENDER if here.rank in ends[0] else SocketEndpoint.RECEIVER
+    group = here.group(sorted({*ends[0], *ends[1]}))
+    text = " ".join(map(str, connections_of(config)))
+    guard.collective(
+        group, guard.Signature("MeshSocket", detail=f"{config}, connections {zlib.crc32(text.encode()):08x}")
+    )
+    facts = json.dumps([list(device.shape), list(device.owner_ranks)]).encode()
+    told = [json.loads(fact) for fact in group.allgather_bytes(facts)]
+    far = ends[1] if role is SocketEndpoint.SENDER else ends[0]
+    (rows, columns), owners = told[group.ranks.index(far[0])]
+
+    def owner(core: MeshCoreCoord) -> int:
+        row, column = core.device_coord
+        if not (row < rows and column < columns):
+            raise fatal(
+                f"The device {core.device_coord} of a connection is outside of the peer's {rows}x{columns} mesh"
+            )
+        rank: int = owners[row * columns + column]
+        return rank
+
+    return role, group, owner
+
+
+def _stranger(rank: int, ends: tuple[Sequence[int], Sequence[int]]) -> NoReturn:
+    raise fatal(
+        f"Rank {rank} is at neither end of the socket: it sends from ranks {list(ends[0])} to ranks {list(ends[1])}"
+    )
+
+
+def _finish_on(device: MeshDevice) -> None:
+    """What waiting for a device includes: the sockets on it and on its submeshes."""
+    for socket in _open:
+        mesh: MeshDevice | None = socket.get_mesh_device()
+        while mesh is not None:
+            if mesh is device:
+                socket.finish()
+                break
+            mesh = mesh.parent
+
+
+queues.on_finish(_finish_on)

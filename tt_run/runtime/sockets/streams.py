@@ -1,0 +1,149 @@
+"""What carries tensors between the two ends of a socket: a queue inside the process, or messages between two ranks.
+
+A parcel is one tensor's worth: the text of its spec and one row per connection. Rows are sent as they are and copied by the receiver's
+side at the latest when it reads; shards are never changed in place, so nobody can see a half-written row.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime import guard
+from tt_run.runtime.comm import Group
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.tensor.bfloat16 import from_wire, to_wire
+from tt_run.runtime.tensor.dtypes import stored_dtype
+from tt_run.runtime.tensor.spec import TensorSpec
+
+Array = npt.NDArray[Any]
+HEADER_BYTES = 512
+
+
+class Arrival(Protocol):
+    """A parcel that was asked for."""
+
+    def take(self) -> list[Array]:
+        """Wait for it; one row per connection. Raises RuntimeError when it is of another spec or can never come."""
+        ...
+
+
+class Stream(Protocol):
+    """One direction between the ends: parcels arrive in the order in which they were sent."""
+
+    def send(self, spec: TensorSpec, rows: Sequence[Array]) -> None:
+        """Hand over a parcel without waiting."""
+        ...
+
+    def ask(self, spec: TensorSpec) -> Arrival:
+        """Prepare for the next parcel without waiting."""
+        ...
+
+    def flush(self) -> None:
+        """Wait until everything handed over has left."""
+        ...
+
+
+class ProcessStream:
+    """Both ends in one process."""
+
+    def __init__(self) -> None:
+        self._sent: deque[tuple[TensorSpec, list[Array]]] = deque()
+
+    def send(self, spec: TensorSpec, rows: Sequence[Array]) -> None:
+        """Queue a parcel."""
+        self._sent.append((spec, list(rows)))
+
+    def ask(self, spec: TensorSpec) -> Arrival:
+        """The next parcel, whether it was sent already or not."""
+        return _Queued(self._sent, spec)
+
+    def flush(self) -> None:
+        """Nothing is under way."""
+
+
+class _Queued:
+    def __init__(self, sent: deque[tuple[TensorSpec, list[Array]]], spec: TensorSpec) -> None:
+        self._sent, self._spec = sent, spec
+
+    def take(self) -> list[Array]:
+        if not self._sent:
+            raise fatal(
+                "recv_async waits for a tensor that was never sent: both ends of the socket are in this process, "
+                "and send_async on the sender comes before reading what recv_async returned"
+            )
+        spec, rows = self._sent.popleft()
+        check_spec(describe(spec), self._spec)
+        return rows
+
+
+class RankStream:
+    """The ends on two ranks: a header with the spec, then one message per connection."""
+
+    def __init__(self, group: Group, peer: int, tag: int, connections: int) -> None:
+        self._group, self._peer, self._tag, self._connections = group, peer, tag, connections
+        self._leaving: deque[guard.Transfer] = deque()
+
+    def send(self, spec: TensorSpec, rows: Sequence[Array]) -> None:
+        """Start all messages; their arrays are kept until they have left."""
+        while self._leaving and self._leaving[0].test():
+            self._leaving.popleft()
+        header = np.zeros(HEADER_BYTES, np.uint8)
+        text = describe(spec).encode()[:HEADER_BYTES]
+        header[: len(text)] = np.frombuffer(text, np.uint8)
+        narrow = self._narrow(spec)
+        for array in (header, *(to_wire(row) if narrow else np.ascontiguousarray(row) for row in rows)):
+            self._leaving.append(guard.isend(self._group, array, self._peer, self._tag, "send_async"))
+
+    def ask(self, spec: TensorSpec) -> Arrival:
+        """Post the receives of the next parcel."""
+        header = np.empty(HEADER_BYTES, np.uint8)
+        kind = np.dtype(np.uint16) if self._narrow(spec) else stored_dtype(spec.dtype)
+        rows = [np.empty(tuple(spec.shape), kind) for _ in range(self._connections)]
+        transfers = [
+            guard.irecv(self._group, array, self._peer, self._tag, "recv_async") for array in (header, *rows)
+        ]
+        return _Posted(transfers, header, rows, spec)
+
+    def flush(self) -> None:
+        """Wait, with the guard's deadline, until the peer has taken everything."""
+        while self._leaving:
+            guard.wait(self._leaving[0])
+            self._leaving.popleft()
+
+    def _narrow(self, spec: TensorSpec) -> bool:
+        return spec.dtype is DataType.BFLOAT16 and not self._group.on_one_host
+
+
+class _Posted:
+    def __init__(
+        self, transfers: Sequence[guard.Transfer], header: Array, rows: Sequence[Array], spec: TensorSpec
+    ) -> None:
+        self._transfers, self._header, self._rows, self._spec = transfers, header, rows, spec
+
+    def take(self) -> list[Array]:
+        guard.wait(self._transfers[0])
+        # Before the rows: a parcel of another size would end their receives in an MPI error.
+        check_spec(self._header.tobytes().rstrip(b"\0").decode(), self._spec)
+        for transfer in self._transfers[1:]:
+            guard.wait(transfer)
+        return [from_wire(row) if row.dtype != stored_dtype(self._spec.dtype) else row for row in self._rows]
+
+
+def describe(spec: TensorSpec) -> str:
+    """What sender and receiver have to agree on, as text."""
+    return f"shape {list(spec.shape)}, {spec.dtype.name}, {spec.layout.name}"
+
+
+def check_spec(sent: str, expected: TensorSpec) -> None:
+    """Raise RuntimeError when what was sent does not fit what is waited for."""
+    if sent != describe(expected):
+        raise fatal(
+            f"recv_async waits for a tensor of {describe(expected)}, but the sender sent {sent}",
+            "sender and receiver of a socket use tensors of one spec, in the same order",
+        )

@@ -1,0 +1,166 @@
+"""Sending and receiving tensors over sockets. Neither call waits: data arrives when it is read or the device is synchronised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tt_run.runtime import events
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
+from tt_run.runtime.sockets.config import SocketConnection, SocketEndpoint
+from tt_run.runtime.sockets.socket import MeshSocket
+from tt_run.runtime.tensor.dtypes import element_size
+from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.tensor.storage import Storage
+from tt_run.runtime.tensor.tensor import Tensor
+
+
+class Arriving:
+    """The buffer of a tensor that waits for a socket: whoever looks at the content waits for it first."""
+
+    __slots__ = ("_buffer", "_finish")
+
+    def __init__(self, buffer: Storage, finish: Callable[[], None]) -> None:
+        self._buffer, self._finish = buffer, finish
+
+    @property
+    def buffer(self) -> Storage:
+        """Where the content goes."""
+        return self._buffer
+
+    @property
+    def shards(self) -> Shards:
+        """The content, once it is there."""
+        self._finish()
+        return self._buffer.shards
+
+    @property
+    def allocated(self) -> bool:
+        """Whether the buffer is still there."""
+        return self._buffer.allocated
+
+    def write(self, shards: Shards) -> None:
+        """Replace the content after what was to arrive before."""
+        self._finish()
+        self._buffer.write(shards)
+
+    def free(self) -> None:
+        """Give the buffer back; what arrives later is dropped."""
+        self._buffer.free()
+
+
+@operation("ttnn.experimental.send_async")
+def send_async(input_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
+    """Send each connected device's shard to the receiving device of its connection. Returns an empty list.
+
+    Raises RuntimeError on a receiving socket and for a tensor of another mesh.
+    """
+    _check(input_tensor, mesh_socket, SocketEndpoint.SENDER, "send_async")
+    start = events.now() if events.listening else 0.0
+    for stream, connections in mesh_socket.lanes:
+        stream.send(input_tensor.spec, [_row(input_tensor, c) for c in connections])
+    if events.listening:
+        _emit("send", input_tensor, mesh_socket, start)
+    return []
+
+
+@operation("ttnn.experimental.recv_async")
+def recv_async(output_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
+    """Receive the next tensor of a socket into a preallocated one, and return that in a list.
+
+    Devices without a connection keep their shard. Raises RuntimeError on a sending socket, for a tensor of another mesh and, when it is
+    read, for one that was sent with another spec.
+    """
+    _check(output_tensor, mesh_socket, SocketEndpoint.RECEIVER, "recv_async")
+    start = events.now() if events.listening else 0.0
+    storage = output_tensor.storage
+    buffer = storage.buffer if isinstance(storage, Arriving) else storage
+    spec, device = output_tensor.spec, mesh_socket.get_mesh_device()
+    arrivals = [(stream.ask(spec), connections) for stream, connections in mesh_socket.lanes]
+    waiting = mesh_socket.unfinished
+
+    def complete() -> None:
+        rows: dict[int, Any] = {}
+        for arrival, connections in arrivals:
+            for connection, row in zip(connections, arrival.take(), strict=True):
+                rows[_local(device, connection)] = row
+        waiting.popleft()
+        if buffer.allocated:
+            old = buffer.shards
+            each = [rows.get(i, array) for i, array in enumerate(old.each())]
+            buffer.write(Shards.from_each(each, like=old.data))
+
+    def finish() -> None:
+        while complete in waiting:
+            waiting[0]()
+
+    waiting.append(complete)
+    # The tensor looks at its buffer through the arrival from now on; other tensors over the same buffer see the data once it came.
+    output_tensor._storage = Arriving(buffer, finish)
+    if events.listening:
+        _emit("recv", output_tensor, mesh_socket, start)
+    return [output_tensor]
+
+
+def _check(tensor: Tensor, socket: MeshSocket, role: SocketEndpoint, name: str) -> None:
+    if not isinstance(tensor, Tensor):
+        raise ArgumentMismatch(f"{name} needs a ttnn.Tensor, not {type(tensor).__name__}")
+    if not isinstance(socket, MeshSocket):
+        raise ArgumentMismatch(f"{name} needs a ttnn.MeshSocket, not {type(socket).__name__}")
+    if socket.get_socket_endpoint_type() is not role:
+        raise fatal(
+            f"{name} op requires a {role.name} socket",
+            "mesh_socket.get_socket_endpoint_type() == socket_type",
+        )
+    if tensor.device() is not socket.get_mesh_device():
+        raise fatal(
+            f"{name}: the tensor is on {tensor.device() or 'the host'}, the socket on {socket.get_mesh_device()}"
+        )
+    socket.get_mesh_device().require_open(name)
+
+
+def _local(device: Any, connection: SocketConnection) -> int:
+    """The local number of a connection's receiving device."""
+    number: int = device.local_positions.index(device.index_of(connection.receiver_core.device_coord))
+    return number
+
+
+def _row(tensor: Tensor, connection: SocketConnection) -> Any:
+    device = tensor.device()
+    assert device is not None
+    index = device.index_of(connection.sender_core.device_coord)
+    assert index is not None
+    row = tensor.shards.of(device.local_positions.index(index))
+    if row is None:
+        raise fatal(
+            f"send_async: the device {connection.sender_core.device_coord} holds no shard of the tensor"
+        )
+    return np.ascontiguousarray(row)
+
+
+def _emit(kind: str, tensor: Tensor, socket: MeshSocket, start: float) -> None:
+    """One event per call; `groups` name this end's devices, each with its peer on its own mesh in the detail."""
+    device = socket.get_mesh_device()
+    carried = [c for _, connections in socket.lanes for c in connections]
+    own = [c.sender_core if kind == "send" else c.receiver_core for c in carried]
+    indices = [device.index_of(core.device_coord) for core in own]
+    spec = tensor.spec
+    events.emit(
+        events.Event(
+            kind,
+            "send_async" if kind == "send" else "recv_async",
+            start=start,
+            end=events.now(),
+            site=events.call_site(),
+            mesh_id=device.mesh_id,
+            devices=tuple(device.positions[i] for i in indices if i is not None),
+            bytes=spec.padded_shape.volume() * element_size(spec.dtype),
+            messages=len(carried),
+            detail=", ".join(
+                f"{c.sender_core.device_coord}->{c.receiver_core.device_coord}" for c in carried
+            ),
+        )
+    )
