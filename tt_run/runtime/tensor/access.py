@@ -12,6 +12,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor import transfers
+from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.dtypes import check_layout, stored_dtype
 from tt_run.runtime.tensor.gathering import every_shard
 from tt_run.runtime.tensor.memory import DRAM_MEMORY_CONFIG, MemoryConfig
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from tt_run.runtime.mesh.device import MeshDevice
 
 
+@public
 def get_device_tensors(tensor: Tensor) -> list[Tensor]:
     """One tensor per shard, in the order of the topology's coordinates.
 
@@ -66,6 +68,7 @@ def _device_parts(tensor: Tensor, device: MeshDevice) -> list[Tensor]:
     return parts
 
 
+@public
 def from_host_shards(tensors: Sequence[Tensor], mesh_shape: MeshShape) -> Tensor:
     """One host tensor of a mesh shape from one host tensor per device, row-major.
 
@@ -94,6 +97,7 @@ def from_host_shards(tensors: Sequence[Tensor], mesh_shape: MeshShape) -> Tensor
     )
 
 
+@public
 def combine_device_tensors(*, tensors: Sequence[Tensor]) -> Tensor:
     """One device tensor from single-device tensors of the same mesh.
 
@@ -124,6 +128,7 @@ def combine_device_tensors(*, tensors: Sequence[Tensor]) -> Tensor:
     )
 
 
+@public
 def copy_host_to_device_tensor(
     host_tensor: Tensor, device_tensor: Tensor, cq_id: int | None = None, *, queue_id: int | None = None
 ) -> None:
@@ -137,6 +142,7 @@ def copy_host_to_device_tensor(
     device_tensor.overwrite(counted_on(host_tensor, device))
 
 
+@public
 def copy_device_to_host_tensor(
     device_tensor: Tensor, host_tensor: Tensor, blocking: bool = True, cq_id: int | None = None
 ) -> None:
@@ -166,11 +172,13 @@ def _check_same(host_tensor: Tensor, device_tensor: Tensor) -> None:
         raise fatal("Host tensor has different page config")
 
 
+@public
 def deallocate(tensor: Tensor, force: bool = True) -> None:
     """Give back the device buffer of a tensor; a host tensor is left alone. Reading it afterwards raises RuntimeError."""
     tensor.deallocate(force)
 
 
+@public
 def allocate_tensor_on_device(
     spec_or_shape: TensorSpec | Shape | Sequence[int],
     dtype_or_device: DataType | MeshDevice,
@@ -192,6 +200,7 @@ def allocate_tensor_on_device(
     )
 
 
+@public
 def allocate_tensor_on_host(
     spec_or_shape: TensorSpec | Shape | Sequence[int],
     dtype_or_device: DataType | MeshDevice,

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.bfloat16 import to_wire
+from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.composers import MeshToTensor
 from tt_run.runtime.tensor.dtypes import (
     BLOCK_FLOATS,
@@ -88,6 +89,7 @@ def from_array(
     return host if device is None else to_device(host, device, memory_config)
 
 
+@public
 def from_torch(
     tensor: Any,
     dtype: DataType | None = None,
@@ -194,6 +196,7 @@ def to_numpy(tensor: Tensor, mesh_composer: MeshToTensor | None = None) -> Array
     return read(tensor, mesh_composer)
 
 
+@public
 def to_torch(
     tensor: Tensor,
     dtype: Any = None,

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.configs import MeshComposerConfig
 from tt_run.runtime.tensor.gathering import every_shard
 from tt_run.runtime.tensor.mappers import Distribution, check_dims
@@ -77,21 +78,25 @@ def _concatenate(shards: list[Array], grid: tuple[int, ...], dims: list[int]) ->
     return out
 
 
+@public
 def create_mesh_composer(mesh_device: Site, config: MeshComposerConfig) -> MeshToTensor:
     """A composer with one dimension per axis of the mesh or of the override in `config`."""
     return MeshToTensor(mesh_device, config)
 
 
+@public
 def concat_mesh_to_tensor_composer(mesh_device: Site, dim: int) -> MeshToTensor:
     """Concatenate the shards of all devices in row-major order along `dim`."""
     return MeshToTensor(mesh_device, MeshComposerConfig([dim], MeshShape([mesh_device.shape.mesh_size()])))
 
 
+@public
 def ConcatMeshToTensor(mesh_device: Site, dim: int) -> MeshToTensor:
     """Legacy name of `concat_mesh_to_tensor_composer`."""
     return concat_mesh_to_tensor_composer(mesh_device, dim)
 
 
+@public
 def ConcatMesh2dToTensor(
     mesh_device: Site, mesh_shape: Sequence[int] | MeshShape, dims: Sequence[int]
 ) -> MeshToTensor:
@@ -100,6 +105,7 @@ def ConcatMesh2dToTensor(
     return MeshToTensor(mesh_device, MeshComposerConfig(row, column, MeshShape(tuple(mesh_shape))))
 
 
+@public
 def aggregate_tensor(tensor: Tensor, composer: MeshToTensor) -> Tensor:
     """The composed tensor as an un-distributed host tensor."""
     array = composer.compose(tensor)

@@ -16,6 +16,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.access import mesh_replicated
 from tt_run.runtime.tensor.borders import from_array
+from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.configs import MeshMapperConfig
 from tt_run.runtime.tensor.dtypes import check_layout, convert, default_layout, is_float, stored_dtype
 from tt_run.runtime.tensor.mappers import TensorToMesh
@@ -33,6 +34,7 @@ Dims = Sequence[int] | Shape
 _unseeded = itertools.count(1)
 
 
+@public
 def zeros(
     shape: Dims,
     dtype: DataType | None = None,
@@ -44,6 +46,7 @@ def zeros(
     return full(shape, 0.0, dtype, layout, device, memory_config)
 
 
+@public
 def ones(
     shape: Dims,
     dtype: DataType | None = None,
@@ -55,6 +58,7 @@ def ones(
     return full(shape, 1.0, dtype, layout, device, memory_config)
 
 
+@public
 def full(
     shape: Dims,
     fill_value: float,
@@ -71,6 +75,7 @@ def full(
     return made if optional_tensor is None else _write(optional_tensor, made)
 
 
+@public
 def empty(
     shape: Dims,
     dtype: DataType = DataType.BFLOAT16,
@@ -89,6 +94,7 @@ def empty(
     return _filled(tuple(Shape(shape)), 0.0, dtype, layout, target, given.get("memory_config", memory_config))
 
 
+@public
 def arange(
     start: int,
     end: int | None = None,
@@ -112,6 +118,7 @@ def arange(
     )
 
 
+@public
 def rand(
     shape: Dims,
     device: MeshDevice,
@@ -147,6 +154,7 @@ def rand(
     )
 
 
+@public
 def zeros_like(
     tensor: Tensor,
     dtype: DataType | None = None,
@@ -159,6 +167,7 @@ def zeros_like(
     return full_like(tensor, 0.0, dtype, layout, device, memory_config, optional_tensor)
 
 
+@public
 def ones_like(
     tensor: Tensor,
     dtype: DataType | None = None,
@@ -171,6 +180,7 @@ def ones_like(
     return full_like(tensor, 1.0, dtype, layout, device, memory_config, optional_tensor)
 
 
+@public
 def full_like(
     tensor: Tensor,
     fill_value: float,
@@ -194,6 +204,7 @@ def full_like(
     return made if optional_tensor is None else _write(optional_tensor, made)
 
 
+@public
 def empty_like(
     tensor: Tensor,
     *,

@@ -12,6 +12,7 @@ from tt_run.runtime.comm import world
 from tt_run.runtime.enums import DataType, DumpTensorMode, Layout
 from tt_run.runtime.tensor import tensorbin
 from tt_run.runtime.tensor.borders import from_torch
+from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.gathering import every_shard
 from tt_run.runtime.tensor.mappers import Mapper
 from tt_run.runtime.tensor.memory import MemoryConfig
@@ -27,6 +28,7 @@ _EXTENSION = ".tensorbin"
 _log = logging.getLogger(__name__)
 
 
+@public
 def dump_tensor(
     file_name: str | Path, tensor: Tensor, mode: DumpTensorMode = DumpTensorMode.DISTRIBUTED_GATHER
 ) -> None:
@@ -53,6 +55,7 @@ def _write(path: Path, tensor: Tensor, shards: Shards) -> None:
     tensorbin.write(path, record)
 
 
+@public
 def load_tensor(file_name: str | Path, *, device: MeshDevice | None = None) -> Tensor:
     """Read a tensor as it was dumped, to the host or onto a device.
 
@@ -78,6 +81,7 @@ def load_tensor(file_name: str | Path, *, device: MeshDevice | None = None) -> T
     return host if device is None else to_device(host, device)
 
 
+@public
 def as_tensor(
     tensor: Any,
     dtype: DataType | None = None,

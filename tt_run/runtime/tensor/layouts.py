@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.dtypes import BLOCK_FLOATS, check_layout, convert
 from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec import padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 
 
+@public
 def to_layout(
     tensor: Tensor,
     layout: Layout,
@@ -33,6 +35,7 @@ def to_layout(
     return _converted(tensor, wanted, layout, memory_config)
 
 
+@public
 def to_dtype(tensor: Tensor, dtype: DataType) -> Tensor:
     """A host tensor in another element type; block floats bring TILE layout with them.
 
@@ -52,6 +55,7 @@ def to_dtype(tensor: Tensor, dtype: DataType) -> Tensor:
     return tensor if dtype is tensor.dtype else _converted(tensor, dtype, layout, None)
 
 
+@public
 def typecast(
     tensor: Tensor,
     dtype: DataType,
@@ -76,6 +80,7 @@ def typecast(
     return output_tensor
 
 
+@public
 def to_memory_config(
     tensor: Tensor,
     memory_config: MemoryConfig,

@@ -18,6 +18,7 @@ from tt_run.runtime.enums import DataType, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate, fits_as_submesh, row_major
 from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.configs import MeshMapperConfig, _Overrides
 from tt_run.runtime.tensor.dtypes import convert
 from tt_run.runtime.tensor.placing import is_distributed, to_device
@@ -215,31 +216,37 @@ class ReplicateTensorToMeshWrapper:
 Mapper = TensorToMesh | ReplicateTensorToMeshWrapper
 
 
+@public
 def create_mesh_mapper(mesh_device: Site, config: MeshMapperConfig) -> TensorToMesh:
     """A mapper with one placement per axis of the mesh or of the override in `config`."""
     return TensorToMesh(mesh_device, config)
 
 
+@public
 def shard_tensor_to_mesh_mapper(mesh_device: Site, dim: int) -> TensorToMesh:
     """Cut dimension `dim` over all devices in row-major order."""
     return TensorToMesh(mesh_device, MeshMapperConfig([PlacementShard(dim)], _line(mesh_device)))
 
 
+@public
 def replicate_tensor_to_mesh_mapper(mesh_device: Site) -> TensorToMesh:
     """The whole tensor on every device."""
     return TensorToMesh(mesh_device, MeshMapperConfig([PlacementReplicate()], _line(mesh_device)))
 
 
+@public
 def ShardTensorToMesh(mesh_device: Site, dim: int) -> TensorToMesh:
     """Legacy name of `shard_tensor_to_mesh_mapper`."""
     return shard_tensor_to_mesh_mapper(mesh_device, dim)
 
 
+@public
 def ReplicateTensorToMesh(mesh_device: Site) -> ReplicateTensorToMeshWrapper:
     """Legacy form of `replicate_tensor_to_mesh_mapper`, wrapped."""
     return ReplicateTensorToMeshWrapper(replicate_tensor_to_mesh_mapper(mesh_device))
 
 
+@public
 def ShardTensor2dMesh(
     mesh_device: Site, mesh_shape: Sequence[int] | MeshShape, dims: Sequence[int | None]
 ) -> TensorToMesh:
@@ -248,6 +255,7 @@ def ShardTensor2dMesh(
     return TensorToMesh(mesh_device, MeshMapperConfig(row, column, MeshShape(tuple(mesh_shape))))
 
 
+@public
 def distribute_tensor(
     tensor: Tensor, mapper: Mapper, mesh_device: MeshDevice | None = None, cq_id: int | None = None
 ) -> Tensor:

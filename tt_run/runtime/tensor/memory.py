@@ -6,6 +6,7 @@ are the reference's (runtime specification, section 1).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from tt_run.runtime.cores import CoreCoord as CoreCoord
 from tt_run.runtime.cores import CoreGrid as CoreGrid
 from tt_run.runtime.cores import CoreRange as CoreRange
 from tt_run.runtime.cores import CoreRangeSet as CoreRangeSet
-from tt_run.runtime.enums import BufferType, ShardOrientation, TensorMemoryLayout, cpp
+from tt_run.runtime.enums import BufferType, ShardOrientation, ShardStrategy, TensorMemoryLayout, cpp
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,58 @@ class MemoryConfig:
         )
 
     __repr__ = __str__
+
+
+_STRATEGY_LAYOUT = {
+    ShardStrategy.HEIGHT: TensorMemoryLayout.HEIGHT_SHARDED,
+    ShardStrategy.WIDTH: TensorMemoryLayout.WIDTH_SHARDED,
+    ShardStrategy.BLOCK: TensorMemoryLayout.BLOCK_SHARDED,
+}
+
+
+def create_sharded_memory_config(
+    shape: Sequence[int],
+    core_grid: CoreGrid | CoreRange | CoreRangeSet,
+    strategy: ShardStrategy,
+    orientation: ShardOrientation = ShardOrientation.ROW_MAJOR,
+    use_height_and_width_as_shard_shape: bool = False,
+) -> MemoryConfig:
+    """An L1 configuration that cuts a tensor of `shape` over a grid of cores.
+
+    The tensor counts as a matrix of all leading dimensions by the last one. Raises RuntimeError when it does not divide evenly, TypeError for
+    a grid of another type.
+    """
+    grid = _as_range_set(core_grid)
+    height, width = math.prod(shape[:-1]), shape[-1]
+    if not use_height_and_width_as_shard_shape:
+        rows, columns = _cuts(grid, strategy, orientation)
+        if height % rows or width % columns:
+            raise RuntimeError(
+                f"Invalid sharding core_grid: {height}x{width} elements do not divide over {rows}x{columns} cores"
+            )
+        height, width = height // rows, width // columns
+    spec = ShardSpec(grid, [height, width], orientation)
+    return MemoryConfig(_STRATEGY_LAYOUT[strategy], BufferType.L1, spec)
+
+
+def _as_range_set(grid: CoreGrid | CoreRange | CoreRangeSet) -> CoreRangeSet:
+    if isinstance(grid, CoreGrid):
+        return CoreRangeSet(CoreRange(CoreCoord(0, 0), CoreCoord(grid.x - 1, grid.y - 1)))
+    if isinstance(grid, CoreRange):
+        return CoreRangeSet(grid)
+    if isinstance(grid, CoreRangeSet):
+        return grid
+    raise TypeError(f"core_grid must be a CoreGrid, CoreRange or CoreRangeSet, got {type(grid).__name__}")
+
+
+def _cuts(grid: CoreRangeSet, strategy: ShardStrategy, orientation: ShardOrientation) -> tuple[int, int]:
+    """Into how many parts height and width are cut."""
+    if strategy is ShardStrategy.HEIGHT:
+        return grid.num_cores(), 1
+    if strategy is ShardStrategy.WIDTH:
+        return 1, grid.num_cores()
+    size = grid.bounding_box().grid_size()
+    return (size.y, size.x) if orientation is ShardOrientation.ROW_MAJOR else (size.x, size.y)
 
 
 DRAM_MEMORY_CONFIG = MemoryConfig()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor import transfers
+from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.memory import MemoryConfig
 from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.tensor.site import HostSite
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from tt_run.runtime.mesh.device import MeshDevice
 
 
+@public
 def to_device(
     tensor: Tensor,
     device: MeshDevice,
@@ -48,6 +50,7 @@ def to_device(
     )
 
 
+@public
 def from_device(
     tensor: Tensor, blocking: bool = True, *, queue_id: int | None = None, cq_id: int | None = None
 ) -> Tensor:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.distribute import current_from_torch
 from tt_run.runtime.tensor.modules import children_of, enter_evaluation, is_a, is_module_list, parameters_of
 from tt_run.runtime.tensor.parameters import ParameterDict, ParameterList, make_parameter_dict
@@ -153,6 +154,7 @@ def _check_custom(preprocessor: CustomPreprocessor | None) -> None:
             raise RuntimeError(f"Unsupported parameter: {name}")
 
 
+@public
 def preprocess_model_parameters(
     *,
     model_name: str | None = None,
@@ -183,6 +185,7 @@ def preprocess_model_parameters(
     return parameters if device is None else move_to_device(parameters, device)
 
 
+@public
 def preprocess_model(
     *,
     model_name: str | None = None,

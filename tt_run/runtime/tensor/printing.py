@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import cpp
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.tensor.calls import public
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor
@@ -47,6 +48,7 @@ class PrintOptions:
 _options = PrintOptions()
 
 
+@public
 def set_printoptions(*, profile: str, sci_mode: str | bool | None = None, precision: int = 4) -> None:
     """Set how tensors print: profile `short`, `full` or `empty`; sci_mode True, False or `default`; digits after the point.
 
