@@ -1,0 +1,264 @@
+"""The experimental collectives with semaphores: the same values as the plain ones. Source: ttnn specification, section 9.
+
+Semaphores order kernels on hardware; here every collective is complete when it returns, so they are accepted and left alone.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tt_run.runtime.ccl import checks
+from tt_run.runtime.ccl.collectives import all_gather, all_reduce, reduce_scatter
+from tt_run.runtime.enums import DataType, ReduceType
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
+from tt_run.runtime.tensor.dtypes import convert
+from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+
+_addresses = itertools.count(0x10000, 16)
+
+
+class GlobalSemaphore:
+    """A counter on cores of every device of a mesh."""
+
+    bound_name = "ttnn._ttnn.global_semaphore.global_semaphore"
+
+    def __init__(self, device: MeshDevice, cores: CoreRangeSet, value: int) -> None:
+        self.device, self.cores, self.value = device, cores, int(value)
+        self.address = next(_addresses)
+
+    def __repr__(self) -> str:
+        return f"GlobalSemaphore(address={self.address:#x}, value={self.value})"
+
+
+def create_global_semaphore(
+    mesh_device: MeshDevice, cores: CoreRangeSet, initial_value: int, buffer_type: Any = None
+) -> GlobalSemaphore:
+    """A semaphore for the experimental collectives."""
+    mesh_device.require_open("create_global_semaphore")
+    return GlobalSemaphore(mesh_device, cores, initial_value)
+
+
+def reset_global_semaphore_value(global_semaphore: GlobalSemaphore, reset_value: int) -> None:
+    """Set the counter."""
+    global_semaphore.value = int(reset_value)
+
+
+def get_global_semaphore_address(global_semaphore: GlobalSemaphore) -> int:
+    """Where the counter lies in a core's memory; a number of its own per semaphore."""
+    return global_semaphore.address
+
+
+def _gather_plain(
+    input_tensor: Tensor,
+    dim: int,
+    multi_device_global_semaphore: Any,
+    *,
+    num_links: int | None = None,
+    memory_config: MemoryConfig | None = None,
+    topology: Any = None,
+    subdevice_id: Any = None,
+    use_optimal_ccl_for_llama: bool = False,
+    barrier_semaphore: Any = None,
+    sub_core_grids: Any = None,
+    num_workers_per_link: int | None = None,
+    num_buffers_per_channel: int | None = None,
+) -> Tensor:
+    return all_gather.compute(input_tensor, dim, memory_config=memory_config)
+
+
+def _gather_persistent(
+    input_tensor: Tensor,
+    persistent_output_buffer: Tensor | None = None,
+    dim: int | None = None,
+    multi_device_global_semaphore: Any = None,
+    *,
+    num_links: int | None = None,
+    memory_config: MemoryConfig | None = None,
+    topology: Any = None,
+    subdevice_id: Any = None,
+    cluster_axis: int | None = None,
+    use_optimal_ccl_for_llama: bool = False,
+    use_broadcast: bool = False,
+    barrier_semaphore: Any = None,
+    chunks_per_sync: int | None = None,
+    num_workers_per_link: int | None = None,
+    num_buffers_per_channel: int | None = None,
+    sub_core_grids: Any = None,
+) -> Tensor:
+    return all_gather.compute(
+        input_tensor,
+        dim,
+        cluster_axis=cluster_axis,
+        memory_config=memory_config,
+        output_tensor=persistent_output_buffer,
+    )
+
+
+def _gather_on_axis(
+    input_tensor: Tensor,
+    dim: int,
+    cluster_axis: int,
+    mesh_device: MeshDevice,
+    topology: Any = None,
+    multi_device_global_semaphore: Any = None,
+    *,
+    persistent_output_tensor: Tensor | None = None,
+    num_links: int | None = None,
+    memory_config: MemoryConfig | None = None,
+    subdevice_id: Any = None,
+    use_optimal_ccl_for_llama: bool = False,
+    use_broadcast: bool = False,
+    barrier_semaphore: Any = None,
+    sub_core_grids: Any = None,
+) -> Tensor:
+    return all_gather.compute(
+        input_tensor,
+        dim,
+        cluster_axis=cluster_axis,
+        memory_config=memory_config,
+        output_tensor=persistent_output_tensor,
+        mesh_device=mesh_device,
+    )
+
+
+@operation("ttnn.experimental.all_gather_async")
+def all_gather_async(*args: Any, **kwargs: Any) -> Tensor:
+    """`all_gather` with semaphores: `(x, dim, semaphores)`, `(x, output or None, dim, semaphores)` or
+    `(x, dim, cluster_axis, mesh_device, topology, semaphores)`."""
+    return _choose(args, kwargs, _gather_plain, _gather_persistent, _gather_on_axis)
+
+
+@operation("ttnn.experimental.reduce_scatter_minimal_async")
+def reduce_scatter_minimal_async(
+    input_tensor: Tensor,
+    persistent_output_buffers: Sequence[Tensor] | None = None,
+    dim: int | None = None,
+    multi_device_global_semaphore: Any = None,
+    *,
+    barrier_semaphore: Any = None,
+    num_links: int | None = None,
+    memory_config: MemoryConfig | None = None,
+    intermediate_memory_config: MemoryConfig | None = None,
+    topology: Any = None,
+    subdevice_id: Any = None,
+    cluster_axis: int | None = None,
+    chunks_per_sync: int | None = None,
+    num_workers_per_link: int | None = None,
+    num_buffers_per_channel: int | None = None,
+    compute_kernel_config: Any = None,
+) -> Tensor:
+    """`reduce_scatter` with semaphores; the last persistent buffer takes the result."""
+    if dim is None:
+        raise ArgumentMismatch("reduce_scatter_minimal_async needs dim")
+    output = list(persistent_output_buffers)[-1] if persistent_output_buffers else None
+    return reduce_scatter.compute(
+        input_tensor, dim, cluster_axis=cluster_axis, memory_config=memory_config, output_tensor=output
+    )
+
+
+def _reduce_all(
+    input_tensor: Tensor,
+    num_devices: int,
+    barrier_semaphores: Any,
+    rs_global_semaphores: Any,
+    ag_global_semaphores: Any,
+    math_op: ReduceType,
+    *,
+    memory_config: MemoryConfig | None = None,
+    topology: Any = None,
+    num_links: int | None = None,
+    subdevice_id: Any = None,
+) -> Tensor:
+    _only_sums(math_op)
+    devices = checks.device_of(input_tensor, "all_reduce_async").shape.mesh_size()
+    if num_devices != devices:
+        raise fatal(f"num_devices is {num_devices}, the mesh has {devices} devices")
+    return all_reduce.compute(input_tensor, memory_config=memory_config)
+
+
+def _reduce_on_axis(
+    input_tensor: Tensor,
+    cluster_axis: int | None = None,
+    mesh_device: MeshDevice | None = None,
+    barrier_semaphores: Any = None,
+    rs_global_semaphores: Any = None,
+    ag_global_semaphores: Any = None,
+    math_op: ReduceType = ReduceType.Sum,
+    *,
+    memory_config: MemoryConfig | None = None,
+    topology: Any = None,
+    num_links: int | None = None,
+    subdevice_id: Any = None,
+) -> Tensor:
+    _only_sums(math_op)
+    return all_reduce.compute(input_tensor, cluster_axis=cluster_axis, memory_config=memory_config)
+
+
+def _reduce_buffered(
+    input_tensor: Tensor,
+    buffer_tensor: Tensor,
+    cluster_axis: int,
+    mesh_device: MeshDevice,
+    multi_device_global_semaphore: Any,
+    *,
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    topology: Any = None,
+    num_links: int | None = None,
+    subdevice_id: Any = None,
+    use_noc1_only: bool = False,
+    use_optimal_ccl_for_llama: bool = False,
+    fp32_dest_acc: bool = False,
+) -> Tensor:
+    total = all_reduce.compute(input_tensor, cluster_axis=cluster_axis, memory_config=memory_config)
+    if dtype is None or dtype is total.dtype:
+        return total
+    return total.derive(total.shards.map(lambda values: convert(values, dtype)), dtype=dtype)
+
+
+@operation("ttnn.experimental.all_reduce_async")
+def all_reduce_async(*args: Any, **kwargs: Any) -> Tensor:
+    """`all_reduce` with semaphores, over the whole mesh or an axis; sums only."""
+    return _choose(args, kwargs, _reduce_buffered, _reduce_all, _reduce_on_axis)
+
+
+def _only_sums(math_op: ReduceType) -> None:
+    if math_op is not ReduceType.Sum:
+        raise fatal(f"all_reduce_async supports ReduceType.Sum only, got {math_op}")
+
+
+def _choose(args: tuple[Any, ...], kwargs: dict[str, Any], *forms: Callable[..., Tensor]) -> Tensor:
+    """Call the first form that the arguments fit, by number, names and kinds."""
+    for form in forms:
+        try:
+            bound = inspect.signature(form).bind(*args, **kwargs)
+        except TypeError:
+            continue
+        if all(_fits(name, value) for name, value in bound.arguments.items()):
+            return form(*args, **kwargs)
+    listed = "; ".join(
+        f"({', '.join(inspect.signature(form).parameters)})".replace("'", "") for form in forms
+    )
+    raise ArgumentMismatch(f"the arguments fit none of the forms {listed}")
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "input_tensor": (Tensor,),
+    "dim": (int,),
+    "num_devices": (int,),
+    "cluster_axis": (int, type(None)),
+    "mesh_device": (MeshDevice, type(None)),
+    "persistent_output_buffer": (Tensor, type(None)),
+    "buffer_tensor": (Tensor,),
+    "math_op": (ReduceType,),
+}
+
+
+def _fits(name: str, value: Any) -> bool:
+    return name not in _KINDS or isinstance(value, _KINDS[name])
