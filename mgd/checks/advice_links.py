@@ -1,0 +1,86 @@
+"""Links between meshes that the machine may not be able to give (specification: MGD sections 4.7, 7.4 to 7.6)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from mgd.checks.report import Report
+from mgd.diagnostics import Label
+from mgd.graph import InterLink, Mesh, MeshGraph
+from mgd.links import FABRIC
+from mgd.topology import device_ports, port_count
+
+
+def advise_links(report: Report, graph: MeshGraph) -> None:
+    """Rules MGD065 and MGD071 to MGD073."""
+    for each in graph.connections:
+        if len(set(each.nodes)) < len(each.nodes):
+            where = () if each.position is None else (Label(each.position),)
+            report.add(
+                "MGD065", "a connection joins a node with itself", *where, help="name two different nodes"
+            )
+    if not graph.ids_unique:
+        return
+    meshes = {mesh.mesh_id: mesh for mesh in graph.meshes}
+    _one_dimensional(report, graph)
+    asked: dict[int, int] = defaultdict(int)
+    of_device: dict[tuple[int, int], int] = defaultdict(int)
+    closed: set[tuple[int, int]] = set()
+    for link in graph.links:
+        for mesh_id, device in ((link.a, link.a_device), (link.b, link.b_device)):
+            asked[mesh_id] += link.channels
+            if device is not None:
+                of_device[mesh_id, device] += link.channels
+        if not link.z_direction and (link.a, link.b) not in closed:
+            _closed_edges(report, link, meshes)
+            closed.add((link.a, link.b))
+    for mesh_id, wanted in sorted(asked.items()):
+        _subscription(report, meshes[mesh_id], wanted)
+    for (mesh_id, device), wanted in sorted(of_device.items()):
+        mesh = meshes[mesh_id]
+        if wanted > (there := device_ports(mesh, device)):
+            _over(report, mesh, f"device {device} of mesh {mesh_id}", wanted, there)
+
+
+def _subscription(report: Report, mesh: Mesh, wanted: int) -> None:
+    there = port_count(mesh, "NESWZ")
+    if wanted > there:
+        _over(report, mesh, f"mesh {mesh.mesh_id}", wanted, there)
+
+
+def _over(report: Report, mesh: Mesh, what: str, wanted: int, there: int) -> None:
+    where = () if mesh.position is None else (Label(mesh.position),)
+    report.add(
+        "MGD072",
+        f"{wanted} channels are asked of {what}, which has {there} ports",
+        *where,
+        help="ask for fewer channels",
+    )
+
+
+def _closed_edges(report: Report, link: InterLink, meshes: dict[int, Mesh]) -> None:
+    """A link without assign_z_direction at a mesh whose edges its rings have closed."""
+    for mesh_id in (link.a, link.b):
+        mesh = meshes[mesh_id]
+        if not mesh.is_switch and port_count(mesh) == 0 and mesh.channels > 0:
+            where = (
+                () if link.position is None else (Label(link.position, f"asks for ports of mesh {mesh_id}"),)
+            )
+            report.add(
+                "MGD073", f"mesh {mesh_id} is closed in both dimensions: this link can only leave it by Z ports", *where,
+                help="write assign_z_direction: true",
+            )  # fmt: skip
+            return
+
+
+def _one_dimensional(report: Report, graph: MeshGraph) -> None:
+    lines = [mesh for mesh in graph.meshes if 1 in mesh.dims and mesh.device_count > 1 and not mesh.is_switch]
+    if len(graph.meshes) > 1 and len(lines) == len(graph.meshes) and graph.links:
+        top = report.at(report.descriptor.top_level_instance)
+        report.add(
+            "MGD071", f"{len(lines)} meshes of one row each are linked; a 1D fabric spans a single mesh", top,
+            help="run it with a 2D fabric configuration",
+        )  # fmt: skip
+
+
+__all__ = ["FABRIC", "advise_links"]

@@ -1,0 +1,147 @@
+"""What is accepted and probably not meant: warnings, and notes on what is good to know."""
+
+from __future__ import annotations
+
+from mgd.diagnostics import Severity
+from mgd.rules.model import Rule
+
+_WARNING, _NOTE = Severity.WARNING, Severity.NOTE
+
+RULES = (
+    Rule(
+        "MGD060", "pin-target-missing",
+        "A pinning names a mesh and a device that exist.",
+        "The reference accepts it and pins nothing.",
+        "logical_fabric_node_id { mesh_id: 0 chip_id: 99 }",
+        "logical_fabric_node_id { mesh_id: 0 chip_id: 7 }",
+        _WARNING, source="4.7",
+    ),
+    Rule(
+        "MGD061", "more-devices-than-slots",
+        "A pinning lists at least as many slots as devices.",
+        "Distinct devices need distinct slots: it can't be fulfilled.",
+        "logical_fabric_node_id { chip_id: 0 } logical_fabric_node_id { chip_id: 1 }\nphysical_asic_position { tray_id: 1 asic_location: 1 }",
+        "logical_fabric_node_id { chip_id: 0 }\nphysical_asic_position { tray_id: 1 asic_location: 1 }",
+        _WARNING, source="4.7",
+    ),
+    Rule(
+        "MGD062", "repeated-pin",
+        "A device stands once in a pinning, and a pinning once in a file.",
+        "Repetition adds nothing and hides a typo in a number.",
+        "logical_fabric_node_id { chip_id: 0 } logical_fabric_node_id { chip_id: 0 }",
+        "logical_fabric_node_id { chip_id: 0 } logical_fabric_node_id { chip_id: 1 }",
+        _WARNING, fixable=True, source="4.7",
+    ),
+    Rule(
+        "MGD063", "pattern-matches-nothing",
+        "A pattern matches at least one mesh and one device.",
+        "The pinning is accepted and has no effect.",
+        'mesh_id_regex: "7"  # the only mesh is 0',
+        'mesh_id_regex: "0"',
+        _WARNING, source="4.7",
+    ),
+    Rule(
+        "MGD064", "unset-enum-value",
+        "policy is STRICT or RELAXED, a dimension's type LINE or RING.",
+        "INVALID_POLICY, INVALID_TYPE and unknown numbers are accepted; they count as not RELAXED, not RING.",
+        "dim_types: [ INVALID_TYPE, RING ]",
+        "dim_types: [ LINE, RING ]",
+        _WARNING, source="4.7",
+    ),
+    Rule(
+        "MGD065", "self-connection",
+        "A connection joins different nodes.",
+        "A link from a mesh or device to itself is accepted and means nothing.",
+        "connections { nodes { mesh { … mesh_id: 0 } } nodes { mesh { … mesh_id: 0 } } … }",
+        "connections { nodes { mesh { … mesh_id: 0 } } nodes { mesh { … mesh_id: 1 } } … }",
+        _WARNING, source="4.7",
+    ),
+    Rule(
+        "MGD066", "duplicate-connection",
+        "The same nodes are connected once.",
+        "Between meshes the last count silently replaces the earlier ones; between devices the counts add up.",
+        "connections { A B channels { count: 2 } }\nconnections { B A channels { count: 4 } }",
+        "connections { A B channels { count: 4 } }",
+        _WARNING, fixable=True, source="4.7, 7.5",
+    ),
+    Rule(
+        "MGD067", "ignored-reference-part",
+        "An instance is a whole mesh, switch or graph, without device_id or sub_ref.",
+        "Both are ignored there: the whole is instantiated.",
+        "instances { mesh { … mesh_id: 0 device_id: 3 } }",
+        "instances { mesh { … mesh_id: 0 } }",
+        _WARNING, fixable=True, source="4.7",
+    ),
+    Rule(
+        "MGD068", "mistaken-reference-kind",
+        "A mesh is referred to as a mesh, a switch as a switch.",
+        "The id and name decide, so the other word works until a switch of that name appears.",
+        'nodes { switch { switch_descriptor: "M0" switch_id: 0 } }',
+        'nodes { mesh { mesh_descriptor: "M0" mesh_id: 0 } }',
+        _WARNING, source="4.7",
+    ),
+    Rule(
+        "MGD069", "unfit-board-revision",
+        "board_revision is a board of the file's architecture.",
+        "The entry applies to systems of that board only: to none.",
+        "arch: BLACKHOLE … board_revision: WH",
+        "arch: BLACKHOLE … board_revision: BH_REV_C",
+        _WARNING, source="4.7",
+    ),
+    Rule(
+        "MGD070", "ring-on-short-dimension",
+        "A RING is 3 devices long or longer.",
+        "On an extent of 1 or 2 the wrap would be a self-loop or a doubled link: none is added, so it isn't a torus.",
+        "dims: [ 2, 4 ] dim_types: [ RING, LINE ]",
+        "dims: [ 2, 4 ] dim_types: [ LINE, LINE ]",
+        _WARNING, fixable=True, source="7.1",
+    ),
+    Rule(
+        "MGD071", "one-dimensional-meshes-linked",
+        "Linked meshes of one row each run with a 2D fabric.",
+        "A 1D fabric spans a single mesh; with a 1D configuration the links between these can't be used.",
+        "dims: [ 1, 8 ]  # in two linked meshes",
+        "dims: [ 2, 4 ]",
+        _NOTE,
+    ),
+    Rule(
+        "MGD072", "ports-over-subscribed",
+        "No more channels are asked of a mesh or device than it has ports.",
+        "A mesh has one port per channel and edge device, and one per channel and device for Z; more can't be wired.",
+        "dims: [ 1, 2 ] channels { count: 2 } … connections { … channels { count: 64 } }",
+        "dims: [ 1, 2 ] channels { count: 2 } … connections { … channels { count: 4 } }",
+        _WARNING, source="7.6",
+    ),
+    Rule(
+        "MGD073", "torus-without-edge-ports",
+        "A link of a mesh that is closed in both dimensions is assigned to the Z direction.",
+        "Its rings use the ports of all four edges; only Z ports are left.",
+        "dim_types: [ RING, RING ] … connections { … }",
+        "dim_types: [ RING, RING ] … connections { … assign_z_direction: true }",
+        _WARNING, source="7.6",
+    ),
+    Rule(
+        "MGD076", "repeated-mesh-ids",
+        "Mesh ids are unique over the whole descriptor.",
+        "In nested graphs they may repeat; the runtime keeps meshes by id, so the last one silently replaces the others.",
+        'instances { graph { graph_descriptor: "POD" graph_id: 0 } }\ninstances { graph { graph_descriptor: "POD" graph_id: 1 } }',
+        "instances { mesh { … mesh_id: 0 } }\ninstances { mesh { … mesh_id: 1 } }",
+        _WARNING, source="5",
+    ),
+    Rule(
+        "MGD077", "unused-descriptor",
+        "Every descriptor is instantiated.",
+        "An unused one is still checked, and often is a forgotten instance.",
+        'mesh_descriptors { name: "M1" … }  # nowhere instantiated',
+        'instances { mesh { mesh_descriptor: "M1" mesh_id: 1 } }',
+        _NOTE,
+    ),
+    Rule(
+        "MGD079", "channel-counts-differ",
+        "All meshes have the channel count of the first mesh in the file.",
+        "The runtime uses the first mesh's count for every mesh.",
+        "mesh_descriptors { … channels { count: 2 } }\nmesh_descriptors { … channels { count: 4 } }",
+        "mesh_descriptors { … channels { count: 4 } }\nmesh_descriptors { … channels { count: 4 } }",
+        _WARNING, source="7.1",
+    ),
+)  # fmt: skip

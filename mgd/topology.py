@@ -1,0 +1,63 @@
+"""Edge ports and fabric types: where links between meshes can leave one (specification: MGD sections 7.1 and 7.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mgd.graph import Mesh
+
+
+@dataclass(frozen=True, slots=True)
+class EdgePort:
+    """One channel that leaves a mesh: direction "N", "E", "S", "W" or "Z", its number along that edge, and its device."""
+
+    direction: str
+    number: int
+    device: int
+
+
+def fabric_type(mesh: Mesh) -> str:
+    """MESH, TORUS_Y (dimension 0 is a ring), TORUS_X (dimension 1) or TORUS_XY, as declared."""
+    rings = ("Y" * (mesh.dim_types[0] == "RING"), "X" * (mesh.dim_types[1] == "RING"))
+    return {("", ""): "MESH", ("Y", ""): "TORUS_Y", ("", "X"): "TORUS_X"}.get(rings, "TORUS_XY")
+
+
+def edge_devices(mesh: Mesh, direction: str) -> range:
+    """The devices of an edge in port order: N and S west to east, E and W north to south, Z all by id.
+
+    Empty for an edge that a real ring has closed.
+    """
+    rows, columns = mesh.dims
+    if direction == "Z":
+        return range(rows * columns)
+    if mesh.wraps(0 if direction in "NS" else 1):
+        return range(0)
+    return {
+        "N": range(columns),
+        "S": range((rows - 1) * columns, rows * columns),
+        "E": range(columns - 1, rows * columns, columns),
+        "W": range(0, rows * columns, columns),
+    }[direction]
+
+
+def edge_ports(mesh: Mesh, direction: str) -> Iterator[EdgePort]:
+    """The ports of an edge: as many per device as the mesh has channels, numbered from 0 along the edge."""
+    for index, device in enumerate(edge_devices(mesh, direction)):
+        for channel in range(mesh.channels):
+            yield EdgePort(direction, index * mesh.channels + channel, device)
+
+
+def port_count(mesh: Mesh, directions: str = "NESW") -> int:
+    """How many ports those edges have together."""
+    return mesh.channels * sum(len(edge_devices(mesh, each)) for each in directions)
+
+
+def device_ports(mesh: Mesh, device: int) -> int:
+    """How many ports one device has on all edges, its Z ports included."""
+    return mesh.channels * sum(device in edge_devices(mesh, each) for each in "NESWZ")
+
+
+def port_name(port: EdgePort) -> str:
+    """The letter and number that MGD 1.0 writes."""
+    return f"{port.direction}{port.number}"
