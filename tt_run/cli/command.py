@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
+from typing import Any
 
 import click
 
@@ -49,14 +50,13 @@ class LaunchCommand(click.Command):
                 formatter.write(f"  {line}\n")
 
 
-def build_command(callback: object) -> click.Command:
+def build_command(callback: Callable[..., Any]) -> click.Command:
     """The command, with `callback` called with every option by name and `program` as a tuple of words."""
-    parameters: Iterable[object] = (*OPTIONS, click.argument("program", nargs=-1, type=click.UNPROCESSED))
-    function = callback
-    for decorate in reversed(list(parameters)):
-        function = decorate(function)  # type: ignore[operator]
+    function = click.argument("program", nargs=-1, type=click.UNPROCESSED)(callback)
+    for decorate in reversed(OPTIONS):
+        function = decorate(function)
     return click.command(
         "tt-run",
         cls=LaunchCommand,
         context_settings={"help_option_names": ["--help"], "max_content_width": 110},
-    )(function)  # type: ignore[type-var]
+    )(function)

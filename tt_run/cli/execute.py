@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,13 +12,16 @@ from typing import Any
 
 from mgd.diagnostics import Diagnostic
 from tt_run import contract
-from tt_run.cli.views import plan_view
+from tt_run.cli.looks import line_json, tell_defaults
 from tt_run.errors import UsageError
+from tt_run.launch.line import LaunchLine
 from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher
 from tt_run.launch.options import LaunchOptions
 from tt_run.plan.model import LaunchPlan
+from tt_run.plan.render import plan_json
 from tt_run.supervise.console import Tee
+from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.report import annotation, failure_report, report_json
 from tt_run.supervise.run import Attempt, RunOptions, run_plan
 
@@ -33,9 +37,14 @@ def execute(
 ) -> int:
     """Runs the plan and reports; the exit code of the verdict."""
     choices = run_options(options)
-    attempt = run_plan(plan, launcher, machine, launch, choices, run_dir, say)
-    if attempt.line.told_defaults():
-        _note(attempt, options["verbose"])
+
+    def announce(line: LaunchLine, folder: RunFolder) -> None:
+        if options["verbose"]:
+            say(shlex.join(line.command))
+        say(f"{len(plan.ranks)} ranks on {_where(plan)}, logs in {folder.path}")
+        tell_defaults(line)
+
+    attempt = run_plan(plan, launcher, machine, launch, choices, run_dir, say, announce)
     verdict = attempt.verdict
     if not verdict.succeeded:
         rerun = ["tt-run", *words]
@@ -45,6 +54,13 @@ def execute(
             print(annotation(verdict, attempt.failures))
     _write_records(plan, attempt, options["report"])
     return verdict.exit_code
+
+
+def _where(plan: LaunchPlan) -> str:
+    """The hosts and which input named them."""
+    names = [host.name for host in plan.placement.hosts]
+    shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    return f"{shown} ({plan.placement.source})" if names else plan.placement.source
 
 
 def run_options(options: Mapping[str, Any]) -> RunOptions:
@@ -80,12 +96,9 @@ def say(text: str) -> None:
         print(f"tt-run: {line}", file=sys.stderr, flush=True)
 
 
-def _note(attempt: Attempt, verbose: bool) -> None:
-    pass
-
-
 def _write_records(plan: LaunchPlan, attempt: Attempt, report: str | None) -> None:
-    view = plan_view(plan, attempt.line)
+    line = attempt.line
+    view = plan_json(plan, line.launcher, line.command, line.global_args) | line_json(line)
     record = report_json(
         attempt.verdict,
         attempt.observation,

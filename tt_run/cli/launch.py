@@ -96,7 +96,7 @@ def with_emulation_options(plan: LaunchPlan, options: Mapping[str, Any], world: 
         return plan
     if not plan.emulate:
         names = ", ".join(variable.origin for variable in asked.values())
-        raise UsageError(Diagnostic("TTR009", f"{names}: only emulated ranks know it", help="add --emulate"))
+        raise UsageError(Diagnostic("TTR022", f"{names}: only emulated ranks know it", help="add --emulate"))
     ranks = tuple(dataclasses.replace(rank, env={**rank.env, **asked}) for rank in plan.ranks)
     return dataclasses.replace(plan, ranks=ranks)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 from mgd.diagnostics import Diagnostic
 from tt_run.contract import Exit
 from tt_run.errors import LauncherError, UsageError
+from tt_run.launch.line import LaunchLine, writing_command
 from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher, find_launcher
 from tt_run.launch.options import LaunchOptions
@@ -24,59 +26,68 @@ def print_plan(
     run_dir: Path,
     output_format: str,
 ) -> int:
-    """The dry run: on standard output what would be started, as shell lines, JSON or a table."""
-    from tt_run.cli.views import plan_view
+    """The dry run: on standard output what would be started, as shell lines, JSON or a table.
+
+    The shell lines stand alone: the same job without tt-run, as the reference prints it.
+    """
     from tt_run.launch.line import build_line, build_mpmd_line
     from tt_run.launch.wrapper import wrapper_words
+    from tt_run.plan.render import plan_json, plan_table
 
     alone = build_mpmd_line(plan, launcher, machine, options, run_dir)
-    if output_format == "shell":
+    if output_format == "table":
+        print(plan_table(plan))
+    elif output_format == "json":
+        line = build_line(plan, launcher, machine, options, run_dir, wrapper_words(run_dir, len(plan.ranks)))
+        view = plan_json(plan, line.launcher, line.command, line.global_args) | line_json(line)
+        print(json.dumps({**view, "command_without_wrapper": list(alone.command)}, ensure_ascii=False))
+    else:
         for file in plan.generated_files:
-            folder, path = shlex.quote(str(file.path.parent)), shlex.quote(str(file.path))
-            print(f"mkdir -p {folder} && printf %s {shlex.quote(file.text)} > {path}")
+            print(writing_command(file.path, file.text))
         for text in alone.shell_lines():
             print(text)
-        if alone.told_defaults():
-            print(f"tt-run: added {alone.told_defaults()}", file=sys.stderr)
-        return Exit.OK
-    if output_format == "table":
-        from tt_run.cli.table import print_table
-
-        return print_table(plan)
-    line = build_line(plan, launcher, machine, options, run_dir, wrapper_words(run_dir, len(plan.ranks)))
-    print(
-        json.dumps(
-            {**plan_view(plan, line), "without_wrapper": list(alone.command)}, indent=1, ensure_ascii=False
-        )
-    )
+        tell_defaults(alone)
     return Exit.OK
+
+
+def line_json(line: LaunchLine) -> dict[str, Any]:
+    """What the launcher's line adds to the JSON of a plan: its environment, and every default with its reason."""
+    return {
+        "launcher_env": dict(line.environment),
+        "launcher_unset": list(line.unset),
+        "defaults": [{"words": list(default.words), "why": default.why} for default in line.defaults],
+    }
+
+
+def tell_defaults(line: LaunchLine) -> None:
+    """Says on one line what tt-run adds by itself, and why."""
+    told = line.told_defaults()
+    if told:
+        print(f"tt-run: added {told}", file=sys.stderr)
 
 
 def print_env(plan: LaunchPlan, rank: int, run_dir: Path, output_format: str) -> int:
     """What one rank will see, each variable with its origin. Raises UsageError for a rank that the plan does not have."""
     from tt_run.launch.wrapper import rank_environment
+    from tt_run.plan.render import environment_view
 
     if rank >= len(plan.ranks):
+        last = len(plan.ranks) - 1
         raise UsageError(
             Diagnostic(
-                "TTR035",
-                f"--print-env {rank}: the plan has ranks 0 to {len(plan.ranks) - 1}",
-                help="--print-env 0",
+                "TTR035", f"--print-env {rank}: the plan has ranks 0 to {last}", help="write --print-env 0"
             )
         )
-    environment = rank_environment(plan, plan.ranks[rank], run_dir)
+    ranks = tuple(dataclasses.replace(each, env=rank_environment(plan, each, run_dir)) for each in plan.ranks)
     if output_format == "json":
+        environment = ranks[rank].env
         view = {
             name: {"value": variable.value, "origin": variable.origin}
             for name, variable in environment.items()
         }
-        print(json.dumps(view, indent=1, ensure_ascii=False))
-        return Exit.OK
-    for name, variable in sorted(environment.items()):
-        print(f"{name}={shlex.quote(variable.value)}  # {variable.origin}")
-    for name in plan.unset:
-        if name not in environment:
-            print(f"unset {name}")
+        print(json.dumps(view, ensure_ascii=False))
+    else:
+        print(environment_view(dataclasses.replace(plan, ranks=ranks), rank))
     return Exit.OK
 
 
@@ -98,7 +109,7 @@ def print_version() -> int:
 
 def explain(code: str) -> int:
     """The help page of a finding. Raises UsageError for an unknown code, with the nearest one."""
-    from tt_run.cli.explain import page
+    from tt_run.cli.rules import page
 
     print(page(code))
     return Exit.OK

@@ -65,10 +65,10 @@ def _usage(error: Any) -> int:
             if possibilities
             else "tt-run --help lists the options; options of the program go after it"
         )
-        diagnostic = Diagnostic("TTR004", f"tt-run has no option {option}", help=hint)
+        diagnostic = Diagnostic("TTR020", f"tt-run has no option {option}", help=hint)
     else:
         diagnostic = Diagnostic(
-            "TTR005", error.format_message().rstrip("."), help="tt-run --help lists the options"
+            "TTR021", error.format_message().rstrip("."), help="tt-run --help lists the options"
         )
     return report_error((diagnostic,), Exit.USAGE)
 

@@ -18,7 +18,9 @@ from tt_run.launch.line import LaunchLine
 class Job(Protocol):
     """A started launch. It ends by itself once every rank has ended; it can be asked, told and forced to end."""
 
-    pid: int
+    @property
+    def pid(self) -> int:
+        """The process that ends when the launch has ended."""
 
     def poll(self) -> int | None:
         """Its exit code (negative for a signal), or None while it runs."""
@@ -90,7 +92,7 @@ def _spawn(
 ) -> ProcessJob:
     armed = shutil.which("setpriv")
     # TERM, not KILL: mpirun ends the ranks of every host in order; what is left after that is the guardian's.
-    prefix = (armed, "--pdeathsig", "TERM") if armed and not os.path.islink(armed) else ()
+    prefix = (armed, "--pdeathsig", "TERM") if armed and not Path(armed).is_symlink() else ()
     with log.open("ab") as output:
         process = subprocess.Popen(
             [*prefix, *command],

@@ -49,9 +49,7 @@ class LaunchLine:
             before = (before or ["env"]) + [f"{name}={value}" for name, value in self.environment.items()]
         lines = [shlex.join((*before, *self.command))]
         if self.rankfile is not None and self.rankfile.text is not None:
-            folder = shlex.quote(str(self.rankfile.path.parent))
-            text = shlex.quote(self.rankfile.text)
-            lines.insert(0, f"mkdir -p {folder} && printf %s {text} > {shlex.quote(str(self.rankfile.path))}")
+            lines.insert(0, writing_command(self.rankfile.path, self.rankfile.text))
         return tuple(lines)
 
     def told_defaults(self) -> str:
@@ -60,6 +58,12 @@ class LaunchLine:
         for default in self.defaults:
             by_reason.setdefault(default.why, []).append(shlex.join(default.words))
         return "; ".join(f"{' '.join(words)} ({why})" for why, words in by_reason.items())
+
+
+def writing_command(path: Path, text: str) -> str:
+    """A shell line that writes a small file."""
+    folder, file = shlex.quote(str(path.parent)), shlex.quote(str(path))
+    return f"mkdir -p {folder} && printf %s {shlex.quote(text)} > {file}"
 
 
 def build_line(

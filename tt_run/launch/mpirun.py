@@ -62,21 +62,21 @@ def candidates(environ: Mapping[str, str]) -> Iterator[Launcher]:
     yield from _on_path("mpirun-ulfm", environ, "PATH")
     on_path = list(_on_path("mpirun", environ, "PATH"))
     beside = Path(sys.executable).parent / "mpirun"
-    yield from (launcher for launcher in on_path if os.path.dirname(launcher.path) not in SYSTEM_FOLDERS)
+    yield from (launcher for launcher in on_path if str(Path(launcher.path).parent) not in SYSTEM_FOLDERS)
     if os.access(beside, os.X_OK):
         yield Launcher(str(beside), "beside this Python")
-    yield from (launcher for launcher in on_path if os.path.dirname(launcher.path) in SYSTEM_FOLDERS)
+    yield from (launcher for launcher in on_path if str(Path(launcher.path).parent) in SYSTEM_FOLDERS)
 
 
 def _on_path(word: str, environ: Mapping[str, str], source: str) -> Iterator[Launcher]:
     if "/" in word:
         if os.access(word, os.X_OK):
-            yield Launcher(os.path.abspath(word), source)
+            yield Launcher(str(Path(word).absolute()), source)
         return
     for folder in environ.get("PATH", os.defpath).split(os.pathsep):
-        path = os.path.join(folder or ".", word)
-        if os.path.isfile(path) and os.access(path, os.X_OK):
-            yield Launcher(os.path.abspath(path), source)
+        path = Path(folder or ".", word)
+        if path.is_file() and os.access(path, os.X_OK):
+            yield Launcher(str(path.absolute()), source)
 
 
 def find_launcher(environ: Mapping[str, str]) -> Launcher:

@@ -19,8 +19,8 @@ _COPIED = (SCRIPT, "die_with_parent.py")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # Names that a shell keeps for itself: an assignment fails or changes how the shell works.
 _SHELL_OWN = frozenset(
-    "_ BASHOPTS BASH_VERSINFO EUID GID IFS LINENO OLDPWD OPTARG OPTIND PPID PS1 PS2 PS4 PWD SHELLOPTS UID".split()
-)
+    ["_", "BASHOPTS", "BASH_VERSINFO", "EUID", "GID", "IFS", "LINENO", "OLDPWD", "OPTARG", "OPTIND", "PPID"]
+) | frozenset(["PS1", "PS2", "PS4", "PWD", "SHELLOPTS", "UID"])
 
 
 def wrapper_words(run_dir: Path, world_size: int) -> tuple[str, ...]:

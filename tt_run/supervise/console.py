@@ -96,7 +96,7 @@ class Console:
         any_new = False
         for stream in self._streams:
             try:
-                size = os.stat(stream.path).st_size
+                size = stream.path.stat().st_size
             except OSError:
                 continue
             if size > stream.offset:

@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tt_run import contract
 from mgd.diagnostics import Diagnostic
+from tt_run import contract
 from tt_run.errors import UsageError
 
 DEFAULT_PARENT = "tt-run-logs"

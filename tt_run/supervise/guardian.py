@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 
 from tt_run.supervise.folder import RunFolder
@@ -41,10 +42,8 @@ class Guardian:
     pipe: int
 
     def dismiss(self) -> None:
-        try:
+        with suppress(OSError):
             os.write(self.pipe, WELL)
-        except OSError:
-            pass
         os.close(self.pipe)
         self.process.wait()
 

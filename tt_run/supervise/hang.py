@@ -63,9 +63,9 @@ class HangWatch:
         if first != second:
             self._quiet_since = now
             return None
-        if overdue:
-            return HangFinding(f"no rank has made progress for {quiet:.0f} s", second)
         why = stranded(board, second)
+        if overdue:
+            return HangFinding(why or f"no rank has made progress for {quiet:.0f} s", second)
         if why is None:
             self._quiet_since = now - self.stranded_seconds / 2  # look again, but not at every tick
             return None
@@ -105,12 +105,13 @@ def stranded(board: StatusBoard, stacks: Sequence[RankStack]) -> str | None:
         return None
     never = [s.rank for s in gone if s.succeeded and _mpi_at_end(board, s.rank) in ("never", "")]
     closed = [s.rank for s in gone if s.rank not in never]
+    waiters = rank_list([s.rank for s in waiting]) + (" waits" if len(waiting) == 1 else " wait")
     parts = []
     if never:
         parts.append(f"{rank_list(never)} ended with 0 without ever entering MPI")
     if closed:
         parts.append(f"{rank_list(closed)} reached the end of the program")
-    return f"{' and '.join(parts)}, while {rank_list([s.rank for s in waiting])} wait in MPI for all ranks"
+    return f"{' and '.join(parts)}, while {waiters} in MPI for all ranks"
 
 
 def stack_lines(stacks: Sequence[RankStack], board: StatusBoard) -> list[str]:

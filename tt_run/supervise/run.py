@@ -64,6 +64,7 @@ def run_plan(
     options: RunOptions,
     run_dir: Path,
     say: Callable[[str], None],
+    announce: Callable[[LaunchLine, RunFolder], None] = lambda line, folder: None,
 ) -> Attempt:
     """Runs the plan, up to `max_restarts` times again while ranks fail by themselves; the last attempt.
 
@@ -72,7 +73,18 @@ def run_plan(
     with watching_signals() as inbox:
         for number in range(1, options.max_restarts + 2):
             folder = make_folder(run_dir if number == 1 else run_dir.with_name(f"{run_dir.name}.{number}"))
-            attempt = _attempt(plan, launcher, machine, launch, options, folder, inbox, say, number)
+            line = build_line(
+                plan, launcher, machine, launch, folder.path, wrapper_words(folder.path, len(plan.ranks))
+            )
+            announce(line, folder)
+            job = _start(plan, line, machine, launch, folder)
+            board = StatusBoard(folder, len(plan.ranks))
+            observation = _observe(job, board, plan, options, inbox, say)
+            failures = {
+                rank: found for rank in range(board.size) if (found := read_failure(folder, rank)) is not None
+            }
+            verdict = judge(board.all(), observation, failures, plan.placement.is_multi_host)
+            attempt = Attempt(folder, line, board, observation, failures, verdict, number)
             final = attempt.verdict.succeeded or attempt.observation.ended_by in (
                 EndedBy.SIGNAL,
                 EndedBy.TIMEOUT,
@@ -83,43 +95,23 @@ def run_plan(
     return attempt
 
 
-def _attempt(
-    plan: LaunchPlan,
-    launcher: Launcher,
-    machine: Machine,
-    launch: LaunchOptions,
-    options: RunOptions,
-    folder: RunFolder,
-    inbox: SignalInbox,
-    say: Callable[[str], None],
-    number: int,
-) -> Attempt:
-    line = build_line(
-        plan, launcher, machine, launch, folder.path, wrapper_words(folder.path, len(plan.ranks))
-    )
+def _start(
+    plan: LaunchPlan, line: LaunchLine, machine: Machine, launch: LaunchOptions, folder: RunFolder
+) -> Job:
+    """Writes what the ranks read and starts the launcher."""
     write_wrapper(plan, folder.path)
-    for file in (*plan.generated_files,):
+    for file in plan.generated_files:
         file.path.parent.mkdir(parents=True, exist_ok=True)
-        file.path.write_text(file.text)
+        file.path.write_text(file.text, encoding="utf-8")
     if line.rankfile is not None and line.rankfile.text is not None:
-        line.rankfile.path.write_text(line.rankfile.text)
+        line.rankfile.path.write_text(line.rankfile.text, encoding="utf-8")
     try:
-        job = start(line, plan.cwd, folder.launcher_log, machine.environ, launch.stdin)
+        return start(line, plan.cwd, folder.launcher_log, machine.environ, launch.stdin)
     except OSError as error:
+        reason = f"{line.launcher} cannot be executed: {error.strerror}"
         raise LauncherError(
-            Diagnostic(
-                "TTR504",
-                f"{line.launcher} cannot be executed: {error.strerror}",
-                help="tt-run --doctor shows what is there",
-            )
+            Diagnostic("TTR504", reason, help="tt-run --doctor shows what is there")
         ) from None
-    board = StatusBoard(folder, len(plan.ranks))
-    observation = _observe(job, board, plan, options, inbox, say)
-    failures = {
-        rank: record for rank in range(board.size) if (record := read_failure(folder, rank)) is not None
-    }
-    verdict = judge(board.all(), observation, failures, plan.placement.is_multi_host)
-    return Attempt(folder, line, board, observation, failures, verdict, number)
 
 
 def _observe(

@@ -133,7 +133,7 @@ def _read(folder: RunFolder, rank: int, offset: int) -> RankStack:
 
 def _size(folder: RunFolder, rank: int) -> int:
     try:
-        return os.stat(folder.stacks(rank)).st_size
+        return folder.stacks(rank).stat().st_size
     except OSError:
         return 0
 

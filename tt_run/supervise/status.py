@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -118,7 +117,7 @@ class StatusBoard:
                 continue
             path = self.folder.status(rank)
             try:
-                size = os.stat(path).st_size
+                size = path.stat().st_size
                 if size == self._sizes.get(rank):
                     continue
                 text = path.read_text(encoding="utf-8", errors="replace")

@@ -16,6 +16,7 @@ from tt_run.supervise.status import RankStatus
 from tt_run.supervise.watch import EndedBy, Observation
 
 SAME_MOMENT = 0.5  # seconds within which the order of two ends does not say who began
+QUITTER_SECONDS = 1.0  # how fast mpirun reacts to a rank that leaves without MPI_Finalize (0.25 s, and a busy machine)
 PEER_CODES = (14,)  # how Open MPI ends a rank that saw another one's connection close
 _CRASHES = {
     signal.SIGSEGV,
@@ -56,6 +57,10 @@ def judge(
 ) -> Verdict:
     """The verdict on a run that is over. `failures` are the records that ranks wrote about themselves, by rank."""
     culprit = find_culprit(_own_failures(statuses, observation), failures)
+    if observation.ended_by is EndedBy.ITSELF and (quitter := find_quitter(statuses)) is not None:
+        victims = tuple(status for status in statuses if status.failed)
+        sentence = f"{_named(quitter)} ended with 0 but without MPI_Finalize, so mpirun ended the others"
+        return Verdict(Exit.FAILED, sentence, quitter, (), victims, tuple(s for s in statuses if not s.ended))
     followers, victims = _others(statuses, culprit, observation)
     lost = tuple(status for status in statuses if not status.ended)
     by_reason = _by_reason(statuses, observation)
@@ -105,6 +110,20 @@ def find_culprit(
         if status.rank in named:
             return status
     return min(close, key=lambda status: (_blame(status, failures), _moment(status, failures), status.rank))
+
+
+def find_quitter(statuses: Sequence[RankStatus]) -> RankStatus | None:
+    """The rank that left with 0 in the middle of an MPI program, for which mpirun ended the others at once.
+
+    Nobody else has a failure of its own then: all were sent SIGTERM or SIGKILL right after it.
+    """
+    ended = {signal.SIGTERM, signal.SIGKILL}
+    failed = [status for status in statuses if status.failed]
+    if not failed or any(status.signal not in ended or status.end is None for status in failed):
+        return None
+    first = min(status.end for status in failed if status.end is not None)
+    before = [s for s in statuses if s.succeeded and s.end is not None and first - QUITTER_SECONDS <= s.end <= first]
+    return max(before, key=lambda status: status.end or 0.0, default=None)
 
 
 def _moment(status: RankStatus, failures: Mapping[int, Mapping[str, Any]]) -> float:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from tt_run.launch.backend import Job
 from tt_run.supervise.console import Console
 from tt_run.supervise.hang import HangWatch
+from tt_run.supervise.processes import end_groups, kill_group, local_groups
 from tt_run.supervise.signals import ENDING_SIGNALS, SignalInbox
 from tt_run.supervise.stacks import RankStack
 from tt_run.supervise.status import StatusBoard
@@ -93,7 +94,7 @@ class Watch:
         finally:
             waiter.close()
         self.board.refresh()
-        swept = sweep(self.board, os.uname().nodename)
+        swept = end_groups(local_groups(self.board, os.uname().nodename))
         self.console.pump(final=True)
         return Observation(
             self.ended_by,
@@ -176,9 +177,8 @@ class Watch:
         self._killed = True
         self.torn_down_at = self.torn_down_at or time.time()
         self.board.refresh()
-        for status in self.board.all():
-            if status.pgid is not None and not status.ended and status.host == os.uname().nodename:
-                kill_group(status.pgid, signal.SIGKILL)
+        for pgid in local_groups(self.board, os.uname().nodename).values():
+            kill_group(pgid, signal.SIGKILL)
         self.job.kill()
 
 
@@ -201,29 +201,3 @@ class _Waiter:
     def close(self) -> None:
         if self._pid_fd >= 0:
             os.close(self._pid_fd)
-
-
-def kill_group(pgid: int, number: int) -> bool:
-    """Signals a process group; False when there is no such group any more."""
-    try:
-        os.killpg(pgid, number)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True
-
-
-def sweep(board: StatusBoard, host: str) -> tuple[int, ...]:
-    """Ends what is left of the ranks on this machine and returns the ranks that had left something.
-
-    Every rank is a process group of its own, so children that a program has started and forgotten are found too.
-    """
-    left = [
-        status for status in board.all() if status.pgid and status.host == host and kill_group(status.pgid, 0)
-    ]
-    for status in left:
-        assert status.pgid is not None
-        kill_group(status.pgid, signal.SIGKILL)
-    deadline = time.monotonic() + 1.0
-    while time.monotonic() < deadline and any(s.pgid and kill_group(s.pgid, 0) for s in left):
-        time.sleep(0.005)
-    return tuple(status.rank for status in left)

@@ -1,39 +1,48 @@
 """Runs at the start of every Python program of a rank: stack dumps on demand, failures on record, no hang after an exception.
 
-The launcher puts this folder first on PYTHONPATH. Any Python 3.6 or later may load it, so it uses nothing newer and imports late. A
-`sitecustomize` of the user's own runs first. Nothing here changes a program that succeeds.
+The launcher puts this folder first on PYTHONPATH. Any Python 3.7 or later may load it, so it uses nothing newer, and it imports late:
+it runs before every program. A `sitecustomize` of the user's own still runs. Nothing here changes a program that succeeds.
 """
+
+from __future__ import annotations
 
 import os
 import sys
 
-_RUN_DIR = os.environ.get("TT_RUN_DIR")
-_RANK = os.environ.get("OMPI_COMM_WORLD_RANK")
+TYPE_CHECKING = False  # importing typing would take longer than everything else here
+if TYPE_CHECKING:
+    from types import ModuleType, TracebackType
+    from typing import Any
+
+_RUN_DIR = os.environ.get("TT_RUN_DIR", "")
+_RANK = os.environ.get("OMPI_COMM_WORLD_RANK", "")
+_PID = os.getpid()
+_ENDING: list[bool] = []  # holds something once the ordinary end has begun
+_OPEN: list[Any] = []  # what must stay open as long as the process lives
 
 
-def _chain_to_users_own():
+def _chain_to_users_own() -> None:
     """Imports the sitecustomize that this one shadows, if there is one."""
-    here = os.path.dirname(os.path.abspath(__file__))
+    here = os.path.dirname(os.path.realpath(__file__))  # noqa: PTH120 - pathlib costs more than this whole module
     ours = sys.modules.pop("sitecustomize", None)
-    kept = list(sys.path)
-    sys.path[:] = [entry for entry in kept if os.path.abspath(entry or ".") != here]
+    removed = [entry for entry in sys.path if os.path.realpath(entry or ".") == here]
+    for entry in removed:
+        sys.path.remove(entry)
     try:
-        import sitecustomize  # noqa: F401
+        import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
     except ImportError as error:
         if error.name != "sitecustomize":
             raise
         if ours is not None:
             sys.modules["sitecustomize"] = ours
-    finally:
-        if sys.path == [entry for entry in kept if os.path.abspath(entry or ".") != here]:
-            sys.path[:] = kept
+    # The folder stays off sys.path: programs see the path they would see without tt-run. Children find it in PYTHONPATH.
 
 
-def _file(suffix):
-    return os.path.join(_RUN_DIR, "rank-%04d.%s" % (int(_RANK), suffix))
+def _file(suffix: str) -> str:
+    return f"{_RUN_DIR}/rank-{int(_RANK):04d}.{suffix}"
 
 
-def _mpi():
+def _mpi() -> ModuleType | None:
     """mpi4py's MPI module while MPI is up in this process, otherwise None."""
     module = sys.modules.get("mpi4py.MPI")
     try:
@@ -44,23 +53,24 @@ def _mpi():
     return None
 
 
-def _register_stack_dumps():
+def _register_stack_dumps() -> None:
     import faulthandler
     import signal
 
     stacks = open(_file("stacks"), "a")  # noqa: SIM115 - open for as long as the process lives
+    # faulthandler puts the former disposition back before MPI_Finalize runs; the default one would kill the rank there.
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     faulthandler.register(signal.SIGUSR1, file=stacks, all_threads=True, chain=False)
-    stacks.write("# registered pid=%d\n" % os.getpid())
+    stacks.write(f"# registered pid={_PID}\n")
     stacks.flush()
-    return stacks
+    _OPEN.append(stacks)
 
 
-def _record_failure(kind, value, traceback):
+def _record_failure(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
     """Writes what ended the program, unless the program has already left a better record."""
     import json
     import time
 
-    path = _file("failure.json")
     frames = []
     while traceback is not None:
         frames.append((traceback.tb_frame.f_code.co_filename, traceback.tb_lineno))
@@ -74,32 +84,28 @@ def _record_failure(kind, value, traceback):
         "file": file,
         "line": line,
         "time": time.time(),
-        "pid": os.getpid(),
+        "pid": _PID,
     }
-    extra = getattr(value, "tt_run_record", None)
-    if isinstance(extra, dict):
-        record.update(extra)
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(_file("failure.json"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError:
         return
     with os.fdopen(descriptor, "w") as stream:
         json.dump(record, stream)
 
 
-def _leave(code):
+def _leave(code: int) -> None:
     """Ends the process now: an ordinary end would wait in MPI_Finalize for ranks that wait for this one."""
     for stream in (sys.stdout, sys.stderr):
-        try:
+        try:  # noqa: SIM105 - contextlib is not imported for it
             stream.flush()
-        except Exception:  # noqa: S110 - a broken pipe must not keep the process alive
+        except Exception:  # a broken pipe must not keep the process alive
             pass
     os._exit(code)
 
 
-def _install_exception_hook():
-    def report(kind, value, traceback):
-        # Looked up late: a program may put its own hook in the place of ours and call it.
+def _install_exception_hook() -> None:
+    def report(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
         sys.__excepthook__(kind, value, traceback)
         if os.getpid() != _PID:
             return
@@ -112,7 +118,7 @@ def _install_exception_hook():
     sys.excepthook = report
 
 
-def _install_exit():
+def _install_exit() -> None:
     """`sys.exit(3)` while MPI is up ends the process with 3 instead of waiting in MPI_Finalize.
 
     An exit that the program catches must go on as usual. The two differ in when the exception object dies: one that nobody caught
@@ -123,7 +129,7 @@ def _install_exit():
     main_thread = _thread.get_ident()
 
     class Exit(SystemExit):
-        def __del__(self):
+        def __del__(self) -> None:
             if _ENDING or os.getpid() != _PID or _thread.get_ident() != main_thread:
                 return
             try:
@@ -136,7 +142,7 @@ def _install_exit():
     Exit.__name__ = Exit.__qualname__ = "SystemExit"
     Exit.__module__ = "builtins"
 
-    def leave(status=None):
+    def leave(status: Any = None) -> Any:
         raise Exit(status)
 
     leave.__name__ = leave.__qualname__ = "exit"
@@ -144,36 +150,30 @@ def _install_exit():
     sys.exit = leave
 
 
-def _mark_ending():
+def _note_ending() -> None:
     """Notes at the ordinary end of the program whether it ever entered MPI: what explains ranks that wait for it."""
     import atexit
 
-    def note():
+    def note() -> None:
         _ENDING.append(True)
         if os.getpid() != _PID:
             return
         module = sys.modules.get("mpi4py.MPI")
-        state = (
-            "never"
-            if module is None or not module.Is_initialized()
-            else "finalized"
-            if module.Is_finalized()
-            else "open"
-        )
+        state = "never"
+        if module is not None and module.Is_initialized():
+            state = "finalized" if module.Is_finalized() else "open"
         try:
             with open(_file("ending"), "a") as stream:
-                stream.write("pid=%d mpi=%s\n" % (os.getpid(), state))
+                stream.write(f"pid={_PID} mpi={state}\n")
         except OSError:
             pass
 
     atexit.register(note)
 
 
-_PID = os.getpid()
-_ENDING = []  # holds something once the ordinary end has begun
-if _RUN_DIR and _RANK and _RANK.isdigit() and os.path.isdir(_RUN_DIR):
-    _STACKS = _register_stack_dumps()
+if _RUN_DIR and _RANK.isdigit() and os.path.isdir(_RUN_DIR):  # noqa: PTH112 - as above
+    _register_stack_dumps()
     _install_exception_hook()
     _install_exit()
-    _mark_ending()
+    _note_ending()
 _chain_to_users_own()

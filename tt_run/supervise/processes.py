@@ -1,0 +1,67 @@
+"""The ranks' processes on this machine: process groups, who is left in them, ending them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from tt_run.supervise.status import StatusBoard
+
+PARTING_SECONDS = 0.3  # what the last steps of the wrappers get after mpirun has ended
+POLL_SECONDS = 0.005
+
+
+def kill_group(pgid: int, number: int) -> bool:
+    """Signals a process group; False when there is no such group any more."""
+    try:
+        os.killpg(pgid, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def local_groups(board: StatusBoard, host: str) -> dict[int, int]:
+    """The process group of each rank that runs on this machine. Each rank is one of its own."""
+    return {s.rank: s.pgid for s in board.all() if s.pgid is not None and s.host == host}
+
+
+def end_groups(groups: Mapping[int, int], grace: float = PARTING_SECONDS) -> tuple[int, ...]:
+    """Ends what is left of the ranks after `grace` seconds; the ranks that had left something.
+
+    Children that a program has started and forgotten are in its group too.
+    """
+    left = remaining(groups, grace)
+    for pgid in left.values():
+        kill_group(pgid, signal.SIGKILL)
+    remaining(left, 1.0)
+    return tuple(left)
+
+
+def remaining(groups: Mapping[int, int], seconds: float) -> dict[int, int]:
+    """The groups that still have a living process after at most `seconds`."""
+    deadline = time.monotonic() + seconds
+    left = living(groups)
+    while left and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+        left = living(left)
+    return left
+
+
+def living(groups: Mapping[int, int]) -> dict[int, int]:
+    """The groups with a process that is not just waiting to be reaped: in a container nobody may ever do that."""
+    existing = {rank: pgid for rank, pgid in groups.items() if kill_group(pgid, 0)}
+    if not existing:
+        return {}
+    alive = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
+            except OSError:
+                continue
+            if fields[0] not in ("Z", "X"):
+                alive.add(int(fields[2]))
+    return {rank: pgid for rank, pgid in existing.items() if pgid in alive}
