@@ -5,8 +5,12 @@ Importing this package also gives `Tensor` its arithmetic. Source: ttnn specific
 
 from tt_run.runtime.ops import (  # noqa: F401 - entering the operations is the point
     arithmetic,
+    attention,
     binary,
+    caches,
+    conversions,
     distributed_norms,
+    heads,
     joining,
     lookup,
     movement,
@@ -15,6 +19,7 @@ from tt_run.runtime.ops import (  # noqa: F401 - entering the operations is the 
     ordering,
     products,
     reductions,
+    rotary,
     unary,
 )
 from tt_run.runtime.ops.dispatch import Operation, registry, run, set_recorder

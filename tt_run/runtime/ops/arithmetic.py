@@ -16,7 +16,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops import unary
 from tt_run.runtime.ops.activations import Activation
 from tt_run.runtime.ops.binary import Operand, Rule, align, apply, check_broadcast
-from tt_run.runtime.ops.dispatch import ArgumentMismatch, Operation, operation
+from tt_run.runtime.ops.dispatch import ArgumentMismatch, Operation, operation, registry
 from tt_run.runtime.ops.elementwise import evaluate
 from tt_run.runtime.ops.operands import on_device, settle
 from tt_run.runtime.tensor.dtypes import is_float, stored_dtype
@@ -60,6 +60,9 @@ def divide(
     divisor = _either(input_tensor_b, value, "input_tensor_b", "value")
     fused = (activations, input_tensor_a_activations, input_tensor_b_activations)
     return apply(_DIVISIONS[rounding_mode], input_tensor_a, divisor, dtype, memory_config, output_tensor, *fused)
+
+
+registry["ttnn.div"] = divide
 
 
 @operation("ttnn.floor_div")

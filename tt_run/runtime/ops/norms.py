@@ -91,6 +91,37 @@ def scale_mask_softmax(
     return masked_softmax(input_tensor, scale, mask, memory_config, numeric_stable)
 
 
+@operation("ttnn.softmax_in_place")
+def softmax_in_place(
+    input_tensor: Tensor,
+    *,
+    dim: int = -1,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+    numeric_stable: bool = True,
+) -> Tensor:
+    """`softmax` written over its input; returns the input."""
+    result: Tensor = softmax.compute(input_tensor, dim, numeric_stable=numeric_stable)
+    input_tensor.overwrite(result.shards)
+    return input_tensor
+
+
+@operation("ttnn.scale_mask_softmax_in_place")
+def scale_mask_softmax_in_place(
+    input_tensor: Tensor,
+    scale: float | None = None,
+    mask: Tensor | None = None,
+    *,
+    program_config: object = None,
+    is_causal_mask: bool = False,
+    compute_kernel_config: object = None,
+    numeric_stable: bool = True,
+) -> Tensor:
+    """`scale_mask_softmax` written over its input; returns the input."""
+    input_tensor.overwrite(masked_softmax(input_tensor, scale, mask, None, numeric_stable).shards)
+    return input_tensor
+
+
 def row_of(parameter: Tensor | None, width: int, name: str) -> Tensor | None:
     """Checks that a weight or bias has one value per column. Raises RuntimeError otherwise."""
     if parameter is not None and volume(tuple(parameter.shape)) != width:

@@ -153,3 +153,29 @@ def linear(
         memory_config=memory_config,
         output_tensor=optional_output_tensor,
     )
+
+
+@operation("ttnn.experimental.minimal_matmul")
+def minimal_matmul(
+    input_tensor: Tensor,
+    weight_tensor: Tensor,
+    *,
+    bias_tensor: Tensor | None = None,
+    fused_activation: Activation | None = None,
+    config: object = None,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataType | None = None,
+    compute_kernel_config: object = None,
+    fuse_swiglu: bool = False,
+) -> Tensor:
+    """activation(input @ weight + bias), rounded once."""
+    if fuse_swiglu:
+        raise fatal("minimal_matmul: fuse_swiglu is not emulated; split the product and multiply with its silu")
+    return product(
+        input_tensor,
+        weight_tensor,
+        bias_tensor,
+        function=None if fused_activation is None else function_of(fused_activation),
+        dtype=dtype,
+        memory_config=memory_config,
+    )

@@ -1,0 +1,112 @@
+"""Operations that change how a tensor is kept, not its values: dtype, layout, memory configuration, copies.
+
+The work is done by the tensor layer; entered as operations, traces record them. Source: ttnn specification, section 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tt_run.runtime.enums import BufferType, DataType, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.ops.dispatch import ArgumentMismatch, Operation, operation
+from tt_run.runtime.ops.operands import ints, on_device, settle
+from tt_run.runtime.tensor import layouts
+from tt_run.runtime.tensor.dtypes import check_layout, convert
+from tt_run.runtime.tensor.memory import DRAM_MEMORY_CONFIG, CoreCoord, CoreRange, CoreRangeSet, MemoryConfig, ShardSpec
+from tt_run.runtime.tensor.tensor import Tensor
+
+to_layout: Operation = operation("ttnn.to_layout")(layouts.to_layout)
+to_memory_config: Operation = operation("ttnn.to_memory_config")(layouts.to_memory_config)
+typecast: Operation = operation("ttnn.typecast")(layouts.typecast)
+
+
+def _copied(
+    tensor: Tensor,
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    on_device(tensor, kind="copy")
+    target = dtype or tensor.dtype
+    check_layout(target, tensor.layout)
+    shards = tensor.shards.map(lambda stack: convert(stack, target))
+    return settle((tensor,), shards, target, memory_config=memory_config, output_tensor=output_tensor)
+
+
+@operation("ttnn.clone")
+def clone(
+    input: Tensor,
+    *,
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    compute_kernel_config: object = None,
+) -> Tensor:
+    """A tensor of its own with the same values."""
+    return _copied(input, dtype, memory_config)
+
+
+@operation("ttnn.reallocate")
+def reallocate(tensor: Tensor, memory_config: MemoryConfig | None = None) -> Tensor:
+    """The values in a new buffer; the old one is given back."""
+    result = _copied(tensor, None, memory_config)
+    tensor.deallocate(True)
+    return result
+
+
+@operation("ttnn.move")
+def move(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
+    """The values in a new buffer; the old one is given back."""
+    result = _copied(input_tensor, None, memory_config)
+    input_tensor.deallocate(True)
+    return result
+
+
+@operation("ttnn.assign")
+def assign(
+    input: Tensor,
+    output_tensor: Tensor | None = None,
+    *,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataType | None = None,
+) -> Tensor:
+    """A copy of the values, in `output_tensor` if there is one."""
+    return _copied(input, dtype or (output_tensor.dtype if output_tensor else None), memory_config, output_tensor)
+
+
+@operation("ttnn.copy")
+def copy(input_a: Tensor, input_b: Tensor) -> Tensor:
+    """The values of a written into b; returns b."""
+    return _copied(input_a, input_b.dtype, None, input_b)
+
+
+@operation("ttnn.interleaved_to_sharded")
+def interleaved_to_sharded(
+    input_tensor: Tensor,
+    grid: MemoryConfig | CoreCoord | CoreRangeSet | None = None,
+    shard_shape: Sequence[int] | DataType | None = None,
+    shard_scheme: TensorMemoryLayout | None = None,
+    shard_orientation: ShardOrientation = ShardOrientation.ROW_MAJOR,
+    output_dtype: DataType | None = None,
+    *,
+    sharded_memory_config: MemoryConfig | None = None,
+    keep_l1_aligned: bool | None = False,
+    preallocated_output: Tensor | None = None,
+) -> Tensor:
+    """The tensor spread over cores: `(x, memory_config[, dtype])`, or `(x, grid, shard_shape, shard_scheme, shard_orientation[, dtype])`."""
+    config = sharded_memory_config or (grid if isinstance(grid, MemoryConfig) else None)
+    if config is not None:
+        dtype = shard_shape if isinstance(shard_shape, DataType) else output_dtype
+        return _copied(input_tensor, dtype, config, preallocated_output)
+    if not isinstance(grid, (CoreCoord, CoreRangeSet)) or shard_scheme is None or isinstance(shard_shape, (DataType, type(None))):
+        raise ArgumentMismatch("expected a sharded memory config, or grid, shard_shape and shard_scheme")
+    cores = grid if isinstance(grid, CoreRangeSet) else CoreRangeSet(CoreRange(CoreCoord(0, 0), CoreCoord(grid.x - 1, grid.y - 1)))
+    spec = ShardSpec(cores, list(ints(shard_shape)), shard_orientation)
+    return _copied(input_tensor, output_dtype, MemoryConfig(shard_scheme, BufferType.L1, spec), preallocated_output)
+
+
+@operation("ttnn.sharded_to_interleaved")
+def sharded_to_interleaved(
+    input_tensor: Tensor, memory_config: MemoryConfig | None = None, output_dtype: DataType | None = None
+) -> Tensor:
+    """The tensor spread over memory banks again."""
+    return _copied(input_tensor, output_dtype, memory_config or DRAM_MEMORY_CONFIG)

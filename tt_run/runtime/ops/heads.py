@@ -1,0 +1,168 @@
+"""Splitting fused projections into attention heads and joining heads again.
+
+Source: ttnn specification, section 8, and the signatures of 0.81.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.dispatch import operation
+from tt_run.runtime.ops.movement import moved, settled
+from tt_run.runtime.ops.operands import on_device, settle
+from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+
+Array = npt.NDArray[Any]
+Three = tuple[Tensor, Tensor, Tensor]
+
+
+def _split(
+    x: Tensor,
+    kv: Tensor | None,
+    heads: int,
+    kv_heads: int,
+    arrange: Callable[[Array, int, bool], Array],
+    memory_config: MemoryConfig | None,
+    outputs: Sequence[Tensor | None] | None = None,
+    tied: bool = False,
+) -> Three:
+    """Query, key and value out of [q | k | v], or out of q and [k | v]. `arrange(columns, heads, is_key)` shapes one of them."""
+    operands = (x,) if kv is None else (x, kv)
+    on_device(*operands, kind="create heads")
+    columns = heads if kv is not None else heads + (1 if tied else 2) * kv_heads
+    width = x.shape[-1]
+    if width % columns:
+        raise fatal(f"Head dimension must divide the input: width {width}, {heads} query heads, {kv_heads} key and value heads")
+    depth = width // columns
+    rest, start = (x, heads * depth) if kv is None else (kv, 0)
+    if rest.shape[-1] - start != (1 if tied else 2) * kv_heads * depth:
+        raise fatal(f"key and value need {2 * kv_heads * depth} columns, got {rest.shape[-1] - start}")
+    stop = start + kv_heads * depth
+    cuts = [(x, slice(0, heads * depth), heads, False), (rest, slice(start, stop), kv_heads, True)]
+    cuts.append((rest, slice(start, stop) if tied else slice(stop, None), kv_heads, False))
+    places: Sequence[Tensor | None] = outputs or (None, None, None)
+    made = []
+    for (source, cut, count, is_key), place in zip(cuts, places, strict=True):
+        shards = source.shards.map(
+            lambda s, c=cut, n=count, key=is_key: settled(arrange(s[..., c], n, key), x.dtype)  # type: ignore[misc]
+        )
+        made.append(settle(operands, shards, x.dtype, memory_config=memory_config, output_tensor=place))
+    return made[0], made[1], made[2]
+
+
+def _by_sequence(transpose_key: bool) -> Callable[[Array, int, bool], Array]:
+    """(shards, B, …, S, heads * D) -> (shards, B, heads, S, D); keys (…, D, S) if transposed."""
+
+    def arrange(columns: Array, heads: int, is_key: bool) -> Array:
+        shards, batch, length, width = len(columns), columns.shape[1], columns.shape[-2], columns.shape[-1]
+        split = columns.reshape(shards, batch, length, heads, width // heads)
+        return split.transpose(0, 1, 3, 4, 2) if is_key and transpose_key else split.transpose(0, 1, 3, 2, 4)
+
+    return arrange
+
+
+@operation("ttnn.transformer.split_query_key_value_and_split_heads")
+def split_query_key_value_and_split_heads(
+    input_tensor: Tensor,
+    kv_input_tensor: Tensor | None = None,
+    *,
+    num_heads: int,
+    num_kv_heads: int | None = None,
+    transpose_key: bool = True,
+    memory_config: MemoryConfig | None = None,
+    use_falcon7b_backend: bool = False,
+) -> Three:
+    """[B, S, q | k | v] -> query [B, H, S, D], key [B, Hkv, D, S] (or [B, Hkv, S, D]), value [B, Hkv, S, D]."""
+    kv_heads = num_kv_heads or num_heads
+    return _split(input_tensor, kv_input_tensor, num_heads, kv_heads, _by_sequence(transpose_key), memory_config)
+
+
+@operation("ttnn.experimental.nlp_create_qkv_heads")
+def nlp_create_qkv_heads(
+    input: Tensor,
+    input_kv: Tensor | None = None,
+    *,
+    num_heads: int,
+    num_kv_heads: int | None = None,
+    transpose_k_heads: bool = True,
+    kv_tied: bool = False,
+    memory_config: MemoryConfig | None = None,
+    output_tensors: Sequence[Tensor | None] | None = None,
+) -> Three:
+    """[B, 1, S, q | k | v] -> query [B, H, S, D], key [B, Hkv, D, S] (or [B, Hkv, S, D]), value [B, Hkv, S, D]."""
+    kv_heads = num_kv_heads or num_heads
+    arrange = _by_sequence(transpose_k_heads)
+    return _split(input, input_kv, num_heads, kv_heads, arrange, memory_config, output_tensors, kv_tied)
+
+
+@operation("ttnn.experimental.nlp_create_qkv_heads_decode")
+def nlp_create_qkv_heads_decode(
+    input_tensor: Tensor,
+    *,
+    num_heads: int,
+    num_kv_heads: int | None = None,
+    output_tensors: Sequence[Tensor] | None = None,
+    overlap_qk_coregrid: bool | None = True,
+    batch_offset: Tensor | None = None,
+    slice_size: int | None = None,
+    memory_config: MemoryConfig | None = None,
+) -> Three:
+    """[1, 1, B, q | k | v] -> query [1, B, H, D], key and value [1, B, Hkv, D]."""
+    if batch_offset is not None or slice_size is not None:
+        raise fatal("nlp_create_qkv_heads_decode: batch_offset and slice_size are not emulated; slice the input first")
+
+    def arrange(columns: Array, heads: int, is_key: bool) -> Array:
+        return columns.reshape(len(columns), 1, columns.shape[-2], heads, -1)
+
+    return _split(input_tensor, None, num_heads, num_kv_heads or num_heads, arrange, memory_config, output_tensors)
+
+
+@operation("ttnn.transformer.concatenate_heads")
+def concatenate_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
+    """[B, H, S, D] -> [B, S, H*D]."""
+    on_device(input_tensor, kind="concatenate heads")
+    batch, _, length, _ = _four(input_tensor)
+    return moved(input_tensor, lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, length, -1), memory_config)
+
+
+@operation("ttnn.experimental.nlp_concat_heads")
+def nlp_concat_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
+    """[B, H, S, D] -> [B, 1, S, H*D]."""
+    on_device(input_tensor, kind="concatenate heads")
+    batch, _, length, _ = _four(input_tensor)
+    return moved(input_tensor, lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, 1, length, -1), memory_config)
+
+
+@operation("ttnn.experimental.nlp_concat_heads_decode")
+def nlp_concat_heads_decode(
+    input_tensor: Tensor,
+    *,
+    num_heads: int,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """[1, B, H or more, D] -> [1, 1, B, H*D], the first num_heads heads of each user."""
+    on_device(input_tensor, kind="concatenate heads")
+    length, users, found, _ = _four(input_tensor)
+    if num_heads > found:
+        raise fatal(f"num_heads {num_heads} must be at most the {found} heads of the input")
+    return moved(
+        input_tensor,
+        lambda s: s[..., :num_heads, :].reshape(len(s), length, 1, users, -1),
+        memory_config,
+        output_tensor,
+    )
+
+
+def _four(tensor: Tensor) -> tuple[int, ...]:
+    shape = tuple(tensor.shape)
+    if len(shape) != 4:
+        raise fatal(f"Input must have rank 4, got shape {tensor.shape}")
+    return shape
+
