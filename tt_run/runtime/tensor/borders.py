@@ -22,7 +22,7 @@ from tt_run.runtime.tensor.composers import MeshToTensor
 from tt_run.runtime.tensor.dtypes import (
     BLOCK_FLOATS,
     check_layout,
-    default_dtype,
+    chosen_dtype,
     default_layout,
 )
 from tt_run.runtime.tensor.gathering import every_shard
@@ -70,8 +70,7 @@ def from_array(
 
     Raises RuntimeError for an element type without a counterpart and for a block float outside of TILE layout.
     """
-    wanted = dtype or default_dtype(type_name)
-    default_dtype(type_name)
+    wanted = chosen_dtype(type_name, dtype)
     laid = layout or default_layout(wanted)
     check_layout(wanted, laid)
     common: dict[str, Any] = {

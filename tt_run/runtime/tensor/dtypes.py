@@ -35,7 +35,6 @@ _STORED: dict[DataType, np.dtype[Any]] = {
 
 _DEFAULTS = {
     "float32": DataType.FLOAT32,
-    "float64": DataType.FLOAT32,
     "bfloat16": DataType.BFLOAT16,
     "int32": DataType.INT32,
     "int64": DataType.UINT32,
@@ -70,14 +69,20 @@ def element_size(dtype: DataType) -> int:
     return _ELEMENT_SIZE.get(dtype) or stored_dtype(dtype).itemsize
 
 
-def default_dtype(name: str) -> DataType:
-    """The DataType that a NumPy or torch element type becomes when none is asked for. Raises RuntimeError for one without."""
-    try:
-        return _DEFAULTS[name]
-    except KeyError:
-        raise fatal(
-            f"ndarray_import failed: element type {name} is not supported; convert to one of {', '.join(_DEFAULTS)}"
-        ) from None
+def chosen_dtype(name: str, wanted: DataType | None) -> DataType:
+    """The DataType for a NumPy or torch element type: `wanted`, or the type's counterpart when that is None.
+
+    float64 has no counterpart and is converted only on request. Raises RuntimeError for a type that cannot be taken.
+    """
+    if name in _DEFAULTS:
+        return wanted or _DEFAULTS[name]
+    if name == "float64":
+        if wanted is not None:
+            return wanted
+        raise fatal("ndarray_import failed: float64 has no counterpart; convert it to float32 or pass dtype=")
+    raise fatal(
+        f"ndarray_import failed: element type {name} is not supported; convert it to one of {', '.join(_DEFAULTS)}"
+    )
 
 
 def default_layout(dtype: DataType) -> Layout:
