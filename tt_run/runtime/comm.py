@@ -32,7 +32,7 @@ _START_DEADLINE = (
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """What every rank knows of a rank: its host (number and name), process, and the mesh place its environment gave it."""
+    """What every rank knows of a rank: its host (number and name), process, the mesh place its environment gave it, its sub-context."""
 
     rank: int
     host: int
@@ -40,6 +40,7 @@ class Peer:
     pid: int
     mesh_id: int | None
     mesh_host_rank: int | None
+    subcontext: int | None = None
 
 
 class Pending:

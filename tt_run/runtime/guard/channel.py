@@ -16,7 +16,7 @@ import numpy as np
 from tt_run.runtime.guard.signature import Call
 
 if TYPE_CHECKING:
-    from tt_run.runtime.comm import Group
+    from tt_run.runtime.comm import Group, Pending
 
 _ORDINAL = 0xFFFFFFFF
 HISTORY = 24  # calls whose lines are remembered for reports
@@ -111,7 +111,7 @@ class MessageChannel(Channel):
         super().__init__(group)
         group.connect()
         self._received = np.zeros((group.size, 1), np.uint64)
-        self._pending = None
+        self._pending: Pending | None = None
         self._complete = True
 
     def announce(self, call: Call) -> int:

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
@@ -40,7 +39,7 @@ class Lifecycle:
     def install(self) -> None:
         """Take over uncaught exceptions and the end of the program; start the beacon."""
         sys.excepthook = self.on_exception
-        sys.exit = self._on_sys_exit  # type: ignore[assignment]
+        sys.exit = self._on_sys_exit
         atexit.register(self.on_exit)
         if self._guard is not None:
             threading.Thread(
@@ -53,8 +52,8 @@ class Lifecycle:
         """Show the traceback with the rank, tell the others and the launcher, then end the whole job with code 1."""
         self._failed = True
         sys.stdout.flush()
-        print(f"[rank {self._world.rank}] {self._summary(kind, error)}", file=sys.stderr)
-        self._previous_hook(kind, error, trace)
+        print(f"[rank {self._world.rank}] uncaught {kind.__name__}", file=sys.stderr)
+        self._previous_hook(kind, error, _without_ours(trace) if issubclass(kind, GuardError) else trace)
         sys.stderr.flush()
         site = _origin(trace)
         write_failure(self._world, self._guard, error, trace)
@@ -146,9 +145,20 @@ def _origin(trace: TracebackType | None) -> str:
     return place
 
 
+def _without_ours(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback that ends in the user's program: how the guard found out says nothing about the mistake."""
+    last, current = None, trace
+    while current is not None:
+        if not current.tb_frame.f_code.co_filename.startswith(events.PACKAGE):
+            last = current
+        current = current.tb_next
+    if last is not None:
+        last.tb_next = None
+    return trace
+
+
 def _place(frame: FrameType | None) -> str:
     """The innermost line of the user's program in a running stack, with its function."""
-    innermost: Callable[[FrameType], bool] = lambda f: not f.f_code.co_filename.startswith(events.PACKAGE)  # noqa: E731
-    while frame is not None and not innermost(frame):
+    while frame is not None and frame.f_code.co_filename.startswith(events.PACKAGE):
         frame = frame.f_back
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"

@@ -41,9 +41,9 @@ def code_of(signature: Signature) -> int:
 
 
 class Call(NamedTuple):
-    """A signature at a line of the user's program: `index` is its place in this rank's labels on the board."""
+    """A signature at a line of the user's program: `slot` is its place in this rank's labels on the board."""
 
-    index: int
+    slot: int
     code: int
     signature: Signature
     site: str

@@ -76,12 +76,12 @@ class Guard:
         call = self.labels.find(key)
         if call is None:
             call = self.labels.add(key)
-            self.mine.write_label(call.index, f"{call.signature} at {call.site}")
+            self.mine.write_label(call.slot, f"{call.signature} at {call.site}")
         channel = self.channels.get(group)
         if channel is None:
             channel = self._join(group, call)
         words = self.mine.words
-        words[LABEL] = call.index
+        words[LABEL] = call.slot
         words[CALLS] += 1
         word = channel.announce(call)
         if isinstance(channel, SharedChannel) and channel.spin(
@@ -287,7 +287,11 @@ class Guard:
         while author != self.rank and _now() < patience:
             self._read_verdict()
             time.sleep(_NAPS[1])
-        verdict = {"code": finding.code, "culprits": finding.culprits, "text": render(finding, known, _now())}
+        verdict: dict[str, object] = {
+            "code": finding.code,
+            "culprits": finding.culprits,
+            "text": render(finding, known, _now()),
+        }
         self.mine.write("verdict", verdict)
         self.gossip.tell_verdict(verdict)
         self._raise(verdict)

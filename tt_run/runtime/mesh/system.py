@@ -168,7 +168,9 @@ def _from_descriptor(path: str, environment: Mapping[str, str], ranks: World) ->
     from mgd import expand, load
 
     graph = expand(load(path))
-    places = _places(ranks.peers, {mesh.mesh_id: mesh for mesh in graph.meshes if not mesh.is_switch}, path)
+    # Sub-contexts number their meshes independently: only the ranks of this one count.
+    peers = tuple(peer for peer in ranks.peers if peer.subcontext == ranks.peers[ranks.rank].subcontext)
+    places = _places(peers, {mesh.mesh_id: mesh for mesh in graph.meshes if not mesh.is_switch}, path)
     mesh_id, host_rank = places[ranks.rank]
     mesh = graph.mesh(mesh_id)
     owners = _owners(mesh, places, path)
@@ -206,7 +208,7 @@ def _places(peers: tuple[Peer, ...], meshes: Mapping[int, Mesh], path: str) -> d
     for peer in peers:
         mesh_id, host_rank = peer.mesh_id, peer.mesh_host_rank
         if mesh_id is None:
-            mesh_id = slots[peer.rank % len(slots)][0] if len(peers) > 1 else next(iter(meshes))
+            mesh_id = slots[len(places) % len(slots)][0] if len(peers) > 1 else next(iter(meshes))
         if mesh_id not in meshes:
             raise fatal(
                 f"rank {peer.rank} has {contract.MESH_ID}={mesh_id}, but {path} has the meshes {sorted(meshes)}"

@@ -1,0 +1,243 @@
+"""The distributed context: ranks as programs see them, and bytes between hosts without any device (ttnn specification, section 11).
+
+In a job of several sub-contexts rank and size count within one's own; `world_rank` and `world_size` count everything.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tt_run import contract
+from tt_run.runtime import events, guard
+from tt_run.runtime.comm import Group, world
+from tt_run.runtime.errors import fatal
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_BYTES_TAG = 1 << 14  # user tags live above those of the runtime on the same communicator
+
+
+class _Number:
+    """A whole number with a type of its own: use `int()`; its text is the number."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: int) -> None:
+        self.value = int(value)
+
+    def __int__(self) -> int:
+        return self.value
+
+    __index__ = __int__
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self.value))
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.value})"
+
+
+class Rank(_Number):
+    """The number of a rank."""
+
+    bound_name = "ttnn._ttnn.multi_device.Rank"
+
+
+class Size(_Number):
+    """A number of ranks."""
+
+    bound_name = "ttnn._ttnn.multi_device.Size"
+
+
+class Tag(_Number):
+    """The tag of a message."""
+
+    bound_name = "ttnn._ttnn.multi_device.Tag"
+
+
+_initialized = False
+
+
+def init_distributed_context() -> None:
+    """Meet the other ranks; a program without MPI is a world of one. Touching a mesh does it as well. Every rank must call it."""
+    global _initialized
+    guard.start()
+    world().connect()
+    _initialized = True
+
+
+def distributed_context_is_initialized() -> bool:
+    """True once the ranks have met."""
+    return _initialized or world().connected
+
+
+def using_distributed_env() -> bool:
+    """True when the environment is one of several ranks: mpirun's or tt-run's."""
+    return "OMPI_COMM_WORLD_SIZE" in os.environ or all(
+        os.environ.get(name) for name in (contract.MESH_ID, contract.MESH_HOST_RANK)
+    )
+
+
+def _requires_context(function: _F) -> _F:
+    @wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        if not distributed_context_is_initialized():
+            raise RuntimeError("Distributed context not initialized. Call init_distributed_context() first.")
+        return function(*args, **kwargs)
+
+    return checked  # type: ignore[return-value]
+
+
+@_requires_context
+def distributed_context_get_rank() -> Rank:
+    """This rank, in its sub-context."""
+    return Rank(_context().rank)
+
+
+@_requires_context
+def distributed_context_get_size() -> Size:
+    """How many ranks the sub-context has."""
+    return Size(_context().size)
+
+
+@_requires_context
+def distributed_context_world_rank() -> Rank:
+    """This rank among all of the job."""
+    return Rank(world().rank)
+
+
+@_requires_context
+def distributed_context_world_size() -> Size:
+    """How many ranks the job has."""
+    return Size(world().size)
+
+
+@_requires_context
+def distributed_context_barrier() -> None:
+    """Return when every rank of the sub-context has called it."""
+    guard.collective(_context(), guard.Signature("distributed_context_barrier"))
+    _context().barrier()
+
+
+@_requires_context
+def distributed_context_allgather_int(value: int) -> list[int]:
+    """Every rank's number, in rank order."""
+    group = _context()
+    guard.collective(group, guard.Signature("distributed_context_allgather_int"))
+    if group.size == 1:
+        return [int(value)]
+    gathered = np.empty(group.size, np.int64)
+    group.allgatherv(np.array([int(value)], np.int64), gathered, [8] * group.size)
+    return [int(number) for number in gathered]
+
+
+@_requires_context
+def distributed_context_send_bytes(data: bytes, dest: int, tag: int = 0) -> None:
+    """Send bytes to a rank of the sub-context, and return when it has taken them."""
+    group, peer = _context(), _peer(dest)
+    buffer = np.frombuffer(bytes(data), np.uint8)
+    start = events.now()
+    guard.wait(
+        guard.isend(
+            group, buffer, peer, _BYTES_TAG + int(tag), f"distributed_context_send_bytes(dest={peer})"
+        )
+    )
+    if events.listening:
+        events.emit(
+            events.Event(
+                "send", "send_bytes", start, events.now(), events.call_site(), bytes=buffer.nbytes, messages=1
+            )
+        )
+
+
+@_requires_context
+def distributed_context_recv_bytes(size: int, source: int, tag: int = 0) -> bytes:
+    """Receive `size` bytes from a rank of the sub-context."""
+    group, peer = _context(), _peer(source)
+    buffer = np.empty(int(size), np.uint8)
+    start = events.now()
+    guard.wait(
+        guard.irecv(
+            group, buffer, peer, _BYTES_TAG + int(tag), f"distributed_context_recv_bytes(source={peer})"
+        )
+    )
+    if events.listening:
+        events.emit(
+            events.Event(
+                "recv", "recv_bytes", start, events.now(), events.call_site(), bytes=buffer.nbytes, messages=1
+            )
+        )
+    return buffer.tobytes()
+
+
+@_requires_context
+def distributed_context_subcontext_count() -> int:
+    """How many sub-contexts the job has."""
+    return len(_sizes())
+
+
+@_requires_context
+def distributed_context_subcontext_id() -> int | None:
+    """The sub-context of this rank, None in a job that has none."""
+    text = os.environ.get(contract.SUBCONTEXT_ID, "").strip()
+    return int(text) if text else None
+
+
+@_requires_context
+def distributed_context_subcontext_size(subcontext_id: int) -> Size:
+    """How many ranks a sub-context has. Raises RuntimeError for an unknown one."""
+    sizes = _sizes()
+    if not 0 <= int(subcontext_id) < len(sizes):
+        raise fatal(f"Invalid subcontext id {int(subcontext_id)}: there are {len(sizes)} subcontexts.")
+    return Size(sizes[int(subcontext_id)])
+
+
+@_requires_context
+def distributed_context_subcontext_sizes() -> list[int]:
+    """How many ranks each sub-context has."""
+    return list(_sizes())
+
+
+@_requires_context
+def distributed_context_local_to_world_rank(subcontext_id: int, local_rank: int) -> Rank:
+    """The rank in the job of a rank of a sub-context. Raises RuntimeError for one that does not exist."""
+    size = int(distributed_context_subcontext_size(subcontext_id))
+    if not 0 <= int(local_rank) < size:
+        raise fatal(
+            f"Invalid local rank {int(local_rank)}: subcontext {int(subcontext_id)} has {size} ranks."
+        )
+    return Rank(sum(_sizes()[: int(subcontext_id)]) + int(local_rank))
+
+
+def _sizes() -> tuple[int, ...]:
+    text = os.environ.get(contract.SUBCONTEXT_SIZES, "").strip()
+    return tuple(int(word) for word in text.split(",")) if text else (world().size,)
+
+
+def _context() -> Group:
+    """The ranks of this rank's sub-context; without sub-contexts, all."""
+    text = os.environ.get(contract.SUBCONTEXT_ID, "").strip()
+    if not text:
+        return world().everyone
+    sizes, number = _sizes(), int(text)
+    first = sum(sizes[:number])
+    return world().group(range(first, first + sizes[number]))
+
+
+def _peer(rank: int) -> int:
+    number = int(rank)
+    if not 0 <= number < _context().size:
+        raise fatal(f"Invalid rank {number}: the context has {_context().size} ranks.")
+    if number == _context().rank:
+        raise fatal(f"Rank {number} cannot exchange bytes with itself.")
+    return number
