@@ -97,7 +97,21 @@ FUNCTIONS: dict[str, Function] = {
 """float32 block -> block of results, float32 or bool."""
 
 INTEGER_FUNCTIONS = frozenset(
-    "identity relu square abs neg sign logical_not eqz nez ltz lez gtz gez".split()
+    [
+        "identity",
+        "relu",
+        "square",
+        "abs",
+        "neg",
+        "sign",
+        "logical_not",
+        "eqz",
+        "nez",
+        "ltz",
+        "lez",
+        "gtz",
+        "gez",
+    ]
 )
 """Those that integers keep exactly; the others go through float32."""
 
@@ -121,9 +135,10 @@ _WITH_PARAMETER: dict[str, Callable[..., Array]] = {
 }
 
 # A first parameter of these chooses an approximation of the same function, or the form of GELU.
-_MODES = frozenset("exp log sqrt rsqrt sigmoid tanh mish erf erfc".split())
+_MODES = frozenset(["exp", "log", "sqrt", "rsqrt", "sigmoid", "tanh", "mish", "erf", "erfc"])
 
-UnaryOpType = NamedEnum(  # type: ignore[misc]
+_make: Any = NamedEnum
+UnaryOpType: type[NamedEnum] = _make(
     "UnaryOpType", [name.upper() for name in dict.fromkeys((*FUNCTIONS, *_WITH_PARAMETER))], module=__name__
 )
 """The functions that can be fused into other operations."""
@@ -134,7 +149,7 @@ class UnaryWithParam:
 
     __slots__ = ("op_type", "params")
 
-    def __init__(self, op_type: UnaryOpType, param: float | Sequence[float] = ()) -> None:
+    def __init__(self, op_type: NamedEnum, param: float | Sequence[float] = ()) -> None:
         self.op_type = op_type
         self.params: tuple[float, ...] = tuple(param) if isinstance(param, Sequence) else (float(param),)
 
@@ -142,7 +157,7 @@ class UnaryWithParam:
         return f"UnaryWithParam({self.op_type}{''.join(f', {p}' for p in self.params)})"
 
 
-Activation = str | UnaryWithParam | UnaryOpType
+Activation = str | UnaryWithParam | NamedEnum
 """How a program names a fused activation."""
 
 
@@ -150,7 +165,7 @@ def activation(given: Activation) -> Function:
     """The function behind an activation argument. Raises RuntimeError for a name that no function has."""
     if isinstance(given, UnaryWithParam):
         return _parametrised(given.op_type.name.lower(), given.params)
-    name = given.name.lower() if isinstance(given, UnaryOpType) else str(given)
+    name = given.name.lower() if isinstance(given, NamedEnum) else str(given)
     if name in FUNCTIONS:
         return FUNCTIONS[name]
     near = difflib.get_close_matches(name, FUNCTIONS, n=3)

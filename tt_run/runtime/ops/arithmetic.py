@@ -59,7 +59,9 @@ def divide(
         raise fatal(f"Incorrect rounding mode (expected None, 'trunc', or 'floor'), got '{rounding_mode}'")
     divisor = _either(input_tensor_b, value, "input_tensor_b", "value")
     fused = (activations, input_tensor_a_activations, input_tensor_b_activations)
-    return apply(_DIVISIONS[rounding_mode], input_tensor_a, divisor, dtype, memory_config, output_tensor, *fused)
+    return apply(
+        _DIVISIONS[rounding_mode], input_tensor_a, divisor, dtype, memory_config, output_tensor, *fused
+    )
 
 
 registry["ttnn.div"] = divide
@@ -159,7 +161,11 @@ def addcmul(
     on_device(input_a, input_b, input_c, kind="eltwise ternary")
     factor = stored_dtype(input_a.dtype).type(value)
     return ternary(
-        lambda a, b, c: a + factor * b * c, (input_a, input_b, input_c), input_a.dtype, memory_config, output_tensor
+        lambda a, b, c: a + factor * b * c,
+        (input_a, input_b, input_c),
+        input_a.dtype,
+        memory_config,
+        output_tensor,
     )
 
 
@@ -179,7 +185,11 @@ def addcdiv(
         raise fatal(f"addcdiv needs floating-point tensors, got {input_a.dtype}")
     factor = np.float32(value)
     return ternary(
-        lambda a, b, c: a + factor * b / c, (input_a, input_b, input_c), input_a.dtype, memory_config, output_tensor
+        lambda a, b, c: a + factor * b / c,
+        (input_a, input_b, input_c),
+        input_a.dtype,
+        memory_config,
+        output_tensor,
     )
 
 
@@ -197,12 +207,17 @@ def where(
     on_device(predicate, kind="eltwise ternary")
     typed = next((v for v in (true_value, false_value) if isinstance(v, Tensor)), predicate)
     return ternary(
-        lambda p, t, f: np.where(p != 0, t, f),
+        _select,
         (predicate, true_value, false_value),
         typed.dtype,
         memory_config,
         output_tensor,
     )
+
+
+def _select(predicate: Any, true_value: Any, false_value: Any) -> Array:
+    chosen: Array = np.where(predicate != 0, true_value, false_value)
+    return chosen
 
 
 @operation("ttnn.lerp")
@@ -216,7 +231,9 @@ def lerp(
 ) -> Tensor:
     """input + weight * (end - input)."""
     on_device(input, end, kind="eltwise ternary")
-    return ternary(lambda a, b, w: a + w * (b - a), (input, end, weight), input.dtype, memory_config, output_tensor)
+    return ternary(
+        lambda a, b, w: a + w * (b - a), (input, end, weight), input.dtype, memory_config, output_tensor
+    )
 
 
 @operation("ttnn.clamp")
@@ -232,13 +249,13 @@ def clamp(
     if min is None and max is None:
         raise fatal("Only one of 'min' or 'max' can be None. Please provide one value")
     if not isinstance(min, Tensor) and not isinstance(max, Tensor):
-        return unary.apply(input_tensor, lambda x: _limited(x, min, max), memory_config, output_tensor, integers=True)
+        return unary.apply(
+            input_tensor, lambda x: _limited(x, min, max), memory_config, output_tensor, integers=True
+        )
     limits = [m for m in (min, max) if m is not None]
-    kernel = {
-        (True, True): lambda x, low, high: np.minimum(np.maximum(x, low), high),
-        (True, False): np.maximum,
-        (False, True): np.minimum,
-    }[min is not None, max is not None]
+    kernel: Callable[..., Array] = _between
+    if len(limits) == 1:
+        kernel = np.maximum if max is None else np.minimum
     on_device(input_tensor, kind="eltwise ternary")
     return ternary(kernel, (input_tensor, *limits), input_tensor.dtype, memory_config, output_tensor)
 
@@ -253,8 +270,14 @@ def clip(
     output_tensor: Tensor | None = None,
 ) -> Tensor:
     """Elements limited to [min, max], numbers or tensors; one of them may be left out."""
-    result: Tensor = clamp.compute(input_tensor, min, max, memory_config=memory_config, output_tensor=output_tensor)
+    result: Tensor = clamp.compute(
+        input_tensor, min, max, memory_config=memory_config, output_tensor=output_tensor
+    )
     return result
+
+
+def _between(x: Array, low: Array, high: Array) -> Array:
+    return np.minimum(np.maximum(x, low), high)
 
 
 def _limited(x: Array, low: Any, high: Any) -> Array:

@@ -42,7 +42,14 @@ def attend(q: Array, k: Array, v: Array, scale: float, mask: Array | None, sink:
     if heads * q.shape[-2] * k.shape[-2] > _SCORES and heads > 1:
         share = heads // len(k)
         parts = [
-            attend(q[h : h + 1], k[h // share : h // share + 1], v[h // share : h // share + 1], scale, _of(mask, h), _of(sink, h))
+            attend(
+                q[h : h + 1],
+                k[h // share : h // share + 1],
+                v[h // share : h // share + 1],
+                scale,
+                _of(mask, h),
+                _of(sink, h),
+            )
             for h in range(heads)
         ]
         return np.concatenate(parts)
@@ -54,7 +61,10 @@ def attend(q: Array, k: Array, v: Array, scale: float, mask: Array | None, sink:
     if sink is not None:
         extra.append(np.broadcast_to(sink[:, None, None], scores.shape))
     weights = along_last(
-        lambda rows, *rest: _weights(rows * factor, rest, mask is not None, sink is not None), DataType.FLOAT32, scores, *extra
+        lambda rows, *rest: _weights(rows * factor, rest, mask is not None, sink is not None),
+        DataType.FLOAT32,
+        scores,
+        *extra,
     )
     return gemm.matmul(weights, np.ascontiguousarray(v))
 
@@ -119,7 +129,9 @@ def scaled_dot_product_attention(
     The mask [B or 1, H or 1, Sq, Sk] is added to the scores and excludes is_causal. scale: 1/sqrt(D) unless given.
     """
     if cu_window_seqlens is not None or attn_mask_block_map is not None:
-        raise fatal("scaled_dot_product_attention: windows by cu_window_seqlens and block maps are not emulated; give an attn_mask")
+        raise fatal(
+            "scaled_dot_product_attention: windows by cu_window_seqlens and block maps are not emulated; give an attn_mask"
+        )
     if is_causal and attn_mask is not None:
         raise fatal("attn_mask must not be provided when is_causal is true")
     q, k, v = input_tensor_q, input_tensor_k, input_tensor_v
@@ -128,7 +140,9 @@ def scaled_dot_product_attention(
     batch, heads, queries, depth = q.shape
     _check_heads(heads, k, v)
     if is_causal and queries != k.shape[2]:
-        raise fatal(f"Causal SDPA requires Q and K to have the same sequence length. Got Q: {queries}, K: {k.shape[2]}")
+        raise fatal(
+            f"Causal SDPA requires Q and K to have the same sequence length. Got Q: {queries}, K: {k.shape[2]}"
+        )
     factor = scale if scale is not None else 1 / math.sqrt(depth)
     triangle = causal_mask(queries, k.shape[2], sliding_window_size) if is_causal else None
 
@@ -141,7 +155,9 @@ def scaled_dot_product_attention(
             sink = None if sinks is None else sinks[device].reshape(-1)[:heads]
             for user in range(batch):
                 mask = triangle if masks is None else masks[device][user % masks.shape[1]]
-                out[device, user] = attend(qs[device, user], ks[device, user], vs[device, user], factor, mask, sink)
+                out[device, user] = attend(
+                    qs[device, user], ks[device, user], vs[device, user], factor, mask, sink
+                )
         if output_concat_heads:
             out = out.transpose(0, 1, 3, 2, 4).reshape(len(out), batch, 1, queries, heads * depth)
         return finish(np.ascontiguousarray(out), q.dtype)
@@ -186,7 +202,9 @@ def _decode(
                     continue
                 sink = rest["sink"].reshape(-1)[:heads] if "sink" in rest else None
                 mask = _decode_mask(settings, rest.get("mask"), user, keys.shape[1], last)
-                out[device, 0, user] = attend(qs[device, 0, user][:, None], keys, values, factor, mask, sink)[:, 0]
+                out[device, 0, user] = attend(qs[device, 0, user][:, None], keys, values, factor, mask, sink)[
+                    :, 0
+                ]
         return finish(out, q.dtype)
 
     shards = combine(compute, *(t.shards for t in (q, k, v, *given.values())))
@@ -263,9 +281,16 @@ def paged_scaled_dot_product_attention_decode(
 ) -> Tensor:
     """As `scaled_dot_product_attention_decode`, caches in blocks [blocks, Hkv, block size, D] that page_table [B, blocks per user] orders."""
     if paged_cache_geometry is not None or cache_position_modulo is not None or spec_multi_pos_tiles:
-        raise fatal("paged attention: cache geometry overrides, position modulo and speculative positions are not emulated")
+        raise fatal(
+            "paged attention: cache geometry overrides, position modulo and speculative positions are not emulated"
+        )
     settings = Decode(is_causal, scale, sliding_window_size, None)
-    named = {"mask": attn_mask, "positions": cur_pos_tensor, "sink": attention_sink, "pages": page_table_tensor}
+    named = {
+        "mask": attn_mask,
+        "positions": cur_pos_tensor,
+        "sink": attention_sink,
+        "pages": page_table_tensor,
+    }
     return _decode(input_tensor_q, input_tensor_k, input_tensor_v, settings, named, memory_config)
 
 

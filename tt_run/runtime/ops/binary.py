@@ -6,7 +6,7 @@ Source: ttnn specification, section 8, and the signatures of 0.81.1.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,7 +69,12 @@ RULES = {
         Rule("logaddexp2", np.logaddexp2, "log2(2**a + 2**b).", real=True),
         Rule("hypot", np.hypot, "sqrt(a*a + b*b).", real=True),
         Rule("atan2", np.arctan2, "The angle of the point (b, a).", real=True),
-        Rule("xlogy", lambda a, b: np.where(a == 0, np.float32(0), a * np.log(b)), "a * log(b), 0 where a is 0.", real=True),
+        Rule(
+            "xlogy",
+            lambda a, b: np.where(a == 0, np.float32(0), a * np.log(b)),
+            "a * log(b), 0 where a is 0.",
+            real=True,
+        ),
         Rule("remainder", np.remainder, "What is left of a after the floor of a / b times b."),
         Rule("fmod", np.fmod, "What is left of a after a / b cut towards zero times b."),
     )
@@ -109,19 +114,32 @@ def apply(
 def _computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operand, b: Operand) -> Shards:
     if not isinstance(b, Tensor):
         value, left = _scalar(b, compute), a.shards  # type: ignore[union-attr]
-        return Shards(evaluate(lambda x: kernel(x, value), dtype, left.data.astype(compute, copy=False)), left.index)
+        return Shards(
+            evaluate(lambda x: kernel(x, value), dtype, left.data.astype(compute, copy=False)), left.index
+        )
     if not isinstance(a, Tensor):
         value, right = _scalar(a, compute), b.shards
-        return Shards(evaluate(lambda x: kernel(value, x), dtype, right.data.astype(compute, copy=False)), right.index)
+        return Shards(
+            evaluate(lambda x: kernel(value, x), dtype, right.data.astype(compute, copy=False)), right.index
+        )
     left, right = a.shards, b.shards
     ours, theirs = left.shape, right.shape
     if ours == theirs:
-        return combine(lambda x, y: evaluate(kernel, dtype, x.astype(compute, copy=False), y.astype(compute, copy=False)), left, right)
+        return combine(
+            lambda x, y: evaluate(
+                kernel, dtype, x.astype(compute, copy=False), y.astype(compute, copy=False)
+            ),
+            left,
+            right,
+        )
     check_broadcast(ours, theirs)
     rank = max(len(ours), len(theirs))
     return combine(
         lambda x, y: evaluate(
-            kernel, dtype, align(x.astype(compute, copy=False), rank), align(y.astype(compute, copy=False), rank)
+            kernel,
+            dtype,
+            align(x.astype(compute, copy=False), rank),
+            align(y.astype(compute, copy=False), rank),
         ),
         left,
         right,
@@ -134,14 +152,17 @@ def align(stack: Array, rank: int) -> Array:
     return stack.reshape(stack.shape[0], *(1,) * missing, *stack.shape[1:]) if missing > 0 else stack
 
 
-def check_broadcast(a: Sequence[int], b: Sequence[int]) -> None:
+def check_broadcast(a: Iterable[int], b: Iterable[int]) -> None:
     """Raises RuntimeError when two shard shapes do not broadcast against each other."""
-    for back in range(1, min(len(a), len(b)) + 1):
-        ours, theirs = a[-back], b[-back]
+    left, right = tuple(a), tuple(b)
+    for back in range(1, min(len(left), len(right)) + 1):
+        ours, theirs = left[-back], right[-back]
         if ours == theirs or ours == 1 or theirs == 1:
             continue
         if back <= 2:
-            raise fatal(f"Invalid subtile broadcast type\nhelp: shapes {list(a)} and {list(b)} differ in dimension {-back}")
+            raise fatal(
+                f"Invalid subtile broadcast type\nhelp: shapes {list(left)} and {list(right)} differ in dimension {-back}"
+            )
         raise fatal(f"Broadcasting rule violation for rank {-back}, dim a: {ours}, dim b: {theirs}")
 
 

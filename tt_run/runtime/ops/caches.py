@@ -44,7 +44,10 @@ def _rewrite(
     after = combine(compute, before, *(t.shards for t in operands))
     if mesh_coords is not None:
         wanted = set(mesh_coords)
-        chosen = [n if c in wanted else o for c, n, o in zip(cache.site.local_coords, after.each(), before.each(), strict=True)]
+        chosen = [
+            n if c in wanted else o
+            for c, n, o in zip(cache.site.local_coords, after.each(), before.each(), strict=True)
+        ]
         after = Shards.from_each(chosen, like=before.data)
     cache.overwrite(after)
     return cache
@@ -79,7 +82,9 @@ def fill_cache_for_user_(cache: Tensor, input: Tensor, batch_index: int, *, upda
 def _update(cache: Tensor, input: Tensor, position: int, offset: int) -> Tensor:
     users, heads, length, depth = cache.shape
     if input.shape[-3] != heads or input.shape[-1] != depth or input.shape[-2] < offset + users:
-        raise fatal(f"update_cache: input {input.shape} does not fit the cache {cache.shape} (expected [1, H, B, D])")
+        raise fatal(
+            f"update_cache: input {input.shape} does not fit the cache {cache.shape} (expected [1, H, B, D])"
+        )
     if not 0 <= position < length:
         raise fatal(f"update_cache: position {position} is outside of the cache's {length}")
 
@@ -91,7 +96,12 @@ def _update(cache: Tensor, input: Tensor, position: int, offset: int) -> Tensor:
 
 @operation("ttnn.update_cache")
 def update_cache(
-    cache: Tensor, input: Tensor, update_idx: int, *, batch_offset: int = 0, compute_kernel_config: object = None
+    cache: Tensor,
+    input: Tensor,
+    update_idx: int,
+    *,
+    batch_offset: int = 0,
+    compute_kernel_config: object = None,
 ) -> Tensor:
     """cache[b, h, update_idx] = input[0, h, batch_offset + b] for every user b, in place; returns the cache [B, H, length, D]."""
     return _update(cache, input, update_idx, batch_offset)
@@ -99,7 +109,11 @@ def update_cache(
 
 @operation("ttnn.kv_cache.update_cache_for_token_")
 def update_cache_for_token_(
-    cache: Tensor, input: Tensor, update_index: int, batch_offset: int = 0, compute_kernel_config: object = None
+    cache: Tensor,
+    input: Tensor,
+    update_index: int,
+    batch_offset: int = 0,
+    compute_kernel_config: object = None,
 ) -> Tensor:
     """cache[b, h, update_index] = input[0, h, batch_offset + b] for every user b, in place; returns the cache."""
     return _update(cache, input, update_index, batch_offset)
@@ -145,7 +159,9 @@ def paged_update_cache(
     return _rewrite(cache_tensor, (input_tensor, *named.values()), write, mesh_coords)
 
 
-def _place(pages: Array | None, user: int, position: int, length: int, shared: bool = False) -> tuple[int, int]:
+def _place(
+    pages: Array | None, user: int, position: int, length: int, shared: bool = False
+) -> tuple[int, int]:
     """Block (or user) of the cache and the row in it for a user's position."""
     if pages is None:
         if position >= length:
@@ -153,7 +169,9 @@ def _place(pages: Array | None, user: int, position: int, length: int, shared: b
         return (0 if shared else user), position
     table = pages.reshape(-1, pages.shape[-1])[user]
     if position // length >= len(table):
-        raise fatal(f"position {position} is outside of the {len(table)} blocks of {length} in the page table")
+        raise fatal(
+            f"position {position} is outside of the {len(table)} blocks of {length} in the page table"
+        )
     return int(table[position // length]), position % length
 
 
@@ -200,7 +218,11 @@ def plus_one(
 
     def counted(stack: Array) -> Array:
         signed = stack.view(np.int32) if stack.dtype == np.uint32 else stack
-        return np.where(signed < 0, stack, stack + stack.dtype.type(1)) if skip_negative_entries else stack + stack.dtype.type(1)
+        return (
+            np.where(signed < 0, stack, stack + stack.dtype.type(1))
+            if skip_negative_entries
+            else stack + stack.dtype.type(1)
+        )
 
     input_tensor.overwrite(input_tensor.shards.map(counted))
     return input_tensor

@@ -12,7 +12,14 @@ from tt_run.runtime.ops.dispatch import ArgumentMismatch, Operation, operation
 from tt_run.runtime.ops.operands import ints, on_device, settle
 from tt_run.runtime.tensor import layouts
 from tt_run.runtime.tensor.dtypes import check_layout, convert
-from tt_run.runtime.tensor.memory import DRAM_MEMORY_CONFIG, CoreCoord, CoreRange, CoreRangeSet, MemoryConfig, ShardSpec
+from tt_run.runtime.tensor.memory import (
+    DRAM_MEMORY_CONFIG,
+    CoreCoord,
+    CoreRange,
+    CoreRangeSet,
+    MemoryConfig,
+    ShardSpec,
+)
 from tt_run.runtime.tensor.tensor import Tensor
 
 to_layout: Operation = operation("ttnn.to_layout")(layouts.to_layout)
@@ -70,7 +77,9 @@ def assign(
     dtype: DataType | None = None,
 ) -> Tensor:
     """A copy of the values, in `output_tensor` if there is one."""
-    return _copied(input, dtype or (output_tensor.dtype if output_tensor else None), memory_config, output_tensor)
+    return _copied(
+        input, dtype or (output_tensor.dtype if output_tensor else None), memory_config, output_tensor
+    )
 
 
 @operation("ttnn.copy")
@@ -97,11 +106,21 @@ def interleaved_to_sharded(
     if config is not None:
         dtype = shard_shape if isinstance(shard_shape, DataType) else output_dtype
         return _copied(input_tensor, dtype, config, preallocated_output)
-    if not isinstance(grid, (CoreCoord, CoreRangeSet)) or shard_scheme is None or isinstance(shard_shape, (DataType, type(None))):
+    if (
+        not isinstance(grid, (CoreCoord, CoreRangeSet))
+        or shard_scheme is None
+        or isinstance(shard_shape, (DataType, type(None)))
+    ):
         raise ArgumentMismatch("expected a sharded memory config, or grid, shard_shape and shard_scheme")
-    cores = grid if isinstance(grid, CoreRangeSet) else CoreRangeSet(CoreRange(CoreCoord(0, 0), CoreCoord(grid.x - 1, grid.y - 1)))
+    cores = (
+        grid
+        if isinstance(grid, CoreRangeSet)
+        else CoreRangeSet(CoreRange(CoreCoord(0, 0), CoreCoord(grid.x - 1, grid.y - 1)))
+    )
     spec = ShardSpec(cores, list(ints(shard_shape)), shard_orientation)
-    return _copied(input_tensor, output_dtype, MemoryConfig(shard_scheme, BufferType.L1, spec), preallocated_output)
+    return _copied(
+        input_tensor, output_dtype, MemoryConfig(shard_scheme, BufferType.L1, spec), preallocated_output
+    )
 
 
 @operation("ttnn.sharded_to_interleaved")

@@ -62,14 +62,21 @@ class Operation:
         raise TypeError(
             f"{self.name}(): incompatible function arguments.\n"
             f"Called with:\n    {_call_text(self.__name__, args, kwargs)}\n"
-            f"Available signatures:\n" + "\n".join(f"    {s}" for s in self.described()) + f"\n{fault}{self._nearest(kwargs)}"
+            f"Available signatures:\n"
+            + "\n".join(f"    {s}" for s in self.described())
+            + f"\n{fault}{self._nearest(kwargs)}"
         ) from None
 
     def described(self) -> tuple[str, ...]:
         """The signatures as text, in the reference's notation."""
         if self.signatures:
             return self.signatures
-        text = str(inspect.signature(self.compute)).replace("'", "").replace("Tensor", "ttnn.Tensor").replace("ttnn.ttnn.", "ttnn.")
+        text = (
+            str(inspect.signature(self.compute))
+            .replace("'", "")
+            .replace("Tensor", "ttnn.Tensor")
+            .replace("ttnn.ttnn.", "ttnn.")
+        )
         return (f"{self.__name__}{text}",)
 
     def _nearest(self, kwargs: Mapping[str, Any]) -> str:
@@ -116,7 +123,9 @@ def _event(operation: Operation, result: Any, start: float) -> events.Event:
     first = result[0] if isinstance(result, (list, tuple)) and result else result
     shards = getattr(first, "shards", None)
     size = 0 if shards is None or not len(shards.data) else shards.data[0].nbytes
-    return events.Event("op", operation.name, start=start, end=events.now(), site=events.call_site(), bytes=size)
+    return events.Event(
+        "op", operation.name, start=start, end=events.now(), site=events.call_site(), bytes=size
+    )
 
 
 registry: dict[str, Operation] = {}

@@ -64,11 +64,11 @@ def _whole(kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: tu
 
 
 def _blocked(kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: tuple[int, ...]) -> Array:
-    out = np.empty(shape, np.float32)
+    out: Array = np.empty(shape, np.float32)
     if all(o.shape == shape for o in operands if isinstance(o, np.ndarray)):
         # Everything lines up: one long row.
         views = [np.ascontiguousarray(o).reshape(-1) if isinstance(o, np.ndarray) else o for o in operands]
-        target = out.reshape(-1)
+        target: Array = out.reshape(-1)
     else:
         views = [np.broadcast_to(o, shape) if isinstance(o, np.ndarray) else o for o in operands]
         target = out
@@ -79,11 +79,15 @@ def _blocked(kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: 
     return out if rounded or dtype is DataType.FLOAT32 else convert(out, dtype)
 
 
-def _fill(kernel: Kernel, views: list[Any], target: Array, places: list[tuple[int | slice, ...]], rounded: bool) -> None:
+def _fill(
+    kernel: Kernel, views: list[Any], target: Array, places: list[tuple[int | slice, ...]], rounded: bool
+) -> None:
     """Compute the blocks at `places`; threads keep error states of their own."""
     with np.errstate(all="ignore"):
         for place in places:
-            values = kernel(*(np.ascontiguousarray(v[place]) if isinstance(v, np.ndarray) else v for v in views))
+            values = kernel(
+                *(np.ascontiguousarray(v[place]) if isinstance(v, np.ndarray) else v for v in views)
+            )
             if rounded:
                 round_bfloat16(np.ascontiguousarray(values, dtype=np.float32), out=target[place])
             else:

@@ -15,8 +15,22 @@ Array = npt.NDArray[Any]
 
 # erf(x) = x * P(x*x) / Q(x*x) on |x| < 4, where float32 cannot tell it from 1 any more: an own least-squares fit in relative
 # error (2.5e-8 in exact arithmetic, 3.5e-7 when evaluated in float32), lowest power first.
-_ERF_ABOVE = (1.1283791395887361, 0.19352539623035875, 0.053099100370068555, 0.0038825001964943387, 0.0002845466295168377, 1.9869200589856276e-06)
-_ERF_BELOW = (1.0, 0.5048399762593404, 0.11534183303488127, 0.01520554676446171, 0.001185366984122027, 3.742061730952958e-05)
+_ERF_ABOVE = (
+    1.1283791395887361,
+    0.19352539623035875,
+    0.053099100370068555,
+    0.0038825001964943387,
+    0.0002845466295168377,
+    1.9869200589856276e-06,
+)
+_ERF_BELOW = (
+    1.0,
+    0.5048399762593404,
+    0.11534183303488127,
+    0.01520554676446171,
+    0.001185366984122027,
+    3.742061730952958e-05,
+)
 _ROOT_HALF = np.float32(math.sqrt(0.5))
 _ROOT_TWO_OVER_PI = np.float32(math.sqrt(2 / math.pi))
 
@@ -146,7 +160,11 @@ def tanhshrink(x: Array) -> Array:
 
 def softshrink(x: Array, lambd: float = 0.5) -> Array:
     """x moved towards zero by lambd."""
-    return np.where(x > np.float32(lambd), x - np.float32(lambd), np.where(x < np.float32(-lambd), x + np.float32(lambd), np.float32(0)))
+    return np.where(
+        x > np.float32(lambd),
+        x - np.float32(lambd),
+        np.where(x < np.float32(-lambd), x + np.float32(lambd), np.float32(0)),
+    )
 
 
 def hardshrink(x: Array, lambd: float = 0.5) -> Array:

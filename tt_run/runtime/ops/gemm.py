@@ -60,7 +60,11 @@ def _tasks(a: Array, b: Array, out: Array) -> list[Task]:
     work, matrices = m * k * n, out.size // (m * n)
     if work >= _PANEL_WORK:
         places = itertools.product(*map(range, out.shape[:-2]))
-        return [partial(_into, a[i][rows], b[i][:, columns], out[i][rows, columns]) for i in places for rows, columns in panels(m, n)]
+        return [
+            partial(_into, a[i][rows], b[i][:, columns], out[i][rows, columns])
+            for i in places
+            for rows, columns in panels(m, n)
+        ]
     count = len(out)
     if work * matrices < _PANEL_WORK or count < 2:
         return [partial(_into, a, b, out)]

@@ -37,7 +37,9 @@ def _split(
     columns = heads if kv is not None else heads + (1 if tied else 2) * kv_heads
     width = x.shape[-1]
     if width % columns:
-        raise fatal(f"Head dimension must divide the input: width {width}, {heads} query heads, {kv_heads} key and value heads")
+        raise fatal(
+            f"Head dimension must divide the input: width {width}, {heads} query heads, {kv_heads} key and value heads"
+        )
     depth = width // columns
     rest, start = (x, heads * depth) if kv is None else (kv, 0)
     if rest.shape[-1] - start != (1 if tied else 2) * kv_heads * depth:
@@ -79,7 +81,9 @@ def split_query_key_value_and_split_heads(
 ) -> Three:
     """[B, S, q | k | v] -> query [B, H, S, D], key [B, Hkv, D, S] (or [B, Hkv, S, D]), value [B, Hkv, S, D]."""
     kv_heads = num_kv_heads or num_heads
-    return _split(input_tensor, kv_input_tensor, num_heads, kv_heads, _by_sequence(transpose_key), memory_config)
+    return _split(
+        input_tensor, kv_input_tensor, num_heads, kv_heads, _by_sequence(transpose_key), memory_config
+    )
 
 
 @operation("ttnn.experimental.nlp_create_qkv_heads")
@@ -114,12 +118,16 @@ def nlp_create_qkv_heads_decode(
 ) -> Three:
     """[1, 1, B, q | k | v] -> query [1, B, H, D], key and value [1, B, Hkv, D]."""
     if batch_offset is not None or slice_size is not None:
-        raise fatal("nlp_create_qkv_heads_decode: batch_offset and slice_size are not emulated; slice the input first")
+        raise fatal(
+            "nlp_create_qkv_heads_decode: batch_offset and slice_size are not emulated; slice the input first"
+        )
 
     def arrange(columns: Array, heads: int, is_key: bool) -> Array:
         return columns.reshape(len(columns), 1, columns.shape[-2], heads, -1)
 
-    return _split(input_tensor, None, num_heads, num_kv_heads or num_heads, arrange, memory_config, output_tensors)
+    return _split(
+        input_tensor, None, num_heads, num_kv_heads or num_heads, arrange, memory_config, output_tensors
+    )
 
 
 @operation("ttnn.transformer.concatenate_heads")
@@ -127,7 +135,9 @@ def concatenate_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | Non
     """[B, H, S, D] -> [B, S, H*D]."""
     on_device(input_tensor, kind="concatenate heads")
     batch, _, length, _ = _four(input_tensor)
-    return moved(input_tensor, lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, length, -1), memory_config)
+    return moved(
+        input_tensor, lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, length, -1), memory_config
+    )
 
 
 @operation("ttnn.experimental.nlp_concat_heads")
@@ -135,7 +145,11 @@ def nlp_concat_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | None
     """[B, H, S, D] -> [B, 1, S, H*D]."""
     on_device(input_tensor, kind="concatenate heads")
     batch, _, length, _ = _four(input_tensor)
-    return moved(input_tensor, lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, 1, length, -1), memory_config)
+    return moved(
+        input_tensor,
+        lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, 1, length, -1),
+        memory_config,
+    )
 
 
 @operation("ttnn.experimental.nlp_concat_heads_decode")
@@ -165,4 +179,3 @@ def _four(tensor: Tensor) -> tuple[int, ...]:
     if len(shape) != 4:
         raise fatal(f"Input must have rank 4, got shape {tensor.shape}")
     return shape
-

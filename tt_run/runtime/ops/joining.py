@@ -41,13 +41,17 @@ def concat(
     for other in parts[1:]:
         rest = [d for d in range(len(first.shape)) if d != axis]
         if len(other.shape) != len(first.shape) or any(other.shape[d] != first.shape[d] for d in rest):
-            raise fatal(f"All dimensions must be the same size except for the dimension along which the contenation is taking place: {first.shape} and {other.shape}")
+            raise fatal(
+                f"All dimensions must be the same size except for the dimension along which the contenation is taking place: {first.shape} and {other.shape}"
+            )
 
     def joined(*stacks: Array) -> Array:
         if groups == 1:
             return settled(np.concatenate(stacks, axis=axis + 1), first.dtype)
         pieces = [np.split(s, groups, axis=axis + 1) for s in stacks]
-        return settled(np.concatenate([p[g] for g in range(groups) for p in pieces], axis=axis + 1), first.dtype)
+        return settled(
+            np.concatenate([p[g] for g in range(groups) for p in pieces], axis=axis + 1), first.dtype
+        )
 
     shards = combine(joined, *(t.shards for t in parts))
     return settle(parts, shards, first.dtype, memory_config=memory_config, output_tensor=output_tensor)
@@ -100,17 +104,25 @@ def slice(
     begin, end = _bounds(starts, slice_start), _bounds(ends, slice_end)
     step = _bounds(steps, slice_step, (1,) * len(shape))
     if not len(begin) == len(end) == len(step) == len(shape):
-        raise fatal(f"Input rank {len(shape)} and begins {len(begin)}, ends {len(end)} and step {len(step)} must have the same size")
+        raise fatal(
+            f"Input rank {len(shape)} and begins {len(begin)}, ends {len(end)} and step {len(step)} must have the same size"
+        )
     if min(step, default=1) < 1:
         raise fatal(f"slice steps must be positive, got {list(step)}")
-    index = tuple(builtins.slice(*builtins.slice(b, e, s).indices(n)) for b, e, s, n in zip(begin, end, step, shape, strict=True))
+    index = tuple(
+        builtins.slice(*builtins.slice(b, e, s).indices(n))
+        for b, e, s, n in zip(begin, end, step, shape, strict=True)
+    )
     for d, (chosen, length) in enumerate(zip(index, shape, strict=True)):
         if chosen.start > chosen.stop or end[d] > length:
             raise fatal(f"slice [{begin[d]}:{end[d]}] does not fit dimension {d} of length {length}")
-    return moved(input_tensor, lambda s: s[(builtins.slice(None), *index)], memory_config, output_tensor)
+    whole = (builtins.slice(None), *index)
+    return moved(input_tensor, lambda s: s[whole], memory_config, output_tensor)
 
 
-def _bounds(given: Sequence[int] | Tensor | None, alias: Sequence[int] | None, default: tuple[int, ...] = ()) -> tuple[int, ...]:
+def _bounds(
+    given: Sequence[int] | Tensor | None, alias: Sequence[int] | None, default: tuple[int, ...] = ()
+) -> tuple[int, ...]:
     value = alias if given is None else given
     if value is None:
         if default:
@@ -126,7 +138,11 @@ def _bounds(given: Sequence[int] | Tensor | None, alias: Sequence[int] | None, d
 
 @operation("ttnn.split")
 def split(
-    input_tensor: Tensor, split_size: int | Sequence[int], dim: int = 0, *, memory_config: MemoryConfig | None = None
+    input_tensor: Tensor,
+    split_size: int | Sequence[int],
+    dim: int = 0,
+    *,
+    memory_config: MemoryConfig | None = None,
 ) -> list[Tensor]:
     """Pieces of `split_size` along `dim`, the last one possibly shorter, or pieces of the sizes listed."""
     on_device(input_tensor, kind="data movement")
@@ -155,12 +171,14 @@ def chunk(input_tensor: Tensor, chunks: int, dim: int) -> list[Tensor]:
     return _pieces(input_tensor, axis, [min(size, length - start) for start in range(0, length, size)], None)
 
 
-def _pieces(tensor: Tensor, axis: int, sizes: Sequence[int], memory_config: MemoryConfig | None) -> list[Tensor]:
+def _pieces(
+    tensor: Tensor, axis: int, sizes: Sequence[int], memory_config: MemoryConfig | None
+) -> list[Tensor]:
     ahead = (builtins.slice(None),) * (axis + 1)
     found, start = [], 0
     for size in sizes:
         cut = builtins.slice(start, start + size)
-        found.append(moved(tensor, lambda s, cut=cut: s[(*ahead, cut)], memory_config))  # type: ignore[misc]
+        found.append(moved(tensor, lambda s, at=(*ahead, cut): s[at], memory_config))  # type: ignore[misc]
         start += size
     return found
 
@@ -182,7 +200,9 @@ def gather(
     _check_index(input, index, axis - 1)
 
     def picked(values: Array, places: Array) -> Array:
-        region = tuple(builtins.slice(0, n) if d != axis else builtins.slice(None) for d, n in enumerate(places.shape))
+        region = tuple(
+            builtins.slice(0, n) if d != axis else builtins.slice(None) for d, n in enumerate(places.shape)
+        )
         return settled(np.take_along_axis(values[region], places.astype(np.int64), axis=axis), input.dtype)
 
     shards = combine(picked, input.shards, index.shards)
@@ -205,7 +225,13 @@ def scatter(
     reduce `add`, `multiply`, `amax` or `amin` combines with what is there, in the order of the index.
     """
     on_device(input, index, src, kind="scatter")
-    combine_with = {None: None, "add": np.add, "multiply": np.multiply, "amax": np.maximum, "amin": np.minimum}
+    combine_with = {
+        None: None,
+        "add": np.add,
+        "multiply": np.multiply,
+        "amax": np.maximum,
+        "amin": np.minimum,
+    }
     if reduce not in combine_with:
         raise fatal(f"unknown scatter reduction {reduce!r}; known are add, multiply, amax, amin")
     axis = axis_of(dim, len(input.shape)) + 1
@@ -216,10 +242,15 @@ def scatter(
 
     def placed(values: Array, places: Array, source: Array) -> Array:
         result = values.copy()
-        where = list(np.indices(places.shape, sparse=True))
+        where: list[Array] = list(np.indices(places.shape, sparse=True))
         for position in range(places.shape[axis]):
             # One slice at a time: an index may name a place twice, and the order decides.
-            at = [w if w.shape[axis] == 1 else w[(builtins.slice(None),) * axis + (builtins.slice(position, position + 1),)] for w in where]
+            at = [
+                w
+                if w.shape[axis] == 1
+                else w[(builtins.slice(None),) * axis + (builtins.slice(position, position + 1),)]
+                for w in where
+            ]
             at[axis] = np.take(places, [position], axis=axis).astype(np.int64)
             new = np.take(source, [position], axis=axis).astype(result.dtype)
             result[tuple(at)] = new if function is None else function(result[tuple(at)], new)
@@ -231,9 +262,15 @@ def scatter(
 
 def _check_index(input: Tensor, index: Tensor, axis: int) -> None:
     if len(input.shape) != len(index.shape):
-        raise fatal(f"Index and input tensor must have the same number of dimensions, got {index.shape} and {input.shape}")
+        raise fatal(
+            f"Index and input tensor must have the same number of dimensions, got {index.shape} and {input.shape}"
+        )
     if any(n > m for d, (n, m) in enumerate(zip(index.shape, input.shape, strict=True)) if d != axis):
-        raise fatal(f"Index tensor shape {index.shape} must not exceed the input's {input.shape} outside of dimension {axis}")
+        raise fatal(
+            f"Index tensor shape {index.shape} must not exceed the input's {input.shape} outside of dimension {axis}"
+        )
     data = index.shards.data
-    if data.size and not (0 <= data.min() and data.max() < input.shape[axis]):
-        raise fatal(f"index {int(data.max())} is out of range for dimension {axis} of length {input.shape[axis]}")
+    if data.size and not (data.min() >= 0 and data.max() < input.shape[axis]):
+        raise fatal(
+            f"index {int(data.max())} is out of range for dimension {axis} of length {input.shape[axis]}"
+        )

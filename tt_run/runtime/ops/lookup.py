@@ -51,7 +51,7 @@ def embedding(
         raise fatal(f"Input must be UINT32 or BFLOAT16, got {input_tensor.dtype}")
 
     def picked(ids: Array, table: Array) -> Array:
-        if ids.size and not (0 <= ids.min() and ids.max() < rows):
+        if ids.size and not (ids.min() >= 0 and ids.max() < rows):
             raise fatal(f"embedding: id {int(ids.max())} is outside of the table of {rows} rows")
         found = np.empty((*ids.shape, width), table.dtype)
         for out, row, entries in zip(found, ids, table.reshape(len(table), rows, width), strict=True):
@@ -61,5 +61,10 @@ def embedding(
     shards = combine(picked, input_tensor.shards, weight.shards)
     chosen = layout or (Layout.ROW_MAJOR if output_tensor is None else None)
     return settle(
-        (input_tensor, weight), shards, target, memory_config=memory_config, output_tensor=output_tensor, layout=chosen
+        (input_tensor, weight),
+        shards,
+        target,
+        memory_config=memory_config,
+        output_tensor=output_tensor,
+        layout=chosen,
     )

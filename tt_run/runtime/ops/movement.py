@@ -50,7 +50,9 @@ def resolve_shape(shape: Sequence[int], old: Sequence[int]) -> tuple[int, ...]:
         if known and total % known == 0:
             wanted = tuple(total // known if d == -1 else d for d in wanted)
     if any(d < 0 for d in wanted) or volume(wanted) != total:
-        raise fatal(f"Invalid arguments to reshape: shape {list(wanted)} does not hold the {total} elements of {list(old)}")
+        raise fatal(
+            f"Invalid arguments to reshape: shape {list(wanted)} does not hold the {total} elements of {list(old)}"
+        )
     return wanted
 
 
@@ -68,7 +70,7 @@ def reshape(
 ) -> Tensor:
     """The same elements in row-major order under another shape; one length may be -1."""
     on_device(input_tensor, kind="data movement")
-    wanted = resolve_shape(shape, input_tensor.shape)
+    wanted = resolve_shape(shape, tuple(input_tensor.shape))
     return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), memory_config)
 
 
@@ -76,7 +78,7 @@ def reshape(
 def view(input_tensor: Tensor, shape: Sequence[int]) -> Tensor:
     """`reshape` that moves nothing."""
     on_device(input_tensor, kind="data movement")
-    wanted = resolve_shape(shape, input_tensor.shape)
+    wanted = resolve_shape(shape, tuple(input_tensor.shape))
     return moved(input_tensor, lambda s: s.reshape(len(s), *wanted))
 
 
@@ -93,7 +95,9 @@ def permute(
     rank = len(input_tensor.shape)
     order = [axis_of(d, rank) for d in ints(dims)]
     if sorted(order) != list(range(rank)):
-        raise fatal(f"The number of dimensions in the tensor input does not match the length of the desired ordering: {list(dims)}")
+        raise fatal(
+            f"The number of dimensions in the tensor input does not match the length of the desired ordering: {list(dims)}"
+        )
     return moved(input_tensor, lambda s: s.transpose(0, *(d + 1 for d in order)), memory_config)
 
 
@@ -143,7 +147,9 @@ def unsqueeze_to_4D(tensor: Tensor) -> Tensor:
 
 
 @operation("ttnn.expand")
-def expand(input_tensor: Tensor, output_shape: Sequence[int], *, memory_config: MemoryConfig | None = None) -> Tensor:
+def expand(
+    input_tensor: Tensor, output_shape: Sequence[int], *, memory_config: MemoryConfig | None = None
+) -> Tensor:
     """Dimensions of length 1 repeated up to output_shape; -1 keeps a length."""
     on_device(input_tensor, kind="data movement")
     shape, wanted = tuple(input_tensor.shape), ints(output_shape)
@@ -151,7 +157,9 @@ def expand(input_tensor: Tensor, output_shape: Sequence[int], *, memory_config: 
     if len(old) != len(wanted) or any(w not in (-1, o) and o != 1 for w, o in zip(wanted, old, strict=True)):
         raise fatal(f"Cannot expand shape {list(shape)} to {list(wanted)}")
     full = [o if w == -1 else w for w, o in zip(wanted, old, strict=True)]
-    return moved(input_tensor, lambda s: np.broadcast_to(s.reshape(len(s), *old), (len(s), *full)), memory_config)
+    return moved(
+        input_tensor, lambda s: np.broadcast_to(s.reshape(len(s), *old), (len(s), *full)), memory_config
+    )
 
 
 @operation("ttnn.repeat")
@@ -169,7 +177,10 @@ def repeat(
     times = (1,) * (rank - len(times)) + times
     shape = (1,) * (rank - len(input_tensor.shape)) + tuple(input_tensor.shape)
     return moved(
-        input_tensor, lambda s: np.tile(s.reshape(len(s), *shape), (1, *times)), memory_config, optional_output_tensor
+        input_tensor,
+        lambda s: np.tile(s.reshape(len(s), *shape), (1, *times)),
+        memory_config,
+        optional_output_tensor,
     )
 
 
@@ -228,7 +239,9 @@ def pad(
     return moved(input_tensor, lambda s: np.pad(s, [(0, 0), *widths], constant_values=fill), memory_config)
 
 
-def _in_layout(tensor: Tensor, layout: Layout, dtype: DataType | None, memory_config: MemoryConfig | None) -> Tensor:
+def _in_layout(
+    tensor: Tensor, layout: Layout, dtype: DataType | None, memory_config: MemoryConfig | None
+) -> Tensor:
     from tt_run.runtime.tensor.dtypes import check_layout, convert
 
     on_device(tensor, kind="data movement")

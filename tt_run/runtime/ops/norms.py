@@ -57,7 +57,11 @@ def softmax(
 
 
 def masked_softmax(
-    x: Tensor, scale: float | None, mask: Tensor | None, memory_config: MemoryConfig | None, stable: bool = True
+    x: Tensor,
+    scale: float | None,
+    mask: Tensor | None,
+    memory_config: MemoryConfig | None,
+    stable: bool = True,
 ) -> Tensor:
     """softmax(x * scale + mask) along the last dimension; the mask broadcasts."""
     operands = (x,) if mask is None else (x, mask)
@@ -73,7 +77,9 @@ def masked_softmax(
         added = align(bias, stack.ndim - 1).astype(np.float32, copy=False)
         return along_last(lambda rows, m: function(rows * factor + m), x.dtype, stack, added)
 
-    return settle(operands, combine(compute, *(t.shards for t in operands)), x.dtype, memory_config=memory_config)
+    return settle(
+        operands, combine(compute, *(t.shards for t in operands)), x.dtype, memory_config=memory_config
+    )
 
 
 @operation("ttnn.scale_mask_softmax")
@@ -245,11 +251,18 @@ def group_norm(
         images = stack.reshape(len(stack), shape[1], -1, num_groups, channels // num_groups)
         groups = np.ascontiguousarray(images.transpose(0, 1, 3, 2, 4)).reshape(*shape[:2], num_groups, -1)
         values = along_last(
-            lambda rows: (rows - reduction.mean(rows)[:, None]) / np.sqrt(reduction.variance(rows) + np.float32(epsilon))[:, None],
+            lambda rows: (
+                (rows - reduction.mean(rows)[:, None])
+                / np.sqrt(reduction.variance(rows) + np.float32(epsilon))[:, None]
+            ),
             DataType.FLOAT32,
             groups,
         )
-        back = values.reshape(*shape[:2], num_groups, -1, channels // num_groups).transpose(0, 1, 3, 2, 4).reshape(shape)
+        back = (
+            values.reshape(*shape[:2], num_groups, -1, channels // num_groups)
+            .transpose(0, 1, 3, 2, 4)
+            .reshape(shape)
+        )
         sides = [flat(o.reshape(len(o), -1)[:, :channels], len(shape) - 1) for o in others]
         return finish(_affine(back, sides, weight is not None, bias is not None), target)
 

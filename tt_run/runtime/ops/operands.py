@@ -30,7 +30,9 @@ def on_device(*tensors: Tensor, kind: str = "eltwise binary") -> MeshDevice:
     first: MeshDevice | None = None
     for position, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
-            raise ArgumentMismatch(f"argument {position} of the tensors is a {type(tensor).__name__}, not a ttnn.Tensor")
+            raise ArgumentMismatch(
+                f"argument {position} of the tensors is a {type(tensor).__name__}, not a ttnn.Tensor"
+            )
         device = tensor.device()
         if device is None:
             raise fatal(_host_text(kind, position, tensor))
@@ -69,7 +71,9 @@ def settle(
         return into(output_tensor, shards, dtype, first)
     if dtype in BLOCK_FLOATS and layout is None and first.layout is not Layout.TILE:
         layout = Layout.TILE
-    return first.derive(shards, dtype=dtype, layout=layout, memory_config=memory_config, topology=result_topology(operands))
+    return first.derive(
+        shards, dtype=dtype, layout=layout, memory_config=memory_config, topology=result_topology(operands)
+    )
 
 
 def into(output: Tensor, shards: Shards, dtype: DataType, like: Tensor) -> Tensor:
@@ -79,9 +83,13 @@ def into(output: Tensor, shards: Shards, dtype: DataType, like: Tensor) -> Tenso
     if output.device() is not like.device():
         raise fatal("The output tensor needs to be on the same device as the operands!")
     if output.shape != shards.shape:
-        raise fatal(f"Shape of Output Tensor {output.shape} should match the computed shape Shape({list(shards.shape)})!")
+        raise fatal(
+            f"Shape of Output Tensor {output.shape} should match the computed shape Shape({list(shards.shape)})!"
+        )
     if output.dtype is not dtype:
-        raise fatal(f"If both output dtype and output tensor are provided, their data types should match: {dtype} and {output.dtype}")
+        raise fatal(
+            f"If both output dtype and output tensor are provided, their data types should match: {dtype} and {output.dtype}"
+        )
     output.overwrite(shards)
     return output
 

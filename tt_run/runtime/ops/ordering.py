@@ -12,13 +12,12 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import axis_of, into, on_device, settle, volume
 from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.shards import Shards, combine
 from tt_run.runtime.tensor.tensor import Tensor
-
-from tt_run.runtime.mesh import MeshDevice
 
 Array = npt.NDArray[Any]
 
@@ -34,20 +33,32 @@ def _order(values: Array, axis: int, descending: bool) -> Array:
 
 
 def _chosen(
-    tensor: Tensor, axis: int, places: Shards, memory_config: MemoryConfig | None, outputs: tuple[Tensor, Tensor] | None
+    tensor: Tensor,
+    axis: int,
+    places: Shards,
+    memory_config: MemoryConfig | None,
+    outputs: tuple[Tensor, Tensor] | None,
 ) -> tuple[Tensor, Tensor]:
     """The elements at `places` along `axis` (of the stack), and the places themselves."""
     data = tensor.shards.data
-    values = Shards(np.ascontiguousarray(np.take_along_axis(data, places.data, axis=axis)), places.index)
+    values = Shards(
+        np.ascontiguousarray(np.take_along_axis(data, places.data.astype(np.int64), axis=axis)), places.index
+    )
     wide = tensor.shape[axis - 1] > np.iinfo(np.uint16).max + 1
     kind = DataType.UINT32 if wide else DataType.UINT16
     indices = Shards(places.data.astype(np.uint32 if wide else np.uint16), places.index)
     first = settle(
-        (tensor,), values, tensor.dtype, memory_config=memory_config, output_tensor=outputs[0] if outputs else None
+        (tensor,),
+        values,
+        tensor.dtype,
+        memory_config=memory_config,
+        output_tensor=outputs[0] if outputs else None,
     )
     if outputs and outputs[1].dtype is DataType.UINT32:
         kind, indices = DataType.UINT32, indices.map(lambda s: s.astype(np.uint32))
-    second = settle((tensor,), indices, kind, memory_config=memory_config, output_tensor=outputs[1] if outputs else None)
+    second = settle(
+        (tensor,), indices, kind, memory_config=memory_config, output_tensor=outputs[1] if outputs else None
+    )
     return first, second
 
 
@@ -69,13 +80,19 @@ def topk(
     on_device(input_tensor, kind="topk")
     axis = axis_of(dim, len(input_tensor.shape))
     if not 0 < k <= input_tensor.shape[axis]:
-        raise fatal(f"K cannot be larger than the dimension size: k {k}, dimension {dim} of length {input_tensor.shape[axis]}")
-    ahead = (slice(None),) * (axis + 1)
-    places = input_tensor.shards.map(lambda s: _order(s, axis + 1, largest)[(*ahead, slice(0, k))])
+        raise fatal(
+            f"K cannot be larger than the dimension size: k {k}, dimension {dim} of length {input_tensor.shape[axis]}"
+        )
+    front = (slice(None),) * (axis + 1) + (slice(0, k),)
+    places = input_tensor.shards.map(lambda s: _order(s, axis + 1, largest)[front])
     values, indices = _chosen(input_tensor, axis + 1, places, memory_config, output_tensor)
     if indices_tensor is not None:
         on_device(input_tensor, indices_tensor, kind="topk")
-        named = combine(lambda n, p: np.take_along_axis(n, p.astype(np.int64), axis=axis + 1), indices_tensor.shards, places)
+        named = combine(
+            lambda n, p: np.take_along_axis(n, p.astype(np.int64), axis=axis + 1),
+            indices_tensor.shards,
+            places,
+        )
         indices = settle((input_tensor, indices_tensor), named, indices_tensor.dtype)
     return values, indices
 
@@ -119,7 +136,13 @@ def nonzero(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) 
         return found
 
     return [
-        settle((input_tensor,), input_tensor.shards.map(f), DataType.UINT32, memory_config=memory_config, layout=Layout.ROW_MAJOR)
+        settle(
+            (input_tensor,),
+            input_tensor.shards.map(f),
+            DataType.UINT32,
+            memory_config=memory_config,
+            layout=Layout.ROW_MAJOR,
+        )
         for f in (count, places)
     ]
 
@@ -190,12 +213,19 @@ def sampling(
         for device in range(len(values)):
             logits, labels = values[device].reshape(users, width), names[device].reshape(users, width)
             for user in range(users):
-                place = _draw(logits[user] * scales[device, user], int(counts[device, user]), limits[device, user], chance[user])
+                place = _draw(
+                    logits[user] * scales[device, user],
+                    int(counts[device, user]),
+                    limits[device, user],
+                    chance[user],
+                )
                 out[device, 0, 0, 0, user] = labels[user, place]
         return out
 
     kind = output_tensor.dtype if output_tensor is not None else DataType.UINT32
-    shards = combine(compute, *(t.shards for t in tensors)).map(lambda s: s.astype(np.int32 if kind is DataType.INT32 else np.uint32))
+    shards = combine(compute, *(t.shards for t in tensors)).map(
+        lambda s: s.astype(np.int32 if kind is DataType.INT32 else np.uint32)
+    )
     if output_tensor is not None:
         return into(output_tensor, shards, kind, input_values_tensor)
     return settle((input_values_tensor,), shards, kind, layout=Layout.ROW_MAJOR)
@@ -205,7 +235,11 @@ def _chance(user: int, seed: int | None, draw: int) -> float:
     """A number in [0, 1) of the user's stream."""
     start = seed if seed is not None else _seeds.of_user.get(user, _seeds.common)
     step = 0 if seed is not None else draw
-    return float(np.random.Generator(np.random.Philox(key=[start & (2**64 - 1), user], counter=[step, 0, 0, 0])).random())
+    return float(
+        np.random.Generator(
+            np.random.Philox(key=[start & (2**64 - 1), user], counter=[step, 0, 0, 0])
+        ).random()
+    )
 
 
 def _draw(logits: Array, k: int, p: float, chance: float) -> int:
@@ -215,4 +249,10 @@ def _draw(logits: Array, k: int, p: float, chance: float) -> int:
     weights /= weights.sum()
     reached = np.cumsum(weights)
     kept = int(np.searchsorted(reached, p)) + 1
-    return int(order[np.searchsorted(reached[:kept], chance * reached[:kept][-1], side="right").clip(0, min(kept, len(order)) - 1)])
+    return int(
+        order[
+            np.searchsorted(reached[:kept], chance * reached[:kept][-1], side="right").clip(
+                0, min(kept, len(order)) - 1
+            )
+        ]
+    )

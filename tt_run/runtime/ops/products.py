@@ -16,7 +16,8 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops import gemm
-from tt_run.runtime.ops.activations import Activation, Function, activation as function_of
+from tt_run.runtime.ops.activations import Activation, Function
+from tt_run.runtime.ops.activations import activation as function_of
 from tt_run.runtime.ops.binary import align
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.elementwise import evaluate, finish
@@ -83,7 +84,9 @@ def _check(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> None:
         raise fatal("Inputs to matmul must be tilized\nhelp: ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)")
     for tensor in (a, b):
         if not is_float(tensor.dtype):
-            raise fatal(f"Unsupported data format: matmul multiplies floating-point tensors, got {tensor.dtype}")
+            raise fatal(
+                f"Unsupported data format: matmul multiplies floating-point tensors, got {tensor.dtype}"
+            )
 
 
 @operation("ttnn.matmul")
@@ -141,7 +144,9 @@ def linear(
 ) -> Tensor:
     """activation(a @ b + bias), rounded once; the bias broadcasts over rows."""
     if in0_column_offset:
-        raise fatal("in0_column_offset: the emulation multiplies whole operands; slice the first tensor instead")
+        raise fatal(
+            "in0_column_offset: the emulation multiplies whole operands; slice the first tensor instead"
+        )
     return product(
         input_tensor_a,
         input_tensor_b,
@@ -170,7 +175,9 @@ def minimal_matmul(
 ) -> Tensor:
     """activation(input @ weight + bias), rounded once."""
     if fuse_swiglu:
-        raise fatal("minimal_matmul: fuse_swiglu is not emulated; split the product and multiply with its silu")
+        raise fatal(
+            "minimal_matmul: fuse_swiglu is not emulated; split the product and multiply with its silu"
+        )
     return product(
         input_tensor,
         weight_tensor,

@@ -48,7 +48,9 @@ def reduced(
         return finish(values, target).reshape(len(stack), *reduction.reduced_shape(shape, axes, keepdim))
 
     shards = tensor.shards.map(compute)
-    return settle((tensor,), shards, target, memory_config=memory_config, layout=layout, output_tensor=output_tensor)
+    return settle(
+        (tensor,), shards, target, memory_config=memory_config, layout=layout, output_tensor=output_tensor
+    )
 
 
 def _scaled(values: Array, scalar: float) -> Array:
@@ -211,4 +213,6 @@ def cumprod(
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
     """Running product along `dim`, from the end if reverse_order."""
-    return _running(input, dim, np.multiply, dtype, reverse_order, memory_config=memory_config, output_tensor=out)
+    return _running(
+        input, dim, np.multiply, dtype, reverse_order, memory_config=memory_config, output_tensor=out
+    )

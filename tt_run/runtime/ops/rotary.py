@@ -71,7 +71,9 @@ def rotary_embedding_llama(
     on_device(*tensors, kind="rotary embedding")
     depth = input_tensor.shape[-1]
     if depth % TILE_SIZE or cos_cache.shape != sin_cache.shape or cos_cache.shape[-1] != depth:
-        raise fatal(f"rotary_embedding_llama: x {input_tensor.shape}, cos {cos_cache.shape} and sin {sin_cache.shape} do not fit")
+        raise fatal(
+            f"rotary_embedding_llama: x {input_tensor.shape}, cos {cos_cache.shape} and sin {sin_cache.shape} do not fit"
+        )
     rows = slice(0, 1) if is_decode_mode else slice(0, input_tensor.shape[-2])
 
     def compute(x: Array, cos: Array, sin: Array, turn: Array) -> Array:

@@ -36,18 +36,29 @@ def along_last(function: RowFunction, dtype: DataType, stack: Array, *others: Ar
     if any(not v.flags.c_contiguous for v in views):
         views = [np.ascontiguousarray(v) for v in views]
     sides = [v.reshape(-1, width) for v in views]
-    out = np.empty(source.shape, np.float32)
+    out: Array = np.empty(source.shape, np.float32)
     step = max(1, BLOCK // max(width, 1))
     starts = range(0, len(source), step)
     pieces = thread_count() if source.size >= _SPREAD else 1
     rounded = dtype is DataType.BFLOAT16
-    spread([partial(_fill, function, source, sides, out, starts[p::pieces], step, rounded) for p in range(pieces)])
+    spread(
+        [
+            partial(_fill, function, source, sides, out, starts[p::pieces], step, rounded)
+            for p in range(pieces)
+        ]
+    )
     out = out.reshape(shape)
     return out if rounded else finish(out, dtype)
 
 
 def _fill(
-    function: RowFunction, source: Array, sides: list[Array], out: Array, starts: range, step: int, rounded: bool
+    function: RowFunction,
+    source: Array,
+    sides: list[Array],
+    out: Array,
+    starts: range,
+    step: int,
+    rounded: bool,
 ) -> None:
     with np.errstate(all="ignore"):
         for start in starts:
