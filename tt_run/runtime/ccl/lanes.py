@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,17 +97,11 @@ class Call:
             parts.insert(0, f"dim {self.dim}")
         return ", ".join([*parts, self.detail] if self.detail else parts)
 
-    @contextmanager
-    def announced(self) -> Iterator[list[DeviceGroup]]:
-        """Agree, let the block move its data, then tell the listeners over which groups: those the block put into the list."""
-        start = events.now() if events.listening else 0.0
-        self.agree()
-        moved: list[DeviceGroup] = []
-        yield moved
-        if events.listening:
-            self._emit(start, moved)
+    def announced(self) -> Announcement:
+        """Agree, let a `with` block move the data, then tell the listeners over which groups: those the block put into the list."""
+        return Announcement(self)
 
-    def _emit(self, start: float, groups: Sequence[DeviceGroup]) -> None:
+    def emit(self, start: float, groups: Sequence[DeviceGroup]) -> None:
         positions = self.device.positions
         spec = self.tensor.spec
         events.emit(
@@ -126,6 +119,24 @@ class Call:
                 detail=self.detail,
             )
         )
+
+
+class Announcement:
+    """The `with` block of one call. A class of its own: generators would put their frames between guard and the user's line."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._start = 0.0
+        self._moved: list[DeviceGroup] = []
+
+    def __enter__(self) -> list[DeviceGroup]:
+        self._start = events.now() if events.listening else 0.0
+        self._call.agree()
+        return self._moved
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
+        if events.listening and kind is None:
+            self._call.emit(self._start, self._moved)
 
 
 def mesh_text(device: MeshDevice) -> str:

@@ -1,0 +1,289 @@
+"""Collectives on tensors of one process, against NumPy: values, placement, memory, refusals."""
+
+import numpy as np
+import pytest
+
+from tests.runtime.ccl import reference
+from tt_run.runtime import events
+from tt_run.runtime.ccl import fabric
+from tt_run.runtime.ccl.collectives import all_broadcast, all_gather, all_reduce, reduce_scatter
+from tt_run.runtime.ccl.transfers import broadcast, mesh_partition, point_to_point
+from tt_run.runtime.enums import DataType, FabricConfig, Layout, Topology
+from tt_run.runtime.mesh import MeshCoordinate, MeshShape, open_mesh_device
+from tt_run.runtime.tensor.borders import from_torch
+from tt_run.runtime.tensor.mappers import ReplicateTensorToMesh, ShardTensor2dMesh, ShardTensorToMesh
+
+MESH = (2, 4)
+
+
+@pytest.fixture
+def device():
+    device = open_mesh_device(MeshShape(*MESH))
+    yield device
+    device.close()
+
+
+def sharded(device, shape, dim, dtype=DataType.FLOAT32, layout=Layout.TILE, seed=0):
+    """Random values, one chunk of `dim` per device; the tensor and its shards."""
+    whole = list(shape)
+    whole[dim] *= 8
+    values = np.random.default_rng(seed).standard_normal(whole).astype(np.float32)
+    tensor = from_torch(
+        values, dtype=dtype, layout=layout, device=device, mesh_mapper=ShardTensorToMesh(device, dim=dim)
+    )
+    return tensor, [np.array(a) for a in tensor.shards.each()]
+
+
+def shards_of(tensor):
+    return list(tensor.shards.each())
+
+
+def same(found, expected):
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected, strict=True):
+        assert a.shape == b.shape
+        assert a.tobytes() == np.ascontiguousarray(b).tobytes()
+
+
+def message(error):
+    return str(error.value).partition("info:\n")[2]
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1, -2])
+@pytest.mark.parametrize("shape", [(1, 1, 32, 32), (1, 3, 7, 5), (33, 65)])
+def test_all_gather(device, axis, shape):
+    for dim in range(-1, len(shape)):
+        tensor, shards = sharded(device, shape, dim)
+        found = all_gather(tensor, dim, cluster_axis=axis, topology=Topology.Ring, num_links=1)
+        same(
+            shards_of(found),
+            reference.expected("all_gather", MESH, shards, None if axis is None else axis % 2, dim),
+        )
+        assert list(found.shape) == list(shards_of(found)[0].shape)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize(
+    ("dtype", "rounding"), [(DataType.FLOAT32, None), (DataType.BFLOAT16, reference.bfloat16)]
+)
+def test_sums_are_in_device_order_and_rounded_once(device, axis, dtype, rounding):
+    tensor, shards = sharded(device, (1, 2, 24, 40), 3, dtype)
+    found = all_reduce(tensor, cluster_axis=axis)
+    same(shards_of(found), reference.expected("all_reduce", MESH, shards, axis, rounding=rounding))
+    for dim in (2, 3, -1):
+        found = reduce_scatter(tensor, dim, cluster_axis=axis)
+        same(shards_of(found), reference.expected("reduce_scatter", MESH, shards, axis, dim, rounding))
+
+
+def test_block_floats_are_rounded_as_rows(device):
+    tensor, shards = sharded(device, (1, 1, 32, 40), 3, DataType.BFLOAT8_B)
+    total = from_torch(reference.ordered_sum(shards), dtype=DataType.BFLOAT8_B, layout=Layout.TILE)
+    same(shards_of(all_reduce(tensor)), [total.shards.of(0)] * 8)
+    cut = np.split(reference.ordered_sum(shards), 8, 3)[5]
+    rounded = from_torch(np.ascontiguousarray(cut), dtype=DataType.BFLOAT8_B, layout=Layout.TILE).shards.of(0)
+    assert shards_of(reduce_scatter(tensor, 3))[5].tobytes() == rounded.tobytes()
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_replicas_count_once_per_device_and_are_stored_once(device, axis):
+    values = np.random.default_rng(1).standard_normal((1, 1, 8, 24)).astype(np.float32)
+    tensor = from_torch(values, device=device, mesh_mapper=ReplicateTensorToMesh(device))
+    gathered, total = all_gather(tensor, 2, cluster_axis=axis), all_reduce(tensor, cluster_axis=axis)
+    same(shards_of(gathered), reference.expected("all_gather", MESH, [values] * 8, axis, 2))
+    same(shards_of(total), reference.expected("all_reduce", MESH, [values] * 8, axis))
+    assert len(gathered.shards.data) == len(total.shards.data) == 1
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_all_broadcast_and_partition(device, axis):
+    tensor, shards = sharded(device, (1, 1, 6, 16), 2)
+    found = all_broadcast(tensor, cluster_axis=axis)
+    wanted = reference.expected("all_broadcast", MESH, shards, axis)
+    for i, one in enumerate(found):
+        same(shards_of(one), [members[i] for members in wanted])
+    part = mesh_partition(tensor, 3, axis)
+    same(shards_of(part), reference.expected("mesh_partition", MESH, shards, axis, 3))
+    same(shards_of(all_gather(part, 3, cluster_axis=axis)), gathered_back(shards, axis))
+
+
+def gathered_back(shards, axis):
+    """Partition i of member i, joined."""
+    parts = reference.expected("mesh_partition", MESH, shards, axis, 3)
+    return reference.expected("all_gather", MESH, parts, axis, 3)
+
+
+def test_broadcast_reaches_the_group_of_the_sender(device):
+    tensor, shards = sharded(device, (3, 5), 0)
+    same(shards_of(broadcast(tensor, MeshCoordinate(1, 2))), [shards[6]] * 8)
+    row = shards_of(broadcast(tensor, MeshCoordinate(1, 2), cluster_axis=1))
+    same(row, [*shards[:4], *[shards[6]] * 4])
+    column = shards_of(broadcast(tensor, MeshCoordinate(1, 2), cluster_axis=0))
+    same(column, [shards[i] if i not in (2, 6) else shards[6] for i in range(8)])
+
+
+def test_point_to_point_fills_one_shard(device):
+    tensor, shards = sharded(device, (3, 5), 0)
+    found = point_to_point(tensor, MeshCoordinate(0, 1), MeshCoordinate(1, 3))
+    same(shards_of(found), [*[np.zeros_like(shards[0])] * 7, shards[1]])
+    other, kept = sharded(device, (3, 5), 0, seed=9)
+    assert point_to_point(tensor, MeshCoordinate(0, 1), MeshCoordinate(0, 1), output_tensor=other) is other
+    same(shards_of(other), [kept[0], shards[1], *kept[2:]])
+
+
+def test_results_go_into_a_preallocated_tensor(device):
+    tensor, shards = sharded(device, (4, 8), 1)
+    output = from_torch(
+        np.zeros((4, 64), np.float32),
+        device=device,
+        layout=Layout.TILE,
+        mesh_mapper=ReplicateTensorToMesh(device),
+    )
+    assert all_gather(tensor, 1, output_tensor=output) is output
+    same(shards_of(output), reference.expected("all_gather", MESH, shards, None, 1))
+    with pytest.raises(RuntimeError, match="Output tensor has shape"):
+        all_gather(tensor, 0, output_tensor=output)
+
+
+def texts(tensor):
+    topology = tensor.tensor_topology()
+    return str(topology.placements()), str(topology.distribution_shape())
+
+
+def test_placement_of_results(device):
+    line, _ = sharded(device, (1, 1, 32, 32), 3)
+    assert texts(all_gather(line, 3)) == ("[PlacementReplicate()]", "MeshShape([8])")
+    assert texts(all_gather(line, 3, cluster_axis=1)) == (
+        "[PlacementShard(3), PlacementReplicate()]",
+        "MeshShape([2, 4])",
+    )
+    assert texts(all_gather(line, 3, cluster_axis=0)) == ("[PlacementShard(3)]", "MeshShape([8])")
+    grid = from_torch(
+        np.zeros((2, 1, 32, 128), np.float32),
+        device=device,
+        mesh_mapper=ShardTensor2dMesh(device, MESH, (0, 3)),
+    )
+    assert texts(all_gather(grid, 3, cluster_axis=1))[0] == "[PlacementShard(0), PlacementReplicate()]"
+    assert texts(all_reduce(grid, cluster_axis=0))[0] == "[PlacementReplicate(), PlacementShard(3)]"
+    assert texts(all_reduce(grid))[0] == "[PlacementReplicate(), PlacementReplicate()]"
+    assert texts(reduce_scatter(grid, 2, cluster_axis=1))[0] == "[PlacementShard(0), PlacementShard(2)]"
+    assert texts(reduce_scatter(line, 3)) == ("[PlacementShard(3)]", "MeshShape([8])")
+
+
+def test_refusals_in_the_references_words(device):
+    tensor, _ = sharded(device, (1, 1, 32, 34), 3)
+    host = from_torch(np.zeros((4, 4), np.float32))
+    cases = [
+        (lambda: all_gather(tensor, 4), "Invalid gather dim 4 for 4D input tensor"),
+        (lambda: all_gather(tensor, -5), "Invalid gather dim -5 for 4D input tensor"),
+        (lambda: all_gather(tensor, 3, cluster_axis=2), "ShapeBase[] index out of range. 2 not in [-4, 2)"),
+        (lambda: reduce_scatter(tensor, 0), "Dimension 0 must be divisible by ring_size"),
+        (
+            lambda: reduce_scatter(tensor, 3, cluster_axis=1),
+            "Number of tiles at dimension 3 must be divisible by ring_size",
+        ),
+        (
+            lambda: mesh_partition(tensor, 3, 1),
+            "input shape Shape([1, 1, 32, 34]) must be divisible by cluster axis size 4",
+        ),
+        (lambda: all_gather(host, 0), "Input tensor must be on device, got storage type: StorageType::HOST"),
+        (lambda: all_reduce(host), "Input tensor must be on device, got storage type: StorageType::HOST"),
+    ]
+    for call, text in cases:
+        with pytest.raises(RuntimeError) as error:
+            call()
+        assert message(error) == text
+    wide, _ = sharded(device, (1, 1, 32, 36), 3)
+    assert list(reduce_scatter(wide, 3, cluster_axis=1).shape) == [1, 1, 32, 9]
+    flat = from_torch(np.zeros(8, np.float32), device=device)
+    with pytest.raises(RuntimeError, match="reduce_scatter currently supports rank 2 tensors at minimum"):
+        reduce_scatter(flat, 0)
+    with pytest.raises(RuntimeError, match="Mesh device must contain receiver coordinate device"):
+        point_to_point(tensor, MeshCoordinate(0, 0), MeshCoordinate(2, 0))
+    with pytest.raises(RuntimeError, match="sender"):
+        broadcast(tensor, MeshCoordinate(5, 0))
+
+
+def test_a_group_of_one_device():
+    line = open_mesh_device(MeshShape(1, 2))
+    tensor = from_torch(np.ones((2, 4), np.float32), device=line, mesh_mapper=ShardTensorToMesh(line, dim=1))
+    with pytest.raises(RuntimeError) as error:
+        all_gather(tensor, 1, cluster_axis=0)
+    assert message(error) == "all_gather collective will only work for num_devices > 1, got 1"
+    assert "cluster_axis=1" in str(error.value)
+    same(shards_of(all_reduce(tensor, cluster_axis=0)), shards_of(tensor))
+    assert list(all_gather(tensor, 1, cluster_axis=1, mesh_device=line).shape) == [2, 4]
+    line.close()
+
+
+def test_wrong_keywords_and_kinds_list_the_signature(device):
+    tensor, _ = sharded(device, (4, 4), 0)
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        all_reduce(tensor, math_op=0)
+    with pytest.raises(TypeError, match="did you mean 'cluster_axis'"):
+        all_gather(tensor, 0, cluster_axes=1)
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        all_gather(np.zeros(4), 0)
+
+
+def test_a_closed_mesh_is_refused(device):
+    tensor, _ = sharded(device, (4, 4), 0)
+    device.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        all_gather(tensor, 0)
+
+
+def test_devices_without_a_shard_are_named(device):
+    tensor = from_torch(
+        np.ones((5, 4), np.float32), device=device, mesh_mapper=ShardTensorToMesh(device, dim=0)
+    )
+    with pytest.raises(RuntimeError, match=r"positions \[5, 6, 7\] hold no shard"):
+        all_reduce(tensor)
+
+
+@pytest.fixture
+def fabric_setting():
+    yield fabric.set_fabric_config
+    fabric.set_fabric_config(FabricConfig.DISABLED)
+    fabric.set_strict(None)
+
+
+def test_a_one_dimensional_fabric_needs_an_axis(device, fabric_setting):
+    tensor, _ = sharded(device, (4, 4), 0)
+    fabric_setting(FabricConfig.FABRIC_1D)
+    assert fabric.get_fabric_config() is FabricConfig.FABRIC_1D
+    with pytest.raises(RuntimeError) as error:
+        all_gather(tensor, 0)
+    assert message(error) == "1D fabric on a 2D mesh_device requires cluster_axis to be set"
+    with pytest.raises(RuntimeError, match="invalid for 1D fabric"):
+        point_to_point(tensor, MeshCoordinate(0, 0), MeshCoordinate(1, 1))
+    all_gather(tensor, 0, cluster_axis=1)
+    point_to_point(tensor, MeshCoordinate(0, 0), MeshCoordinate(1, 0))
+    fabric_setting(FabricConfig.FABRIC_2D)
+    all_gather(tensor, 0)
+
+
+def test_strict_mode_insists_on_a_fabric(device, fabric_setting, monkeypatch):
+    tensor, _ = sharded(device, (4, 4), 0)
+    monkeypatch.setenv(fabric.STRICT_VARIABLE, "1")
+    with pytest.raises(RuntimeError) as error:
+        all_gather(tensor, 0, cluster_axis=1)
+    assert message(error) == "Trying to get un-initialized fabric context"
+    fabric.set_strict(False)
+    all_gather(tensor, 0, cluster_axis=1)
+    with pytest.raises(TypeError, match="FABRIC_2D"):
+        fabric_setting("1D")
+
+
+def test_one_event_per_collective(device):
+    tensor, _ = sharded(device, (1, 1, 32, 32), 3, DataType.BFLOAT16)
+    seen = []
+    stop = events.subscribe(seen.append)
+    try:
+        all_reduce(tensor, cluster_axis=1)
+    finally:
+        stop()
+    (event,) = [e for e in seen if e.kind == "collective"]
+    assert (event.name, event.axis, event.bytes) == ("all_reduce", 1, 2048)
+    assert event.groups == ((0, 1, 2, 3), (4, 5, 6, 7))
+    assert event.devices == tuple(range(8)) and event.start <= event.end
+    assert event.site.startswith(__file__)
