@@ -1,31 +1,135 @@
-"""What a training program needs of a distributed value: one device's shard, mappers and composers by tensor dimension."""
+"""`ttml.core.distributed`: mappers and composers by tensor dimension, averaging of gradients, and facts about placements.
+
+Mappers here speak of the mesh's own two axes, so that a tensor always says along which axis it is cut.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.tensor.topology import PlacementReplicate
+from tt_run.runtime.ccl.collectives import all_reduce
+from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.tensor import composers, mappers
+from tt_run.runtime.tensor.configs import MeshComposerConfig, MeshMapperConfig
+from tt_run.runtime.tensor.topology import Placement, PlacementReplicate, PlacementShard
+from tt_run.runtime.train import values
 
 if TYPE_CHECKING:
+    from tt_run.runtime.mesh.device import MeshDevice
     from tt_run.runtime.tensor.tensor import Tensor as Value
+    from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]
 
 
+def enable_fabric(num_devices: int) -> None:
+    """Set the fabric that collectives over `num_devices` devices need; call it before the device is opened."""
+    from tt_run.runtime.ccl.fabric import set_fabric_config
+    from tt_run.runtime.enums import FabricConfig
+
+    if num_devices > 1:
+        set_fabric_config(FabricConfig.FABRIC_2D)
+
+
+def shard_tensor_to_mesh_mapper(
+    device: MeshDevice, rank: int, cluster_axis: int | None = None
+) -> mappers.TensorToMesh:
+    """Cut tensor dimension `rank` over a mesh axis and replicate over the other; over all devices without an axis."""
+    shape = device.shape
+    if cluster_axis is None:
+        long_axes = [axis for axis in range(shape.dims()) if shape[axis] > 1]
+        if len(long_axes) > 1:
+            return mappers.shard_tensor_to_mesh_mapper(device, rank)
+        cluster_axis = long_axes[0] if long_axes else 0
+    placements: list[Placement] = [PlacementReplicate() for _ in range(shape.dims())]
+    placements[cluster_axis] = PlacementShard(rank)
+    return mappers.create_mesh_mapper(device, MeshMapperConfig(placements))
+
+
+def replicate_tensor_to_mesh_mapper(device: MeshDevice) -> mappers.TensorToMesh:
+    """The same tensor on every device."""
+    return mappers.create_mesh_mapper(device, MeshMapperConfig([PlacementReplicate(), PlacementReplicate()]))
+
+
+def concat_mesh_to_tensor_composer(mesh_device: MeshDevice, dim: int) -> composers.MeshToTensor:
+    """Concatenate the shards of all devices in row-major order on `dim`; replicas come once for each device."""
+    return composers.concat_mesh_to_tensor_composer(mesh_device, dim)
+
+
+def create_mesh_composer_config(
+    dims: Sequence[int], mesh_shape_override: MeshShape | None = None
+) -> MeshComposerConfig:
+    """Which tensor dimension each mesh axis is concatenated on."""
+    return MeshComposerConfig(list(dims), mesh_shape_override)
+
+
+def create_mesh_composer(device: MeshDevice, config: MeshComposerConfig) -> composers.MeshToTensor:
+    """The composer of a configuration."""
+    return composers.create_mesh_composer(device, config)
+
+
+# --- placements ----------------------------------------------------------------------------------------------------
+
+
+def members(value: Value, cluster_axis: int | None) -> int:
+    """Devices in a group along an axis of the value's mesh; all of them without an axis."""
+    device = value.device()
+    if device is None:
+        return 1
+    return device.get_num_devices() if cluster_axis is None else int(device.shape[cluster_axis])
+
+
+def is_replicated(value: Value, cluster_axis: int | None) -> bool:
+    """Whether all devices of a group along the axis hold the same, by the placement that the value records."""
+    topology = value.tensor_topology()
+    placements = topology.placements()
+    if cluster_axis is None or topology.distribution_shape().dims() < 2:
+        return all(isinstance(p, PlacementReplicate) for p in placements)
+    return isinstance(placements[cluster_axis], PlacementReplicate)
+
+
 def first_shard(value: Value) -> Array:
     """The value that all devices share, as float32 or integers. Raises RuntimeError when they hold different shards."""
-    placements = value.tensor_topology().placements()
-    if value.site is not None and len(value.site.coords) > 1:
-        sharded = [p for p in placements if not isinstance(p, PlacementReplicate)]
-        if sharded:
-            raise RuntimeError(
-                f"the tensor is sharded over {len(value.site.coords)} devices ({placements}); "
-                "help: to_numpy(composer=ttml.core.distributed.concat_mesh_to_tensor_composer(device, dim))"
-            )
+    count = len(value.site.coords)
+    if count > 1 and not is_replicated(value, None):
+        raise RuntimeError(
+            f"the tensor is sharded over {count} devices ({value.tensor_topology().placements()}); "
+            "help: to_numpy(composer=ttml.core.distributed.concat_mesh_to_tensor_composer(device, dim))"
+        )
     data = value.shards.data
     if not len(data):
         raise RuntimeError("no device of this rank holds a shard of the tensor")
     return np.array(data[0])
+
+
+# --- data parallelism ----------------------------------------------------------------------------------------------
+
+
+def synchronize_gradients(parameters: Mapping[str, Tensor]) -> None:
+    """Replace every gradient by its mean over the data-parallel axis; over all devices where no axis was initialised.
+
+    Parameters are visited by name, so that all ranks reduce in one order.
+    """
+    from tt_run.runtime.train.context import AutoContext
+
+    context = AutoContext.get_instance()
+    axis: int | None = None
+    if context.is_parallelism_context_initialized():
+        parallelism = context.get_parallelism_context()
+        if not parallelism.is_ddp_enabled() or parallelism.get_ddp_size() == 1:
+            return
+        axis = parallelism.get_ddp_axis()
+    for name in sorted(parameters):
+        parameter = parameters[name]
+        if not parameter.is_grad_initialized():
+            continue
+        gradient = parameter.get_grad()
+        count = members(gradient, axis)
+        if count > 1:
+            share = np.float32(1.0 / count)
+            total = all_reduce(gradient, cluster_axis=axis)
+            parameter.set_grad(values.compute(lambda stack, share=share: stack * share, total))

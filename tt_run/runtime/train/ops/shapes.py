@@ -40,7 +40,7 @@ def reshape(tensor: Tensor, shape: Sequence[int]) -> Tensor:
 
 def heads_creation(qkv: Tensor, num_heads: int) -> tuple[Tensor, Tensor, Tensor]:
     """[B, 1, S, 3D] -> query, key, value, each [B, H, S, D/H]; the thirds of the last dimension in that order."""
-    batch, _, length, width = _four(qkv, "heads_creation")
+    width = _four(qkv, "heads_creation")[3]
     if width % (3 * num_heads):
         raise RuntimeError(f"heads_creation: {width} features are not 3 x {num_heads} heads")
     third = width // 3

@@ -1,0 +1,19 @@
+"""PyTorch as the reference of the training tests: required in CI, optional elsewhere."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+
+def torch_or_skip() -> Any:
+    """The torch module; without it the test skips, or fails where TT_RUN_REQUIRE_TORCH is set."""
+    try:
+        import torch
+    except ImportError:
+        if os.environ.get("TT_RUN_REQUIRE_TORCH"):
+            pytest.fail("PyTorch is required here (TT_RUN_REQUIRE_TORCH): pip install torch")
+        pytest.skip("PyTorch is not installed: pip install 'tt-run[torch]'")
+    return torch

@@ -1,0 +1,210 @@
+"""Every operation against PyTorch: values and all gradients, in both arithmetics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.train.pytorch import torch_or_skip
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.ops import attention, binary, embedding, loss, matmul, norms, rope, shapes, unary
+from tt_run.runtime.train.tensor import Tensor
+
+pytestmark = pytest.mark.torch
+
+# Largest difference relative to the largest element: float32 differs by the order of sums, bfloat16 by one rounding per operation,
+# which a sum with cancellation magnifies.
+TOLERANCE = {"float32": 3e-6, "bfloat16": 6e-2}
+
+
+class Pair:
+    """The same numbers as one of our tensors and as torch's."""
+
+    def __init__(self, torch: Any, array: np.ndarray) -> None:
+        self.ours = Tensor.from_numpy(array)
+        # Both sides start from what the arithmetic can hold.
+        self.theirs = torch.tensor(np.asarray(self.ours.get_value().shards.data[0]), requires_grad=True)
+
+
+@pytest.fixture(params=["float32", "bfloat16"])
+def compare(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """compare(function of ours, function of torch, *shapes) checks the result and every gradient."""
+    torch = torch_or_skip()
+    context = AutoContext.get_instance()
+    context.set_arithmetic(request.param)
+    context.close_device()
+    context.open_device()
+    generator = np.random.default_rng(5)
+    bound = TOLERANCE[request.param]
+
+    def close(ours: np.ndarray, theirs: Any, what: str) -> None:
+        expected = theirs.detach().numpy()
+        assert ours.shape == expected.shape, what
+        scale = max(float(np.abs(expected).max()), 1e-6)
+        assert float(np.abs(ours - expected).max()) <= bound * scale, what
+
+    def run(ours: Callable[..., Tensor], theirs: Callable[..., Any], *forms: tuple[int, ...]) -> None:
+        pairs = [Pair(torch, generator.standard_normal(form, np.float32)) for form in forms]
+        out, expected = ours(*(p.ours for p in pairs)), theirs(*(p.theirs for p in pairs))
+        close(out.to_numpy(), expected, "value")
+        seed = Pair(torch, generator.standard_normal(tuple(out.shape()), np.float32))
+        unary.mean(binary.mul(out, seed.ours)).backward()
+        (expected * seed.theirs.detach()).mean().backward()
+        for number, pair in enumerate(pairs):
+            close(
+                np.asarray(pair.ours.get_grad().shards.data[0]),
+                pair.theirs.grad,
+                f"gradient of operand {number}",
+            )
+        context.reset_graph()
+
+    yield run
+    context.close_device()
+    context.set_arithmetic("bfloat16")
+
+
+@pytest.mark.parametrize("name", ["relu", "gelu", "silu", "exp"])
+def test_unary(compare: Any, name: str) -> None:
+    torch = torch_or_skip()
+    theirs = torch.exp if name == "exp" else getattr(torch.nn.functional, name)
+    compare(getattr(unary, name), theirs, (2, 3, 7, 33))
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div"])
+@pytest.mark.parametrize("other", [(2, 3, 4, 5), (1, 3, 1, 5), (1, 1, 1, 1)])
+def test_binary(compare: Any, name: str, other: tuple[int, ...]) -> None:
+    torch = torch_or_skip()
+    if name == "div":
+        if other != (2, 3, 4, 5):
+            with pytest.raises(RuntimeError, match="Broadcasting is not supported"):
+                compare(binary.div, torch.div, (2, 3, 4, 5), other)
+            return
+        # Divisors well away from zero, so that bfloat16 rounding is not magnified.
+        compare(lambda a, b: binary.div(a, unary.exp(b)), lambda a, b: a / torch.exp(b), (2, 3, 4, 5), other)
+        return
+    compare(getattr(binary, name), getattr(torch, name), (2, 3, 4, 5), other)
+
+
+def test_numbers_scale(compare: Any) -> None:
+    compare(lambda a: a * 0.25, lambda a: a * 0.25, (1, 1, 3, 5))
+
+
+@pytest.mark.parametrize("turn_a", [False, True])
+@pytest.mark.parametrize("turn_b", [False, True])
+def test_matmul(compare: Any, turn_a: bool, turn_b: bool) -> None:
+    def theirs(a: Any, b: Any) -> Any:
+        return (a.mT if turn_a else a) @ (b.mT if turn_b else b)
+
+    a, b = ((2, 3, 9, 4) if turn_a else (2, 3, 4, 9)), ((1, 3, 6, 9) if turn_b else (1, 3, 9, 6))
+    compare(lambda x, y: matmul.matmul_op(x, y, turn_a, turn_b), theirs, a, b)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_linear(compare: Any, bias: bool) -> None:
+    torch = torch_or_skip()
+
+    def theirs(x: Any, w: Any, b: Any = None) -> Any:
+        return torch.nn.functional.linear(x, w[0, 0], None if b is None else b[0, 0, 0])
+
+    compare(matmul.linear, theirs, (3, 1, 5, 37), (1, 1, 11, 37), *([(1, 1, 1, 11)] if bias else []))
+
+
+def test_layernorm(compare: Any) -> None:
+    torch = torch_or_skip()
+
+    def theirs(x: Any, g: Any, b: Any) -> Any:
+        return torch.nn.functional.layer_norm(x, (x.shape[-1],), g[0, 0, 0], b[0, 0, 0], 1e-6)
+
+    compare(norms.layernorm, theirs, (3, 1, 5, 65), (1, 1, 1, 65), (1, 1, 1, 65))
+
+
+def test_rmsnorm(compare: Any) -> None:
+    torch = torch_or_skip()
+
+    def theirs(x: Any, g: Any) -> Any:
+        return torch.nn.functional.rms_norm(x, (x.shape[-1],), g[0, 0, 0], 1e-5)
+
+    compare(lambda x, g: norms.rmsnorm(x, g, 1e-5), theirs, (3, 1, 5, 65), (1, 1, 1, 65))
+
+
+@pytest.mark.parametrize("groups", [4, 2, 1])
+@pytest.mark.parametrize("masked", [True, False])
+def test_attention(compare: Any, groups: int, masked: bool) -> None:
+    torch = torch_or_skip()
+    causal = np.tril(np.ones((1, 1, 8, 8), np.float32))
+
+    def ours(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return attention.scaled_dot_product_attention(q, k, v, Tensor.from_numpy(causal) if masked else None)
+
+    def theirs(q: Any, k: Any, v: Any) -> Any:
+        k, v = (t.repeat_interleave(4 // groups, 1) for t in (k, v))
+        mask = torch.tensor(causal) > 0 if masked else None
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+    compare(ours, theirs, (2, 4, 8, 16), (2, groups, 8, 16), (2, groups, 8, 16))
+
+
+def test_embedding(compare: Any) -> None:
+    torch = torch_or_skip()
+    ids = np.random.default_rng(1).integers(0, 6, (3, 1, 1, 9)).astype(np.uint32)
+    compare(
+        lambda w: embedding.embedding(Tensor.from_numpy(ids, layout=Layout.ROW_MAJOR), w),
+        lambda w: torch.nn.functional.embedding(torch.tensor(ids.astype(np.int64)), w[0, 0])[:, 0],
+        (1, 1, 6, 10),
+    )
+
+
+def test_heads(compare: Any) -> None:
+    def ours(x: Tensor) -> Tensor:
+        q, k, v = shapes.heads_creation(x, 4)
+        return shapes.heads_fusion(binary.add(binary.mul(q, k), v))
+
+    def theirs(x: Any) -> Any:
+        q, k, v = (t.reshape(2, 8, 4, 2).transpose(1, 2) for t in x[:, 0].chunk(3, -1))
+        return (q * k + v).transpose(1, 2).reshape(2, 1, 8, 8)
+
+    compare(ours, theirs, (2, 1, 8, 24))
+
+
+def test_rope(compare: Any) -> None:
+    torch = torch_or_skip()
+    parameters = rope.build_rope_params(16, 8)
+    turn = torch.polar(
+        torch.ones(10, 4),
+        torch.outer(torch.arange(2, 12).float(), 10000.0 ** (-torch.arange(0, 8, 2).float() / 8)),
+    )
+
+    def theirs(x: Any) -> Any:
+        return torch.view_as_real(torch.view_as_complex(x.reshape(*x.shape[:-1], 4, 2)) * turn).flatten(-2)
+
+    compare(lambda x: rope.rope(x, parameters, 2), theirs, (2, 3, 10, 8))
+
+
+def test_losses(compare: Any) -> None:
+    torch = torch_or_skip()
+    ids = np.random.default_rng(2).integers(0, 11, (2, 5)).astype(np.uint32)
+    target = torch.tensor(ids.astype(np.int64)).reshape(-1)
+
+    def given() -> Tensor:
+        return Tensor.from_numpy(ids, layout=Layout.ROW_MAJOR, new_type=DataType.UINT32)
+
+    def cross(x: Any) -> Any:
+        return torch.nn.functional.cross_entropy(x.reshape(-1, 11), target).reshape(1, 1, 1, 1)
+
+    def likelihood(x: Any) -> Any:
+        return torch.nn.functional.nll_loss(torch.log_softmax(x.reshape(-1, 11), -1), target).reshape(
+            1, 1, 1, 1
+        )
+
+    compare(lambda x: loss.cross_entropy_loss(x, given()), cross, (2, 1, 5, 11))
+    compare(lambda x: loss.nll_loss(unary.log_softmax(x), given()), likelihood, (2, 1, 5, 11))
+    compare(
+        loss.mse_loss,
+        lambda p, t: torch.nn.functional.mse_loss(p, t).reshape(1, 1, 1, 1),
+        (4, 1, 3, 5),
+        (4, 1, 3, 5),
+    )

@@ -1,0 +1,143 @@
+"""`ttml.ops.distributed`: collectives over a mesh axis with exact gradients; without an axis over all devices as one line.
+
+The exact gradient depends on what arrives. A gradient that is replicated along the axis is already the whole one: summing it again
+would make it as many times too large as the axis is long (AdamW hides that, SGD does not). So the backward rules look at the placement that
+the gradient records; `noop_backward` and `GradOutputType` keep their meaning for code that says it itself.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING
+
+from tt_run.runtime.ccl import collectives, transfers
+from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.train.distributed import is_replicated, members
+from tt_run.runtime.train.record import result
+from tt_run.runtime.train.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tt_run.runtime.tensor.tensor import Tensor as Value
+
+
+class GradOutputType(enum.Enum):
+    """What a gathered tensor's gradient is: SHARDED differs from device to device and is summed, REPLICATED is the same everywhere."""
+
+    SHARDED = 0
+    REPLICATED = 1
+
+
+class RingShiftDirection(enum.Enum):
+    """Where a device's shard goes: FORWARD to the next device of the line, BACKWARD to the one before; both wrap."""
+
+    FORWARD = 1
+    BACKWARD = -1
+
+    Forward = 1
+    Backward = -1
+
+
+def all_reduce(tensor: Tensor, noop_backward: bool = False, cluster_axis: int | None = None) -> Tensor:
+    """The sum over the axis, on every device."""
+    x = tensor.get_value()
+    if members(x, cluster_axis) == 1:
+        return tensor
+
+    def rule(gradient: Value) -> None:
+        tensor.add_grad(gradient if noop_backward else _summed(gradient, cluster_axis))
+
+    return result(collectives.all_reduce(x, cluster_axis=cluster_axis), (tensor,), rule)
+
+
+def broadcast(tensor: Tensor, cluster_axis: int | None = None) -> Tensor:
+    """The tensor as it is; its gradient is summed over the axis."""
+    x = tensor.get_value()
+    if members(x, cluster_axis) == 1:
+        return tensor
+    return result(x, (tensor,), lambda gradient: tensor.add_grad(_summed(gradient, cluster_axis)))
+
+
+def all_gather(
+    tensor: Tensor,
+    dim: int,
+    cluster_axis: int | None = None,
+    grad_output_type: GradOutputType = GradOutputType.SHARDED,
+) -> Tensor:
+    """Shards of the axis side by side on `dim`, on every device."""
+    x = tensor.get_value()
+    if members(x, cluster_axis) == 1:
+        return tensor
+
+    def rule(gradient: Value) -> None:
+        whole = grad_output_type is GradOutputType.REPLICATED or is_replicated(gradient, cluster_axis)
+        tensor.add_grad(
+            _own_slice(gradient, dim, cluster_axis) if whole else _scattered_sum(gradient, dim, cluster_axis)
+        )
+
+    return result(collectives.all_gather(x, dim, cluster_axis=cluster_axis), (tensor,), rule)
+
+
+def reduce_scatter(tensor: Tensor, dim: int, cluster_axis: int | None = None) -> Tensor:
+    """The sum over the axis, of which each device keeps its slice of `dim`."""
+    x = tensor.get_value()
+    if members(x, cluster_axis) == 1:
+        return tensor
+    value = _scattered_sum(x, dim, cluster_axis)
+    return result(value, (tensor,), lambda gradient: tensor.add_grad(_gathered(gradient, dim, cluster_axis)))
+
+
+def scatter(tensor: Tensor, dim: int, cluster_axis: int | None = None) -> Tensor:
+    """Each device's own slice of a tensor that all devices of the axis hold."""
+    x = tensor.get_value()
+    if members(x, cluster_axis) == 1:
+        return tensor
+    value = _own_slice(x, dim, cluster_axis)
+    return result(value, (tensor,), lambda gradient: tensor.add_grad(_gathered(gradient, dim, cluster_axis)))
+
+
+def ring_shift(
+    tensor: Tensor,
+    cluster_axis: int | None = None,
+    direction: RingShiftDirection = RingShiftDirection.FORWARD,
+) -> Tensor:
+    """Every shard moves one device along the axis, the last to the first; gradients move the other way."""
+    x = tensor.get_value()
+    if members(x, cluster_axis) == 1:
+        return tensor
+    step = direction.value
+    return result(
+        _shifted(x, cluster_axis, step),
+        (tensor,),
+        lambda gradient: tensor.add_grad(_shifted(gradient, cluster_axis, -step)),
+    )
+
+
+def _summed(gradient: Value, axis: int | None) -> Value:
+    return gradient if is_replicated(gradient, axis) else collectives.all_reduce(gradient, cluster_axis=axis)
+
+
+def _scattered_sum(value: Value, dim: int, axis: int | None) -> Value:
+    return collectives.reduce_scatter(value, dim, cluster_axis=axis)
+
+
+def _own_slice(value: Value, dim: int, axis: int | None) -> Value:
+    return transfers.mesh_partition(value, dim, axis)
+
+
+def _gathered(value: Value, dim: int, axis: int | None) -> Value:
+    return collectives.all_gather(value, dim, cluster_axis=axis)
+
+
+def _shifted(value: Value, axis: int | None, step: int) -> Value:
+    """Gather the axis, then each device takes its neighbour's part."""
+    device = value.device()
+    assert device is not None
+    count, extent = members(value, axis), value.shape[0]
+    gathered = collectives.all_gather(value, 0, cluster_axis=axis).shards
+    place = {position: number for group in device.axis_groups(axis) for number, position in enumerate(group)}
+    parts = []
+    for own, position in enumerate(device.local_positions):
+        whole = gathered.of(own)
+        start = ((place[position] - step) % count) * extent
+        parts.append(None if whole is None else whole[start : start + extent])
+    return value.derive(Shards.from_each(parts))
