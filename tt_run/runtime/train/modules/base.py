@@ -1,0 +1,216 @@
+"""`ModuleBase` registers by hand, `AbstractModuleBase` by assignment; both name parameters `<Root>/<child>/…/<tensor>`."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from typing import Any
+
+from tt_run.runtime.train.tensor import Tensor
+
+
+class RunMode(enum.Enum):
+    """TRAIN applies dropout, EVAL does not. Modules start in TRAIN."""
+
+    TRAIN = 0
+    EVAL = 1
+
+
+class Parameter:
+    """A tensor that optimizers update; `.tensor` is the tensor."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+    def __repr__(self) -> str:
+        return f"Parameter({self.tensor!r})"
+
+
+class Buffer:
+    """A tensor that belongs to a module and is not trained."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+    def __repr__(self) -> str:
+        return f"Buffer({self.tensor!r})"
+
+
+class ModuleBase:
+    """A node of a model: named tensors, named child modules, a run mode.
+
+    Names of children and tensors share one space; registering a name twice raises RuntimeError.
+    """
+
+    def __init__(self) -> None:
+        self.__dict__["_modules"] = {}
+        self.__dict__["_tensors"] = {}
+        self.__dict__["_buffers"] = {}
+        self.__dict__["_run_mode"] = RunMode.TRAIN
+        self.__dict__["_name"] = type(self).__name__
+
+    _modules: dict[str, ModuleBase]
+    _tensors: dict[str, Tensor]
+    _buffers: dict[str, Tensor]
+    _run_mode: RunMode
+    _name: str
+
+    # --- names and registration --------------------------------------------------------------------------------------
+
+    def create_name(self, name: str) -> None:
+        """The root name of parameters when this module is the root."""
+        self.__dict__["_name"] = name
+
+    def get_name(self) -> str:
+        """The module's own name, its class name unless it was given another."""
+        return self._name
+
+    def register_module(self, module: ModuleBase, name: str) -> None:
+        """Add a child. Raises RuntimeError when the name is taken."""
+        self._free(name)
+        self._modules[name] = module
+
+    def register_tensor(self, tensor: Tensor, name: str) -> None:
+        """Add a parameter. Raises RuntimeError when the name is taken."""
+        self._free(name)
+        self._tensors[name] = tensor
+
+    def override_module(self, module: ModuleBase, name: str) -> None:
+        """Replace a child. Raises RuntimeError when there is none of that name."""
+        if name not in self._modules:
+            raise RuntimeError(f"{self._name} has no module named {name!r} to override; it has {sorted(self._modules)}")
+        self._modules[name] = module
+
+    def override_tensor(self, tensor: Tensor, name: str) -> None:
+        """Replace a parameter. Raises RuntimeError when there is none of that name."""
+        if name not in self._tensors:
+            raise RuntimeError(f"{self._name} has no tensor named {name!r} to override; it has {sorted(self._tensors)}")
+        self._tensors[name] = tensor
+
+    def _free(self, name: str) -> None:
+        if name in self._modules or name in self._tensors:
+            raise RuntimeError(f"{self._name} already has something named {name!r}")
+
+    # --- parameters --------------------------------------------------------------------------------------------------
+
+    def parameters(self) -> dict[str, Tensor]:
+        """Full path to trainable tensor, a shared tensor once under its first path."""
+        seen: set[int] = set()
+        found: dict[str, Tensor] = {}
+        for path, tensor in self._walk_tensors(self._name, "/"):
+            if id(tensor) not in seen:
+                seen.add(id(tensor))
+                found[path] = tensor
+        return found
+
+    def _walk_tensors(self, prefix: str, joint: str) -> Iterator[tuple[str, Tensor]]:
+        for name, tensor in self._tensors.items():
+            yield f"{prefix}{joint}{name}" if prefix else name, tensor
+        for name, module in self._modules.items():
+            yield from module._walk_tensors(f"{prefix}{joint}{name}" if prefix else name, joint)
+
+    # --- modes -------------------------------------------------------------------------------------------------------
+
+    def set_run_mode(self, mode: RunMode) -> None:
+        """Set the mode here and in every child."""
+        self.__dict__["_run_mode"] = mode
+        for module in self._modules.values():
+            module.set_run_mode(mode)
+
+    def get_run_mode(self) -> RunMode:
+        """The mode of this module."""
+        return self._run_mode
+
+    def train(self) -> None:
+        """TRAIN mode for the module and its children."""
+        self.set_run_mode(RunMode.TRAIN)
+
+    def eval(self) -> None:
+        """EVAL mode for the module and its children."""
+        self.set_run_mode(RunMode.EVAL)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.forward(*args, **kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What a call computes; modules define it."""
+        raise TypeError(f"{type(self).__name__} defines no forward()")
+
+
+class AbstractModuleBase(ModuleBase):
+    """A module that registers what is assigned to its attributes: modules, `Parameter`s, bare tensors, `Buffer`s.
+
+    Call `super().__init__()` first; assigning a name again replaces what it named.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_modules" not in self.__dict__:
+            raise AttributeError(f"call super().__init__() before assigning {name!r} in {type(self).__name__}")
+        for table in (self._modules, self._tensors, self._buffers):
+            table.pop(name, None)
+        if isinstance(value, ModuleBase):
+            self._modules[name] = value
+        elif isinstance(value, Parameter):
+            self._tensors[name] = value.tensor
+        elif isinstance(value, Tensor):
+            self._tensors[name] = value
+        elif isinstance(value, Buffer):
+            value.tensor.set_requires_grad(False)
+            self._buffers[name] = value.tensor
+        self.__dict__[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        for table in (self._modules, self._tensors, self._buffers):
+            table.pop(name, None)
+        self.__dict__.pop(name)
+
+    def override_module(self, module: ModuleBase, name: str) -> None:
+        """Replace a child and the attribute that names it."""
+        super().override_module(module, name)
+        self.__dict__[name] = module
+
+    # --- walking -----------------------------------------------------------------------------------------------------
+
+    def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
+        """Dotted paths without the root's name, and tensors; a shared tensor once."""
+        seen: set[int] = set()
+        for path, tensor in self._walk_tensors(prefix, "."):
+            if id(tensor) not in seen:
+                seen.add(id(tensor))
+                yield path, tensor
+
+    def named_buffers(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
+        """Dotted paths and buffers."""
+        for path, module in self.named_modules(prefix):
+            for name, tensor in module._buffers.items():
+                yield f"{path}.{name}" if path else name, tensor
+
+    def buffers(self) -> Iterator[Tensor]:
+        """Every buffer."""
+        return (tensor for _, tensor in self.named_buffers())
+
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, ModuleBase]]:
+        """This module and all below it, parents first."""
+        yield prefix, self
+        for name, module in self._modules.items():
+            path = f"{prefix}.{name}" if prefix else name
+            if isinstance(module, AbstractModuleBase):
+                yield from module.named_modules(path)
+            else:
+                yield path, module
+
+    def modules(self) -> Iterator[ModuleBase]:
+        """This module and all below it."""
+        return (module for _, module in self.named_modules())
+
+    def named_children(self) -> Iterator[tuple[str, ModuleBase]]:
+        """Direct children with their names."""
+        return iter(self._modules.items())
+
+    def children(self) -> Iterator[ModuleBase]:
+        """Direct children."""
+        return iter(self._modules.values())
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Parameters and buffers by dotted path."""
+        return {**dict(self.named_parameters()), **dict(self.named_buffers())}

@@ -1,0 +1,118 @@
+"""`ModuleList` and `ModuleDict`: modules that hold modules by number and by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import overload
+
+from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase
+
+
+class ModuleList(AbstractModuleBase):
+    """A list of modules; children are named "0", "1", … in order."""
+
+    def __init__(self, modules: Iterable[ModuleBase] = ()) -> None:
+        super().__init__()
+        self.extend(modules)
+
+    @overload
+    def __getitem__(self, index: int) -> ModuleBase: ...
+    @overload
+    def __getitem__(self, index: slice) -> ModuleList: ...
+    def __getitem__(self, index: int | slice) -> ModuleBase | ModuleList:
+        held = list(self._modules.values())
+        return ModuleList(held[index]) if isinstance(index, slice) else held[self._place(index)]
+
+    def __setitem__(self, index: int, module: ModuleBase) -> None:
+        self._modules[str(self._place(index))] = module
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[ModuleBase]:
+        return iter(list(self._modules.values()))
+
+    def __iadd__(self, modules: Iterable[ModuleBase]) -> ModuleList:
+        self.extend(modules)
+        return self
+
+    def append(self, module: ModuleBase) -> ModuleList:
+        """Add a module at the end."""
+        self._modules[str(len(self))] = module
+        return self
+
+    def extend(self, modules: Iterable[ModuleBase]) -> ModuleList:
+        """Add several modules at the end."""
+        for module in modules:
+            self.append(module)
+        return self
+
+    def insert(self, index: int, module: ModuleBase) -> None:
+        """Put a module in front of a place; those behind move up."""
+        held = list(self._modules.values())
+        held.insert(index, module)
+        self._renumber(held)
+
+    def pop(self, index: int = -1) -> ModuleBase:
+        """Take a module out; those behind move down."""
+        held = list(self._modules.values())
+        taken = held.pop(self._place(index))
+        self._renumber(held)
+        return taken
+
+    def _place(self, index: int) -> int:
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"index {index} is out of range")
+        return index % len(self)
+
+    def _renumber(self, modules: Iterable[ModuleBase]) -> None:
+        self._modules.clear()
+        for number, module in enumerate(modules):
+            self._modules[str(number)] = module
+
+
+class ModuleDict(AbstractModuleBase):
+    """Modules by name, in the order they were added."""
+
+    def __init__(self, modules: Mapping[str, ModuleBase] | None = None) -> None:
+        super().__init__()
+        self.update(modules or {})
+
+    def __getitem__(self, name: str) -> ModuleBase:
+        return self._modules[name]
+
+    def __setitem__(self, name: str, module: ModuleBase) -> None:
+        self._modules[name] = module
+
+    def __delitem__(self, name: str) -> None:
+        del self._modules[name]
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._modules))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._modules
+
+    def keys(self) -> list[str]:
+        """Names in order."""
+        return list(self._modules)
+
+    def values(self) -> list[ModuleBase]:
+        """Modules in order."""
+        return list(self._modules.values())
+
+    def items(self) -> list[tuple[str, ModuleBase]]:
+        """Names and modules in order."""
+        return list(self._modules.items())
+
+    def update(self, modules: Mapping[str, ModuleBase]) -> None:
+        """Add or replace modules."""
+        for name, module in modules.items():
+            self[name] = module
+
+    def pop(self, name: str) -> ModuleBase:
+        """Take a module out."""
+        return self._modules.pop(name)

@@ -1,0 +1,63 @@
+"""Embedding, normalisation and dropout as modules."""
+
+from __future__ import annotations
+
+from tt_run.runtime.train.modules import initial
+from tt_run.runtime.train.modules.base import AbstractModuleBase, RunMode
+from tt_run.runtime.train.ops import norms
+from tt_run.runtime.train.ops.dropout import dropout
+from tt_run.runtime.train.ops.embedding import embedding
+from tt_run.runtime.train.tensor import Tensor
+
+
+class Embedding(AbstractModuleBase):
+    """A table [1, 1, entries, width] from N(0, 0.02)."""
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, weight_init: initial.Initializer | None = None) -> None:
+        super().__init__()
+        self.weight = (weight_init or initial.normal(0.0, 0.02))((1, 1, num_embeddings, embedding_dim))
+
+    def forward(self, tensor: Tensor) -> Tensor:
+        """ids [B, 1, 1, T] -> [B, 1, T, width]."""
+        return embedding(tensor, self._tensors["weight"])
+
+
+class LayerNormLayer(AbstractModuleBase):
+    """Layer normalisation with gamma of ones and, unless `bias` is off, beta of zeros."""
+
+    def __init__(self, features: int, bias: bool = True) -> None:
+        super().__init__()
+        self.gamma = initial.ones()((1, 1, 1, features))
+        self.beta = initial.zeros()((1, 1, 1, features)) if bias else None
+
+    def forward(self, tensor: Tensor) -> Tensor:
+        """Normalised over the last dimension."""
+        return norms.layernorm(tensor, self._tensors["gamma"], self._tensors.get("beta"))
+
+
+class RMSNormLayer(AbstractModuleBase):
+    """Root-mean-square normalisation with gamma of ones."""
+
+    def __init__(self, features: int, epsilon: float = 1e-5) -> None:
+        super().__init__()
+        self.epsilon = epsilon
+        self.gamma = initial.ones()((1, 1, 1, features))
+
+    def forward(self, tensor: Tensor) -> Tensor:
+        """Normalised over the last dimension."""
+        return norms.rmsnorm(tensor, self._tensors["gamma"], self.epsilon)
+
+
+class DropoutLayer(AbstractModuleBase):
+    """Dropout in TRAIN mode, nothing in EVAL mode."""
+
+    def __init__(self, probability: float, use_per_device_seed: bool = False) -> None:
+        super().__init__()
+        self.probability = probability
+        self.use_per_device_seed = use_per_device_seed
+
+    def forward(self, tensor: Tensor) -> Tensor:
+        """The masked tensor, or the tensor itself."""
+        if self.get_run_mode() is RunMode.EVAL:
+            return tensor
+        return dropout(tensor, self.probability, self.use_per_device_seed)

@@ -1,0 +1,136 @@
+"""Linear layers: whole, and cut over the tensor-parallel axis by columns or by rows.
+
+A column-parallel layer holds some of the output features of each device, a row-parallel one some of the input features. Their
+gradients are exact also without an adaptive optimizer: see `ops/distributed.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.modules import initial
+from tt_run.runtime.train.modules.base import AbstractModuleBase
+from tt_run.runtime.train.ops import binary, distributed
+from tt_run.runtime.train.ops.distributed import GradOutputType
+from tt_run.runtime.train.ops.matmul import linear
+from tt_run.runtime.train.tensor import Tensor
+
+
+class LinearLayer(AbstractModuleBase):
+    """x @ W^T + b with W [1, 1, out, in] and b [1, 1, 1, out], both from U(-k, k), k = sqrt(1 / in)."""
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        has_bias: bool = True,
+        weight_init: initial.Initializer | None = None,
+        bias_init: initial.Initializer | None = None,
+    ) -> None:
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features
+        self.weight = (weight_init or initial.fan_in(in_features))((1, 1, out_features, in_features))
+        self.bias = (bias_init or initial.fan_in(in_features))((1, 1, 1, out_features)) if has_bias else None
+
+    def get_weight(self) -> Tensor:
+        """The weight."""
+        return self._tensors["weight"]
+
+    def get_bias(self) -> Tensor | None:
+        """The bias, None without one."""
+        return self._tensors.get("bias")
+
+    def forward(self, tensor: Tensor) -> Tensor:
+        """[..., in] -> [..., out]."""
+        return linear(tensor, self.get_weight(), self.get_bias())
+
+
+class _Parallel(AbstractModuleBase):
+    """What both cuts share: the tensor-parallel axis and its size."""
+
+    def __init__(self, axis: int | None) -> None:
+        super().__init__()
+        parallelism = AutoContext.get_instance().get_parallelism_context()
+        self.axis = parallelism.get_tp_axis() if axis is None else axis
+        device = AutoContext.get_instance().get_device()
+        self.size = parallelism.get_tp_size() if axis is None else int(device.shape[axis])
+
+    def _mapper(self, dim: int) -> Any:
+        if self.size == 1:
+            return None
+        return shard_tensor_to_mesh_mapper(AutoContext.get_instance().get_device(), dim, self.axis)
+
+
+class ColumnParallelLinear(_Parallel):
+    """Output features cut over the axis; with `gather_output` every device ends with all of them.
+
+    Raises RuntimeError when the features do not divide by the size of the axis.
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        has_bias: bool = True,
+        gather_output: bool = False,
+        shard_dim: int | None = None,
+        weight_init: initial.Initializer | None = None,
+        bias_init: initial.Initializer | None = None,
+    ) -> None:
+        super().__init__(shard_dim)
+        if out_features % self.size:
+            raise RuntimeError(
+                "Output features must be divisible by the TP size. "
+                f"Output features = {out_features}, TP size = {self.size}"
+            )
+        self.gather_output = gather_output
+        self.weight = (weight_init or initial.fan_in(in_features))((1, 1, out_features, in_features), self._mapper(2))
+        self.bias = (
+            (bias_init or initial.fan_in(in_features))((1, 1, 1, out_features), self._mapper(3)) if has_bias else None
+        )
+
+    def forward(self, tensor: Tensor) -> Tensor:
+        """[..., in] on every device -> [..., out / size] on each, or [..., out] when gathered."""
+        seen = distributed.broadcast(tensor, self.axis)
+        out = linear(seen, self._tensors["weight"], self._tensors.get("bias"))
+        if not self.gather_output:
+            return out
+        return distributed.all_gather(out, out.get_rank() - 1, self.axis, GradOutputType.REPLICATED)
+
+
+class RowParallelLinear(_Parallel):
+    """Input features cut over the axis; the products are summed over it and the bias is added once, after the sum.
+
+    `input_is_parallel` says that the input is cut already. Raises RuntimeError when the features do not divide by the size of the axis.
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        has_bias: bool = True,
+        input_is_parallel: bool = False,
+        shard_dim: int | None = None,
+        weight_init: initial.Initializer | None = None,
+        bias_init: initial.Initializer | None = None,
+    ) -> None:
+        super().__init__(shard_dim)
+        if in_features % self.size:
+            raise RuntimeError(
+                f"Input features must be divisible by the TP size. Input features = {in_features}, TP size = {self.size}"
+            )
+        self.input_is_parallel = input_is_parallel
+        self.weight = (weight_init or initial.fan_in(in_features))((1, 1, out_features, in_features), self._mapper(3))
+        self.bias = (bias_init or initial.fan_in(in_features))((1, 1, 1, out_features)) if has_bias else None
+
+    def forward(self, tensor: Tensor) -> Tensor:
+        """[..., in / size] or [..., in] -> [..., out] on every device."""
+        if not self.input_is_parallel:
+            tensor = distributed.scatter(tensor, tensor.get_rank() - 1, self.axis)
+        partial = linear(tensor, self._tensors["weight"])
+        # The sum is the same on every device of the axis, and so is its gradient: each takes it as it is.
+        out = distributed.all_reduce(partial, True, self.axis)
+        bias = self._tensors.get("bias")
+        return out if bias is None else binary.add(out, bias)
