@@ -28,10 +28,7 @@ class GradOutputType(enum.Enum):
 
 
 class RingShiftDirection(enum.Enum):
-    """Where a device's shard goes: FORWARD to the next device of the line, BACKWARD to the one before; both wrap."""
-
-    FORWARD = 1
-    BACKWARD = -1
+    """Where a device's shard goes: Forward to the next device of the line, Backward to the one before; both wrap."""
 
     Forward = 1
     Backward = -1
@@ -98,7 +95,7 @@ def scatter(tensor: Tensor, dim: int, cluster_axis: int | None = None) -> Tensor
 def ring_shift(
     tensor: Tensor,
     cluster_axis: int | None = None,
-    direction: RingShiftDirection = RingShiftDirection.FORWARD,
+    direction: RingShiftDirection = RingShiftDirection.Forward,
 ) -> Tensor:
     """Every shard moves one device along the axis, the last to the first; gradients move the other way."""
     x = tensor.get_value()
