@@ -22,7 +22,7 @@ _PYTHON = re.compile(r"python([0-9.]*)\Z")
 
 @dataclass(frozen=True, slots=True)
 class Tracy:
-    """A profiler run: base port, output folder, further options of tracy."""
+    """A profiler run: base port, output folder (relative to the launch directory when it is), further options of tracy."""
 
     port: int
     folder: Path
@@ -63,7 +63,7 @@ def parse_tracy(text: str, world: World) -> Tracy:
                 "TTR010", f"--tracy: the port {port!r} is no positive number", help='--tracy "--port 8087"'
             )
         )
-    return Tracy(int(port), world.cwd / world.expand_user(folder), tuple(rest))
+    return Tracy(int(port), Path(folder), tuple(rest))
 
 
 def with_tracy(program: tuple[str, ...], tracy: Tracy, rank: int, world: World) -> tuple[str, ...]:
@@ -105,6 +105,8 @@ def _is_python_script(path: Path) -> bool:
 
 
 def _is_module(name: str) -> bool:
+    if not name.isidentifier():  # a dotted name would import its parent
+        return False
     try:
         return find_spec(name) is not None
     except (ImportError, ValueError):

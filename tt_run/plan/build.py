@@ -13,6 +13,7 @@ from tt_run.inputs.world import World
 from tt_run.inputs.wrapping import PROFILER_DIR, Tracy, parse_tracy, with_gdbserver, with_tracy
 from tt_run.plan.checks import Subject, joint_check
 from tt_run.plan.checks.program import require_program
+from tt_run.plan.defaults import wanted_words
 from tt_run.plan.environment import emulated_path, rank_environments
 from tt_run.plan.launcher import LauncherFacts
 from tt_run.plan.model import LaunchPlan, RankPlan
@@ -54,6 +55,7 @@ def build_plan(
         cwd=world.cwd,
         placement=seating.placement,
         mpi_args=mpi_args.words,
+        defaults=wanted_words(mpi_args),
         unset=BLOCKED,
         findings=_judge(findings.judged, request.check),
         emulate=request.emulate,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import mgd
+from mgd.expansion import expand_checked
 from mgd.graph import MeshGraph
 from tt_run.inputs.document import read_text
 from tt_run.inputs.findings import Findings
@@ -41,4 +42,4 @@ def _expanded(load: Callable[[], mgd.Descriptor], findings: Findings, level: Che
     findings.judged.extend(found)
     if any(finding.is_error for finding in found):
         return None
-    return mgd.expand(descriptor)
+    return expand_checked(descriptor)

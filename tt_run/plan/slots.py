@@ -98,11 +98,8 @@ def _by_rankfile(rankfile: Rankfile, mpi_args: MpiArgs, named: HostList | None, 
         Seat(lines[rank].host, lines[rank].slot) if rank in lines else Seat() for rank in range(count)
     )
     used = Counter(seat.host for seat in seats if seat.host is not None)
-    hosts = (
-        named.hosts
-        if named
-        else tuple(HostSlots(name, used[name]) for name in rankfile.hosts if name in used)
-    )
+    every = tuple(HostSlots(name, max(1, used[name])) for name in rankfile.hosts)
+    hosts = named.hosts if named else every
     source = f"rankfile {rankfile.file}"
     placement = Placement(hosts, rankfile.path, mpi_args.qualifiers, source)
     return Seating(placement, seats, rankfile, named)

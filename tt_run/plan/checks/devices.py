@@ -89,15 +89,16 @@ def _block(mesh: Mesh, rank: RankPlan) -> str:
 
 
 def _check_shared(subject: Subject, visible: dict[int, tuple[int, ...]], findings: Findings) -> None:
-    """No device belongs to two ranks of one host."""
-    owner: dict[tuple[str, int], int] = {}
+    """No device belongs to two ranks of one host; each mock cluster descriptor stands for a host of its own."""
+    mock = subject.source.bindings.mock
+    owner: dict[tuple[str, str | None, int], int] = {}
     clashes: dict[tuple[int, int], list[int]] = defaultdict(list)
     for rank, devices in visible.items():
         host = subject.seating.seats[rank].host
         if host is None:
             continue
         for device in dict.fromkeys(devices):
-            first = owner.setdefault((host, device), rank)
+            first = owner.setdefault((host, mock.get(rank), device), rank)
             if first != rank:
                 clashes[first, rank].append(device)
     # Emulated ranks of several hosts may run on one machine, where their device numbers repeat without harm.
@@ -125,6 +126,8 @@ def _check_unlimited(subject: Subject, findings: Findings) -> None:
             crowds[host].append(rank.rank)
     for host, ranks in crowds.items():
         unlimited = [rank for rank in ranks if VISIBLE_DEVICES not in subject.ranks[rank].env]
+        if not subject.bindings[ranks[0]].position.line:  # allocated: the allocation tells it (TTR182)
+            continue
         if len(ranks) > 1 and unlimited:
             findings.warn(
                 "TTR214",

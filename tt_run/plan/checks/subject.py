@@ -35,4 +35,4 @@ class Subject:
     def set_at(self, rank: int, name: str) -> Position | None:
         """Where an input sets a variable of a rank: env_overrides, else global_env; None when neither does."""
         setting = self.bindings[rank].env.get(name) or self.source.bindings.global_env.get(name)
-        return setting.position if setting else None
+        return setting.position if setting and setting.position.file else None
