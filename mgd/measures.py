@@ -61,8 +61,10 @@ def measure_mesh(mesh: Mesh) -> MeshMeasures:
     return MeshMeasures(grid + len(mesh.express), closing, bisection, diameter)
 
 
-def measure_graph(graph: MeshGraph) -> GraphMeasures:
-    """How the meshes hang together."""
+def measure_graph(graph: MeshGraph) -> GraphMeasures | None:
+    """How the meshes hang together; None for one mesh, and for nested graphs, whose links do not say which meshes they join."""
+    if len(graph.meshes) == 1 or not graph.ids_unique:
+        return None
     nodes = range(len(graph.meshes))
     index = {mesh.mesh_id: position for position, mesh in enumerate(graph.meshes)}
     pairs = [(index[link.a], index[link.b]) for link in graph.links if link.a != link.b]

@@ -70,7 +70,7 @@ def _meshes(a: MeshGraph, b: MeshGraph) -> Iterator[tuple[Key, str, str, str]]:
 def _aspects(mesh: Mesh) -> dict[str, str]:
     wraps = "".join(axis for dim, axis in ((1, "X"), (0, "Y")) if mesh.wraps(dim))
     chords = Counter((min(each.a, each.b), max(each.a, each.b), each.channels) for each in mesh.express)
-    pairs = Counter((min(pair), max(pair)) for pair in mesh.express_connections)
+    pairs = Counter((min(pair), max(pair), mesh.channels) for pair in mesh.express_connections)
     return {
         "kind": "switch" if mesh.is_switch else "mesh",
         "shape": "x".join(map(str, mesh.dims)),
@@ -82,7 +82,7 @@ def _aspects(mesh: Mesh) -> dict[str, str]:
     }
 
 
-def _listed(found: Mapping[tuple[int, ...], int], most: int = 6) -> str:
+def _listed(found: Mapping[tuple[int, int, int], int], most: int = 6) -> str:
     texts = [
         f"{key[0]}-{key[1]}" + (f" x{count}" if count > 1 else "") for key, count in sorted(found.items())
     ]

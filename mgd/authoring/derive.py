@@ -16,7 +16,7 @@ from mgd.reading import loads
 from mgd.text.tree import Block, read_tree, replaced
 
 Edit = tuple[int, int, str]
-NO_CUT, NO_COPY = "MGD901", "MGD902"
+UNEVEN_SPLIT = "MGD012"
 
 
 class CannotDerive(MgdError):
@@ -51,10 +51,9 @@ def replicate(text: str, count: int, *, file: str = "") -> str:
     descriptor = loads(text, file=file)
     top = descriptor.top_level_instance
     if top is None or top.mesh is None:
-        label = Label(descriptor.where(descriptor, "top_level_instance"), "this is not a mesh")
-        message = "only a descriptor whose top-level instance is one mesh can be copied into several"
+        name = file or "the descriptor"
         raise CannotDerive(
-            [Diagnostic(NO_COPY, message, (label,), "name a system with one mesh: mgd systems")]
+            f"{name} stands for a graph; only a descriptor of one mesh can be copied into several"
         )
     if count < 1:
         raise CannotDerive(f"there cannot be {count} meshes")
@@ -90,7 +89,7 @@ def _misfit(descriptor: Descriptor, mesh: MeshDescriptor, hosts: tuple[int, int]
     message = (
         f'mesh descriptor "{mesh.name}" of {shape} devices cannot be cut over {hosts[0]}x{hosts[1]} hosts'
     )
-    return Diagnostic(NO_CUT, message, (Label(where, "each side must divide"),), help_text)
+    return Diagnostic(UNEVEN_SPLIT, message, (Label(where, "each side must divide"),), help_text)
 
 
 def _divisors(number: int, most: int = 64) -> list[int]:

@@ -84,10 +84,9 @@ def drafted(wishes: Wishes) -> Blueprint:
     figure = wishes.links[0] if wishes.links and wishes.links[0] in FIGURES else ""
     shorthand = {"all": "ALL_TO_ALL", "ring": "RING"}.get(figure, "")
     channels = wishes.link_channels or wishes.channels
-    if shorthand and wishes.count > 2 and not wishes.z_direction:
-        links, connections = GraphLinks(shorthand, channels, wishes.link_policy), ()
-    else:
-        links, connections = None, tuple(_connections(wishes, figure, channels))
+    short = bool(shorthand) and wishes.count > 2 and not wishes.z_direction
+    links = GraphLinks(shorthand, channels, wishes.link_policy) if short else None
+    connections = () if short else tuple(_connections(wishes, figure, channels))
     pins = tuple(_pin(text) for text in wishes.pins)
     title = wishes.title or _title(wishes, figure)
     return Blueprint(title, templates, meshes, connections, links, pins)

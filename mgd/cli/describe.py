@@ -57,7 +57,7 @@ def _totals(graph: MeshGraph) -> dict[str, Any]:
     }
 
 
-def _facts(file: str, graph: MeshGraph, measures: GraphMeasures) -> dict[str, Any]:
+def _facts(file: str, graph: MeshGraph, measures: GraphMeasures | None) -> dict[str, Any]:
     kinds = []
     for mesh, number in _kinds(graph):
         own = measure_mesh(mesh)
@@ -77,7 +77,7 @@ def _facts(file: str, graph: MeshGraph, measures: GraphMeasures) -> dict[str, An
                 "diameter": own.diameter,
             }
         )
-    among = {
+    among = measures and {
         "islands": measures.islands,
         "diameter": measures.diameter,
         "bisection_channels": measures.bisection,
@@ -85,7 +85,7 @@ def _facts(file: str, graph: MeshGraph, measures: GraphMeasures) -> dict[str, An
     return {"file": file, **_totals(graph), "kinds": kinds, "between_meshes": among}
 
 
-def _page(file: str, graph: MeshGraph, measures: GraphMeasures) -> list[str]:
+def _page(file: str, graph: MeshGraph, measures: GraphMeasures | None) -> list[str]:
     totals = _totals(graph)
     lines = [paint(file, "title", wants_colour(sys.stdout))]
     lines += [
@@ -109,7 +109,7 @@ def _page(file: str, graph: MeshGraph, measures: GraphMeasures) -> list[str]:
         )
     head = ("MESH", "COUNT", "SHAPE", "HOSTS", "CHANNELS", "LINKS", "BISECTION", "DIAMETER")
     lines += ["", *(f"  {line}" for line in table(head, rows))]
-    if len(graph.meshes) > 1:
+    if measures is not None:
         lines += ["", *(f"  {line}" for line in _among(measures))]
     return lines
 

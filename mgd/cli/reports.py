@@ -158,3 +158,16 @@ def as_sarif(reports: Iterable[Report], version: str) -> str:
         "runs": [{"tool": {"driver": driver}, "results": results}],
     }
     return json.dumps(log, indent=2, ensure_ascii=False)
+
+
+def _sarif_rule(code: str) -> dict[str, Any]:
+    from mgd.rules import all_rules
+
+    rule = all_rules()[code]
+    return {
+        "id": rule.code,
+        "name": rule.name,
+        "shortDescription": {"text": rule.purpose},
+        "fullDescription": {"text": rule.why},
+        "help": {"text": f"wrong:\n{rule.bad}\n\nright:\n{rule.good}"},
+    }
