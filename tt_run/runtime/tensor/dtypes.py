@@ -79,9 +79,11 @@ def chosen_dtype(name: str, wanted: DataType | None) -> DataType:
     if name == "float64":
         if wanted is not None:
             return wanted
-        raise fatal("ndarray_import failed: float64 has no counterpart; convert it to float32 or pass dtype=")
+        raise fatal(
+            "ndarray_import failed\nhelp: float64 has no counterpart; convert it to float32 or pass dtype="
+        )
     raise fatal(
-        f"ndarray_import failed: element type {name} is not supported; convert it to one of {', '.join(_DEFAULTS)}"
+        f"ndarray_import failed\nhelp: element type {name} is not supported; convert it to one of {', '.join(_DEFAULTS)}"
     )
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import overload
 
 from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.tensor.memory import DRAM_MEMORY_CONFIG, MemoryConfig
 
 TILE_SIZE = 32
@@ -36,8 +37,8 @@ class Shape:
         if extra >= 0:
             return Shape((1,) * extra + self._dims)
         if any(length != 1 for length in self._dims[:-extra]):
-            raise RuntimeError(
-                f"Can't convert shape rank: {self} to {rank} dimensions drops a length other than 1"
+            raise fatal(
+                f"Can't convert shape rank: {self} has lengths other than 1 before its last {rank} dimensions"
             )
         return Shape(self._dims[-extra:])
 
@@ -54,7 +55,7 @@ class Shape:
             return Shape(self._dims[index])
         rank = len(self._dims)
         if not -max(rank, 4) <= index < rank:
-            raise RuntimeError(f"ShapeBase[] index out of range. {index} not in [-{max(rank, 4)}, {rank})")
+            raise throw(f"ShapeBase[] index out of range. {index} not in [-{max(rank, 4)}, {rank})")
         # Shapes of rank below 4 count as padded with ones on the left; negative indices may reach into the padding.
         return self._dims[index] if index >= -rank else 1
 
@@ -88,7 +89,7 @@ class Tile:
     def __post_init__(self) -> None:
         height, width = self.tile_shape
         if (height, width) not in _TILE_SHAPES:
-            raise RuntimeError(f"Tile size is not valid for our hardware: {list(self.tile_shape)}")
+            raise throw("Tile size is not valid for our hardware")
         object.__setattr__(self, "tile_shape", (height, width))
 
     def __repr__(self) -> str:
@@ -127,7 +128,12 @@ class TensorSpec:
         return padded_shape(tuple(self.shape), self.layout, self.tile)
 
     def __repr__(self) -> str:
+        height, width = self.tile.tile_shape
+        face = f"{{{min(height, 16)}, 16}}"
+        faces = height * width // (min(height, 16) * 16)
+        tile = f"Tile(tile_shape={{{height}, {width}}},face_shape={face},num_faces={faces})"
+        kind = "TilePageConfig" if self.layout is Layout.TILE else "RowMajorPageConfig"
         return (
-            f"TensorSpec(logical_shape={self.shape}, tensor_layout=TensorLayout(dtype={cpp(self.dtype)}, "
-            f"layout={cpp(self.layout)}, memory_config={self.memory_config}))"
+            f"TensorSpec(logical_shape={self.shape},tensor_layout=TensorLayout(dtype={cpp(self.dtype)},"
+            f"page_config=PageConfig(config={kind}(tile={tile})),memory_config={self.memory_config}))"
         )

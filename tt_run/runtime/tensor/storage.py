@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from tt_run.runtime.errors import throw
 from tt_run.runtime.tensor.shards import Shards
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Buffer:
     def shards(self) -> Shards:
         """The content. Raises RuntimeError once freed."""
         if self._shards is None:
-            raise RuntimeError(f"TT_THROW: buffer\ninfo:\n{GONE}")
+            raise throw(GONE)
         return self._shards
 
     @property
@@ -50,7 +51,7 @@ class Buffer:
     def write(self, shards: Shards) -> None:
         """Replace the content. Raises RuntimeError once freed."""
         if self._shards is None:
-            raise RuntimeError(f"TT_THROW: buffer\ninfo:\n{GONE}")
+            raise throw(GONE)
         self._shards = shards
 
     def free(self) -> None:
