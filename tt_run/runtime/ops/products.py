@@ -89,6 +89,12 @@ def _check(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> None:
             )
 
 
+def _fused(activation: Activation | None, program_config: object) -> Function | None:
+    """The activation of a call: its own, or the one that its program config fuses."""
+    chosen = activation if activation is not None else getattr(program_config, "fused_activation", None)
+    return None if chosen is None else function_of(chosen)
+
+
 @operation("ttnn.matmul")
 def matmul(
     input_tensor_a: Tensor,
@@ -114,7 +120,7 @@ def matmul(
         input_tensor_b,
         transpose_a=transpose_a,
         transpose_b=transpose_b,
-        function=None if activation is None else function_of(activation),
+        function=_fused(activation, program_config),
         dtype=dtype,
         memory_config=memory_config,
         output_tensor=optional_output_tensor,
@@ -153,7 +159,7 @@ def linear(
         bias,
         transpose_a=transpose_a,
         transpose_b=transpose_b,
-        function=None if activation is None else function_of(activation),
+        function=_fused(activation, program_config),
         dtype=dtype,
         memory_config=memory_config,
         output_tensor=optional_output_tensor,

@@ -1,52 +1,131 @@
 """The emulated `ttnn`: names only. What each does, and its documentation, is in `tt_run.runtime`."""
 
-import tt_run.runtime.ops as _ops
+# Tensors get their arithmetic from the operations, also in programs that call none by name.
+import tt_run.runtime.ops as _ops  # noqa: F401
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
     "tt_run.runtime.enums": """
-        DataType Layout StorageType BufferType TensorMemoryLayout ShardOrientation ShardStrategy Topology FabricConfig
-        FabricReliabilityMode FabricTensixConfig ReduceType MathFidelity DumpTensorMode
-        bfloat16=DataType.BFLOAT16 float32=DataType.FLOAT32 uint32=DataType.UINT32 bfloat8_b=DataType.BFLOAT8_B
-        bfloat4_b=DataType.BFLOAT4_B uint8=DataType.UINT8 uint16=DataType.UINT16 int32=DataType.INT32 fp8_e4m3=DataType.FP8_E4M3
-        int8=DataType.INT8
+        DataType Layout StorageType BufferType TensorMemoryLayout ShardOrientation ShardStrategy Topology
+        FabricConfig FabricReliabilityMode FabricTensixConfig ReduceType MathFidelity DumpTensorMode
+        bfloat16=DataType.BFLOAT16 float32=DataType.FLOAT32 uint32=DataType.UINT32
+        bfloat8_b=DataType.BFLOAT8_B bfloat4_b=DataType.BFLOAT4_B uint8=DataType.UINT8
+        uint16=DataType.UINT16 int32=DataType.INT32 fp8_e4m3=DataType.FP8_E4M3 int8=DataType.INT8
         ROW_MAJOR_LAYOUT=Layout.ROW_MAJOR TILE_LAYOUT=Layout.TILE
     """,
     "tt_run.runtime.mesh": """
-        MeshShape MeshCoordinate MeshCoordinateRange MeshCoordinateRangeSet compute_distribution_to_mesh_mapping MeshDevice
-        SystemMeshDescriptor FabricNodeId open_mesh_device close_mesh_device create_mesh_device open_device close_device
+        MeshShape MeshCoordinate MeshCoordinateRange MeshCoordinateRangeSet
+        compute_distribution_to_mesh_mapping MeshDevice SystemMeshDescriptor FabricNodeId open_mesh_device
+        close_mesh_device create_mesh_device open_device close_device
     """,
     "tt_run.runtime.mesh.opening": """
-        CreateDevice=create_device CreateDevices=create_devices CloseDevice=close_device CloseDevices=close_devices manage_device
-        SetDefaultDevice=set_default_device GetDefaultDevice=get_default_device get_num_devices get_num_pcie_devices
-        get_device_ids get_pcie_device_ids get_arch_name GetNumAvailableDevices=get_num_devices
+        CreateDevice=create_device CreateDevices=create_devices CloseDevice=close_device
+        CloseDevices=close_devices manage_device SetDefaultDevice=set_default_device
+        GetDefaultDevice=get_default_device get_num_devices get_num_pcie_devices get_device_ids
+        get_pcie_device_ids get_arch_name GetNumAvailableDevices=get_num_devices
         GetNumPCIeDevices=get_num_pcie_devices
     """,
+    "tt_run.runtime.mesh.hardware": "Arch ClusterType",
+    "tt_run.runtime.mesh.pictures": "visualize_system_mesh visualize_mesh_device visualize_tensor",
+    "tt_run.runtime.mesh.distributed": """
+        init_distributed_context distributed_context_is_initialized using_distributed_env
+        distributed_context_get_rank distributed_context_get_size distributed_context_world_rank
+        distributed_context_world_size distributed_context_barrier distributed_context_allgather_int
+        distributed_context_send_bytes distributed_context_recv_bytes distributed_context_subcontext_count
+        distributed_context_subcontext_id distributed_context_subcontext_size
+        distributed_context_subcontext_sizes distributed_context_local_to_world_rank Rank Size Tag
+    """,
     "tt_run.runtime.tensor.memory": """
-        MemoryConfig DRAM_MEMORY_CONFIG L1_MEMORY_CONFIG CoreCoord CoreRange CoreRangeSet CoreGrid
+        MemoryConfig ShardSpec NdShardSpec DRAM_MEMORY_CONFIG L1_MEMORY_CONFIG CoreCoord CoreRange
+        CoreRangeSet CoreGrid create_sharded_memory_config
     """,
     "tt_run.runtime.tensor.spec": "Shape Tile TensorSpec TILE_SIZE",
     "tt_run.runtime.tensor.topology": "PlacementReplicate PlacementShard TensorTopology",
     "tt_run.runtime.tensor.tensor": "Tensor",
     "tt_run.runtime.tensor.borders": "from_torch to_torch",
+    "tt_run.runtime.tensor.files": "as_tensor dump_tensor load_tensor",
+    "tt_run.runtime.tensor.placing": "to_device from_device",
+    "tt_run.runtime.tensor.access": """
+        get_device_tensors from_host_shards combine_device_tensors copy_host_to_device_tensor
+        copy_device_to_host_tensor deallocate allocate_tensor_on_device allocate_tensor_on_host
+    """,
+    "tt_run.runtime.tensor.creation": """
+        zeros ones full empty arange rand zeros_like ones_like full_like empty_like
+    """,
+    "tt_run.runtime.tensor.layouts": "to_dtype",
+    "tt_run.runtime.tensor.printing": "set_printoptions",
+    "tt_run.runtime.tensor.distribute": "distribute",
     "tt_run.runtime.tensor.configs": "MeshMapperConfig MeshComposerConfig",
     "tt_run.runtime.tensor.mappers": """
-        TensorToMesh ReplicateTensorToMeshWrapper create_mesh_mapper shard_tensor_to_mesh_mapper replicate_tensor_to_mesh_mapper
-        ShardTensorToMesh ReplicateTensorToMesh ShardTensor2dMesh
+        TensorToMesh ReplicateTensorToMeshWrapper create_mesh_mapper shard_tensor_to_mesh_mapper
+        replicate_tensor_to_mesh_mapper ShardTensorToMesh ReplicateTensorToMesh ShardTensor2dMesh
+        distribute_tensor
     """,
     "tt_run.runtime.tensor.composers": """
-        MeshToTensor create_mesh_composer concat_mesh_to_tensor_composer ConcatMeshToTensor ConcatMesh2dToTensor aggregate_tensor
+        MeshToTensor create_mesh_composer concat_mesh_to_tensor_composer ConcatMeshToTensor
+        ConcatMesh2dToTensor aggregate_tensor
     """,
-    "tt_run.runtime.tensor.placing": "to_device from_device",
+    "tt_run.runtime.ops": """
+        abs acos acosh add addcdiv addcmul argmax asin asinh assign atan atan2 atanh cbrt ceil celu chunk
+        clamp clip clone concat copy cos cosh cumprod cumsum deg2rad div divide elu embedding eq eqz erf
+        erfc exp exp2 expand expm1 fill_cache floor floor_div fmod frac gather ge gelu gez group_norm gt
+        gtz hardshrink hardsigmoid hardswish hardtanh hypot identity interleaved_to_sharded isfinite isinf
+        isnan isneginf isposinf layer_norm layer_norm_post_all_gather layer_norm_pre_all_gather ldexp le
+        leaky_relu lerp lez linear log log10 log1p log2 log_sigmoid logaddexp logaddexp2 logical_and
+        logical_not logical_or logical_xor lt ltz manual_seed matmul max maximum mean min minimum mish
+        move multiply ne neg nez nonzero pad permute plus_one pow prod rad2deg reallocate reciprocal relu
+        relu6 remainder repeat repeat_interleave reshape rms_norm rms_norm_post_all_gather
+        rms_norm_pre_all_gather roll round rsqrt rsub sampling scale_mask_softmax
+        scale_mask_softmax_in_place scatter selu sharded_to_interleaved sigmoid sign signbit silu sin sinh
+        slice softmax softmax_in_place softplus softshrink softsign sort split sqrt square
+        squared_difference squeeze stack std subtract sum swish tan tanh tanhshrink tilize to_layout
+        to_memory_config topk transpose trunc typecast unsqueeze unsqueeze_to_4D untilize update_cache var
+        view where xlogy
+    """,
     "tt_run.runtime.ops.activations": "UnaryOpType UnaryWithParam EltwiseUnaryWithParam=UnaryWithParam",
     "tt_run.runtime.ops.unary": "GeluVariant SigmoidMode",
-    "tt_run.runtime.ops": " ".join(
-        name.removeprefix("ttnn.") for name in _ops.registry if name.count(".") == 1
-    ),
+    "tt_run.runtime.ops.lookup": "EmbeddingsType",
+    "tt_run.runtime.ops.program_configs": """
+        WormholeComputeKernelConfig BlackholeComputeKernelConfig=WormholeComputeKernelConfig
+        GrayskullComputeKernelConfig=WormholeComputeKernelConfig init_device_compute_kernel_config
+        MatmulMultiCoreReuseProgramConfig MatmulMultiCoreReuseMultiCastProgramConfig
+        MatmulMultiCoreReuseMultiCast1DProgramConfig MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig
+        SDPAProgramConfig LayerNormDefaultProgramConfig LayerNormShardedMultiCoreProgramConfig
+        SoftmaxDefaultProgramConfig SoftmaxShardedMultiCoreProgramConfig
+    """,
     "tt_run.runtime.ccl.collectives": "all_gather reduce_scatter all_reduce all_broadcast",
+    "tt_run.runtime.ccl.transfers": "broadcast point_to_point mesh_partition",
+    "tt_run.runtime.ccl.experts": "all_to_all_dispatch all_to_all_combine",
     "tt_run.runtime.ccl.fabric": "set_fabric_config get_fabric_config",
+    "tt_run.runtime.ccl.asynchronous": """
+        create_global_semaphore reset_global_semaphore_value get_global_semaphore_address
+    """,
+    "tt_run.runtime.sockets.config": """
+        SocketEndpoint MeshCoreCoord SocketConnection SocketMemoryConfig SocketConfig
+    """,
+    "tt_run.runtime.sockets.socket": "MeshSocket create_socket_pair",
+    "tt_run.runtime.queues": """
+        MeshEvent record_event wait_for_event event_synchronize synchronize_device command_queue
+    """,
+    "tt_run.runtime.trace": """
+        MeshTraceId begin_trace_capture end_trace_capture execute_trace release_trace
+        is_trace_capture_active
+    """,
 }
 
-_SUBMODULES = ()
+_SUBMODULES = (
+    "_ttnn",
+    "ccl",
+    "cluster",
+    "core",
+    "device",
+    "distributed",
+    "experimental",
+    "fabric",
+    "kv_cache",
+    "model_preprocessing",
+    "transformer",
+    "types",
+)
 
 __getattr__, __dir__ = _publish(globals(), _TABLE, _SUBMODULES)

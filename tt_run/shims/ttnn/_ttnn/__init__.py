@@ -1,0 +1,19 @@
+"""`ttnn._ttnn`, the native module of the reference: names only."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {}
+
+_SUBMODULES = (
+    "activation",
+    "device",
+    "events",
+    "fabric",
+    "global_semaphore",
+    "mesh_socket",
+    "multi_device",
+    "tensor",
+    "types",
+)
+
+__getattr__, __dir__ = _publish(globals(), _TABLE, _SUBMODULES)

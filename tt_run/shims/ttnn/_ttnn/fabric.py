@@ -1,0 +1,10 @@
+"""`ttnn._ttnn.fabric`: names only."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {
+    "tt_run.runtime.enums": "FabricConfig FabricReliabilityMode FabricTensixConfig",
+    "tt_run.runtime.ccl.fabric": "set_fabric_config get_fabric_config",
+}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)

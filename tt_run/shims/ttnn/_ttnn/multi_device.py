@@ -1,0 +1,30 @@
+"""`ttnn._ttnn.multi_device`: names only."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {
+    "tt_run.runtime.mesh": """
+        MeshShape MeshCoordinate MeshCoordinateRange MeshCoordinateRangeSet MeshDevice
+        SystemMeshDescriptor compute_distribution_to_mesh_mapping open_mesh_device close_mesh_device
+    """,
+    "tt_run.runtime.mesh.distributed": """
+        init_distributed_context distributed_context_is_initialized using_distributed_env
+        distributed_context_get_rank distributed_context_get_size distributed_context_world_rank
+        distributed_context_world_size distributed_context_barrier distributed_context_allgather_int
+        distributed_context_send_bytes distributed_context_recv_bytes distributed_context_subcontext_count
+        distributed_context_subcontext_id distributed_context_subcontext_size
+        distributed_context_subcontext_sizes distributed_context_local_to_world_rank Rank Size Tag
+    """,
+    "tt_run.runtime.tensor.topology": "PlacementReplicate PlacementShard TensorTopology",
+    "tt_run.runtime.tensor.configs": "MeshMapperConfig MeshComposerConfig",
+    "tt_run.runtime.tensor.mappers": """
+        TensorToMesh create_mesh_mapper shard_tensor_to_mesh_mapper replicate_tensor_to_mesh_mapper
+        distribute_tensor
+    """,
+    "tt_run.runtime.tensor.composers": """
+        MeshToTensor create_mesh_composer concat_mesh_to_tensor_composer aggregate_tensor
+    """,
+    "tt_run.runtime.tensor.access": "get_device_tensors from_host_shards combine_device_tensors",
+}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -1,0 +1,9 @@
+"""`ttnn.cluster`: names only."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {
+    "tt_run.runtime.mesh.hardware": "get_cluster_type ClusterType",
+}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)

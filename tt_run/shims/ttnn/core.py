@@ -1,0 +1,10 @@
+"""`ttnn.core`: names only."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {
+    "tt_run.runtime.ops.program_configs": "WormholeComputeKernelConfig init_device_compute_kernel_config",
+    "tt_run.runtime.tensor.printing": "set_printoptions",
+}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)
