@@ -12,7 +12,6 @@ from tt_run import contract
 from tt_run.errors import UsageError
 
 DEFAULT_PARENT = "tt-run-logs"
-KEPT_RUNS = 50
 
 
 @dataclass(frozen=True, slots=True)

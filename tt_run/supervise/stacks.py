@@ -52,7 +52,7 @@ class RankStack:
     def where(self) -> Frame | None:
         """The innermost frame of the user's own code: not inside the standard library or an installed package."""
         for frame in self.frames:
-            if not re.search(r"/site-packages/|/lib/python3\.\d+/|^<", frame.file):
+            if not re.search(r"/site-packages/|/lib/python3\.\d+/|^<frozen", frame.file):
                 return frame
         return self.frames[0] if self.frames else None
 

@@ -75,7 +75,7 @@ def _record_failure(kind: type[BaseException], value: BaseException, traceback: 
     while traceback is not None:
         frames.append((traceback.tb_frame.f_code.co_filename, traceback.tb_lineno))
         traceback = traceback.tb_next
-    user = [frame for frame in frames if not frame[0].startswith("<")]
+    user = [frame for frame in frames if not frame[0].startswith("<frozen")]
     file, line = (user or frames or [("", 0)])[-1]
     record = {
         "rank": int(_RANK),
