@@ -16,7 +16,10 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from types import FrameType
+
+from tt_run import contract
 
 Listener = Callable[["Event"], None]
 
@@ -74,6 +77,25 @@ def emit(event: Event) -> None:
     """Hand an event to every listener, in the order of subscription."""
     for listener in tuple(_listeners):
         listener(event)
+
+
+# Environment variable -> module whose `attach()` subscribes; named as text because they lie above this module.
+_NAMED_BY_ENVIRONMENT = {
+    contract.LEDGER: "tt_run.runtime.ledger",
+    contract.TIMELINE: "tt_run.runtime.timeline",
+}
+_attached = False
+
+
+def attach_listeners() -> None:
+    """Start the listeners that the environment asks for, once. The system mesh must be known."""
+    global _attached
+    if _attached:
+        return
+    _attached = True
+    for variable, module in _NAMED_BY_ENVIRONMENT.items():
+        if os.environ.get(variable):
+            import_module(module).attach()
 
 
 def user_frame(skip: int = 1) -> FrameType | None:

@@ -9,20 +9,22 @@ agreement off, TT_RUN_GUARD_TIMEOUT sets how many seconds a rank waits for its p
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy.typing as npt
 
 from tt_run import contract
 from tt_run.runtime import events
-from tt_run.runtime.comm import Group, World, world
+from tt_run.runtime.comm import Group, world
 from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.guard.signature import Signature
 from tt_run.runtime.guard.transfer import Transfer, count, wait_for
 
-__all__ = ["GuardError", "Signature", "Transfer", "collective", "irecv", "isend", "start", "wait"]
+__all__ = ["GuardError", "Signature", "Transfer", "at_end", "collective", "irecv", "isend", "start", "wait"]
 
 _guard: Any = None
+_lifecycle: Any = None
 _started = False
 
 
@@ -36,13 +38,29 @@ def collective(group: Group, signature: Signature) -> None:
         return
     if not _started:
         start()
-    if _guard is not None:
-        _guard.collective(group, signature, _caller())
+    if _guard is None:
+        return
+    frame = events.user_frame(2)
+    if not events.listening:
+        _guard.collective(group, signature, frame)
+        return
+    begin = events.now()
+    _guard.collective(group, signature, frame)
+    site = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
+    events.emit(events.Event("wait", signature.operation, begin, events.now(), site))
+
+
+def at_end(before: Callable[[], None], after: Callable[[], None] | None = None) -> None:
+    """Call `before` when this rank ends and `after` once all ranks have ended. Only in a job of several ranks."""
+    if _lifecycle is None:
+        start()
+    assert _lifecycle is not None, "a lone process has no end to share: use atexit"
+    _lifecycle.at_end(before, after)
 
 
 def start() -> None:
     """Meet all ranks of the job and start watching; every rank must call it. Does nothing in a lone process or a second time."""
-    global _guard, _started
+    global _guard, _lifecycle, _started
     ranks = world()
     if _started or ranks.size == 1:
         return
@@ -54,7 +72,8 @@ def start() -> None:
     if os.environ.get(contract.GUARD, "").strip().lower() not in ("off", "0", "no", "false"):
         _guard = Guard(ranks, timeout)
     _started = True
-    Lifecycle(ranks, _guard).install()
+    _lifecycle = Lifecycle(ranks, _guard)
+    _lifecycle.install()
 
 
 def isend(
@@ -90,11 +109,3 @@ def _transfer(
     number = count(_guard, kind, world_rank, channel)
     pending = (group.isend if kind == "send" else group.irecv)(buffer, peer, tag)
     return Transfer(pending, kind, world_rank, channel, number, operation, events.call_site())
-
-
-def _caller() -> Any:
-    return events.user_frame(3)
-
-
-def _world() -> World:
-    return world()

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
@@ -35,6 +36,8 @@ class Lifecycle:
         self._failed = False
         self._previous_hook = sys.excepthook
         self._exit = sys.exit
+        self._before: list[Callable[[], None]] = []
+        self._after: list[Callable[[], None]] = []
 
     def install(self) -> None:
         """Take over uncaught exceptions and the end of the program; start the beacon."""
@@ -56,18 +59,25 @@ class Lifecycle:
         self._previous_hook(kind, error, _without_ours(trace) if issubclass(kind, GuardError) else trace)
         sys.stderr.flush()
         site = _origin(trace)
+        _call_all(self._before)
         write_failure(self._world, self._guard, error, trace)
         if self._guard is not None:
             self._guard.end(RAISED, self._summary(kind, error), site)
             self._wait_for_others(time.monotonic() + _GRACE)
+        _call_all(self._after)
         self._world.abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
 
     def on_exit(self) -> None:
         """Say that this rank has ended and wait for the others, so that shutting MPI down cannot block for ever."""
-        if self._failed or self._guard is None or not self._world.connected:
+        if self._failed:
             return
-        self._guard.end(ENDED, site=self._exit_site)
-        self._wait_for_others(None)
+        _call_all(self._before)
+        if self._guard is not None:
+            self._guard.end(ENDED, site=self._exit_site)
+            self._wait_for_others(None)
+        elif self._after or self._before:
+            self._world.everyone.barrier()
+        _call_all(self._after)
         watchdog = threading.Timer(_FINALIZE, lambda: os._exit(1))
         watchdog.daemon = True
         watchdog.start()
@@ -99,6 +109,15 @@ class Lifecycle:
                 frame = sys._current_frames().get(main)
                 guard.mine.write("answer", {"doing": _place(frame), "histories": guard.histories()})
                 words[ANSWERED] = asked
+
+
+def _call_all(actions: list[Callable[[], None]]) -> None:
+    """Call each; the end of a rank must not be stopped by one that fails."""
+    for action in actions:
+        try:
+            action()
+        except Exception:
+            traceback.print_exc()
 
 
 def write_failure(

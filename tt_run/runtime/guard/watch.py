@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
 
 from tt_run import contract
-from tt_run.runtime import events
 from tt_run.runtime.comm import Group, World
 from tt_run.runtime.guard import board, diagnosis, states
 from tt_run.runtime.guard.board import (
@@ -336,14 +334,6 @@ def timeout_from(environment: dict[str, str] | os._Environ[str]) -> float:
     if not seconds > 0:
         raise RuntimeError(f"{contract.GUARD_TIMEOUT}={text!r} is not a positive number of seconds")
     return seconds
-
-
-def caller() -> FrameType | None:
-    """The user's frame that led here."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith(events.PACKAGE):
-        frame = frame.f_back
-    return frame
 
 
 def _nothing() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from tt_run.runtime import guard
+from tt_run.runtime import events, guard
 from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.arrange import places_in
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
@@ -50,6 +50,7 @@ def open_mesh_device(
             "num_hw_cqs > 0 and num_hw_cqs <= MAX_NUM_HW_CQS",
         )
     system = system_mesh()
+    events.attach_listeners()
     shape = mesh_shape if mesh_shape is not None else system.shape
     if physical_device_ids:
         positions = _chosen(system, shape, physical_device_ids)

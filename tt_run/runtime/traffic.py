@@ -1,0 +1,122 @@
+"""What a collective costs the fabric: messages between neighbours of a ring of devices, and the links that each of them crosses.
+
+Pure functions over device numbers (row-major in the system mesh). The algorithms are the textbook rings: an all-reduce of S bytes over
+N devices makes every device send 2(N-1)/N x S, an all-gather (N-1) x S, a reduce-scatter (N-1)/N x S. Between devices that are not
+neighbours a message goes along its column first, then along its row, the shorter way round where a dimension is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+Link = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """Rows and columns of the system mesh, and which of the two dimensions are closed to rings."""
+
+    dims: tuple[int, int]
+    wraps: tuple[bool, bool] = (False, False)
+
+    def route(self, source: int, target: int) -> list[Link]:
+        """The links from one device to another, in order, each as (from, to)."""
+        columns = self.dims[1]
+        here, goal = list(divmod(source, columns)), divmod(target, columns)
+        links: list[Link] = []
+        for dim in (0, 1):
+            while here[dim] != goal[dim]:
+                before = here[0] * columns + here[1]
+                here[dim] = (here[dim] + self._step(dim, here[dim], goal[dim])) % self.dims[dim]
+                links.append((before, here[0] * columns + here[1]))
+        return links
+
+    def _step(self, dim: int, here: int, goal: int) -> int:
+        forward = (goal - here) % self.dims[dim]
+        direct = 1 if goal > here else -1
+        if not self.wraps[dim] or 2 * forward == self.dims[dim]:
+            return direct
+        return 1 if 2 * forward < self.dims[dim] else -1
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """`count` messages of together `size` bytes from one device to another."""
+
+    source: int
+    target: int
+    size: Fraction
+    count: int
+
+
+def messages(name: str, group: Sequence[int], size: int, fabric: Fabric) -> list[Message]:
+    """The messages of one collective over one group of devices; `size` is the bytes of one device's input."""
+    pattern = _PATTERNS.get(name)
+    if pattern is None or len(group) < 2:
+        return []
+    return pattern(list(group) if name in _DIRECTED else ring_order(group, fabric.dims[1]), Fraction(size))
+
+
+def ring_order(group: Sequence[int], columns: int) -> list[int]:
+    """The devices of a group as neighbours around a ring: a line as it is, a full rectangle along a closed walk if it has one."""
+    places = {divmod(device, columns): device for device in group}
+    rows = sorted({row for row, _ in places})
+    cols = sorted({column for _, column in places})
+    if len(rows) == 1 or len(cols) == 1 or len(rows) * len(cols) != len(places):
+        return list(group)
+    if len(rows) % 2 and not len(cols) % 2:
+        return [places[(row, column)] for column, row in _closed_walk(cols, rows)]
+    return [places[place] for place in _closed_walk(rows, cols)]
+
+
+def _closed_walk(rows: list[int], columns: list[int]) -> list[tuple[int, int]]:
+    """Row by row, back and forth, over all columns but the first, then home through the first; closed when rows are even."""
+    if len(rows) % 2:
+        return [
+            (row, column)
+            for i, row in enumerate(rows)
+            for column in (columns if i % 2 == 0 else columns[::-1])
+        ]
+    inner = columns[1:]
+    walk = [(row, column) for i, row in enumerate(rows) for column in (inner if i % 2 == 0 else inner[::-1])]
+    return [(rows[0], columns[0]), *walk, *((row, columns[0]) for row in reversed(rows[1:]))]
+
+
+def _around(ring: list[int], size: Fraction, count: int) -> list[Message]:
+    return [Message(a, b, size, count) for a, b in zip(ring, [*ring[1:], ring[0]], strict=True)]
+
+
+def _all_gather(ring: list[int], size: Fraction) -> list[Message]:
+    return _around(ring, size * (len(ring) - 1), len(ring) - 1)
+
+
+def _reduce_scatter(ring: list[int], size: Fraction) -> list[Message]:
+    return _around(ring, size * (len(ring) - 1) / len(ring), len(ring) - 1)
+
+
+def _all_reduce(ring: list[int], size: Fraction) -> list[Message]:
+    return _around(ring, size * 2 * (len(ring) - 1) / len(ring), 2 * (len(ring) - 1))
+
+
+def _broadcast(chain: list[int], size: Fraction) -> list[Message]:
+    return [Message(a, b, size, 1) for a, b in pairwise(chain)]
+
+
+def _point_to_point(pair: list[int], size: Fraction) -> list[Message]:
+    return [Message(pair[0], pair[1], size, 1)]
+
+
+_PATTERNS: dict[str, Callable[[list[int], Fraction], list[Message]]] = {
+    "all_gather": _all_gather,
+    "all_broadcast": _all_gather,
+    "all_to_all_dispatch": _all_gather,
+    "reduce_scatter": _reduce_scatter,
+    "all_to_all_combine": _reduce_scatter,
+    "all_reduce": _all_reduce,
+    "broadcast": _broadcast,
+    "point_to_point": _point_to_point,
+}
+_DIRECTED = ("broadcast", "point_to_point")
