@@ -113,7 +113,8 @@ def read_hostfile(path: Path, world: World, findings: Findings) -> HostList | No
         content = raw.split("#", 1)[0].strip()
         if not content:
             continue
-        name, _, rest = content.partition(" ") if " " in content else content.partition("\t")
+        name, *words = content.split(None, 1)
+        rest = words[0] if words else ""
         count = _SLOTS.search(_MAX_SLOTS.sub("", rest))
         unknown = _SLOTS.sub("", _MAX_SLOTS.sub("", rest)).strip()
         host, colon, after = name.partition(":")

@@ -1,0 +1,71 @@
+"""Where files are looked for."""
+
+from __future__ import annotations
+
+from tests.tt_run.sandbox import Sandbox, codes, only
+from tt_run.inputs.findings import nearest
+
+
+def test_absolute_paths_lose_links_and_dots(sandbox: Sandbox) -> None:
+    real = sandbox.write("real/f.yaml", "")
+    (sandbox.cwd / "link.yaml").symlink_to(real)
+    assert sandbox.search.find(str(sandbox.cwd / "real/../link.yaml"), "file") == real
+    assert sandbox.search.find("link.yaml", "file") == real
+
+
+def test_tilde_is_expanded_and_variables_are_not(sandbox: Sandbox) -> None:
+    (sandbox.home / "f.yaml").write_text("")
+    assert sandbox.search.find("~/f.yaml", "file") == sandbox.home / "f.yaml"
+    assert sandbox.search.find("$HOME/f.yaml", "file") is None
+    sandbox.write("$X.yaml", "")
+    assert sandbox.search.find("$X.yaml", "file") == sandbox.cwd / "$X.yaml"
+
+
+def test_tt_metal_home_comes_first_and_is_told(sandbox: Sandbox) -> None:
+    metal = sandbox.root / "METAL"
+    metal.mkdir()
+    (metal / "f.yaml").write_text("")
+    sandbox.set(TT_METAL_HOME=str(metal))
+    assert sandbox.search.find("f.yaml", "file") == metal / "f.yaml"
+    assert codes(sandbox.findings.judged) == []
+    sandbox.write("f.yaml", "")
+    assert sandbox.search.find("f.yaml", "file") == metal / "f.yaml"
+    assert str(sandbox.cwd / "f.yaml") in only(sandbox.findings.judged, "TTR118").help
+
+
+def test_an_empty_tt_metal_home_is_none(sandbox: Sandbox) -> None:
+    sandbox.set(TT_METAL_HOME="")
+    path = sandbox.write("f.yaml", "")
+    assert sandbox.search.find("f.yaml", "file") == path
+
+
+def test_the_folder_of_the_naming_file_comes_last(sandbox: Sandbox) -> None:
+    beside = sandbox.write("sub/f.yaml", "").parent
+    assert sandbox.search.find("f.yaml", "file", beside=beside) == beside / "f.yaml"
+    sandbox.write("f.yaml", "")
+    assert sandbox.search.find("f.yaml", "file", beside=beside) == sandbox.cwd / "f.yaml"
+    assert sandbox.search.find("f.yaml", "file", first=beside) == beside / "f.yaml"
+
+
+def test_missing_files_name_what_was_searched_and_the_nearest(sandbox: Sandbox) -> None:
+    sandbox.write("mesh.textproto", "")
+    assert sandbox.search.find("mehs.textproto", "descriptor") is None
+    finding = only(sandbox.findings.broken, "TTR101")
+    assert "mesh.textproto" in finding.help
+    assert finding.notes == (f"searched: {sandbox.cwd / 'mehs.textproto'}",)
+
+
+def test_a_directory_is_no_file(sandbox: Sandbox) -> None:
+    assert sandbox.search.find(".", "descriptor") is None
+    assert only(sandbox.findings.broken, "TTR101").labels[0].text == "is a directory"
+
+
+def test_a_file_that_need_not_exist(sandbox: Sandbox) -> None:
+    assert sandbox.search.find("far/away.textproto", "d", must_exist=False) == sandbox.cwd / "far/away.textproto"
+    assert not sandbox.findings.broken
+
+
+def test_nearest_words() -> None:
+    assert nearest("env_overides", ["env_overrides", "rank"]) == "env_overrides"
+    assert nearest("Mesh_Id", ["mesh_id"]) == "mesh_id"
+    assert nearest("zzz", ["mesh_id"]) is None
