@@ -25,6 +25,7 @@ from mgd.diagnostics import Diagnostic, Position
 
 if TYPE_CHECKING:
     from mgd.text.source import Source
+    from mgd.v1.model import FirstFormat
 
 __all__ = [
     "Architecture",
@@ -258,7 +259,8 @@ class Descriptor:
     """A whole file: templates of meshes, graphs and switches, the instance that is made of them, and pins.
 
     `source` is the text it was read from (None when it was built in memory), `notices` what the reader remarked without
-    refusing the file (unknown fields). Neither takes part in comparisons: two descriptors are equal when they say the same.
+    refusing the file (unknown fields), `first_format` what an MGD 1.0 file said in its own words. None of them takes part in
+    comparisons: two descriptors are equal when they say the same.
     """
 
     mesh_descriptors: tuple[MeshDescriptor, ...] = ()
@@ -269,6 +271,7 @@ class Descriptor:
     at: int = _offset()
     source: Source | None = field(default=None, repr=False, compare=False)
     notices: tuple[Diagnostic, ...] = field(default=(), repr=False, compare=False)
+    first_format: FirstFormat | None = field(default=None, repr=False, compare=False)
 
     @property
     def file(self) -> str:

@@ -61,6 +61,7 @@ def expand_checked(descriptor: Descriptor) -> MeshGraph:
         requested=wishes,
         inter_policy=policy,
         inter_policy_specified=specified,
+        first_format=descriptor.first_format,
     )
 
 

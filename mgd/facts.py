@@ -11,6 +11,11 @@ MOST_ADJACENT = 36
 MOST_EDGES = 4096
 """Directed records between instances that are listed one by one; their number is always given."""
 
+_FIRST_FORMAT_KEYS = (
+    "id", "device_dims", "host_dims", "dim_types", "devices", "hosts", "grid_links", "host_rank_ranges",
+)  # fmt: skip
+"""What is told of the meshes of an MGD 1.0 file, which knows no templates, paths or policies."""
+
 
 def summary(graph: MeshGraph) -> dict[str, Any]:
     """Counts, meshes, links and pins; keys and values as DESIGN section 6 lists them for tools."""
@@ -39,6 +44,11 @@ def summary(graph: MeshGraph) -> dict[str, Any]:
         "inter_policy": graph.inter_policy,
         "inter_policy_specified": graph.inter_policy_specified,
     }
+    if graph.first_format is not None:
+        facts["meshes"] = [{key: each[key] for key in _FIRST_FORMAT_KEYS} for each in facts["meshes"] if unique]
+        facts["channels"] = graph.first_format.ports
+        facts["z_ports"] = graph.first_format.z_ports
+        facts["inter_mode"] = graph.first_format.mode
     if directed <= MOST_EDGES:
         facts["inter_edges_directed"] = _edges(graph)
     if unique:

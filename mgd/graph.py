@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Position
+
+if TYPE_CHECKING:
+    from mgd.v1.model import FirstFormat
 
 Path = tuple[tuple[str, int], ...]
 """Names and written ids from the top down: the identity of an instance, since ids repeat in nested graphs (section 5)."""
@@ -243,6 +247,7 @@ class MeshGraph:
     requested: tuple[Requested, ...] = ()
     inter_policy: str = "STRICT"
     inter_policy_specified: bool = False
+    first_format: FirstFormat | None = field(default=None, repr=False, compare=False)
     _by_id: dict[int, Mesh] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -1,7 +1,137 @@
-"""Rules of MGD 1.0, the YAML form."""
+"""Rules of MGD 1.0, the YAML form (specification: MGD section 11)."""
 
 from __future__ import annotations
 
+from mgd.diagnostics import Severity
 from mgd.rules.model import Rule
 
-RULES: tuple[Rule, ...] = ()
+RULES = (
+    Rule(
+        "MGD200", "not-yaml",
+        "The file is YAML.",
+        "Nothing can be read from it.",
+        "Mesh: [ { id: 0 ]",
+        "Mesh: [ { id: 0 } ]",
+        source="11",
+    ),
+    Rule(
+        "MGD201", "missing-section",
+        "ChipSpec is a map; Board, Mesh and Graph or RelaxedGraph are lists. The links may be an empty list.",
+        "Each of them is needed to build the meshes.",
+        "ChipSpec: { … }\nMesh: [ … ]",
+        "ChipSpec: { … }\nBoard: [ … ]\nMesh: [ … ]\nGraph: []",
+        source="11",
+    ),
+    Rule(
+        "MGD202", "both-link-sections",
+        "A file has Graph or RelaxedGraph, not both.",
+        "Links are between devices or between meshes.",
+        "Graph: []\nRelaxedGraph: []",
+        "RelaxedGraph: []",
+        source="11",
+    ),
+    Rule(
+        "MGD203", "unknown-chip",
+        "arch is wormhole_b0 or blackhole, in any case.",
+        "MGD 1.0 knows no other.",
+        "arch: grayskull",
+        "arch: wormhole_b0",
+        source="11",
+    ),
+    Rule(
+        "MGD204", "unequal-ports",
+        "ethernet_ports gives the same positive number for N, E, S and W; Z is optional.",
+        "Links join opposite sides port by port.",
+        "ethernet_ports: { N: 2, E: 2, S: 2, W: 4 }",
+        "ethernet_ports: { N: 2, E: 2, S: 2, W: 2 }",
+        source="11",
+    ),
+    Rule(
+        "MGD205", "board-name",
+        "Every board has a name of its own.",
+        "Meshes find their board by name.",
+        "Board: [ { name: B, … }, { name: B, … } ]",
+        "Board: [ { name: B, … }, { name: C, … } ]",
+        source="11",
+    ),
+    Rule(
+        "MGD206", "unknown-board-type",
+        "A board's type is Mesh, TORUS_X, TORUS_Y or TORUS_XY, in any case.",
+        "It says which dimensions close.",
+        "type: Ring",
+        "type: TORUS_XY",
+        source="11",
+    ),
+    Rule(
+        "MGD207", "malformed-mesh",
+        "A mesh has an id; topologies are [rows, columns], two positive numbers.",
+        "Without them there is no grid.",
+        "device_topology: [8]",
+        "device_topology: [2, 4]",
+        source="11",
+    ),
+    Rule(
+        "MGD208", "unknown-board",
+        "A mesh is made of a board that the file lists.",
+        "The board gives the block of each host.",
+        "board: T3k",
+        "board: T3K",
+        source="11",
+    ),
+    Rule(
+        "MGD209", "boards-do-not-tile",
+        "device_topology is a multiple of the board's topology in both dimensions.",
+        "A mesh is tiled with whole boards.",
+        "topology: [2, 2] … device_topology: [2, 3]",
+        "topology: [2, 2] … device_topology: [2, 4]",
+        source="11",
+    ),
+    Rule(
+        "MGD210", "hosts-do-not-fit-boards",
+        "device_topology = host_topology x board topology, in both dimensions.",
+        "Each host has one board; the ranges of the hosts are the boards.",
+        "topology: [2, 2] … device_topology: [2, 4] host_topology: [1, 1]",
+        "topology: [2, 2] … device_topology: [2, 4] host_topology: [1, 2]",
+        source="11",
+    ),
+    Rule(
+        "MGD211", "malformed-link",
+        "A link is [M0, M1, channels] in RelaxedGraph, [[M0, D0], [M1, D0], channels] in Graph.",
+        "Anything else has no ends.",
+        "RelaxedGraph: [ [0, 1, 4] ]",
+        "RelaxedGraph: [ [M0, M1, 4] ]",
+        source="11",
+    ),
+    Rule(
+        "MGD212", "link-end-missing",
+        "The meshes and devices of a link exist.",
+        "A link needs ends that exist.",
+        "RelaxedGraph: [ [M0, M9, 4] ]",
+        "RelaxedGraph: [ [M0, M1, 4] ]",
+        source="11",
+    ),
+    Rule(
+        "MGD213", "edge-port-link",
+        "Links name devices, not edge ports.",
+        "The oldest form, [[0, S2], [1, S4]] per channel and direction, is no longer read.",
+        "Graph: [ [[0, S2], [1, S4]] ]",
+        "Graph: [ [[M0, D1], [M1, D2], 1] ]",
+        source="11",
+    ),
+    Rule(
+        "MGD214", "unknown-key",
+        "Keys are those of the format, each once.",
+        "An unknown key is skipped: a typo leaves a default in force.",
+        "Mesh: [ { id: 0, boad: T3K, … } ]",
+        "Mesh: [ { id: 0, board: T3K, … } ]",
+        Severity.WARNING, source="11",
+    ),
+    Rule(
+        "MGD220", "not-sayable-in-first-format",
+        "`mgd convert` writes MGD 1.0 only for what it can say: flat meshes of boards, one channel count, links of one kind.",
+        "A file that lost a switch, a pin or a policy on the way would describe another machine.",
+        "switch_descriptors { … }  # to YAML",
+        "mesh_descriptors { … }",
+        source="11",
+    ),
+)  # fmt: skip

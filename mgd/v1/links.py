@@ -1,0 +1,116 @@
+"""The links of MGD 1.0: `RelaxedGraph` between meshes, `Graph` between devices (specification: MGD section 11)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from mgd.v1.model import BoardLink, BoardMesh
+from mgd.v1.nodes import Findings, integer, is_list, offset, text_of
+
+_FORMS = {"RelaxedGraph": "[M0, M1, channels]", "Graph": "[[M0, D0], [M1, D0], channels]"}
+_EDGE_PORT = re.compile(r"[NESWZ][0-9]{1,9}")
+
+
+def read_links(
+    found: Findings, root: Any, sections: dict[str, Any], meshes: list[BoardMesh]
+) -> tuple[str, tuple[BoardLink, ...]]:
+    """The section that links the meshes, and its links. One of the two sections is there, as a list."""
+    present = [name for name in _FORMS if name in sections]
+    if len(present) == 2:
+        first, second = (offset(sections[name]) for name in present)
+        found.add(
+            "MGD202",
+            second,
+            "Graph and RelaxedGraph are both given",
+            (first, "RelaxedGraph"),
+            help="remove one",
+        )
+        return "", ()
+    if not present:
+        found.add("MGD201", offset(root), "Graph is missing", help="write Graph: [] or RelaxedGraph: []")
+        return "", ()
+    mode = present[0]
+    node = sections[mode]
+    if not is_list(node):
+        found.add("MGD201", offset(node), f"{mode} is not a list", help=f"write {mode}: []")
+        return mode, ()
+    by_id = {mesh.mesh_id: mesh for mesh in meshes}
+    links = [_link(found, mode, each, by_id) for each in node.value]
+    return mode, tuple(link for link in links if link is not None)
+
+
+def _link(found: Findings, mode: str, node: Any, meshes: dict[int, BoardMesh]) -> BoardLink | None:
+    parts = node.value if is_list(node) else []
+    if mode == "Graph" and len(parts) == 2 and all(_is_edge_port(part) for part in parts):
+        found.add(
+            "MGD213", offset(node), "this is the oldest form: mesh number and edge port",
+            help="write [[M0, D0], [M1, D0], channels], one entry per pair of devices",
+        )  # fmt: skip
+        return None
+    ends = [_end(part, mode) for part in parts[:2]]
+    channels = integer(parts[2]) if len(parts) == 3 else None
+    if len(parts) != 3 or None in ends or channels is None or channels < 1:
+        found.add(
+            "MGD211", offset(node), f"an entry of {mode} is not {_FORMS[mode]}", help=f"write {_FORMS[mode]}"
+        )
+        return None
+    (a, a_device), (b, b_device) = (end or (0, None) for end in ends)
+    fits = [
+        _exists(found, part, end, meshes)
+        for part, end in zip(parts, ((a, a_device), (b, b_device)), strict=False)
+    ]
+    if not all(fits):
+        return None
+    return BoardLink(a, b, channels, a_device, b_device, offset(node), offset(parts[0]), offset(parts[1]))
+
+
+def _is_edge_port(node: Any) -> bool:
+    parts = node.value if is_list(node) else []
+    return (
+        len(parts) == 2
+        and integer(parts[0]) is not None
+        and bool(_EDGE_PORT.fullmatch(text_of(parts[1]) or ""))
+    )
+
+
+def _end(node: Any, mode: str) -> tuple[int, int | None] | None:
+    """(mesh id, device id or None) of one end."""
+    if mode == "RelaxedGraph":
+        mesh = _numbered(node, "M")
+        return None if mesh is None else (mesh, None)
+    if not is_list(node) or len(node.value) != 2:
+        return None
+    mesh, device = _numbered(node.value[0], "M"), _numbered(node.value[1], "D")
+    return None if mesh is None or device is None else (mesh, device)
+
+
+def _numbered(node: Any, letter: str) -> int | None:
+    text = text_of(node) or ""
+    digits = text[1:]
+    return (
+        int(digits)
+        if text[:1] == letter and digits.isascii() and digits.isdigit() and len(digits) < 10
+        else None
+    )
+
+
+def _exists(found: Findings, node: Any, end: tuple[int, int | None], meshes: dict[int, BoardMesh]) -> bool:
+    mesh_id, device = end
+    mesh = meshes.get(mesh_id)
+    if mesh is None:
+        known = ", ".join(f"M{each}" for each in sorted(meshes)[:8]) or "none"
+        # A mesh with a mistake of its own is not in the table; then this would only follow from it.
+        if not found.has_errors:
+            found.add("MGD212", offset(node), f"there is no mesh M{mesh_id}", help=f"the meshes are {known}")
+        return False
+    count = mesh.devices[0] * mesh.devices[1]
+    if device is not None and device >= count:
+        found.add(
+            "MGD212",
+            offset(node),
+            f"M{mesh_id} has no device D{device}",
+            help=f"its devices are D0 to D{count - 1}",
+        )
+        return False
+    return True
