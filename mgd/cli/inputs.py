@@ -59,13 +59,23 @@ def load_text(word: str) -> tuple[str, str]:
     from mgd.reading import as_source, read_bytes
 
     name = STDIN_NAME if word == STDIN else word
-    data = sys.stdin.buffer.read() if word == STDIN else read_bytes(name)
+    data = sys.stdin.buffer.read() if word == STDIN else read_bytes(word)
     source, warnings = as_source(data, name)
     if warnings:  # bytes that are not UTF-8 could not be written back as they were
         from mgd.errors import ParseError
 
         raise ParseError(warnings)
     return source.text, name
+
+
+def read_input(word: str) -> tuple[bytes, str]:
+    """(content, name) of one input as it is. Raises UnreadableError."""
+    from mgd.reading import read_bytes
+
+    if word == STDIN:
+        return sys.stdin.buffer.read(), STDIN_NAME
+    name = _system_file(word) or word
+    return read_bytes(name), name
 
 
 def load_input(word: str) -> Descriptor:

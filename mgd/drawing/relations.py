@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from mgd.drawing.marks import Ends, end_name
 from mgd.graph import MeshGraph, Node
 
-Ends = tuple[str, ...]
 MOST_EDGES = 5000  # links of one kind that are searched for a pattern
 
 
@@ -78,7 +78,7 @@ def _declared(graph: MeshGraph) -> Iterator[tuple[str, Ends, int, str, bool]]:
     if not graph.connections:
         for link in graph.links:
             pairs = ((link.a, link.a_device), (link.b, link.b_device))
-            ends = tuple(str(mesh) + ("" if device is None else f":D{device}") for mesh, device in pairs)
+            ends = tuple(end_name(mesh, device) for mesh, device in pairs)
             yield "", ends, link.channels, link.policy, link.z_direction
     for each in graph.connections:
         ends = tuple(_name(node, graph.ids_unique) for node in each.nodes)
@@ -90,7 +90,7 @@ def _name(node: Node, by_id: bool) -> str:
     steps = [f"{name}({number})" for name, number in node.path[1:]]
     if not node.is_graph:
         steps = [str(node.mesh_id)] if by_id else [*steps[:-1], str(node.mesh_id)]
-    return "/".join(steps) + ("" if node.device is None else f":D{node.device}")
+    return end_name("/".join(steps), node.device)
 
 
 def pattern_of(links: Sequence[Ends]) -> tuple[str, tuple[str, ...]]:

@@ -314,4 +314,4 @@ def _curve(panels: list[_Panel], hop: _Hop) -> tuple[str, tuple[int, int]]:
 
 
 def _end(panel: _Panel, device: int | None) -> tuple[int, int]:
-    return panel.centre(*divmod(device or 0, panel.mesh.dims[1]))
+    return panel.centre(*divmod(min(device or 0, panel.mesh.device_count - 1), panel.mesh.dims[1]))

@@ -39,7 +39,7 @@ def draw(
     broken and renames host blocks. Without `colour` the text has no escape sequences; it depends on the arguments alone.
     """
     marks = marks or Marks()
-    lines = [*_panels(graph, width, colour, marks, every), *_links(graph, width, colour)]
+    lines = [*_panels(graph, width, colour, marks, every), *_links(graph, width, colour, marks)]
     lines.extend(f"  {line}" for line in _legend(graph, marks))
     lines.extend(paint(f"✗ {note}", "broken", colour) for note in marks.notes)
     return "\n".join(lines) + "\n"
@@ -170,7 +170,7 @@ def _unseen(meshes: Sequence[Mesh]) -> str:
 # --- links between meshes -----------------------------------------------------------------------------------------------
 
 
-def _links(graph: MeshGraph, width: int, colour: bool) -> Iterator[str]:
+def _links(graph: MeshGraph, width: int, colour: bool, marks: Marks) -> Iterator[str]:
     found = relations(graph)
     if len(graph.meshes) > 1:
         yield ""
@@ -178,8 +178,8 @@ def _links(graph: MeshGraph, width: int, colour: bool) -> Iterator[str]:
         yield paint(f"links between meshes: {total or 'none'}", "title", colour)
     for relation in found:
         yield f"  {_pattern(relation)}{relation.terms}"
-        if relation.pattern != "every pair" or relation.nodes != len(graph.meshes):
-            yield from _wrapped(_hops(relation), width)
+        if relation.pattern != "every pair" or relation.nodes != len(graph.meshes) or marks.links:
+            yield from _wrapped(_hops(relation, marks), width)
 
 
 def _pattern(relation: Relation) -> str:
@@ -192,12 +192,12 @@ def _pattern(relation: Relation) -> str:
     return f"{words[relation.pattern]}, each " if relation.pattern else ""
 
 
-def _hops(relation: Relation) -> list[str]:
+def _hops(relation: Relation, marks: Marks) -> list[str]:
     line = " ═z═ " if relation.z_direction else " ═══ "
     path = relation.path
-    if relation.pattern == "every pair":
+    if relation.pattern == "every pair" and not marks.links:
         return [", ".join(path)] if len(path) <= MOST_LINKS else [f"{path[0]} to {path[-1]}"]
-    if relation.pattern in ("ring", "chain"):
+    if relation.pattern in ("ring", "chain") and not marks.links:
         onward = [*path[1:], path[0]] if relation.pattern == "ring" else path[1:]
         channels = relation.channels_between()
         counts = [channels[frozenset(hop)] for hop in zip(path, onward, strict=False)]
@@ -209,7 +209,8 @@ def _hops(relation: Relation) -> list[str]:
                 for node, n in zip(onward, counts, strict=True)
             ),
         ]
-    found = [line.join(ends) + "  " for ends in relation.ends]
+    broken = {ends for ends in relation.ends if tuple(sorted(ends)) in marks.links}
+    found = [(" ═✗═ " if ends in broken else line).join(ends) + "  " for ends in relation.ends]
     more = len(found) - MOST_LINKS
     return found if more <= 0 else [*found[:MOST_LINKS], f"and {more} more"]
 

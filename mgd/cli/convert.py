@@ -1,0 +1,46 @@
+"""`mgd convert`: MGD 1.0 YAML to 2.0 text and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mgd.cli.inputs import STDIN, DescriptorWord, load_input, read_input
+from mgd.cli.rewrite import is_yaml
+
+
+@click.command()
+@click.argument("file", type=DescriptorWord(), metavar="FILE")
+@click.option(
+    "--to", "target", type=click.Choice(["1.0", "2.0"]), help="Format to write  [default: the other one]"
+)
+@click.option("-o", "--output", help="File to write, instead of standard output.")
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+def command(file: str, target: str | None, output: str | None, force: bool) -> None:
+    """Convert between MGD 1.0 (YAML) and 2.0 (text format).
+
+    What a format has no words for is an error that names every such part (exit code 1). From standard input, --to 2.0
+    reads YAML and --to 1.0 reads text format.
+    """
+    if file == STDIN and target is None:
+        raise click.UsageError("say --to 1.0 or --to 2.0 for standard input")
+    from_yaml = is_yaml(file) if file != STDIN else target == "2.0"
+    if target == ("1.0" if from_yaml else "2.0"):
+        raise click.UsageError(f"{file} is MGD {target} already")
+    if output is not None and Path(output).exists() and not force:
+        raise click.UsageError(f"{output} exists; --force replaces it")
+    if from_yaml:
+        from mgd.v1.conversion import to_textproto
+
+        data, name = read_input(file)
+        text = to_textproto(data, file=name)
+    else:
+        from mgd.v1.backward import to_yaml
+
+        text = to_yaml(load_input(file))
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        Path(output).write_text(text, encoding="utf-8")
+        click.echo(f"{output}: written", err=True)
