@@ -25,7 +25,8 @@ class Timeline:
         self._rank = rank
         self._devices = devices
         # Hosts have clocks of their own: the wall clock ties them together.
-        self._offset = time.time() - events.now()
+        self._began = events.now()
+        self._wall = time.time()
         self._trace: list[dict[str, Any]] = [
             {"ph": "M", "name": "process_name", "pid": rank, "args": {"name": f"rank {rank} ({hostname})"}},
             {"ph": "M", "name": "thread_name", "pid": rank, "tid": 0, "args": {"name": "program"}},
@@ -43,7 +44,7 @@ class Timeline:
             "name": event.name,
             "cat": event.kind,
             "pid": self._rank,
-            "ts": round((event.start + self._offset) * 1e6, 3),
+            "ts": round((event.start - self._began) * 1e6, 3),
             "dur": round((event.end - event.start) * 1e6, 3),
         }
         details = {"site": event.site, "bytes": event.bytes, "axis": event.axis, "detail": event.detail}
@@ -55,16 +56,18 @@ class Timeline:
 
     def part(self) -> dict[str, Any]:
         """What has been recorded."""
-        return {"trace": self._trace}
+        return {"trace": self._trace, "wall": self._wall}
 
 
 def join(parts: list[dict[str, Any]]) -> str:
     """The ranks' records as one trace whose times begin at 0."""
-    trace = [event for part in parts for event in part["trace"]]
+    walls = [part["wall"] for part in parts]
+    trace = []
+    for part in parts:
+        shift = (part["wall"] - min(walls)) * 1e6
+        trace += [{**event, "ts": event["ts"] + shift} if "ts" in event else event for event in part["trace"]]
     first = min((event["ts"] for event in trace if "ts" in event), default=0.0)
-    for event in trace:
-        if "ts" in event:
-            event["ts"] = round(event["ts"] - first, 3)
+    trace = [{**event, "ts": round(event["ts"] - first, 3)} if "ts" in event else event for event in trace]
     return json.dumps({"displayTimeUnit": "ms", "traceEvents": trace})
 
 

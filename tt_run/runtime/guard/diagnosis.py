@@ -33,7 +33,7 @@ def absence(states: Mapping[int, RankState], me: int) -> Finding | None:
     mine = states[me].wait
     if mine is None:
         return None
-    gone = [states[rank] for rank in mine.missing if rank in states and states[rank].gone]
+    gone = [states[rank] for rank in blockers(states, me) if rank in states and states[rank].gone]
     if not gone:
         return None
     raised = [s for s in gone if s.state == RAISED]

@@ -49,6 +49,12 @@ class Lifecycle:
                 target=self._beacon, args=(self._guard,), name="tt-run beacon", daemon=True
             ).start()
 
+    def at_end(self, before: Callable[[], None], after: Callable[[], None] | None) -> None:
+        """Call `before` when this rank ends, `after` once all ranks of the job have ended as well."""
+        self._before.append(before)
+        if after is not None:
+            self._after.append(after)
+
     def on_exception(
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
