@@ -78,13 +78,17 @@ class ModuleBase:
     def override_module(self, module: ModuleBase, name: str) -> None:
         """Replace a child. Raises RuntimeError when there is none of that name."""
         if name not in self._modules:
-            raise RuntimeError(f"{self._name} has no module named {name!r} to override; it has {sorted(self._modules)}")
+            raise RuntimeError(
+                f"{self._name} has no module named {name!r} to override; it has {sorted(self._modules)}"
+            )
         self._modules[name] = module
 
     def override_tensor(self, tensor: Tensor, name: str) -> None:
         """Replace a parameter. Raises RuntimeError when there is none of that name."""
         if name not in self._tensors:
-            raise RuntimeError(f"{self._name} has no tensor named {name!r} to override; it has {sorted(self._tensors)}")
+            raise RuntimeError(
+                f"{self._name} has no tensor named {name!r} to override; it has {sorted(self._tensors)}"
+            )
         self._tensors[name] = tensor
 
     def _free(self, name: str) -> None:
@@ -145,7 +149,9 @@ class AbstractModuleBase(ModuleBase):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if "_modules" not in self.__dict__:
-            raise AttributeError(f"call super().__init__() before assigning {name!r} in {type(self).__name__}")
+            raise AttributeError(
+                f"call super().__init__() before assigning {name!r} in {type(self).__name__}"
+            )
         for table in (self._modules, self._tensors, self._buffers):
             table.pop(name, None)
         if isinstance(value, ModuleBase):

@@ -13,7 +13,9 @@ from tt_run.runtime.train.tensor import Tensor
 class Embedding(AbstractModuleBase):
     """A table [1, 1, entries, width] from N(0, 0.02)."""
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, weight_init: initial.Initializer | None = None) -> None:
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, weight_init: initial.Initializer | None = None
+    ) -> None:
         super().__init__()
         self.weight = (weight_init or initial.normal(0.0, 0.02))((1, 1, num_embeddings, embedding_dim))
 

@@ -86,9 +86,13 @@ class ColumnParallelLinear(_Parallel):
                 f"Output features = {out_features}, TP size = {self.size}"
             )
         self.gather_output = gather_output
-        self.weight = (weight_init or initial.fan_in(in_features))((1, 1, out_features, in_features), self._mapper(2))
+        self.weight = (weight_init or initial.fan_in(in_features))(
+            (1, 1, out_features, in_features), self._mapper(2)
+        )
         self.bias = (
-            (bias_init or initial.fan_in(in_features))((1, 1, 1, out_features), self._mapper(3)) if has_bias else None
+            (bias_init or initial.fan_in(in_features))((1, 1, 1, out_features), self._mapper(3))
+            if has_bias
+            else None
         )
 
     def forward(self, tensor: Tensor) -> Tensor:
@@ -122,7 +126,9 @@ class RowParallelLinear(_Parallel):
                 f"Input features must be divisible by the TP size. Input features = {in_features}, TP size = {self.size}"
             )
         self.input_is_parallel = input_is_parallel
-        self.weight = (weight_init or initial.fan_in(in_features))((1, 1, out_features, in_features), self._mapper(3))
+        self.weight = (weight_init or initial.fan_in(in_features))(
+            (1, 1, out_features, in_features), self._mapper(3)
+        )
         self.bias = (bias_init or initial.fan_in(in_features))((1, 1, 1, out_features)) if has_bias else None
 
     def forward(self, tensor: Tensor) -> Tensor:

@@ -1,0 +1,215 @@
+"""Optimizers and schedules against PyTorch; state that resumes with the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.train.pytorch import torch_or_skip
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.ops import matmul, unary
+from tt_run.runtime.train.ops.loss import mse_loss
+from tt_run.runtime.train.optimizers import adamw, schedulers, sgd
+from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
+from tt_run.runtime.train.tensor import Tensor
+
+SHAPES = {"w1": (1, 1, 40, 7), "b1": (1, 1, 1, 40), "w2": (1, 1, 3, 40)}
+
+
+@pytest.fixture(autouse=True)
+def device() -> Iterator[None]:
+    context = AutoContext.get_instance()
+    context.set_arithmetic("float32")
+    context.close_device()
+    context.open_device()
+    yield
+    context.reset_graph()
+    context.close_device()
+    context.set_arithmetic("bfloat16")
+
+
+def start() -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(3)
+    weights = {name: generator.standard_normal(shape, np.float32) for name, shape in SHAPES.items()}
+    return (
+        weights,
+        generator.standard_normal((16, 1, 1, 7), np.float32),
+        generator.standard_normal((16, 1, 1, 3), np.float32),
+    )
+
+
+def gradients(parameters: dict[str, Tensor], x: np.ndarray, y: np.ndarray) -> float:
+    hidden = unary.gelu(matmul.linear(Tensor.from_numpy(x), parameters["w1"], parameters["b1"]))
+    loss = mse_loss(matmul.linear(hidden, parameters["w2"]), Tensor.from_numpy(y))
+    loss.backward()
+    AutoContext.get_instance().reset_graph()
+    return float(loss.get_value().item())
+
+
+def ours(make: Any, steps: int = 20) -> tuple[dict[str, Tensor], list[float], Any]:
+    weights, x, y = start()
+    parameters = {name: Tensor.from_numpy(array) for name, array in weights.items()}
+    optimizer = make(parameters)
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        losses.append(gradients(parameters, x, y))
+        optimizer.step()
+    return parameters, losses, optimizer
+
+
+def theirs(make: Any, steps: int = 20) -> tuple[dict[str, np.ndarray], list[float]]:
+    torch = torch_or_skip()
+    weights, x, y = start()
+    parameters = {name: torch.tensor(array, requires_grad=True) for name, array in weights.items()}
+    optimizer = make(torch, list(parameters.values()))
+    tx, ty = torch.tensor(x), torch.tensor(y)
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        hidden = torch.nn.functional.gelu(tx @ parameters["w1"][0, 0].T + parameters["b1"])
+        loss = torch.nn.functional.mse_loss(hidden @ parameters["w2"][0, 0].T, ty)
+        loss.backward()
+        losses.append(float(loss.detach()))
+        optimizer.step()
+    return {name: p.detach().numpy() for name, p in parameters.items()}, losses
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"momentum": 0.9},
+        {"momentum": 0.9, "nesterov": True},
+        {"momentum": 0.8, "dampening": 0.3, "weight_decay": 0.1},
+    ],
+)
+def test_sgd(settings: dict[str, Any]) -> None:
+    parameters, losses, _ = ours(lambda p: sgd.SGD(p, sgd.SGDConfig.make(lr=0.01, **settings)))
+    expected, curve = theirs(lambda torch, p: torch.optim.SGD(p, lr=0.01, **settings))
+    np.testing.assert_allclose(losses, curve, rtol=2e-5)
+    for name, tensor in parameters.items():
+        np.testing.assert_allclose(tensor.to_numpy(), expected[name], rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("kind", [adamw.AdamW, adamw.MorehAdamW, adamw.AdamWFullPrecision])
+@pytest.mark.parametrize("amsgrad", [False, True])
+def test_adamw(kind: Any, amsgrad: bool) -> None:
+    config = adamw.AdamWConfig.make(lr=0.01, weight_decay=0.1, amsgrad=amsgrad)
+    parameters, losses, _ = ours(lambda p: kind(p, config))
+    expected, curve = theirs(
+        lambda torch, p: torch.optim.AdamW(p, lr=0.01, weight_decay=0.1, amsgrad=amsgrad)
+    )
+    np.testing.assert_allclose(losses, curve, rtol=5e-5)
+    for name, tensor in parameters.items():
+        np.testing.assert_allclose(tensor.to_numpy(), expected[name], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("order", [1.0, 2.0, float("inf")])
+@pytest.mark.parametrize("bound", [0.5, 1e6])
+def test_clipping(order: float, bound: float) -> None:
+    torch = torch_or_skip()
+    weights, x, y = start()
+    parameters = {name: Tensor.from_numpy(array) for name, array in weights.items()}
+    gradients(parameters, x, y)
+    twins = []
+    for tensor in parameters.values():
+        twin = torch.zeros(tensor.shape())
+        twin.grad = torch.tensor(np.asarray(tensor.get_grad().shards.data[0]).copy())
+        twins.append(twin)
+    norm = clip_grad_norm(parameters, bound, order)
+    expected = torch.nn.utils.clip_grad_norm_(twins, bound, order)
+    assert norm.to_numpy().item() == pytest.approx(float(expected), rel=1e-4)
+    for tensor, twin in zip(parameters.values(), twins, strict=True):
+        np.testing.assert_allclose(
+            np.asarray(tensor.get_grad().shards.data[0]), twin.grad.numpy(), rtol=1e-4, atol=1e-7
+        )
+
+
+def test_full_precision_keeps_what_bfloat16_loses() -> None:
+    AutoContext.get_instance().set_arithmetic("bfloat16")
+    config = adamw.AdamWConfig.make(lr=1e-4, weight_decay=0.0)
+    moved = {}
+    for kind in (adamw.AdamW, adamw.AdamWFullPrecision):
+        parameter = Tensor.from_numpy(np.full((1, 1, 1, 8), 4.0, np.float32), new_type=DataType.BFLOAT16)
+        optimizer = kind({"p": parameter}, config)
+        for _ in range(300):
+            parameter.set_grad(Tensor.from_numpy(np.ones((1, 1, 1, 8), np.float32)).get_value())
+            optimizer.step()
+        moved[kind] = 4.0 - float(parameter.to_numpy().max())
+    assert moved[adamw.AdamW] == 0.0  # each step is less than half a bfloat16 unit at 4
+    assert moved[adamw.AdamWFullPrecision] == pytest.approx(0.03, rel=0.3)
+
+
+def test_state_resumes_with_the_same_bits() -> None:
+    config = adamw.AdamWConfig.make(lr=0.01)
+    unbroken, _, _ = ours(lambda p: adamw.AdamW(p, config), steps=12)
+    half, _, optimizer = ours(lambda p: adamw.AdamW(p, config), steps=5)
+    saved, weights = optimizer.get_state_dict(), {name: tensor.to_numpy() for name, tensor in half.items()}
+    parameters = {name: Tensor.from_numpy(array) for name, array in weights.items()}
+    resumed = adamw.AdamW(parameters, config)
+    resumed.set_state_dict(saved)
+    _, x, y = start()
+    for _ in range(7):
+        resumed.zero_grad()
+        gradients(parameters, x, y)
+        resumed.step()
+    for name, tensor in parameters.items():
+        assert tensor.to_numpy().tobytes() == unbroken[name].to_numpy().tobytes()
+
+
+def test_missing_state_is_named() -> None:
+    weights, _, _ = start()
+    optimizer = adamw.AdamW(
+        {name: Tensor.from_numpy(array) for name, array in weights.items()}, adamw.AdamWConfig.make()
+    )
+    with pytest.raises(KeyError, match="exp_avg/w1"):
+        optimizer.set_state_dict({"lr": 1.0, "steps": 0})
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"nesterov": True, "momentum": 0.9, "dampening": 0.5}, "requires zero dampening! dampening=0.5"),
+        ({"nesterov": True}, "requires a positive momentum! momentum=0.0"),
+        ({"dampening": 0.5}, "Dampening requires a positive momentum! momentum=0.0"),
+    ],
+)
+def test_senseless_sgd_settings(settings: dict[str, Any], text: str) -> None:
+    with pytest.raises(RuntimeError, match=text):
+        sgd.SGDConfig.make(**settings)
+
+
+def test_schedules() -> None:
+    weights, _, _ = start()
+
+    def fresh() -> sgd.SGD:
+        return sgd.SGD({"w": Tensor.from_numpy(weights["b1"])}, sgd.SGDConfig.make(lr=1.0))
+
+    def rates(scheduler: schedulers.SchedulerBase, count: int) -> list[float]:
+        found = []
+        for _ in range(count):
+            scheduler.step()
+            assert scheduler.get_current_lr() == scheduler.get_last_lr()
+            found.append(round(scheduler.get_last_lr(), 6))
+        return found
+
+    assert rates(schedulers.StepScheduler(fresh(), 2, 0.5), 4) == [1.0, 0.5, 0.5, 0.25]
+    assert rates(schedulers.LinearScheduler(fresh(), 0.0, 1.0, 4), 5) == [0.25, 0.5, 0.75, 1.0, 1.0]
+    assert rates(schedulers.CosineAnnealingScheduler(fresh(), 4), 4) == [0.853553, 0.5, 0.146447, 1.0]
+    assert rates(schedulers.LambdaScheduler(fresh(), lambda step: 1 / step), 2) == [1.0, 0.5]
+    optimizer = fresh()
+    warm, cool = (
+        schedulers.LinearScheduler(optimizer, 0.0, 1.0, 2),
+        schedulers.StepScheduler(optimizer, 1, 0.1),
+    )
+    assert rates(schedulers.SequentialScheduler(optimizer, [warm, cool], [2]), 4) == [0.5, 1.0, 0.1, 0.01]
+    rate = schedulers.warmup_linear(1.0, 100)
+    assert [round(rate(step), 4) for step in (0, 9, 10, 99)] == [0.1, 1.0, 0.989, 0.01]

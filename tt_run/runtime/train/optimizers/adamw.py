@@ -1,0 +1,131 @@
+"""AdamW with decoupled weight decay, as torch.optim.AdamW defines it.
+
+`AdamW` keeps its moments in the type of the parameter, bfloat16 as a rule, as devices do; `AdamWFullPrecision` keeps moments and a
+master copy in float32 and rounds the parameter from that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.train.optimizers.base import OptimizerBase
+from tt_run.runtime.train.tensor import Tensor
+
+Array = npt.NDArray[Any]
+
+
+@dataclass
+class AdamWConfig:
+    """Settings of AdamW. Raises RuntimeError for what the emulation does not do."""
+
+    lr: float = 1e-3
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    weight_decay: float = 0.01
+    amsgrad: bool = False
+    stochastic_rounding: bool = False
+    use_kahan_summation: bool = False
+
+    def __post_init__(self) -> None:
+        if self.stochastic_rounding:
+            raise RuntimeError(
+                "AdamW: stochastic_rounding is not emulated; results would depend on the draw of each device"
+            )
+        for name in ("beta1", "beta2"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise RuntimeError(f"AdamW: {name} is in [0, 1), not {getattr(self, name)}")
+
+    @staticmethod
+    def make(
+        lr: float = 1e-3,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        weight_decay: float = 0.01,
+        amsgrad: bool = False,
+        stochastic_rounding: bool = False,
+        use_kahan_summation: bool = False,
+    ) -> AdamWConfig:
+        """The settings."""
+        return AdamWConfig(
+            lr, beta1, beta2, epsilon, weight_decay, amsgrad, stochastic_rounding, use_kahan_summation
+        )
+
+
+class AdamW(OptimizerBase):
+    """p -= lr * wd * p, then p -= lr * m^ / (sqrt(v^) + eps) with bias-corrected moments.
+
+    `use_kahan_summation` keeps what rounding the parameter lost and adds it to the next update; `amsgrad` divides by the largest v^.
+    """
+
+    _states: tuple[str, ...] = ("exp_avg", "exp_avg_sq")
+
+    def __init__(self, parameters: Mapping[str, Tensor], config: AdamWConfig) -> None:
+        self._config = config
+        extra = ("max_exp_avg_sq",) if config.amsgrad else ()
+        self._states = (*type(self)._states, *extra)
+        super().__init__(parameters, lr=config.lr, rounded=self._rounded(), master=self._master())
+
+    def _rounded(self) -> bool:
+        return True
+
+    def _master(self) -> bool:
+        # Kahan summation needs an exact sum before rounding: the float32 master holds value and compensation in one.
+        return self._config.use_kahan_summation
+
+    def step(self) -> None:
+        """Update every parameter that has a gradient."""
+        self._steps += 1
+        config = self._config
+        beta1, beta2 = np.float32(config.beta1), np.float32(config.beta2)
+        rest1, rest2 = np.float32(1.0 - config.beta1), np.float32(1.0 - config.beta2)
+        rate = np.float32(self._lr / (1.0 - config.beta1**self._steps))
+        root = np.float32(1.0 / math.sqrt(1.0 - config.beta2**self._steps))
+        shrink = np.float32(1.0 - self._lr * config.weight_decay)
+        epsilon = np.float32(config.epsilon)
+
+        def kernel(p: Array, g: Array, m: Array, v: Array, *more: Array) -> None:
+            m *= beta1
+            m += rest1 * g
+            v *= beta2
+            square = g * g
+            square *= rest2
+            v += square
+            largest = v
+            if config.amsgrad:
+                largest = np.maximum(more[0], v, out=more[0])
+            np.sqrt(largest, out=square)
+            square *= root
+            square += epsilon
+            np.divide(m, square, out=square)
+            square *= rate
+            p *= shrink
+            p -= square
+
+        for slot in self._slots.values():
+            slot.step(kernel)
+
+
+class AdamWFullPrecision(AdamW):
+    """AdamW with float32 moments and a float32 master copy of every parameter."""
+
+    def _rounded(self) -> bool:
+        return False
+
+    def _master(self) -> bool:
+        return True
+
+
+class MorehAdamW(AdamW):
+    """The same mathematics; another kernel on devices."""
+
+
+AdamWComposite = AdamW
+AdamWFullPrecisionConfig = AdamWConfig

@@ -1,0 +1,112 @@
+"""What all optimizers share: parameters by name, learning rate, step count, state that can be saved."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tt_run.runtime.train import values
+from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.train.optimizers.update import Slot
+from tt_run.runtime.train.tensor import Tensor
+
+
+class OptimizerBase(ABC):
+    """Updates the parameters of a model. Parameters without gradient are skipped.
+
+    `_states` names the state arrays of each parameter. Raises TypeError when `parameters` is no mapping of names to tensors.
+    """
+
+    _states: tuple[str, ...] = ()
+
+    def __init__(
+        self, parameters: Mapping[str, Tensor], *, lr: float, rounded: bool = True, master: bool = False
+    ) -> None:
+        if not isinstance(parameters, Mapping) or not all(isinstance(t, Tensor) for t in parameters.values()):
+            raise TypeError(
+                f"an optimizer takes model.parameters(), a dict of names and tensors, not {type(parameters).__name__}"
+            )
+        self._parameters = dict(parameters)
+        self._lr = lr
+        self._steps = 0
+        self._slots = {
+            name: Slot(tensor, len(self._states), rounded)
+            for name, tensor in self._parameters.items()
+            if tensor.get_requires_grad()
+        }
+        if master:
+            for slot in self._slots.values():
+                slot.keep_master()
+
+    @abstractmethod
+    def step(self) -> None:
+        """Update every parameter that has a gradient."""
+
+    def zero_grad(self) -> None:
+        """Set existing gradients to zero."""
+        for tensor in self._parameters.values():
+            if tensor.is_grad_initialized():
+                tensor.set_grad(values.full_like(tensor.get_grad(), 0.0))
+
+    def get_name(self) -> str:
+        """The class name."""
+        return type(self).__name__
+
+    def get_lr(self) -> float:
+        """Learning rate of the next step."""
+        return self._lr
+
+    def set_lr(self, lr: float) -> None:
+        """Set the learning rate of the next step."""
+        self._lr = float(lr)
+
+    def get_steps(self) -> int:
+        """Steps taken."""
+        return self._steps
+
+    def set_steps(self, steps: int) -> None:
+        """Set the number of steps taken, which bias corrections depend on."""
+        self._steps = int(steps)
+
+    def get_parameters(self) -> dict[str, Tensor]:
+        """The parameters by name."""
+        return dict(self._parameters)
+
+    def get_state_dict(self) -> dict[str, Any]:
+        """Everything that a later run needs to go on with the same bits: arrays by "<state>/<parameter>", lr, steps."""
+        state: dict[str, Any] = {"lr": self._lr, "steps": self._steps}
+        for name, slot in self._slots.items():
+            for label, array in zip(self._states, slot.state, strict=True):
+                state[f"{label}/{name}"] = array.copy()
+            if slot.master is not None:
+                state[f"master/{name}"] = slot.master.copy()
+        return state
+
+    def set_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back what `get_state_dict` gave. Raises KeyError with the names when a parameter's state is missing."""
+        wanted = [f"{label}/{name}" for name in self._slots for label in self._states]
+        missing = [key for key in wanted if key not in state]
+        if missing:
+            raise KeyError(
+                f"{self.get_name()}: the saved state has no {', '.join(missing[:3])}{' …' if len(missing) > 3 else ''}"
+            )
+        self._lr, self._steps = float(state["lr"]), int(state["steps"])
+        for name, slot in self._slots.items():
+            slot.state = [np.array(state[f"{label}/{name}"], np.float32) for label in self._states]
+            if slot.master is not None:
+                slot.master = np.array(state[f"master/{name}"], np.float32)
+
+    def print_stats(self) -> None:
+        """Print how large each parameter and its gradient are (root mean squares on the first device of this rank)."""
+        for name, tensor in self._parameters.items():
+            text = f"{name}: rms {_rms(tensor.get_value(PreferredPrecision.FULL).shards.data):.3e}"
+            if tensor.is_grad_initialized():
+                text += f", gradient rms {_rms(tensor.get_grad().shards.data):.3e}"
+            print(text)
+
+
+def _rms(stack: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(np.square(stack[0], dtype=np.float32)))) if stack.size else 0.0

@@ -1,0 +1,146 @@
+"""Learning-rate schedules: the classes of ttml, and the two that training configurations name (ttml specification, section 7)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tt_run.runtime.train.optimizers.base import OptimizerBase
+
+
+class SchedulerBase:
+    """Sets the optimizer's learning rate after each of its steps; `base_lr` is the rate the optimizer started with."""
+
+    def __init__(self, optimizer: OptimizerBase) -> None:
+        self._optimizer = optimizer
+        self.base_lr = optimizer.get_lr()
+        self._last_step = 0
+        self._last_lr = self.base_lr
+
+    def rate(self, step: int) -> float:
+        """The learning rate after `step` steps."""
+        raise TypeError(f"{type(self).__name__} defines no rate()")
+
+    def step(self) -> None:
+        """One step further: set the optimizer's learning rate."""
+        self._last_step += 1
+        self._last_lr = self.rate(self._last_step)
+        self._optimizer.set_lr(self._last_lr)
+
+    def get_last_lr(self) -> float:
+        """The rate this scheduler set last."""
+        return self._last_lr
+
+    def get_current_lr(self) -> float:
+        """The rate the optimizer has."""
+        return self._optimizer.get_lr()
+
+    def get_state_dict(self) -> dict[str, Any]:
+        """What a later run needs to go on."""
+        return {"last_step": self._last_step, "last_lr": self._last_lr, "base_lr": self.base_lr}
+
+    def set_state_dict(self, state: dict[str, Any]) -> None:
+        """Take back what `get_state_dict` gave."""
+        self._last_step, self._last_lr = int(state["last_step"]), float(state["last_lr"])
+        self.base_lr = float(state["base_lr"])
+
+
+class LambdaScheduler(SchedulerBase):
+    """base * f(step)."""
+
+    def __init__(self, optimizer: OptimizerBase, function: Callable[[int], float]) -> None:
+        super().__init__(optimizer)
+        self._function = function
+
+    def rate(self, step: int) -> float:
+        """The learning rate after `step` steps."""
+        return self.base_lr * self._function(step)
+
+
+class StepScheduler(SchedulerBase):
+    """base * gamma ** (step // step_size)."""
+
+    def __init__(self, optimizer: OptimizerBase, step_size: int, gamma: float = 0.1) -> None:
+        super().__init__(optimizer)
+        if step_size < 1:
+            raise ValueError(f"step_size must be positive, got {step_size}")
+        self._size, self._gamma = step_size, gamma
+
+    def rate(self, step: int) -> float:
+        """The learning rate after `step` steps."""
+        return float(self.base_lr * self._gamma ** (step // self._size))
+
+
+class LinearScheduler(SchedulerBase):
+    """From base * start_factor to base * end_factor in total_steps, then constant."""
+
+    def __init__(
+        self, optimizer: OptimizerBase, start_factor: float, end_factor: float, total_steps: int
+    ) -> None:
+        super().__init__(optimizer)
+        if total_steps < 1:
+            raise ValueError(f"total_steps must be positive, got {total_steps}")
+        self._start, self._end, self._total = start_factor, end_factor, total_steps
+
+    def rate(self, step: int) -> float:
+        """The learning rate after `step` steps."""
+        return self.base_lr * (self._start + (self._end - self._start) * min(step / self._total, 1.0))
+
+
+class CosineAnnealingScheduler(SchedulerBase):
+    """eta_min + (base - eta_min) * (1 + cos(pi * t / T_max)) / 2 with t = step mod T_max."""
+
+    def __init__(self, optimizer: OptimizerBase, T_max: int, eta_min: float = 0.0) -> None:
+        super().__init__(optimizer)
+        if T_max < 1:
+            raise ValueError(f"T_max must be positive, got {T_max}")
+        self._period, self._least = T_max, eta_min
+
+    def rate(self, step: int) -> float:
+        """The learning rate after `step` steps."""
+        turn = math.pi * (step % self._period) / self._period
+        return self._least + (self.base_lr - self._least) * (1 + math.cos(turn)) / 2
+
+
+class SequentialScheduler(SchedulerBase):
+    """One scheduler after another: the i-th until milestone i, each counting its steps from its own start."""
+
+    def __init__(
+        self, optimizer: OptimizerBase, schedulers: Sequence[SchedulerBase], milestones: Sequence[int]
+    ) -> None:
+        super().__init__(optimizer)
+        if len(milestones) != len(schedulers) - 1 or list(milestones) != sorted(set(milestones)):
+            raise ValueError(
+                f"{len(schedulers)} schedulers need {len(schedulers) - 1} ascending milestones, got {list(milestones)}"
+            )
+        self._schedulers, self._milestones = list(schedulers), list(milestones)
+
+    def rate(self, step: int) -> float:
+        """The learning rate after `step` steps."""
+        number = sum(step > milestone for milestone in self._milestones)
+        start = self._milestones[number - 1] if number else 0
+        return self._schedulers[number].rate(step - start)
+
+
+def identity(base: float, total_steps: int) -> Callable[[int], float]:
+    """The schedule `identity` of training configurations: constant. Takes the 0-based step."""
+    return lambda step: base
+
+
+def warmup_linear(base: float, total_steps: int) -> Callable[[int], float]:
+    """The schedule `warmup_linear`: up over the first tenth, then down to one hundredth of the base. Takes the 0-based step."""
+    warm = int(0.1 * total_steps)
+    decay = max(total_steps - warm, 1)
+
+    def rate(step: int) -> float:
+        count = step + 1
+        if warm and count <= warm:
+            return base * count / warm
+        return base * max(0.0, 1.0 - 0.99 * (count - warm) / decay)
+
+    return rate
+
+
+SCHEDULES = {"identity": identity, "warmup_linear": warmup_linear}
+"""Schedules by the name that `scheduler_type` gives."""

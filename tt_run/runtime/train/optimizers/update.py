@@ -1,0 +1,113 @@
+"""Updating parameters in place, block by block while a block is in cache.
+
+A device updates its own copy of a parameter. Copies that are equal are stored, and updated, once; where gradients differ between devices
+that held equal copies (data parallelism without synchronisation), the copies part company as they would on hardware.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.ops.workers import spread, thread_count
+from tt_run.runtime.tensor.dtypes import quantize
+from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.tensor.tensor import Tensor as Value
+from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.train.tensor import Tensor
+
+Array = npt.NDArray[Any]
+Kernel = Callable[..., None]
+"""`kernel(parameter, gradient, *state)` on flat float32 blocks, all but the gradient changed in place."""
+
+BLOCK = 1 << 15
+
+
+class Slot:
+    """One parameter with its state arrays, each of the shape of the parameter's distinct shards.
+
+    `states` counts the arrays; `rounded` keeps them in the parameter's type, as devices do, instead of float32.
+    """
+
+    def __init__(self, tensor: Tensor, states: int, rounded: bool) -> None:
+        self.tensor = tensor
+        self.rounded = rounded
+        self._seen: weakref.ref[Value] | None = None
+        value = tensor.get_value(PreferredPrecision.FULL)
+        self.state: list[Array] = [np.zeros(value.shards.data.shape, np.float32) for _ in range(states)]
+        self.master: Array | None = None
+
+    def step(self, kernel: Kernel) -> None:
+        """Run a kernel over the parameter; nothing happens while it has no gradient."""
+        if not self.tensor.is_grad_initialized():
+            return
+        value = self._own()
+        gradient = self.tensor.get_grad().shards
+        value, data = self._meet(value, gradient)
+        target = data if self.master is None else self.master
+        kinds = [value.dtype if self.rounded else None] * len(self.state)
+        last = value.dtype if self.master is None else None
+        _run(kernel, target, self._aligned, self.state, [last, *kinds])
+        if self.master is not None:
+            np.copyto(data, quantize(self.master, value.dtype))
+        # Assigning drops the copy in half precision that operations may have cached.
+        self.tensor.set_value(value)
+        self._seen = weakref.ref(value)
+
+    def keep_master(self) -> None:
+        """Keep a float32 copy from which the parameter is rounded after each step."""
+        self.master = np.array(self.tensor.get_value(PreferredPrecision.FULL).shards.data, np.float32)
+
+    def _own(self) -> Value:
+        """The parameter's value in memory that nobody else reads; a program may have set another since the last step."""
+        value = self.tensor.get_value(PreferredPrecision.FULL)
+        if self._seen is not None and self._seen() is value:
+            return value
+        shards = value.shards
+        if self.master is not None and self._seen is not None:
+            self.master = np.array(shards.data, np.float32)
+        return value.derive(Shards(np.array(shards.data, np.float32, order="C"), shards.index))
+
+    def _meet(self, value: Value, gradient: Shards) -> tuple[Value, Array]:
+        """Bring parameter, state and gradient to one stack; copies with different gradients are taken apart."""
+        shards = value.shards
+        if shards.index == gradient.index and len(shards.data) == len(gradient.data):
+            self._aligned = gradient.data
+            return value, shards.data
+        rows: dict[tuple[int, int], int] = {}
+        index = tuple(
+            -1 if min(key) < 0 else rows.setdefault(key, len(rows))
+            for key in zip(shards.index, gradient.index, strict=True)
+        )
+        own = [p for p, _ in rows]
+        self._aligned = gradient.data[[g for _, g in rows]]
+        if own == list(range(len(shards.data))) and index == shards.index:
+            return value, shards.data
+        self.state = [array[own] for array in self.state]
+        if self.master is not None:
+            self.master = self.master[own]
+        value = value.derive(Shards(shards.data[own], index))
+        return value, value.shards.data
+
+
+def _run(kernel: Kernel, target: Array, gradient: Array, state: list[Array], kinds: list[Any]) -> None:
+    flat = [array.reshape(-1) for array in (target, *state)]
+    slope = np.ascontiguousarray(gradient).reshape(-1)
+    starts = range(0, slope.size, BLOCK)
+    pieces = thread_count() if slope.size >= 4 * BLOCK else 1
+    spread([partial(_blocks, kernel, flat, slope, starts[p::pieces], kinds) for p in range(pieces)])
+
+
+def _blocks(kernel: Kernel, flat: list[Array], slope: Array, starts: range, kinds: list[Any]) -> None:
+    for start in starts:
+        cut = slice(start, start + BLOCK)
+        views = [array[cut] for array in flat]
+        kernel(views[0], slope[cut], *views[1:])
+        for view, kind in zip(views, kinds, strict=True):
+            if kind is not None:
+                view[...] = quantize(view, kind)
