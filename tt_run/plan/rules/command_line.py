@@ -27,19 +27,6 @@ COMMAND_LINE = (
         "tt-run --rank-binding f.yaml",
     ),
     Rule(
-        "TTR004",
-        "unknown option",
-        "The reference takes a mistyped option for the name of the program.",
-        "Use an option that tt-run --help lists; options of the program go after the program.",
-        "tt-run --rank-bindng f.yaml python x.py",
-    ),
-    Rule(
-        "TTR005",
-        "option that cannot be read",
-        "It has no value, or one that it does not take.",
-        "tt-run --help says what each option takes.",
-    ),
-    Rule(
         "TTR006",
         "words for mpirun that cannot be passed on",
         "A ':' starts another program in the same job, and an option without its value swallows the next word.",
@@ -60,13 +47,6 @@ COMMAND_LINE = (
         "divides evenly.",
         "Write --system t3000 --split 1x2: rows x columns of hosts for each mesh.",
         "tt-run --emulate --system t3000 --split 3x1 python x.py",
-    ),
-    Rule(
-        "TTR009",
-        "option for emulated ranks only",
-        "The guard, the ledger and the timeline belong to the emulation; the real runtime does not know them.",
-        "Add --emulate, or leave the option out.",
-        "tt-run --rank-binding f.yaml --ledger l.json python x.py",
     ),
     Rule(
         "TTR010",
@@ -127,18 +107,5 @@ COMMAND_LINE = (
         "--tee that is not understood",
         "It says which ranks' output is shown on the console.",
         "Write all, first, errors, none, or ranks such as 0,3.",
-    ),
-    Rule(
-        "TTR034",
-        "--hang-timeout that is not understood",
-        "It is the time without progress after which the stacks of all ranks are collected.",
-        "Write seconds, auto or off.",
-    ),
-    Rule(
-        "TTR035",
-        "no such rank",
-        "The plan has fewer ranks.",
-        "Ask for rank 0 to N-1.",
-        "tt-run --rank-binding two_ranks.yaml --print-env 2 python x.py",
     ),
 )

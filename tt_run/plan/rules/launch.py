@@ -30,10 +30,4 @@ LAUNCH = (
         "--rankfile-syntax mca places ranks by rmaps_rankfile_path, which Open MPI 5 does not read.",
         "Use --rankfile-syntax auto.",
     ),
-    Rule(
-        "TTR900",
-        "a bug in tt-run",
-        "Something happened that the program does not expect; your inputs may be right.",
-        "Report it with the file that the message names.",
-    ),
 )
