@@ -29,7 +29,9 @@ def one_block(values: list[float], magnitude_bits: int) -> list[float]:
         if 2 * rest > quantum or (2 * rest == quantum and whole % 2):
             whole += 1
         whole = min(whole, 2**magnitude_bits - 1)
-        result.append(math.copysign(whole * 2.0 ** (shared - 127 - magnitude_bits + 1), value) if whole else 0.0)
+        result.append(
+            math.copysign(whole * 2.0 ** (shared - 127 - magnitude_bits + 1), value) if whole else 0.0
+        )
     return result
 
 

@@ -87,12 +87,16 @@ def test_fewer_shards_than_devices(mesh: MeshDevice) -> None:
 
 
 def test_composers_that_do_not_fit(mesh: MeshDevice) -> None:
-    with pytest.raises(RuntimeError, match=r"number of dimensions in the config MeshComposerConfig\(dims: \[3\]\)"):
+    with pytest.raises(
+        RuntimeError, match=r"number of dimensions in the config MeshComposerConfig\(dims: \[3\]\)"
+    ):
         create_mesh_composer(mesh, MeshComposerConfig([3]))
     tensor = mapped(ar(1, 1, 32, 256), ShardTensorToMesh(mesh, 3))
     with pytest.raises(RuntimeError, match="dims must be unique"):
         tensor.to_numpy(ConcatMesh2dToTensor(mesh, (2, 4), (3, 3)))
-    with pytest.raises(RuntimeError, match=r"Invalid dimension index; got dims: \{0, 9\}, tensor dimension: 4"):
+    with pytest.raises(
+        RuntimeError, match=r"Invalid dimension index; got dims: \{0, 9\}, tensor dimension: 4"
+    ):
         tensor.to_numpy(ConcatMesh2dToTensor(mesh, (2, 4), (0, 9)))
 
 
@@ -103,9 +107,16 @@ def test_several_shards_need_a_composer(mesh: MeshDevice) -> None:
 
 
 def test_aggregate_gives_an_undistributed_tensor(mesh: MeshDevice) -> None:
-    tensor = mapped(ar(8, 32), ShardTensorToMesh(mesh, 0), device=mesh, dtype=DataType.BFLOAT16, layout=Layout.TILE)
+    tensor = mapped(
+        ar(8, 32), ShardTensorToMesh(mesh, 0), device=mesh, dtype=DataType.BFLOAT16, layout=Layout.TILE
+    )
     whole = aggregate_tensor(tensor, ConcatMeshToTensor(mesh, 0))
-    assert (whole.shape, whole.dtype, whole.layout, whole.device()) == ([8, 32], DataType.BFLOAT16, Layout.TILE, None)
+    assert (whole.shape, whole.dtype, whole.layout, whole.device()) == (
+        [8, 32],
+        DataType.BFLOAT16,
+        Layout.TILE,
+        None,
+    )
     assert str(whole.tensor_topology().placements()) == "[PlacementReplicate()]"
     assert np.array_equal(whole.to_numpy(), ar(8, 32))
 
@@ -143,7 +154,9 @@ def test_round_trip(mesh: MeshDevice, case: Any, dtype: DataType, on_device: boo
     """What comes back is the array, repeated along the dimension of every axis that replicates."""
     shape, dims, cut, grid = case
     array = np.random.default_rng(len(shape)).standard_normal(shape).astype(np.float32) * 100
-    placements = [PlacementShard(d) if cuts else PlacementReplicate() for d, cuts in zip(dims, cut, strict=True)]
+    placements = [
+        PlacementShard(d) if cuts else PlacementReplicate() for d, cuts in zip(dims, cut, strict=True)
+    ]
     mapper = create_mesh_mapper(mesh, MeshMapperConfig(placements, MeshShape(grid)))
     tensor = mapped(array, mapper, dtype=dtype, device=mesh if on_device else None)
     repeats = [1] * len(shape)

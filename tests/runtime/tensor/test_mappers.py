@@ -102,13 +102,17 @@ def test_a_line_may_use_fewer_devices(mesh: MeshDevice, rows: int, chunks: int) 
 
 @pytest.mark.parametrize("rows", [9, 15, 17])
 def test_uneven_chunks_are_refused(mesh: MeshDevice, rows: int) -> None:
-    with pytest.raises(RuntimeError, match=r"Shard shape mismatch: expected Shape\(\[\d, 4\]\) but got Shape"):
+    with pytest.raises(
+        RuntimeError, match=r"Shard shape mismatch: expected Shape\(\[\d, 4\]\) but got Shape"
+    ):
         mapped(ar(rows, 4), ShardTensorToMesh(mesh, 0))
 
 
 def test_grids_need_every_chunk(mesh: MeshDevice) -> None:
     mapper = ShardTensor2dMesh(mesh, (2, 4), dims=(0, 1))
-    with pytest.raises(RuntimeError, match="ND sharding requires the number of chunks 6 to match the mesh dimension size 8"):
+    with pytest.raises(
+        RuntimeError, match="ND sharding requires the number of chunks 6 to match the mesh dimension size 8"
+    ):
         mapped(ar(4, 3), mapper)
 
 
@@ -132,12 +136,18 @@ def test_other_overrides_read_the_mesh_row_major(mesh: MeshDevice) -> None:
 
 
 def test_mappers_that_do_not_fit_the_mesh(mesh: MeshDevice) -> None:
-    with pytest.raises(RuntimeError, match=r"mesh shape MeshShape\(\[2, 4\]\) does not match the number of placements"):
+    with pytest.raises(
+        RuntimeError, match=r"mesh shape MeshShape\(\[2, 4\]\) does not match the number of placements"
+    ):
         create_mesh_mapper(mesh, MeshMapperConfig([PlacementShard(0)]))
-    with pytest.raises(RuntimeError, match=r"supplied mesh shape MeshShape\(\[9\]\) does not match the device shape"):
+    with pytest.raises(
+        RuntimeError, match=r"supplied mesh shape MeshShape\(\[9\]\) does not match the device shape"
+    ):
         create_mesh_mapper(mesh, MeshMapperConfig([PlacementShard(0)], MeshShape([9])))
     offset = MeshMapperConfig([PlacementShard(0)], MeshShape([4]), MeshCoordinate(0, 1))
-    with pytest.raises(RuntimeError, match="mesh_offset_override is only supported when the distribution fits"):
+    with pytest.raises(
+        RuntimeError, match="mesh_offset_override is only supported when the distribution fits"
+    ):
         create_mesh_mapper(mesh, offset)
     outside = MeshMapperConfig(0, 1, MeshShape(2, 2), MeshCoordinate(1, 0))
     with pytest.raises(RuntimeError, match="does not fit within the mesh"):
@@ -180,9 +190,17 @@ def test_distribute_tensor_spreads_host_tensors(mesh: MeshDevice) -> None:
     host = from_torch(ar(16, 2), dtype=DataType.BFLOAT16, layout=Layout.TILE)
     assert host is not None
     spread = distribute_tensor(host, ShardTensorToMesh(mesh, 0))
-    assert (spread.shape, spread.dtype, spread.layout, spread.device()) == ([2, 2], DataType.BFLOAT16, Layout.TILE, None)
+    assert (spread.shape, spread.dtype, spread.layout, spread.device()) == (
+        [2, 2],
+        DataType.BFLOAT16,
+        Layout.TILE,
+        None,
+    )
     assert distribute_tensor(host, ShardTensorToMesh(mesh, 0), mesh).device() is mesh
-    with pytest.raises(RuntimeError, match=r"Can't get a single buffer from host storage distributed over mesh shape MeshShape\(\[2, 4\]\)"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"Can't get a single buffer from host storage distributed over mesh shape MeshShape\(\[2, 4\]\)",
+    ):
         distribute_tensor(spread, ShardTensorToMesh(mesh, 0))
     with pytest.raises(RuntimeError, match="TensorToMesh only supports host tensors"):
         distribute_tensor(spread.to(mesh), ShardTensorToMesh(mesh, 0))

@@ -113,7 +113,9 @@ def test_mesh_tensors_print_one_block_per_shard(row: MeshDevice) -> None:
 
 
 def test_replicas_print_once_per_device(row: MeshDevice) -> None:
-    host = from_torch(np.zeros(1, np.float32), mesh_mapper=ReplicateTensorToMesh(row), dtype=DataType.BFLOAT16)
+    host = from_torch(
+        np.zeros(1, np.float32), mesh_mapper=ReplicateTensorToMesh(row), dtype=DataType.BFLOAT16
+    )
     assert str(host).count("ttnn.Tensor([ 0.0000]") == 2
 
 
