@@ -42,7 +42,9 @@ class ThreadWire:
         assert recv.flags.c_contiguous and recv.nbytes == len(whole)
         recv.reshape(-1).view(np.uint8)[:] = np.frombuffer(whole, np.uint8)
 
-    def swap(self, sends, recvs) -> None:
+    def swap(self, sends, recvs, meanwhile=None) -> None:
+        if meanwhile is not None:
+            meanwhile()
         for peer, array in sends:
             assert peer != self.rank and array.flags.c_contiguous
             self.switch.messages += 1

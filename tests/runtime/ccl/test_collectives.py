@@ -265,6 +265,7 @@ def test_a_one_dimensional_fabric_needs_an_axis(device, fabric_setting):
 def test_strict_mode_insists_on_a_fabric(device, fabric_setting, monkeypatch):
     tensor, _ = sharded(device, (4, 4), 0)
     monkeypatch.setenv(fabric.STRICT_VARIABLE, "1")
+    fabric.set_strict(None)
     with pytest.raises(RuntimeError) as error:
         all_gather(tensor, 0, cluster_axis=1)
     assert message(error) == "Trying to get un-initialized fabric context"

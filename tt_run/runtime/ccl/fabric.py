@@ -59,22 +59,23 @@ def get_fabric_config() -> FabricConfig:
 
 
 def set_strict(strict: bool | None) -> None:
-    """Insist on the reference's prerequisites (True), don't (False), or do as TT_RUN_STRICT says (None)."""
+    """Insist on the reference's prerequisites (True), don't (False), or do as TT_RUN_STRICT says at the next collective (None)."""
     _state.strict = strict
 
 
 def strict() -> bool:
     """Whether the reference's prerequisites are enforced."""
-    if _state.strict is not None:
-        return _state.strict
-    return os.environ.get(STRICT_VARIABLE, "").strip().lower() in ("1", "true", "on", "yes")
+    if _state.strict is None:
+        _state.strict = os.environ.get(STRICT_VARIABLE, "").strip().lower() in ("1", "true", "on", "yes")
+    return _state.strict
 
 
 def check_collective(mesh_shape: Iterable[int], cluster_axis: int | None) -> None:
     """Raise RuntimeError when the fabric cannot carry a collective over this group."""
     _require_fabric()
-    wide = sum(1 for length in mesh_shape if length > 1) > 1
-    if cluster_axis is None and wide and _state.config in ONE_DIMENSIONAL:
+    if _state.config not in ONE_DIMENSIONAL or cluster_axis is not None:
+        return
+    if sum(1 for length in mesh_shape if length > 1) > 1:
         raise fatal(
             "1D fabric on a 2D mesh_device requires cluster_axis to be set", "cluster_axis.has_value()"
         )

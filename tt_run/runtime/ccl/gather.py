@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.ccl import buffers
-from tt_run.runtime.ccl.rows import RowId, Source
+from tt_run.runtime.ccl.rows import RowId, RowTable, Source
 
 Array = npt.NDArray[Any]
+# Where a row goes: the number of the result, and the index inside of it.
+Slot = tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,53 +26,81 @@ class Piece:
     rows: Mapping[int, int]
 
 
+@dataclass(frozen=True)
+class GatherPlan:
+    """An all-gather without its data: the shape of the stack of results, and where each row goes.
+
+    A received row lands in its first slot at once when that is contiguous memory, else in a buffer of its own.
+    """
+
+    shape: tuple[int, ...]
+    own: tuple[tuple[RowId, tuple[Slot, ...]], ...]
+    remote: tuple[tuple[RowId, tuple[Slot, ...]], ...]
+    in_place: bool
+
+
+@lru_cache(maxsize=1024)
+def gather_plan(table: RowTable, rank: int, shape: tuple[int, ...], dim: int) -> GatherPlan:
+    """Plan the concatenation of shards of `shape` along `dim`."""
+    length, members = shape[dim], len(table.exchange.groups[0])
+    slots: dict[RowId, list[Slot]] = {}
+    for number, content in enumerate(table.contents):
+        for i, row in enumerate(content):
+            inside = (slice(None),) * dim + (slice(i * length, (i + 1) * length),)
+            slots.setdefault(row, []).append((number, *inside))
+    placed = {row: tuple(places) for row, places in slots.items()}
+    return GatherPlan(
+        (len(table.contents), *shape[:dim], members * length, *shape[dim + 1 :]),
+        tuple((row, places) for row, places in placed.items() if row[0] == rank),
+        tuple((row, places) for row, places in placed.items() if row[0] != rank),
+        all(extent == 1 for extent in shape[:dim]),
+    )
+
+
 def all_gather(source: Source, dim: int) -> Piece:
     """Concatenate the shards of each group along `dim`, in device order: one result per distinct group content."""
-    table, shape = source.table, source.shape
-    members = len(source.exchange.groups[0])
-    length = shape[dim]
-    results = buffers.empty(
-        (len(table.contents), *shape[:dim], members * length, *shape[dim + 1 :]), source.data.dtype
-    )
-    slots: dict[RowId, list[Array]] = {}
-    for content, result in zip(table.contents, results, strict=True):
-        for i, row in enumerate(content):
-            slot = result[(slice(None),) * dim + (slice(i * length, (i + 1) * length),)]
-            slots.setdefault(row, []).append(slot)
-    _fill(source, slots)
-    return Piece(results, {p: table.place[p][0] for p in _own(source)})
+    rank, table = source.wire.rank, source.table
+    plan = gather_plan(table, rank, source.shape, dim)
+    results = buffers.empty(plan.shape, source.data.dtype)
 
-
-def _fill(source: Source, slots: Mapping[RowId, list[Array]]) -> None:
-    """Bring each row into all its slots, received where it belongs when the slot is contiguous."""
-    first: dict[RowId, Array] = {}
-    for row, places in slots.items():
-        if source.complete or row[0] == source.wire.rank:
+    def own() -> None:
+        for row, places in plan.own:
+            array = source.row(row)
             for place in places:
-                place[...] = source.row(row)
-        elif places[0].flags.c_contiguous:
-            first[row] = places[0]
-        else:
-            first[row] = buffers.empty(source.shape, source.data.dtype)
+                results[place] = array
+
     if source.complete:
-        return
-    source.fetch(first)
-    for row, array in first.items():
-        for place in slots[row]:
-            if place is not array:
-                place[...] = array
+        own()
+        for row, places in plan.remote:
+            for place in places:
+                results[place] = source.row(row)
+    else:
+        _receive(source, plan, results, own)
+    return Piece(results, table.results[rank])
+
+
+def _receive(source: Source, plan: GatherPlan, results: Array, meanwhile: Any) -> None:
+    """Bring the rows of other ranks into all their slots."""
+    if plan.in_place:
+        first = {row: results[places[0]] for row, places in plan.remote}
+    else:
+        scratch = buffers.empty((len(plan.remote), *source.shape), source.data.dtype)
+        first = {row: array for (row, _), array in zip(plan.remote, scratch, strict=True)}
+    source.fetch(first, meanwhile)
+    for row, places in plan.remote:
+        for place in places[1:] if plan.in_place else places:
+            results[place] = first[row]
 
 
 def all_broadcast(source: Source) -> list[Piece]:
     """For each place in the groups: the shard of the member there, on every device of the group. All share one stack."""
     found = source.everything()
     numbers = {row: i for i, row in enumerate(found)}
-    stack = _stack(source, found)
-    table = source.table
-    own = _own(source)
-    members = len(source.exchange.groups[0])
+    stack = np.stack(list(found.values()))
+    table, own = source.table, source.exchange.held[source.wire.rank]
     return [
-        Piece(stack, {p: numbers[table.contents[table.place[p][0]][i]] for p in own}) for i in range(members)
+        Piece(stack, {p: numbers[table.contents[table.place[p][0]][i]] for p in own})
+        for i in range(len(source.exchange.groups[0]))
     ]
 
 
@@ -77,14 +108,3 @@ def every_shard(source: Source) -> Mapping[int, Array]:
     """The shard of each position of the exchange, on every rank."""
     found = source.everything()
     return {position: found[row] for position, row in source.table.at.items()}
-
-
-def _stack(source: Source, found: Mapping[RowId, Array]) -> Array:
-    """The rows as one array; this rank's own stack where it already is that."""
-    if source.exchange.local and len(found) == len(source.data):
-        return source.data
-    return np.stack(list(found.values()))
-
-
-def _own(source: Source) -> tuple[int, ...]:
-    return source.exchange.held[source.wire.rank]

@@ -7,27 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 DeviceGroup = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Exchange:
     """Device groups that live on the same set of ranks, and whose data therefore moves in one go.
 
     `ranks` are world ranks in ascending order; `groups` hold positions in device order; `held[i]` are the positions of
-    `ranks[i]` in any of the groups, ascending.
+    `ranks[i]` in any of the groups, ascending. `exchanges` makes each once, so that it can be a key by identity.
     """
 
     ranks: tuple[int, ...]
     groups: tuple[DeviceGroup, ...]
     held: tuple[tuple[int, ...], ...]
 
-    @property
+    @cached_property
     def local(self) -> bool:
         """Whether one rank holds all devices, so that nothing has to be sent."""
         return len(self.ranks) == 1
+
+    @cached_property
+    def width(self) -> int:
+        """The most devices that a rank holds."""
+        return max(map(len, self.held))
 
 
 def device_groups(mesh_shape: Sequence[int], cluster_axis: int | None) -> tuple[DeviceGroup, ...]:

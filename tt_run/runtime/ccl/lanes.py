@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,13 +26,30 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
+class Lane:
+    """An exchange that this rank takes part in, its wire, and the local numbers of the rank's devices in it (None: all)."""
+
+    exchange: Exchange
+    wire: Wire
+    locals: tuple[int, ...] | None
+
+    def own(self, index: tuple[int, ...]) -> tuple[int, ...]:
+        """The part of a tensor's shard index that takes part."""
+        return index if self.locals is None else tuple(index[i] for i in self.locals)
+
+
+@dataclass(frozen=True, eq=False)
 class Lanes:
-    """The exchanges that this rank takes part in for one mesh and axis, with the wire of each."""
+    """What this rank needs to know about the collectives of one mesh along one axis.
+
+    `signatures` remembers what repeated calls would build anew.
+    """
 
     groups: tuple[DeviceGroup, ...]
-    parts: tuple[tuple[Exchange, Wire], ...]
+    parts: tuple[Lane, ...]
     positions: tuple[int, ...]
     locals: dict[int, int]
+    signatures: dict[Any, guard.Signature] = field(default_factory=dict)
 
     @property
     def members(self) -> int:
@@ -58,10 +75,15 @@ def lanes_of(device: MeshDevice, cluster_axis: int | None) -> Lanes:
 
 def _find(device: MeshDevice, groups: tuple[DeviceGroup, ...]) -> Lanes:
     here = world()
-    found = [e for e in exchanges(groups, device.owner_ranks) if here.rank in e.ranks]
-    parts = tuple((e, Alone() if e.local else Ranks(here.group(e.ranks))) for e in found)
     positions = tuple(device.local_positions)
-    return Lanes(groups, parts, positions, {p: i for i, p in enumerate(positions)})
+    numbers = {p: i for i, p in enumerate(positions)}
+    parts = []
+    for exchange in exchanges(groups, device.owner_ranks):
+        if here.rank in exchange.ranks:
+            wire = Alone() if exchange.local else Ranks(here.group(exchange.ranks))
+            held = exchange.held[wire.rank]
+            parts.append(Lane(exchange, wire, None if held == positions else tuple(numbers[p] for p in held)))
+    return Lanes(groups, tuple(parts), positions, numbers)
 
 
 @dataclass(frozen=True)
@@ -79,23 +101,22 @@ class Call:
         """Wait until every rank of the mesh makes the same call; the guard raises when one does not."""
         group = self.device.group
         if group.size > 1 and group.is_member:
+            known = lanes_of(self.device, self.cluster_axis).signatures
             spec = self.tensor.spec
-            guard.collective(
-                group,
-                guard.Signature(
-                    self.name,
-                    self.cluster_axis,
-                    tuple(spec.shape),
-                    spec.dtype.name,
-                    self._particulars(spec.layout.name),
-                ),
-            )
+            key = (self.name, tuple(spec.shape), spec.dtype, spec.layout, self.dim, self.detail)
+            signature = known.get(key)
+            if signature is None:
+                signature = known[key] = self._signature()
+            guard.collective(group, signature)
 
-    def _particulars(self, layout: str) -> str:
-        parts = [layout, f"on {mesh_text(self.device)}"]
-        if self.dim is not None:
-            parts.insert(0, f"dim {self.dim}")
-        return ", ".join([*parts, self.detail] if self.detail else parts)
+    def _signature(self) -> guard.Signature:
+        spec = self.tensor.spec
+        parts = [f"dim {self.dim}"] if self.dim is not None else []
+        parts += [spec.layout.name, f"on {mesh_text(self.device)}"]
+        parts += [self.detail] if self.detail else []
+        return guard.Signature(
+            self.name, self.cluster_axis, tuple(spec.shape), spec.dtype.name, ", ".join(parts)
+        )
 
     def announced(self) -> Announcement:
         """Agree, let a `with` block move the data, then tell the listeners over which groups: those the block put into the list."""
@@ -155,10 +176,11 @@ def over_lanes(call: Call, algorithm: Callable[[Source], Any]) -> list[Any]:
 def sources(tensor: Tensor, lanes: Lanes) -> Iterator[Source]:
     """The shards of a tensor for each exchange of this rank; the ranks of an exchange ask for it together."""
     shards = tensor.shards
-    for exchange, wire in lanes.parts:
-        own = tuple(shards.index[lanes.locals[p]] for p in exchange.held[wire.rank])
-        carrier = HalfWords(wire) if not wire.same_host and tensor.dtype is DataType.BFLOAT16 else wire
-        yield Source(shards.data, own, exchange, carrier)
+    for lane in lanes.parts:
+        wire = lane.wire
+        if not wire.same_host and tensor.dtype is DataType.BFLOAT16:
+            wire = HalfWords(wire)
+        yield Source(shards.data, lane.own(shards.index), lane.exchange, wire)
 
 
 def merge(pieces: Sequence[Piece], positions: Sequence[int], shape: tuple[int, ...], dtype: Any) -> Shards:

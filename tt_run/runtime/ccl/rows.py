@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -15,7 +16,7 @@ from tt_run.runtime.ccl.groups import Exchange
 from tt_run.runtime.ccl.wire import Parcel, Wire
 
 Array = npt.NDArray[Any]
-# (number of the rank in the exchange, row of that rank's stack)
+# (number of the rank in the exchange, number of the row among those that the rank contributes)
 RowId = tuple[int, int]
 Content = tuple[RowId, ...]
 
@@ -27,9 +28,12 @@ class NoShard(RuntimeError):
     """A device that takes part in a collective holds no shard."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RowTable:
-    """`rows[r][i]` is the row of rank r's stack that its device `exchange.held[r][i]` holds."""
+    """`rows[r][i]` numbers the row that device `exchange.held[r][i]` of rank r holds, in order of first use; -1 for none.
+
+    `row_table` makes each table once, so that it can be a key by identity.
+    """
 
     exchange: Exchange
     rows: tuple[tuple[int, ...], ...]
@@ -65,9 +69,9 @@ class RowTable:
         return tuple(tuple(self.at[p] for p in group) for group in self.exchange.groups)
 
     @cached_property
-    def used(self) -> tuple[tuple[int, ...], ...]:
-        """The distinct rows that each rank contributes."""
-        return tuple(tuple(sorted(set(rows))) for rows in self.rows)
+    def counts(self) -> tuple[int, ...]:
+        """How many distinct rows each rank contributes."""
+        return tuple(1 + max(rows) for rows in self.rows)
 
     @cached_property
     def place(self) -> Mapping[int, tuple[int, int]]:
@@ -79,6 +83,15 @@ class RowTable:
             for i, position in enumerate(group)
         }
 
+    @cached_property
+    def results(self) -> tuple[dict[int, int], ...]:
+        """For each rank: the content that each of its positions gets."""
+        return tuple({p: self.place[p][0] for p in held} for held in self.exchange.held)
+
+    def remote(self, rank: int) -> list[RowId]:
+        """All rows of the other ranks, by rank and number."""
+        return [(peer, n) for peer, count in enumerate(self.counts) if peer != rank for n in range(count)]
+
 
 @lru_cache(maxsize=1024)
 def row_table(exchange: Exchange, rows: tuple[tuple[int, ...], ...]) -> RowTable:
@@ -86,92 +99,109 @@ def row_table(exchange: Exchange, rows: tuple[tuple[int, ...], ...]) -> RowTable
     return RowTable(exchange, rows)
 
 
+@lru_cache(maxsize=1024)
+def renumbered(own: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Rows of a stack in order of first use: the new numbers, and the stack's row behind each."""
+    used = {number: place for place, number in enumerate(dict.fromkeys(n for n in own if n >= 0))}
+    return tuple(used.get(number, -1) for number in own), tuple(used)
+
+
 class Source:
-    """The shards of one exchange: this rank's own stack, and those of the other ranks as they arrive.
+    """The shards of one exchange: this rank's own rows, and those of the other ranks as they arrive.
 
     `data` is the rank's stack (rows, *shape); `own[i]` the row of its device `exchange.held[wire.rank][i]`.
     """
+
+    __slots__ = ("_arrived", "_used", "data", "exchange", "shape", "table", "wire")
 
     def __init__(self, data: Array, own: tuple[int, ...], exchange: Exchange, wire: Wire) -> None:
         self.data, self.wire, self.exchange = data, wire, exchange
         self.shape = data.shape[1:]
         self._arrived: Array | None = None
+        rows, self._used = renumbered(own)
         if exchange.local:
-            self.table = row_table(exchange, (own,))
-        elif len(exchange.ranks) * max(map(len, exchange.held)) * self.shard_bytes <= SMALL:
-            self.table, self._arrived = _share_all(data, own, exchange, wire)
+            self.table = row_table(exchange, (rows,))
+            return
+        ranks, width = len(exchange.ranks), exchange.width
+        small = ranks * width * math.prod(self.shape) * data.itemsize <= SMALL
+        if width == 1:
+            # One device per rank: everybody knows the table.
+            self.table = row_table(exchange, (*((0,),) * wire.rank, rows, *((0,),) * (ranks - wire.rank - 1)))
+            if small:
+                self._arrived = np.empty((ranks, 1, *self.shape), data.dtype)
+                wire.allgather(self.mine(0), self._arrived)
+        elif small:
+            self._share_all(rows)
         else:
-            self.table = row_table(exchange, _share_rows(own, exchange, wire))
-
-    @property
-    def shard_bytes(self) -> int:
-        """Bytes of one shard as it is stored."""
-        return int(np.prod(self.shape, dtype=np.int64)) * self.data.itemsize
+            self.table = row_table(exchange, _share_rows(rows, exchange, wire))
 
     @property
     def complete(self) -> bool:
         """Whether every row is at hand without further messages."""
-        return self.exchange.local or self._arrived is not None
+        return self._arrived is not None or self.exchange.local
+
+    def mine(self, number: int) -> Array:
+        """A contiguous row of this rank."""
+        return np.ascontiguousarray(self.data[self._used[number]])
 
     def row(self, row: RowId) -> Array:
         """A row that is at hand."""
         rank, number = row
-        array: Array = self.data[number] if self._arrived is None else self._arrived[rank, number]
+        array: Array = self.data[self._used[number]] if self._arrived is None else self._arrived[rank, number]
         return array
 
-    def fetch(self, into: Mapping[RowId, Array]) -> None:
+    def fetch(self, into: Mapping[RowId, Array], meanwhile: Callable[[], None] | None = None) -> None:
         """Give every other rank this rank's rows, and receive theirs into the contiguous arrays of `into`.
 
-        Every rank of the exchange calls it once; `into` names each used row of each other rank.
+        Every rank of the exchange calls it once; `into` names all rows of the other ranks. `meanwhile` runs while data moves.
         """
-        me = self.wire.rank
         if self.complete:
             for row, array in into.items():
                 np.copyto(array, self.row(row))
+            if meanwhile is not None:
+                meanwhile()
             return
-        rows = [np.ascontiguousarray(self.data[number]) for number in self.table.used[me]]
-        peers = [peer for peer in range(self.wire.size) if peer != me]
-        sends: list[Parcel] = [(peer, row) for row in rows for peer in peers]
-        self.wire.swap(sends, [(rank, into[rank, number]) for rank, number in sorted(into)])
+        me = self.wire.rank
+        rows = [self.mine(number) for number in range(self.table.counts[me])]
+        sends: list[Parcel] = [(peer, row) for row in rows for peer in range(self.wire.size) if peer != me]
+        self.wire.swap(sends, [(row[0], into[row]) for row in sorted(into)], meanwhile)
 
     def everything(self) -> Mapping[RowId, Array]:
-        """Every used row of every rank: own rows as views, others received."""
-        found = {(rank, number): None for rank, used in enumerate(self.table.used) for number in used}
+        """Every row of every rank: own rows as views, others received."""
+        found = [(rank, number) for rank, count in enumerate(self.table.counts) for number in range(count)]
         if self.complete:
             return {row: self.row(row) for row in found}
-        remote = [row for row in found if row[0] != self.wire.rank]
+        remote = self.table.remote(self.wire.rank)
         received = dict(zip(remote, buffers.empty((len(remote), *self.shape), self.data.dtype), strict=True))
         self.fetch(received)
         return {row: received[row] if row in received else self.row(row) for row in found}
 
+    def _share_all(self, rows: tuple[int, ...]) -> None:
+        """One message with the table and the rows themselves: (ranks, rows, *shape) arrive."""
+        exchange, data, width = self.exchange, self.data, self.exchange.width
+        header = -(-4 * width // 8) * 8
+        body_bytes = width * math.prod(self.shape) * data.itemsize
+        send = np.zeros(header + -(-body_bytes // 8) * 8, np.uint8)
+        send[: 4 * width].view(np.int32)[:] = [*rows, *[-1] * (width - len(rows))]
+        body = send[header : header + body_bytes].view(data.dtype).reshape(width, *self.shape)
+        for place, number in enumerate(self._used):
+            body[place] = data[number]
+        recv = np.empty((self.wire.size, send.size), np.uint8)
+        self.wire.allgather(send, recv)
+        self.table = row_table(
+            exchange, _cut(np.ascontiguousarray(recv[:, : 4 * width]).view(np.int32), exchange)
+        )
+        stacks = recv[:, header : header + body_bytes].view(data.dtype)
+        self._arrived = stacks.reshape(self.wire.size, width, *self.shape)
 
-def _share_rows(own: tuple[int, ...], exchange: Exchange, wire: Wire) -> tuple[tuple[int, ...], ...]:
+
+def _share_rows(rows: tuple[int, ...], exchange: Exchange, wire: Wire) -> tuple[tuple[int, ...], ...]:
     """Tell everybody which rows the own devices hold."""
-    width = max(map(len, exchange.held))
-    send = np.full(width, -1, np.int32)
-    send[: len(own)] = own
-    recv = np.empty((wire.size, width), np.int32)
+    send = np.full(exchange.width, -1, np.int32)
+    send[: len(rows)] = rows
+    recv = np.empty((wire.size, exchange.width), np.int32)
     wire.allgather(send, recv)
     return _cut(recv, exchange)
-
-
-def _share_all(data: Array, own: tuple[int, ...], exchange: Exchange, wire: Wire) -> tuple[RowTable, Array]:
-    """One message with the table and the rows themselves, numbered in order of first use. Returns (ranks, rows, *shape)."""
-    width, shape = max(map(len, exchange.held)), data.shape[1:]
-    used = {number: place for place, number in enumerate(dict.fromkeys(n for n in own if n >= 0))}
-    header = -(-4 * width // 8) * 8
-    body_bytes = width * int(np.prod(shape, dtype=np.int64)) * data.itemsize
-    send = np.zeros(header + -(-body_bytes // 8) * 8, np.uint8)
-    send[: 4 * width].view(np.int32)[:] = -1
-    send[: 4 * len(own)].view(np.int32)[:] = [used.get(number, -1) for number in own]
-    body = send[header : header + body_bytes].view(data.dtype).reshape(width, *shape)
-    for number, place in used.items():
-        body[place] = data[number]
-    recv = np.empty((wire.size, send.size), np.uint8)
-    wire.allgather(send, recv)
-    tables = np.ascontiguousarray(recv[:, : 4 * width]).view(np.int32)
-    stacks = recv[:, header : header + body_bytes].view(data.dtype)
-    return row_table(exchange, _cut(tables, exchange)), stacks.reshape(wire.size, width, *shape)
 
 
 def _cut(table: Array, exchange: Exchange) -> tuple[tuple[int, ...], ...]:

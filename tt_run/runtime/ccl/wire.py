@@ -6,7 +6,7 @@ beats its own reductions and a shared window with copies (performance baselines,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ from tt_run.runtime.tensor.bfloat16 import from_wire, to_wire
 Array = npt.NDArray[Any]
 # A peer's number in the exchange and a contiguous array to send to it, or to receive from it.
 Parcel = tuple[int, Array]
+Meanwhile = Callable[[], None] | None
 
 
 class Wire(Protocol):
@@ -33,8 +34,11 @@ class Wire(Protocol):
         """Every rank's contiguous `send` into row `rank` of everybody's `recv`; equal sizes."""
         ...
 
-    def swap(self, sends: Sequence[Parcel], recvs: Sequence[Parcel]) -> None:
-        """Complete all parcels. Between two ranks, the n-th sent is the n-th received; sizes in bytes agree."""
+    def swap(self, sends: Sequence[Parcel], recvs: Sequence[Parcel], meanwhile: Meanwhile = None) -> None:
+        """Complete all parcels, calling `meanwhile` while they move.
+
+        Between two ranks, the n-th sent is the n-th received; sizes in bytes agree.
+        """
         ...
 
 
@@ -49,10 +53,12 @@ class Alone:
         """Copy."""
         recv[0] = send
 
-    def swap(self, sends: Sequence[Parcel], recvs: Sequence[Parcel]) -> None:
+    def swap(self, sends: Sequence[Parcel], recvs: Sequence[Parcel], meanwhile: Meanwhile = None) -> None:
         """Nothing to do: nobody else is there."""
         if sends or recvs:
             raise ValueError("a single rank has no peer to exchange parcels with")
+        if meanwhile is not None:
+            meanwhile()
 
 
 class Ranks:
@@ -69,11 +75,13 @@ class Ranks:
         """One MPI_Allgather."""
         self._group.comm.Allgather(as_bytes(send), as_bytes(recv))
 
-    def swap(self, sends: Sequence[Parcel], recvs: Sequence[Parcel]) -> None:
+    def swap(self, sends: Sequence[Parcel], recvs: Sequence[Parcel], meanwhile: Meanwhile = None) -> None:
         """Nonblocking receives, then sends, then one wait for all: no order of the ranks can block."""
         comm = self._group.comm
         requests = [comm.Irecv(piece, peer) for peer, array in recvs for piece in self._pieces(array)]
         requests += [comm.Isend(piece, peer) for peer, array in sends for piece in self._pieces(array)]
+        if meanwhile is not None:
+            meanwhile()
         if requests:
             type(requests[0]).Waitall(requests)
 
@@ -98,13 +106,13 @@ class HalfWords:
         """Small blocks with headers: as they are."""
         self._wire.allgather(send, recv)
 
-    def swap(self, sends: Sequence[Parcel], recvs: Sequence[Parcel]) -> None:
+    def swap(self, sends: Sequence[Parcel], recvs: Sequence[Parcel], meanwhile: Meanwhile = None) -> None:
         """Send each value's upper half, the lower one of a bfloat16 is zero."""
         packed: dict[int, Array] = {}
         for _, array in sends:
             if id(array) not in packed:
                 packed[id(array)] = to_wire(array)
         arrived = [(peer, np.empty(array.shape, np.uint16)) for peer, array in recvs]
-        self._wire.swap([(peer, packed[id(array)]) for peer, array in sends], arrived)
+        self._wire.swap([(peer, packed[id(array)]) for peer, array in sends], arrived, meanwhile)
         for (_, halves), (_, array) in zip(arrived, recvs, strict=True):
             np.copyto(array, from_wire(halves))
