@@ -24,7 +24,7 @@ from mgd.descriptor import (
 from mgd.errors import RejectedError
 from mgd.express import express_links
 from mgd.graph import GraphInstance, InterConnection, Mesh, MeshGraph, Node, Path
-from mgd.links import mesh_links, policy_between, requested
+from mgd.links import mesh_links, policy_between
 from mgd.names import policy_name, type_name
 from mgd.pins import pin_groups
 from mgd.resolution import Child, Target, Templates, dims_of, local_id, named, reference_of
@@ -48,7 +48,6 @@ def expand_checked(descriptor: Descriptor) -> MeshGraph:
     connections = tuple(walk.connections)
     top_type = _top_topology_policy(descriptor, walk.templates)
     policy, specified = policy_between(connections, top_type)
-    wishes = requested(connections)
     return MeshGraph(
         meshes=tuple(walk.meshes),
         links=mesh_links(connections),
@@ -58,7 +57,6 @@ def expand_checked(descriptor: Descriptor) -> MeshGraph:
         top=walk.graphs[-1] if walk.graphs else walk.meshes[0],
         graphs=tuple(walk.graphs),
         connections=connections,
-        requested=wishes,
         inter_policy=policy,
         inter_policy_specified=specified,
         first_format=descriptor.first_format,
@@ -73,13 +71,6 @@ def _top_topology_policy(descriptor: Descriptor, templates: Templates) -> str | 
 
 
 @dataclass(slots=True)
-class _Made:
-    """What all instances of one mesh or switch template share."""
-
-    values: dict[str, object]
-
-
-@dataclass(slots=True)
 class _Walk:
     """Depth first in written order; a graph is finished when its children are."""
 
@@ -89,6 +80,7 @@ class _Walk:
     graphs: list[GraphInstance] = field(default_factory=list)
     connections: list[InterConnection] = field(default_factory=list)
     _shared: dict[int, Mesh] = field(default_factory=dict)
+    _paths: dict[tuple[Path, int], Path] = field(default_factory=dict)
 
     def run(self) -> None:
         top = self.descriptor.top_level_instance
@@ -141,17 +133,17 @@ class _Walk:
     def _explicit(
         self, connection: Connection, template: GraphDescriptor, owner: GraphInstance
     ) -> InterConnection:
-        nodes = []
+        nodes, own = [], owner.own_path
         for each in connection.nodes:
             target = self.templates.resolve(template, each)
             assert isinstance(target, Target)
-            nodes.append(_node(owner.own_path, target.steps, target.device))
+            nodes.append(self._node(own, target.steps, target.device))
         return InterConnection(
             tuple(nodes),
             connection.channels.count if connection.channels else 0,
             policy_name(connection.channels, "STRICT"),
             bool(connection.assign_z_direction),
-            owner.own_path,
+            own,
             template.type,
             self.descriptor.where(connection),
         )
@@ -161,9 +153,8 @@ class _Walk:
         topology = template.graph_topology
         if topology is None:
             return
-        children = [
-            _node(owner.own_path, (child,), None) for child in self.templates.children(template).values()
-        ]
+        own = owner.own_path
+        children = [self._node(own, (child,), None) for child in self.templates.children(template).values()]
         count = len(children)
         if topology.layout_type == GraphTopologyType.RING:
             pairs = [(i, (i + 1) % count) for i in range(count)]
@@ -174,12 +165,19 @@ class _Walk:
         z = bool(topology.assign_z_direction)
         for i, j in pairs:
             yield InterConnection(
-                (children[i], children[j]), channels, policy, z, owner.own_path, template.type, position
+                (children[i], children[j]), channels, policy, z, own, template.type, position
             )
 
-
-def _node(path: Path, steps: tuple[Child, ...], device: int | None) -> Node:
-    return Node((*path, *((step.name, step.local_id) for step in steps)), device, steps[-1].kind == "graph")
+    def _node(self, own: Path, steps: tuple[Child, ...], device: int | None) -> Node:
+        """A node below the graph at `own`; nodes of one child share its path."""
+        path = own
+        for step in steps:
+            key = (path, step.local_id)
+            known = self._paths.get(key)
+            if known is None:
+                known = self._paths[key] = (*path, (step.name, step.local_id))
+            path = known
+        return Node(path, device, steps[-1].kind == "graph")
 
 
 def _template_mesh(descriptor: Descriptor, template: MeshDescriptor | SwitchDescriptor) -> Mesh:

@@ -233,7 +233,7 @@ class MeshGraph:
 
     `meshes` holds meshes and switches in the order of instantiation; `links` what FABRIC graphs ask for, each once; `pins` by mesh.
     `connections` holds every declaration of every graph (also those that the runtime does not see), `graphs` the instances of
-    graphs, children before their parent, `requested` the directed wishes of FABRIC graphs.
+    graphs, children before their parent.
     """
 
     meshes: tuple[Mesh, ...]
@@ -244,7 +244,6 @@ class MeshGraph:
     top: GraphInstance | Mesh | None = None
     graphs: tuple[GraphInstance, ...] = ()
     connections: tuple[InterConnection, ...] = ()
-    requested: tuple[Requested, ...] = ()
     inter_policy: str = "STRICT"
     inter_policy_specified: bool = False
     first_format: FirstFormat | None = field(default=None, repr=False, compare=False)
@@ -272,3 +271,10 @@ class MeshGraph:
     @property
     def device_count(self) -> int:
         return sum(mesh.device_count for mesh in self.meshes)
+
+    @property
+    def requested(self) -> tuple[Requested, ...]:
+        """The directed wishes of FABRIC graphs, between meshes and between devices (section 7.5); made anew at each call."""
+        from mgd.links import requested
+
+        return requested(self.connections)

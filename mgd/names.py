@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import enum
+from functools import cache
 
 from mgd.descriptor import Channels, Policy
 
 
 def type_name(kind: type[enum.IntEnum], value: int) -> str:
     """The name of an enum value, its number when the schema does not know it."""
-    try:
-        return kind(value).name
-    except ValueError:
-        return str(int(value))
+    return _names_of(kind).get(value) or str(int(value))
+
+
+@cache
+def _names_of(kind: type[enum.IntEnum]) -> dict[int, str]:
+    return {member.value: member.name for member in kind}
 
 
 def policy_name(channels: Channels | None, default: str) -> str:

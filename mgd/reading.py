@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from mgd.descriptor import Descriptor
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
@@ -12,6 +14,7 @@ from mgd.text import problems as codes
 from mgd.text.parser import parse
 from mgd.text.source import Source
 
+_CHUNK = 1 << 20
 LARGEST = 64 << 20
 """Bytes; a descriptor of 4,096 meshes with 16,384 links has 5 million."""
 
@@ -51,7 +54,7 @@ def read_bytes(name: str) -> bytes:
             mode = stat.S_IFMT(Path(name).stat().st_mode)
             if mode not in (stat.S_IFREG, stat.S_IFIFO):
                 raise _unreadable(name, "it is not a file", "name a .textproto file")
-            data = stream.read(LARGEST + 1)
+            data = b"".join(_chunks(stream))
     except IsADirectoryError:
         raise _unreadable(name, "it is a folder", f"name the files: {name}/*.textproto") from None
     except FileNotFoundError:
@@ -62,6 +65,14 @@ def read_bytes(name: str) -> bytes:
     if len(data) > LARGEST:
         raise _unreadable(name, f"it is larger than {LARGEST >> 20} MiB", "name a descriptor")
     return data
+
+
+def _chunks(stream: BinaryIO) -> Iterator[bytes]:
+    """The content up to a little more than LARGEST; a device or pipe without end is left there."""
+    total = 0
+    while total <= LARGEST and (chunk := stream.read(_CHUNK)):
+        total += len(chunk)
+        yield chunk
 
 
 def as_source(text: str | bytes, file: str) -> tuple[Source, list[Diagnostic]]:

@@ -33,12 +33,11 @@ def edge_devices(mesh: Mesh, direction: str) -> range:
         return range(rows * columns)
     if mesh.wraps(0 if direction in "NS" else 1):
         return range(0)
-    return {
-        "N": range(columns),
-        "S": range((rows - 1) * columns, rows * columns),
-        "E": range(columns - 1, rows * columns, columns),
-        "W": range(0, rows * columns, columns),
-    }[direction]
+    if direction == "N":
+        return range(columns)
+    if direction == "S":
+        return range((rows - 1) * columns, rows * columns)
+    return range(columns - 1 if direction == "E" else 0, rows * columns, columns)
 
 
 def edge_ports(mesh: Mesh, direction: str) -> Iterator[EdgePort]:
@@ -55,7 +54,14 @@ def port_count(mesh: Mesh, directions: str = "NESW") -> int:
 
 def device_ports(mesh: Mesh, device: int) -> int:
     """How many ports one device has on all edges, its Z ports included."""
-    return mesh.channels * sum(device in edge_devices(mesh, each) for each in "NESWZ")
+    rows, columns = mesh.dims
+    row, column = divmod(device, columns)
+    edges = 1
+    if not mesh.wraps(0):
+        edges += (row == 0) + (row == rows - 1)
+    if not mesh.wraps(1):
+        edges += (column == 0) + (column == columns - 1)
+    return mesh.channels * edges
 
 
 def port_name(port: EdgePort) -> str:
