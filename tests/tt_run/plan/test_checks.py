@@ -1,0 +1,337 @@
+"""The joint check: one mistake at a time, and all of them at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mgd.diagnostics import Diagnostic, Severity, render
+from tests.tt_run.sandbox import MESH_2X4_TWO_HOSTS, TWO_RANKS, Sandbox, codes, only, places
+from tt_run.errors import RefusedError
+from tt_run.plan.launcher import LauncherFacts
+
+TWO_MESHES = """\
+mesh_descriptors {
+  name: "M0"
+  arch: BLACKHOLE
+  device_topology { dims: [1, 2] }
+  host_topology { dims: [1, 1] }
+  channels { count: 2 }
+}
+graph_descriptors {
+  name: "G"
+  type: "FABRIC"
+  instances { mesh { mesh_descriptor: "M0" mesh_id: 0 } }
+  instances { mesh { mesh_descriptor: "M0" mesh_id: 1 } }
+  connections {
+    nodes { mesh { mesh_descriptor: "M0" mesh_id: 0 } }
+    nodes { mesh { mesh_descriptor: "M0" mesh_id: 1 } }
+    channels { count: 2 policy: RELAXED }
+  }
+}
+top_level_instance { graph { graph_descriptor: "G" graph_id: 0 } }
+"""
+
+
+def bindings(*ranks: str, more: str = "") -> str:
+    lines = "".join(f"  - {{{rank}}}\n" for rank in ranks)
+    return f"rank_bindings:\n{lines}mesh_graph_desc_path: mesh.textproto\n{more}"
+
+
+def found(sandbox: Sandbox, **request: object) -> tuple[Diagnostic, ...]:
+    """All findings of the check, whatever their weight."""
+    return sandbox.plan(check="warn", **request).findings
+
+
+# --- bindings and descriptor -------------------------------------------------------------------------------------------
+
+
+def test_an_unknown_mesh_reads_as_in_the_manual(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(bindings("rank: 0, mesh_id: 7, mesh_host_rank: 0", "rank: 1, mesh_id: 0, mesh_host_rank: 1"))
+    finding = only(sandbox.refusal(RefusedError), "TTR204")
+    assert render(finding, more="tt-run --explain").splitlines() == [
+        "error[TTR204]: rank binding names a mesh that the descriptor does not have",
+        "  --> rb.yaml:2:24          rank 0 is bound to mesh_id 7",
+        "  --> mesh.textproto:9:22   the descriptor instantiates only mesh_id 0",
+        "  help: bind rank 0 to mesh_id 0   more: tt-run --explain TTR204",
+    ]
+
+
+def test_a_host_rank_out_of_range_has_both_positions(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(TWO_RANKS.replace("mesh_host_rank: 1", "mesh_host_rank: 2"))
+    finding = only(sandbox.refusal(RefusedError), "TTR205")
+    assert places(finding)[0] == "rb.yaml:9:21"
+    assert places(finding)[1].startswith("mesh.textproto:5:")
+    assert finding.labels[1].text == "host_topology 1x2: host ranks 0..1"
+
+
+def test_the_same_place_twice(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(TWO_RANKS.replace("mesh_host_rank: 1", "mesh_host_rank: 0"))
+    refused = sandbox.refusal(RefusedError)
+    assert places(only(refused, "TTR206"))[:2] == ["rb.yaml:9:21", "rb.yaml:4:21"]
+    assert "host rank 1 of mesh 0" in only(refused, "TTR207").message
+
+
+def test_a_mesh_of_several_hosts_wants_host_ranks(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(bindings("rank: 0, mesh_id: 0", "rank: 1, mesh_id: 0"))
+    refused = sandbox.refusal(RefusedError)
+    assert codes(refused).count("TTR209") == 2
+    assert only(refused, "TTR207").message.startswith("no rank is bound to host rank 0, 1 of mesh 0")
+
+
+def test_a_mesh_without_rank(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(bindings("rank: 0, mesh_id: 1"), TWO_MESHES)
+    finding = only(sandbox.refusal(RefusedError), "TTR207")
+    assert finding.message == "no rank is bound to mesh 0: the descriptor needs 2 ranks, 1 are bound"
+    assert finding.help == "add - {rank: 1, mesh_id: 0, mesh_host_rank: 0}"
+
+
+def test_a_mesh_of_one_host_needs_no_host_rank(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(bindings("rank: 0, mesh_id: 1", "rank: 1, mesh_id: 0"), TWO_MESHES)
+    assert "TTR207" not in codes(found(sandbox))
+
+
+def test_subcontexts_are_checked_by_themselves(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    sandbox.write("m.yaml", "subcontext_id_to_rank_bindings: {0: rb.yaml, 1: rb.yaml}\n")
+    told = codes(found(sandbox, rank_bindings_mapping="m.yaml"))
+    assert not {"TTR206", "TTR207"} & set(told)
+
+
+def test_everything_at_once(sandbox: Sandbox) -> None:
+    text = bindings(
+        'rank: 0, mesh_id: 3, env_overides: {A: b}, env_overrides: {TT_VISIBLE_DEVICES: "0;1"}',
+        'rank: 1, mesh_id: 0, mesh_host_rank: 5, env_overrides: {TT_MESH_ID: "9"}',
+    )
+    sandbox.two_ranks(text)
+    sandbox.write("app.py", "")
+    refused = sandbox.refusal(RefusedError, program=("./app.py",), tcp_interface="eth7")
+    expected = {"TTR106", "TTR204", "TTR205", "TTR207", "TTR212", "TTR222", "TTR014", "TTR311"}
+    assert expected <= set(codes(refused))
+
+
+# --- devices -------------------------------------------------------------------------------------------------------------
+
+
+def test_an_n300_brings_its_second_chip(sandbox: Sandbox) -> None:
+    """Two PCIe devices make four Wormhole chips: enough for a 2x2 block. One is not."""
+    sandbox.two_ranks()
+    assert found(sandbox) == ()
+    sandbox.two_ranks(TWO_RANKS.replace('"2,3"', '"2"'))
+    finding = only(found(sandbox), "TTR210")
+    assert finding.labels[0].text == "1 visible devices, with the second chip of each N300 at most 2 chips"
+    assert "rank 1 owns a 2x2 block: 4 devices" in finding.labels[1].text
+    assert "at least 2 devices" in finding.help
+
+
+def test_blackhole_cards_show_every_chip(sandbox: Sandbox) -> None:
+    ranks = [f'rank: {r}, mesh_id: {r}, env_overrides: {{TT_VISIBLE_DEVICES: "{r}"}}' for r in (0, 1)]
+    sandbox.two_ranks(bindings(*ranks), TWO_MESHES)
+    assert codes(found(sandbox)).count("TTR210") == 2
+
+
+def test_more_devices_than_owned_is_a_warning(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(TWO_RANKS.replace('"2,3"', '"2,3,4,5,6"'))
+    assert codes(sandbox.plan().findings) == ["TTR211"]
+
+
+@pytest.mark.parametrize("value", ["", "0;1", "a", "0,", "-1", "0,0"])
+def test_lists_of_devices_that_are_none(sandbox: Sandbox, value: str) -> None:
+    sandbox.two_ranks(TWO_RANKS.replace('"2,3"', f'"{value}"'))
+    finding = next(each for each in found(sandbox) if each.code == "TTR212")
+    assert places(finding) == ["rb.yaml:11:7"]
+
+
+def test_pci_addresses_are_left_alone(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(TWO_RANKS.replace('"2,3"', '"0000:05:00.0"'))
+    assert found(sandbox) == ()
+
+
+def test_a_device_belongs_to_one_rank_of_a_host(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(TWO_RANKS.replace('"2,3"', '"1,2"'))
+    finding = only(sandbox.refusal(RefusedError), "TTR213")
+    assert finding.message == "ranks 0 and 1 on vm share device 1"
+    assert places(finding) == ["rb.yaml:11:7", "rb.yaml:6:7"]
+
+
+def test_the_same_number_on_two_hosts_is_another_device(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(TWO_RANKS.replace('"2,3"', '"0,1"'))
+    assert "TTR213" not in codes(found(sandbox, hosts="a:1,b:1"))
+    assert only(sandbox.plan(emulate=True).findings, "TTR213").severity is Severity.NOTE
+
+
+def test_ranks_that_see_everything_share_it(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(bindings("rank: 0, mesh_id: 0, mesh_host_rank: 0", "rank: 1, mesh_id: 0, mesh_host_rank: 1"))
+    assert codes(sandbox.plan().findings) == ["TTR214"]
+    assert sandbox.plan(emulate=True).findings == ()
+    assert sandbox.plan(hosts="a:1,b:1").findings == ()
+
+
+@pytest.mark.parametrize(("name", "positions"), [("TT_METAL_VISIBLE_DEVICES", ["rb.yaml:13:14"])])
+def test_the_old_name_of_visible_devices(sandbox: Sandbox, name: str, positions: list[str]) -> None:
+    sandbox.two_ranks(TWO_RANKS + f'global_env: {{{name}: "0"}}\n')
+    assert places(only(found(sandbox), "TTR221")) == positions
+
+
+# --- variables -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_variable_may_not_contradict_the_binding(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(TWO_RANKS + 'global_env: {TT_RUN_RANK: "0", TT_MESH_ID: "0"}\n')
+    finding = only(sandbox.refusal(RefusedError), "TTR222")
+    assert places(finding) == ["rb.yaml:13:14", "rb.yaml:7:11"]
+
+
+def test_a_shared_cache_is_told_once(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(TWO_RANKS + "global_env: {TT_METAL_CACHE: /tmp/c}\n")
+    assert codes(sandbox.plan().findings) == ["TTR220"]
+
+
+# --- rankfile, hosts, interface ----------------------------------------------------------------------------------------------
+
+
+def with_rankfile(sandbox: Sandbox, text: str, more: str = "") -> tuple[Diagnostic, ...]:
+    sandbox.two_ranks()
+    sandbox.write("rf", text)
+    return found(sandbox, mpi_args=f"--rankfile rf {more}")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("rank 0=a slot=0-3\nrank 1=b slot=0-3\n", []),
+        ("rank 0=a\nrank 1=b\n", []),
+        ("rank 0=a slot=0-3\n", ["TTR301"]),
+        ("", ["TTR301"]),
+        ("rank 0=a slot=0-3\nrank 1=b slot=0-3\nrank 2=c slot=0-3\n", ["TTR302"]),
+        ("rank 0=a slot=0-3\nrank 1=b slot=0-3\nrank 1=c slot=0-3\n", ["TTR303"]),
+        ("rank 1=a slot=0-3\nrank 0=b slot=0-3\n", ["TTR304"]),
+        ("rank 0=a slot=0-3\r\nrank 1=b slot=0-3\r\n", ["TTR305"]),
+        ("rank 0=a slot=0-3\nrank 1=a slot=0-3\n", ["TTR307"]),
+        ("rank 0=a slot=0\nrank 1=b slot=0\n", ["TTR310"]),
+        ("rank 0=a slot=0-3\nrnk 1=b slot=0-3\n", ["TTR116", "TTR301"]),
+    ],
+)
+def test_rankfiles(sandbox: Sandbox, text: str, expected: list[str]) -> None:
+    assert codes(with_rankfile(sandbox, text)) == expected
+
+
+def test_unbound_ranks_may_share_slots(sandbox: Sandbox) -> None:
+    assert with_rankfile(sandbox, "rank 0=a slot=0\nrank 1=a slot=0\n", "--bind-to none") == ()
+
+
+def test_rankfile_and_host_list_must_agree(sandbox: Sandbox) -> None:
+    told = with_rankfile(sandbox, "rank 0=a\nrank 1=c\n", "--host a,b")
+    assert places(only(told, "TTR306")) == ["rf:2:1"]
+    assert with_rankfile(sandbox, "rank 0=+n0\nrank 1=+n1\n", "--host a,b") == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"hosts": "a:1"}, ["TTR309"]),
+        ({"mpi_args": "--host a"}, ["TTR309"]),
+        ({"mpi_args": "--host a --oversubscribe"}, []),
+        ({"mpi_args": "--host a --map-by :OVERSUBSCRIBE"}, []),
+        ({"mpi_args": "--host a:2"}, []),
+        ({"mpi_args": "--hostfile plain"}, []),
+        ({"mpi_args": "--hostfile counted"}, ["TTR309"]),
+    ],
+)
+def test_slots(sandbox: Sandbox, fields: dict[str, str], expected: list[str]) -> None:
+    sandbox.two_ranks()
+    sandbox.write("plain", "a\n")
+    sandbox.write("counted", "a slots=1\n")
+    assert codes(found(sandbox, **fields)) == expected
+
+
+def test_interfaces(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    assert found(sandbox, tcp_interface="eth0") == ()
+    assert only(found(sandbox, tcp_interface="eth1"), "TTR311").help == "write --tcp-interface eth0"
+
+
+def test_a_rankfile_that_open_mpi_5_ignores(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    words = "--mca rmaps_rankfile_path rf"
+    five = LauncherFacts(Path("/usr/bin/mpirun"), (5, 0, 11))
+    four = LauncherFacts(Path("/usr/bin/mpirun"), (4, 1, 8))
+    assert codes(sandbox.refusal(RefusedError, launcher=five, mpi_args=words)) == ["TTR312"]
+    assert sandbox.plan(launcher=four, mpi_args=words).findings == ()
+
+
+# --- program, launcher, training ---------------------------------------------------------------------------------------------
+
+
+def test_programs(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    sandbox.write("app.py", "")
+    sandbox.write("run.sh", "").chmod(0o755)
+    (sandbox.cwd / "folder").mkdir()
+    assert codes(found(sandbox, program=("./run.sh",))) == []
+    for program, help in (
+        ("./app.py", "python ./app.py"),
+        ("app.py", "python app.py"),
+        ("./folder", "name the file"),
+        ("run.sh", "./run.sh"),
+    ):
+        assert help in only(found(sandbox, program=(program,)), "TTR014").help
+        assert found(sandbox, program=(program,), skip_executable_check=True) == ()
+
+
+@pytest.mark.parametrize("level", ["error", "warn", "off"])
+def test_a_missing_program_is_refused_at_every_level(sandbox: Sandbox, level: str) -> None:
+    sandbox.two_ranks()
+    assert codes(sandbox.refusal(program=("no-such-program-here",), check=level)) == ["TTR013"]
+    assert sandbox.plan(program=("no-such-program-here",), check=level, skip_executable_check=True).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("version", "mpi4py", "expected"),
+    [
+        ((5, 0, 11), "Open MPI 5.0.8", []),
+        ((5, 0, 11), "Open MPI v4.1.2", ["TTR402"]),
+        ((5, 0, 11), "MPICH 4.2.0", ["TTR402"]),
+        ((5, 0, 11), None, []),
+        (None, "Open MPI 4.1.2", []),
+    ],
+)
+def test_launcher_and_mpi4py(
+    sandbox: Sandbox, version: tuple[int, ...] | None, mpi4py: str | None, expected: list[str]
+) -> None:
+    sandbox.two_ranks()
+    facts = LauncherFacts(Path("/usr/bin/mpirun"), version, mpi4py=mpi4py)
+    told = sandbox.plan(launcher=facts, emulate=True, check="warn").findings
+    assert codes(told) == expected
+    if expected:
+        assert codes(sandbox.refusal(RefusedError, launcher=facts, emulate=True)) == expected
+        assert codes(sandbox.plan(launcher=facts).findings) == expected  # `true` does not care
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ("device_config: {mesh_shape: [2, 4]}\n", []),
+        ("device_config: {mesh_shape: [1, 8]}\n", []),
+        ("device_config:\n  mesh_shape: [1, 32]\n", ["TTR215"]),
+        ("training_config: {}\n", []),
+        ("device_config: {mesh_shape: big}\n", []),
+        ("not: [yaml", []),
+    ],
+)
+def test_training_configurations(sandbox: Sandbox, config: str, expected: list[str]) -> None:
+    sandbox.two_ranks()
+    sandbox.write("cfg.yaml", config)
+    for words in (("-c", "cfg.yaml"), ("--config=cfg.yaml",)):
+        told = found(sandbox, program=("true", *words))
+        assert codes(told) == expected
+        assert [places(finding)[0] for finding in told] == ["cfg.yaml:2:15"] * len(expected)
+
+
+# --- properties ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_where_nothing_is_wrong_says_nothing(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(TWO_RANKS, MESH_2X4_TWO_HOSTS)
+    assert sandbox.plan().findings == ()
