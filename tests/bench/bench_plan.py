@@ -38,7 +38,9 @@ def run() -> list[Row]:
 
         result = paired(plan, load, rounds=5, clock=time.process_time)
     detail = result.detail("build_plan", "yaml.safe_load")
-    return [Row("plan of 2,000 ranks against yaml.safe_load of the file", result.ratio, TARGET, detail=detail)]
+    return [
+        Row("plan of 2,000 ranks against yaml.safe_load of the file", result.ratio, TARGET, detail=detail)
+    ]
 
 
 def _bindings() -> str:
@@ -46,9 +48,16 @@ def _bindings() -> str:
     lines = ["rank_bindings:"]
     for rank in range(RANKS):
         mesh, host = divmod(rank, HOSTS_OF_A_MESH)
-        lines += [f"  - rank: {rank}", f"    mesh_id: {mesh}", f"    mesh_host_rank: {host}", "    env_overrides:"]
+        lines += [
+            f"  - rank: {rank}",
+            f"    mesh_id: {mesh}",
+            f"    mesh_host_rank: {host}",
+            "    env_overrides:",
+        ]
         lines.append(f'      TT_VISIBLE_DEVICES: "{2 * host},{2 * host + 1}"')
-    return "\n".join([*lines, "global_env:", "  TT_LOGGER_LEVEL: Info", "mesh_graph_desc_path: system.textproto", ""])
+    return "\n".join(
+        [*lines, "global_env:", "  TT_LOGGER_LEVEL: Info", "mesh_graph_desc_path: system.textproto", ""]
+    )
 
 
 def _descriptor(meshes: int) -> str:

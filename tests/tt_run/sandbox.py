@@ -98,7 +98,12 @@ class Sandbox:
 
     @staticmethod
     def request(**fields: Any) -> LaunchRequest:
-        sources = ("rank_bindings_mapping", "mesh_graph_descriptor", "mesh_graph_descriptor_mapping", "system")
+        sources = (
+            "rank_bindings_mapping",
+            "mesh_graph_descriptor",
+            "mesh_graph_descriptor_mapping",
+            "system",
+        )
         defaults: dict[str, Any] = {"program": ("true",)}
         if not any(fields.get(name) for name in sources):
             defaults["rank_binding"] = "rb.yaml"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -58,6 +57,8 @@ def label(position: Position | None, text: str = "") -> tuple[Label, ...]:
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that was probably meant, or None."""
+    import difflib
+
     candidates = list(known)
     folded = {candidate.lower(): candidate for candidate in candidates}
     close = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.6)

@@ -18,7 +18,7 @@ from tt_run.inputs.hosts import parse_hosts
 from tt_run.inputs.mock import MockCluster
 from tt_run.inputs.paths import PathSearch
 from tt_run.plan import allocation
-from tt_run.plan.derive import Derived, bindings_of
+from tt_run.plan.derived import Derived, bindings_of
 from tt_run.plan.descriptors import read_descriptor
 from tt_run.plan.model import GeneratedFile
 from tt_run.plan.request import LaunchRequest

@@ -1,50 +1,23 @@
-"""Rank bindings made from a system's descriptor: one rank for each host block, mesh after mesh."""
+"""The ranks of a named system (`--system`), cut by `--split` and multiplied by `--meshes`."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from mgd import systems
 from mgd.authoring import derive
-from mgd.diagnostics import Diagnostic, Position
+from mgd.diagnostics import Diagnostic
 from mgd.errors import MgdError
-from mgd.graph import MeshGraph
 from tt_run.errors import UsageError
-from tt_run.inputs.bindings import Binding, RankBindings
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.world import World
+from tt_run.plan.derived import Derived, bindings_of
 from tt_run.plan.descriptors import read_text_descriptor
 from tt_run.plan.model import GeneratedFile
 from tt_run.plan.request import LaunchRequest
 from tt_run.plan.usage import split_of
-
-
-@dataclass(frozen=True)
-class Derived:
-    """Bindings without a file, the graph they are made from, and the descriptor to be written, if it is a new one."""
-
-    bindings: RankBindings
-    graphs: Mapping[Path, MeshGraph]
-    files: tuple[GeneratedFile, ...] = ()
-
-
-def bindings_of(graph: MeshGraph, descriptor: Path) -> RankBindings:
-    """One rank for each host block of each mesh: mesh-major, then by host rank (specification: MGD section 8)."""
-    nowhere = Position(str(descriptor))
-    places = [
-        (mesh.mesh_id, host_rank)
-        for mesh in sorted(graph.meshes, key=lambda mesh: mesh.mesh_id)
-        if not mesh.is_switch
-        for host_rank in range(mesh.host_count)
-    ]
-    bindings = tuple(
-        Binding(rank, mesh_id, nowhere, nowhere, host_rank)
-        for rank, (mesh_id, host_rank) in enumerate(places)
-    )
-    return RankBindings(str(descriptor), bindings, descriptor)
 
 
 def derive_from_system(request: LaunchRequest, world: World, findings: Findings) -> Derived | None:

@@ -14,9 +14,7 @@ from tt_run.inputs.mock import MockCluster, read_mock_cluster
 from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.subcontexts import read_rank_bindings_mapping
 from tt_run.inputs.world import World
-from tt_run.plan.allocate import allocate
-from tt_run.plan.derive import Derived, derive_from_system
-from tt_run.plan.descriptors import read_descriptor
+from tt_run.plan.derived import Derived
 from tt_run.plan.model import GeneratedFile
 from tt_run.plan.request import CheckLevel, LaunchRequest
 
@@ -50,8 +48,12 @@ def read_source(request: LaunchRequest, world: World, findings: Findings) -> Sou
     mock = _mock_cluster(request, search, findings)
     derived: Derived | None = None
     if request.system is not None:
+        from tt_run.plan.derive import derive_from_system
+
         derived = derive_from_system(request, world, findings)
     elif request.mesh_graph_descriptor is not None or request.mesh_graph_descriptor_mapping is not None:
+        from tt_run.plan.allocate import allocate
+
         derived = allocate(request, mock, search, findings) if not findings.broken else None
     else:
         read = _read_bindings(request, search, findings)
@@ -81,6 +83,8 @@ def _read_graphs(
     bindings: RankBindings, request: LaunchRequest, world: World, findings: Findings
 ) -> dict[Path, MeshGraph]:
     """The mesh graph of each descriptor that a rank uses, each read once."""
+    from tt_run.plan.descriptors import read_descriptor
+
     graphs: dict[Path, MeshGraph] = {}
     for path in dict.fromkeys(bindings.descriptor_of(binding) for binding in bindings.bindings):
         if request.skip_mgd_check and not path.is_file():

@@ -77,7 +77,9 @@ def test_what_cannot_be_understood(sandbox: Sandbox, text: str, code: str) -> No
 
 
 def test_all_problems_of_a_file_are_told_at_once(sandbox: Sandbox) -> None:
-    text = "rank_bindings:\n  - {rank: x, mesh_id: 0}\n  - {rank: 1, mesh_id: -2, envs: {}}\nglobal_env: [a]\n"
+    text = (
+        "rank_bindings:\n  - {rank: x, mesh_id: 0}\n  - {rank: 1, mesh_id: -2, envs: {}}\nglobal_env: [a]\n"
+    )
     assert read(sandbox, text) is None
     assert codes(sandbox.findings.broken) == ["TTR104", "TTR104", "TTR105", "TTR104"]
     assert codes(sandbox.findings.judged) == ["TTR106"]

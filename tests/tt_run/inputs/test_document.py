@@ -85,7 +85,18 @@ def test_booleans_and_nothing_are_no_text(sandbox: Sandbox, text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["a: [1, 2", "a: b: c", "\tx: 1", "a: 'b", "&", "x: \x01", "- a\n b: c\n- d", "{a: 1}}", "? [", "a\n---\nb"],
+    [
+        "a: [1, 2",
+        "a: b: c",
+        "\tx: 1",
+        "a: 'b",
+        "&",
+        "x: \x01",
+        "- a\n b: c\n- d",
+        "{a: 1}}",
+        "? [",
+        "a\n---\nb",
+    ],
 )
 def test_broken_yaml_has_a_place_and_no_traceback(sandbox: Sandbox, text: str) -> None:
     assert read(sandbox, text) is None
@@ -94,7 +105,12 @@ def test_broken_yaml_has_a_place_and_no_traceback(sandbox: Sandbox, text: str) -
 
 
 def test_absurd_nesting_is_refused(sandbox: Sandbox) -> None:
-    for text in ("[" * 50_000, "{a: " * 5_000, "- " * 5_000 + "x", "\n".join(" " * i + "a:" for i in range(500))):
+    for text in (
+        "[" * 50_000,
+        "{a: " * 5_000,
+        "- " * 5_000 + "x",
+        "\n".join(" " * i + "a:" for i in range(500)),
+    ):
         assert read(sandbox, text) is None
     assert codes(sandbox.findings.broken) == ["TTR103"] * 4
 

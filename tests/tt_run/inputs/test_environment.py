@@ -22,7 +22,16 @@ def expanded(sandbox: Sandbox, value: str) -> str:
 
 
 def test_prefixes_pass_and_blocked_names_do_not(sandbox: Sandbox) -> None:
-    passing = ("TT_FOO", "ARCH_NAME", "WH_X", "TTNN_Y", "RELIABILITY_MODE", "RELIABILITY_MODE_X", "DEEPSEEK_A", "MESH_D")
+    passing = (
+        "TT_FOO",
+        "ARCH_NAME",
+        "WH_X",
+        "TTNN_Y",
+        "RELIABILITY_MODE",
+        "RELIABILITY_MODE_X",
+        "DEEPSEEK_A",
+        "MESH_D",
+    )
     sandbox.set(**dict.fromkeys((*passing, *BLOCKED, "TTXLA", "HF_HOME", "OMPI_MCA_x"), "v"))
     assert tuple(passed_through(sandbox.world)) == passing
 
@@ -113,4 +122,7 @@ def test_cache_and_logs_are_unique_for_each_rank(sandbox: Sandbox) -> None:
 
 def test_folders_of_the_shell_get_one_for_each_rank_but_not_twice(sandbox: Sandbox) -> None:
     sandbox.set(TT_METAL_CACHE="/nfs/cache/", TT_METAL_LOGS_PATH="/logs/hostA_rank_3")
-    assert folders(sandbox, 3) == {"TT_METAL_CACHE": "/nfs/cache/hostA_rank_3", "TT_METAL_LOGS_PATH": "/logs/hostA_rank_3"}
+    assert folders(sandbox, 3) == {
+        "TT_METAL_CACHE": "/nfs/cache/hostA_rank_3",
+        "TT_METAL_LOGS_PATH": "/logs/hostA_rank_3",
+    }

@@ -33,7 +33,9 @@ def test_written_order_is_kept(text: str, expected: list[tuple[str, int]], count
     assert hosts.counted is counted
 
 
-@pytest.mark.parametrize("text", ["a,b,a", "a:1,a:2", ",", " ", "-x", "a b", "a\tb", "a:0", "a:x", ":2", "a:-1", "n[1-2],n2"])
+@pytest.mark.parametrize(
+    "text", ["a,b,a", "a:1,a:2", ",", " ", "-x", "a b", "a\tb", "a:0", "a:x", ":2", "a:-1", "n[1-2],n2"]
+)
 def test_lists_that_are_refused(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_hosts(text)
@@ -93,7 +95,13 @@ def test_ranges_have_every_number_once(low: int, more: int, width: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "nodes", "counts"),
-    [("2", 3, (2, 2, 2)), ("2(x2),1", 3, (2, 2, 1)), ("", 2, (1, 1)), ("2(x2)", 3, (1, 1, 1)), ("x", 1, (1,))],
+    [
+        ("2", 3, (2, 2, 2)),
+        ("2(x2),1", 3, (2, 2, 1)),
+        ("", 2, (1, 1)),
+        ("2(x2)", 3, (1, 1, 1)),
+        ("x", 1, (1,)),
+    ],
 )
 def test_task_counts(text: str, nodes: int, counts: tuple[int, ...]) -> None:
     assert expand_counts(text, nodes) == counts

@@ -56,7 +56,9 @@ def test_other_policies_are_passed_on(text: str) -> None:
 
 
 def test_what_the_words_say_about_hosts_and_binding() -> None:
-    args = read("--host a,b:2 -H a --hostfile=h.txt -bind-to none --oversubscribe --mca btl self,tcp --tag-output")
+    args = read(
+        "--host a,b:2 -H a --hostfile=h.txt -bind-to none --oversubscribe --mca btl self,tcp --tag-output"
+    )
     assert args.hosts == ("a", "b:2", "a")
     assert args.hostfile == "h.txt"
     assert args.bind_to == "none"

@@ -61,7 +61,9 @@ def test_a_directory_is_no_file(sandbox: Sandbox) -> None:
 
 
 def test_a_file_that_need_not_exist(sandbox: Sandbox) -> None:
-    assert sandbox.search.find("far/away.textproto", "d", must_exist=False) == sandbox.cwd / "far/away.textproto"
+    assert (
+        sandbox.search.find("far/away.textproto", "d", must_exist=False) == sandbox.cwd / "far/away.textproto"
+    )
     assert not sandbox.findings.broken
 
 

@@ -35,7 +35,16 @@ def test_one_grammar_for_all_spellings(line: str, slot: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["rank 0", "rank x=a slot=0", "0=a slot=0", "rank 0=a slot=", "rank 0=a slot=x", "rank 0=a b=c", "rank -1=a"]
+    "line",
+    [
+        "rank 0",
+        "rank x=a slot=0",
+        "0=a slot=0",
+        "rank 0=a slot=",
+        "rank 0=a slot=x",
+        "rank 0=a b=c",
+        "rank -1=a",
+    ],
 )
 def test_lines_that_are_none_are_told_with_their_place(line: str) -> None:
     _, findings = parse(f"# head\n\n  {line}\n")
@@ -61,7 +70,9 @@ def test_written_and_read_again(places: list[tuple[str, str | None]], random) ->
     random.shuffle(shuffled)
     text = Rankfile(tuple(shuffled)).normal_text()
     again, findings = parse(text)
-    assert [(line.rank, line.host, line.slot) for line in again.lines] == [(x.rank, x.host, x.slot) for x in lines]
+    assert [(line.rank, line.host, line.slot) for line in again.lines] == [
+        (x.rank, x.host, x.slot) for x in lines
+    ]
     assert again.is_in_order and again.normal_text() == text
     assert not findings.judged
 

@@ -14,7 +14,9 @@ KEY = "subcontext_id_to_rank_bindings"
 def overlay(sandbox: Sandbox, name: str, ranks: int, extra: str = "") -> None:
     sandbox.write(f"{name}.textproto", "stub")
     lines = "".join(f"  - {{rank: {rank}, mesh_id: 0}}\n" for rank in reversed(range(ranks)))
-    sandbox.write(f"map/{name}.yaml", f"rank_bindings:\n{lines}mesh_graph_desc_path: {name}.textproto\n{extra}")
+    sandbox.write(
+        f"map/{name}.yaml", f"rank_bindings:\n{lines}mesh_graph_desc_path: {name}.textproto\n{extra}"
+    )
 
 
 def read(sandbox: Sandbox, mapping: str) -> RankBindings | None:
@@ -36,7 +38,11 @@ def test_ranks_follow_one_another_by_subcontext(sandbox: Sandbox) -> None:
     ]
     assert merged.subcontext_sizes == (2, 3)
     assert merged.descriptor_of(merged.bindings[4]).name == "b.textproto"
-    assert {name: setting.value for name, setting in merged.global_env.items()} == {"G": "same", "A": "1", "B": "2"}
+    assert {name: setting.value for name, setting in merged.global_env.items()} == {
+        "G": "same",
+        "A": "1",
+        "B": "2",
+    }
 
 
 def test_a_global_variable_has_one_value(sandbox: Sandbox) -> None:

@@ -17,7 +17,10 @@ from tt_run.inputs.wrapping import parse_tracy, with_gdbserver, with_tracy
 def test_gdbserver_has_a_port_for_each_rank() -> None:
     words = with_gdbserver(("./app", "a b", "$x"), 2)
     assert words[:2] == ("bash", "-c")
-    assert words[2] == "echo \"Rank 2 on $(hostname) listening on :20002\"; exec gdbserver :20002 ./app 'a b' '$x'"
+    assert (
+        words[2]
+        == "echo \"Rank 2 on $(hostname) listening on :20002\"; exec gdbserver :20002 ./app 'a b' '$x'"
+    )
 
 
 @given(st.lists(st.text(alphabet=st.characters(exclude_characters="\0")), min_size=1, max_size=4))
@@ -53,7 +56,9 @@ def test_tracy_takes_its_options_and_passes_the_rest(sandbox: Sandbox) -> None:
         (("app.py",), ("app.py",)),
     ],
 )
-def test_how_tracy_gets_the_program(sandbox: Sandbox, program: tuple[str, ...], profiled: tuple[str, ...]) -> None:
+def test_how_tracy_gets_the_program(
+    sandbox: Sandbox, program: tuple[str, ...], profiled: tuple[str, ...]
+) -> None:
     tracy = parse_tracy("-o /out", sandbox.world)
     words = with_tracy(program, tracy, 0, sandbox.world)
     assert words[words.index("/out/rank0") + 1 :] == profiled

@@ -57,7 +57,9 @@ def test_later_settings_override_earlier_ones(sandbox: Sandbox) -> None:
 
 
 def test_nothing_of_one_rank_reaches_another(sandbox: Sandbox) -> None:
-    sandbox.two_ranks(TWO_RANKS.replace('TT_VISIBLE_DEVICES: "0,1"', 'TT_VISIBLE_DEVICES: "0,1"\n      ONLY_ZERO: "1"'))
+    sandbox.two_ranks(
+        TWO_RANKS.replace('TT_VISIBLE_DEVICES: "0,1"', 'TT_VISIBLE_DEVICES: "0,1"\n      ONLY_ZERO: "1"')
+    )
     first, second = sandbox.plan().ranks
     assert "ONLY_ZERO" in first.env and "ONLY_ZERO" not in second.env
 
@@ -180,7 +182,9 @@ def test_an_allocation_is_used_and_can_be_ignored(sandbox: Sandbox) -> None:
 def test_a_repeated_bare_host_is_oversubscribed(sandbox: Sandbox) -> None:
     sandbox.two_ranks()
     plan = sandbox.plan(mpi_args="--host a,a")
-    assert [default.words for default in plan.defaults] == [("--oversubscribe", "--mca", "mpi_yield_when_idle", "1")]
+    assert [default.words for default in plan.defaults] == [
+        ("--oversubscribe", "--mca", "mpi_yield_when_idle", "1")
+    ]
     assert sandbox.plan(mpi_args="--host a:1,a:1").defaults == ()
 
 
@@ -229,16 +233,24 @@ def test_a_descriptor_is_spread_over_hosts_in_order(sandbox: Sandbox) -> None:
 
 def test_too_few_hosts_for_a_descriptor(sandbox: Sandbox) -> None:
     sandbox.two_ranks()
-    assert codes(sandbox.refusal(RefusedError, mesh_graph_descriptor="mesh.textproto", hosts="a")) == ["TTR180"]
+    assert codes(sandbox.refusal(RefusedError, mesh_graph_descriptor="mesh.textproto", hosts="a")) == [
+        "TTR180"
+    ]
     assert codes(sandbox.refusal(UsageError, mesh_graph_descriptor="mesh.textproto")) == ["TTR011"]
 
 
 def test_descriptors_side_by_side(sandbox: Sandbox) -> None:
     sandbox.write("map/one.textproto", MESH_2X4_TWO_HOSTS)
     sandbox.write("two.textproto", MESH_2X4_TWO_HOSTS.replace("[1, 2]", "[1, 1]"))
-    sandbox.write("map/m.yaml", "subcontext_id_to_mesh_graph_descriptor: {1: ../two.textproto, 0: one.textproto}\n")
+    sandbox.write(
+        "map/m.yaml", "subcontext_id_to_mesh_graph_descriptor: {1: ../two.textproto, 0: one.textproto}\n"
+    )
     plan = sandbox.plan(mesh_graph_descriptor_mapping="map/m.yaml", emulate=True)
-    assert [(rank.subcontext_id, rank.mesh_id, rank.mesh_host_rank) for rank in plan.ranks] == [(0, 0, 0), (0, 0, 1), (1, 0, 0)]
+    assert [(rank.subcontext_id, rank.mesh_id, rank.mesh_host_rank) for rank in plan.ranks] == [
+        (0, 0, 0),
+        (0, 0, 1),
+        (1, 0, 0),
+    ]
     assert plan.ranks[2].env["TT_RUN_SUBCONTEXT_SIZES"].value == "2,1"
 
 
@@ -324,7 +336,9 @@ def test_json_has_the_agreed_keys(sandbox: Sandbox) -> None:
     assert "\n" not in text
     view = json.loads(text)
     assert {"launcher", "command", "global_args", "ranks", "findings"} <= view.keys()
-    assert {"rank", "host", "mesh_id", "mesh_host_rank", "devices", "env", "env_origin", "argv"} <= view["ranks"][0].keys()
+    assert {"rank", "host", "mesh_id", "mesh_host_rank", "devices", "env", "env_origin", "argv"} <= view[
+        "ranks"
+    ][0].keys()
     assert view["ranks"][1]["devices"] == [[0, 2], [0, 3], [1, 2], [1, 3]]
     assert view["findings"][0]["code"] == "TTR308" and view["findings"][0]["severity"] == "warning"
     assert view["ranks"][0]["env"].keys() == view["ranks"][0]["env_origin"].keys()
@@ -339,7 +353,7 @@ def test_the_table_names_host_block_and_devices(sandbox: Sandbox) -> None:
 
 
 def test_the_environment_view_can_be_sourced(sandbox: Sandbox) -> None:
-    sandbox.two_ranks(TWO_RANKS + "global_env: {ODD: \"it's $5\\n\"}\n")
+    sandbox.two_ranks(TWO_RANKS + 'global_env: {ODD: "it\'s $5\\n"}\n')
     text = environment_view(sandbox.plan(check="warn"), 1)
     import shlex
 

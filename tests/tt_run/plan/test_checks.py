@@ -48,7 +48,9 @@ def found(sandbox: Sandbox, **request: object) -> tuple[Diagnostic, ...]:
 
 
 def test_an_unknown_mesh_reads_as_in_the_manual(sandbox: Sandbox) -> None:
-    sandbox.two_ranks(bindings("rank: 0, mesh_id: 7, mesh_host_rank: 0", "rank: 1, mesh_id: 0, mesh_host_rank: 1"))
+    sandbox.two_ranks(
+        bindings("rank: 0, mesh_id: 7, mesh_host_rank: 0", "rank: 1, mesh_id: 0, mesh_host_rank: 1")
+    )
     finding = only(sandbox.refusal(RefusedError), "TTR204")
     assert render(finding, more="tt-run --explain").splitlines() == [
         "error[TTR204]: rank binding names a mesh that the descriptor does not have",
@@ -162,7 +164,9 @@ def test_the_same_number_on_two_hosts_is_another_device(sandbox: Sandbox) -> Non
 
 
 def test_ranks_that_see_everything_share_it(sandbox: Sandbox) -> None:
-    sandbox.two_ranks(bindings("rank: 0, mesh_id: 0, mesh_host_rank: 0", "rank: 1, mesh_id: 0, mesh_host_rank: 1"))
+    sandbox.two_ranks(
+        bindings("rank: 0, mesh_id: 0, mesh_host_rank: 0", "rank: 1, mesh_id: 0, mesh_host_rank: 1")
+    )
     assert codes(sandbox.plan().findings) == ["TTR214"]
     assert sandbox.plan(emulate=True).findings == ()
     assert sandbox.plan(hosts="a:1,b:1").findings == ()
@@ -284,7 +288,10 @@ def test_programs(sandbox: Sandbox) -> None:
 def test_a_missing_program_is_refused_at_every_level(sandbox: Sandbox, level: str) -> None:
     sandbox.two_ranks()
     assert codes(sandbox.refusal(program=("no-such-program-here",), check=level)) == ["TTR013"]
-    assert sandbox.plan(program=("no-such-program-here",), check=level, skip_executable_check=True).findings == ()
+    assert (
+        sandbox.plan(program=("no-such-program-here",), check=level, skip_executable_check=True).findings
+        == ()
+    )
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,9 @@ def case(request: pytest.FixtureRequest, tmp_path: Path) -> Case:
 
 
 def run(case: Case) -> subprocess.CompletedProcess[str]:
-    code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from tt_run.cli.main import main; sys.exit(main())"
+    code = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); from tt_run.cli.main import main; sys.exit(main())"
+    )
     command = [sys.executable, "-c", code, str(REPOSITORY), *LOOK, *case.words]
     return subprocess.run(
         command, cwd=case.folder / "CWD", env=case.environ, capture_output=True, text=True, timeout=60
@@ -108,7 +110,9 @@ def test_agrees_with_the_recording(case: Case) -> None:
         return
     assert answer.returncode == 0, answer.stderr
     plan = json.loads(answer.stdout)
-    for ours, theirs in zip(plan["ranks"], case.expected["ranks"], strict=not case.expected.get("upstream_defect")):
+    for ours, theirs in zip(
+        plan["ranks"], case.expected["ranks"], strict=not case.expected.get("upstream_defect")
+    ):
         assert _compared(ours["env"]) == _compared(theirs["env"])
     if not case.expected.get("upstream_defect"):
         assert len(plan["ranks"]) == case.expected["nranks"]

@@ -24,7 +24,9 @@ top_level_instance {{ mesh {{ mesh_descriptor: "M0" mesh_id: 0 }} }}
 """
 
 names = st.from_regex(r"[A-Z_][A-Z0-9_]{0,6}", fullmatch=True).filter(lambda name: not name.startswith("TT_"))
-values = st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0$", exclude_categories=("Cs",)), max_size=12)
+values = st.text(
+    alphabet=st.characters(codec="utf-8", exclude_characters="\0$", exclude_categories=("Cs",)), max_size=12
+)
 variables = st.dictionaries(names, values, max_size=3)
 
 
@@ -39,14 +41,24 @@ def planned(entries: list[dict[str, object]], top: dict[str, object], descriptor
 
 def essence(rank: RankPlan) -> tuple[object, ...]:
     """A rank without the places where its facts are written and the folder of the test."""
-    outside = {"TT_RUN_ORIGINAL_CWD", "TT_METAL_HOME", "TT_METAL_RUNTIME_ROOT", "TT_MESH_GRAPH_DESC_PATH", "HOME"}
+    outside = {
+        "TT_RUN_ORIGINAL_CWD",
+        "TT_METAL_HOME",
+        "TT_METAL_RUNTIME_ROOT",
+        "TT_MESH_GRAPH_DESC_PATH",
+        "HOME",
+    }
     outside |= {"PYTHONPATH", "LD_LIBRARY_PATH", "TT_METAL_CACHE", "TT_METAL_LOGS_PATH"}
     env = {name: variable.value for name, variable in rank.env.items() if name not in outside}
     return rank.rank, rank.argv, rank.mesh_id, rank.mesh_host_rank, rank.host, rank.slot, rank.devices, env
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.sampled_from([(1, 2), (2, 2), (2, 1), (1, 4)]), st.randoms(), st.lists(variables, min_size=4, max_size=4))
+@given(
+    st.sampled_from([(1, 2), (2, 2), (2, 1), (1, 4)]),
+    st.randoms(),
+    st.lists(variables, min_size=4, max_size=4),
+)
 def test_the_order_of_entries_does_not_matter(hosts, random, envs) -> None:  # type: ignore[no-untyped-def]
     down, across = hosts
     descriptor = DESCRIPTOR.format(rows=down * 2, columns=across * 2, down=down, across=across)
@@ -57,7 +69,9 @@ def test_the_order_of_entries_does_not_matter(hosts, random, envs) -> None:  # t
     ordered = planned(entries, {}, descriptor)
     shuffled = entries[:]
     random.shuffle(shuffled)
-    assert [essence(rank) for rank in planned(shuffled, {}, descriptor).ranks] == [essence(r) for r in ordered.ranks]
+    assert [essence(rank) for rank in planned(shuffled, {}, descriptor).ranks] == [
+        essence(r) for r in ordered.ranks
+    ]
     owned = [device for rank in ordered.ranks for device in rank.devices]
     assert sorted(owned) == [(row, column) for row in range(down * 2) for column in range(across * 2)]
 

@@ -1,0 +1,37 @@
+"""Ranks that no binding file lists: one for each host block of a descriptor, mesh after mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mgd.diagnostics import Position
+from mgd.graph import MeshGraph
+from tt_run.inputs.bindings import Binding, RankBindings
+from tt_run.plan.model import GeneratedFile
+
+
+@dataclass(frozen=True)
+class Derived:
+    """Bindings without a file, the graph they are made from, and the descriptor to be written, if it is a new one."""
+
+    bindings: RankBindings
+    graphs: Mapping[Path, MeshGraph]
+    files: tuple[GeneratedFile, ...] = ()
+
+
+def bindings_of(graph: MeshGraph, descriptor: Path) -> RankBindings:
+    """One rank for each host block of each mesh: mesh-major, then by host rank (specification: MGD section 8)."""
+    nowhere = Position(str(descriptor))
+    places = [
+        (mesh.mesh_id, host_rank)
+        for mesh in sorted(graph.meshes, key=lambda mesh: mesh.mesh_id)
+        if not mesh.is_switch
+        for host_rank in range(mesh.host_count)
+    ]
+    bindings = tuple(
+        Binding(rank, mesh_id, nowhere, nowhere, host_rank)
+        for rank, (mesh_id, host_rank) in enumerate(places)
+    )
+    return RankBindings(str(descriptor), bindings, descriptor)
