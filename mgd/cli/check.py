@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 from mgd.cli.inputs import DescriptorWord, expand_words
-from mgd.cli.output import wants_colour
+from mgd.cli.output import say, wants_colour
 from mgd.cli.reports import Report, as_github, as_json, as_sarif, as_text, inspect
 
 
@@ -45,13 +45,13 @@ def command(files: tuple[str, ...], form: str, profile: str, quiet: bool) -> int
 
     if form == "text":
         for line in as_text(reports(), colour=wants_colour(sys.stdout), quiet=quiet):
-            click.echo(line)
+            say(line)
     elif form == "sarif":
         from mgd.cli.main import own_version
 
-        click.echo(as_sarif(reports(), own_version()))
+        say(as_sarif(reports(), own_version()))
     else:
         for report in reports():
             for line in [as_json(report)] if form == "json" else as_github(report):
-                click.echo(line)
+                say(line)
     return code

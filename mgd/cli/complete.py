@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from mgd.cli.output import say
+
 SHELLS = ("bash", "zsh", "fish")
 
 
@@ -23,4 +25,4 @@ def command(shell: str) -> None:
     found = get_completion_class(shell)
     if found is None:
         raise click.UsageError(f"click cannot complete for {shell}")
-    click.echo(found(cli, {}, "mgd", "_MGD_COMPLETE").source())
+    say(found(cli, {}, "mgd", "_MGD_COMPLETE").source())

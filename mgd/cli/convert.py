@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from mgd.cli.inputs import STDIN, DescriptorWord, load_input, read_input
+from mgd.cli.output import say
 from mgd.cli.rewrite import is_yaml
 
 
@@ -40,7 +41,7 @@ def command(file: str, target: str | None, output: str | None, force: bool) -> N
 
         text = to_yaml(load_input(file))
     if output is None:
-        click.echo(text, nl=False)
+        say(text, end="")
     else:
         Path(output).write_text(text, encoding="utf-8")
-        click.echo(f"{output}: written", err=True)
+        say(f"{output}: written", err=True)

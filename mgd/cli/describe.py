@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from mgd.cli.inputs import DescriptorWord, load_input
-from mgd.cli.output import table, wants_colour
+from mgd.cli.output import say, table, wants_colour
 from mgd.drawing.canvas import paint
 from mgd.expansion import expand
 from mgd.graph import Mesh, MeshGraph
@@ -30,9 +30,9 @@ def command(file: str, as_json: bool) -> None:
     graph = expand(descriptor)
     measures = measure_graph(graph)
     if as_json:
-        click.echo(json.dumps(_facts(descriptor.file, graph, measures), indent=2))
+        say(json.dumps(_facts(descriptor.file, graph, measures), indent=2))
     else:
-        click.echo("\n".join(_page(descriptor.file, graph, measures)))
+        say("\n".join(_page(descriptor.file, graph, measures)))
 
 
 def _kinds(graph: MeshGraph) -> list[tuple[Mesh, int]]:

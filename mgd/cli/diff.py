@@ -8,7 +8,7 @@ import sys
 import click
 
 from mgd.cli.inputs import DescriptorWord, load_input
-from mgd.cli.output import wants_colour
+from mgd.cli.output import say, wants_colour
 from mgd.diagnostics import render
 from mgd.drawing.canvas import paint
 
@@ -35,16 +35,16 @@ def command(a: str, b: str, as_json: bool) -> int:
             graphs.append(expand(load_input(word)))
         except MgdError as error:
             for diagnostic in error.diagnostics:
-                click.echo(render(diagnostic, colour=wants_colour(sys.stderr), more="mgd explain"), err=True)
+                say(render(diagnostic, colour=wants_colour(sys.stderr), more="mgd explain"), err=True)
             return 2
     found = differences(*graphs)
     if as_json:
         changes = [
             {"what": each.what, "before": each.before or None, "after": each.after or None} for each in found
         ]
-        click.echo(json.dumps(changes, indent=2))
+        say(json.dumps(changes, indent=2))
     else:
         colour = wants_colour(sys.stdout)
         for each in found:
-            click.echo(paint(str(each), _STYLES[each.sign], colour))
+            say(paint(str(each), _STYLES[each.sign], colour))
     return 1 if found else 0

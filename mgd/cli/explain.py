@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from mgd.cli.output import say
+
 
 @click.command()
 @click.argument("code", required=False)
@@ -14,7 +16,7 @@ def command(code: str | None) -> None:
 
     if code is None:
         for each in all_rules().values():
-            click.echo(f"{each.code}  {each.name:<32}  {each.purpose}")
+            say(f"{each.code}  {each.name:<32}  {each.purpose}")
         return
     rule = find_rule(code)
     if rule is None:
@@ -24,4 +26,4 @@ def command(code: str | None) -> None:
         near = get_close_matches(code.upper(), words, n=2) or get_close_matches(code.lower(), words, n=2)
         hint = f"did you mean {' or '.join(near)}?" if near else "`mgd explain` lists them all"
         raise click.UsageError(f"there is no rule '{code}': {hint}")
-    click.echo(page(rule).rstrip())
+    say(page(rule).rstrip())

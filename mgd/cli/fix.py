@@ -8,7 +8,7 @@ from collections import Counter
 import click
 
 from mgd.cli.inputs import STDIN, DescriptorWord, expand_words, load_text
-from mgd.cli.output import wants_colour
+from mgd.cli.output import say, wants_colour
 from mgd.cli.rewrite import difference, is_yaml, write_back
 from mgd.diagnostics import Diagnostic, count, render
 
@@ -29,23 +29,21 @@ def command(files: tuple[str, ...], dry_run: bool, show_diff: bool) -> int:
     code = 0
     for word in expand_words(files, systems=False):
         if is_yaml(word):
-            click.echo(
-                f"{word}: left alone, it is MGD 1.0 YAML (mgd convert makes a textproto of it)", err=True
-            )
+            say(f"{word}: left alone, it is MGD 1.0 YAML (mgd convert makes a textproto of it)", err=True)
             continue
         text, name = load_text(word)
         repaired = repair(text, name)
         if show_diff:
-            click.echo(difference(text, repaired.text, name), nl=False)
+            say(difference(text, repaired.text, name), end="")
         elif dry_run:
             for diagnostic in repaired.done:
-                click.echo(render(diagnostic, colour=wants_colour(sys.stdout), more="mgd explain"))
+                say(render(diagnostic, colour=wants_colour(sys.stdout), more="mgd explain"))
         elif word == STDIN:
-            click.echo(repaired.text, nl=False)
+            say(repaired.text, end="")
         elif repaired.done:
             write_back(name, repaired.text)
         left = _left(repaired.text, name)
-        click.echo(_sum(name, repaired.done, left, dry_run or show_diff), err=True)
+        say(_sum(name, repaired.done, left, dry_run or show_diff), err=True)
         code = max(code, int(bool(left or (repaired.done and (dry_run or show_diff)))))
     return code
 

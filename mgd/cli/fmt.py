@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from mgd.cli.inputs import STDIN, DescriptorWord, expand_words, load_text
+from mgd.cli.output import say
 from mgd.cli.rewrite import difference, is_yaml, write_back
 
 
@@ -22,21 +23,19 @@ def command(files: tuple[str, ...], only_check: bool, show_diff: bool) -> int:
     changed = 0
     for word in expand_words(files, systems=False):
         if is_yaml(word):
-            click.echo(
-                f"{word}: left alone, it is MGD 1.0 YAML (mgd convert makes a textproto of it)", err=True
-            )
+            say(f"{word}: left alone, it is MGD 1.0 YAML (mgd convert makes a textproto of it)", err=True)
             continue
         text, name = load_text(word)
         new = reformatted(text, name)
         if word == STDIN and not (only_check or show_diff):
-            click.echo(new, nl=False)
+            say(new, end="")
         elif new != text:
             changed += 1
             if show_diff:
-                click.echo(difference(text, new, name), nl=False)
+                say(difference(text, new, name), end="")
             elif only_check:
-                click.echo(f"{name}: would change")
+                say(f"{name}: would change")
             else:
                 write_back(name, new)
-                click.echo(f"{name}: formatted", err=True)
+                say(f"{name}: formatted", err=True)
     return 1 if changed and (only_check or show_diff) else 0

@@ -43,7 +43,7 @@ def expand_words(words: Iterable[str], *, systems: bool = True) -> Iterator[str]
     """
     for word in words:
         path = Path(word)
-        if word == STDIN:
+        if word in (STDIN, ""):
             yield word
         elif _is_dir(path):
             found = sorted(str(each) for each in _below(path))

@@ -6,6 +6,7 @@ Exit codes: 0 all is well, 1 a descriptor is rejected, differs or would change, 
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -96,6 +97,10 @@ def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> N
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run the command and end the process with its exit code; a user's mistake never shows a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        # A file name or a comment can hold what the terminal's encoding has no sign for.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = cli.main(args=None if words is None else list(words), prog_name="mgd", standalone_mode=False)
         sys.stdout.flush()

@@ -9,7 +9,7 @@ import click
 
 from mgd.authoring.blueprint import Dims
 from mgd.authoring.draft import ARCHES, FIGURES, WRAPS, Wishes, drafted, parse_shape
-from mgd.cli.output import wants_colour
+from mgd.cli.output import say, wants_colour
 from mgd.diagnostics import render
 
 
@@ -67,14 +67,14 @@ def command(output: str | None, force: bool, **words: object) -> int:
     text = drafted(Wishes(**given)).text()  # type: ignore[arg-type]
     findings = check(loads(text, file=output or "new.textproto"))
     for finding in findings:
-        click.echo(render(finding, colour=wants_colour(sys.stderr), more="mgd explain"), err=True)
+        say(render(finding, colour=wants_colour(sys.stderr), more="mgd explain"), err=True)
     if any(finding.is_error for finding in findings):
         return 1
     if output is None:
-        click.echo(text, nl=False)
+        say(text, end="")
     elif Path(output).exists() and not force:
         raise click.UsageError(f"{output} exists; --force replaces it")
     else:
         Path(output).write_text(text, encoding="utf-8")
-        click.echo(f"{output}: written; mgd show {output} draws it", err=True)
+        say(f"{output}: written; mgd show {output} draws it", err=True)
     return 0

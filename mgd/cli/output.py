@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TextIO
+
+
+def say(text: str = "", *, end: str = "\n", err: bool = False) -> None:
+    """Print as it is; colour has been decided before."""
+    (sys.stderr if err else sys.stdout).write(text + end)
 
 
 def wants_colour(stream: TextIO) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from mgd.cli.inputs import STDIN, DescriptorWord, load_input
-from mgd.cli.output import page_width, wants_colour
+from mgd.cli.output import page_width, say, wants_colour
 from mgd.drawing.text import WIDTH, draw
 
 
@@ -34,12 +34,12 @@ def command(file: str, svg: str | None, width: int | None, every: bool) -> int:
         _write(svg, draw_svg(graph, title=title, marks=marks))
     else:
         columns = width or page_width(sys.stdout, WIDTH)
-        click.echo(draw(graph, columns, wants_colour(sys.stdout), marks=marks, every=every), nl=False)
+        say(draw(graph, columns, wants_colour(sys.stdout), marks=marks, every=every), end="")
     return 0 if accepted else 1
 
 
 def _write(target: str, text: str) -> None:
     if target == "-":
-        click.echo(text, nl=False)
+        say(text, end="")
     else:
         Path(target).write_text(text, encoding="utf-8")

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from mgd.cli.output import table, wants_colour
+from mgd.cli.output import say, table, wants_colour
 from mgd.drawing.canvas import paint
 from mgd.systems import System, UnknownSystem, find, systems
 
@@ -29,13 +29,13 @@ def command(name: str | None, as_json: bool, only_path: bool) -> None:
     except UnknownSystem as error:
         raise click.UsageError(str(error)) from None
     if only_path:
-        click.echo(str(chosen[0].path))
+        say(str(chosen[0].path))
     elif as_json:
-        click.echo(json.dumps([_facts(system) for system in chosen], indent=2, ensure_ascii=False))
+        say(json.dumps([_facts(system) for system in chosen], indent=2, ensure_ascii=False))
     elif name:
-        click.echo("\n".join(_page(chosen[0])))
+        say("\n".join(_page(chosen[0])))
     else:
-        click.echo("\n".join(_list(chosen)))
+        say("\n".join(_list(chosen)))
 
 
 def _list(chosen: list[System]) -> list[str]:

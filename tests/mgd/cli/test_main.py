@@ -1,0 +1,108 @@
+"""The command as a whole: help, version, completion, pipes that close."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mgd.cli.main import VERBS
+from tests.mgd.cli.run import Mgd
+
+MGD = [sys.executable, "-c", "from mgd.cli.main import main; main()"]
+
+
+def test_help_lists_every_verb_without_importing_them() -> None:
+    script = (
+        "import sys\n"
+        "from mgd.cli.main import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print([name for name in sys.modules if name.startswith('mgd.cli.') and name != 'mgd.cli.main'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert all(f"  {verb}" in done.stdout for verb in VERBS)
+    assert done.stdout.endswith("[]\n")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_each_verb_fits_one_screen(mgd: Mgd, verb: str) -> None:
+    result = mgd(verb, "--help")
+    assert result.code == 0
+    assert len(result.out.splitlines()) <= 40 and max(map(len, result.out.splitlines())) <= 110
+
+
+def test_checking_loads_neither_numpy_nor_rich() -> None:
+    script = (
+        "import sys\n"
+        "from mgd.cli.main import main\n"
+        "try: main(['check', '-q', 't3000'])\n"
+        "except SystemExit as ended: assert not ended.code\n"
+        "print(sorted({'numpy', 'mpi4py', 'rich', 'yaml', 'google.protobuf'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.endswith("[]\n")
+
+
+def test_version(mgd: Mgd) -> None:
+    result = mgd("--version")
+    assert result.code == 0 and result.out.startswith("mgd ")
+
+
+def test_a_misspelt_verb(mgd: Mgd) -> None:
+    result = mgd("chekc")
+    assert result.code == 2 and "did you mean `mgd check`?" in result.err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(mgd: Mgd, shell: str) -> None:
+    result = mgd("completion", shell)
+    assert result.code == 0 and "_MGD_COMPLETE" in result.out
+
+
+def test_completion_knows_verbs_and_systems() -> None:
+    def complete(*words: str) -> str:
+        done = subprocess.run(
+            MGD,
+            env={
+                "_MGD_COMPLETE": "bash_complete",
+                "COMP_WORDS": " ".join(words),
+                "COMP_CWORD": str(len(words) - 1),
+            },
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        return done.stdout
+
+    assert "check" in complete("mgd", "ch")
+    assert "t3000" in complete("mgd", "show", "t3")
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    """The pipe's other end closes after one line; `mgd` ends quietly with 141."""
+    process = subprocess.Popen(
+        [*MGD, "show", "--all", "bh-glx-split-4x2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    error = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=60) in (0, 141)
+    assert error == b""
+
+
+def test_an_output_that_is_full_is_told_in_one_line() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*MGD, "systems"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        )
+    assert done.returncode == 2 and "no space left" in done.stderr and "Traceback" not in done.stderr
