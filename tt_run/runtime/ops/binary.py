@@ -27,6 +27,7 @@ from tt_run.runtime.tensor.tensor import Tensor
 Array = npt.NDArray[Any]
 Kernel = Callable[[Any, Any], Array]
 Operand = Tensor | float | int
+_FLOAT32 = np.dtype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,11 @@ def apply(
     b_activations: Sequence[Activation] = (),
 ) -> Tensor:
     """One binary operation, at least one operand a device tensor. dtype: that of the first tensor unless given."""
-    tensors = [t for t in (a, b) if isinstance(t, Tensor)]
+    tensors: tuple[Tensor, ...]
+    if isinstance(a, Tensor):
+        tensors = (a, b) if isinstance(b, Tensor) else (a,)
+    else:
+        tensors = (b,) if isinstance(b, Tensor) else ()
     if len(tensors) < 2:
         _check_scalar(b if isinstance(a, Tensor) else a)
     on_device(*tensors)
@@ -101,49 +106,43 @@ def apply(
     if activations or a_activations or b_activations:
         kernel = _fused(kernel, chain(activations), chain(a_activations), chain(b_activations))
     own = tensors[0].dtype
-    real = rule.real or any(is_float(t.dtype) for t in tensors)
+    real = rule.real or is_float(own) or is_float(tensors[-1].dtype)
     if dtype is None:
-        dtype = output_tensor.dtype if isinstance(output_tensor, Tensor) else own
-        if rule.widens and own is DataType.INT32 and not isinstance(output_tensor, Tensor):
+        dtype = own
+        if isinstance(output_tensor, Tensor):
+            dtype = output_tensor.dtype
+        elif rule.widens and own is DataType.INT32:
             dtype = DataType.FLOAT32
-    compute = np.dtype(np.float32) if real else stored_dtype(own)
-    shards = _computed(kernel, dtype, compute, a, b)
+    shards = _computed(kernel, dtype, _FLOAT32 if real else stored_dtype(own), a, b)
     return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
 
 
 def _computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operand, b: Operand) -> Shards:
     if not isinstance(b, Tensor):
         value, left = _scalar(b, compute), a.shards  # type: ignore[union-attr]
-        return Shards(
-            evaluate(lambda x: kernel(x, value), dtype, left.data.astype(compute, copy=False)), left.index
-        )
+        return Shards(evaluate(lambda x: kernel(x, value), dtype, _cast(left.data, compute)), left.index)
     if not isinstance(a, Tensor):
         value, right = _scalar(a, compute), b.shards
-        return Shards(
-            evaluate(lambda x: kernel(value, x), dtype, right.data.astype(compute, copy=False)), right.index
-        )
+        return Shards(evaluate(lambda x: kernel(value, x), dtype, _cast(right.data, compute)), right.index)
     left, right = a.shards, b.shards
     ours, theirs = left.shape, right.shape
-    if ours == theirs:
-        return combine(
-            lambda x, y: evaluate(
-                kernel, dtype, x.astype(compute, copy=False), y.astype(compute, copy=False)
-            ),
-            left,
-            right,
-        )
-    check_broadcast(ours, theirs)
+    if ours != theirs:
+        check_broadcast(ours, theirs)
+    if len(ours) == len(theirs):
+        if left.index is right.index or left.index == right.index:
+            values = evaluate(kernel, dtype, _cast(left.data, compute), _cast(right.data, compute))
+            return Shards(values, left.index)
+        return combine(lambda x, y: evaluate(kernel, dtype, _cast(x, compute), _cast(y, compute)), left, right)
     rank = max(len(ours), len(theirs))
     return combine(
-        lambda x, y: evaluate(
-            kernel,
-            dtype,
-            align(x.astype(compute, copy=False), rank),
-            align(y.astype(compute, copy=False), rank),
-        ),
+        lambda x, y: evaluate(kernel, dtype, align(_cast(x, compute), rank), align(_cast(y, compute), rank)),
         left,
         right,
     )
+
+
+def _cast(values: Array, dtype: np.dtype[Any]) -> Array:
+    return values if values.dtype == dtype else values.astype(dtype)
 
 
 def align(stack: Array, rank: int) -> Array:

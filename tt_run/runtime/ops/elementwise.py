@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -22,6 +23,9 @@ from tt_run.runtime.tensor.dtypes import convert
 
 Array = npt.NDArray[Any]
 Kernel = Callable[..., Array]
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+"""NumPy's type of bfloat16 elements: casting to it rounds to nearest, ties to even."""
 
 # Elements of a block: operands, result and scratch stay within a core's second-level cache.
 BLOCK = 16384
@@ -34,33 +38,61 @@ def evaluate(kernel: Kernel, dtype: DataType, *operands: Array | float | int) ->
 
     Arrays are stacks whose first axis counts shards; scalars are passed as they are.
     """
-    arrays = [o for o in operands if isinstance(o, np.ndarray)]
-    first = arrays[0]
-    shape = first.shape
-    if any(a.shape != shape for a in arrays):
-        shape = np.broadcast_shapes(*(a.shape for a in arrays))
-    if math.prod(shape) <= BLOCK or first.dtype != np.float32:
-        return _whole(kernel, dtype, operands, shape)
-    return _blocked(kernel, dtype, operands, shape)
+    size, shape = 0, None
+    for operand in operands:
+        if isinstance(operand, np.ndarray):
+            if shape is None:
+                shape, size, real = operand.shape, operand.size, operand.dtype == np.float32
+            elif operand.shape != shape:
+                shape = np.broadcast_shapes(shape, operand.shape)
+                size = math.prod(shape)
+    if size <= BLOCK or not real:
+        return _whole(kernel, dtype, operands, shape or ())
+    return _blocked(kernel, dtype, operands, shape or ())
 
 
 def finish(values: Array, dtype: DataType) -> Array:
     """Results that nobody else holds, in the stored form of `dtype`: the one rounding of an operation."""
-    if dtype is DataType.FLOAT32 and values.dtype == np.float32:
-        return values
-    if dtype is DataType.BFLOAT16 and values.dtype == np.float32 and values.flags.writeable:
-        return round_bfloat16(values, out=values)
+    if values.dtype == np.float32:
+        if dtype is DataType.FLOAT32:
+            return values
+        if dtype is DataType.BFLOAT16 and values.flags.c_contiguous and values.flags.writeable:
+            return _rounded_in_place(values)
     return convert(values, dtype)
 
 
+def _rounded_in_place(values: Array) -> Array:
+    """bfloat16 rounding of a large or small result, shared among the threads when that pays."""
+    if values.size < _SPREAD:
+        return round_bfloat16(values, out=values)
+    rows = values.reshape(-1)
+    spread([partial(_round, rows[cut]) for cut in _halves(rows.size)])
+    return values
+
+
+def _round(values: Array) -> None:
+    round_bfloat16(values, out=values)
+
+
+def _halves(length: int) -> list[slice]:
+    pieces = thread_count()
+    return [slice(length * p // pieces, length * (p + 1) // pieces) for p in range(pieces)]
+
+
 def _whole(kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: tuple[int, ...]) -> Array:
+    """Small results and integers: one call."""
+    given = [
+        np.ascontiguousarray(o) if isinstance(o, np.ndarray) and not o.flags.c_contiguous else o for o in operands
+    ]
     with np.errstate(all="ignore"):
-        values = kernel(*(np.ascontiguousarray(o) if isinstance(o, np.ndarray) else o for o in operands))
+        values = kernel(*given)
         if values.shape != shape or not values.flags.c_contiguous:
             values = np.ascontiguousarray(np.broadcast_to(values, shape))
-        if any(values is o for o in operands):
-            values = values.copy()
-        return finish(values, dtype)
+        if dtype is DataType.BFLOAT16:
+            # A cast there and back: faster than anything else on a small array, and always a new one.
+            rounded: Array = values.astype(BFLOAT16).astype(np.float32)
+            return rounded
+    return finish(values.copy() if any(values is o for o in given) else values, dtype)
 
 
 def _blocked(kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: tuple[int, ...]) -> Array:
@@ -88,10 +120,7 @@ def _fill(
             values = kernel(
                 *(np.ascontiguousarray(v[place]) if isinstance(v, np.ndarray) else v for v in views)
             )
-            if rounded:
-                round_bfloat16(np.ascontiguousarray(values, dtype=np.float32), out=target[place])
-            else:
-                target[place] = values
+            target[place] = values.astype(BFLOAT16) if rounded else values
 
 
 def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:

@@ -13,6 +13,7 @@ from tt_run.runtime.ops.placement import result_topology
 from tt_run.runtime.tensor.dtypes import BLOCK_FLOATS
 from tt_run.runtime.tensor.memory import MemoryConfig
 from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.tensor.storage import Buffer
 from tt_run.runtime.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -69,10 +70,20 @@ def settle(
     first = operands[0]
     if output_tensor is not None:
         return into(output_tensor, shards, dtype, first)
+    topology = result_topology(operands)
+    if (
+        topology is first.tensor_topology()
+        and dtype is first.dtype
+        and layout is None
+        and memory_config is None
+        and first.shape == shards.data.shape[1:]
+    ):
+        # The most frequent case by far: nothing but the values is new.
+        return first.on(Buffer(shards))
     if dtype in BLOCK_FLOATS and layout is None and first.layout is not Layout.TILE:
         layout = Layout.TILE
     return first.derive(
-        shards, dtype=dtype, layout=layout, memory_config=memory_config, topology=result_topology(operands)
+        shards, dtype=dtype, layout=layout, memory_config=memory_config, topology=topology
     )
 
 

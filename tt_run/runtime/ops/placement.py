@@ -22,9 +22,9 @@ def result_topology(operands: Sequence[Tensor]) -> TensorTopology:
         if theirs is not topology:
             topology = merged(topology, theirs)
     coords = first.site.coords
-    if len(topology.mesh_coords()) != len(coords):
-        return TensorTopology(topology.distribution_shape(), topology.placements(), coords)
-    return topology
+    if len(topology.mesh_coords()) == len(coords):
+        return topology
+    return TensorTopology(topology.distribution_shape(), topology.placements(), coords)
 
 
 def merged(one: TensorTopology, other: TensorTopology) -> TensorTopology:

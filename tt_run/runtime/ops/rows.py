@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.ops.elementwise import BLOCK, finish
+from tt_run.runtime.ops.elementwise import BFLOAT16, BLOCK, finish
 from tt_run.runtime.ops.workers import spread, thread_count
-from tt_run.runtime.tensor.bfloat16 import round_bfloat16
 
 Array = npt.NDArray[Any]
 RowFunction = Callable[..., Array]
@@ -64,10 +63,7 @@ def _fill(
         for start in starts:
             cut = slice(start, start + step)
             values = function(source[cut], *(s[cut] for s in sides))
-            if rounded:
-                round_bfloat16(np.ascontiguousarray(values), out=out[cut])
-            else:
-                out[cut] = values
+            out[cut] = values.astype(BFLOAT16) if rounded else values
 
 
 def along(axis: int, function: RowFunction, dtype: DataType, stack: Array) -> Array:
