@@ -1,0 +1,200 @@
+"""The hook of Python ranks: stacks on demand, failures on record, the user's own hooks untouched. MPI is played by a small module."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tt_run.launch.conftest import DEADLINE
+from tt_run.launch.wrapper import HOOK_FOLDER
+from tt_run.supervise.folder import RunFolder
+
+# An mpi4py that is always up and whose finalization, like the real one among dead peers, would never end.
+FAKE_MPI = """
+import atexit, sys, time
+def Is_initialized(): return True
+def Is_finalized(): return False
+atexit.register(lambda: print("waits in MPI_Finalize", flush=True))
+"""
+
+
+class HookedPython:
+    """Runs Python programs as rank 1 of a run."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.folder = RunFolder(tmp_path / "run")
+        self.folder.path.mkdir()
+        self.site = tmp_path / "site"
+        (self.site / "mpi4py").mkdir(parents=True)
+        (self.site / "mpi4py/__init__.py").write_text("")
+        (self.site / "mpi4py/MPI.py").write_text(FAKE_MPI)
+        self.program = tmp_path / "program.py"
+
+    def environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        mine = {"TT_RUN_DIR": str(self.folder.path), "OMPI_COMM_WORLD_RANK": "1"}
+        return {**kept, **mine, "PYTHONPATH": f"{HOOK_FOLDER}:{self.site}", "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def run(self, text: str) -> subprocess.CompletedProcess[str]:
+        self.program.write_text(text)
+        return subprocess.run(
+            [sys.executable, str(self.program)],
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
+        )
+
+    def failure(self) -> Any:
+        return json.loads(self.folder.failure(1).read_text())
+
+
+@pytest.fixture
+def hooked(tmp_path: Path) -> HookedPython:
+    return HookedPython(tmp_path)
+
+
+def test_a_program_that_succeeds_notices_nothing(hooked: HookedPython) -> None:
+    text = "import sys; print(sys.excepthook.__name__, [p for p in sys.path if 'hook' in p]); sys.exit()"
+    ran = hooked.run(text)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.split()[1] == "[]"
+    assert not hooked.folder.failure(1).exists()
+
+
+def test_an_exception_is_on_record_with_its_line(hooked: HookedPython) -> None:
+    ran = hooked.run("def f():\n    raise ValueError('no good')\nf()\n")
+    assert ran.returncode == 1
+    assert "ValueError: no good" in ran.stderr
+    record = hooked.failure()
+    assert (record["exception"], record["message"], record["line"]) == ("ValueError", "no good", 2)
+    assert record["file"] == str(hooked.program)
+    assert record["rank"] == 1
+
+
+def test_a_better_record_is_kept(hooked: HookedPython) -> None:
+    hooked.folder.failure(1).write_text('{"exception": "GuardError"}')
+    hooked.run("raise ValueError")
+    assert hooked.failure() == {"exception": "GuardError"}
+
+
+@pytest.mark.parametrize(
+    ("ending", "code"),
+    [
+        ("raise ValueError", 1),
+        ("raise KeyboardInterrupt", 130),
+        ("sys.exit(3)", 3),
+        ("sys.exit('message')", 1),
+        ("sys.exit(True)", 1),
+        ("exit_later = lambda: sys.exit(4)\nexit_later()", 4),
+    ],
+)
+def test_a_failure_while_mpi_is_up_ends_the_process(hooked: HookedPython, ending: str, code: int) -> None:
+    ran = hooked.run(f"import sys\nfrom mpi4py import MPI\nprint('before')\n{ending}\n")
+    assert ran.returncode == code
+    assert ran.stdout == "before\n"
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "sys.exit()",
+        "sys.exit(0)",
+        "try:\n    sys.exit(3)\nexcept SystemExit:\n    pass",
+        "try:\n    sys.exit(3)\nexcept SystemExit as error:\n    saved = error",
+        "import threading\nt = threading.Thread(target=sys.exit, args=(3,))\nt.start(); t.join()",
+        "def f():\n    try:\n        sys.exit(3)\n    finally:\n        return\nf()",
+    ],
+)
+def test_an_exit_that_is_no_failure_goes_its_ordinary_way(hooked: HookedPython, ending: str) -> None:
+    ran = hooked.run(f"import sys\nfrom mpi4py import MPI\n{ending}\n")
+    assert (ran.returncode, ran.stdout) == (0, "waits in MPI_Finalize\n")
+
+
+def test_without_mpi_everything_ends_in_order(hooked: HookedPython) -> None:
+    ran = hooked.run("import atexit, sys\natexit.register(print, 'at exit')\nsys.exit(5)\n")
+    assert (ran.returncode, ran.stdout) == (5, "at exit\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "state"), [("pass", "never"), ("from mpi4py import MPI", "open")], ids=["no MPI", "MPI up"]
+)
+def test_the_end_of_the_program_is_noted(hooked: HookedPython, text: str, state: str) -> None:
+    hooked.run(text)
+    assert hooked.folder.ending(1).read_text().rstrip().endswith(f"mpi={state}")
+
+
+def test_the_users_sitecustomize_still_runs(hooked: HookedPython) -> None:
+    (hooked.site / "sitecustomize.py").write_text("print('mine')")
+    assert hooked.run("import sitecustomize; print(sitecustomize.__file__)").stdout == (
+        f"mine\n{hooked.site}/sitecustomize.py\n"
+    )
+
+
+def test_a_broken_sitecustomize_is_told_as_by_python_itself(hooked: HookedPython) -> None:
+    (hooked.site / "sitecustomize.py").write_text("import not_there")
+    assert "No module named 'not_there'" in hooked.run("pass").stderr
+
+
+def test_children_report_for_themselves_alone(hooked: HookedPython) -> None:
+    text = """
+import os
+child = os.fork()
+if child == 0:
+    raise ValueError("child")
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert hooked.run(text).stdout == "1\n"
+    assert not hooked.folder.failure(1).exists()
+
+
+def test_the_stack_is_written_on_demand_and_the_program_goes_on(hooked: HookedPython) -> None:
+    hooked.program.write_text("print('up', flush=True)\ninput()\nprint('done')\n")
+    process = subprocess.Popen(
+        [sys.executable, str(hooked.program)],
+        env=hooked.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin and process.stdout
+    try:
+        assert process.stdout.readline() == "up\n"
+        deadline = time.monotonic() + DEADLINE
+        while f'{hooked.program}", line 2' not in hooked.folder.stacks(1).read_text():
+            assert time.monotonic() < deadline
+            process.send_signal(signal.SIGUSR1)
+            time.sleep(0.01)
+        assert process.communicate("\n", DEADLINE) == ("done\n", None)
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        process.wait(DEADLINE)
+
+
+def test_a_late_request_for_stacks_does_not_kill(hooked: HookedPython) -> None:
+    """Between the end of the program and MPI_Finalize faulthandler is gone already."""
+    text = "import signal, os, sys\nprint(signal.getsignal(signal.SIGUSR1))\nimport faulthandler\n"
+    text += "faulthandler.unregister(signal.SIGUSR1)\nos.kill(os.getpid(), signal.SIGUSR1)\nprint('alive')\n"
+    assert hooked.run(text).stdout.endswith("alive\n")
+
+
+@pytest.mark.parametrize("missing", ["TT_RUN_DIR", "OMPI_COMM_WORLD_RANK"])
+def test_outside_a_run_the_hook_does_nothing(hooked: HookedPython, missing: str) -> None:
+    environment = {name: value for name, value in hooked.environment().items() if name != missing}
+    ran = subprocess.run(
+        [sys.executable, "-c", "import sys; print(sys.excepthook is sys.__excepthook__)"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+    )
+    assert ran.stdout == "True\n"

@@ -1,0 +1,243 @@
+"""The launcher's line: what is added, where, and why."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.tt_run.launch.conftest import DEADLINE, plan_of, rank_plan
+from tt_run.errors import UsageError
+from tt_run.launch.line import LaunchLine, build_line, build_mpmd_line
+from tt_run.launch.machine import Machine, physical_cores
+from tt_run.launch.mpirun import Launcher
+from tt_run.launch.options import LaunchOptions
+from tt_run.plan.model import Default, HostSlots, LaunchPlan, Placement
+
+RUN = Path("/run/folder")
+EIGHT_CORES = Machine(cores=8)
+TWO = (("prog",), ("prog",))
+
+
+def launcher(major: int = 5) -> Launcher:
+    found = Launcher("mpirun", "test")
+    found.__dict__["major"] = major
+    return found
+
+
+def line(plan: LaunchPlan, machine: Machine = EIGHT_CORES, major: int = 5, **options: object) -> LaunchLine:
+    return build_line(plan, launcher(major), machine, LaunchOptions(**options), RUN, ("sh", "rank.sh"))  # type: ignore[arg-type]
+
+
+def hosts(*names: str, slots: int = 1) -> Placement:
+    return Placement(tuple(HostSlots(name, slots) for name in names), source="--hosts")
+
+
+def test_one_context_runs_the_wrapper() -> None:
+    assert line(plan_of(*TWO)).contexts == ("-np", "2", "sh", "rank.sh")
+
+
+def test_mpmd_runs_one_context_per_rank() -> None:
+    assert line(plan_of(*TWO), mpmd=True).contexts == (
+        "-np",
+        "1",
+        "sh",
+        "rank.sh",
+        ":",
+        "-np",
+        "1",
+        "sh",
+        "rank.sh",
+    )
+
+
+def test_one_host_starts_without_probing_networks() -> None:
+    words = " ".join(line(plan_of(*TWO)).global_args)
+    assert words == "--bind-to none --mca pml ob1 --mca btl self,sm --mca osc ^ucx"
+
+
+def test_several_hosts_get_tcp_interfaces_and_keepalive() -> None:
+    words = " ".join(line(plan_of(*TWO, placement=hosts("a", "b"))).global_args)
+    assert "--mca btl self,sm,tcp" in words
+    assert "--mca btl_tcp_if_exclude docker0,lo" in words
+    assert "--prtemca oob_tcp_keepalive_time 10" in words
+    assert words.endswith("--host a:1,b:1")
+
+
+def test_open_mpi_4_has_its_own_names() -> None:
+    words = " ".join(line(plan_of(*TWO, placement=hosts("a", "b")), major=4).global_args)
+    assert "self,vader,tcp" in words
+    assert "--mca oob_tcp_keepalive_time 10" in words
+    assert "--prtemca" not in words
+
+
+def test_an_interface_is_included_as_asked() -> None:
+    words = " ".join(line(plan_of(*TWO), tcp_interface="eth7").global_args)
+    assert "--mca btl_tcp_if_include eth7" in words
+    assert "self,sm,tcp" in words
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["--mca btl self,tcp", "-mca btl self,tcp", "--mca=btl self,tcp", "--gmca btl self,tcp", "--mca pml ucx"],
+)
+def test_a_users_transport_is_left_alone(given: str) -> None:
+    words = " ".join(line(plan_of(*TWO, mpi_args=given.split())).global_args)
+    assert "ob1" not in words
+    assert words.endswith(given)
+
+
+def test_a_users_transport_in_the_environment_is_left_alone() -> None:
+    machine = Machine({"OMPI_MCA_btl": "self,tcp"}, cores=8)
+    assert "ob1" not in line(plan_of(*TWO), machine).global_args
+
+
+def test_a_users_binding_is_left_alone() -> None:
+    words = line(plan_of(*TWO, mpi_args=["--bind-to", "core"])).global_args
+    assert words.count("--bind-to") == 1
+    assert "none" not in words
+
+
+def test_bare_adds_no_word() -> None:
+    bare = line(plan_of(*TWO), Machine(cores=1), bare=True)
+    assert bare.global_args == ()
+    assert bare.environment == {}
+
+
+def test_every_added_word_has_a_reason() -> None:
+    made = line(plan_of(*TWO, placement=hosts("a", "b")), Machine(cores=1, is_root=True))
+    told = made.told_defaults()
+    assert "\n" not in told
+    for default in made.defaults:
+        assert default.why and shlex.join(default.words) in told
+
+
+def test_root_is_allowed_and_told() -> None:
+    made = line(plan_of(*TWO), Machine(cores=8, is_root=True))
+    assert made.environment == {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    assert "you are root" in made.told_defaults()
+    assert "OMPI_ALLOW_RUN_AS_ROOT" not in line(plan_of(*TWO)).environment
+
+
+def test_more_ranks_than_cores_are_allowed_and_told() -> None:
+    made = line(plan_of(*TWO), Machine(cores=1))
+    assert made.environment["PRTE_MCA_rmaps_default_mapping_policy"] == ":oversubscribe"
+    assert "2 ranks on 1 cores" in made.told_defaults()
+    assert line(plan_of(*TWO), Machine(cores=2)).environment == {}
+
+
+@pytest.mark.parametrize("given", ["--oversubscribe", "--host a:2", "--map-by slot:oversubscribe"])
+def test_slots_that_the_user_settles_are_not_added(given: str) -> None:
+    assert line(plan_of(*TWO, mpi_args=given.split()), Machine(cores=1)).environment == {}
+
+
+def test_the_plans_own_defaults_are_used() -> None:
+    plan = dataclasses.replace(plan_of(*TWO), defaults=(Default(("--mca", "x", "1"), "because"),))
+    assert "--mca x 1" in " ".join(line(plan).global_args)
+
+
+def test_blocked_variables_are_taken_from_the_launcher_too() -> None:
+    plan = plan_of(*TWO, unset=("TT_MESH_ID", "TT_VISIBLE_DEVICES"))
+    assert line(plan, Machine({"TT_VISIBLE_DEVICES": "3"}, cores=8)).unset == ("TT_VISIBLE_DEVICES",)
+
+
+def rankfile_plan(tmp_path: Path, text: str, slot: str = "0") -> LaunchPlan:
+    path = tmp_path / "rankfile"
+    path.write_bytes(text.encode())
+    ranks = tuple(rank_plan(number, ("prog",), host=f"h{number}", slot=slot) for number in (0, 1))
+    placement = Placement((HostSlots("h0", 1), HostSlots("h1", 1)), path, source="rankfile")
+    return LaunchPlan(ranks, ("prog",), tmp_path, placement=placement)
+
+
+GOOD = "rank 0=h0 slot=0\nrank 1=h1 slot=0\n"
+
+
+@pytest.mark.parametrize(
+    ("major", "syntax", "words"),
+    [
+        (5, "auto", "--map-by rankfile:file=rankfile"),
+        (4, "auto", "--rankfile rankfile"),
+        (5, "rankfile", "--rankfile rankfile"),
+        (4, "map-by", "--map-by rankfile:file=rankfile"),
+        (4, "mca", "--mca rmaps_rankfile_path rankfile"),
+    ],
+)
+def test_rankfile_syntaxes(tmp_path: Path, major: int, syntax: str, words: str) -> None:
+    made = " ".join(line(rankfile_plan(tmp_path, GOOD), major=major, rankfile_syntax=syntax).global_args)
+    assert f"{words} --host h0,h1" in made
+    assert "--bind-to" not in made
+
+
+def test_the_syntax_that_open_mpi_5_ignores_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        line(rankfile_plan(tmp_path, GOOD), rankfile_syntax="mca")
+    assert caught.value.diagnostics[0].code == "TTR503"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("rank 1=h1 slot=0\nrank 0=h0 slot=0\n", "ascending"), (GOOD.replace("\n", "\r\n"), "CRLF")],
+)
+def test_a_rankfile_that_mpirun_misreads_is_corrected(tmp_path: Path, text: str, why: str) -> None:
+    made = line(rankfile_plan(tmp_path, text))
+    assert made.rankfile is not None
+    assert made.rankfile.text == GOOD
+    assert made.rankfile.path == RUN / "rankfile"
+    assert why in made.rankfile.why
+
+
+def test_a_corrected_rankfile_is_written_by_the_first_pasted_line(tmp_path: Path) -> None:
+    plan = rankfile_plan(tmp_path, GOOD.replace("\n", "\r\n"))
+    made = build_mpmd_line(plan, launcher(), Machine(cores=8), LaunchOptions(), tmp_path / "new")
+    first, second = made.shell_lines()
+    subprocess.run(["sh", "-c", first], check=True, timeout=DEADLINE)
+    assert (tmp_path / "new/rankfile").read_text() == GOOD
+    assert "rankfile:file=new/rankfile" in second
+
+
+@pytest.mark.parametrize(("slot", "unbound"), [("0", True), ("1", True), ("0-3", False), ("0:1", False)])
+def test_a_slot_number_does_not_pin_a_rank(tmp_path: Path, slot: str, unbound: bool) -> None:
+    environment = line(rankfile_plan(tmp_path, GOOD, slot)).environment
+    assert (environment.get("PRTE_MCA_hwloc_default_binding_policy") == "none") is unbound
+
+
+def mpmd(plan: LaunchPlan) -> LaunchLine:
+    return build_mpmd_line(plan, launcher(), Machine(cores=8), LaunchOptions(), RUN)
+
+
+def test_the_pasted_line_names_every_variable_in_every_context() -> None:
+    ranks = (rank_plan(0, ("p",), {"A": "0", "ONLY0": "x"}), rank_plan(1, ("p",), {"A": "1"}))
+    made = mpmd(LaunchPlan(ranks, ("p",), Path("/")))
+    assert made.contexts == (
+        *("-np", "1", "-x", "A=0", "-x", "ONLY0=x", "p"),
+        ":",
+        *("-np", "1", "-x", "A=1", "env", "-u", "ONLY0", "p"),
+    )
+
+
+def test_a_colon_argument_does_not_split_the_pasted_line() -> None:
+    made = mpmd(plan_of(("echo", "a", ":", "b"), ("echo", "a", ":", "b")))
+    assert made.contexts.count(":") == 1
+
+
+def test_the_pasted_line_survives_a_shell() -> None:
+    words = ("printf", "a b", "$x", "it's", "", "*")
+    text = mpmd(plan_of(words, env={"V": "one\ntwo 'three'"})).shell_lines()[-1]
+    printed = subprocess.run(
+        ["sh", "-c", f"mpirun() {{ printf '%s\\0' \"$@\"; }}; {text}"], capture_output=True, timeout=DEADLINE
+    )
+    assert tuple(printed.stdout.decode().split("\0")[:-1])[-len(words) :] == words
+    assert "V=one\ntwo 'three'" in printed.stdout.decode().split("\0")
+
+
+def test_the_pasted_line_sets_and_removes_what_the_launcher_needs() -> None:
+    plan = plan_of(*TWO, unset=("TT_MESH_ID",))
+    made = build_mpmd_line(plan, launcher(), Machine({"TT_MESH_ID": "7"}, 8, True), LaunchOptions(), RUN)
+    assert made.shell_lines()[-1].startswith("env -u TT_MESH_ID OMPI_ALLOW_RUN_AS_ROOT=1 ")
+
+
+def test_cores_are_counted() -> None:
+    assert 1 <= physical_cores() <= 4096
