@@ -1,0 +1,85 @@
+"""How blocks of a transformer are run: as they are, or recomputed in the backward pass to save memory."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.graph import GradMode, Graph
+from tt_run.runtime.train.record import result
+from tt_run.runtime.train.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tt_run.runtime.tensor.tensor import Tensor as Value
+
+
+class _Named(enum.Enum):
+    @classmethod
+    def from_string(cls, text: str) -> _Named:
+        """The member that a configuration names. Raises ValueError listing the names."""
+        wanted = text.strip().lower().replace("_", "").replace("-", "")
+        for member in cls:
+            if member.name.lower() == wanted:
+                return member
+        raise ValueError(f"{cls.__name__}: {text!r} is not one of {', '.join(_snake(m.name) for m in cls)}")
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(name))
+
+
+class RunnerType(_Named):
+    """Default keeps all activations; MemoryEfficient keeps those between blocks and recomputes the rest."""
+
+    Default = 0
+    MemoryEfficient = 1
+
+
+class WeightTyingType(_Named):
+    """Whether the output layer shares the embedding's weight."""
+
+    Disabled = 0
+    Enabled = 1
+
+
+Block = Callable[[Tensor], Tensor]
+
+
+def run(block: Block, tensor: Tensor, runner: RunnerType) -> Tensor:
+    """Apply a block in the chosen way; the result and the gradients are the same bits."""
+    context = AutoContext.get_instance()
+    if runner is RunnerType.Default or not context.records:
+        return block(tensor)
+    return _recomputed(block, tensor, context)
+
+
+def _recomputed(block: Block, tensor: Tensor, context: AutoContext) -> Tensor:
+    """Forward without a graph; backward repeats the block on a detached input with the generator as it was."""
+    before = context.generator.bit_generator.state
+    context.set_gradient_mode(GradMode.DISABLED)
+    try:
+        value = block(tensor).get_value()
+    finally:
+        context.set_gradient_mode(GradMode.ENABLED)
+
+    def rule(gradient: Value) -> None:
+        after = context.generator.bit_generator.state
+        outer = context.graph
+        context.graph = Graph(outer.generation - 1)
+        context.generator.bit_generator.state = before
+        try:
+            inside = Tensor(tensor.get_value())
+            out = block(inside)
+            out.set_grad(gradient)
+            node = out.get_node()
+            if node is not None:
+                context.graph.backward(node, retain=False)
+        finally:
+            context.graph = outer
+            context.generator.bit_generator.state = after
+        if inside.is_grad_initialized():
+            tensor.add_grad(inside.get_grad())
+
+    return result(value, (tensor,), rule)

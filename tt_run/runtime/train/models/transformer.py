@@ -1,0 +1,211 @@
+"""What the GPT models share: attention, feed-forward, pre-norm blocks; whole, or cut over the tensor-parallel axis."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.modules import initial
+from tt_run.runtime.train.modules.base import AbstractModuleBase, Buffer
+from tt_run.runtime.train.modules.layers import DropoutLayer
+from tt_run.runtime.train.modules.linear import ColumnParallelLinear, LinearLayer, RowParallelLinear
+from tt_run.runtime.train.ops import binary, norms, shapes
+from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
+from tt_run.runtime.train.ops.embedding import embedding
+from tt_run.runtime.train.ops.unary import gelu
+from tt_run.runtime.train.tensor import Tensor
+
+
+def tensor_parallel_size() -> int:
+    """Devices along the tensor-parallel axis; 1 when it is off or the context is not initialised."""
+    context = AutoContext.get_instance()
+    return (
+        context.get_parallelism_context().get_tp_size() if context.is_parallelism_context_initialized() else 1
+    )
+
+
+class LayerNorm(AbstractModuleBase):
+    """Layer normalisation with gamma of ones and, unless `bias` is off, beta of zeros."""
+
+    def __init__(self, embedding_dim: int, bias: bool = True) -> None:
+        super().__init__()
+        self.embedding_dim = embedding_dim
+        self.gamma = initial.ones()((1, 1, 1, embedding_dim))
+        self.beta = initial.zeros()((1, 1, 1, embedding_dim)) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalised over the last dimension."""
+        return norms.layernorm(x, self._tensors["gamma"], self._tensors.get("beta"))
+
+
+class MultiHeadAttention(AbstractModuleBase):
+    """Self-attention: query, key and value from one layer, dropout after the output layer.
+
+    Under tensor parallelism each device has some of the heads. The rows of the joint layer are dealt so that a device's part holds its
+    heads' queries, keys and values; the numbers drawn are those of the whole model.
+    """
+
+    def __init__(
+        self,
+        embedding_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        weight_init: initial.Initializer | None = None,
+        bias_init: initial.Initializer | None = None,
+        parallel: bool = False,
+    ) -> None:
+        super().__init__()
+        if embedding_dim % num_heads:
+            raise ValueError(f"embedding_dim {embedding_dim} does not divide into {num_heads} heads")
+        self.parts = tensor_parallel_size() if parallel else 1
+        if num_heads % self.parts:
+            raise ValueError(f"{num_heads} heads do not divide over {self.parts} tensor-parallel devices")
+        self.heads = num_heads // self.parts
+        weights = weight_init or initial.fan_in(embedding_dim)
+        biases = bias_init or initial.fan_in(embedding_dim)
+        joint = (embedding_dim, 3 * embedding_dim, bias)
+        if self.parts > 1:
+            self.qkv = ColumnParallelLinear(
+                *joint,
+                weight_init=dealt(weights, 2, 3, self.parts),
+                bias_init=dealt(biases, 3, 3, self.parts),
+            )
+            self.out_linear = RowParallelLinear(
+                embedding_dim, embedding_dim, bias, True, None, weights, biases
+            )
+        else:
+            self.qkv = LinearLayer(*joint, weights, biases)
+            self.out_linear = LinearLayer(embedding_dim, embedding_dim, bias, weights, biases)
+        self.dropout = DropoutLayer(dropout)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """[B, 1, S, D] -> the same shape."""
+        query, key, value = shapes.heads_creation(self.qkv(x), self.heads)
+        mixed = shapes.heads_fusion(scaled_dot_product_attention(query, key, value, mask))
+        return self.dropout(self.out_linear(mixed))
+
+
+def dealt(make: initial.Initializer, dim: int, sections: int, parts: int) -> initial.Initializer:
+    """An initialiser that draws the whole tensor, then reorders `dim` so that equal cuts hold a part of each section.
+
+    [q | k | v] over two devices becomes [q0 k0 v0 | q1 k1 v1].
+    """
+
+    def redrawn(shape: tuple[int, ...], mapper: object = None) -> Tensor:
+        whole = make(shape).to_numpy()
+        length = shape[dim] // (sections * parts)
+        split = whole.reshape(*shape[:dim], sections, parts, length, *shape[dim + 1 :])
+        return initial.place(np.swapaxes(split, dim, dim + 1).reshape(shape), mapper)
+
+    return redrawn
+
+
+class GPTMLP(AbstractModuleBase):
+    """Feed-forward: four times wider, gelu, back, dropout."""
+
+    def __init__(
+        self,
+        embedding_dim: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        weight_init: initial.Initializer | None = None,
+        bias_init: initial.Initializer | None = None,
+        parallel: bool = False,
+    ) -> None:
+        super().__init__()
+        self.embedding_dim = embedding_dim
+        self.dropout_prob = dropout
+        wide = embedding_dim * 4
+        if parallel and tensor_parallel_size() > 1:
+            self.fc1 = ColumnParallelLinear(
+                embedding_dim, wide, bias, weight_init=weight_init, bias_init=bias_init
+            )
+            self.fc2 = RowParallelLinear(wide, embedding_dim, bias, True, None, weight_init, bias_init)
+        else:
+            self.fc1 = LinearLayer(embedding_dim, wide, bias, weight_init, bias_init)
+            self.fc2 = LinearLayer(wide, embedding_dim, bias, weight_init, bias_init)
+        self.dropout = DropoutLayer(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[B, 1, S, D] -> the same shape."""
+        return self.dropout(self.fc2(gelu(self.fc1(x))))
+
+
+class GPTBlock(AbstractModuleBase):
+    """x + attention(norm(x)), then x + mlp(norm(x))."""
+
+    def __init__(
+        self,
+        embedding_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        weight_init: initial.Initializer | None = None,
+        bias_init: initial.Initializer | None = None,
+        parallel: bool = False,
+    ) -> None:
+        super().__init__()
+        self.ln1 = LayerNorm(embedding_dim, bias)
+        self.attention = MultiHeadAttention(
+            embedding_dim, num_heads, dropout, bias, weight_init, bias_init, parallel
+        )
+        self.ln2 = LayerNorm(embedding_dim, bias)
+        self.mlp = GPTMLP(embedding_dim, dropout, bias, weight_init, bias_init, parallel)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """[B, 1, S, D] -> the same shape."""
+        x = binary.add(x, self.attention(self.ln1(x), mask))
+        return binary.add(x, self.mlp(self.ln2(x)))
+
+
+class TrainablePositionalEmbedding(AbstractModuleBase):
+    """A learned vector for each position, added to the token embeddings."""
+
+    def __init__(
+        self, embedding_dim: int, sequence_length: int, weight_init: initial.Initializer | None = None
+    ) -> None:
+        super().__init__()
+        self.weight = (weight_init or initial.normal(0.0, 0.02))((1, 1, sequence_length, embedding_dim))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[B, 1, T, D] plus the first T vectors."""
+        from tt_run.runtime.enums import DataType, Layout
+
+        positions = np.arange(x.shape()[-2], dtype=np.uint32).reshape(1, 1, 1, -1)
+        ids = Tensor.from_numpy(positions, layout=Layout.ROW_MAJOR, new_type=DataType.UINT32)
+        return binary.add(x, embedding(ids, self._tensors["weight"]))
+
+
+class FixedPositionalEmbedding(AbstractModuleBase):
+    """Sines and cosines of each position, added to the token embeddings; not trained."""
+
+    def __init__(self, embedding_dim: int, sequence_length: int) -> None:
+        super().__init__()
+        position = np.arange(sequence_length, dtype=np.float64)[:, None]
+        rate = np.exp(np.arange(0, embedding_dim, 2, dtype=np.float64) * (-math.log(10000.0) / embedding_dim))
+        table = np.zeros((1, 1, sequence_length, embedding_dim), np.float32)
+        table[0, 0, :, 0::2] = np.sin(position * rate)
+        table[0, 0, :, 1::2] = np.cos(position * rate)[:, : embedding_dim // 2]
+        self.table = table
+        self.positions = Buffer(initial.place(table))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[B, 1, T, D] plus the table's first T rows."""
+        length = x.shape()[-2]
+        held = self._buffers["positions"]
+        if length != held.shape()[-2]:
+            held = initial.place(self.table[:, :, :length])
+            held.set_requires_grad(False)
+        return binary.add(x, held)
+
+
+def positional_embedding(kind: str, embedding_dim: int, length: int) -> AbstractModuleBase:
+    """The embedding that a configuration names. Raises ValueError for an unknown name."""
+    if kind == "trainable":
+        return TrainablePositionalEmbedding(embedding_dim, length)
+    if kind == "fixed":
+        return FixedPositionalEmbedding(embedding_dim, length)
+    raise ValueError(f"positional_embedding_type: {kind!r} is not one of trainable, fixed")
