@@ -108,7 +108,9 @@ class Group:
 
     @property
     def comm(self) -> Any:
-        """The mpi4py communicator; connects on first use."""
+        """The mpi4py communicator; connects on first use. Raises RuntimeError in a group of one, which has nobody to talk to."""
+        if self.size == 1:
+            raise RuntimeError(f"the group of rank {self.ranks[0]} alone has no communicator")
         if self._comm is None:
             self.connect()
         return self._comm

@@ -330,7 +330,7 @@ class MeshDevice:
     @staticmethod
     def sfpu_inf() -> float:
         """What the vector unit takes for infinity."""
-        return 1.7014118346046923e38
+        return 1.7013999693950742e38
 
     @staticmethod
     def sfpu_nan() -> float:

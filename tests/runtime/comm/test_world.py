@@ -1,0 +1,124 @@
+"""Who the ranks are, and moving bytes between them on real MPI."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.runtime.mpi import ROOT, run_ranks
+from tt_run.runtime.comm import World, as_bytes
+
+GROUPS = """
+import numpy as np
+from tt_run.runtime.comm import world
+w = world()
+everyone = w.everyone
+w.connect()
+n, r = w.size, w.rank
+assert [p.rank for p in w.peers] == list(range(n)) and {p.host for p in w.peers} == {0}
+assert w.peers[r].mesh_host_rank == r and w.peers[r].mesh_id == 0
+assert everyone is w.group(range(n)) and everyone.on_one_host
+
+assert everyone.allgather_bytes(b"x" * r) == [b"x" * i for i in range(n)]
+
+counts = [8 * (i + 1) for i in range(n)]
+received = np.empty(sum(counts) // 8, np.int64)
+everyone.allgatherv(np.full(r + 1, r), received, counts)
+assert received.tolist() == [i for i in range(n) for _ in range(i + 1)]
+
+odd = np.empty(3 * n, np.uint8)
+everyone.allgatherv(np.full(3, r, np.uint8), odd, [3] * n)
+assert odd.tolist() == [i for i in range(n) for _ in range(3)]
+
+out = np.empty(n, np.float32)
+everyone.alltoallv(np.arange(n, dtype=np.float32) + 10 * r, [4] * n, out, [4] * n)
+assert out.tolist() == [10 * i + r for i in range(n)]
+
+buffer = np.full(5, r, np.int16)
+everyone.broadcast(buffer, n - 1)
+assert (buffer == n - 1).all()
+
+got = np.empty(2, np.float64)
+everyone.sendrecv(np.full(2, r, np.float64), (r + 1) % n, got, (r - 1) % n, tag=3)
+assert (got == (r - 1) % n).all()
+
+if n > 1:
+    receive = everyone.irecv(np.empty(4, np.int32), (r - 1) % n, 9)
+    send = everyone.isend(np.full(4, r, np.int32), (r + 1) % n, 9)
+    while not (receive.test() and send.test()):
+        pass
+    assert (receive.buffer == (r - 1) % n).all()
+    everyone.isend(np.full(3, r, np.uint8), (r + 1) % n, 11)
+    everyone.barrier()
+    while not (found := everyone.arrived(11)):
+        pass
+    assert found == [((r - 1) % n, bytes([(r - 1) % n] * 3))]
+
+pair = w.group((0, n - 1)) if n > 1 else everyone
+if pair.is_member:
+    assert pair.allgather_bytes(bytes([r])) == [bytes([0]), bytes([n - 1])][: pair.size]
+reverse = w.group(tuple(reversed(range(n))))
+assert reverse.allgather_bytes(bytes([r])) == [bytes([i]) for i in reversed(range(n))]
+
+window = everyone.window(100, "test")
+window.mine[:100] = r + 1
+window.fence()
+assert [int(s[99]) for s in window.segments] == list(range(1, n + 1))
+window.fence()
+assert everyone.window(50, "test") is window
+assert everyone.window(1 << 16, "test") is not window
+everyone.barrier()
+print("done")
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_groups_move_bytes(ranks: int) -> None:
+    result = run_ranks(ranks, GROUPS).check()
+    assert result.stdout.split() == ["done"] * ranks
+
+
+def test_a_lone_process_needs_no_mpi() -> None:
+    program = (
+        "from tt_run.runtime.comm import world; import sys; w = world(); w.connect(); "
+        "print(w.rank, w.size, len(w.peers), w.everyone.allgather_bytes(b'a'), 'mpi4py' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, timeout=30, check=True
+    )
+    assert done.stdout.strip() == "0 1 1 [b'a'] False"
+
+
+def test_another_number_of_ranks_than_planned_is_an_error_that_names_both() -> None:
+    result = run_ranks(2, "from tt_run.runtime.comm import world\nworld()", env={"TT_RUN_WORLD_SIZE": "4"})
+    assert result.returncode != 0
+    assert "planned for 4 ranks (TT_RUN_WORLD_SIZE=4) but MPI started 2" in result.ranks[0].stderr
+
+
+def test_a_place_that_is_no_number_is_an_error() -> None:
+    program = "from tt_run.runtime.comm import world\nworld().connect()"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={"TT_MESH_ID": "one", "PATH": "/usr/bin:/bin"},
+        timeout=30,
+        check=False,
+    )
+    assert "TT_MESH_ID='one' is not a number" in done.stderr
+
+
+@pytest.mark.parametrize("ranks", [(0, 0), (0, 2), (-1,)])
+def test_a_group_needs_distinct_ranks_of_the_world(ranks: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="distinct ranks"):
+        World(0, 2).group(ranks)
+
+
+def test_only_contiguous_arrays_travel() -> None:
+    import numpy as np
+
+    with pytest.raises(ValueError, match="contiguous"):
+        as_bytes(np.zeros((4, 4))[:, 1])
