@@ -10,7 +10,7 @@ import yaml
 
 from mgd.diagnostics import Label, Position
 from tt_run.inputs.document import Document, Field, is_null, read_document
-from tt_run.inputs.findings import Findings
+from tt_run.inputs.findings import Findings, listed
 from tt_run.inputs.paths import PathSearch
 
 _TOP_KEYS = (
@@ -151,10 +151,9 @@ def check_contiguous(bindings: Iterable[Binding], findings: Findings) -> None:
     )
     if missing:
         above = next(rank for rank in ranks if rank > missing[0])
-        named = ", ".join(map(str, missing[:8])) + (", …" if len(missing) > 8 else "")
         findings.fatal(
             "TTR111",
-            f"ranks must be 0..{len(ranks) - 1} without gaps, rank {named} is missing",
+            f"ranks must be 0..{len(ranks) - 1} without gaps; missing: {listed(missing)}",
             Label(first[above].position, f"rank {above} is bound, {missing[0]} is not"),
             help=f"bind rank {missing[0]}, or renumber the ranks after it",
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from tt_run.errors import InputError
@@ -47,12 +47,43 @@ class Findings:
     def stop_if_broken(self) -> None:
         """Raises InputError with everything found so far if any input could not be understood."""
         if self.broken:
-            raise InputError((*self.broken, *self.judged))
+            raise InputError(folded((*self.broken, *self.judged)))
 
 
 def label(position: Position | None, text: str = "") -> tuple[Label, ...]:
     """A label for a position, nothing for None."""
     return (Label(position, text),) if position is not None else ()
+
+
+def listed(numbers: Sequence[int]) -> str:
+    """`0 and 1`, `0, 1, 2`, `0..7` for a longer run, and no more than eight numbers of any other list."""
+    if len(numbers) == 2:
+        return f"{numbers[0]} and {numbers[1]}"
+    if len(numbers) > 3 and list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{numbers[0]}..{numbers[-1]}"
+    return ", ".join(map(str, numbers[:8])) + (", …" if len(numbers) > 8 else "")
+
+
+def folded(found: Iterable[Diagnostic], most: int = 20) -> tuple[Diagnostic, ...]:
+    """The findings, of each code the first `most`; the last of these tells how many more there are.
+
+    One slip in a file of thousands of ranks must not bury everything else.
+    """
+    kept: list[Diagnostic] = []
+    counts: dict[str, int] = {}
+    last: dict[str, int] = {}
+    for finding in found:
+        counts[finding.code] = counts.get(finding.code, 0) + 1
+        if counts[finding.code] <= most:
+            last[finding.code] = len(kept)
+            kept.append(finding)
+    for code, count in counts.items():
+        if count > most:
+            final = kept[last[code]]
+            kept[last[code]] = replace(
+                final, notes=(*final.notes, f"and {count - most:,} more findings {code}")
+            )
+    return tuple(kept)
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

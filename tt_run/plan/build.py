@@ -7,7 +7,7 @@ from dataclasses import replace
 from mgd.diagnostics import Diagnostic, Severity
 from tt_run.errors import RefusedError
 from tt_run.inputs.environment import BLOCKED, EnvVar
-from tt_run.inputs.findings import Findings
+from tt_run.inputs.findings import Findings, folded
 from tt_run.inputs.mpi_args import read_mpi_args, split_mpi_args
 from tt_run.inputs.world import World
 from tt_run.inputs.wrapping import PROFILER_DIR, Tracy, parse_tracy, with_gdbserver, with_tracy
@@ -109,7 +109,7 @@ def _ranks(
 def _judge(judged: list[Diagnostic], level: CheckLevel) -> tuple[Diagnostic, ...]:
     """What the findings amount to at a check level: raises RefusedError, or gives them back, none of them an error."""
     if level is CheckLevel.ERROR and any(finding.is_error for finding in judged):
-        raise RefusedError(judged)
-    return tuple(
+        raise RefusedError(folded(judged))
+    return folded(
         replace(finding, severity=Severity.WARNING) if finding.is_error else finding for finding in judged
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from mgd.diagnostics import Label, Position
 from mgd.graph import MeshGraph
 from tt_run.inputs.bindings import Binding, RankBindings, read_rank_bindings
-from tt_run.inputs.findings import Findings
+from tt_run.inputs.findings import Findings, listed
 from tt_run.inputs.mock import MockCluster, read_mock_cluster
 from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.subcontexts import read_rank_bindings_mapping
@@ -115,11 +115,10 @@ def _check_mock_ranks(mock: MockCluster, bindings: RankBindings, findings: Findi
     ranks = {binding.rank for binding in bindings.bindings}
     missing = sorted(ranks - mock.descriptors.keys())
     if missing:
-        named = ", ".join(map(str, missing[:8])) + (", …" if len(missing) > 8 else "")
         findings.fatal(
             "TTR114",
-            f"the mock mapping has no descriptor for rank {named}",
-            Label(Position(mock.file), f"ranks {', '.join(map(str, sorted(mock.descriptors)))}"),
+            f"the mock mapping has no descriptor for rank {listed(missing)}",
+            Label(Position(mock.file), f"ranks {listed(sorted(mock.descriptors))}"),
             *(
                 Label(b.position, f"rank {b.rank} is bound")
                 for b in bindings.bindings

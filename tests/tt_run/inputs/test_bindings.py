@@ -44,7 +44,7 @@ def test_a_rank_twice_and_a_gap_are_told_together(sandbox: Sandbox) -> None:
     text = "rank_bindings:\n" + "".join(f"  - {{rank: {r}, mesh_id: 0}}\n" for r in (0, 0, 3))
     assert read(sandbox, text + "mesh_graph_desc_path: mesh.textproto\n") is None
     assert places(only(sandbox.findings.broken, "TTR110")) == ["rb.yaml:3:12", "rb.yaml:2:12"]
-    assert "rank 1, 2 is missing" in only(sandbox.findings.broken, "TTR111").message
+    assert "missing: 1 and 2" in only(sandbox.findings.broken, "TTR111").message
 
 
 @pytest.mark.parametrize(

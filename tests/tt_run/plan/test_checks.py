@@ -79,7 +79,7 @@ def test_a_mesh_of_several_hosts_wants_host_ranks(sandbox: Sandbox) -> None:
     sandbox.two_ranks(bindings("rank: 0, mesh_id: 0", "rank: 1, mesh_id: 0"))
     refused = sandbox.refusal(RefusedError)
     assert codes(refused).count("TTR209") == 2
-    assert only(refused, "TTR207").message.startswith("no rank is bound to host rank 0, 1 of mesh 0")
+    assert only(refused, "TTR207").message.startswith("no rank is bound to host rank 0 and 1 of mesh 0")
 
 
 def test_a_mesh_without_rank(sandbox: Sandbox) -> None:
@@ -342,3 +342,18 @@ def test_training_configurations(sandbox: Sandbox, config: str, expected: list[s
 def test_a_file_where_nothing_is_wrong_says_nothing(sandbox: Sandbox) -> None:
     sandbox.two_ranks(TWO_RANKS, MESH_2X4_TWO_HOSTS)
     assert sandbox.plan().findings == ()
+
+
+def test_one_slip_in_a_large_file_does_not_bury_the_rest(sandbox: Sandbox) -> None:
+    ranks = [f"rank: {r}, mesh_id: {r % 2 * 5}, mesh_host_rank: 0, env_overides: {{}}" for r in range(100)]
+    sandbox.two_ranks(bindings(*ranks))
+    refused = sandbox.refusal(RefusedError)
+    assert codes(refused).count("TTR106") == 20 and codes(refused).count("TTR204") == 20
+    assert "and 80 more findings TTR106" in [note for finding in refused for note in finding.notes]
+    assert codes(refused).count("TTR207") == 1
+
+
+def test_one_finding_for_all_ranks_on_a_device(sandbox: Sandbox) -> None:
+    visible = 'env_overrides: {TT_VISIBLE_DEVICES: "0,1"}'
+    sandbox.two_ranks(bindings(*(f"rank: {r}, mesh_id: 0, mesh_host_rank: {r}, {visible}" for r in range(5))))
+    assert only(found(sandbox), "TTR213").message == "ranks 0..4 on vm share device 0, 1"

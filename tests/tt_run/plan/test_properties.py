@@ -35,7 +35,7 @@ def planned(entries: list[dict[str, object]], top: dict[str, object], descriptor
         sandbox = Sandbox(Path(folder))
         sandbox.write("mesh.textproto", descriptor)
         document = {"rank_bindings": entries, "mesh_graph_desc_path": "mesh.textproto", **top}
-        sandbox.write("rb.yaml", yaml.safe_dump(document, allow_unicode=True, sort_keys=False))
+        sandbox.write("rb.yaml", yaml.safe_dump(document, sort_keys=False))
         return sandbox.plan(emulate=True)
 
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from mgd.diagnostics import Label, Position
 from mgd.graph import Mesh
 from tt_run.contract import VISIBLE_DEVICES
-from tt_run.inputs.findings import Findings, label
+from tt_run.inputs.findings import Findings, label, listed
 from tt_run.plan.checks.subject import Subject
 from tt_run.plan.model import RankPlan
 
@@ -92,7 +92,7 @@ def _check_shared(subject: Subject, visible: dict[int, tuple[int, ...]], finding
     """No device belongs to two ranks of one host; each mock cluster descriptor stands for a host of its own."""
     mock = subject.source.bindings.mock
     owner: dict[tuple[str, str | None, int], int] = {}
-    clashes: dict[tuple[int, int], list[int]] = defaultdict(list)
+    clashes: dict[int, dict[int, list[int]]] = {}
     for rank, devices in visible.items():
         host = subject.seating.seats[rank].host
         if host is None:
@@ -100,15 +100,15 @@ def _check_shared(subject: Subject, visible: dict[int, tuple[int, ...]], finding
         for device in dict.fromkeys(devices):
             first = owner.setdefault((host, mock.get(rank), device), rank)
             if first != rank:
-                clashes[first, rank].append(device)
+                clashes.setdefault(first, {}).setdefault(rank, []).append(device)
     # Emulated ranks of several hosts may run on one machine, where their device numbers repeat without harm.
     tell = findings.note if subject.request.emulate else findings.error
-    for (first, second), shared in clashes.items():
-        host = subject.seating.seats[second].host
-        named = ", ".join(map(str, shared))
+    for first, others in clashes.items():
+        second, shared = next(iter(others.items()))
+        ranks = listed([first, *others])
         tell(
             "TTR213",
-            f"ranks {first} and {second} on {host} share device {named}",
+            f"ranks {ranks} on {subject.seating.seats[first].host} share device {', '.join(map(str, shared))}",
             *label(subject.set_at(second, VISIBLE_DEVICES), f"rank {second} sees {_text(visible[second])}"),
             *label(subject.set_at(first, VISIBLE_DEVICES), f"rank {first} sees {_text(visible[first])}"),
             help="give each rank of a host its own devices, or put the ranks on different hosts with a rankfile",

@@ -9,7 +9,7 @@ from pathlib import Path
 from mgd.diagnostics import Label, Position
 from mgd.graph import Mesh, MeshGraph
 from tt_run.inputs.bindings import Binding
-from tt_run.inputs.findings import Findings, label
+from tt_run.inputs.findings import Findings, label, listed
 from tt_run.plan.checks.subject import Subject
 
 _Context = tuple[int | None, Path]
@@ -60,7 +60,7 @@ def _place(
 
 def _unknown_mesh(binding: Binding, graph: MeshGraph, findings: Findings) -> None:
     ids = sorted(graph.mesh_ids)
-    which = f"only mesh_id {ids[0]}" if len(ids) == 1 else f"mesh_ids {_listed(ids)}"
+    which = f"only mesh_id {ids[0]}" if len(ids) == 1 else f"mesh_ids {listed(ids)}"
     nearest = min(ids, key=lambda known: abs(known - binding.mesh_id))
     findings.error(
         "TTR204",
@@ -119,7 +119,7 @@ def _check_complete(
         if mesh.is_switch or not missing:
             continue
         what = (
-            f"host rank {_listed(missing)} of mesh {mesh.mesh_id}"
+            f"host rank {listed(missing)} of mesh {mesh.mesh_id}"
             if mesh.host_count > 1
             else f"mesh {mesh.mesh_id}"
         )
@@ -146,10 +146,3 @@ def _hosts(mesh: Mesh) -> str:
 
 def _shape(dims: tuple[int, int]) -> str:
     return f"{dims[0]}x{dims[1]}"
-
-
-def _listed(numbers: list[int]) -> str:
-    """`0, 1, 2`, or `0..7` for a longer run."""
-    if len(numbers) > 3 and numbers == list(range(numbers[0], numbers[-1] + 1)):
-        return f"{numbers[0]}..{numbers[-1]}"
-    return ", ".join(map(str, numbers[:8])) + (", …" if len(numbers) > 8 else "")

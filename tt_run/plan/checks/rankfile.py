@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from mgd.diagnostics import Label, Position
-from tt_run.inputs.findings import Findings, label
+from tt_run.inputs.findings import Findings, label, listed
 from tt_run.inputs.rankfiles import Rankfile, RankfileLine
 from tt_run.plan.checks.subject import Subject
 
@@ -27,7 +27,7 @@ def _check_ranks(subject: Subject, rankfile: Rankfile, findings: Findings) -> No
     count = len(subject.ranks)
     missing = [binding for binding in subject.bindings if binding.rank not in lines]
     if missing:
-        ranks = ", ".join(str(binding.rank) for binding in missing[:8]) + (", …" if len(missing) > 8 else "")
+        ranks = listed([binding.rank for binding in missing])
         findings.error(
             "TTR301",
             f"the rankfile does not place rank {ranks}",
@@ -103,7 +103,7 @@ def _check_slots(subject: Subject, rankfile: Rankfile, findings: Findings) -> No
         if len(lines) > 1:
             findings.warn(
                 "TTR307",
-                f"ranks {', '.join(str(line.rank) for line in lines[:8])} take the same slot {slot} of {host}",
+                f"ranks {listed([line.rank for line in lines])} take the same slot {slot} of {host}",
                 *(part for line in lines[:2] for part in label(line.position, f"rank {line.rank}")),
                 help="give each rank its own slot, or add --mpi-args '--bind-to none'",
             )
