@@ -85,9 +85,10 @@ def from_host_shards(tensors: Sequence[Tensor], mesh_shape: MeshShape) -> Tensor
         if tensor.spec != first.spec:
             raise fatal("All tensor shards must have the same tensor spec")
     coords = coords_of(tuple(mesh_shape))
-    arrays = [tensor.shards.each()[0] for tensor in tensors]
+    # A tensor given for several devices is one array, so that it is stored once.
+    arrays = {id(tensor): tensor.shards.each()[0] for tensor in tensors}
     return Tensor.of(
-        Shards.from_each(arrays, like=first.shards.data),
+        Shards.from_each([arrays[id(tensor)] for tensor in tensors], like=first.shards.data),
         dtype=first.dtype,
         layout=first.layout,
         topology=TensorTopology(MeshShape([len(tensors)]), [PlacementShard(0)], coords),

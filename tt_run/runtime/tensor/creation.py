@@ -70,7 +70,7 @@ def full(
 ) -> Tensor:
     """A tensor with one value everywhere, converted to `dtype`; written into `optional_tensor` if that is given."""
     if optional_tensor is not None:
-        dtype = optional_tensor.dtype
+        dtype, layout = optional_tensor.dtype, optional_tensor.layout
     made = _filled(tuple(Shape(shape)), fill_value, dtype or DataType.BFLOAT16, layout, device, memory_config)
     return made if optional_tensor is None else _write(optional_tensor, made)
 
@@ -195,7 +195,8 @@ def full_like(
     A tiled device tensor also hands on its topology; others become replicated, as in the reference.
     """
     target = device or tensor.device()
-    wanted, laid = dtype or tensor.dtype, layout or tensor.layout
+    like = tensor if optional_tensor is None else optional_tensor
+    wanted, laid = dtype or like.dtype, layout or like.layout
     memory = memory_config or tensor.memory_config()
     made = _filled(tuple(tensor.shape), fill_value, wanted, laid, target, memory)
     if target is not None and target is tensor.device() and laid is tensor.layout is Layout.TILE:
@@ -242,5 +243,6 @@ def _filled(
 def _write(target: Tensor, made: Tensor) -> Tensor:
     if target.shape != made.shape:
         raise fatal(f"Optional output tensor has shape {target.shape}, expected {made.shape}")
-    target.overwrite(made.shards)
+    index = tuple(0 if row >= 0 else -1 for row in target.shards.index)
+    target.overwrite(Shards(made.shards.data, index))
     return target

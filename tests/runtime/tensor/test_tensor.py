@@ -1,0 +1,250 @@
+"""What a tensor says of itself, and the forms of its constructor (runtime specification, section 5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tt_run.runtime.enums import DataType, Layout, StorageType
+from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.opening import open_mesh_device
+from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.tensor.borders import from_torch
+from tt_run.runtime.tensor.mappers import ReplicateTensorToMesh, ShardTensorToMesh
+from tt_run.runtime.tensor.memory import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig
+from tt_run.runtime.tensor.spec import Shape, TensorSpec, Tile
+from tt_run.runtime.tensor.tensor import Tensor
+
+FORMS = "incompatible function arguments. The following argument types are supported"
+
+
+def host(array: Any, **options: Any) -> Tensor:
+    made = from_torch(np.asarray(array), **options)
+    assert made is not None
+    return made
+
+
+def test_an_undistributed_tensor() -> None:
+    tensor = host(np.zeros((3, 5), np.float32))
+    assert (tensor.shape, tensor.dtype, tensor.layout) == ([3, 5], DataType.FLOAT32, Layout.ROW_MAJOR)
+    assert tensor.storage_type() is StorageType.HOST
+    assert (tensor.device(), tensor.devices(), tensor.is_allocated(), tensor.is_sharded()) == (
+        None,
+        [],
+        True,
+        False,
+    )
+    assert (tensor.logical_volume(), tensor.volume(), tensor.element_size()) == (15, 15, 4)
+    assert tensor.memory_config() == DRAM_MEMORY_CONFIG
+    assert str(tensor.tensor_topology()) == (
+        "TensorTopology(distribution_shape=MeshShape([1]), placements=SmallVector([PlacementReplicate()]), "
+        "mesh_coords=MeshCoordinate([0, 0]))"
+    )
+    assert tensor.host_buffer().shape() == MeshShape(1, 1)
+    with pytest.raises(RuntimeError, match="StorageType::HOST doesn't support buffer_address method"):
+        tensor.buffer_address()
+
+
+@pytest.mark.parametrize(("shape", "padded"), [
+    ((7,), [32, 32]), ((3, 5), [32, 32]), ((2, 33, 64), [2, 64, 64]), ((1, 1, 32, 32), [1, 1, 32, 32]), ((0, 4), [0, 32]),
+])  # fmt: skip
+def test_tiles_pad_the_last_two_dimensions(shape: tuple[int, ...], padded: list[int]) -> None:
+    tensor = host(np.zeros(shape, np.float32), layout=Layout.TILE)
+    assert tensor.shape == shape
+    assert tensor.padded_shape == padded
+    assert tensor.volume() == int(np.prod(padded))
+
+
+def test_rank_0() -> None:
+    tensor = host(np.float32(3).reshape(()))
+    assert (str(tensor.shape), str(tensor.padded_shape), tensor.item()) == ("Shape([])", "Shape([1])", 3.0)
+
+
+def test_other_tiles() -> None:
+    tensor = host(np.zeros((3, 5), np.float32), layout=Layout.TILE, tile=Tile((16, 32)))
+    assert tensor.padded_shape == [16, 32]
+    assert str(tensor.tile) == "Tile with shape: [16, 32]"
+    with pytest.raises(RuntimeError, match="Tile size is not valid for our hardware"):
+        Tile((7, 7))
+
+
+def test_item_and_list() -> None:
+    assert host([[3]]).item() == 3
+    assert host(np.array([[1, 2], [3, 4]], np.int32)).to_list() == [[1, 2], [3, 4]]
+    with pytest.raises(
+        RuntimeError, match=r"tensor.item\(\) requires tensor to have exactly one element, but got 2 elements"
+    ):
+        host([1, 2]).item()
+
+
+def test_device_tensors(mesh: MeshDevice) -> None:
+    tensor = host(np.arange(4, dtype=np.float32), device=mesh, memory_config=L1_MEMORY_CONFIG)
+    assert tensor.storage_type() is StorageType.DEVICE
+    assert tensor.device() is mesh
+    assert tensor.devices() == [mesh]
+    assert tensor.memory_config() == L1_MEMORY_CONFIG
+    assert len(tensor.device_coords()) == 8
+    assert isinstance(tensor.buffer_address(), int)
+    with pytest.raises(RuntimeError, match="StorageType::DEVICE doesn't support host_buffer"):
+        tensor.host_buffer()
+    back = tensor.cpu()
+    assert back.storage_type() is StorageType.HOST
+    assert str(back.tensor_topology()) == str(tensor.tensor_topology())
+    assert back.host_buffer().shape() == MeshShape(2, 4)
+
+
+def test_a_device_without_mapper_means_replication(mesh: MeshDevice) -> None:
+    tensor = host(np.zeros((4, 4), np.float32), device=mesh)
+    assert str(tensor.tensor_topology().placements()) == "[PlacementReplicate()]"
+    assert tensor.tensor_topology().distribution_shape() == MeshShape([8])
+    assert tensor.shards.data.nbytes == 64
+
+
+def test_replication_over_32_devices_takes_the_memory_of_one(
+    monkeypatch: pytest.MonkeyPatch, mesh: MeshDevice
+) -> None:
+    from tt_run.runtime.tensor.site import local_site
+
+    site: Any = local_site((8, 4))
+    tensor = host(np.zeros((64, 64), np.float32), mesh_mapper=ReplicateTensorToMesh(site))
+    assert len(tensor.shards.index) == 32
+    assert tensor.shards.data.nbytes == 64 * 64 * 4
+
+
+def test_to_moves_and_lays_out(mesh: MeshDevice) -> None:
+    tensor = host(np.zeros((4, 4), np.float32))
+    assert tensor.to(Layout.TILE).layout is Layout.TILE
+    assert tensor.to(mesh).device() is mesh
+    assert tensor.to(mesh, L1_MEMORY_CONFIG).memory_config() == L1_MEMORY_CONFIG
+
+
+def test_a_tensor_of_another_mesh_shape_does_not_move(mesh: MeshDevice, row: MeshDevice) -> None:
+    tensor = host(np.zeros(8, np.float32), mesh_mapper=ShardTensorToMesh(mesh, 0))
+    with pytest.raises(RuntimeError, match=r"distributed over mesh shape MeshShape\(\[2, 4\]\)"):
+        tensor.to(row)
+
+
+def test_host_tensors_outlive_their_mesh() -> None:
+    device = open_mesh_device(MeshShape(1, 2))
+    tensor = host(
+        np.arange(4, dtype=np.float32), mesh_mapper=ShardTensorToMesh(device, 0), device=device
+    ).cpu()
+    device.close()
+    assert tensor.host_buffer().get_shard(MeshCoordinate(0, 1)).tolist() == [2, 3]  # type: ignore[union-attr]
+
+
+def test_reading_after_deallocate_is_an_error(mesh: MeshDevice) -> None:
+    tensor = host(np.zeros(4, np.float32), device=mesh)
+    tensor.deallocate()
+    assert not tensor.is_allocated()
+    assert tensor.shape == [4]
+    for read in (tensor.to_list, tensor.cpu, lambda: tensor[0], lambda: tensor.reshape(2, 2)):
+        with pytest.raises(RuntimeError, match="Tensor is not allocated"):
+            read()
+    on_host = host([1.0], dtype=DataType.FLOAT32)
+    on_host.deallocate()
+    assert on_host.item() == 1.0
+
+
+def test_tensors_are_told_apart_as_objects() -> None:
+    a, b = host([1], dtype=DataType.INT32), host([1], dtype=DataType.INT32)
+    assert a.tensor_id != b.tensor_id
+    assert len({a, b, a}) == 2
+
+
+def test_constructor_from_values() -> None:
+    tensor = Tensor([1.0, 2.0, 3.0, 4.0], [2, 2], DataType.BFLOAT16, Layout.TILE)
+    assert (tensor.shape, tensor.padded_shape, tensor.to_list()) == ([2, 2], [32, 32], [[1, 2], [3, 4]])
+    assert Tensor([1, 2], [2], DataType.UINT32, Layout.ROW_MAJOR).to_list() == [1, 2]
+    with pytest.raises(RuntimeError, match="Buffer size 3 differs from shape volume 4"):
+        Tensor([1.0, 2.0, 3.0], [2, 2], DataType.FLOAT32, Layout.ROW_MAJOR)
+
+
+def test_constructor_from_arrays_and_tensors(mesh: MeshDevice) -> None:
+    array = np.arange(8, dtype=np.float32)
+    tensor = Tensor(
+        tensor=array, data_type=DataType.BFLOAT16, device=mesh, mesh_mapper=ShardTensorToMesh(mesh, 0)
+    )
+    assert (tensor.shape, tensor.dtype, tensor.device()) == ([1], DataType.BFLOAT16, mesh)
+    assert Tensor(array).to_list() == array.tolist()
+    twin = Tensor(tensor)
+    assert twin.storage is tensor.storage
+
+
+@pytest.mark.parametrize("arguments", [
+    {"tensor": [[1.0, 2.0]]},
+    {"tensor": np.zeros(2, np.float32), "dtype": DataType.BFLOAT16},
+    {},
+])  # fmt: skip
+def test_constructor_lists_its_forms(arguments: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=FORMS):
+        Tensor(**arguments)
+
+
+def test_element_types_of_arrays() -> None:
+    for source, dtype in (
+        (np.zeros(1, np.int64), DataType.UINT32),
+        (np.zeros(1, np.int16), DataType.UINT16),
+        (np.zeros(1, bool), DataType.UINT8),
+        (np.zeros(1, ml_dtypes.bfloat16), DataType.BFLOAT16),
+    ):
+        assert host(source).dtype is dtype
+    with pytest.raises(RuntimeError, match="ndarray_import failed"):
+        host(np.zeros(1, np.float16))
+
+
+def test_numpy_types_that_come_back() -> None:
+    names = {
+        DataType.BFLOAT16: "float32",
+        DataType.BFLOAT8_B: "float32",
+        DataType.UINT16: "uint16",
+        DataType.INT32: "int32",
+    }
+    for dtype, name in names.items():
+        assert host(np.ones((2, 2), np.float32), dtype=dtype, layout=Layout.TILE).to_numpy().dtype == name
+
+
+def test_from_torch_options() -> None:
+    array = np.arange(4, dtype=np.float32).reshape(2, 2)
+    spec = TensorSpec(Shape([2, 2]), DataType.BFLOAT16, Layout.TILE)
+    assert host(array, spec=spec).spec == spec
+    assert from_torch(None) is None
+    for name, value in {
+        "dtype": DataType.BFLOAT16,
+        "layout": Layout.TILE,
+        "memory_config": DRAM_MEMORY_CONFIG,
+    }.items():
+        with pytest.raises(RuntimeError, match=f"{name} must be None when spec is specified"):
+            host(array, spec=spec, **{name: value})
+    with pytest.raises(RuntimeError, match="must be the same as tensor shape"):
+        host(array[:1], spec=spec)
+    with pytest.raises(RuntimeError, match="Shard spec must not be None for sharded tensors"):
+        host(array, memory_config=MemoryConfig(type(DRAM_MEMORY_CONFIG.memory_layout).HEIGHT_SHARDED))
+    with pytest.raises(TypeError, match="expected a torch tensor or a NumPy array, got list"):
+        from_torch([1, 2])
+    with pytest.raises(RuntimeError, match="Layout must be Layout::TILE for bfloat8_b or bfloat4_b!"):
+        host(array, dtype=DataType.BFLOAT8_B, layout=Layout.ROW_MAJOR)
+
+
+def test_col_tilize_swaps_the_last_dimensions() -> None:
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    tensor = host(array, dtype=DataType.BFLOAT8_B, col_tilize=True)
+    assert tensor.to_list() == array.T.tolist()
+    with pytest.raises(RuntimeError, match="requires BFP dtype"):
+        host(array, col_tilize=True)
+
+
+def test_to_torch_without_torch_gives_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tt_run.runtime.tensor import borders
+
+    monkeypatch.setattr(borders.importlib.util, "find_spec", lambda name: None)
+    tensor = host(np.ones((1, 1, 2), np.float32), dtype=DataType.BFLOAT16)
+    values = borders.to_torch(tensor, torch_rank=1)
+    assert (type(values), values.dtype, values.shape) == (np.ndarray, np.float32, (2,))
+    assert borders.to_torch(tensor, np.float64).dtype == np.float64
+    with pytest.raises(RuntimeError, match="ttnn: Unable to squeeze to desired rank!"):
+        borders.to_torch(host(np.ones((2, 2), np.float32)), torch_rank=1)

@@ -1,0 +1,222 @@
+"""Small values and their texts: enumerations, shapes, memory configurations, placements, configurations (runtime specification, section 1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tt_run.runtime import enums
+from tt_run.runtime.cores import CoreCoord, CoreGrid, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import (
+    BufferType,
+    DataType,
+    Layout,
+    ShardOrientation,
+    ShardStrategy,
+    TensorMemoryLayout,
+    cpp,
+)
+from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.tensor.configs import MeshComposerConfig, MeshMapperConfig
+from tt_run.runtime.tensor.memory import (
+    DRAM_MEMORY_CONFIG,
+    MemoryConfig,
+    NdShardSpec,
+    ShardSpec,
+    create_sharded_memory_config,
+)
+from tt_run.runtime.tensor.shards import Shards, combine
+from tt_run.runtime.tensor.spec import Shape, TensorSpec
+from tt_run.runtime.tensor.topology import PlacementReplicate, PlacementShard, TensorTopology
+
+TAIL = "nd_shard_spec=std::nullopt,created_with_nd_shard_spec=0,per_core_allocation=0,range_lockstep_allocation=0)"
+
+
+@pytest.mark.parametrize(("kind", "members"), [
+    ("DataType", {"BFLOAT16": 0, "FLOAT32": 1, "UINT32": 2, "BFLOAT8_B": 3, "BFLOAT4_B": 4, "UINT8": 5, "UINT16": 6, "INT32": 7,
+                  "FP8_E4M3": 8, "INT8": 9, "INVALID": 10}),
+    ("Layout", {"ROW_MAJOR": 0, "TILE": 1, "INVALID": 2}),
+    ("StorageType", {"HOST": 0, "DEVICE": 1}),
+    ("BufferType", {"DRAM": 0, "L1": 1, "L1_SMALL": 3, "TRACE": 4}),
+    ("TensorMemoryLayout", {"INTERLEAVED": 0, "HEIGHT_SHARDED": 2, "WIDTH_SHARDED": 3, "BLOCK_SHARDED": 4, "ND_SHARDED": 5}),
+    ("Topology", {"Linear": 1, "Ring": 2, "Mesh": 3, "Torus": 4}),
+    ("ReduceType", {"Sum": 0, "Mean": 1, "Max": 2, "Min": 3, "Std": 4, "Var": 5, "Prod": 6}),
+    ("MathFidelity", {"LoFi": 0, "HiFi2": 2, "HiFi3": 3, "HiFi4": 4, "Invalid": 255}),
+    ("DumpTensorMode", {"DISTRIBUTED_GATHER": 0, "LOCAL": 1}),
+])  # fmt: skip
+def test_enumerations(kind: str, members: dict[str, int]) -> None:
+    found = getattr(enums, kind)
+    assert {name: member.value for name, member in found.__members__.items()} == members
+    for name, member in found.__members__.items():
+        assert str(member) == repr(member) == f"{kind}.{name}"
+        assert cpp(member) == f"{kind}::{name}"
+        assert int(member) == member.value
+        assert {member: 1}[found(member.value)] == 1
+
+
+def test_shapes_compare_with_sequences() -> None:
+    shape = Shape([1, 2, 3])
+    assert shape == [1, 2, 3]
+    assert shape == (1, 2, 3)
+    assert shape == Shape((1, 2, 3))
+    assert shape != [1, 2]
+    assert (str(shape), shape.rank, len(shape), list(shape), shape[-1]) == (
+        "Shape([1, 2, 3])",
+        3,
+        3,
+        [1, 2, 3],
+        3,
+    )
+    assert hash(shape) == hash(Shape([1, 2, 3]))
+    assert shape[1:] == [2, 3]
+
+
+def test_shapes_change_rank() -> None:
+    assert Shape([2, 3]).to_rank(4) == [1, 1, 2, 3]
+    assert Shape([1, 1, 2, 3]).to_rank(2) == [2, 3]
+    with pytest.raises(RuntimeError, match="Can't convert shape rank"):
+        Shape([2, 3]).to_rank(1)
+
+
+def test_shape_indices_reach_into_the_padding() -> None:
+    assert Shape([2, 3])[-4] == 1
+    with pytest.raises(RuntimeError, match=r"ShapeBase\[\] index out of range. 2 not in \[-4, 2\)"):
+        _ = Shape([2, 3])[2]
+    with pytest.raises(TypeError):
+        Shape([-1])
+
+
+def test_memory_configurations() -> None:
+    head = "MemoryConfig(memory_layout=TensorMemoryLayout::"
+    assert (
+        str(DRAM_MEMORY_CONFIG)
+        == f"{head}INTERLEAVED,buffer_type=BufferType::DRAM,shard_spec=std::nullopt,{TAIL}"
+    )
+    assert DRAM_MEMORY_CONFIG.interleaved
+    assert MemoryConfig() == DRAM_MEMORY_CONFIG
+    grid = CoreRangeSet(CoreRange(CoreCoord(0, 0), CoreCoord(1, 0)))
+    spec = ShardSpec(grid, (32, 32), ShardOrientation.ROW_MAJOR)
+    sharded = MemoryConfig(TensorMemoryLayout.WIDTH_SHARDED, BufferType.L1, spec)
+    assert sharded.is_sharded()
+    assert str(sharded) == (
+        f'{head}WIDTH_SHARDED,buffer_type=BufferType::L1,shard_spec=ShardSpec{{grid=[{{"start":{{"x":0,"y":0}},'
+        f'"end":{{"x":1,"y":0}}], shape=[32, 32], orientation=ShardOrientation::ROW_MAJOR}},{TAIL}'
+    )
+    assert len({sharded, MemoryConfig(TensorMemoryLayout.WIDTH_SHARDED, BufferType.L1, spec)}) == 1
+    assert len({NdShardSpec([1, 32], grid), NdShardSpec([1, 32], grid)}) == 1
+
+
+@pytest.mark.parametrize(("strategy", "shape"), [
+    (ShardStrategy.HEIGHT, [16, 64]), (ShardStrategy.WIDTH, [128, 8]), (ShardStrategy.BLOCK, [64, 16]),
+])  # fmt: skip
+def test_sharded_memory_configurations(strategy: ShardStrategy, shape: list[int]) -> None:
+    config = create_sharded_memory_config((2, 64, 64), CoreGrid(x=4, y=2), strategy)
+    assert config.shard_spec is not None
+    assert (config.shard_spec.shape, config.shard_spec.num_cores(), config.buffer_type) == (
+        shape,
+        8,
+        BufferType.L1,
+    )
+    given = create_sharded_memory_config(
+        (32, 64), CoreGrid(x=2, y=1), strategy, use_height_and_width_as_shard_shape=True
+    )
+    assert given.shard_spec is not None
+    assert given.shard_spec.shape == [32, 64]
+
+
+def test_sharded_memory_configurations_must_divide() -> None:
+    with pytest.raises(RuntimeError, match="Invalid sharding core_grid"):
+        create_sharded_memory_config((33, 64), CoreGrid(x=2, y=1), ShardStrategy.HEIGHT)
+    with pytest.raises(TypeError, match="core_grid must be"):
+        create_sharded_memory_config((32, 64), (2, 1), ShardStrategy.HEIGHT)  # type: ignore[arg-type]
+
+
+def test_placements() -> None:
+    assert (str(PlacementReplicate()), str(PlacementShard(-1)), PlacementShard(3).dim) == (
+        "PlacementReplicate()",
+        "PlacementShard(-1)",
+        3,
+    )
+    shard = PlacementShard(1)
+    assert shard == shard
+    assert shard != PlacementShard(1)
+    assert PlacementReplicate() == PlacementReplicate()
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        _ = PlacementReplicate() == PlacementShard(0)
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        PlacementShard()
+
+
+def test_topologies_show_three_members() -> None:
+    topology = TensorTopology(
+        MeshShape([2]), [PlacementShard(0)], [MeshCoordinate(0, 0), MeshCoordinate(0, 1)]
+    )
+    assert [name for name in dir(topology) if not name.startswith("_")] == [
+        "distribution_shape",
+        "mesh_coords",
+        "placements",
+    ]
+    assert topology == TensorTopology(MeshShape([2]), [PlacementShard(0)], topology.mesh_coords())
+    assert hash(topology) == hash(TensorTopology(MeshShape([2]), [PlacementShard(0)], topology.mesh_coords()))
+    assert topology != TensorTopology(MeshShape([2]), [PlacementShard(1)], topology.mesh_coords())
+
+
+@pytest.mark.parametrize(("arguments", "text"), [
+    ({"row_dim": 0}, "placements: [PlacementShard(0), PlacementReplicate()]"),
+    ({}, "placements: [PlacementReplicate(), PlacementReplicate()]"),
+    ({"placements": [PlacementShard(2)], "mesh_shape_override": MeshShape([2]), "mesh_offset_override": MeshCoordinate([1])},
+     "placements: [PlacementShard(2)], mesh_shape_override=MeshShape([2]), mesh_offset_override=MeshCoordinate([1])"),
+])  # fmt: skip
+def test_mapper_configurations(arguments: dict[str, Any], text: str) -> None:
+    assert str(MeshMapperConfig(**arguments)) == f"MeshMapperConfig({text})"
+
+
+@pytest.mark.parametrize("arguments", [
+    {"placements": 3}, {"placements": [3]}, {"row_dim": "a"}, {"dims": [0]}, {"mesh_shape_override": (2, 4)}, {"row_dim": True},
+])  # fmt: skip
+def test_bad_mapper_configurations(arguments: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=r"__init__\(\): incompatible function arguments"):
+        MeshMapperConfig(**arguments)
+
+
+def test_composer_configurations() -> None:
+    assert (
+        str(MeshComposerConfig([0, 3], MeshShape(2, 4)))
+        == "MeshComposerConfig(dims: [0, 3], mesh_shape_override=MeshShape([2, 4]))"
+    )
+    assert MeshComposerConfig(0, 1).dims == MeshComposerConfig(row_dim=0, col_dim=1).dims == [0, 1]
+    for arguments in ((0,), (), ("a",), ([0], [1])):
+        with pytest.raises(TypeError, match=r"__init__\(\): incompatible function arguments"):
+            MeshComposerConfig(*arguments)
+
+
+def test_specs_tell_what_they_are() -> None:
+    spec = TensorSpec(Shape([2, 3]), DataType.BFLOAT16, Layout.TILE)
+    assert spec == TensorSpec(Shape([2, 3]), DataType.BFLOAT16, Layout.TILE)
+    assert spec.padded_shape == [32, 32]
+    assert str(spec).startswith(
+        "TensorSpec(logical_shape=Shape([2, 3]),tensor_layout=TensorLayout(dtype=DataType::BFLOAT16,"
+    )
+
+
+def test_shards_are_computed_once_per_combination() -> None:
+    import numpy as np
+
+    a = Shards(np.array([[1.0], [2.0]]), (0, 0, 1, 1))
+    b = Shards(np.array([[10.0], [20.0]]), (0, 1, 0, -1))
+    sums = combine(np.add, a, b)
+    assert [None if s is None else s.item() for s in sums.each()] == [11, 21, 12, None]
+    assert len(sums.data) == 3
+    with pytest.raises(ValueError, match="does not fit"):
+        Shards(np.zeros((1, 2)), (1,))
+
+
+def test_shards_drop_rows_that_nobody_holds() -> None:
+    import numpy as np
+
+    shards = Shards(np.arange(6.0).reshape(3, 2), (2, -1, 0)).compact()
+    assert shards.index == (1, -1, 0)
+    assert shards.data.tolist() == [[0, 1], [4, 5]]
+    assert shards.compact() is shards
