@@ -1,0 +1,84 @@
+"""Sockets between real MPI ranks, named by mesh id and by rank; what hangs on hardware is an error with both lines."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.mpi import ROOT, mpirun, run_ranks
+
+PROGRAM = Path(__file__).with_name("program.py")
+DESCRIPTOR = str(ROOT / "configs" / "mgd" / "t3k_2x2_two_meshes.textproto")
+VISIBLE = ("0,1", "2,3")
+
+pytestmark = pytest.mark.skipif(mpirun() is None, reason="no mpirun beside this Python or in PATH")
+
+
+def run(program, *args):
+    return run_ranks(
+        2,
+        program,
+        *args,
+        env={"TT_MESH_GRAPH_DESC_PATH": DESCRIPTOR, "TT_RUN_GUARD_TIMEOUT": "3"},
+        rank_env=lambda r: {"TT_MESH_ID": str(r), "TT_MESH_HOST_RANK": "0", "TT_VISIBLE_DEVICES": VISIBLE[r]},
+        timeout=40,
+    )
+
+
+@pytest.mark.parametrize("ends", ["ids", "ranks"])
+def test_tensors_there_and_back(ends):
+    result = run(PROGRAM, ends).check()
+    assert [rank.stdout.split() for rank in result.ranks] == [["rank", "0", "done"], ["rank", "1", "done"]]
+
+
+HEAD = """
+import numpy as np, ttnn
+mesh_device = ttnn.open_mesh_device(ttnn.MeshShape(2, 2))
+rank = int(ttnn.distributed_context_get_rank())
+core = ttnn.MeshCoreCoord(ttnn.MeshCoordinate(0, 0), ttnn.CoreCoord(0, 0))
+memory = ttnn.SocketMemoryConfig(ttnn.BufferType.L1, 4096)
+def socket(sender, receiver):
+    config = ttnn.SocketConfig([ttnn.SocketConnection(core, core)], memory, sender, receiver)
+    return ttnn.MeshSocket(mesh_device, config)
+x = ttnn.from_torch(np.ones((4, 4), np.float32), device=mesh_device)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        # Both wait for the other's tensor.
+        (
+            "a, b = socket(0, 1), socket(1, 0)\n"
+            "ttnn.experimental.recv_async(x, b if rank == 0 else a)\n"
+            "ttnn.to_torch(x, mesh_composer=ttnn.ConcatMeshToTensor(mesh_device, dim=0))\n",
+            ["recv_async", "program.py"],
+        ),
+        # One end is never built.
+        ("if rank == 0: socket(0, 1)\n", ["MeshSocket", "rank 1"]),
+        # The ends are built in another order.
+        ("socket(0, 1) if rank == 0 else socket(1, 0)\n", ["MeshSocket"]),
+        # Another spec than what is waited for.
+        (
+            "s = socket(0, 1)\n"
+            "if rank == 0: ttnn.experimental.send_async(x, s)\n"
+            "else:\n"
+            "    y = ttnn.from_torch(np.ones((8, 4), np.float32), device=mesh_device)\n"
+            "    ttnn.experimental.recv_async(y, s); ttnn.synchronize_device(mesh_device)\n",
+            ["waits for a tensor of shape [8, 4]", "sent shape [4, 4]"],
+        ),
+        # A sender that sends once, a receiver that waits for two.
+        (
+            "s = socket(0, 1)\n"
+            "if rank == 0: ttnn.experimental.send_async(x, s)\n"
+            "else:\n"
+            "    for _ in range(2):\n"
+            "        ttnn.experimental.recv_async(x, s); ttnn.synchronize_device(mesh_device)\n",
+            ["recv_async", "rank 0"],
+        ),
+    ],
+)
+def test_what_would_hang_is_an_error(body, wanted):
+    result = run(HEAD + body)
+    assert result.returncode not in (0, 124, 137), result.stdout + result.stderr
+    text = result.stdout + result.stderr
+    assert all(word in text for word in wanted), text
