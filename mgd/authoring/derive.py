@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from mgd.authoring.blueprint import quoted
 from mgd.authoring.layout import formatted
-from mgd.descriptor import Descriptor, MeshDescriptor
+from mgd.descriptor import Descriptor, MeshDescriptor, TorusTopologyType
 from mgd.diagnostics import Diagnostic, Label
 from mgd.errors import MgdError
 from mgd.reading import loads
@@ -126,14 +126,24 @@ def _graph(name: str, count: int, template: MeshDescriptor) -> str:
         f"instances {{ mesh {{ mesh_descriptor: {quoted(name)} mesh_id: {i} }} }}" for i in range(count)
     )
     channels = _link_channels(template, count)
+    z_direction = "assign_z_direction: true" if _is_closed(template) else ""
     return f"""graph_descriptors {{
 name: "fabric"
 type: "FABRIC"
 {instances}
 graph_topology {{ layout_type: ALL_TO_ALL
-channels {{ count: {channels} policy: RELAXED }} }}
+channels {{ count: {channels} policy: RELAXED }} {z_direction} }}
 }}
 top_level_instance {{ graph {{ graph_descriptor: "fabric" graph_id: 0 }} }}"""
+
+
+def _is_closed(template: MeshDescriptor) -> bool:
+    """True for a torus in both dimensions, which has no edge: links leave it by Z ports."""
+    topology = template.device_topology
+    if topology is None or len(topology.dim_types) < 2:
+        return False
+    ring = TorusTopologyType.RING
+    return all(kind == ring and dim > 2 for kind, dim in zip(topology.dim_types, topology.dims, strict=False))
 
 
 def _link_channels(template: MeshDescriptor, count: int) -> int:

@@ -1,0 +1,106 @@
+"""`mgd diff`: sees every change of the topology and none of the text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import mgd
+from mgd.authoring.compare import differences
+from mgd.systems import System, find
+from tests.mgd.authoring.texts import NAMES, SMALL, SYSTEMS, text_of, untidy
+
+
+def told(a: str, b: str) -> list[str]:
+    return [str(each) for each in differences(mgd.expand(mgd.loads(a)), mgd.expand(mgd.loads(b)))]
+
+
+@pytest.mark.parametrize("system", SYSTEMS, ids=NAMES)
+def test_a_system_is_itself_and_no_other(system: System) -> None:
+    graph = mgd.expand(mgd.load(system.path))
+    assert differences(graph, graph) == []
+    for other in SYSTEMS[:6]:
+        same = differences(graph, mgd.expand(mgd.load(other.path))) == []
+        assert same == (other is system)
+
+
+def test_no_two_shipped_systems_are_the_same_but_those_that_are_two_boards() -> None:
+    graphs = [
+        (system.name, mgd.expand(mgd.load(system.path))) for system in SYSTEMS if system.mesh_count == 1
+    ]
+    same = [(a, b) for n, (a, x) in enumerate(graphs) for b, y in graphs[:n] if not differences(x, y)]
+    assert same == [("p150", "p100")]  # both are one Blackhole chip
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_layout_comments_and_names_are_no_difference(data: st.DataObject) -> None:
+    system = data.draw(st.sampled_from(SMALL))
+    renamed = text_of(system).replace('"M0"', '"chips"').replace('"fabric"', '"G"')
+    assert told(text_of(system), data.draw(untidy(renamed))) == []
+
+
+T3K = text_of(find("t3000"))
+PAIR = text_of(find("dual-t3000"))
+GALAXY = text_of(find("galaxy"))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        (T3K, T3K.replace("[2, 4]", "[4, 4]"), ["~ mesh 0 shape: 2x4 -> 4x4"]),
+        (T3K, T3K.replace("[1, 1]", "[1, 2]"), ["~ mesh 0 hosts: 1x1 -> 1x2"]),
+        (T3K, T3K.replace("[2, 4]", "[2, 4] dim_types: [LINE, RING]"), ["~ mesh 0 wraps: none -> X"]),
+        (T3K, T3K.replace("[2, 4]", "[2, 4] dim_types: [RING, LINE]"), []),
+        (T3K, T3K.replace(" policy: RELAXED", ""), []),
+        (
+            T3K,
+            T3K.replace("count: 2 policy: RELAXED", "count: 4 policy: STRICT"),
+            ["~ mesh 0 channels: 2 RELAXED -> 4 STRICT"],
+        ),
+        (T3K, T3K.replace("WORMHOLE_B0", "BLACKHOLE"), ["~ architecture: WORMHOLE_B0 -> BLACKHOLE"]),
+        (PAIR, PAIR.replace("[2, 4]", "[2, 2]"), ["~ meshes 0 to 1 shape: 2x4 -> 2x2"]),
+        (
+            PAIR,
+            T3K,
+            ["- mesh 1: 2x4 on 1x1 hosts, 2 RELAXED", "- link 0 - 1: 2 RELAXED"],
+        ),
+        (
+            PAIR,
+            PAIR.replace("    channels { count: 2 policy: RELAXED }", "    channels { count: 3 }"),
+            ["~ link 0 - 1: 2 RELAXED -> 3 STRICT"],
+        ),
+        (
+            PAIR,
+            PAIR.replace("mesh_id: 0 } }\n    nodes", "mesh_id: 0 device_id: 3 } }\n    nodes").replace(
+                "mesh_id: 1 } }\n    channels", "mesh_id: 1 device_id: 0 } }\n    channels"
+            ),
+            ["- link 0 - 1: 2 RELAXED", "+ link 0:D3 - 1:D0: 2 RELAXED"],
+        ),
+        (
+            GALAXY,
+            GALAXY.replace("tray_id: 1", "tray_id: 2"),
+            [
+                "- pin mesh 0 devices 0: tray 1 location 1",
+                "+ pin mesh 0 devices 0: tray 2 location 1",
+            ],
+        ),
+        (
+            T3K,
+            T3K.replace("  channels", "  express_connections { src: 0 dst: 7 }\n  channels"),
+            ["~ mesh 0 express connections: none -> 0-7"],
+        ),
+    ],
+)
+def test_each_kind_of_change(a: str, b: str, expected: list[str]) -> None:
+    assert told(a, b) == expected
+
+
+def test_the_difference_turns_round() -> None:
+    for a, b in ((PAIR, T3K), (T3K, GALAXY)):
+        forward = differences(mgd.expand(mgd.loads(a)), mgd.expand(mgd.loads(b)))
+        back = differences(mgd.expand(mgd.loads(b)), mgd.expand(mgd.loads(a)))
+        assert {(each.what, each.after, each.before) for each in forward} == {
+            (each.what, each.before, each.after) for each in back
+        }

@@ -1,0 +1,74 @@
+"""`mgd fmt`: idempotent, of the same meaning, with every comment, whatever the author's layout was."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import mgd
+from mgd.authoring.layout import WIDTH, TooDeep, formatted, reformatted
+from mgd.errors import ParseError
+from mgd.systems import System
+from tests.mgd.authoring.texts import NAMES, SMALL, SYSTEMS, comments, text_of, untidy
+
+
+@pytest.mark.parametrize("system", SYSTEMS, ids=NAMES)
+def test_every_shipped_text_has_this_layout(system: System) -> None:
+    assert formatted(text_of(system)) == text_of(system)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_any_layout_becomes_the_same_text_but_for_comments_and_gaps(data: st.DataObject) -> None:
+    system = data.draw(st.sampled_from(SMALL))
+    messy = data.draw(untidy(text_of(system)))
+    tidy = reformatted(messy, "x")
+    assert mgd.loads(tidy) == mgd.loads(messy) == mgd.load(system.path)
+    assert comments(tidy) == comments(messy)
+    assert formatted(tidy) == tidy
+
+
+def test_an_example() -> None:
+    messy = (
+        "# top\n\n\n\nmesh_descriptors: <name:'M0'; arch:WORMHOLE_B0 # which\n"
+        "device_topology{dims:[2 ,\n4]},channels { # how many\ncount : - 1}>\n"
+        "graph_descriptors { name: 'G' \"H\" instances: [{ mesh { mesh_id: 1 } }, { mesh: < mesh_id: 2 > }] }"
+        'top_level_instance{mesh{mesh_descriptor:"M0"}}unknown: { a: [] b: 0x1F } # end'
+    )
+    assert formatted(messy) == (
+        "# top\n\n"
+        "mesh_descriptors {\n"
+        "  name: 'M0'\n"
+        "  arch: WORMHOLE_B0  # which\n"
+        "  device_topology { dims: [2, 4] }\n"
+        "  channels {\n"
+        "    # how many\n"
+        "    count: -1\n"
+        "  }\n"
+        "}\n\n"
+        "graph_descriptors {\n"
+        "  name: 'G' \"H\"\n"
+        "  instances { mesh { mesh_id: 1 } }\n"
+        "  instances { mesh { mesh_id: 2 } }\n"
+        "}\n\n"
+        'top_level_instance { mesh { mesh_descriptor: "M0" } }\n'
+        "unknown { a: [] b: 0x1F }  # end\n"
+    )
+
+
+def test_a_message_that_is_too_wide_takes_several_lines() -> None:
+    name = "M" * WIDTH
+    assert formatted(f'top_level_instance {{ mesh {{ mesh_descriptor: "{name}" }} }}').count("\n") == 5
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n", "# one\n\n# two\n"])
+def test_texts_without_fields(text: str) -> None:
+    assert formatted(text) == text.strip("\n") + "\n" * bool(text.strip())
+
+
+def test_what_is_no_descriptor_is_refused() -> None:
+    with pytest.raises(ParseError):
+        reformatted("mesh_descriptors { name: }")
+    with pytest.raises(TooDeep):
+        formatted("a { # deep\n" * 300 + "}" * 300)

@@ -1,0 +1,184 @@
+"""`mgd fix`: every fixable rule is repaired, nothing else is touched, and the meaning stays."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import mgd
+from mgd.authoring.compare import differences
+from mgd.authoring.repair import repair, repaired_codes
+from mgd.errors import ParseError
+from mgd.rules import all_rules
+from mgd.systems import System
+from tests.mgd.authoring.texts import NAMES, SMALL, SYSTEMS, comments, text_of, untidy
+
+MESH = """mesh_descriptors {
+  name: "M0"
+  arch: BLACKHOLE
+  device_topology { dims: [2, 4] }
+  host_topology { dims: [1, 1] }  # one host
+  channels { count: 2 policy: RELAXED }
+}
+"""
+PAIR = """graph_descriptors {
+  name: "G0"
+  type: "FABRIC"
+  instances { mesh { mesh_descriptor: "M0" mesh_id: 0 } }
+  instances { mesh { mesh_descriptor: "M0" mesh_id: 1 } }
+  connections { nodes { mesh { mesh_descriptor: "M0" mesh_id: 0 } } nodes { mesh { mesh_descriptor: "M0" mesh_id: 1 } } channels { count: 4 } }
+}
+top_level_instance { graph { graph_descriptor: "G0" graph_id: 0 } }
+"""
+LONE = 'top_level_instance { mesh { mesh_descriptor: "M0" mesh_id: 0 } }\n'
+LINK = PAIR.splitlines()[5]
+
+
+def connected(*links: str) -> str:
+    return MESH + PAIR.replace(LINK, "\n".join(f"  {link}" for link in links))
+
+
+def link(a: str, b: str, rest: str) -> str:
+    nodes = " ".join(f'nodes {{ mesh {{ mesh_descriptor: "M0" {end} }} }}' for end in (a, b))
+    return f"connections {{ {nodes} {rest} }}"
+
+
+# code, text before, text after
+CASES = [
+    (
+        "MGD023",
+        MESH + PAIR.replace("channels { count: 4 }", "channels { count: 4 } directional: true"),
+        MESH + PAIR.replace("channels { count: 4 }", "channels { count: 4 } "),
+    ),
+    (
+        "MGD062",
+        MESH + LONE + "pinnings { logical_fabric_node_id [{ chip_id: 1 }, { chip_id: 1 }, { chip_id: 0 }] "
+        "physical_asic_position: [{ tray_id: 1 }, { tray_id: 2 }] }\n",
+        MESH + LONE + "pinnings { logical_fabric_node_id [{ chip_id: 1 }, { chip_id: 0 }] "
+        "physical_asic_position: [{ tray_id: 1 }, { tray_id: 2 }] }\n",
+    ),
+    (
+        "MGD066",
+        connected(
+            link("mesh_id: 0", "mesh_id: 1", "channels { count: 2 }"),
+            link("mesh_id: 1", "mesh_id: 0", "channels { count: 4 }"),
+        ),
+        connected(link("mesh_id: 1", "mesh_id: 0", "channels { count: 4 }")),
+    ),
+    (
+        "MGD066",
+        connected(
+            link("mesh_id: 0 device_id: 3", "mesh_id: 1 device_id: 0", "channels { count: 1 }"),
+            link("mesh_id: 1 device_id: 0", "mesh_id: 0 device_id: 3", "channels { count: 1 }"),
+        ),
+        connected(
+            link("mesh_id: 0 device_id: 3", "mesh_id: 1 device_id: 0", "channels { count: 2 }")
+        ),
+    ),
+    (
+        "MGD067",
+        MESH + LONE.replace("mesh_id: 0", "mesh_id: 0 device_id: 3"),
+        MESH + LONE.replace("0 }", "0 }"),
+    ),
+    (
+        "MGD070",
+        MESH.replace("[2, 4]", "[2, 4] dim_types: [RING, LINE]") + LONE,
+        MESH.replace("[2, 4]", "[2, 4] dim_types: [LINE, LINE]") + LONE,
+    ),
+    (
+        "MGD070",
+        MESH.replace("[2, 4]", "[2, 4] dim_types: 2 dim_types: RING") + LONE,
+        MESH.replace("[2, 4]", "[2, 4] dim_types: LINE dim_types: RING") + LONE,
+    ),
+    ("MGD109", MESH.replace("  channels", "  chanels") + LONE, MESH + LONE),
+    ("MGD109", "zzzzz: 3\n" + MESH + LONE, MESH + LONE),
+    ("MGD109", MESH.replace("name:", "Name: 3\n  name:") + LONE, MESH + LONE),
+    (
+        "MGD113",
+        MESH.replace("[2, 4]", "[2, 4] types: [LINE, RING]") + LONE,
+        MESH.replace("[2, 4]", "[2, 4] dim_types: [LINE, RING]") + LONE,
+    ),
+    ("MGD113", MESH.replace("name:", "id:") + LONE, MESH + LONE),
+    (
+        "MGD113",
+        MESH + PAIR.replace(f"{LINK}\n", "  graph_topology { layout_type: RING }\n  channels { count: 3 }\n"),
+        MESH + PAIR.replace(f"{LINK}\n", "  graph_topology { layout_type: RING  channels { count: 3 } }\n"),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("code", "before", "after"), CASES, ids=[f"{case[0]}-{n}" for n, case in enumerate(CASES)]
+)
+def test_the_repair_of_a_rule(code: str, before: str, after: str) -> None:
+    assert code in {each.code for each in mgd.check(mgd.loads(before))}
+    done = repair(before)
+    assert [line.split() for line in done.text.splitlines()] == [line.split() for line in after.splitlines()]
+    assert {each.code for each in done.done} == {code}
+    assert not _fixable(done.text)
+    assert comments(done.text) == comments(before)
+
+
+def test_every_rule_that_claims_a_repair_has_one_and_is_tested() -> None:
+    claimed = {rule.code for rule in all_rules().values() if rule.fixable}
+    assert claimed == set(repaired_codes()) == {code for code, _, _ in CASES}
+
+
+def test_a_nested_reference_of_the_old_schema_moves_into_sub_ref() -> None:
+    old = 'nodes { graph { graph_descriptor: "P" graph_id: 0 mesh { mesh_descriptor: "M0" mesh_id: 1 } } }'
+    text = MESH + (
+        'graph_descriptors { name: "P" type: "POD" instances { mesh { mesh_descriptor: "M0" mesh_id: 0 } } '
+        'instances { mesh { mesh_descriptor: "M0" mesh_id: 1 } } }\n'
+        'graph_descriptors { name: "C" type: "CLUSTER" instances { graph { graph_descriptor: "P" graph_id: 0 } } '
+        f'instances {{ graph {{ graph_descriptor: "P" graph_id: 1 }} }} connections {{ {old} '
+        f"{old.replace('graph_id: 0', 'graph_id: 1')} channels {{ count: 1 }} }} }}\n"
+        'top_level_instance { graph { graph_descriptor: "C" graph_id: 0 } }\n'
+    )
+    fixed = repair(text).text
+    assert not _fixable(fixed)
+    ends = mgd.expand(mgd.loads(fixed)).connections[0].nodes
+    assert [str(node) for node in ends] == ["C(0)/P(0)/M0(1)", "C(0)/P(1)/M0(1)"]
+
+
+@pytest.mark.parametrize("system", SYSTEMS, ids=NAMES)
+def test_a_shipped_text_needs_no_repair(system: System) -> None:
+    done = repair(text_of(system))
+    assert done.text == text_of(system) and not done.done
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_mistakes_put_into_any_layout_are_taken_out_again(data: st.DataObject) -> None:
+    system = data.draw(st.sampled_from(SMALL))
+    tidy = text_of(system)
+    mistakes = [
+        ("top_level_instance {", "nonsense_field { a: [1, 2] } top_level_instance {"),
+        ("mesh_id: 0 }", "mesh_id: 0 device_id: 0 }"),
+        ("  arch:", "  types_of_things: 3\n  arch:"),
+    ]
+    chosen = data.draw(st.lists(st.sampled_from(mistakes), min_size=1, unique=True))
+    for find, put in chosen:
+        at = tidy.rfind(find) if "device_id" not in put else tidy.find(find, tidy.find("instance"))
+        if at >= 0:
+            tidy = tidy[:at] + put + tidy[at + len(find) :]
+    messy = data.draw(untidy(tidy))
+    fixed = repair(messy).text
+    assert not _fixable(fixed)
+    assert set(comments(fixed)) <= set(comments(messy))  # those inside a removed field go with it
+    assert not differences(mgd.expand(mgd.loads(fixed)), mgd.expand(mgd.load(system.path)))
+
+
+def test_two_hundred_of_a_kind() -> None:
+    text = "".join(f"zzz{n} {{ a: 1 }}\n" for n in range(200)) + MESH + LONE
+    done = repair(text)
+    assert done.text == MESH + LONE and len(done.done) == 200
+
+
+def test_a_text_that_cannot_be_read_is_refused() -> None:
+    with pytest.raises(ParseError):
+        repair("mesh_descriptors {")
+
+
+def _fixable(text: str) -> list[str]:
+    return [each.code for each in mgd.check(mgd.loads(text)) if all_rules()[each.code].fixable]
