@@ -17,7 +17,7 @@ from tt_run.supervise.stacks import RankStack, collect, grouped, rank_list
 from tt_run.supervise.status import RankStatus, StatusBoard
 
 STRANDED_SECONDS = 30.0
-RESAMPLE_SECONDS = 2.0
+RESAMPLE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,9 @@ from tt_run.supervise.status import RankStatus
 from tt_run.supervise.watch import EndedBy, Observation
 
 SAME_MOMENT = 0.5  # seconds within which the order of two ends does not say who began
-QUITTER_SECONDS = 1.0  # how fast mpirun reacts to a rank that leaves without MPI_Finalize (0.25 s, and a busy machine)
+QUITTER_SECONDS = (
+    1.0  # how fast mpirun reacts to a rank that leaves without MPI_Finalize (0.25 s, and a busy machine)
+)
 PEER_CODES = (14,)  # how Open MPI ends a rank that saw another one's connection close
 _CRASHES = {
     signal.SIGSEGV,
@@ -67,7 +69,11 @@ def judge(
     if by_reason is not None and (culprit is None or observation.ended_by is not EndedBy.HANG):
         code, sentence = by_reason
         return Verdict(code, sentence, culprit, followers, victims, lost)
+    if culprit is not None and multi_host and _ended_for_a_host(culprit, lost):
+        return _without_records(statuses, lost, observation, multi_host)
     if culprit is not None:
+        # mpirun gives a wrapper a quarter of a second to write its record before it kills that, too.
+        victims, lost = (*victims, *lost), ()
         code = culprit.exit_code or Exit.FAILED
         return Verdict(
             code & 0xFF or Exit.FAILED,
@@ -122,7 +128,9 @@ def find_quitter(statuses: Sequence[RankStatus]) -> RankStatus | None:
     if not failed or any(status.signal not in ended or status.end is None for status in failed):
         return None
     first = min(status.end for status in failed if status.end is not None)
-    before = [s for s in statuses if s.succeeded and s.end is not None and first - QUITTER_SECONDS <= s.end <= first]
+    before = [
+        s for s in statuses if s.succeeded and s.end is not None and first - QUITTER_SECONDS <= s.end <= first
+    ]
     return max(before, key=lambda status: status.end or 0.0, default=None)
 
 
@@ -141,6 +149,12 @@ def _blame(status: RankStatus, failures: Mapping[int, Mapping[str, Any]]) -> int
     if status.signal in _CRASHES or status.error:
         return 0
     return 2 if status.code in PEER_CODES or status.signal is not None else 1
+
+
+def _ended_for_a_host(culprit: RankStatus, lost: Sequence[RankStatus]) -> bool:
+    """Whether nobody failed by itself: ranks were ended because those of another host had gone."""
+    ended = culprit.signal in (signal.SIGTERM, signal.SIGKILL)
+    return ended and any(status.host != culprit.host for status in lost)
 
 
 def _others(

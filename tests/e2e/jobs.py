@@ -1,0 +1,141 @@
+"""Jobs of two or four real MPI ranks that fail in a chosen way, and what must be true afterwards."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.launch import ROOT, Ran, environment
+from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.processes import living
+from tt_run.supervise.status import RankStatus, StatusBoard
+
+DEADLINE = 60.0
+GONE_WITHIN = 5.0
+
+
+def until(condition: Callable[[], object], seconds: float = DEADLINE, what: str = "the condition") -> None:
+    """Waits for a condition, and fails when it does not come."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not come within {seconds} s"
+        time.sleep(0.01)
+
+
+@dataclass
+class Job:
+    """A running `tt-run` with its run folder. Whatever happens, `close` leaves nothing of it."""
+
+    process: subprocess.Popen[bytes]
+    folder: RunFolder
+    size: int
+
+    @property
+    def board(self) -> StatusBoard:
+        board = StatusBoard(self.folder, self.size)
+        board.refresh()
+        return board
+
+    def status(self, rank: int) -> RankStatus:
+        return self.board.of(rank)
+
+    def wait_started(self) -> Job:
+        until(lambda: self.board.all_started, what="the start of all ranks")
+        return self
+
+    def wait_for_line(self, text: str, rank: int | None = None) -> Job:
+        """Until each rank (or one) has written a line to its standard output."""
+        ranks = range(self.size) if rank is None else (rank,)
+        until(lambda: all(text in self._out(each) for each in ranks), what=f"the line {text!r}")
+        return self
+
+    def _out(self, rank: int) -> str:
+        try:
+            return self.folder.out(rank).read_text()
+        except FileNotFoundError:
+            return ""
+
+    def send(self, number: int) -> Job:
+        self.process.send_signal(number)
+        return self
+
+    def end(self, seconds: float = DEADLINE) -> Ran:
+        """Waits for tt-run itself, then checks that no process of any rank is left on this machine."""
+        out, err = self.process.communicate(timeout=seconds)
+        self.check_gone()
+        return Ran(self.process.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+
+    def check_gone(self) -> None:
+        groups = {s.rank: s.pgid for s in self.board.all() if s.pgid is not None}
+        until(lambda: not living(groups), GONE_WITHIN, "the end of every process of the ranks")
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.communicate(timeout=10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.communicate()
+
+
+class Jobs:
+    """Starts jobs for one test and ends them all after it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.started: list[Job] = []
+
+    def start(
+        self, *program: str, options: tuple[str, ...] = (), ranks: int = 2, env: dict[str, str] | None = None
+    ) -> Job:
+        """`tt-run` on `program`; the run folder is the test's own."""
+        folder = RunFolder(self.root / f"run{len(self.started)}")
+        split = {1: "1x1", 2: "1x2", 4: "2x2"}[ranks]
+        words = ["tt-run", "--emulate", "--system", "t3000", "--split", split, "--log-dir", str(folder.path)]
+        process = subprocess.Popen(
+            [*words, *options, *program],
+            cwd=self.root,
+            env=environment(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        job = Job(process, folder, ranks)
+        self.started.append(job)
+        return job
+
+    def run(
+        self, *program: str, options: tuple[str, ...] = (), ranks: int = 2, seconds: float = DEADLINE
+    ) -> Ran:
+        return self.start(*program, options=options, ranks=ranks).end(seconds)
+
+    def python(self, text: str) -> tuple[str, str]:
+        """The words that run a Python program with this text; `rank` is defined in it."""
+        path = self.root / "program.py"
+        path.write_text(
+            f"import os, sys, time, signal\nrank = int(os.environ['OMPI_COMM_WORLD_RANK'])\n{text}"
+        )
+        return sys.executable, str(path)
+
+    def report(
+        self, *program: str, options: tuple[str, ...] = (), ranks: int = 2
+    ) -> tuple[Ran, dict[str, Any]]:
+        """A run and its --report."""
+        path = self.root / "report.json"
+        ran = self.run(*program, options=("--report", str(path), *options), ranks=ranks)
+        return ran, json.loads(path.read_text())
+
+    def close(self) -> None:
+        for job in self.started:
+            job.close()
+
+
+__all__ = ["DEADLINE", "ROOT", "Job", "Jobs", "Ran", "until"]

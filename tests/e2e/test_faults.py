@@ -1,0 +1,165 @@
+"""Each way in which a rank can fail: the right rank named, an exit code of its class, in bounded time, and nobody left.
+
+The reference launcher hangs for ever on three of these, and names another rank than it returns on a fourth.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.jobs import Jobs
+from tt_run.contract import Exit
+
+IN_MPI = "from mpi4py import MPI\ncomm = MPI.COMM_WORLD\ncomm.Barrier()\n"
+
+
+def named(err: str) -> str:
+    """The sentence with which the report begins."""
+    lines = [line for line in err.splitlines() if line.startswith("tt-run: ")]
+    return lines[-1].removeprefix("tt-run: ")
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "says"),
+    [
+        ("os._exit(3)", 3, "exited with 3"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", 137, "was killed by SIGKILL"),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", 139, "was killed by SIGSEGV"),
+        ("os.abort()", 134, "was killed by SIGABRT"),
+        ("raise RuntimeError('boom')", 1, "exited with 1"),
+        ("sys.exit(5)", 5, "exited with 5"),
+        ("comm.Abort(9)", 9, "exited with 9"),
+        ("os._exit(0)", 1, "ended with 0 but without MPI_Finalize"),
+    ],
+)
+def test_a_rank_that_ends_in_the_middle_of_mpi(jobs: Jobs, fault: str, code: int, says: str) -> None:
+    program = jobs.python(f"{IN_MPI}if rank == 1:\n    {fault}\ncomm.Barrier()\ntime.sleep(600)\n")
+    ran = jobs.run(*program)
+    assert ran.code == code, ran.err
+    assert named(ran.err).startswith("rank 1 on "), ran.err
+    assert says in named(ran.err)
+    assert "ended because of it: rank 0" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"), [("exit 3", 3), ("kill -KILL $$", 137), ("kill -SEGV $$", 139), ("kill -TERM $$", 143)]
+)
+def test_a_program_without_mpi(jobs: Jobs, fault: str, code: int) -> None:
+    script = f"ulimit -c 0; [ $OMPI_COMM_WORLD_RANK = 1 ] || exec sleep 600; {fault}"
+    ran = jobs.run("sh", "-c", script)
+    assert ran.code == code
+    assert named(ran.err).startswith("rank 1 on ")
+
+
+def test_the_report_holds_what_a_reader_needs(jobs: Jobs) -> None:
+    program = jobs.python(f"{IN_MPI}if rank == 3:\n    raise ValueError('no good')\ncomm.Barrier()\n")
+    ran = jobs.run(*program, ranks=4)
+    report = ran.err[ran.err.index("tt-run: rank 3") :]
+    assert len(report.splitlines()) <= 30
+    for needed in (
+        "ValueError: no good",
+        f"{program[1]}:7",
+        "ended because of it: ranks 0-2",
+        "rank-0003.err",
+    ):
+        assert needed in report, report
+    assert (
+        f"run again: tt-run --emulate --system t3000 --split 2x2 --log-dir {jobs.started[0].folder.path}"
+        in report
+    )
+    assert f"exit code {Exit.FAILED}" in report
+
+
+def test_the_json_report_tells_culprit_and_victims_apart(jobs: Jobs) -> None:
+    program = jobs.python(f"{IN_MPI}if rank == 2:\n    raise ValueError('no good')\ncomm.Barrier()\n")
+    _, report = jobs.report(*program, ranks=4)
+    assert report["verdict"]["culprit"] == 2
+    assert report["verdict"]["exit_code"] == 1
+    assert [outcome["part"] for outcome in report["outcomes"]] == ["victim", "victim", "culprit", "victim"]
+    assert report["outcomes"][2]["failure"]["exception"] == "ValueError"
+    assert [rank["rank"] for rank in report["ranks"]] == [0, 1, 2, 3]
+
+
+def test_two_failures_at_once_give_one_culprit_and_its_own_code(jobs: Jobs) -> None:
+    """The reference says "rank 0, code 5" and returns 7."""
+    ran, report = jobs.report("sh", "-c", "exit $((5 + 2 * OMPI_COMM_WORLD_RANK))")
+    culprit = report["verdict"]["culprit"]
+    assert ran.code == report["outcomes"][culprit]["exit"] == 5 + 2 * culprit
+    assert named(ran.err).startswith(f"rank {culprit} on ")
+
+
+def test_a_rank_that_ends_early_and_well_lets_the_others_go_on(jobs: Jobs) -> None:
+    ran = jobs.run("sh", "-c", "[ $OMPI_COMM_WORLD_RANK = 0 ] && sleep 1; echo done")
+    assert ran.check().out.count("done") == 2
+
+
+def test_a_program_that_is_missing_on_the_host(jobs: Jobs) -> None:
+    ran = jobs.run("no-such-program", options=("--skip-executable-check",))
+    assert ran.code == 127
+    assert "did not start: no-such-program: not found on PATH" in named(ran.err)
+
+
+def test_children_that_a_rank_leaves_behind_are_ended(jobs: Jobs) -> None:
+    ran = jobs.run("sh", "-c", "(trap '' TERM HUP; exec sleep 600) & echo up")
+    assert ran.code == 0  # nobody is left: Jobs.run has checked it
+
+
+class TestHangs:
+    """Three ordinary failures on which the reference hangs without a word."""
+
+    def test_a_rank_that_ends_before_mpi_starts(self, jobs: Jobs) -> None:
+        program = jobs.python(f"if rank == 1:\n    sys.exit()\n{IN_MPI}")
+        ran = jobs.run(*program, options=("--hang-timeout", "2"))
+        assert ran.code == Exit.HANG
+        assert "rank 1 ended with 0 without ever entering MPI, while rank 0 waits in MPI" in named(ran.err)
+        assert "from mpi4py import MPI" in ran.err
+
+    def test_a_rank_that_never_enters_the_barrier(self, jobs: Jobs) -> None:
+        program = jobs.python(f"{IN_MPI}if rank == 1:\n    time.sleep(600)\ncomm.Barrier()\n")
+        ran = jobs.run(*program, options=("--hang-timeout", "2"))
+        assert ran.code == Exit.HANG
+        assert f"rank 0: {program[1]}:8" in ran.err
+        assert f"rank 1: {program[1]}:7" in ran.err
+
+    def test_the_odd_one_out_comes_first(self, jobs: Jobs) -> None:
+        program = jobs.python(f"{IN_MPI}if rank == 2:\n    time.sleep(600)\ncomm.Barrier()\n")
+        ran = jobs.run(*program, options=("--hang-timeout", "2"), ranks=4)
+        places = ran.err[ran.err.index("where the ranks were") :].splitlines()[1:3]
+        assert places[0].lstrip().startswith("rank 2: ") and places[0].endswith("<- the odd one out")
+        assert places[1].lstrip().startswith("ranks 0-1, 3: ")
+
+    def test_an_exit_code_that_python_keeps_to_itself(self, jobs: Jobs) -> None:
+        program = jobs.python(f"{IN_MPI}if rank == 1:\n    raise SystemExit(5)\ncomm.Barrier()\n")
+        ran = jobs.run(*program, options=("--hang-timeout", "2"))
+        assert ran.code == Exit.HANG
+        assert "rank 1 reached the end of the program, while rank 0 waits in MPI" in named(ran.err)
+
+    def test_a_long_computation_is_no_hang(self, jobs: Jobs) -> None:
+        """A rank that computes without a word changes its stack."""
+        text = "t = time.monotonic()\nwhile time.monotonic() - t < 6:\n    a = 1\n    b = 2\n    c = 3\n    d = 4\n"
+        ran = jobs.run(*jobs.python(f"{IN_MPI}{text}comm.Barrier()\n"), options=("--hang-timeout", "1"))
+        assert ran.code == 0, ran.err
+
+    @pytest.mark.slow
+    def test_the_automatic_rule_needs_no_option(self, jobs: Jobs) -> None:
+        ran = jobs.run(*jobs.python(f"if rank == 1:\n    sys.exit()\n{IN_MPI}"))
+        assert ran.code == Exit.HANG
+
+
+@pytest.mark.slow
+def test_soak(jobs: Jobs) -> None:
+    """A hundred runs in which a random rank fails at a random time: the culprit is named each time, and nobody is left."""
+    import random
+
+    chance = random.Random(20261120)
+    for _ in range(100):
+        rank, delay = chance.randrange(4), chance.uniform(0, 0.3)
+        fault = chance.choice(
+            ["raise RuntimeError('boom')", "os._exit(3)", "os.kill(os.getpid(), 9)", "os.abort()"]
+        )
+        program = jobs.python(
+            f"{IN_MPI}\nif rank == {rank}:\n    time.sleep({delay})\n    {fault}\nwhile True:\n    comm.Barrier()\n"
+        )
+        ran = jobs.run(*program, ranks=4)
+        assert ran.code != 0
+        assert named(ran.err).startswith(f"rank {rank} on "), ran.err
