@@ -7,7 +7,6 @@ costs no recursion.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from mgd.checking import check
 from mgd.descriptor import (
@@ -70,17 +69,16 @@ def _top_topology_policy(descriptor: Descriptor, templates: Templates) -> str | 
     return policy_name(top.graph_topology.channels, "STRICT")
 
 
-@dataclass(slots=True)
 class _Walk:
     """Depth first in written order; a graph is finished when its children are."""
 
-    descriptor: Descriptor
-    templates: Templates
-    meshes: list[Mesh] = field(default_factory=list)
-    graphs: list[GraphInstance] = field(default_factory=list)
-    connections: list[InterConnection] = field(default_factory=list)
-    _shared: dict[int, Mesh] = field(default_factory=dict)
-    _paths: dict[tuple[Path, int], Path] = field(default_factory=dict)
+    def __init__(self, descriptor: Descriptor, templates: Templates) -> None:
+        self.descriptor, self.templates = descriptor, templates
+        self.meshes: list[Mesh] = []
+        self.graphs: list[GraphInstance] = []
+        self.connections: list[InterConnection] = []
+        self._shared: dict[int, Mesh] = {}
+        self._paths: dict[tuple[Path, int], Path] = {}
 
     def run(self) -> None:
         top = self.descriptor.top_level_instance

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mgd.diagnostics import Position
 
@@ -137,8 +137,7 @@ class Mesh:
         return tuple(links)
 
 
-@dataclass(frozen=True, slots=True)
-class GraphInstance:
+class GraphInstance(NamedTuple):
     """One instantiated graph: its own id and name, the path of its ancestors, and how many children it has."""
 
     graph_id: int
@@ -153,8 +152,7 @@ class GraphInstance:
         return (*self.path, (self.name, self.graph_id))
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """One end of a connection: an instance by path, or one of its devices."""
 
     path: Path
@@ -171,8 +169,7 @@ class Node:
         return "/".join(steps if self.device is None else [*steps, f"D{self.device}({self.device})"])
 
 
-@dataclass(frozen=True, slots=True)
-class InterConnection:
+class InterConnection(NamedTuple):
     """A connection among instances, as one declaration: of n nodes, owned by a graph (section 7.4)."""
 
     nodes: tuple[Node, ...]
@@ -215,8 +212,7 @@ class PinGroup:
     board_revision: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Requested:
+class Requested(NamedTuple):
     """Channels that a FABRIC graph wants from one mesh to another, or between two of their devices (section 7.5)."""
 
     source: int

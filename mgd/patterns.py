@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 LONGEST = 200
 MOST_QUANTIFIERS = 8
@@ -31,14 +31,13 @@ class PatternError(ValueError):
     """The pattern means nothing; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(NamedTuple):
     """A pattern that has been read: either ranges of numbers (inclusive) or an expression."""
 
     text: str
     ranges: tuple[tuple[int, int], ...] = ()
     expression: re.Pattern[str] | None = None
-    quantifiers: int = field(default=0, compare=False)
+    quantifiers: int = 0
 
     def cost(self, count: int) -> int:
         """A bound, in rough steps, on selecting among `count` numbers."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Iterator
-from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from mgd.descriptor import Descriptor
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
@@ -13,6 +13,9 @@ from mgd.errors import ParseError, UnreadableError
 from mgd.text import problems as codes
 from mgd.text.parser import parse
 from mgd.text.source import Source
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _CHUNK = 1 << 20
 LARGEST = 64 << 20
@@ -50,9 +53,9 @@ def loads(text: str | bytes, *, file: str = "") -> Descriptor:
 def read_bytes(name: str) -> bytes:
     """The content of a file. Raises UnreadableError."""
     try:
-        with Path(name).open("rb") as stream:
-            mode = stat.S_IFMT(Path(name).stat().st_mode)
-            if mode not in (stat.S_IFREG, stat.S_IFIFO):
+        with open(name, "rb") as stream:
+            mode = stat.S_IFMT(os.fstat(stream.fileno()).st_mode)
+            if mode not in (stat.S_IFREG, stat.S_IFIFO, stat.S_IFCHR):
                 raise _unreadable(name, "it is not a file", "name a .textproto file")
             data = b"".join(_chunks(stream))
     except IsADirectoryError:
@@ -118,6 +121,8 @@ def _unreadable(name: str, reason: str, help: str) -> UnreadableError:
 
 def _similar(name: str) -> str:
     """A file beside it whose name is near, for a typo."""
+    from pathlib import Path
+
     path = Path(name)
     try:
         near = codes.nearest(path.name, [each.name for each in path.parent.iterdir()][:1000])

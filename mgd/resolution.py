@@ -6,9 +6,8 @@ thousand times is looked at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
-from typing import Union
+from typing import NamedTuple, Union
 
 from mgd.descriptor import (
     Descriptor,
@@ -56,8 +55,7 @@ def device_count(template: MeshDescriptor | SwitchDescriptor) -> int:
     return prod(dims_of(template))
 
 
-@dataclass(frozen=True, slots=True)
-class Child:
+class Child(NamedTuple):
     """One entry of a graph's `instances`."""
 
     local_id: int
@@ -72,8 +70,7 @@ class Child:
         return self.template.type if isinstance(self.template, GraphDescriptor) else "MESH"
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """What a node of a connection is: the children passed through from the declaring graph, and perhaps a device."""
 
     steps: tuple[Child, ...]
@@ -88,8 +85,7 @@ class Target:
         return "DEVICE" if self.device is not None else self.child.label
 
 
-@dataclass(frozen=True, slots=True)
-class Unresolved:
+class Unresolved(NamedTuple):
     """Why a node of a connection means nothing: the culprit is field `name` of `reference`."""
 
     reference: Reference | NodeRef

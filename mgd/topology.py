@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from mgd.graph import Mesh
 
 
-@dataclass(frozen=True, slots=True)
-class EdgePort:
+class EdgePort(NamedTuple):
     """One channel that leaves a mesh: direction "N", "E", "S", "W" or "Z", its number along that edge, and its device."""
 
     direction: str

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from mgd.checks.advice_links import advise_links
-from mgd.checks.advice_pins import advise_pins
 from mgd.checks.references import Reached
 from mgd.checks.report import Report
 from mgd.descriptor import (
@@ -59,13 +57,17 @@ def advise(report: Report) -> None:
 
 def advise_expanded(report: Report, templates: Templates, reached: Reached) -> None:
     """Rules MGD060 to MGD063, MGD065, MGD068, MGD071 to MGD073 and MGD076 to MGD079."""
-    from mgd.expansion import expand_checked
-
     _unused(report, reached)
     _first_channels(report, reached)
     for graph in reached.graphs:
         for connection in graph.connections:
             _mistaken_kinds(report, templates, graph, connection)
+    if not reached.graphs and not report.descriptor.pinnings:
+        return
+    from mgd.checks.advice_links import advise_links
+    from mgd.checks.advice_pins import advise_pins
+    from mgd.expansion import expand_checked
+
     expanded = expand_checked(report.descriptor)
     if not expanded.ids_unique:
         report.add(

@@ -55,6 +55,7 @@ def _switch_dimensions(report: Report, template: SwitchDescriptor, dims: tuple[i
         MOST_DIMENSIONS.get(Architecture(template.arch)) if template.arch in list(Architecture)[1:] else None
     )
     if most and len(dims) > most:
+        report.flag(template)
         report.add(
             "MGD008", f"{quoted(template.name)} has {len(dims)} dimensions; {type_name(Architecture, template.arch)} has at most {most}",
             report.at(template.device_topology, "dims", most), help="write two dims",
@@ -64,6 +65,7 @@ def _switch_dimensions(report: Report, template: SwitchDescriptor, dims: tuple[i
 def _hosts(report: Report, template: MeshDescriptor, dims: tuple[int, ...]) -> None:
     hosts = template.host_topology.dims if template.host_topology else ()
     if len(hosts) != len(dims):
+        report.flag(template)
         place: Any = template.host_topology or template
         wanted = ", ".join(["1"] * len(dims))
         report.add(
@@ -73,6 +75,8 @@ def _hosts(report: Report, template: MeshDescriptor, dims: tuple[int, ...]) -> N
         )  # fmt: skip
         return
     for index, (devices, count) in enumerate(zip(dims, hosts, strict=True)):
+        if count > 0 and devices % count == 0:
+            continue
         label = report.at(template.host_topology, "dims", index)
         also = report.at(template.device_topology, "dims", index, f"{devices} devices")
         name = quoted(template.name)
@@ -84,7 +88,7 @@ def _hosts(report: Report, template: MeshDescriptor, dims: tuple[int, ...]) -> N
                 also,
                 help="write 1 or more",
             )
-        elif count == 0 or devices % count:
+        else:
             parts = ", ".join(str(n) for n in range(1, min(devices, 64) + 1) if devices % n == 0)
             told = f"{name}: {devices} devices cannot be cut among {count} hosts along dimension {index}"
             report.add("MGD012", told, label, also, help=f"write one of {parts}")

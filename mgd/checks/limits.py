@@ -5,7 +5,7 @@ All counts are computed per template, before anything is expanded (rule MGD090).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from mgd.checks.references import Reached
 from mgd.checks.report import Report
@@ -24,8 +24,7 @@ MOST_CHORDS = 1 << 20
 MOST_PIN_STEPS = 1 << 22
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(NamedTuple):
     """What the top-level instance amounts to. `grids` counts meshes and switches, `records` directed connections."""
 
     grids: int = 0

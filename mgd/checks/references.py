@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from mgd.checks.report import Report
@@ -27,15 +26,17 @@ from mgd.resolution import (
 from mgd.text.problems import nearest, quoted
 
 
-@dataclass(slots=True)
 class Reached:
-    """What the top-level instance is made of: each graph template once, parents first, and the mesh and switch templates."""
+    """What the top-level instance is made of: each graph template once, parents first, and the mesh and switch templates.
 
-    graphs: list[GraphDescriptor] = field(default_factory=list)
-    grids: list[MeshDescriptor | SwitchDescriptor] = field(default_factory=list)
-    is_sound: bool = True
-    """False when a reference leads nowhere or a graph contains itself: the whole cannot be counted."""
-    is_cyclic: bool = False
+    `is_sound` is False when a reference leads nowhere or a graph contains itself: then the whole cannot be counted.
+    """
+
+    def __init__(self) -> None:
+        self.graphs: list[GraphDescriptor] = []
+        self.grids: list[MeshDescriptor | SwitchDescriptor] = []
+        self.is_sound = True
+        self.is_cyclic = False
 
 
 def check_references(report: Report, templates: Templates) -> Reached:
@@ -129,7 +130,8 @@ def _cycle(report: Report, node: NodeRef, graph: GraphDescriptor, child: GraphDe
 
 def _two_dimensions(report: Report, grid: MeshDescriptor | SwitchDescriptor) -> None:
     dims = dims_of(grid)
-    if len(dims) != 2:
+    if len(dims) != 2 and not report.is_flagged(grid):
+        report.flag(grid)
         place: Any = grid.device_topology or grid
         report.add(
             "MGD021", f"{quoted(grid.name)} is instantiated with {len(dims)} device dims; it must have 2",

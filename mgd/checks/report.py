@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from mgd.descriptor import Descriptor
@@ -10,13 +9,20 @@ from mgd.diagnostics import Diagnostic, Label, Severity
 from mgd.rules import severity_of
 
 
-@dataclass(slots=True)
 class Report:
     """Findings about one descriptor; `profile` decides how much the runtime's own rules weigh."""
 
-    descriptor: Descriptor
-    profile: str = "full"
-    findings: list[Diagnostic] = field(default_factory=list)
+    def __init__(self, descriptor: Descriptor, profile: str = "full") -> None:
+        self.descriptor, self.profile = descriptor, profile
+        self.findings: list[Diagnostic] = []
+        self._flagged: set[int] = set()
+
+    def flag(self, message: Any) -> None:
+        """Note that a message is refused already, so that what follows from it is not told again."""
+        self._flagged.add(id(message))
+
+    def is_flagged(self, message: Any) -> bool:
+        return id(message) in self._flagged
 
     def add(
         self, code: str, message: str, *labels: Label, help: str = "", notes: tuple[str, ...] = ()

@@ -133,6 +133,7 @@ def _mixed(
 def _dimensions(report: Report, template: MeshDescriptor) -> None:
     dims, most = dims_of(template), MOST_DIMENSIONS[Architecture(template.arch)]
     if len(dims) > most:
+        report.flag(template)
         report.add(
             "MGD008", f"{quoted(template.name)} has {len(dims)} dimensions; {type_name(Architecture, template.arch)} has at most {most}",
             report.at(template.device_topology, "dims", most), help="write two dims",

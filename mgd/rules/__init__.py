@@ -7,9 +7,12 @@ parts, MGD050 on what only the runtime refuses, MGD060 on advice, MGD090 limits,
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Severity
-from mgd.rules.model import Rule
+
+if TYPE_CHECKING:
+    from mgd.rules.model import Rule
 
 __all__ = ["Rule", "all_rules", "find_rule", "severity_of"]
 

@@ -17,7 +17,7 @@ _RANGES = {"int32": (-(1 << 31), (1 << 31) - 1), "uint32": (0, (1 << 32) - 1)}
 BOOLS = {"true": True, "True": True, "t": True, "false": False, "False": False, "f": False}
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Slot:
     """Where a field's value goes. `bit` marks it as seen (0 for a repeated field, shared by the members of a oneof)."""
 
@@ -44,7 +44,7 @@ class Slot:
         }.get(self.kind, "a message in braces")
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Grammar:
     """One message: its slots by name, the defaults in order, which slots are lists, and what makes the value."""
 

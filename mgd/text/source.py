@@ -30,7 +30,7 @@ class Source:
         """
         if not name:
             return self.position(at) if at >= 0 else Position(self.file)
-        from mgd.text.tree import field_values
+        from mgd.text.fields import field_values
 
         values = field_values(self.text, at, name)
         if not values:
