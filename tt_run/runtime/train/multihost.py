@@ -1,0 +1,159 @@
+"""Training over several hosts: the ranks of the job, sub-contexts of them, and tensors sent from rank to rank.
+
+Each rank has a mesh of its own; a tensor travels shard by shard, distinct shards once, 16 bits per element for bfloat16. Sends block until
+the receiver takes the message, in order for each pair of ranks, and every wait is watched by the guard: a peer that never comes, or a cycle of
+sends, is an error that names ranks and lines. Source: ttml specification, sections 3 and 11.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime import guard
+from tt_run.runtime.comm import Group, world
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.mesh.distributed import init_distributed_context
+from tt_run.runtime.tensor.bfloat16 import from_wire, to_wire
+from tt_run.runtime.tensor.dtypes import stored_dtype
+from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.train import values
+from tt_run.runtime.train.graph import PreferredPrecision
+
+if TYPE_CHECKING:
+    from tt_run.runtime.tensor.tensor import Tensor as Value
+    from tt_run.runtime.train.tensor import Tensor
+
+Array = npt.NDArray[Any]
+
+_TAG = 9200
+_HEADER = 16  # numbers: dtype, distinct shards, devices, rank, then the dimensions
+
+
+class SocketType(enum.Enum):
+    """How tensors travel on hardware; here both are the same messages."""
+
+    MPI = 0
+    FABRIC = 1
+
+
+class DistributedContext:
+    """Some ranks of the job in an order of their own, numbered from 0."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+
+    @classmethod
+    def of_world(cls) -> DistributedContext:
+        """All ranks of the job; meets them."""
+        init_distributed_context()
+        return cls(world().everyone)
+
+    @property
+    def group(self) -> Group:
+        """The communication group behind the context."""
+        return self._group
+
+    def rank(self) -> int:
+        """This rank's number in the context."""
+        return self._group.rank
+
+    def size(self) -> int:
+        """How many ranks the context has."""
+        return self._group.size
+
+    def barrier(self) -> None:
+        """Return when every rank of the context has called it."""
+        guard.collective(self._group, guard.Signature("DistributedContext.barrier"))
+        self._group.barrier()
+
+    def create_sub_context(self, ranks: Sequence[int]) -> DistributedContext:
+        """The context of some ranks of this one, renumbered 0, 1, … in list order. Every rank named must call it.
+
+        Raises ValueError for a list with repeats, with ranks that do not exist, or without this rank.
+        """
+        listed = [int(rank) for rank in ranks]
+        if len(set(listed)) != len(listed) or not all(0 <= rank < self.size() for rank in listed):
+            raise ValueError(f"create_sub_context: {listed} are not distinct ranks of 0..{self.size() - 1}")
+        if self.rank() not in listed:
+            raise ValueError(
+                f"create_sub_context: rank {self.rank()} is not in {listed}; only members create a sub-context"
+            )
+        return DistributedContext(world().group([self._group.ranks[rank] for rank in listed]))
+
+
+class SocketManager:
+    """Sends and receives tensors between ranks of a context."""
+
+    def __init__(self, socket_type: SocketType) -> None:
+        if not isinstance(socket_type, SocketType):
+            raise TypeError(f"initialize_socket_manager takes a SocketType, not {type(socket_type).__name__}")
+        self.socket_type = socket_type
+
+    def send(
+        self, tensor: Tensor, distributed_ctx: DistributedContext, rank: int, use_grad: bool = False
+    ) -> None:
+        """Send a tensor's value, or its gradient, to a rank of the context; returns when it has been taken."""
+        value = tensor.get_grad() if use_grad else tensor.get_value()
+        send_value(value, distributed_ctx, rank)
+
+    def recv(
+        self, tensor: Tensor, distributed_ctx: DistributedContext, rank: int, use_grad: bool = False
+    ) -> Tensor:
+        """Receive into a tensor's value, or its gradient, from a rank of the context, and return the tensor.
+
+        Raises RuntimeError when shape, type or number of devices differ from what the sender has.
+        """
+        received = receive_value(tensor.get_value(), distributed_ctx, rank)
+        if use_grad:
+            tensor.set_grad(received)
+        else:
+            kept = tensor.get_value(PreferredPrecision.FULL).dtype
+            tensor.set_value(values.as_dtype(received, kept) if kept is DataType.FLOAT32 else received)
+        return tensor
+
+
+def send_value(value: Value, context: DistributedContext, rank: int) -> None:
+    """Send a mesh tensor to a rank of the context."""
+    _check_peer(context, rank)
+    shards = value.shards
+    header = np.zeros(_HEADER, np.int64)
+    header[:4] = (value.dtype.value, len(shards.data), len(shards.index), len(shards.shape))
+    header[4 : 4 + len(shards.shape)] = shards.shape
+    data = np.ascontiguousarray(shards.data)
+    body = to_wire(data) if value.dtype is DataType.BFLOAT16 else data
+    for part in (header, np.array(shards.index, np.int64), body):
+        guard.wait(guard.isend(context.group, np.ascontiguousarray(part), rank, _TAG, "SocketManager.send"))
+
+
+def receive_value(like: Value, context: DistributedContext, rank: int) -> Value:
+    """Receive a mesh tensor from a rank of the context; `like` says what shape, type and place it must have."""
+    _check_peer(context, rank)
+    header = np.zeros(_HEADER, np.int64)
+    guard.wait(guard.irecv(context.group, header, rank, _TAG, "SocketManager.recv"))
+    dtype, rows, devices, dims = DataType(int(header[0])), int(header[1]), int(header[2]), int(header[3])
+    shape = tuple(int(n) for n in header[4 : 4 + dims])
+    index = np.zeros(devices, np.int64)
+    guard.wait(guard.irecv(context.group, index, rank, _TAG, "SocketManager.recv"))
+    half = dtype is DataType.BFLOAT16
+    body = np.empty((rows, *shape), np.uint16 if half else stored_dtype(dtype))
+    guard.wait(guard.irecv(context.group, body, rank, _TAG, "SocketManager.recv"))
+    own = like.shards
+    if (shape, dtype, devices) != (own.shape, like.dtype, len(own.index)):
+        sender = context.group.ranks[rank]
+        raise RuntimeError(
+            f"recv from rank {sender}: it sent shape {list(shape)} of {dtype} on {devices} devices, "
+            f"this rank expects {list(own.shape)} of {like.dtype} on {len(own.index)}"
+        )
+    return like.derive(Shards(from_wire(body) if half else body, tuple(int(i) for i in index)))
+
+
+def _check_peer(context: DistributedContext, rank: int) -> None:
+    if not 0 <= rank < context.size() or rank == context.rank():
+        raise RuntimeError(
+            f"rank {rank} is not another rank of this context of {context.size()} (own rank {context.rank()})"
+        )
