@@ -1,0 +1,259 @@
+"""Configuration files: where they are found, and their sections as values with the documents' defaults.
+
+Three kinds of files: training (training_config, device_config, eval_config), model (transformer_config), several hosts (multihost_config).
+The first may name the others; older files hold everything in one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tt_run.runtime.train.common.keys import ConfigError, check, mapping
+from tt_run.runtime.train.device import pair
+
+_FOLDERS = ("training_configs", "model_configs", "multihost_configs")
+
+
+def get_tt_metal_home() -> str:
+    """TT_METAL_HOME, or ~/.tt-metal when it is not set."""
+    return os.environ.get("TT_METAL_HOME") or str(Path.home() / ".tt-metal")
+
+
+def load_config(path: str | os.PathLike[str], configs_root: str | None = None) -> dict[str, Any]:
+    """The content of a configuration file.
+
+    A relative path is looked up in the current folder, `configs_root`, $TT_METAL_HOME/tt-train (also its configs/), the configurations
+    that ship with the package, and in the folders training_configs, model_configs and multihost_configs of each root. Raises
+    FileNotFoundError listing where it looked, and ConfigError for a file that is not well-formed or has unknown keys.
+    """
+    found = find_config(path, configs_root)
+    text = found.read_text(encoding="utf-8")
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as problem:
+        mark = getattr(problem, "problem_mark", None)
+        line = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        raise ConfigError(f"{found}{line}: {getattr(problem, 'problem', problem)}") from None
+    document = {} if document is None else document
+    check(document, str(found), key_lines(text))
+    return dict(document)
+
+
+def find_config(path: str | os.PathLike[str], configs_root: str | None = None) -> Path:
+    """The file that a configuration path means. Raises FileNotFoundError listing where it was looked for."""
+    from mgd.resources import configs_root as shipped
+
+    given = Path(path).expanduser()
+    if given.is_absolute():
+        candidates = [given]
+    else:
+        home = Path(get_tt_metal_home()) / "tt-train"
+        roots = [
+            Path.cwd(),
+            *([Path(configs_root)] if configs_root else []),
+            home,
+            home / "configs",
+            shipped() / "training",
+        ]
+        stripped = Path(*given.parts[1:]) if given.parts[:1] == ("configs",) else given
+        names = dict.fromkeys(
+            [given, stripped, *(Path(f) / stripped.name for f in _FOLDERS), Path(stripped.name)]
+        )
+        candidates = [root / name for root in roots for name in names]
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate
+    looked = "\n  ".join(str(c) for c in candidates[:12])
+    raise FileNotFoundError(f"configuration file {given} not found; looked for\n  {looked}")
+
+
+def key_lines(text: str) -> dict[tuple[str, ...], int]:
+    """The 1-based line of every key of a YAML map, by its path."""
+    lines: dict[tuple[str, ...], int] = {}
+
+    def walk(node: yaml.Node | None, path: tuple[str, ...]) -> None:
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                here = (*path, str(key.value))
+                lines[here] = key.start_mark.line + 1
+                walk(value, here)
+
+    walk(yaml.compose(text, Loader=yaml.SafeLoader), ())
+    return lines
+
+
+def _section(source: Any, name: str) -> Mapping[str, Any]:
+    """A section of a configuration given as a map, a path, or the section itself."""
+    if isinstance(source, (str, os.PathLike)):
+        source = load_config(source)
+    return mapping(mapping(source, "the configuration").get(name), name)
+
+
+@dataclass
+class DeviceConfig:
+    """The mesh and what runs over its axes."""
+
+    mesh_shape: tuple[int, int] = (1, 1)
+    device_ids: Sequence[int] = ()
+    enable_ddp: bool = False
+    enable_tp: bool = False
+    enable_pp: bool = False
+
+    def __init__(self, source: Any = None) -> None:
+        given = _section(source, "device_config") if source is not None else {}
+        self.mesh_shape = pair(given.get("mesh_shape"))
+        self.device_ids = list(given.get("device_ids") or [])
+        self.enable_ddp = bool(given.get("enable_ddp", False))
+        self.enable_tp = bool(given.get("enable_tp", False))
+        self.enable_pp = bool(given.get("enable_pp", False))
+
+    def total_devices(self) -> int:
+        """Devices of the mesh."""
+        return self.mesh_shape[0] * self.mesh_shape[1]
+
+
+@dataclass
+class MultiHostConfig:
+    """Roles of the ranks of a job over several hosts."""
+
+    enabled: bool = False
+    num_workers: int = 1
+    socket_type: str = "mpi"
+    pipeline_parallel_config: dict[str, Any] | None = None
+
+    def __init__(self, source: Any = None) -> None:
+        given = _section(source, "multihost_config") if source is not None else {}
+        self.enabled = bool(given.get("enabled", False))
+        self.num_workers = int(given.get("num_workers", 1))
+        self.socket_type = str(given.get("socket_type", "mpi")).lower()
+        if self.socket_type not in ("mpi", "fabric"):
+            raise ConfigError(f"socket_type: {self.socket_type!r} is not one of mpi, fabric")
+        stages = given.get("pipeline_parallel_config")
+        self.pipeline_parallel_config = None
+        if stages is not None:
+            per_rank = {
+                int(rank): int(count)
+                for rank, count in mapping(stages.get("blocks_per_rank"), "blocks_per_rank").items()
+            }
+            self.pipeline_parallel_config = {
+                "num_blocks": int(stages.get("num_blocks", 0)),
+                "blocks_per_rank": per_rank,
+            }
+
+    @property
+    def mode(self) -> str:
+        """ "single", "hierarchical" or "pipeline"."""
+        if not self.enabled:
+            return "single"
+        return "hierarchical" if self.pipeline_parallel_config is None else "pipeline"
+
+
+@dataclass
+class SchedulerConfig:
+    """Rates and lengths of a schedule with warm-up and hold."""
+
+    max_lr: float = 1e-3
+    min_lr: float = 0.0
+    warmup_steps: int = 100
+    hold_steps: int = 0
+    total_steps: int = 1000
+    beta1_start: float = 0.85
+    beta1_end: float = 0.95
+    beta1_warmup_steps: int = 0
+
+    def __init__(self, source: Any = None) -> None:
+        given = _section(source, "scheduler_config") if source is not None else {}
+        for name in ("max_lr", "min_lr", "beta1_start", "beta1_end"):
+            setattr(self, name, float(given.get(name, getattr(type(self), name))))
+        for name in ("warmup_steps", "hold_steps", "beta1_warmup_steps"):
+            setattr(self, name, int(given.get(name, getattr(type(self), name))))
+        steps = _section(source, "training_config") if source is not None else {}
+        self.total_steps = int(steps.get("max_steps", 1000))
+
+
+@dataclass
+class EvalConfig:
+    """How text is sampled."""
+
+    repetition_penalty: float = 1.0
+    temperature: float = 0.7
+    top_k: int = 50
+    top_p: float = 1.0
+
+    def __init__(self, source: Any = None) -> None:
+        given = _section(source, "eval_config") if source is not None else {}
+        self.repetition_penalty = float(given.get("repetition_penalty", 1.0))
+        self.temperature = float(given.get("temperature", 0.7))
+        self.top_k = int(given.get("top_k", 50))
+        self.top_p = float(given.get("top_p", 1.0))
+
+
+@dataclass
+class TrainingConfig:
+    """What to train, how long, and with which optimizer; `source` is a map or the path of a file.
+
+    `seq_len` and `transformer_config` come from the model configuration where one is named.
+    """
+
+    source: Any = None
+    raw: Mapping[str, Any] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        given = _section(self.source, "training_config") if self.source is not None else {}
+        self.raw = given
+        self.project_name = str(given.get("project_name", "tt_train"))
+        self.seed = int(given.get("seed", 42))
+        self.batch_size = int(given.get("batch_size", 64))
+        self.validation_batch_size = int(given.get("validation_batch_size", max(self.batch_size // 2, 1)))
+        self.steps = int(given.get("max_steps", 1000))
+        self.epochs = int(given.get("num_epochs", 1))
+        self.eval_every = int(given.get("eval_every", 200))
+        self.save_every = int(given.get("model_save_interval", 500))
+        self.gradient_accumulation_steps = int(given.get("gradient_accumulation_steps", 1))
+        self.model_config = given.get("model_config")
+        self.multihost_config = given.get("multihost_config")
+        self.data_path = given.get("data_path")
+        self.tokenizer_type = str(given.get("tokenizer_type", "char"))
+        if self.tokenizer_type not in ("char", "bpe"):
+            raise ConfigError(f"Unknown tokenizer_type: {self.tokenizer_type}; one of char, bpe")
+        self.use_bpe = self.tokenizer_type == "bpe"
+        self.tokenizer_path = given.get("tokenizer_path")
+        self.scheduler_type = str(given.get("scheduler_type", "identity"))
+        self.use_clip_grad_norm = bool(given.get("use_clip_grad_norm", False))
+        self.clip_grad_norm_max_norm = float(given.get("clip_grad_norm_max_norm", 1.0))
+        self.lr = float(given.get("learning_rate", 3e-4))
+        self.beta1 = float(given.get("beta1", 0.9))
+        self.beta2 = float(given.get("beta2", 0.999))
+        self.eps = float(given.get("eps", 1e-8))
+        self.weight_decay = float(given.get("weight_decay", 0.01))
+        self.checkpoint_dir = str(given.get("checkpoint_dir", "checkpoints"))
+        self.arithmetic = given.get("arithmetic")
+        self._positive("batch_size", "steps", "epochs", "gradient_accumulation_steps")
+        self.transformer_config = self._model()
+        self.seq_len = int(self.transformer_config.get("max_sequence_length", 128))
+
+    def _positive(self, *names: str) -> None:
+        for name in names:
+            if getattr(self, name) < 1:
+                raise ConfigError(f"training_config: {name} must be at least 1, got {getattr(self, name)}")
+
+    def _model(self) -> Mapping[str, Any]:
+        if self.model_config:
+            return _section(self.model_config, "transformer_config")
+        whole = (
+            load_config(self.source)
+            if isinstance(self.source, (str, os.PathLike))
+            else mapping(self.source, "the configuration")
+        )
+        inner = (
+            self.raw.get("transformer_config")
+            if isinstance(self.raw.get("transformer_config"), Mapping)
+            else None
+        )
+        return mapping(whole.get("transformer_config") or inner, "transformer_config")

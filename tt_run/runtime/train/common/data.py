@@ -1,0 +1,125 @@
+"""`ttml.common.data`: characters as tokens, text as batches; nothing is downloaded.
+
+The text that ships with the examples is used where no file is named.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Ids = npt.NDArray[np.uint32]
+
+_TILE = 32
+
+
+class CharTokenizer:
+    """One id per character: 0 is padding, then the characters in order, then the two marks of beginning and end."""
+
+    def __init__(self, text: str, add_padding_token: bool = True, add_begin_end_tokens: bool = True) -> None:
+        symbols = ["<PAD>"] if add_padding_token else []
+        symbols += sorted(set(text))
+        symbols += ["<BEG>", "<END>"] if add_begin_end_tokens else []
+        self.stoi = {symbol: number for number, symbol in enumerate(symbols)}
+        self.itos = dict(enumerate(symbols))
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of ids."""
+        return len(self.stoi)
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of a text. Raises ValueError for a character that the vocabulary lacks."""
+        unknown = sorted({character for character in text if character not in self.stoi})
+        if unknown:
+            raise ValueError(
+                f"the vocabulary has no {', '.join(map(repr, unknown[:8]))}; it was made from another text"
+            )
+        return [self.stoi[character] for character in text]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids; padding and marks are left out. Raises ValueError for an id that does not exist."""
+        numbers = [int(number) for number in ids]
+        unknown = [number for number in numbers if number not in self.itos]
+        if unknown:
+            raise ValueError(f"no token has the id {unknown[0]}; there are {self.vocab_size}")
+        return "".join(symbol for number in numbers if len(symbol := self.itos[number]) == 1)
+
+
+def load_shakespeare_text(path: str | os.PathLike[str] | None = None) -> str:
+    """A text to train on: the file named, $TT_METAL_HOME/tt-train/data/shakespeare.txt, or the one that ships with the package."""
+    from mgd.resources import configs_root
+
+    if path is not None:
+        return Path(path).read_text(encoding="utf-8")
+    home = os.environ.get("TT_METAL_HOME")
+    candidates = [Path(home) / "tt-train" / "data" / "shakespeare.txt"] if home else []
+    candidates.append(configs_root() / "training" / "data" / "shakespeare.txt")
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate.read_text(encoding="utf-8")
+    raise FileNotFoundError(
+        f"no text found; looked for {', '.join(map(str, candidates))}. help: --data_path FILE"
+    )
+
+
+def prepare_data(cfg: Any) -> tuple[Ids, Ids, int, Callable[[Sequence[int]], str]]:
+    """(training ids, validation ids, vocabulary rounded up to 32, decode): nine tenths to train on, the rest to check.
+
+    `cfg.data_path` names the text; `cfg.use_bpe` needs `cfg.tokenizer_path`, a tokenizer.json, and the tokenizers package.
+    """
+    text = load_shakespeare_text(getattr(cfg, "data_path", None) or None)
+    if getattr(cfg, "use_bpe", False):
+        ids, size, decode = _byte_pairs(text, getattr(cfg, "tokenizer_path", None))
+    else:
+        tokenizer = CharTokenizer(text)
+        ids, size, decode = (
+            np.array(tokenizer.encode(text), np.uint32),
+            tokenizer.vocab_size,
+            tokenizer.decode,
+        )
+    cut = int(0.9 * len(ids))
+    return ids[:cut], ids[cut:], -(-size // _TILE) * _TILE, decode
+
+
+def _byte_pairs(text: str, path: str | None) -> tuple[Ids, int, Callable[[Sequence[int]], str]]:
+    if not path:
+        raise ValueError("tokenizer_type: bpe needs tokenizer_path, the tokenizer.json of the model")
+    try:
+        from tokenizers import Tokenizer  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    except ImportError:
+        raise ImportError(
+            "tokenizer_type: bpe needs the tokenizers package: pip install tokenizers"
+        ) from None
+    tokenizer = Tokenizer.from_file(str(path))
+    return np.array(tokenizer.encode(text).ids, np.uint32), tokenizer.get_vocab_size(), tokenizer.decode
+
+
+def get_batch(
+    ids: Ids, seq_len: int, batch_size: int, generator: np.random.Generator | None = None
+) -> tuple[Ids, Ids]:
+    """Random windows x and the same windows one token later, each (batch, seq_len) uint32.
+
+    NumPy's global generator draws them unless one is given. Raises ValueError for a text shorter than a window.
+    """
+    last = len(ids) - seq_len - 1
+    if last < 0:
+        raise ValueError(f"the text has {len(ids)} tokens, a window needs {seq_len + 1}")
+    starts = (
+        np.random.randint(0, last + 1, batch_size)
+        if generator is None
+        else generator.integers(0, last + 1, batch_size)
+    )
+    x = np.stack([ids[start : start + seq_len] for start in starts]).astype(np.uint32)
+    y = np.stack([ids[start + 1 : start + 1 + seq_len] for start in starts]).astype(np.uint32)
+    return x, y
+
+
+def build_causal_mask(length: int) -> npt.NDArray[np.float32]:
+    """[1, 1, T, T]: 1 where a position may see another, itself and those before."""
+    return np.tril(np.ones((1, 1, length, length), np.float32))

@@ -1,0 +1,110 @@
+"""`TransformerModelFactory`: a model from a configuration: GPT-2 or Llama, whole, tensor-parallel, or a stage of a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tt_run.runtime.train.common.config import DeviceConfig, MultiHostConfig
+from tt_run.runtime.train.common.keys import mapping
+from tt_run.runtime.train.models.gpt import (
+    Experimental,
+    GPT2TransformerConfig,
+    create_distributed_gpt2_model,
+    create_gpt2_model,
+)
+from tt_run.runtime.train.models.llama import LlamaConfig, create_distributed_llama_model, create_llama_model
+from tt_run.runtime.train.models.pipeline import PipelineParallelConfig, create_pipeline_parallel_llama_model
+from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
+from tt_run.runtime.train.modules.base import ModuleBase
+
+_TILE = 32
+_MODELS = ("gpt2", "llama")
+
+
+def adjust_vocab_size(vocab_size: int, enable_tp: bool, total_devices: int) -> int:
+    """Rounded up to 32, or to 32 for each device under tensor parallelism."""
+    unit = _TILE * total_devices if enable_tp else _TILE
+    return -(-vocab_size // unit) * unit
+
+
+def map_runner_type(name: str) -> RunnerType:
+    """The runner that a configuration names. Raises ValueError for an unknown name."""
+    found: RunnerType = RunnerType.from_string(name)  # type: ignore[assignment]
+    return found
+
+
+class TransformerModelFactory:
+    """Builds the model of a configuration given as a map.
+
+    Raises ValueError for a model type it does not know: a configuration without `model_type` means GPT-2.
+    """
+
+    def __init__(self, yaml_config: Mapping[str, Any]) -> None:
+        self.transformer_config = dict(mapping(yaml_config.get("transformer_config"), "transformer_config"))
+        self.device_config = DeviceConfig(yaml_config)
+        self.multihost_config = MultiHostConfig(yaml_config)
+        inner = mapping(yaml_config.get("training_config"), "training_config")
+        self.model_type = str(
+            self.transformer_config.get("model_type") or inner.get("model_type") or "gpt2"
+        ).lower()
+        if self.model_type not in _MODELS:
+            raise ValueError(f"Model type {self.model_type} not supported; one of {', '.join(_MODELS)}")
+
+    def create_model(self) -> ModuleBase:
+        """The model on the open device."""
+        parallel = self.device_config.enable_tp
+        stages = self.multihost_config.pipeline_parallel_config if self.multihost_config.enabled else None
+        if stages is not None:
+            pipeline = PipelineParallelConfig(stages["num_blocks"], stages["blocks_per_rank"])
+            return create_pipeline_parallel_llama_model(self._llama(), pipeline, parallel)
+        if self.model_type == "gpt2":
+            return (create_distributed_gpt2_model if parallel else create_gpt2_model)(self._gpt2())
+        return (create_distributed_llama_model if parallel else create_llama_model)(self._llama())
+
+    def _common(self) -> dict[str, Any]:
+        given = self.transformer_config
+        vocabulary = adjust_vocab_size(
+            int(given.get("vocab_size", 96)), self.device_config.enable_tp, self.device_config.total_devices()
+        )
+        tying = (
+            WeightTyingType.Enabled
+            if "enabled" in str(given.get("weight_tying", "disabled"))
+            else WeightTyingType.Disabled
+        )
+        return {
+            "num_heads": int(given.get("num_heads", 6)),
+            "embedding_dim": int(given.get("embedding_dim", 384)),
+            "dropout_prob": float(given.get("dropout_prob", 0.2)),
+            "num_blocks": int(given.get("num_blocks", 6)),
+            "vocab_size": vocabulary,
+            "max_sequence_length": int(given.get("max_sequence_length", 128)),
+            "runner_type": map_runner_type(str(given.get("runner_type", "default"))),
+            "weight_tying": tying,
+        }
+
+    def _gpt2(self) -> GPT2TransformerConfig:
+        given = self.transformer_config
+        experimental = mapping(given.get("experimental"), "experimental")
+        return GPT2TransformerConfig(
+            **self._common(),
+            positional_embedding_type=str(given.get("positional_embedding_type", "trainable")),
+            experimental=Experimental(bool(experimental.get("use_composite_layernorm", False))),
+        )
+
+    def _llama(self) -> LlamaConfig:
+        given = self.transformer_config
+        scaling = mapping(given.get("rope_scaling"), "rope_scaling")
+        common = self._common()
+        common["dropout_prob"] = float(given.get("dropout_prob", 0.0))
+        hidden = given.get("intermediate_dim")
+        return LlamaConfig(
+            **common,
+            num_groups=int(given.get("num_groups", 3)),
+            theta=float(given.get("theta", 10000.0)),
+            intermediate_dim=None if hidden is None else int(hidden),
+            scaling_factor=float(scaling.get("scaling_factor", 0.0)),
+            high_freq_factor=float(scaling.get("high_freq_factor", 4.0)),
+            low_freq_factor=float(scaling.get("low_freq_factor", 1.0)),
+            original_context_length=int(scaling.get("original_context_length", 0)),
+        )

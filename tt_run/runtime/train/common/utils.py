@@ -1,0 +1,170 @@
+"""`ttml.common.utils`: seeds, the device of a configuration, optimizers by configuration, rates.
+
+(The module's name is the documents'; here it only gathers what they import from it.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from tt_run.runtime.train.common.config import DeviceConfig
+from tt_run.runtime.train.common.keys import ConfigError, mapping
+from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.distributed import concat_mesh_to_tensor_composer, enable_fabric, is_replicated
+from tt_run.runtime.train.graph import GradMode
+from tt_run.runtime.train.modules.base import ModuleBase
+from tt_run.runtime.train.optimizers import adamw, sgd
+from tt_run.runtime.train.optimizers.base import OptimizerBase
+from tt_run.runtime.train.tensor import Tensor
+
+PADDING = 1e4
+
+
+def set_seed(seed: int = 42) -> None:
+    """Seed Python, NumPy and the context."""
+    random.seed(seed)
+    np.random.seed(seed)
+    AutoContext.get_instance().set_seed(seed)
+
+
+def round_up_to_tile(value: int, tile: int = 32) -> int:
+    """The next multiple of the tile."""
+    return -(-value // tile) * tile
+
+
+def initialize_device(cfg: Mapping[str, Any]) -> None:
+    """Open the mesh that `device_config` describes, with the fabric it needs."""
+    device = DeviceConfig(cfg)
+    if device.total_devices() > 1:
+        enable_fabric(device.total_devices())
+    AutoContext.get_instance().open_device(device.mesh_shape, device.device_ids or None)
+
+
+@contextlib.contextmanager
+def no_grad() -> Iterator[None]:
+    """A block, or a decorated function, in which nothing is recorded; the mode before comes back."""
+    context = AutoContext.get_instance()
+    before = context.get_gradient_mode()
+    context.set_gradient_mode(GradMode.DISABLED)
+    try:
+        yield
+    finally:
+        context.set_gradient_mode(before)
+
+
+def get_loss_over_devices(loss: Tensor) -> float:
+    """The mean of a loss over all devices."""
+    value = loss.get_value()
+    if is_replicated(value, None):
+        return float(loss.to_numpy().mean())
+    composer = concat_mesh_to_tensor_composer(AutoContext.get_instance().get_device(), 0)
+    return float(loss.to_numpy(composer=composer).mean())
+
+
+def build_logits_mask(vocab_size: int, padded_vocab_size: int) -> Tensor:
+    """[1, 1, 1, padded]: 0 on the vocabulary, large on the padding; what sampling subtracts."""
+    mask = np.zeros((1, 1, 1, padded_vocab_size), np.float32)
+    mask[..., vocab_size:] = PADDING
+    return Tensor.from_numpy(mask)
+
+
+# --- optimizers by configuration -----------------------------------------------------------------------------------
+
+_ADAMW = {
+    "AdamW": adamw.AdamW,
+    "AdamWFullPrecision": adamw.AdamWFullPrecision,
+    "MorehAdamW": adamw.MorehAdamW,
+    "AdamWComposite": adamw.AdamWComposite,
+}
+_SGD = {"SGD": sgd.SGD, "SGDComposite": sgd.SGDComposite}
+
+
+def create_optimizer(model: ModuleBase, yaml_config: Mapping[str, Any]) -> OptimizerBase:
+    """The optimizer of `training_config`: its flat keys, or the nested map `optimizer`.
+
+    Raises ConfigError for a type it does not know.
+    """
+    training = mapping(yaml_config.get("training_config"), "training_config")
+    nested = mapping(training.get("optimizer"), "optimizer")
+    kind = str(nested.get("type") or ("SGD" if training.get("use_sgd") else ""))
+    if not kind:
+        kind = "MorehAdamW" if training.get("use_moreh_adamw") else "AdamW"
+    names = {name.lower(): name for name in (*_ADAMW, *_SGD)}
+    if kind.lower() not in names:
+        raise ConfigError(f"optimizer type {kind!r} is not one of {', '.join(names.values())}")
+    kind = names[kind.lower()]
+
+    def setting(name: str, default: float, *others: str) -> float:
+        for source, keys in ((nested, (name, *others)), (training, (name, *others))):
+            for key in keys:
+                if key in source:
+                    return float(source[key])
+        return default
+
+    rate, decay = setting("lr", 3e-4, "learning_rate"), setting("weight_decay", 0.01)
+    parameters = model.parameters()
+    if kind in _SGD:
+        config = sgd.SGDConfig(
+            rate,
+            setting("momentum", 0.0),
+            setting("dampening", 0.0),
+            setting("weight_decay", 0.0),
+            bool(nested.get("nesterov", False)),
+        )
+        return _SGD[kind](parameters, config)
+    kahan = bool(
+        nested.get("kahan_summation")
+        or nested.get("use_kahan_summation")
+        or training.get("use_kahan_summation")
+    )
+    settings = adamw.AdamWConfig(
+        rate,
+        setting("beta1", 0.9),
+        setting("beta2", 0.999),
+        setting("epsilon", 1e-8, "eps"),
+        decay,
+        bool(nested.get("amsgrad", False)),
+        bool(nested.get("stochastic_rounding", False)),
+        kahan,
+    )
+    return _ADAMW[kind](parameters, settings)
+
+
+class PerformanceMeter:
+    """Samples and tokens per second over the last steps."""
+
+    def __init__(self, cfg: Any, window_size: int = 10) -> None:
+        self.cfg = cfg
+        self.steps: deque[float] = deque(maxlen=window_size)
+
+    def step(self) -> None:
+        """Note that a step has ended."""
+        self.steps.append(time.time())
+
+    def get_metrics(self) -> tuple[float, float]:
+        """(samples per second, tokens per second); zeros until there are two steps.
+
+        The window counts its steps, not the intervals between them, as the reference does: a slight over-estimate.
+        """
+        window = self.steps[-1] - self.steps[0] if self.steps else 0.0
+        if window == 0:
+            return 0.0, 0.0
+        samples = len(self.steps) * self.cfg.batch_size * self.cfg.gradient_accumulation_steps
+        return samples / window, samples * self.cfg.seq_len / window
+
+
+def parameter_count(model: ModuleBase) -> int:
+    """Elements of all parameters, a sharded one with all its shards."""
+    total = 0
+    for tensor in model.parameters().values():
+        value = tensor.get_value()
+        shards = 1 if is_replicated(value, None) else value.tensor_topology().distribution_shape().mesh_size()
+        total += int(np.prod(tensor.shape())) * shards
+    return total
