@@ -48,7 +48,9 @@ def near(tensor: Tensor, wanted: Any, *, steps: float = 1.0, scale: float | None
     finite = np.abs(wanted[np.isfinite(wanted)])
     largest = scale if scale is not None else float(finite.max(initial=1e-30))
     allowed = steps * STEP.get(tensor.dtype, 0.0) * largest
-    np.testing.assert_allclose(found.astype(np.float64), wanted, rtol=STEP.get(tensor.dtype, 0.0), atol=allowed)
+    np.testing.assert_allclose(
+        found.astype(np.float64), wanted, rtol=STEP.get(tensor.dtype, 0.0), atol=allowed
+    )
 
 
 def rounded(values: Any, dtype: DataType) -> np.ndarray[Any, Any]:

@@ -21,7 +21,16 @@ from tt_run.runtime.ops.elementwise import BLOCK, evaluate
 from tt_run.runtime.ops.rows import along_last
 
 ODD_SHAPES = (
-    [(1, 4096, 77), (300, 4096, 1), (1, 50, 1), (5, 1, 9), (4, 8192, 32), (2, 2357, 137), (3, 5, 1), (1, 1, 9)]
+    [
+        (1, 4096, 77),
+        (300, 4096, 1),
+        (1, 50, 1),
+        (5, 1, 9),
+        (4, 8192, 32),
+        (2, 2357, 137),
+        (3, 5, 1),
+        (1, 1, 9),
+    ]
     + [(256, 568, 284), (231, 1183, 226), (12, 658, 88), (16, 2470, 105), (68, 125, 116), (32, 512, 1100)]
     + [(1100, 640, 33), (130, 700, 1500), (7, 20000, 7), (46, 525, 31), (82, 998, 35), (64, 64, 64)]
 )
@@ -128,7 +137,9 @@ def test_a_binary_function_gives_an_element_the_same_bits_anywhere(name: str):
         alone = digest(evaluate(kernel, DataType.FLOAT32, a[None], b[None]))
         stack_a, stack_b = np.stack([b, b, a]), np.stack([a, a, b])
         assert digest(evaluate(kernel, DataType.FLOAT32, stack_a, stack_b)[2]) == alone
-        assert digest(evaluate(kernel, DataType.FLOAT32, stack_a, np.broadcast_to(b, (3, length)))[2]) == alone
+        assert (
+            digest(evaluate(kernel, DataType.FLOAT32, stack_a, np.broadcast_to(b, (3, length)))[2]) == alone
+        )
 
 
 def test_blocks_and_threads_do_not_change_elements():

@@ -22,7 +22,7 @@ def table() -> dict[str, Callable[..., Any]]:
         **{name: binary.BINARY[name] for name in ("eq", "ne", "lt", "le", "gt", "ge")},
     }
     mirrored = {"radd": binary.add, "rmul": binary.multiply, "rsub": arithmetic.rsub}
-    return {**plain, **mirrored, "rtruediv": _swapped(arithmetic.divide), "rpow": _swapped(arithmetic.pow)}
+    return {**plain, **mirrored, "rtruediv": _swapped(arithmetic.divide)}
 
 
 def _swapped(operation: Operation) -> Callable[[Any, Any], Any]:

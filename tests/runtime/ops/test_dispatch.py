@@ -1,0 +1,195 @@
+"""Calls: binding, the texts of refused ones, queues, the recorder, events, operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt_run.runtime.ops as ops
+from tests.runtime.ops.tensors import BF16, F32, TILE, held, message, put
+from tt_run.runtime import events
+from tt_run.runtime.mesh import MeshDevice, MeshShape
+from tt_run.runtime.ops.dispatch import Operation, operation, run, set_recorder
+from tt_run.runtime.tensor.borders import from_torch
+
+
+def test_a_wrong_keyword_lists_the_signatures(one: MeshDevice):
+    t = put(one, np.ones((2, 2)))
+    with pytest.raises(TypeError) as error:
+        ops.add(t, t, output_dtype=BF16)
+    text = str(error.value)
+    assert text.startswith("ttnn.add(): incompatible function arguments.\nCalled with:\n    add(")
+    assert "\nAvailable signatures:\n    add(input_tensor_a: ttnn.Tensor | float, input_tensor_b:" in text
+    assert "'output_dtype'" in text
+
+
+def test_a_near_miss_is_named(one: MeshDevice):
+    t = put(one, np.ones((2, 2)))
+    with pytest.raises(TypeError, match="'memory_confg': did you mean 'memory_config'"):
+        ops.exp(t, memory_confg=None)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda: ops.gelu(np.ones(3)), lambda: ops.add("a", "b"), lambda: ops.concat(3), lambda: ops.exp()],
+)
+def test_what_is_no_tensor_lists_the_signatures(call: Any):
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        call()
+
+
+def test_a_type_error_inside_a_kernel_is_not_disguised():
+    @operation("ttnn.test_only_broken")
+    def broken(input_tensor: object) -> None:
+        raise TypeError("inside")
+
+    try:
+        with pytest.raises(TypeError, match=r"^inside$"):
+            broken(1)
+    finally:
+        ops.registry.pop("ttnn.test_only_broken")
+
+
+@pytest.mark.parametrize(
+    ("name", "extra", "text"),
+    [
+        ("add", 1, "Input tensor A must be on device, got storage type: StorageType::HOST"),
+        ("matmul", 1, "Operands to matmul need to be on device!"),
+        ("relu", 0, "Unary operation requires input to be on Device. Input storage type: StorageType::HOST"),
+        ("softmax", 0, "Input tensor A must be on device, got storage type: StorageType::HOST"),
+    ],
+)
+def test_host_tensors_are_refused(name: str, extra: int, text: str):
+    host = from_torch(np.ones((32, 32), np.float32), dtype=BF16, layout=TILE)
+    with pytest.raises(RuntimeError) as error:
+        getattr(ops, name)(host, *[host] * extra)
+    assert message(error.value) == text
+
+
+def test_tensors_of_parent_and_submesh_do_not_mix(mesh: MeshDevice):
+    part = mesh.create_submesh(MeshShape(1, 2))
+    a, b = put(mesh, np.ones((4, 4))), put(part, np.ones((4, 4)))
+    with pytest.raises(RuntimeError) as error:
+        ops.add(a, b)
+    assert message(error.value) == "Operands to eltwise binary need to be on the same device!"
+
+
+def test_a_deallocated_tensor_is_refused(one: MeshDevice):
+    t = put(one, np.ones((4, 4)))
+    t.deallocate()
+    with pytest.raises(RuntimeError, match="not allocated"):
+        ops.relu(t)
+
+
+def test_queues_that_exist_are_accepted(one: MeshDevice):
+    t = put(one, np.ones((4, 4)))
+    assert held(ops.add(t, t, queue_id=1)).sum() == 32
+    with pytest.raises(RuntimeError) as error:
+        ops.add(t, t, queue_id=5)
+    assert message(error.value) == "cq_id 5 is out of range"
+
+
+def test_a_recorder_sees_every_call_and_may_run_it_again(one: MeshDevice):
+    seen: list[tuple[Operation, tuple[Any, ...], dict[str, Any]]] = []
+
+    def record(called: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        seen.append((called, args, kwargs))
+        return run(called, args, kwargs)
+
+    t = put(one, np.ones((4, 4)))
+    before = set_recorder(record)
+    try:
+        y = ops.add(t, t, dtype=BF16)
+        z = y * 2
+    finally:
+        set_recorder(before)
+    assert [o.name for o, _, _ in seen] == ["ttnn.add", "ttnn.multiply"]
+    assert held(z).tolist() == held(run(*seen[1])).tolist()
+    ops.add(t, t)
+    assert len(seen) == 2
+
+
+def test_operations_are_events_when_somebody_listens(one: MeshDevice):
+    heard: list[events.Event] = []
+    t = put(one, np.ones((4, 8)))
+    stop = events.subscribe(heard.append)
+    try:
+        ops.add(t, t)
+        with pytest.raises(TypeError, match="incompatible"):
+            ops.add(t, t, nonsense=1)
+    finally:
+        stop()
+    (event,) = heard
+    assert (event.kind, event.name, event.bytes) == ("op", "ttnn.add", 128)
+    assert event.end >= event.start
+    assert __file__ in event.site
+    ops.add(t, t)
+    assert len(heard) == 1
+
+
+def test_operators_of_tensors(one: MeshDevice):
+    x, y = np.array([[1.0, 2.0, 4.0]]), np.array([[2.0, 2.0, 0.5]])
+    a, b = put(one, x), put(one, y)
+    results = [
+        a + b,
+        a - b,
+        a * b,
+        a / b,
+        a**2,
+        1 - a,
+        3 * a,
+        1 + a,
+        1 / a,
+        a == b,
+        a != b,
+        a < b,
+        a <= b,
+        a > b,
+        a >= b,
+    ]
+    wanted = [
+        x + y,
+        x - y,
+        x * y,
+        x / y,
+        x**2,
+        1 - x,
+        3 * x,
+        1 + x,
+        1 / x,
+        x == y,
+        x != y,
+        x < y,
+        x <= y,
+        x > y,
+        x >= y,
+    ]
+    for found, value in zip(results, wanted, strict=True):
+        assert held(found).tolist() == value.astype(float).tolist()
+    square = put(one, np.eye(3) * 2)
+    assert held(square @ square).tolist() == (np.eye(3) * 4).tolist()
+    with pytest.raises(TypeError):
+        a + "text"  # type: ignore[operator]
+
+
+def test_operations_describe_themselves():
+    assert ops.add.__name__ == "add"
+    assert repr(ops.linear) == "<operation ttnn.linear>"
+    assert all(o.__doc__ for o in ops.registry.values())
+    assert ops.registry["ttnn.div"] is ops.divide
+    with pytest.raises(AttributeError):
+        ops.no_such_operation
+
+
+def test_memory_config_is_kept(one: MeshDevice):
+    from tt_run.runtime.tensor.memory import L1_MEMORY_CONFIG
+
+    t = put(one, np.ones((4, 4)), F32)
+    for result in (
+        ops.add(t, t, memory_config=L1_MEMORY_CONFIG),
+        ops.softmax(t, memory_config=L1_MEMORY_CONFIG),
+    ):
+        assert result.memory_config() == L1_MEMORY_CONFIG
+    assert ops.add(t, t).memory_config() == t.memory_config()

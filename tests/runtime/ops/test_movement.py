@@ -1,0 +1,193 @@
+"""Operations that move elements, against NumPy, on integers so that every element counts exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt_run.runtime.ops as ops
+from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, TILE, U32, held, put, rounded
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.tensor import Tensor
+
+
+def counted(*shape: int) -> np.ndarray:
+    return np.arange(int(np.prod(shape)), dtype=np.int32).reshape(shape)
+
+
+X = counted(2, 3, 5, 4)
+
+CASES: dict[str, tuple[Callable[[Tensor], Any], np.ndarray]] = {
+    "reshape": (lambda t: ops.reshape(t, (6, 20)), X.reshape(6, 20)),
+    "reshape infers": (lambda t: ops.reshape(t, [5, -1]), X.reshape(5, 24)),
+    "view": (lambda t: ops.view(t, (2, 15, 4)), X.reshape(2, 15, 4)),
+    "permute": (lambda t: ops.permute(t, (3, 0, 2, 1)), X.transpose(3, 0, 2, 1)),
+    "permute negative": (lambda t: ops.permute(t, (-1, 0, 2, 1)), X.transpose(3, 0, 2, 1)),
+    "transpose": (lambda t: ops.transpose(t, 1, -1), X.swapaxes(1, -1)),
+    "slice": (lambda t: ops.slice(t, [0, 1, 0, 1], [2, 3, 5, 3]), X[0:2, 1:3, 0:5, 1:3]),
+    "slice steps": (lambda t: ops.slice(t, [0, 0, 1, 0], [2, 3, 5, 4], [1, 2, 2, 3]), X[:, ::2, 1::2, ::3]),
+    "slice keywords": (
+        lambda t: ops.slice(t, slice_start=[1, 0, 0, 0], slice_end=[2, 3, 5, -1]),
+        X[1:2, :, :, :-1],
+    ),
+    "pad": (
+        lambda t: ops.pad(t, [(0, 0), (0, 1), (2, 0), (1, 1)], 9),
+        np.pad(X, [(0, 0), (0, 1), (2, 0), (1, 1)], constant_values=9),
+    ),
+    "pad last dims": (
+        lambda t: ops.pad(t, ((1, 2),), value=7),
+        np.pad(X, [(0, 0), (0, 0), (0, 0), (1, 2)], constant_values=7),
+    ),
+    "pad to shape": (
+        lambda t: ops.pad(t, [2, 3, 8, 8], [0, 0, 1, 0], 0),
+        np.pad(X, [(0, 0), (0, 0), (1, 2), (0, 4)]),
+    ),
+    "repeat": (lambda t: ops.repeat(t, (1, 2, 1, 3)), np.tile(X, (1, 2, 1, 3))),
+    "repeat adds dims": (lambda t: ops.repeat(t, (2, 1, 1, 1, 1)), np.tile(X, (2, 1, 1, 1, 1))),
+    "repeat_interleave": (lambda t: ops.repeat_interleave(t, 3, dim=1), np.repeat(X, 3, axis=1)),
+    "unsqueeze": (lambda t: ops.unsqueeze(t, -1), X[..., None]),
+    "squeeze nothing": (lambda t: ops.squeeze(t), X),
+    "expand": (
+        lambda t: ops.expand(ops.slice(t, [0, 0, 0, 0], [2, 1, 5, 1]), (2, 3, -1, 4)),
+        np.broadcast_to(X[:, :1, :, :1], X.shape),
+    ),
+    "roll": (lambda t: ops.roll(t, 2, 2), np.roll(X, 2, axis=2)),
+    "roll flat": (lambda t: ops.roll(t, 3), np.roll(X, 3)),
+    "concat": (lambda t: ops.concat([t, t], dim=2), np.concatenate([X, X], 2)),
+    "concat groups": (
+        lambda t: ops.concat([t, t], dim=-1, groups=2),
+        np.concatenate([X[..., :2], X[..., :2], X[..., 2:], X[..., 2:]], -1),
+    ),
+    "stack": (lambda t: ops.stack([t, t, t], 1), np.stack([X, X, X], 1)),
+    "clone": (ops.clone, X),
+    "identity": (ops.identity, X),
+}
+
+
+@pytest.mark.parametrize("layout", [ROW, TILE])
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_moves_every_element(one: MeshDevice, name: str, layout: Layout):
+    function, wanted = CASES[name]
+    found = function(put(one, X, I32, layout))
+    assert (found.dtype, found.layout, found.shape) == (I32, layout, wanted.shape)
+    assert held(found).tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16, BFP8, U32])
+def test_dtypes(one: MeshDevice, dtype: DataType):
+    x = rounded(np.random.default_rng(0).uniform(0, 50, (3, 40, 33)).astype(np.float32), dtype)
+    for function, wanted in (
+        (lambda t: ops.transpose(t, 0, 2), x.swapaxes(0, 2)),
+        (lambda t: ops.concat([t, t], -1), np.concatenate([x, x], -1)),
+        (lambda t: ops.reshape(t, (-1,)), x.reshape(-1)),
+    ):
+        # A block float shares its exponents with its new neighbours.
+        assert np.array_equal(
+            held(function(put(one, x, dtype))), rounded(np.ascontiguousarray(wanted), dtype)
+        )
+
+
+def test_split_and_chunk(one: MeshDevice):
+    t = put(one, X, I32)
+    assert [held(p).shape[2] for p in ops.split(t, 2, dim=2)] == [2, 2, 1]
+    assert [held(p).tolist() for p in ops.split(t, [1, 4], dim=2)] == [
+        X[:, :, :1].tolist(),
+        X[:, :, 1:].tolist(),
+    ]
+    assert [held(p).shape[2] for p in ops.chunk(t, 2, 2)] == [3, 2]
+    assert held(ops.split(t, 1)[1]).tolist() == X[1:].tolist()
+    with pytest.raises(RuntimeError, match="must sum"):
+        ops.split(t, [1, 1], dim=2)
+
+
+def test_squeeze_and_unsqueeze_to_4d(one: MeshDevice):
+    t = put(one, counted(1, 3, 1, 4), I32)
+    assert ops.squeeze(t).shape == (3, 4)
+    assert ops.squeeze(t, 0).shape == (3, 1, 4)
+    assert ops.squeeze(t, 1).shape == (1, 3, 1, 4)
+    assert ops.squeeze(t, [0, -2]).shape == (3, 4)
+    assert ops.unsqueeze_to_4D(ops.squeeze(t)).shape == (1, 1, 3, 4)
+    with pytest.raises(RuntimeError, match="rank is greater than 4"):
+        ops.unsqueeze_to_4D(ops.unsqueeze(t, 0))
+
+
+def test_gather_and_scatter(one: MeshDevice):
+    rng = np.random.default_rng(1)
+    x, index = counted(4, 6), rng.integers(0, 6, (3, 5)).astype(np.uint32)
+    found = ops.gather(put(one, x, I32), -1, put(one, index, U32, ROW))
+    assert held(found).tolist() == np.take_along_axis(x[:3], index.astype(int), 1).tolist()
+    along0 = rng.integers(0, 4, (2, 6)).astype(np.uint32)
+    assert (
+        held(ops.gather(put(one, x, I32), 0, put(one, along0, U32))).tolist()
+        == np.take_along_axis(x, along0.astype(int), 0).tolist()
+    )
+    places = np.array([[1, 4], [0, 5]], np.uint32)
+    source = np.array([[100, 200], [300, 400]], np.int32)
+    wanted = x.copy()
+    for row in range(2):
+        wanted[row, places[row]] = source[row]
+    t = put(one, x, I32)
+    assert held(ops.scatter(t, 1, put(one, places, U32), put(one, source, I32))).tolist() == wanted.tolist()
+    assert held(t).tolist() == x.tolist()
+    twice = np.array([[2, 2]], np.uint32)
+    pair = put(one, np.array([[5, 7]], np.int32), I32)
+    assert held(ops.scatter(t, 1, put(one, twice, U32), pair))[0, 2] == 7
+    assert held(ops.scatter(t, 1, put(one, twice, U32), pair, reduce="add"))[0, 2] == 14
+    assert held(ops.scatter(t, 1, put(one, twice, U32), pair, reduce="multiply"))[0, 2] == 70
+    with pytest.raises(RuntimeError, match="out of range"):
+        ops.gather(t, 1, put(one, np.array([[9]]), U32))
+    with pytest.raises(RuntimeError, match="unknown scatter reduction"):
+        ops.scatter(t, 1, put(one, twice, U32), pair, reduce="xor")
+
+
+def test_tilize_and_untilize(one: MeshDevice):
+    t = put(one, X, F32, ROW)
+    tiled = ops.tilize(t, dtype=BF16)
+    assert (tiled.layout, tiled.dtype, tiled.padded_shape) == (TILE, BF16, (2, 3, 32, 32))
+    assert ops.untilize(tiled).layout is ROW
+    assert held(ops.untilize(tiled)).tolist() == X.astype(float).tolist()
+    assert ops.untilize(put(one, X, BFP8)).dtype is BF16
+
+
+def test_views_share_and_never_change_their_source(one: MeshDevice):
+    t = put(one, X, I32)
+    flat = ops.reshape(t, (-1,))
+    out = put(one, np.zeros(X.size, np.int32), I32)
+    ops.add(flat, 1, output_tensor=flat)
+    assert held(t).tolist() == X.tolist()
+    ops.multiply(flat, 2, output_tensor=out)
+    assert held(out)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda t: ops.reshape(t, (7, 7)), "Invalid arguments to reshape"),
+        (lambda t: ops.reshape(t, (-1, -1)), "Invalid arguments to reshape"),
+        (lambda t: ops.permute(t, (0, 1)), "does not match the length of the desired ordering"),
+        (lambda t: ops.transpose(t, 0, 4), r"ShapeBase\[\] index out of range. 4 not in \[-4, 4\)"),
+        (lambda t: ops.slice(t, [0, 0], [1, 1]), "must have the same size"),
+        (lambda t: ops.slice(t, [0, 0, 0, 0], [2, 3, 5, 9]), "does not fit dimension 3 of length 4"),
+        (lambda t: ops.concat([]), "expected a non-empty list of Tensors!"),
+        (
+            lambda t: ops.concat([t, ops.slice(t, [0, 0, 0, 0], [2, 3, 4, 4])], 0),
+            "All dimensions must be the same size",
+        ),
+        (lambda t: ops.expand(t, (2, 3, 5, 8)), "Cannot expand"),
+        (lambda t: ops.pad(t, [(1, -1)], 0.0), "does not fit"),
+        (lambda t: ops.stack([t, ops.reshape(t, (6, 20))], 0), "one shape"),
+    ],
+)
+def test_refusals(one: MeshDevice, call: Callable[[Tensor], Any], text: str):
+    with pytest.raises(RuntimeError, match=text):
+        call(put(one, X, I32))
+
+
+def test_placements_stay_as_they_were(mesh: MeshDevice):
+    t = put(mesh, counted(8, 4), I32, shard=0)
+    for result in (ops.transpose(t, 0, 1), ops.reshape(t, (2, 2)), ops.permute(t, (1, 0)), ops.sum(t, 1)):
+        assert result.tensor_topology() == t.tensor_topology()

@@ -1,0 +1,173 @@
+"""Softmax, norms and embedding against NumPy in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tt_run.runtime.ops as ops
+from tests.runtime.ops.tensors import BF16, BFP8, F32, ROW, TILE, U32, held, near, put, rounded
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.shards import Shards
+
+DTYPES = [F32, BF16, BFP8]
+
+
+def sample(dtype: DataType, *shape: int, seed: int = 3) -> np.ndarray:
+    return rounded(np.random.default_rng(seed).standard_normal(shape).astype(np.float32) * 3, dtype)
+
+
+def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+def normal(x: np.ndarray, epsilon: float, centre: bool) -> np.ndarray:
+    x = x - x.mean(-1, keepdims=True) if centre else x
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + epsilon)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dim", [-1, 0, 1])
+def test_softmax(one: MeshDevice, dim: int, dtype: DataType):
+    x = sample(dtype, 3, 33, 40)
+    near(
+        ops.softmax(put(one, x, dtype), dim),
+        rounded(softmax(x.astype(float), dim).astype(np.float32), dtype),
+        steps=4,
+    )
+
+
+def test_softmax_extremes(one: MeshDevice):
+    x = np.array([[1e4, 1e4 - 1, -np.inf], [-np.inf] * 3], np.float32)
+    found = held(ops.softmax(put(one, x)))
+    np.testing.assert_allclose(found[0], [1 / (1 + np.exp(-1)), 1 / (1 + np.exp(1)), 0], rtol=1e-6)
+    assert found[1].tolist() == [0, 0, 0]
+    assert np.isnan(held(ops.softmax(put(one, x[:1]), numeric_stable=False))).any()
+
+
+def test_masked_softmax(one: MeshDevice):
+    x, mask = (
+        sample(F32, 2, 3, 5, 7),
+        np.where(np.random.default_rng(0).random((2, 1, 5, 7)) < 0.4, -np.inf, 0.0),
+    )
+    wanted = softmax(x.astype(float) * 0.3 + mask)
+    near(ops.scale_mask_softmax(put(one, x), 0.3, put(one, mask)), wanted, steps=4)
+    near(ops.scale_mask_softmax(put(one, x)), softmax(x.astype(float)), steps=4)
+    t = put(one, x)
+    assert ops.scale_mask_softmax_in_place(t, 0.3, put(one, mask)) is t
+    near(t, wanted, steps=4)
+    u = put(one, x)
+    near(ops.softmax_in_place(u), softmax(x.astype(float)), steps=4)
+    near(
+        getattr(ops, "transformer.attention_softmax")(
+            put(one, x), head_size=16, attention_mask=put(one, mask)
+        ),
+        softmax(x / 4 + mask),
+        steps=4,
+    )
+    near(
+        getattr(ops, "transformer.attention_softmax")(put(one, x), head_size=None),
+        softmax(x.astype(float)),
+        steps=4,
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
+def test_norms(one: MeshDevice, name: str, dtype: DataType):
+    centre = name == "layer_norm"
+    operation = getattr(ops, name)
+    for shape in ((1, 1, 33, 64), (5, 30)):
+        width = shape[-1]
+        x, r = sample(dtype, *shape), sample(dtype, *shape, seed=4)
+        w, b = sample(dtype, 1, width, seed=5), sample(dtype, width, seed=6)
+        t, tr, tw, tb = (put(one, v, dtype) for v in (x, r, w, b))
+        plain = normal(x.astype(float), 1e-5, centre)
+        near(operation(t, epsilon=1e-5), rounded(plain.astype(np.float32), dtype), steps=8)
+        near(
+            operation(t, epsilon=1e-5, weight=tw, bias=tb),
+            rounded((plain * w + b).astype(np.float32), dtype),
+            steps=8,
+        )
+        added = normal(x.astype(float) + r, 1e-12, centre)
+        near(
+            operation(t, residual_input_tensor=tr, bias=tb),
+            rounded((added + b).astype(np.float32), dtype),
+            steps=8,
+        )
+
+
+def test_norms_take_weights_in_tile_rows(one: MeshDevice):
+    x, w = sample(F32, 4, 64), sample(F32, 2, 32, seed=1)
+    near(
+        ops.rms_norm(put(one, x), weight=put(one, w, F32, ROW)),
+        normal(x.astype(float), 1e-12, False) * w.reshape(-1),
+        steps=8,
+    )
+    with pytest.raises(RuntimeError, match="one value for each of 64 columns"):
+        ops.rms_norm(put(one, x), weight=put(one, w[:1]))
+    with pytest.raises(RuntimeError, match="residual shapes"):
+        ops.layer_norm(put(one, x), residual_input_tensor=put(one, w))
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
+def test_distributed_norms(mesh: MeshDevice, name: str):
+    """Statistics per shard, gathered as all_gather does, give the norm of the whole."""
+    x, w, b = sample(F32, 1, 1, 32, 8 * 24), sample(F32, 1, 8 * 24, seed=1), sample(F32, 1, 8 * 24, seed=2)
+    t, tw, tb = put(mesh, x, shard=3), put(mesh, w, shard=1), put(mesh, b, shard=1)
+    stats = getattr(ops, f"{name}_pre_all_gather")(t, dtype=F32)
+    assert stats.shape == (1, 1, 32, 64 if name == "layer_norm" else 32)
+    gathered = np.concatenate([held(stats, d) for d in range(8)], axis=-1)
+    everywhere = stats.derive(Shards.replicated(gathered, 8))
+    y = getattr(ops, f"{name}_post_all_gather")(t, everywhere, epsilon=1e-5, weight=tw, bias=tb)
+    whole = normal(x.astype(float), 1e-5, name == "layer_norm") * w + b
+    for device in range(8):
+        np.testing.assert_allclose(
+            held(y, device), whole[..., device * 24 : device * 24 + 24], rtol=1e-4, atol=1e-4
+        )
+    assert getattr(ops, f"{name}_pre_all_gather")(t).dtype is BF16
+    with pytest.raises(RuntimeError, match="columns for each device"):
+        getattr(ops, f"{name}_post_all_gather")(t, t)
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16])
+def test_group_norm(one: MeshDevice, dtype: DataType):
+    x = sample(dtype, 2, 1, 20, 12)
+    w, b = sample(dtype, 1, 1, 1, 12, seed=1), sample(dtype, 1, 1, 1, 12, seed=2)
+    groups = x.astype(float).reshape(2, 20, 3, 4)
+    mean, var = groups.mean((1, 3), keepdims=True), groups.var((1, 3), keepdims=True)
+    wanted = ((groups - mean) / np.sqrt(var + 1e-5)).reshape(x.shape) * w + b
+    found = ops.group_norm(
+        put(one, x, dtype), num_groups=3, epsilon=1e-5, weight=put(one, w, dtype), bias=put(one, b, dtype)
+    )
+    near(found, rounded(wanted.astype(np.float32), dtype), steps=8)
+    with pytest.raises(RuntimeError, match="divisible by num_groups"):
+        ops.group_norm(put(one, x, dtype), num_groups=5)
+
+
+def test_embedding(one: MeshDevice):
+    table, ids = sample(BF16, 32, 64), np.array([[1, 31, 0, 7, 7, 2, 3, 4]], np.uint32)
+    found = ops.embedding(put(one, ids, U32, ROW), put(one, table, BF16, ROW))
+    assert (found.shape, found.dtype, found.layout) == ((1, 8, 64), BF16, ROW)
+    assert np.array_equal(held(found), table[ids.astype(int)])
+    assert (
+        ops.embedding(put(one, ids, U32, ROW), put(one, table, BF16), layout=TILE, dtype=F32).layout is TILE
+    )
+    four = put(one, table.reshape(1, 1, 32, 64), BF16, ROW)
+    assert np.array_equal(held(ops.embedding(put(one, ids, U32, ROW), four)), table[ids.astype(int)])
+    with pytest.raises(RuntimeError, match="id 40 is outside of the table of 32 rows"):
+        ops.embedding(put(one, [[40]], U32, ROW), four)
+
+
+def test_embedding_of_sharded_ids_and_tables(mesh: MeshDevice):
+    table = sample(F32, 16, 8 * 4)
+    ids = np.arange(16, dtype=np.uint32).reshape(8, 2)
+    by_ids = ops.embedding(put(mesh, ids, U32, ROW, shard=0), put(mesh, table, F32, ROW))
+    by_width = ops.embedding(put(mesh, ids, U32, ROW), put(mesh, table, F32, ROW, shard=1))
+    for device in range(8):
+        assert np.array_equal(held(by_ids, device), table[ids[device : device + 1].astype(int)])
+        assert np.array_equal(
+            held(by_width, device), table[ids.astype(int)][..., device * 4 : device * 4 + 4]
+        )

@@ -1,0 +1,138 @@
+"""matmul, linear and their kin against NumPy in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tt_run.runtime.ops as ops
+from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, held, message, near, put, rounded
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.activations import UnaryOpType, UnaryWithParam
+from tt_run.runtime.ops.program_configs import (
+    MatmulMultiCoreReuseMultiCastProgramConfig,
+    WormholeComputeKernelConfig,
+)
+
+
+def sample(shape: tuple[int, ...], dtype: DataType, seed: int) -> np.ndarray:
+    return rounded(np.random.default_rng(seed).standard_normal(shape).astype(np.float32), dtype)
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16, BFP8])
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ((32, 64), (64, 32)),
+        ((1, 1, 33, 7), (7, 5)),
+        ((2, 3, 5, 40), (2, 3, 40, 9)),
+        ((2, 3, 5, 40), (1, 1, 40, 9)),
+        ((1, 3, 5, 40), (2, 1, 40, 9)),
+        ((1, 50), (50, 70)),
+        ((70, 50), (50, 1)),
+        ((1, 9), (9, 1)),
+        ((5, 1), (1, 6)),
+        ((5, 8), (2, 8, 3)),
+    ],
+)
+def test_matmul(one: MeshDevice, a: tuple[int, ...], b: tuple[int, ...], dtype: DataType):
+    x, y = sample(a, dtype, 1), sample(b, dtype, 2)
+    z = ops.matmul(put(one, x, dtype), put(one, y, dtype))
+    assert z.dtype is dtype
+    near(
+        z,
+        rounded((x.astype(float) @ y.astype(float)).astype(np.float32), dtype),
+        steps=8 if dtype is F32 else 1,
+    )
+
+
+def test_transposes(one: MeshDevice):
+    x, y = sample((2, 7, 5), F32, 1), sample((2, 9, 7), F32, 2)
+    z = ops.matmul(put(one, x), put(one, y), transpose_a=True, transpose_b=True)
+    near(z, x.swapaxes(1, 2).astype(float) @ y.swapaxes(1, 2), steps=8)
+    same = put(one, sample((6, 5), F32, 3))
+    near(ops.matmul(same, same, transpose_b=True), held(same).astype(float) @ held(same).T, steps=8)
+
+
+def test_large_products_are_cut_into_panels(one: MeshDevice):
+    x, y = sample((1100, 300), BF16, 1), sample((300, 1130), BF16, 2)
+    z = ops.matmul(put(one, x, BF16), put(one, y, BF16))
+    near(z, rounded((x.astype(float) @ y).astype(np.float32), BF16), steps=1)
+
+
+def test_linear_rounds_once_after_bias_and_activation(one: MeshDevice):
+    x, w, b = sample((4, 1, 33, 64), BF16, 1), sample((64, 40), BF16, 2), sample((1, 40), BF16, 3)
+    tx, tw, tb = put(one, x, BF16), put(one, w, BF16), put(one, b, BF16)
+    exact = x.astype(float) @ w + b
+    near(ops.linear(tx, tw, bias=tb), rounded(exact.astype(np.float32), BF16), steps=1)
+    for name, wanted in (("relu", np.maximum(exact, 0)), ("silu", exact / (1 + np.exp(-exact)))):
+        near(ops.linear(tx, tw, bias=tb, activation=name), rounded(wanted.astype(np.float32), BF16), steps=1)
+    near(ops.linear(tx, tw, bias=tb, dtype=F32), exact, steps=16)
+    named = ops.matmul(tx, tw, activation=UnaryWithParam(UnaryOpType["RELU"]))
+    near(named, rounded(np.maximum(x.astype(float) @ w, 0).astype(np.float32), BF16), steps=1)
+
+
+def test_configurations_change_nothing_but_a_fused_activation_counts(one: MeshDevice):
+    x, w = put(one, sample((32, 64), F32, 1)), put(one, sample((64, 32), F32, 2))
+    plain = ops.matmul(x, w)
+    assert np.array_equal(
+        held(ops.matmul(x, w, compute_kernel_config=WormholeComputeKernelConfig())), held(plain)
+    )
+    blocks = dict(
+        compute_with_storage_grid_size=(8, 8),
+        in0_block_w=2,
+        out_subblock_h=1,
+        out_subblock_w=1,
+        per_core_M=1,
+        per_core_N=1,
+    )
+    config = MatmulMultiCoreReuseMultiCastProgramConfig(**blocks, fused_activation="relu")
+    assert np.array_equal(held(ops.linear(x, w, program_config=config)), np.maximum(held(plain), 0))
+    with pytest.raises(TypeError, match="in0_blok_w"):
+        MatmulMultiCoreReuseMultiCastProgramConfig(in0_blok_w=1)
+
+
+def test_column_parallel_shards(mesh: MeshDevice):
+    x, w = sample((1, 1, 32, 64), BF16, 1), sample((64, 8 * 24), BF16, 2)
+    z = ops.linear(put(mesh, x, BF16), put(mesh, w, BF16, shard=-1))
+    assert z.shape == (1, 1, 32, 24)
+    assert "PlacementShard(-1)" in str(z.tensor_topology())
+    for device in range(8):
+        part = x.astype(float) @ w[:, device * 24 : device * 24 + 24]
+        np.testing.assert_allclose(held(z, device), part, rtol=2**-8, atol=2**-8 * np.abs(part).max())
+
+
+def test_minimal_matmul(one: MeshDevice):
+    x, w, b = sample((9, 64), F32, 1), sample((64, 40), F32, 2), sample((1, 40), F32, 3)
+    found = getattr(ops, "experimental.minimal_matmul")(
+        put(one, x), put(one, w), bias_tensor=put(one, b), fused_activation="relu"
+    )
+    near(found, np.maximum(x.astype(float) @ w + b, 0), steps=16)
+
+
+def test_output_tensor(one: MeshDevice):
+    x = put(one, sample((32, 32), F32, 1))
+    out = put(one, np.zeros((32, 32)))
+    assert ops.matmul(x, x, optional_output_tensor=out) is out
+    assert np.array_equal(held(out), held(ops.matmul(x, x)))
+
+
+def test_refusals(one: MeshDevice):
+    a, b = put(one, np.ones((32, 32))), put(one, np.ones((64, 32)))
+    with pytest.raises(RuntimeError) as error:
+        ops.matmul(a, b)
+    assert message(error.value) == (
+        "The width of the first tensor must be equal to the height of the second tensor. Mismatch: width=32 height=64"
+    )
+    with pytest.raises(RuntimeError) as error:
+        ops.linear(a, a, activation="bogus")
+    assert message(error.value).startswith("Unknown unary op: bogus")
+    with pytest.raises(RuntimeError, match="Inputs to matmul must be tilized"):
+        ops.matmul(a, put(one, np.ones((32, 32)), F32, ROW))
+    with pytest.raises(RuntimeError, match="floating-point"):
+        ops.matmul(put(one, np.ones((32, 32)), I32), a)
+    with pytest.raises(RuntimeError, match="rank 2"):
+        ops.matmul(put(one, np.ones(32)), a)
+    with pytest.raises(RuntimeError, match="bmm"):
+        ops.matmul(put(one, np.ones((2, 32, 32))), put(one, np.ones((3, 32, 32))))

@@ -1,0 +1,181 @@
+"""Reductions and choices of elements, against NumPy in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt_run.runtime.ops as ops
+from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, TILE, U16, U32, held, near, put, rounded
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.mesh import MeshDevice
+
+DIMS: list[Any] = [None, 0, -1, 1, (0, 2), [1, 2], (0, 1, 2)]
+REFERENCE = {
+    "sum": np.sum,
+    "mean": np.mean,
+    "max": np.max,
+    "min": np.min,
+    "var": lambda x, axis, keepdims: np.var(x, axis=axis, keepdims=keepdims, ddof=1),
+    "std": lambda x, axis, keepdims: np.std(x, axis=axis, keepdims=keepdims, ddof=1),
+}
+
+
+def sample(dtype: DataType, *shape: int) -> np.ndarray:
+    return rounded((np.random.default_rng(3).standard_normal(shape) + 0.5).astype(np.float32), dtype)
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16, BFP8])
+@pytest.mark.parametrize("name", sorted(REFERENCE))
+def test_reductions(one: MeshDevice, name: str, dtype: DataType):
+    x = sample(dtype, 3, 33, 5)
+    for dim in DIMS:
+        for keepdim in (False, True):
+            axis = None if dim is None else tuple(np.atleast_1d(dim))
+            wanted = np.asarray(REFERENCE[name](x.astype(float), axis=axis, keepdims=keepdim))
+            found = getattr(ops, name)(put(one, x, dtype), dim, keepdim)
+            assert (found.shape, found.dtype) == (wanted.shape, dtype)
+            near(found, rounded(wanted.astype(np.float32), dtype), steps=16 if dtype is F32 else 1)
+
+
+def test_padding_takes_no_part(one: MeshDevice):
+    x = -np.abs(sample(F32, 5, 7)) - 1
+    t = put(one, x)
+    assert t.padded_shape == (32, 32)
+    near(ops.max(t, -1), x.max(-1))
+    near(ops.mean(t), x.astype(float).mean(), steps=2)
+    near(ops.prod(t, 1), x.astype(float).prod(1), steps=8)
+    near(ops.softmax(t, -1), np.exp(x) / np.exp(x.astype(float)).sum(-1, keepdims=True), steps=4)
+    assert held(ops.argmax(t, -1)).tolist() == x.argmax(-1).tolist()
+
+
+def test_options(one: MeshDevice):
+    x = sample(F32, 4, 6)
+    t = put(one, x)
+    near(ops.sum(t, dim=1, scalar=0.5), x.astype(float).sum(1) * 0.5, steps=4)
+    near(ops.var(t, 1, correction=False), x.astype(float).var(1), steps=8)
+    assert ops.sum(t, 1, output_layout=ROW).layout is ROW
+    assert ops.sum(put(one, np.ones((16, 16))), dim=1).shape == (16,)
+    assert ops.sum(t).shape == ()
+    assert ops.sum(t, keepdim=True).shape == (1, 1)
+    with pytest.raises(RuntimeError, match="out of range"):
+        ops.sum(t, 2)
+
+
+def test_integers(one: MeshDevice):
+    x = np.array([[2**30, 2**30, 2**30], [1, 2, 3]], np.int32)
+    assert held(ops.sum(put(one, x, I32), 1)).tolist() == [np.int64(3 * 2**30).astype(np.int32), 6]
+    assert held(ops.max(put(one, x, I32), 0)).tolist() == [2**30] * 3
+    assert held(ops.cumsum(put(one, x, I32), 1)).tolist()[1] == [1, 3, 6]
+
+
+def test_prod(one: MeshDevice):
+    x = sample(F32, 2, 3, 4)
+    near(ops.prod(put(one, x)), x.astype(float).prod(), steps=8)
+    near(ops.prod(put(one, x), 1, True), x.astype(float).prod(1, keepdims=True), steps=8)
+    out = put(one, np.zeros((1, 3, 1)))
+    assert ops.prod(put(one, x), out, dims=[0, 2]) is out
+    near(out, x.astype(float).prod((0, 2), keepdims=True), steps=8)
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16])
+def test_argmax(one: MeshDevice, dtype: DataType):
+    x = np.array([[1, 5, 5, 2], [9, 0, 9, 1], [-1, -3, -1, -2]], np.float32)
+    t = put(one, x, dtype, ROW)
+    last = ops.argmax(t, -1)
+    assert (held(last).tolist(), last.dtype, last.layout) == ([1, 0, 0], U32, ROW)
+    assert held(ops.argmax(t, dim=0, keepdim=True)).tolist() == [[1, 0, 1, 0]]
+    assert held(ops.argmax(t)).item() == 4
+    assert ops.argmax(t, keepdim=True).shape == (1, 1)
+
+
+def test_topk_and_sort(one: MeshDevice):
+    x = sample(BF16, 3, 1, 70)
+    x[0, 0, 10] = x[0, 0, 3]
+    t = put(one, x, BF16)
+    order = np.argsort(-x, axis=-1, kind="stable")
+    values, indices = ops.topk(t, k=32, dim=-1)
+    assert (values.dtype, indices.dtype, values.shape) == (BF16, U16, (3, 1, 32))
+    assert held(indices).tolist() == order[..., :32].tolist()
+    assert np.array_equal(held(values), np.take_along_axis(x, order, -1)[..., :32])
+    smallest, _ = ops.topk(t, 2, -1, largest=False)
+    assert np.array_equal(held(smallest), np.sort(x, -1)[..., :2])
+    along0, places = ops.topk(t, 1, 0)
+    assert np.array_equal(held(along0), x.max(0, keepdims=True))
+    assert np.array_equal(held(places), x.argmax(0)[None])
+    ascending, _ = ops.sort(t)
+    assert np.array_equal(held(ascending), np.sort(x, -1))
+    descending, at = ops.sort(t, dim=-1, descending=True)
+    assert held(at).tolist() == order.tolist()
+    assert np.array_equal(held(descending), np.take_along_axis(x, order, -1))
+    names = put(one, np.broadcast_to(np.arange(70)[::-1] + 1000, (3, 1, 70)), I32)
+    assert held(ops.topk(t, 4, -1, indices_tensor=names)[1]).tolist() == (1069 - order[..., :4]).tolist()
+    with pytest.raises(RuntimeError, match="K cannot be larger"):
+        ops.topk(t, 71)
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16])
+def test_running_sums(one: MeshDevice, dtype: DataType):
+    x = sample(dtype, 4, 5, 6)
+    for dim in (0, 1, -1):
+        near(
+            ops.cumsum(put(one, x, dtype), dim),
+            rounded(np.cumsum(x.astype(float), dim).astype(np.float32), dtype),
+            steps=2,
+        )
+        near(
+            ops.cumprod(put(one, x, dtype), dim),
+            rounded(np.cumprod(x.astype(float), dim).astype(np.float32), dtype),
+            steps=2,
+        )
+    backwards = np.flip(np.cumsum(np.flip(x.astype(float), 1), 1), 1)
+    near(
+        ops.cumsum(put(one, x, dtype), 1, reverse_order=True),
+        rounded(backwards.astype(np.float32), dtype),
+        steps=2,
+    )
+    assert ops.cumsum(put(one, x, dtype), 0, dtype=F32).dtype is F32
+
+
+def test_nonzero(one: MeshDevice):
+    x = np.array([[[[0, 3, 0, 5, 7, 0]]]], np.float32)
+    count, places = ops.nonzero(put(one, x, BF16, ROW))
+    assert (count.shape, places.shape, count.dtype) == ((1, 1, 1, 8), (1, 1, 1, 6), U32)
+    assert held(count)[0, 0, 0, 0] == 3
+    assert held(places)[0, 0, 0, :3].tolist() == [1, 3, 4]
+
+
+def sampling_inputs(one: MeshDevice, k: int, p: float, temp: float) -> list[Any]:
+    rng = np.random.default_rng(0)
+    values = put(one, rng.standard_normal((1, 1, 32, 64)), BF16)
+    names = put(one, np.broadcast_to(np.arange(64) + 500, (1, 1, 32, 64)), I32, ROW)
+    settings = [put(one, np.full(32, v), d, ROW) for v, d in ((k, U32), (p, F32), (temp, F32))]
+    return [values, names, *settings]
+
+
+def test_sampling(one: MeshDevice):
+    greedy = sampling_inputs(one, 1, 0.0, 1.0)
+    best = held(greedy[0])[0, 0].argmax(-1) + 500
+    assert held(ops.sampling(*greedy)).tolist() == [[[best.tolist()]]]
+    free = sampling_inputs(one, 32, 1.0, 1.0)
+    first = held(ops.sampling(*free, seed=7))
+    assert np.array_equal(held(ops.sampling(*free, seed=7)), first)
+    assert not np.array_equal(held(ops.sampling(*free, seed=8)), first)
+    ops.manual_seed(3)
+    series = [held(ops.sampling(*free)).tolist() for _ in range(3)]
+    ops.manual_seed(3)
+    assert [held(ops.sampling(*free)).tolist() for _ in range(3)] == series
+    assert series[0] != series[1]
+    allowed = np.argsort(-held(free[0])[0, 0], axis=-1, kind="stable")[:, :32] + 500
+    assert all(token in row for token, row in zip(first.ravel(), allowed, strict=True))
+
+
+def test_empty_and_rank_zero(one: MeshDevice):
+    t = put(one, np.zeros((0, 4)), F32, ROW)
+    assert held(ops.sum(t, 0)).tolist() == [0, 0, 0, 0]
+    assert ops.add(t, t).shape == (0, 4)
+    scalar = ops.sum(put(one, np.ones((2, 2))))
+    assert held(ops.add(scalar, scalar)).item() == 8
+    assert scalar.layout is TILE
