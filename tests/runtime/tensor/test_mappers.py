@@ -220,3 +220,12 @@ def test_chunk_bounds(size: int, parts: int, bounds: list[tuple[int, int]]) -> N
 def test_wrong_keywords_name_the_right_ones(mesh: MeshDevice) -> None:
     with pytest.raises(TypeError, match=r"'dims': did you mean 'dim'\?"):
         ShardTensorToMesh(mesh, dims=0)  # type: ignore[call-arg]
+
+
+def test_large_transposed_arrays_are_copied_right(mesh: MeshDevice) -> None:
+    array = np.random.default_rng(0).standard_normal((3, 600, 1024)).astype(np.float32)
+    turned = array.swapaxes(1, 2)
+    tensor = mapped(turned, ShardTensorToMesh(mesh, 2))
+    assert np.array_equal(np.concatenate(list(tensor.shards.data), axis=2), turned)
+    assert tensor.shards.data.flags.c_contiguous
+    assert np.array_equal(mapped(turned, ReplicateTensorToMesh(mesh)).shards.data[0], turned)

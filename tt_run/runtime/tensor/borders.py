@@ -80,7 +80,7 @@ def from_array(
         "tile": tile or DEFAULT_TILE,
     }
     if mapper is None:
-        shards = Shards.replicated(own_copy(array, array, wanted), 1)
+        shards = Shards.replicated(own_copy(array, wanted), 1)
         host = Tensor.of(shards, **common)
     else:
         placed = mapper.unwrap().place(array, wanted)

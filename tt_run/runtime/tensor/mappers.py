@@ -18,8 +18,10 @@ from tt_run.runtime.enums import DataType, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate, fits_as_submesh, row_major
 from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.tensor.bfloat16 import round_bfloat16
 from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.configs import MeshMapperConfig, _Overrides
+from tt_run.runtime.tensor.copying import dense, stacked
 from tt_run.runtime.tensor.dtypes import convert
 from tt_run.runtime.tensor.placing import is_distributed, to_device
 from tt_run.runtime.tensor.shards import Shards
@@ -186,14 +188,21 @@ def _stack(
         sample = next(iter(pieces.values()))
         return Shards(convert(np.empty((0, *sample.shape), sample.dtype), dtype), tuple(index))
     own = [pieces[key] for key in rows]
-    return Shards(own_copy(np.stack(own) if len(own) > 1 else own[0][None], own[0], dtype), tuple(index))
+    data = own_copy(own[0], dtype)[None] if len(own) == 1 else _settled(stacked(own), dtype)
+    return Shards(data, tuple(index))
 
 
-def own_copy(stack: Array, source: Array, dtype: DataType) -> Array:
-    """The stored form of `stack` in memory that is contiguous and not the caller's."""
-    stored = convert(stack, dtype)
-    owned = stored.flags.c_contiguous and not np.may_share_memory(stored, source)
-    return stored if owned else stored.copy(order="C")
+def own_copy(source: Array, dtype: DataType) -> Array:
+    """The stored form of the caller's array, in contiguous memory that is not the caller's."""
+    stored = convert(dense(source), dtype)
+    return stored.copy() if np.may_share_memory(stored, source) else stored
+
+
+def _settled(stack: Array, dtype: DataType) -> Array:
+    """The stored form of an array that is ours already, rounded in place where that is possible."""
+    if dtype is DataType.BFLOAT16 and stack.dtype == np.float32:
+        return round_bfloat16(stack, out=stack)
+    return convert(stack, dtype)
 
 
 class ReplicateTensorToMeshWrapper:
