@@ -1,0 +1,113 @@
+"""`mgd show` and `mgd describe`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from mgd.systems import systems
+from tests.mgd.cli.run import Mgd
+
+
+def test_a_system_by_name(mgd: Mgd) -> None:
+    result = mgd("show", "t3000-two-hosts")
+    assert result.code == 0
+    assert "│  0 ─── 1 ─┼─┼─ 2 ─── 3  │" in result.out and "╭ rank 1 ───╮" in result.out
+
+
+@pytest.mark.parametrize("system", [system.name for system in systems()])
+def test_every_system_is_drawn_plain_and_within_120_columns(mgd: Mgd, system: str) -> None:
+    result = mgd("show", system, "--width", 120)
+    assert result.code == 0 and "\x1b" not in result.out
+    assert max(map(len, result.out.splitlines())) <= 120
+    assert result.out == mgd("show", system, "--width", 120).out
+
+
+def test_the_page_is_as_wide_as_it_is_told(mgd: Mgd, monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = mgd("show", "bh-glx-split-4x2").out
+    monkeypatch.setenv("COLUMNS", "60")
+    narrow = mgd("show", "bh-glx-split-4x2").out
+    assert max(map(len, narrow.splitlines()[1:])) <= 60 < max(map(len, wide.splitlines()))
+
+
+def test_svg_to_a_file_and_to_standard_output(mgd: Mgd, tmp_path: Path) -> None:
+    target = tmp_path / "t3000.svg"
+    assert mgd("show", "t3000", "--svg", target).code == 0
+    assert target.read_text(encoding="utf-8") == mgd("show", "t3000", "--svg", "-").out
+    ElementTree.fromstring(target.read_text(encoding="utf-8"))
+    result = mgd("show", "t3000", "--svg", tmp_path / "none" / "x.svg")
+    assert result.code == 2 and "no such file" in result.err
+
+
+def test_a_rejected_descriptor_is_drawn_with_its_mistakes(mgd: Mgd, bad: str) -> None:
+    result = mgd("show", "-", stdin=bad)
+    assert result.code == 1
+    assert "╭ ✗ rank 0 ─" in result.out and "✗ MGD012 <stdin>:6:29" in result.out
+    assert 'class="host h0 bad"' in mgd("show", "-", "--svg", "-", stdin=bad).out
+
+
+def test_the_failing_link_is_crossed_out(mgd: Mgd) -> None:
+    text = (
+        'mesh_descriptors { name: "M" arch: BLACKHOLE device_topology { dims: [2, 2] } host_topology { dims: [1, 1] } '
+        'channels { count: 2 } } graph_descriptors { name: "G" type: "FABRIC" '
+        'instances { mesh { mesh_descriptor: "M" mesh_id: 0 } } instances { mesh { mesh_descriptor: "M" mesh_id: 1 } } '
+        'connections { nodes { mesh { mesh_descriptor: "M" mesh_id: 0 device_id: 3 } } '
+        'nodes { mesh { mesh_descriptor: "M" mesh_id: 1 device_id: 9 } } channels { count: 2 } } } '
+        'top_level_instance { graph { graph_descriptor: "G" graph_id: 0 } }'
+    )
+    result = mgd("show", "-", stdin=text)
+    assert result.code == 1
+    assert "0:D3 ═✗═ 1:D9" in result.out and "2 ─── 3✗" in result.out
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "mesh_descriptors {",
+        'mesh_descriptors { name: "M" }',
+        'mesh_descriptors { name: "M" arch: 1 device_topology { dims: [2147483647, 2147483647] } }',
+        'graph_descriptors { name: "G" type: "A" instances { graph { graph_descriptor: "G" } } } '
+        'top_level_instance { graph { graph_descriptor: "G" } }',
+    ],
+)
+def test_what_has_no_shape_is_told_as_by_check(mgd: Mgd, text: str) -> None:
+    result = mgd("show", "-", stdin=text)
+    assert result.code == 1 and "error[MGD" in result.err and result.out == ""
+
+
+def test_describe_counts(mgd: Mgd) -> None:
+    result = mgd("describe", "--json", "galaxy-torus-xy")
+    facts = json.loads(result.out)
+    assert (facts["devices"], facts["hosts"], facts["links_in_meshes"]) == (32, 1, 64)
+    (kind,) = facts["kinds"]
+    # Two cuts through 4 columns of a closed dimension, 4 channels each; 4 + 2 hops to the far corner.
+    assert (kind["bisection_channels"], kind["diameter"], kind["wraps"]) == (32, 6, 12)
+    assert facts["between_meshes"] is None
+
+
+@pytest.mark.parametrize(
+    ("system", "diameter", "bisection", "islands"),
+    [("tg", 2, 4, 1), ("five-loudboxes", 4, 2, 1), ("dual-bh-lb", None, 0, 2), ("exabox", 1, 12, 1)],
+)
+def test_describe_what_lies_between_meshes(
+    mgd: Mgd, system: str, diameter: int | None, bisection: int, islands: int
+) -> None:
+    among = json.loads(mgd("describe", "--json", system).out)["between_meshes"]
+    assert among == {"islands": islands, "diameter": diameter, "bisection_channels": bisection}
+
+
+def test_describe_for_people(mgd: Mgd) -> None:
+    result = mgd("describe", "t3000")
+    assert result.code == 0
+    assert "devices               8" in result.out and "4 channels" in result.out and "4 hops" in result.out
+    assert "2 islands" in mgd("describe", "dual-bh-lb").out
+    assert mgd("describe", "closetbox").code == 0
+
+
+def test_describe_refuses_what_is_rejected(mgd: Mgd, bad: str) -> None:
+    result = mgd("describe", "-", stdin=bad)
+    assert result.code == 1 and "error[MGD012]" in result.err
