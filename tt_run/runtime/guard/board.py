@@ -55,9 +55,8 @@ class Row:
         at, size = self._texts[name]
         data = json.dumps(value).encode()
         if len(data) > size - 8:
-            data = json.dumps(
-                {**value, "history": {}, "text": str(value.get("text", ""))[: size // 4]}
-            ).encode()
+            shorter = {k: v[: size // 4] if isinstance(v, str) else v for k, v in value.items()}
+            data = json.dumps({**shorter, "histories": {}}).encode()
         self._write(at, size, data)
 
     def read(self, name: str) -> dict[str, Any] | None:

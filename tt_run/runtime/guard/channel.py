@@ -79,10 +79,10 @@ class SharedChannel(Channel):
         """Look at the others at most `turns` times, calling `pause` between looks; True when all agree. The hot path."""
         words = self.words
         for slot in self._slots[self.number & 1]:
-            while words[slot] != word:
+            while (other := words[slot]) != word:
                 turns -= 1
-                if turns < 0 or words[slot] >> 32 == word >> 32:
-                    return words[slot] == word and self.agrees(word)
+                if turns < 0 or other >> 32 == word >> 32:
+                    return False
                 pause()
         return True
 
@@ -90,10 +90,9 @@ class SharedChannel(Channel):
         return all(self.words[slot] >> 32 == word >> 32 for slot in self._slots[self.number & 1])
 
     def differs(self, word: int) -> bool:
-        return any(
-            self.words[slot] != word and self.words[slot] >> 32 == word >> 32
-            for slot in self._slots[self.number & 1]
-        )
+        # Each word is read once: between two looks it may become the one that is waited for.
+        shown = [self.words[slot] for slot in self._slots[self.number & 1]]
+        return any(other != word and other >> 32 == word >> 32 for other in shown)
 
     def missing(self, word: int) -> tuple[int, ...]:
         slots = self._slots[self.number & 1]

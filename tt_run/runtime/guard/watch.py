@@ -101,7 +101,7 @@ class Guard:
             )
 
         self.wait_until(done, wait, call)
-        if not channel.agrees(word):
+        if channel.differs(word):
             self.diverged(channel.group.ranks, channel.number, call)
 
     def _join(self, group: Group, call: Call) -> Channel:
@@ -190,12 +190,9 @@ class Guard:
             self._read_verdict()
             known = self.states()
             here = {
-                rank: known[rank].fields
-                for rank in group
-                if rank in known
-                and (wait := known[rank].wait) is not None
-                and wait.number == number
-                and known[rank].fields
+                rank: state.fields
+                for rank, state in known.items()
+                if rank in group and state.fields and _same_call(state.wait, group, number)
             }
             if len(here) == len(group) or (_now() > deadline and len(set(here.values())) > 1):
                 self._conclude(diagnosis.divergence(here, number), known)
@@ -334,6 +331,11 @@ def timeout_from(environment: dict[str, str] | os._Environ[str]) -> float:
     if not seconds > 0:
         raise RuntimeError(f"{contract.GUARD_TIMEOUT}={text!r} is not a positive number of seconds")
     return seconds
+
+
+def _same_call(wait: Wait | None, group: tuple[int, ...], number: int) -> bool:
+    """True when a wait belongs to a call; first calls may name another group: that is what ranks disagree on then."""
+    return wait is not None and wait.number == number and (wait.group == group or number == 1)
 
 
 def _nothing() -> None:

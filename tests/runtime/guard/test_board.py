@@ -1,0 +1,103 @@
+"""Rows of the board, labels, channels: what ranks write for each other to read."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from tt_run.runtime.guard import board
+from tt_run.runtime.guard.board import CALLS, LABEL, ROW_BYTES, STATE, rows
+from tt_run.runtime.guard.channel import SharedChannel
+from tt_run.runtime.guard.signature import Labels, Signature, code_of
+from tt_run.runtime.shared import SharedBlock
+
+
+def two_rows() -> dict[int, board.Row]:
+    return rows(memoryview(bytearray(2 * ROW_BYTES)), (4, 7))
+
+
+def test_rows_are_apart() -> None:
+    both = two_rows()
+    both[4].words[STATE] = 3
+    both[7].write("record", {"a": 1})
+    assert both[7].words[STATE] == 0
+    assert both[4].read("record") is None
+    assert both[7].read("record") == {"a": 1}
+    both[7].clear("record")
+    assert both[7].read("record") is None
+
+
+def test_a_record_that_is_too_long_loses_its_histories() -> None:
+    row = two_rows()[4]
+    row.write(
+        "record", {"error": "x", "histories": {"0,1": {str(i): ["call", "s" * 100] for i in range(1000)}}}
+    )
+    assert row.read("record") == {"error": "x", "histories": {}}
+
+
+def test_the_last_call_is_readable_from_its_label() -> None:
+    row = two_rows()[4]
+    assert row.label() == ""
+    row.write_label(5, "all_gather() at p.py:3")
+    row.words[LABEL], row.words[CALLS] = 5, 1
+    assert row.label() == "all_gather() at p.py:3"
+    row.write_label(5, "é" * 400)
+    assert len(row.label()) <= 256
+
+
+def test_labels_keep_the_latest_calls() -> None:
+    labels = Labels()
+    code = (lambda: None).__code__
+    keys = [(code, line, Signature("op")) for line in range(Labels.CAPACITY + 1)]
+    calls = [labels.add(key) for key in keys]
+    assert labels.find(keys[0]) is None
+    assert labels.find(keys[1]) is calls[1]
+    assert calls[-1].slot == calls[0].slot
+    assert calls[3].site.endswith("test_board.py:3")
+
+
+def test_equal_signatures_have_equal_codes_and_the_text_names_the_parts() -> None:
+    one, other = (
+        Signature("all_gather", 1, (1, 32), "BFLOAT16", "dim 3"),
+        Signature("all_gather", 0, (1, 32), "BFLOAT16", "dim 3"),
+    )
+    assert code_of(one) == code_of(Signature(*one)) != code_of(other)
+    assert str(one) == "all_gather(shape [1, 32], BFLOAT16, cluster_axis 1, dim 3)"
+    assert one.differences(other) == ("axis",)
+    assert one.differences(one._replace(operation="x")) == ("operation",)
+
+
+class Pair:
+    """Both ends of a channel in one process."""
+
+    def __init__(self) -> None:
+        block = SharedBlock.create(32).unlinked()
+        self.ends = [
+            SharedChannel(SimpleNamespace(size=2, rank=r, ranks=(3, 9), shared_block=lambda _: block))  # type: ignore[arg-type]
+            for r in (0, 1)
+        ]
+        self.call = Labels().add((None, 0, Signature("a")))
+        self.other = Labels().add((None, 0, Signature("b")))
+
+
+def test_a_channel_knows_who_is_missing_and_who_differs() -> None:
+    pair = Pair()
+    left, right = pair.ends
+    word = left.announce(pair.call)
+    assert left.missing(word) == (9,)
+    assert not left.agrees(word) and not left.differs(word) and not left.arrived(word)
+    assert not left.spin(word, 10, lambda: None)
+    assert right.announce(pair.call) == word
+    assert left.spin(word, 0, lambda: None) and left.agrees(word) and right.agrees(word)
+    assert left.missing(word) == ()
+
+
+def test_a_rank_may_be_one_call_ahead() -> None:
+    pair = Pair()
+    left, right = pair.ends
+    first = left.announce(pair.call)
+    right.announce(pair.call)
+    right.announce(pair.other)
+    assert left.agrees(first), "the word of the first call is still there"
+    second = left.announce(pair.call)
+    assert left.differs(second) and left.arrived(second)
+    assert not left.spin(second, 10, lambda: None)

@@ -1,0 +1,124 @@
+"""From states to findings, without any rank."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tt_run.runtime.guard import diagnosis
+from tt_run.runtime.guard.board import ENDED, RAISED, WAITING
+from tt_run.runtime.guard.diagnosis import absence, blockers, deadlock, divergence, overdue
+from tt_run.runtime.guard.report import render
+from tt_run.runtime.guard.states import RankState, Wait
+
+
+def waiting(rank: int, *missing: int, kind: str = "collective", number: int = 3, **more: object) -> RankState:
+    group = tuple(sorted({rank, *missing}))
+    wait = Wait(kind, f"call{rank}()", f"prog.py:{rank}", group, number, missing, 1.0, 2.0, 0, "t")
+    return RankState(rank, WAITING, wait=wait, **more)  # type: ignore[arg-type]
+
+
+def known(*states: RankState) -> dict[int, RankState]:
+    return {state.rank: state for state in states}
+
+
+def test_a_rank_that_raised_is_the_culprit_before_one_that_ended() -> None:
+    states = known(
+        waiting(0, 1, 2),
+        RankState(1, ENDED, calls=2),
+        RankState(2, RAISED, error="ValueError: x", error_site="p.py:7"),
+    )
+    finding = absence(states, 0)
+    assert finding is not None
+    assert (finding.code, finding.culprits, finding.victims) == (diagnosis.FAILED, (2,), (0,))
+    assert "rank 2: raised ValueError: x at p.py:7" in render(finding, states, 5.0)
+
+
+def test_a_rank_that_ended_and_a_process_that_vanished() -> None:
+    ended = absence(known(waiting(0, 1), RankState(1, ENDED, calls=1, last="all_gather() at p.py:3")), 0)
+    assert ended is not None and ended.code == diagnosis.ENDED_EARLY
+    lost = absence(known(waiting(0, 1), RankState(1, lost=True)), 0)
+    assert lost is not None and lost.code == diagnosis.LOST
+
+
+def test_nobody_is_absent_while_the_missing_still_run() -> None:
+    assert absence(known(waiting(0, 1), RankState(1)), 0) is None
+    assert absence(known(RankState(0), RankState(1, ENDED)), 0) is None
+
+
+def test_a_message_that_was_sent_blocks_nobody_even_if_its_sender_has_ended() -> None:
+    receiver = waiting(0, 1, kind="receive", number=2)
+    for count, blocked in ((1, (1,)), (2, ())):
+        sender = RankState(1, ENDED, sent={"0:t": count})
+        assert blockers(known(receiver, sender), 0) == blocked
+        assert (absence(known(receiver, sender), 0) is None) == (not blocked)
+
+
+def test_two_receives_that_wait_for_each_other() -> None:
+    states = known(waiting(0, 1, kind="receive"), waiting(1, 0, kind="receive"))
+    finding = deadlock(states, 0)
+    assert finding is not None
+    assert finding.culprits == (0, 1)
+    assert finding.explanation[0] == "rank 0 waits for rank 1 in call0() at prog.py:0"
+
+
+def test_a_rank_outside_the_circle_finds_it_too() -> None:
+    states = known(waiting(0, 1), waiting(1, 2), waiting(2, 1))
+    finding = deadlock(states, 0)
+    assert finding is not None
+    assert finding.culprits == (1, 2)
+
+
+def test_a_chain_is_no_deadlock() -> None:
+    assert deadlock(known(waiting(0, 1), waiting(1, 2), RankState(2)), 0) is None
+
+
+@given(st.lists(st.integers(0, 5), min_size=6, max_size=6))
+def test_a_deadlock_is_found_exactly_when_the_chain_returns(following: list[int]) -> None:
+    """Each rank waits for one other, those that point at themselves run: a walk from 0 either stops or circles."""
+    states = known(*(RankState(r) if f == r else waiting(r, f) for r, f in enumerate(following)))
+    seen, here = set(), 0
+    while here not in seen and following[here] != here:
+        seen.add(here)
+        here = following[here]
+    assert (deadlock(states, 0) is not None) == (following[here] != here)
+
+
+def test_the_deadline_blames_the_rank_at_the_root_of_the_waiting() -> None:
+    states = known(waiting(0, 1), waiting(1, 2), RankState(2, doing="loop.py:9 in f", calls=4))
+    finding = overdue(states, 0, 60)
+    assert finding.culprits == (2,)
+    text = render(finding, states, 61.0)
+    assert "rank 2 did not come to call0() within 60 s" in text
+    assert "rank 2: running at loop.py:9 in f after 4 calls" in text
+    assert "rank 0: in call 3 call0() at prog.py:0, waiting for rank 1 since 60.0 s" in text
+
+
+def test_the_minority_diverges() -> None:
+    a, b = (
+        ("all_gather", "1", "(2,)", "BFLOAT16", "", "[0, 1, 2]"),
+        ("all_gather", "0", "(2,)", "FLOAT32", "", "[0, 1, 2]"),
+    )
+    finding = divergence({0: b, 1: a, 2: a}, 7)
+    assert finding.culprits == (0,)
+    assert finding.title == "rank 0 disagrees with ranks 1 and 2 on call 7: cluster_axis, dtype"
+
+
+def test_of_two_ranks_the_higher_is_named_and_the_operation_says_enough() -> None:
+    finding = divergence({0: ("a", "1", "", "", "", ""), 1: ("b", "0", "", "", "", "")}, 1)
+    assert (finding.culprits, finding.victims) == ((1,), (0,))
+    assert finding.title.endswith(": operation")
+
+
+def test_the_first_call_from_another_line_is_told() -> None:
+    def history(*lines: int) -> dict[str, dict[int, tuple[str, str]]]:
+        return {"0,1": {number: ("gather()", f"p.py:{line}") for number, line in enumerate(lines, 1)}}
+
+    states = known(waiting(0, 1, histories=history(5, 6, 7)), RankState(1, ENDED, histories=history(5, 7)))
+    finding = absence(states, 0)
+    assert finding is not None
+    assert finding.explanation == (
+        "the call sites differ from call 2 of this group on:",
+        "  rank 0: gather() at p.py:6",
+        "  rank 1: gather() at p.py:7",
+    )

@@ -1,0 +1,101 @@
+"""How ranks end: failure records, exit codes, slow peers that are no error, and the guard switched off."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.runtime.mpi import run_ranks
+
+COMMON = """
+import sys, time
+import numpy as np
+from tt_run.runtime import guard
+from tt_run.runtime.comm import world
+guard.start()
+w = world()
+meet = lambda: guard.collective(w.everyone, guard.Signature("meet"))
+meet()
+"""
+
+
+def test_an_uncaught_exception_ends_the_job_and_leaves_a_record(tmp_path: Path) -> None:
+    program = COMMON + "if w.rank == 1:\n    {}['missing']\nmeet()\n"
+    result = run_ranks(2, program, env={"TT_RUN_DIR": str(tmp_path)})
+    assert result.returncode == 1
+    assert "[rank 1] uncaught KeyError" in result.ranks[1].stderr
+    culprit, victim = (json.loads((tmp_path / f"rank-000{r}.failure.json").read_text()) for r in (1, 0))
+    assert (culprit["exception"], culprit["line"], culprit["guard"]) == ("KeyError", 11, None)
+    assert culprit["file"].endswith("program.py")
+    assert "{}['missing']" in culprit["traceback"]
+    assert culprit["last_collective"].startswith("meet() at ")
+    assert victim["guard"] == {"code": "TTG003", "culprits": [1]}
+
+
+def test_internal_frames_do_not_show_in_the_report() -> None:
+    result = run_ranks(2, COMMON + "if w.rank == 0:\n    meet()\n")
+    assert result.returncode == 1
+    assert "rank 1: ended after 1 call" in result.ranks[0].stderr
+    assert "watch.py" not in result.ranks[0].stderr
+
+
+def test_the_line_of_sys_exit_is_told() -> None:
+    result = run_ranks(2, COMMON + "if w.rank == 1:\n    sys.exit(0)\nmeet()\n")
+    assert "program.py:11 after 1 call" in result.ranks[0].stderr
+
+
+def test_ranks_that_end_at_different_times_are_no_error() -> None:
+    program = COMMON + "if w.rank == 1:\n    while time.monotonic() % 1 > 0.05: pass\nprint('fine')\n"
+    assert run_ranks(4, program).check().stdout.split() == ["fine"] * 4
+
+
+def test_a_slow_rank_within_the_deadline_is_no_error() -> None:
+    program = COMMON + (
+        "start = time.monotonic()\n"
+        "while w.rank == 1 and time.monotonic() - start < 1.5: pass\n"
+        "meet()\nprint('fine')\n"
+    )
+    assert run_ranks(2, program).check().stdout.split() == ["fine", "fine"]
+
+
+def test_every_rank_keeps_its_own_exit_code() -> None:
+    result = run_ranks(2, COMMON + "sys.exit(3)\n")
+    assert result.returncode == 3
+
+
+def test_without_the_guard_an_exception_still_ends_the_job() -> None:
+    program = COMMON + "if w.rank == 1:\n    raise ValueError('x')\nw.everyone.barrier()\n"
+    result = run_ranks(2, program, env={"TT_RUN_GUARD": "off"}, timeout=15)
+    assert result.returncode == 1
+    assert "ValueError: x" in result.ranks[1].stderr
+
+
+def test_many_collectives_on_changing_groups() -> None:
+    program = COMMON + (
+        "halves = [w.group((0, 1)), w.group((2, 3)), w.group((0, 2)), w.group((1, 3)), w.everyone]\n"
+        "for step in range(300):\n"
+        "    for group in halves:\n"
+        "        if group.is_member:\n"
+        "            guard.collective(group, guard.Signature('step', shape=(step,)))\n"
+        "print('fine')\n"
+    )
+    assert run_ranks(4, program).check().stdout.split() == ["fine"] * 4
+
+
+def test_messages_are_waited_for_in_any_order() -> None:
+    program = COMMON + (
+        "n, r = w.size, w.rank\n"
+        "sends = [guard.isend(w.everyone, np.full(1 << 18, r), (r + 1) % n, tag) for tag in (1, 2)]\n"
+        "receives = [guard.irecv(w.everyone, np.empty(1 << 18, np.int64), (r - 1) % n, tag) for tag in (2, 1)]\n"
+        "for transfer in (*receives, *sends):\n"
+        "    guard.wait(transfer)\n"
+        "assert all((t.pending.buffer == (r - 1) % n).all() for t in receives)\n"
+        "meet()\nprint('fine')\n"
+    )
+    assert run_ranks(2, program).check().stdout.split() == ["fine", "fine"]
+
+
+def test_a_timeout_that_is_no_number_is_an_error() -> None:
+    result = run_ranks(2, COMMON, env={"TT_RUN_GUARD_TIMEOUT": "soon"})
+    assert result.returncode != 0
+    assert "TT_RUN_GUARD_TIMEOUT='soon' is not a positive number" in result.ranks[0].stderr
