@@ -257,3 +257,13 @@ def _own_type(array: Array) -> DataType:
     if array.dtype == ml_dtypes.bfloat16:
         return DataType.BFLOAT16
     return {"float32": DataType.FLOAT32, "int32": DataType.INT32, "uint32": DataType.UINT32}[array.dtype.name]
+
+
+def create_tensor(value: Value | None = None, requires_grad: bool = True) -> Tensor:
+    """An autograd tensor around a mesh tensor, or one that gets its value later."""
+    return Tensor(value, requires_grad)
+
+
+def empty_like(tensor: Tensor) -> Tensor:
+    """A tensor of the same shape, type and place; its elements are zeros."""
+    return Tensor(values.full_like(tensor.get_value(PreferredPrecision.FULL), 0.0), tensor.get_requires_grad())

@@ -1,0 +1,13 @@
+"""The emulated `ttml`: names only. What each does, and its documentation, is in `tt_run.runtime.train`."""
+
+import ttnn  # noqa: F401 - programs may use ttnn's names after importing ttml alone
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {
+    "tt_run.runtime.enums": "Layout DataType",
+    "tt_run.runtime.ops": "argmax",
+}
+_SUBMODULES = ("autograd", "ops", "modules", "models", "optimizers", "schedulers", "core", "common", "init")
+
+__getattr__, __dir__ = _publish(globals(), _TABLE, _SUBMODULES)

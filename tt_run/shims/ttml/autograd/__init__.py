@@ -1,0 +1,14 @@
+"""`ttml.autograd`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {
+    "tt_run.runtime.train.context": "AutoContext",
+    "tt_run.runtime.train.tensor": "Tensor AutocastTensor=Tensor create_tensor",
+    "tt_run.runtime.train.graph": "Graph GraphNode NodeId GradMode PreferredPrecision",
+    "tt_run.runtime.train.parallelism": "DistributedConfig ParallelismContext",
+    "tt_run.runtime.train.function": "Function FunctionContext",
+    "tt_run.runtime.enums": "DataType Layout",
+}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -1,0 +1,7 @@
+"""`ttml.common.schedulers`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {"tt_run.runtime.train.optimizers.schedulers": "identity warmup_linear SCHEDULES"}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -1,0 +1,13 @@
+"""`ttml.common.utils`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {
+    "tt_run.runtime.train.common.utils": """
+        set_seed round_up_to_tile initialize_device create_optimizer get_loss_over_devices build_logits_mask no_grad
+        PerformanceMeter parameter_count
+    """,
+    "tt_run.runtime.train.common.config": "get_tt_metal_home",
+}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -1,0 +1,13 @@
+"""`ttml.core.distributed`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {
+    "tt_run.runtime.train.distributed": """
+        enable_fabric shard_tensor_to_mesh_mapper replicate_tensor_to_mesh_mapper concat_mesh_to_tensor_composer
+        create_mesh_composer create_mesh_composer_config synchronize_gradients
+    """,
+    "tt_run.runtime.train.multihost": "SocketType SocketManager DistributedContext",
+}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -1,0 +1,11 @@
+"""`ttml.models`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {
+    "tt_run.runtime.train.models.runner": "RunnerType WeightTyingType",
+    "tt_run.runtime.train.models.cache": "KvCache KvCacheConfig",
+}
+_SUBMODULES = ("linear_regression", "mlp", "nanogpt", "gpt2", "llama", "distributed")
+
+__getattr__, __dir__ = _publish(globals(), _TABLE, _SUBMODULES)

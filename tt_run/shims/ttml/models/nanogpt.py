@@ -1,0 +1,11 @@
+"""`ttml.models.nanogpt`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {
+    "tt_run.runtime.train.models.gpt": "NanoGPT NanoGPTConfig create_nanogpt create_distributed_nanogpt",
+    "tt_run.runtime.train.models.transformer": "GPTBlock GPTMLP LayerNorm MultiHeadAttention",
+    "tt_run.runtime.train.modules.layers": "Embedding",
+}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)

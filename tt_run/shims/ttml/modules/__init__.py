@@ -1,0 +1,13 @@
+"""`ttml.modules`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {
+    "tt_run.runtime.train.modules.base": "ModuleBase AbstractModuleBase Parameter Buffer RunMode",
+    "tt_run.runtime.train.modules.containers": "ModuleList ModuleDict",
+    "tt_run.runtime.train.modules.linear": "LinearLayer ColumnParallelLinear RowParallelLinear",
+    "tt_run.runtime.train.modules.layers": "Embedding LayerNormLayer RMSNormLayer DropoutLayer",
+}
+_SUBMODULES = ("distributed",)
+
+__getattr__, __dir__ = _publish(globals(), _TABLE, _SUBMODULES)

@@ -1,0 +1,7 @@
+"""`ttml.modules.distributed`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {"tt_run.runtime.train.modules.linear": "ColumnParallelLinear RowParallelLinear"}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -1,0 +1,24 @@
+"""`ttml.ops`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {"tt_run.runtime.train.ops.loss": "ReduceType"}
+_SUBMODULES = (
+    "attention",
+    "binary",
+    "distributed",
+    "dropout",
+    "embedding",
+    "layernorm",
+    "linear",
+    "loss",
+    "matmul",
+    "multi_head_utils",
+    "reshape",
+    "rmsnorm",
+    "rope",
+    "sample",
+    "unary",
+)
+
+__getattr__, __dir__ = _publish(globals(), _TABLE, _SUBMODULES)

@@ -1,0 +1,7 @@
+"""`ttml.ops.distributed`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {"tt_run.runtime.train.ops.distributed": "all_reduce all_gather reduce_scatter broadcast scatter ring_shift GradOutputType RingShiftDirection"}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -1,0 +1,7 @@
+"""`ttml.ops.linear`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {"tt_run.runtime.train.ops.matmul": "linear linear_op=linear"}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)

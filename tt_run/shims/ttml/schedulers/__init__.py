@@ -1,0 +1,7 @@
+"""`ttml.schedulers.__init__`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {"tt_run.runtime.train.optimizers.schedulers": "SchedulerBase LambdaScheduler StepScheduler LinearScheduler CosineAnnealingScheduler SequentialScheduler"}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)
