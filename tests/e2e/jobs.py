@@ -83,7 +83,10 @@ class Job:
                 self.process.communicate(timeout=10)
             except subprocess.TimeoutExpired:
                 self.process.kill()
-                self.process.communicate()
+        self.process.wait()
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
 
 
 class Jobs:

@@ -117,12 +117,13 @@ def stranded(board: StatusBoard, stacks: Sequence[RankStack]) -> str | None:
 def stack_lines(stacks: Sequence[RankStack], board: StatusBoard) -> list[str]:
     """One line per group of ranks in the same place, the odd one out first."""
     lines = []
-    at_end = {status.rank for status in _gone(board) if not status.ended}
+    gone = {status.rank for status in _gone(board)}
+    at_end = [stack.rank for stack in stacks if stack.rank in gone and not stack.frames]
     waiting = [stack for stack in stacks if stack.rank not in at_end]
     groups = grouped(waiting)
     for frame, ranks in groups:
         odd = "  <- the odd one out" if len(groups) > 1 and len(ranks) < len(waiting) / 2 else ""
         lines.append(f"{rank_list(ranks)}: {frame or 'no Python stack'}{odd}")
     if at_end:
-        lines.append(f"{rank_list(sorted(at_end))}: at the end of the program, in MPI_Finalize")
+        lines.append(f"{rank_list(at_end)}: at the end of the program, in MPI_Finalize")
     return lines

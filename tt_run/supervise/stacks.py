@@ -97,8 +97,8 @@ def collect(board: StatusBoard, job: Job, folder: RunFolder, host: str) -> list[
     remote = []
     for status in live:
         pids = registered_pids(folder, status.rank)
-        if not pids:
-            continue
+        if not pids or folder.ending(status.rank).exists():
+            continue  # not Python, or past the end of its program, where nothing answers any more
         if status.host == host:
             for pid in pids:
                 with suppress(ProcessLookupError, PermissionError):

@@ -198,12 +198,12 @@ def _without_records(
         return Verdict(Exit.FAILED, f"mpirun was killed by {signal.Signals(-code).name}", lost=lost)
     if multi_host:
         names = ", ".join(hosts) or "unknown"
-        return Verdict(
-            Exit.HOST_LOST, f"host {names} was lost: {len(lost)} ranks left no record of their end", lost=lost
-        )
-    return Verdict(
-        Exit.FAILED, f"{len(lost)} ranks left no record of their end; mpirun ended with {code}", lost=lost
-    )
+        return Verdict(Exit.HOST_LOST, f"host {names} was lost: {_left_no_record(lost)}", lost=lost)
+    return Verdict(Exit.FAILED, f"{_left_no_record(lost)}; mpirun ended with {code}", lost=lost)
+
+
+def _left_no_record(lost: Sequence[RankStatus]) -> str:
+    return f"{len(lost)} rank{'s' * (len(lost) != 1)} left no record of {'its' if len(lost) == 1 else 'their'} end"
 
 
 def _named(status: RankStatus) -> str:
