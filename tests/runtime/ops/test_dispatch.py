@@ -180,7 +180,7 @@ def test_operations_describe_themselves():
     assert all(o.__doc__ for o in ops.registry.values())
     assert ops.registry["ttnn.div"] is ops.divide
     with pytest.raises(AttributeError):
-        ops.no_such_operation
+        _ = ops.no_such_operation
 
 
 def test_memory_config_is_kept(one: MeshDevice):

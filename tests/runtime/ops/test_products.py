@@ -79,14 +79,14 @@ def test_configurations_change_nothing_but_a_fused_activation_counts(one: MeshDe
     assert np.array_equal(
         held(ops.matmul(x, w, compute_kernel_config=WormholeComputeKernelConfig())), held(plain)
     )
-    blocks = dict(
-        compute_with_storage_grid_size=(8, 8),
-        in0_block_w=2,
-        out_subblock_h=1,
-        out_subblock_w=1,
-        per_core_M=1,
-        per_core_N=1,
-    )
+    blocks = {
+        "compute_with_storage_grid_size": (8, 8),
+        "in0_block_w": 2,
+        "out_subblock_h": 1,
+        "out_subblock_w": 1,
+        "per_core_M": 1,
+        "per_core_N": 1,
+    }
     config = MatmulMultiCoreReuseMultiCastProgramConfig(**blocks, fused_activation="relu")
     assert np.array_equal(held(ops.linear(x, w, program_config=config)), np.maximum(held(plain), 0))
     with pytest.raises(TypeError, match="in0_blok_w"):

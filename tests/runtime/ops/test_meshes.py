@@ -1,0 +1,189 @@
+"""Operations on distributed tensors: placements, mixed distributions, missing shards, round trips, ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import tt_run.runtime.ops as ops
+from tests.runtime.mpi import mpirun, run_ranks
+from tests.runtime.ops.tensors import BF16, F32, TILE, held, put, rounded
+from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
+from tt_run.runtime.tensor.borders import from_torch, to_numpy
+from tt_run.runtime.tensor.composers import ConcatMesh2dToTensor, ConcatMeshToTensor
+from tt_run.runtime.tensor.configs import MeshMapperConfig
+from tt_run.runtime.tensor.mappers import ShardTensor2dMesh, create_mesh_mapper
+from tt_run.runtime.tensor.topology import PlacementReplicate, PlacementShard
+
+
+def place(mesh: MeshDevice, array: np.ndarray, mapper: Any, dtype: Any = F32) -> Any:
+    return from_torch(array, dtype=dtype, layout=TILE, device=mesh, mesh_mapper=mapper)
+
+
+def placements(tensor: Any) -> tuple[str, str]:
+    topology = tensor.tensor_topology()
+    return str(topology.placements()), str(topology.distribution_shape())
+
+
+def test_shard_wins_over_replicate(mesh: MeshDevice):
+    x = np.ones((8, 1, 32, 128), np.float32)
+    both = place(mesh, x, ShardTensor2dMesh(mesh, (2, 4), (0, 3)))
+    rows = place(mesh, np.ones((8, 1, 32, 32), np.float32), ShardTensor2dMesh(mesh, (2, 4), (0, None)))
+    columns = place(mesh, np.ones((4, 1, 32, 128), np.float32), ShardTensor2dMesh(mesh, (2, 4), (None, 3)))
+    line = put(mesh, np.ones((4, 1, 32, 256), np.float32), shard=3)
+    everywhere = put(mesh, np.ones((4, 1, 32, 32)))
+    assert placements(ops.add(rows, columns)) == (
+        "[PlacementShard(0), PlacementShard(3)]",
+        "MeshShape([2, 4])",
+    )
+    assert placements(ops.add(columns, rows)) == (
+        "[PlacementShard(0), PlacementShard(3)]",
+        "MeshShape([2, 4])",
+    )
+    assert placements(ops.add(everywhere, both)) == placements(both)
+    assert placements(ops.add(line, everywhere)) == ("[PlacementShard(3)]", "MeshShape([8])")
+    assert placements(ops.add(everywhere, line)) == ("[PlacementShard(3)]", "MeshShape([8])")
+    assert placements(ops.add(line, both)) == placements(both)
+    assert placements(ops.gelu(both)) == placements(both)
+    assert placements(ops.sum(both, -1)) == placements(both)
+
+
+def test_each_device_computes_with_its_own_shards(mesh: MeshDevice):
+    a, b = np.arange(8.0).reshape(2, 4), np.arange(8.0) * 10
+    grid = place(mesh, a.astype(np.float32), ShardTensor2dMesh(mesh, (2, 4), (0, 1)))
+    line = put(mesh, b.reshape(1, 8), shard=1)
+    total = ops.add(grid, line)
+    assert [held(total, d).item() for d in range(8)] == (a.ravel() + b).tolist()
+
+
+def test_devices_without_a_shard_stay_without(mesh: MeshDevice):
+    t = put(mesh, np.arange(10.0).reshape(10, 1), shard=0)
+    assert len(t.tensor_topology().mesh_coords()) == 5
+    y = ops.add(t, put(mesh, np.ones((2, 1))))
+    assert [y.shards.of(d) is None for d in range(8)] == [False] * 5 + [True] * 3
+    assert len(y.tensor_topology().mesh_coords()) == 8
+    assert placements(ops.relu(t)) == ("[PlacementShard(0)]", "MeshShape([5])")
+
+
+def test_replicas_are_computed_once(mesh: MeshDevice):
+    t = put(mesh, np.ones((32, 32)))
+    for result in (ops.gelu(t), ops.add(t, t), ops.matmul(t, t), ops.sum(t, 0), ops.concat([t, t])):
+        assert len(result.shards.data) == 1
+        assert result.shards.index == (0,) * 8
+    row = place(mesh, np.ones((2, 1, 4, 8), np.float32), ShardTensor2dMesh(mesh, (2, 4), (0, None)))
+    assert len(ops.add(row, row).shards.data) == 2
+
+
+def test_a_submesh_computes_alone(mesh: MeshDevice):
+    part = mesh.create_submesh(MeshShape(1, 2))
+    t = put(part, np.arange(4.0).reshape(2, 2), shard=0)
+    assert to_numpy(ops.multiply(t, 3), ConcatMeshToTensor(part, dim=0)).tolist() == [[0, 3], [6, 9]]
+
+
+@pytest.fixture(scope="module")
+def meshes() -> Any:
+    opened = [open_mesh_device(MeshShape(*s)) for s in ((2, 4), (1, 8), (4, 2), (1, 1), (2, 2))]
+    yield opened
+    for device in opened:
+        device.close()
+
+
+ELEMENTWISE = {
+    "gelu": lambda t: ops.gelu(t),
+    "add": lambda t: ops.add(t, t),
+    "scaled": lambda t: ops.multiply(t, 1.5),
+    "clamp": lambda t: ops.clamp(t, -0.5, 0.5),
+    "where": lambda t: ops.where(ops.gtz(t), t, 0.25),
+}
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_mapper_op_composer_round_trips(meshes: list[MeshDevice], data: st.DataObject):
+    """Cutting, computing elementwise and joining again is computing on the whole."""
+    mesh = data.draw(st.sampled_from(meshes))
+    rows, columns = mesh.shape
+    rank = data.draw(st.integers(2, 4))
+    dims = data.draw(st.permutations(range(rank)))[:2]
+    shape = [data.draw(st.integers(1, 5)) for _ in range(rank)]
+    shape[dims[0]] *= rows
+    shape[dims[1]] *= columns
+    dtype = data.draw(st.sampled_from([F32, BF16]))
+    seed = data.draw(st.integers(0, 2**16))
+    array = rounded(np.random.default_rng(seed).standard_normal(shape).astype(np.float32), dtype)
+    config = MeshMapperConfig([PlacementShard(dims[0]), PlacementShard(dims[1])])
+    name = data.draw(st.sampled_from(sorted(ELEMENTWISE)))
+    cut = ELEMENTWISE[name](place(mesh, array, create_mesh_mapper(mesh, config), dtype))
+    joined = to_numpy(cut, ConcatMesh2dToTensor(mesh, (rows, columns), tuple(dims)))
+    whole = held(ELEMENTWISE[name](put(mesh, array, dtype)))
+    assert np.array_equal(np.asarray(joined, np.float32), whole)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_column_and_row_parallel_products(meshes: list[MeshDevice], data: st.DataObject):
+    """Weights cut on their width give the columns of the product; cut on both sides of the sum they give addends."""
+    mesh = data.draw(st.sampled_from(meshes))
+    n = mesh.get_num_devices()
+    m, k, width = (data.draw(st.integers(1, 40)) for _ in range(3))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**16)))
+    x, w = (
+        rng.standard_normal((m, k * n)).astype(np.float32),
+        rng.standard_normal((k * n, width * n)).astype(np.float32),
+    )
+    columns = ops.matmul(put(mesh, x), put(mesh, w, shard=1))
+    np.testing.assert_allclose(
+        to_numpy(columns, ConcatMeshToTensor(mesh, dim=1)), x @ w, rtol=1e-3, atol=1e-3
+    )
+    addends = ops.matmul(put(mesh, x, shard=1), put(mesh, w, shard=0))
+    np.testing.assert_allclose(sum(held(addends, d) for d in range(n)), x @ w, rtol=1e-3, atol=1e-3)
+
+
+def test_placement_of_a_config(mesh: MeshDevice):
+    config = MeshMapperConfig([PlacementReplicate(), PlacementShard(1)])
+    t = place(mesh, np.ones((4, 8), np.float32), create_mesh_mapper(mesh, config))
+    assert placements(ops.exp(t)) == ("[PlacementReplicate(), PlacementShard(1)]", "MeshShape([2, 4])")
+
+
+PROGRAM = """
+import hashlib
+import numpy as np
+import ttnn
+
+mesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))
+rng = np.random.default_rng(0)
+common = dict(dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh)
+x = ttnn.from_torch(rng.standard_normal((1, 1, 37, 200), np.float32), mesh_mapper=ttnn.ReplicateTensorToMesh(mesh), **common)
+w = ttnn.from_torch(rng.standard_normal((200, 8 * 7), np.float32), mesh_mapper=ttnn.ShardTensorToMesh(mesh, dim=1), **common)
+y = ttnn.linear(x, w, activation="gelu")
+y = ttnn.softmax(ttnn.layer_norm(y) * 1.5 + ttnn.sin(y), dim=-1)
+y = ttnn.concat([y, ttnn.sum(y, dim=-1, keepdim=True), ttnn.std(y, dim=-1, keepdim=True)], dim=-1)
+whole = ttnn.to_torch(y, mesh_composer=ttnn.ConcatMeshToTensor(mesh, dim=-1))
+whole = np.asarray(whole.float() if hasattr(whole, "float") else whole, np.float32)
+print(whole.shape, hashlib.sha256(whole.tobytes()).hexdigest())
+ttnn.close_mesh_device(mesh)
+"""
+
+
+@pytest.mark.skipif(mpirun() is None, reason="no mpirun")
+def test_the_same_bits_on_any_number_of_ranks(tmp_path: Any):
+    from mgd.resources import configs_root
+
+    found = set()
+    for ranks, hosts in ((1, None), (2, "1, 2"), (4, "2, 2")):
+        env = {}
+        if hosts:
+            path = tmp_path / f"{ranks}.textproto"
+            text = (configs_root() / "mgd" / "t3k_mesh_graph_descriptor.textproto").read_text()
+            path.write_text(
+                text.replace("host_topology { dims: [1, 1] }", f"host_topology {{ dims: [{hosts}] }}")
+            )
+            assert hosts in path.read_text()
+            env["TT_MESH_GRAPH_DESC_PATH"] = str(path)
+        result = run_ranks(ranks, PROGRAM, env=env).check()
+        found |= {line for rank in result.ranks for line in rank.stdout.splitlines()}
+    assert len(found) == 1, found

@@ -1,0 +1,99 @@
+"""The `ttnn` that programs import: every name resolves, is cheap to import, silent, and unknown names are told apart."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tests.runtime.mpi import ROOT, SHIMS
+
+# Names that the documents and the recorded answers use.
+DOCUMENTED = """
+    MeshShape Tensor MeshCoordinate open_mesh_device TILE_LAYOUT from_torch distribute PlacementShard MeshMapperConfig bfloat16
+    ShardTensorToMesh Shape gelu PlacementReplicate MeshCoordinateRange to_torch linear CoreCoord all_gather
+    compute_distribution_to_mesh_mapping model_preprocessing.preprocess_model_parameters MeshComposerConfig visualize_system_mesh
+    visualize_mesh_device create_socket_pair SocketConfig ReplicateTensorToMesh CoreGrid ConcatMeshToTensor visualize_tensor
+    open_device experimental.recv_async experimental.send_async close_mesh_device to_device load_tensor dump_tensor
+    get_pcie_device_ids get_num_pcie_devices get_num_devices get_device_ids float32 cluster.get_cluster_type Topology.Linear
+    MeshSocket MeshCoreCoord MeshCoordinateRangeSet uint8 uint32 uint16 int32 set_fabric_config release_trace execute_trace
+    end_trace_capture begin_trace_capture create_mesh_mapper close_device bfloat8_b bfloat4_b allocate_tensor_on_device
+    SocketMemoryConfig MeshDevice GetDefaultDevice SetDefaultDevice DRAM_MEMORY_CONFIG L1_MEMORY_CONFIG CoreRange CoreRangeSet rand
+    matmul get_device_tensors get_arch_name create_sharded_memory_config create_global_semaphore command_queue argmax Tile TILE_SIZE
+    SocketConnection ShardTensor2dMesh ShardStrategy.WIDTH ROW_MAJOR_LAYOUT GetNumPCIeDevices GetNumAvailableDevices
+    FabricTensixConfig FabricReliabilityMode FabricConfig.FABRIC_1D DumpTensorMode _ttnn.multi_device.SystemMeshDescriptor
+    _ttnn.multi_device.MeshDevice _ttnn.tensor.Tensor _ttnn.mesh_socket.MeshSocket transformer.scaled_dot_product_attention
+    kv_cache.fill_cache_for_user_ distributed.open_mesh_device synchronize_device record_event using_distributed_env
+    distributed_context_get_rank zeros ones full arange empty to_layout to_dtype typecast to_memory_config
+""".split()
+
+
+@pytest.fixture(scope="module")
+def ttnn() -> Iterator[ModuleType]:
+    """The shim, importable for the length of these tests only."""
+    sys.path.insert(0, str(SHIMS))
+    try:
+        yield importlib.import_module("ttnn")
+    finally:
+        sys.path.remove(str(SHIMS))
+        for name in [n for n in sys.modules if n == "ttnn" or n.startswith("ttnn.")]:
+            del sys.modules[name]
+
+
+def test_every_published_name_resolves(ttnn: ModuleType):
+    modules = [ttnn] + [
+        importlib.import_module(m.name) for m in pkgutil.walk_packages(ttnn.__path__, "ttnn.")
+    ]
+    assert len(modules) > 15
+    for module in modules:
+        for name in dir(module):
+            assert getattr(module, name) is not None, f"{module.__name__}.{name}"
+
+
+@pytest.mark.parametrize("path", DOCUMENTED)
+def test_documented_names_are_there(ttnn: ModuleType, path: str):
+    value: Any = ttnn
+    for step in path.split("."):
+        value = getattr(value, step)
+
+
+def test_every_operation_is_published(ttnn: ModuleType):
+    from tt_run.runtime.ops.dispatch import registry
+
+    for module in ("ccl.collectives", "ccl.transfers", "ccl.experts", "ccl.asynchronous", "sockets.transfer"):
+        importlib.import_module(f"tt_run.runtime.{module}")
+    for name, operation in registry.items():
+        found: Any = ttnn
+        for step in name.split(".")[1:]:
+            found = getattr(found, step)
+        assert found is operation, name
+
+
+def test_an_unknown_name_is_told_with_its_neighbours(ttnn: ModuleType):
+    with pytest.raises(
+        AttributeError,
+        match=r"emulation of ttnn has no attribute 'all_gathr'; the nearest names it has: all_gather",
+    ):
+        _ = ttnn.all_gathr
+    with pytest.raises(AttributeError, match=r"emulation of ttnn.transformer has no attribute"):
+        _ = ttnn.transformer.xyz
+    for absent in ("get_memory_config", "DEFAULT_CONFIG", "barrier", "all_to_all"):
+        assert not hasattr(ttnn, absent), absent
+
+
+def test_importing_is_silent_and_loads_neither_mpi_nor_torch():
+    code = "import sys, ttnn; sys.exit(any(m.split('.')[0] in ('torch', 'mpi4py', 'rich', 'google') for m in sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": f"{SHIMS}:{ROOT}", "PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
