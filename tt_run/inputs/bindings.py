@@ -10,7 +10,7 @@ import yaml
 
 from mgd.diagnostics import Label, Position
 from tt_run.inputs.document import Document, Field, is_null, read_document
-from tt_run.inputs.findings import Findings, listed
+from tt_run.inputs.findings import Findings
 from tt_run.inputs.paths import PathSearch
 
 _TOP_KEYS = (
@@ -144,19 +144,17 @@ def check_contiguous(bindings: Iterable[Binding], findings: Findings) -> None:
         else:
             first[binding.rank] = binding
     ranks = sorted(first)
-    missing = (
-        sorted(set(range(ranks[-1] + 1 if ranks else 0)) - set(ranks))
-        if ranks and len(first) <= ranks[-1]
-        else []
+    if not ranks or ranks[-1] == len(ranks) - 1:
+        return
+    gaps = [(low + 1, high - 1) for low, high in zip([-1, *ranks], ranks, strict=False) if high - low > 1]
+    missing = ", ".join(f"{low}..{high}" if high > low else str(low) for low, high in gaps[:8])
+    above = gaps[0][1] + 1
+    findings.fatal(
+        "TTR111",
+        f"ranks must be 0..{len(ranks) - 1} without gaps; missing: {missing}",
+        Label(first[above].position, f"rank {above} is bound, {above - 1} is not"),
+        help=f"bind rank {gaps[0][0]}, or renumber the ranks after it",
     )
-    if missing:
-        above = next(rank for rank in ranks if rank > missing[0])
-        findings.fatal(
-            "TTR111",
-            f"ranks must be 0..{len(ranks) - 1} without gaps; missing: {listed(missing)}",
-            Label(first[above].position, f"rank {above} is bound, {missing[0]} is not"),
-            help=f"bind rank {missing[0]}, or renumber the ranks after it",
-        )
 
 
 def _read_rank(document: Document, node: yaml.Node, index: int, search: PathSearch) -> Binding | None:

@@ -20,6 +20,9 @@ _HOSTFILE_VARIABLES = (
     "OMPI_MCA_orte_default_hostfile",  # what an MPIJob sets; Open MPI 5 ignores it silently
     "PRRTE_MCA_prte_default_hostfile",
 )
+MOST_SLOTS = 65_536
+"""More ranks than this on one host is a slip of the finger."""
+
 _SLOTS = re.compile(r"slots\s*=\s*(\d+)", re.IGNORECASE)
 _MAX_SLOTS = re.compile(r"max[-_]slots\s*=\s*\d+", re.IGNORECASE)
 
@@ -94,8 +97,10 @@ def _host_problem(part: str, host: str, colon: str, count: str) -> str:
         return f"{part!r} looks like an option, not a host"
     if any(char.isspace() or not char.isprintable() for char in part):
         return f"{part!r} holds a blank or a control character"
-    if colon and (not count.isascii() or not count.isdigit() or int(count) < 1):
-        return f"{part!r} has no positive slot count after ':'"
+    if colon and not (
+        count.isascii() and count.isdigit() and len(count) < 7 and 1 <= int(count) <= MOST_SLOTS
+    ):
+        return f"{part!r} has no slot count of 1..{MOST_SLOTS} after ':'"
     if not host:
         return f"{part!r} has no host before ':'"
     return ""

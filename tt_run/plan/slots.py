@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import islice
 
 from tt_run.inputs.bindings import RankBindings
 from tt_run.inputs.findings import Findings
@@ -107,10 +108,11 @@ def _by_rankfile(rankfile: Rankfile, mpi_args: MpiArgs, named: HostList | None, 
 
 def _by_hosts(hosts: HostList, mpi_args: MpiArgs, count: int) -> Seating:
     """Ranks fill the slots in the order of the hosts, unless the user maps them otherwise."""
-    in_order = [host.name for host in hosts.hosts for _ in range(host.slots)]
+    by_slot = (host.name for host in hosts.hosts for _ in range(host.slots))
+    in_order = list(islice(by_slot, count))
     mapped = any(word.partition("=")[0] in ("--map-by", "-map-by", "--rank-by") for word in mpi_args.words)
     if mapped or len(in_order) < count:
         seats = (Seat(),) * count
     else:
-        seats = tuple(Seat(name) for name in in_order[:count])
+        seats = tuple(Seat(name) for name in in_order)
     return Seating(Placement(hosts.hosts, source=hosts.source), seats, None, hosts)

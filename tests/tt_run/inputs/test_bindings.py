@@ -44,7 +44,7 @@ def test_a_rank_twice_and_a_gap_are_told_together(sandbox: Sandbox) -> None:
     text = "rank_bindings:\n" + "".join(f"  - {{rank: {r}, mesh_id: 0}}\n" for r in (0, 0, 3))
     assert read(sandbox, text + "mesh_graph_desc_path: mesh.textproto\n") is None
     assert places(only(sandbox.findings.broken, "TTR110")) == ["rb.yaml:3:12", "rb.yaml:2:12"]
-    assert "missing: 1 and 2" in only(sandbox.findings.broken, "TTR111").message
+    assert "missing: 1..2" in only(sandbox.findings.broken, "TTR111").message
 
 
 @pytest.mark.parametrize(
@@ -115,3 +115,9 @@ def test_a_rank_may_have_its_own_descriptor(sandbox: Sandbox) -> None:
     without = read(sandbox, one_rank(', mesh_graph_desc_path: ""'))
     assert without is not None
     assert without.descriptor_of(without.bindings[0]) == sandbox.cwd / "mesh.textproto"
+
+
+def test_a_mistyped_rank_may_be_huge(sandbox: Sandbox) -> None:
+    text = "rank_bindings: [{rank: 0, mesh_id: 0}, {rank: 99999999999999999999, mesh_id: 0}]\n"
+    assert read(sandbox, text + "mesh_graph_desc_path: mesh.textproto\n") is None
+    assert only(sandbox.findings.broken, "TTR111").message.endswith("missing: 1..99999999999999999998")

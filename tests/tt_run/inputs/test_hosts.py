@@ -34,7 +34,23 @@ def test_written_order_is_kept(text: str, expected: list[tuple[str, int]], count
 
 
 @pytest.mark.parametrize(
-    "text", ["a,b,a", "a:1,a:2", ",", " ", "-x", "a b", "a\tb", "a:0", "a:x", ":2", "a:-1", "n[1-2],n2"]
+    "text",
+    [
+        "a,b,a",
+        "a:1,a:2",
+        ",",
+        " ",
+        "-x",
+        "a b",
+        "a\tb",
+        "a:0",
+        "a:x",
+        ":2",
+        "a:-1",
+        "a:65537",
+        "a:9999999999",
+        "n[1-2],n2",
+    ],
 )
 def test_lists_that_are_refused(text: str) -> None:
     with pytest.raises(UsageError) as caught:
