@@ -110,6 +110,7 @@ class Jobs:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            start_new_session=True,  # as a terminal does for its foreground job
         )
         job = Job(process, folder, ranks)
         self.started.append(job)

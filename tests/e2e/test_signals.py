@@ -76,10 +76,7 @@ def test_ctrl_c_on_a_terminal_reaches_the_ranks_once(jobs: Jobs) -> None:
     job = jobs.start(
         "sh", "-c", "trap 'echo interrupted' INT; echo up; while :; do sleep 0.1; done"
     ).wait_for_line("up")
-    os.killpg(
-        os.getpgid(job.process.pid), 0
-    )  # the group exists, but it is this test's own: only tt-run gets the signal
-    job.send(signal.SIGINT)
+    os.killpg(job.process.pid, signal.SIGINT)
     ran = job.end(GONE_WITHIN)
     assert "interrupted" not in ran.out
 
