@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -87,6 +86,8 @@ def _sum(reports: Sequence[Report]) -> str:
 
 def as_json(report: Report) -> str:
     """One JSON object on one line (DESIGN section 6)."""
+    import json  # late, as in `as_sarif`: the text form starts without it
+
     return json.dumps(
         {
             "file": report.file,
@@ -133,6 +134,8 @@ def _escaped(text: str, in_property: bool = False) -> str:
 
 def as_sarif(reports: Iterable[Report], version: str) -> str:
     """All reports as one SARIF 2.1.0 log, the form that code scanning services read."""
+    import json
+
     found = [(report, each) for report in reports for each in report.diagnostics]
     codes = sorted({each.code for _, each in found})
     levels = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
