@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tt_run.runtime.tensor import bfloat16
-from tt_run.runtime.tensor.bfloat16 import from_wire, round_bfloat16, rounded, to_wire
+from tt_run.runtime.tensor.bfloat16 import from_wire, round_bfloat16, to_wire
 
 
 def by_bits(values: np.ndarray) -> np.ndarray:
@@ -53,15 +53,6 @@ def test_large_arrays_are_rounded_in_blocks_like_small_ones() -> None:
 def test_overflow_rounds_to_infinity_and_ties_go_to_even() -> None:
     values = np.array([3.4e38, -3.4e38, 1 + 2**-8, 1 + 3 * 2**-8], np.float32)
     assert round_bfloat16(values).tolist() == [np.inf, -np.inf, 1.0, 1 + 2**-6]
-
-
-@pytest.mark.parametrize("size", [10, 3 * 32768 + 5])
-def test_rounded_computes_and_rounds_once(size: int) -> None:
-    a, b = np.random.default_rng(2).standard_normal((2, size)).astype(np.float32)
-    assert same_bits(rounded(np.multiply, a, b), by_bits(a * b))
-    assert same_bits(rounded(np.add, a, np.float32(1.5)), by_bits(a + np.float32(1.5)))
-    broadcast = rounded(np.add, a.reshape(1, -1), np.float32(1) + b[:1].reshape(1, 1))
-    assert same_bits(broadcast[0], by_bits(a + (np.float32(1) + b[0])))
 
 
 def test_wire_form_is_half_the_bytes_and_loses_nothing() -> None:

@@ -13,11 +13,11 @@ from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.borders import from_torch
 from tt_run.runtime.tensor.configs import MeshMapperConfig
+from tt_run.runtime.tensor.distribution import chunk_bounds
 from tt_run.runtime.tensor.mappers import (
     ReplicateTensorToMesh,
     ShardTensor2dMesh,
     ShardTensorToMesh,
-    chunk_bounds,
     create_mesh_mapper,
     distribute_tensor,
     replicate_tensor_to_mesh_mapper,

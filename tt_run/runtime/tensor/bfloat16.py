@@ -7,9 +7,6 @@ every normal number below 2**111, in three passes, but the passes that find the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
@@ -36,32 +33,6 @@ def round_bfloat16(values: Float32, out: Float32 | None = None) -> Float32:
             piece = source[start : start + _BLOCK]
             np.copyto(half[: piece.size], piece, casting="unsafe")
             np.copyto(target[start : start + _BLOCK], half[: piece.size])
-    return out
-
-
-def rounded(function: Callable[..., Any], *operands: Float32 | float) -> Float32:
-    """`function(*operands)` rounded to bfloat16, block by block while the result is in cache.
-
-    `function` is an elementwise NumPy ufunc, operands are float32 arrays or scalars. Operands of different shapes or strides are
-    computed in one go and rounded after.
-    """
-    arrays = [o for o in operands if isinstance(o, np.ndarray)]
-    shape = arrays[0].shape
-    with np.errstate(all="ignore"):
-        if arrays[0].size <= _BLOCK or any(a.shape != shape or not a.flags.c_contiguous for a in arrays):
-            result = np.asarray(function(*operands), dtype=np.float32)
-            return round_bfloat16(result, out=result)
-        out = np.empty(shape, np.float32)
-        target = out.reshape(-1)
-        flat = [o.reshape(-1) if isinstance(o, np.ndarray) else o for o in operands]
-        half = np.empty(_BLOCK, ml_dtypes.bfloat16)
-        for start in range(0, target.size, _BLOCK):
-            piece = target[start : start + _BLOCK]
-            function(
-                *(o[start : start + _BLOCK] if isinstance(o, np.ndarray) else o for o in flat), out=piece
-            )
-            np.copyto(half[: piece.size], piece, casting="unsafe")
-            np.copyto(piece, half[: piece.size])
     return out
 
 

@@ -16,8 +16,8 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.configs import MeshComposerConfig
+from tt_run.runtime.tensor.distribution import Distribution, check_dims
 from tt_run.runtime.tensor.gathering import every_shard
-from tt_run.runtime.tensor.mappers import Distribution, check_dims
 from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.tensor.site import Site
 from tt_run.runtime.tensor.tensor import Tensor
@@ -25,10 +25,11 @@ from tt_run.runtime.tensor.tensor import Tensor
 Array = npt.NDArray[Any]
 
 
-class MeshToTensor:
-    """A composer made by `create_mesh_composer` and its relatives; `config()` tells what it does."""
+class CppMeshToTensor:
+    """A composer made by `create_mesh_composer` and its relatives; `config()` tells what it does. The class has the reference's name."""
 
     __slots__ = ("_config", "_distribution")
+    bound_name = "ttnn._ttnn.multi_device.CppMeshToTensor"
 
     def __init__(self, mesh_device: Site, config: MeshComposerConfig) -> None:
         self._distribution = Distribution(mesh_device, config, len(config.dims), "dimensions")
@@ -63,6 +64,12 @@ class MeshToTensor:
                 f"ND composition requires the number of tensors {len(found)} to match the mesh shape {self._distribution.shape}"
             )
         return _concatenate(found, grid, dims)
+
+    def __repr__(self) -> str:
+        return f"<{self.bound_name} object at {id(self):#x}>"
+
+
+MeshToTensor = CppMeshToTensor
 
 
 def _concatenate(shards: list[Array], grid: tuple[int, ...], dims: list[int]) -> Array:

@@ -27,7 +27,7 @@ _COMPOSER_SIGNATURES = (
 )
 
 
-class _Overrides:
+class Overrides:
     """The part of the mesh that a configuration speaks of: a shape that replaces the device's, and where it starts."""
 
     __slots__ = ("_offset", "_shape")
@@ -55,7 +55,7 @@ class _Overrides:
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
-class MeshMapperConfig(_Overrides):
+class MeshMapperConfig(Overrides):
     """One placement per axis of the distribution: `(placements, …)` or `(row_dim=None, col_dim=None, …)`; None replicates.
 
     Raises TypeError for anything else.
@@ -86,7 +86,7 @@ class MeshMapperConfig(_Overrides):
         return self._text(f"placements: {list(self._placements)}")
 
 
-class MeshComposerConfig(_Overrides):
+class MeshComposerConfig(Overrides):
     """One tensor dimension per axis of the distribution to concatenate along: `(dims, …)` or `(row_dim, col_dim, …)`.
 
     Raises TypeError for anything else.

@@ -1,7 +1,7 @@
 """Mappers: cut or replicate a host array over the devices of a mesh.
 
-A dimension of size s over n devices is cut into chunks of ceil(s / n) elements. A one-dimensional distribution may then need
-fewer devices than it has; with more dimensions the chunks must come out even (runtime specification, section 6).
+A one-dimensional distribution may need fewer devices than it has; with more dimensions there must be a chunk for every device
+(runtime specification, section 6).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, cpp
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.mesh.coordinate import MeshCoordinate, fits_as_submesh, row_major
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.bfloat16 import round_bfloat16
 from tt_run.runtime.tensor.calls import public
-from tt_run.runtime.tensor.configs import MeshMapperConfig, _Overrides
+from tt_run.runtime.tensor.configs import MeshMapperConfig
 from tt_run.runtime.tensor.copying import dense, stacked
+from tt_run.runtime.tensor.distribution import Distribution, check_dims, chunk_bounds
 from tt_run.runtime.tensor.dtypes import convert
 from tt_run.runtime.tensor.placing import is_distributed, to_device
 from tt_run.runtime.tensor.shards import Shards
@@ -36,52 +36,6 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 
-class Distribution:
-    """The grid of shards that a configuration lays over a mesh: its shape and the mesh coordinate of each of its points.
-
-    Raises RuntimeError when the grid has more points than the mesh has devices, when `axes` (placements or dims of the
-    configuration) does not have one entry per dimension of it, or when an offset cannot be applied.
-    """
-
-    __slots__ = ("coords", "shape", "site")
-
-    def __init__(self, site: Site, config: _Overrides, axes: int, axes_name: str) -> None:
-        shape = config.mesh_shape_override or site.shape
-        if shape.mesh_size() > site.shape.mesh_size():
-            raise fatal(
-                f"The size of the supplied mesh shape {shape} does not match the device shape size {site.shape}"
-            )
-        if shape.dims() != axes:
-            raise fatal(
-                f"The number of dimensions in the mesh shape {shape} does not match the number of {axes_name} in the config {config}"
-            )
-        self.shape = shape
-        self.site = HostSite.of(site)
-        self.coords = _coords(shape, site.shape, config.mesh_offset_override)
-
-    def positions(self) -> list[int]:
-        """Row-major number on the mesh of every point of the grid."""
-        number = {coord: i for i, coord in enumerate(self.site.coords)}
-        return [number[coord] for coord in self.coords]
-
-
-def _coords(shape: MeshShape, mesh: MeshShape, offset: MeshCoordinate) -> tuple[MeshCoordinate, ...]:
-    if not fits_as_submesh(shape, mesh):
-        if offset.dims() and any(offset):
-            raise fatal(
-                "mesh_offset_override is only supported when the distribution fits within the mesh device per-dimension "
-                f"(SUBMESH mode); distribution {shape} is laid over mesh {mesh} in row-major order, got offset {offset}"
-            )
-        return tuple(row_major(mesh)[: shape.mesh_size()])
-    if not offset.dims():
-        return tuple(row_major(shape))
-    if offset.dims() != mesh.dims() or any(o + s > m for o, s, m in zip(offset, shape, mesh, strict=True)):
-        raise fatal(f"The distribution {shape} at offset {offset} does not fit within the mesh {mesh}")
-    return tuple(
-        MeshCoordinate([o + c for o, c in zip(offset, coord, strict=True)]) for coord in row_major(shape)
-    )
-
-
 @dataclass(frozen=True)
 class Placed:
     """A host array spread over a mesh: this rank's shards, where they count from, and how the whole is laid out."""
@@ -91,10 +45,11 @@ class Placed:
     topology: TensorTopology
 
 
-class TensorToMesh:
-    """A mapper made by `create_mesh_mapper` and its relatives; `config()` tells what it does."""
+class CppTensorToMesh:
+    """A mapper made by `create_mesh_mapper` and its relatives; `config()` tells what it does. The class has the reference's name."""
 
     __slots__ = ("_config", "_distribution")
+    bound_name = "ttnn._ttnn.multi_device.CppTensorToMesh"
 
     def __init__(self, mesh_device: Site, config: MeshMapperConfig) -> None:
         self._distribution = Distribution(mesh_device, config, len(config.placements), "placements")
@@ -120,6 +75,12 @@ class TensorToMesh:
         topology = TensorTopology(shape, placements, [coord for _, coord, _ in held])
         return Placed(_stack({p: k for p, _, k in held}, pieces, grid.site, dtype), grid.site, topology)
 
+    def __repr__(self) -> str:
+        return f"<{self.bound_name} object at {id(self):#x}>"
+
+
+TensorToMesh = CppTensorToMesh
+
 
 def _cut(
     array: Array, placements: Sequence[PlacementReplicate | PlacementShard], grid: tuple[int, ...]
@@ -144,27 +105,6 @@ def _cut(
     _check_even(list(pieces.values()))
     points = itertools.product(*map(range, grid))
     return pieces, [tuple(point[axis] for axis in cut_axes) for point in points]
-
-
-def check_dims(dims: Sequence[int], rank: int) -> list[int]:
-    """Tensor dimensions counted from zero. Raises RuntimeError for one out of range or named twice."""
-    counted = [dim + rank if dim < 0 else dim for dim in dims]
-    if any(not 0 <= dim < rank for dim in counted):
-        listed = ", ".join(map(str, dims))
-        raise fatal(f"Invalid dimension index; got dims: {{{listed}}}, tensor dimension: {rank}")
-    if len(set(counted)) != len(counted):
-        raise fatal("dims must be unique")
-    return counted
-
-
-def chunk_bounds(size: int, parts: int) -> list[tuple[int, int]]:
-    """Start and end of each chunk of ceil(size / parts) elements; the last may be shorter, and there may be fewer than `parts`."""
-    if parts == 1:
-        return [(0, size)]
-    if not size:
-        return []
-    chunk = -(-size // parts)
-    return [(start, min(start + chunk, size)) for start in range(0, size, chunk)]
 
 
 def _check_even(pieces: list[Array]) -> None:
@@ -209,6 +149,7 @@ class ReplicateTensorToMeshWrapper:
     """What the legacy `ReplicateTensorToMesh` returns; `unwrap()` gives the mapper."""
 
     __slots__ = ("_mapper",)
+    bound_name = "ttnn.distributed.distributed.ReplicateTensorToMeshWrapper"
 
     def __init__(self, mapper: TensorToMesh) -> None:
         self._mapper = mapper
@@ -220,6 +161,9 @@ class ReplicateTensorToMeshWrapper:
     def config(self) -> MeshMapperConfig:
         """The configuration of the mapper inside."""
         return self._mapper.config()
+
+    def __repr__(self) -> str:
+        return f"<{self.bound_name} object at {id(self):#x}>"
 
 
 Mapper = TensorToMesh | ReplicateTensorToMeshWrapper
