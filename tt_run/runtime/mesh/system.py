@@ -165,9 +165,7 @@ def _cluster_type(machine: Machine, found: Discovered) -> str:
 
 
 def _from_descriptor(path: str, environment: Mapping[str, str], ranks: World) -> SystemMesh:
-    from mgd import expand, load
-
-    graph = expand(load(path))
+    graph = _graph(path)
     # Sub-contexts number their meshes independently: only the ranks of this one count.
     peers = tuple(peer for peer in ranks.peers if peer.subcontext == ranks.peers[ranks.rank].subcontext)
     places = _places(peers, {mesh.mesh_id: mesh for mesh in graph.meshes if not mesh.is_switch}, path)

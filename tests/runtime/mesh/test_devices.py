@@ -1,0 +1,291 @@
+"""Opening, cutting, reshaping and closing meshes on one rank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from math import prod
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape, close_mesh_device, opening
+from tt_run.runtime.mesh.arrange import bounding_rectangle, places_in, snake, tile
+from tt_run.runtime.mesh.opening import open_device, open_mesh_device
+
+
+@pytest.fixture
+def mesh() -> Iterator[MeshDevice]:
+    device = open_mesh_device(MeshShape(2, 4))
+    yield device
+    device.close()
+
+
+ROW_MAJOR = [4, 0, 2, 6, 5, 1, 3, 7]
+SNAKE = [4, 0, 2, 6, 7, 3, 1, 5]
+TURNED = [4, 5, 0, 1, 2, 3, 6, 7]
+
+
+@pytest.mark.parametrize(
+    ("shape", "offset", "ids"),
+    [
+        ((2, 4), None, ROW_MAJOR),
+        ((1, 8), None, SNAKE),
+        ((8, 1), None, SNAKE),
+        ((4, 2), None, TURNED),
+        ((3, 2), None, TURNED[:6]),
+        ((1, 4), (1, 0), [5, 1, 3, 7]),
+        ((2, 2), (0, 2), [2, 6, 3, 7]),
+        ((1, 1), (1, 3), [7]),
+        ((2, 1), None, [4, 5]),
+        ((3, 1), None, [4, 0, 2]),
+    ],
+)
+def test_how_a_mesh_lies_on_the_system(
+    shape: tuple[int, int], offset: tuple[int, int] | None, ids: list[int]
+) -> None:
+    device = open_mesh_device(MeshShape(shape), offset=MeshCoordinate(offset) if offset else None)
+    assert device.get_device_ids() == ids
+    assert str(device) == f"MeshDevice({shape[0]}x{shape[1]} grid, {prod(shape)} devices)"
+    device.close()
+
+
+@pytest.mark.parametrize(
+    ("shape", "offset", "text"),
+    [
+        (
+            MeshShape(4, 4),
+            None,
+            "Requested mesh shape MeshShape([4, 4]) requires 16 devices, but only 8 devices are available",
+        ),
+        (
+            MeshShape(2, 2, 2),
+            None,
+            "Requested mesh shape dimensions mismatch: MeshShape([2, 2, 2]) != MeshShape([2, 4])",
+        ),
+        (MeshShape([8]), None, "MeshDeviceViewImpl is not 2D!"),
+        (
+            MeshShape(2, 4),
+            MeshCoordinate(0, 1),
+            "Requested mesh is too big and is not rotatable: MeshShape([2, 4])",
+        ),
+        (
+            MeshShape(1, 1),
+            MeshCoordinate(2, 0),
+            "The specified offset MeshCoordinate([2, 0]) is out of bounds",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_an_error(shape: MeshShape, offset: MeshCoordinate | None, text: str) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        open_mesh_device(shape, offset=offset)
+    assert str(caught.value).split("info:\n")[1].startswith(text)
+
+
+def test_queues_shapes_and_chosen_devices_are_checked() -> None:
+    with pytest.raises(RuntimeError, match="command queues"):
+        open_mesh_device(MeshShape(1, 1), num_command_queues=3)
+    with pytest.raises(TypeError, match=r"open_mesh_device\(\): incompatible"):
+        open_mesh_device((2, 4))  # type: ignore[arg-type]
+    chosen = open_mesh_device(MeshShape(1, 2), physical_device_ids=[3, 7])
+    assert chosen.get_device_ids() == [3, 7]
+    for ids, text in (([9, 1], "Physical device ID: 9 not found"), ([1], "names 1"), ([1, 1], "twice")):
+        with pytest.raises(RuntimeError, match=text):
+            open_mesh_device(MeshShape(1, 2), physical_device_ids=ids)
+
+
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 6), st.integers(1, 6))
+def test_a_layout_takes_different_devices_that_are_linked(rows: int, columns: int, r: int, c: int) -> None:
+    try:
+        places = places_in(MeshShape(rows, columns), MeshShape(r, c), None)
+    except RuntimeError:
+        assert (r > rows or c > columns) and (r > columns or c > rows)
+        assert r * c > rows * columns or 1 not in (r, c)
+        return
+    assert len(set(places)) == r * c
+    for index, (row, column) in enumerate(places):
+        assert 0 <= row < rows and 0 <= column < columns
+        if (index + 1) % c:
+            right = places[index + 1]
+            assert abs(right[0] - row) + abs(right[1] - column) == 1
+
+
+@given(st.integers(1, 6), st.integers(1, 6))
+def test_a_snake_visits_everything_step_by_step(rows: int, columns: int) -> None:
+    places = snake(MeshShape(rows, columns))
+    assert len(set(places)) == rows * columns
+    assert all(abs(a[0] - b[0]) + abs(a[1] - b[1]) == 1 for a, b in pairwise(places))
+    assert bounding_rectangle(places) == ((0, 0), MeshShape(rows, columns))
+
+
+def test_reshaping_and_back(mesh: MeshDevice) -> None:
+    for shape, ids in (((1, 8), SNAKE), ((8, 1), SNAKE), ((4, 2), TURNED), ((2, 4), ROW_MAJOR)):
+        mesh.reshape(MeshShape(shape))
+        assert (mesh.shape, mesh.get_device_ids()) == (MeshShape(shape), ids)
+        assert len(mesh.coords) == 8 and mesh.coords[-1] == MeshCoordinate(shape[0] - 1, shape[1] - 1)
+    with pytest.raises(RuntimeError, match="New shape must have the same number of devices as current shape"):
+        mesh.reshape(MeshShape(1, 4))
+    assert mesh.get_device_ids() == ROW_MAJOR
+
+
+def test_reshaping_keeps_neighbours_linked() -> None:
+    crooked = open_mesh_device(MeshShape(1, 6))
+    with pytest.raises(RuntimeError, match="not linked"):
+        crooked.reshape(MeshShape(2, 3))
+    crooked.reshape(MeshShape(6, 1))
+    assert crooked.get_device_ids() == SNAKE[:6]
+
+
+def test_submeshes(mesh: MeshDevice) -> None:
+    halves = mesh.create_submeshes(MeshShape(2, 2))
+    assert [h.get_device_ids() for h in halves] == [[4, 0, 5, 1], [2, 6, 3, 7]]
+    assert mesh.get_submeshes() == halves
+    corner = halves[1].create_submesh(MeshShape(1, 1), MeshCoordinate(1, 1))
+    assert corner.get_device_ids() == [7]
+    assert (corner.parent, corner.root, corner.coords) == (halves[1], mesh, (MeshCoordinate(0, 0),))
+    assert str(corner.get_fabric_node_id(MeshCoordinate(0, 0))) == "FabricNodeId(M0, D7)"
+    assert mesh.create_submesh(MeshShape(2, 3)).get_device_ids() == [4, 0, 2, 5, 1, 3], (
+        "submeshes may overlap"
+    )
+    ids = [mesh.id(), *(h.id() for h in halves), corner.id()]
+    assert len(set(ids)) == 4 and ids == sorted(ids)
+    mesh.close()
+    assert not corner.is_open
+
+
+@pytest.mark.parametrize(
+    ("shape", "offset", "text"),
+    [
+        (MeshShape(1, 2), MeshCoordinate(1, 3), "Submesh shape MeshShape([1, 2]) and offset MeshCoordinate([1, 3]) does not fit within parent mesh (MeshShape([2, 4]))."),
+        (MeshShape(3, 1), None, "Submesh shape MeshShape([3, 1]) and offset std::nullopt does not fit within parent mesh (MeshShape([2, 4]))."),
+        (MeshShape(0, 2), None, "Invalid submesh shape: (MeshShape([0, 2])). All dimensions must be positive."),
+    ],
+)  # fmt: skip
+def test_submeshes_that_do_not_fit(
+    mesh: MeshDevice, shape: MeshShape, offset: MeshCoordinate | None, text: str
+) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        mesh.create_submesh(shape, offset)
+    assert str(caught.value).split("info:\n")[1] == text
+
+
+def test_submeshes_must_divide_the_mesh(mesh: MeshDevice) -> None:
+    with pytest.raises(
+        RuntimeError,
+        match=r"Shape MeshShape\(\[2, 4\]\) is not divisible by submesh shape MeshShape\(\[2, 3\]\) along dimension 1",
+    ):
+        mesh.create_submeshes(MeshShape(2, 3))
+    with pytest.raises(RuntimeError, match="same number of dimensions"):
+        mesh.create_submesh(MeshShape([2]))
+    with pytest.raises(RuntimeError, match="same number of dimensions"):
+        tile(MeshShape(2, 4), MeshShape([2]))
+
+
+def test_groups_along_the_axes(mesh: MeshDevice) -> None:
+    assert mesh.axis_groups(0) == ((0, 4), (1, 5), (2, 6), (3, 7))
+    assert mesh.axis_groups(1) == mesh.axis_groups(-1) == ((0, 1, 2, 3), (4, 5, 6, 7))
+    assert mesh.axis_groups(None) == (tuple(range(8)),)
+    with pytest.raises(RuntimeError, match=r"2 not in \[-4, 2\)"):
+        mesh.axis_groups(2)
+
+
+def test_what_a_mesh_answers(mesh: MeshDevice) -> None:
+    view = mesh.get_view()
+    assert (view.shape(), view.num_devices(), view.is_local(MeshCoordinate(1, 3))) == (
+        MeshShape(2, 4),
+        8,
+        True,
+    )
+    assert mesh.get_num_devices() == 8 and mesh.get_system_mesh_id() == 0
+    assert (mesh.get_device_id(MeshCoordinate(0, 0)), mesh.owner_rank(3), mesh.group.ranks) == (4, 0, (0,))
+    assert str(mesh.arch()) == "Arch.WORMHOLE_B0"
+    assert str(mesh.dram_grid_size()) == "12-1" and str(mesh.core_grid) == "ttnn.CoreGrid(x=8, y=8)"
+    assert mesh.sfpu_inf() > 1e38 and mesh.sfpu_nan() != mesh.sfpu_nan() and 0 < mesh.sfpu_eps() < 1e-6
+    with pytest.raises(
+        RuntimeError, match=r"Device ID requested for MeshCoord MeshCoordinate\(\[2, 0\]\) not found"
+    ):
+        mesh.get_device_id(MeshCoordinate(2, 0))
+    with pytest.raises(
+        RuntimeError, match=r"Coordinate MeshCoordinate\(\[2, 0\]\) not found in mesh MeshShape\(\[2, 4\]\)"
+    ):
+        view.is_local(MeshCoordinate(2, 0))
+
+
+def test_closing_is_idempotent_and_leaves_the_layout(mesh: MeshDevice) -> None:
+    close_mesh_device(mesh)
+    close_mesh_device(mesh)
+    assert (str(mesh), mesh.get_device_ids(), mesh.shape) == (
+        "MeshDevice(2x4 grid, 8 devices)",
+        ROW_MAJOR,
+        MeshShape(2, 4),
+    )
+    with pytest.raises(RuntimeError, match="is closed"):
+        mesh.create_submesh(MeshShape(1, 1))
+
+
+def test_several_meshes_over_the_same_devices(mesh: MeshDevice) -> None:
+    other = open_mesh_device()
+    assert other.get_device_ids() == mesh.get_device_ids()
+    assert other.id() != mesh.id()
+
+
+def test_single_devices() -> None:
+    device = open_device(3)
+    assert (device.shape, device.get_device_ids()) == (MeshShape(1, 1), [3])
+    assert opening.create_device(2).get_device_ids() == [2]
+    several = opening.create_devices([1, 5])
+    assert {number: d.get_device_ids() for number, d in several.items()} == {1: [1], 5: [5]}
+    opening.close_devices(several)
+    assert not any(d.is_open for d in several.values())
+    with opening.manage_device(device_id=0) as managed:
+        assert managed.is_open
+    assert not managed.is_open
+    with pytest.raises(RuntimeError, match="Physical device ID: 8 not found"):
+        open_device(device_id=8)
+
+
+def test_a_block_closes_its_mesh() -> None:
+    with opening.create_mesh_device(MeshShape(1, 2)) as device:
+        assert device.is_open
+    assert not device.is_open
+
+
+def test_the_default_device(mesh: MeshDevice) -> None:
+    assert opening.get_default_device() is None
+    opening.set_default_device(mesh)
+    assert opening.get_default_device() is mesh
+    opening.set_default_device(None)
+
+
+def test_counts_of_devices() -> None:
+    assert (opening.get_num_devices(), opening.get_num_pcie_devices()) == (8, 4)
+    assert (opening.get_device_ids(), opening.get_pcie_device_ids()) == (list(range(8)), list(range(4)))
+    assert opening.get_arch_name() == "wormhole_b0"
+
+
+def test_the_program_cache(mesh: MeshDevice) -> None:
+    assert not mesh.program_cache.use("matmul")
+    assert mesh.program_cache.use("matmul") and mesh.num_program_cache_entries() == 1
+    mesh.set_program_cache_misses_allowed(False)
+    with pytest.raises(RuntimeError, match="misses are not allowed"):
+        mesh.program_cache.use("add")
+    mesh.set_program_cache_misses_allowed(True)
+    mesh.disable_and_clear_program_cache()
+    assert not mesh.program_cache.use("add") and mesh.num_program_cache_entries() == 0
+    mesh.enable_program_cache()
+    mesh.program_cache.use("add")
+    mesh.clear_program_cache()
+    assert mesh.num_program_cache_entries() == 0
+
+
+def test_sub_device_managers(mesh: MeshDevice) -> None:
+    first, second = (mesh.create_sub_device_manager(["cores"]) for _ in range(2))
+    mesh.load_sub_device_manager(first)
+    with pytest.raises(RuntimeError, match="active"):
+        mesh.remove_sub_device_manager(first)
+    mesh.remove_sub_device_manager(second)
+    with pytest.raises(RuntimeError, match="does not exist"):
+        mesh.load_sub_device_manager(second)
+    mesh.clear_loaded_sub_device_manager()
+    mesh.remove_sub_device_manager(first)
