@@ -53,7 +53,10 @@ def seat(
         if not rankfile:
             return Seating(Placement(), (Seat(),) * count)
         return _by_rankfile(rankfile, mpi_args, hosts, count)
-    if hosts is None and not request.no_scheduler:
+    # Ranks allocated on a mock cluster all run here, whatever machines they stand for.
+    allocates = request.mesh_graph_descriptor is not None or request.mesh_graph_descriptor_mapping is not None
+    here = request.no_scheduler or (allocates and request.mock_cluster_rank_binding is not None)
+    if hosts is None and not here:
         hosts = scheduler_hosts(world, findings)
     if hosts is None:
         return Seating(Placement(), (Seat(world.hostname),) * count)
@@ -107,11 +110,15 @@ def _by_rankfile(rankfile: Rankfile, mpi_args: MpiArgs, named: HostList | None, 
 
 
 def _by_hosts(hosts: HostList, mpi_args: MpiArgs, count: int) -> Seating:
-    """Ranks fill the slots in the order of the hosts, unless the user maps them otherwise."""
+    """Ranks fill the slots in the order of the hosts, unless the user maps them otherwise.
+
+    A hostfile without counts gives each host as many slots as it has cores, so nothing can be said there.
+    """
     by_slot = (host.name for host in hosts.hosts for _ in range(host.slots))
     in_order = list(islice(by_slot, count))
     mapped = any(word.partition("=")[0] in ("--map-by", "-map-by", "--rank-by") for word in mpi_args.words)
-    if mapped or len(in_order) < count:
+    unknown = hosts.hostfile is not None and not hosts.counted
+    if mapped or unknown or len(in_order) < count:
         seats = (Seat(),) * count
     else:
         seats = tuple(Seat(name) for name in in_order)

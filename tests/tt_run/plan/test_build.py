@@ -115,7 +115,9 @@ def test_mock_and_factory_descriptors_become_absolute(sandbox: Sandbox) -> None:
     for name in ("d0.yaml", "d1.yaml", "fsd.textproto"):
         sandbox.write(name, "arch: {}\n")
     sandbox.write("mock.yaml", "rank_to_cluster_mock_cluster_desc: {0: d0.yaml, 1: d1.yaml, 2: d1.yaml}\n")
-    plan = sandbox.plan(mock_cluster_rank_binding="mock.yaml", factory_system_descriptor="fsd.textproto")
+    plan = sandbox.plan(
+        mock_cluster_rank_binding="mock.yaml", factory_system_descriptor="fsd.textproto", check="off"
+    )
     env = plan.ranks[1].env
     assert env["TT_METAL_MOCK_CLUSTER_DESC_PATH"].value == str(sandbox.cwd / "d1.yaml")
     assert env["TT_METAL_FACTORY_SYSTEM_DESCRIPTOR_PATH"].value == str(sandbox.cwd / "fsd.textproto")
@@ -170,6 +172,24 @@ def test_where_hosts_come_from(
     plan = sandbox.plan(**request_fields)
     assert [rank.host for rank in plan.ranks] == hosts
     assert plan.placement.source == source
+
+
+def test_a_hostfile_without_counts_says_nothing_of_seats(sandbox: Sandbox) -> None:
+    """Open MPI gives such a host as many slots as it has cores."""
+    sandbox.two_ranks()
+    sandbox.write("h.txt", "x\ny\n")
+    assert [rank.host for rank in sandbox.plan(mpi_args="--hostfile h.txt").ranks] == [None, None]
+
+
+def test_a_mock_cluster_runs_here_even_in_an_allocation(sandbox: Sandbox) -> None:
+    from mgd.resources import configs_root
+
+    sandbox.two_ranks()
+    sandbox.set(SLURM_JOB_ID="7", SLURM_JOB_NODELIST="h[1-2]", SLURM_TASKS_PER_NODE="1(x2)")
+    mock = str(configs_root() / "mock/t3000.yaml")
+    plan = sandbox.plan(mesh_graph_descriptor="mesh.textproto", mock_cluster_rank_binding=mock)
+    assert [rank.host for rank in plan.ranks] == ["vm", "vm"]
+    assert plan.placement.hosts == ()
 
 
 def test_an_allocation_is_used_and_can_be_ignored(sandbox: Sandbox) -> None:

@@ -357,3 +357,35 @@ def test_one_finding_for_all_ranks_on_a_device(sandbox: Sandbox) -> None:
     visible = 'env_overrides: {TT_VISIBLE_DEVICES: "0,1"}'
     sandbox.two_ranks(bindings(*(f"rank: {r}, mesh_id: 0, mesh_host_rank: {r}, {visible}" for r in range(5))))
     assert only(found(sandbox), "TTR213").message == "ranks 0..4 on vm share device 0, 1"
+
+
+# --- described machines --------------------------------------------------------------------------------------------------------
+
+
+def on_mock(sandbox: Sandbox, first: str, second: str) -> tuple[Diagnostic, ...]:
+    """Two ranks of a 2x4 mesh on the shipped T3000: four N300 boards, PCIe devices 0 to 3."""
+    from mgd.resources import configs_root
+
+    sandbox.two_ranks(TWO_RANKS.replace('"0,1"', first).replace('"2,3"', second))
+    return found(sandbox, mock_cluster_rank_binding=str(configs_root() / "mock/t3000_two_ranks.yaml"))
+
+
+def test_a_described_machine_is_counted_exactly(sandbox: Sandbox) -> None:
+    assert on_mock(sandbox, '"0,1"', '"2,3"') == ()
+    assert only(on_mock(sandbox, '"0,1"', '"2"'), "TTR210").labels[0].text == (
+        "1 visible devices of t3000.yaml are 2 chips"
+    )
+
+
+def test_the_second_chip_of_an_n300_is_no_device(sandbox: Sandbox) -> None:
+    finding = only(on_mock(sandbox, '"0,1"', '"2,6"'), "TTR216")
+    assert finding.message == "rank 1 sees device 6, which its machine does not have"
+    assert finding.labels[0].text == "t3000.yaml has the PCIe devices 0..3"
+    assert places(finding) == ["rb.yaml:11:7"]
+
+
+def test_a_mock_descriptor_that_is_none_is_told_once(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    sandbox.write("d.yaml", "arch: [\n")
+    sandbox.write("mock.yaml", "rank_to_cluster_mock_cluster_desc: {0: d.yaml, 1: d.yaml}\n")
+    assert codes(found(sandbox, mock_cluster_rank_binding="mock.yaml")) == ["TTR160"]

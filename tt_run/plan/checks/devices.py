@@ -6,20 +6,18 @@ import re
 from collections import defaultdict
 
 from mgd.diagnostics import Label, Position
-from mgd.graph import Mesh
 from tt_run.contract import VISIBLE_DEVICES
 from tt_run.inputs.findings import Findings, label, listed
+from tt_run.plan.checks.chips import check_chips
 from tt_run.plan.checks.subject import Subject
 from tt_run.plan.model import RankPlan
 
 _LIST = re.compile(r"\s*\d+\s*(,\s*\d+\s*)*\Z", re.ASCII)
 _PCI_ADDRESS = re.compile(r"[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:")
-_CHIPS_OF_A_CARD = {"WORMHOLE_B0": 2}
-"""An N300 shows one PCIe device and a second chip that is reached through it; other cards show every chip."""
 
 
 def check_devices(subject: Subject, findings: Findings) -> None:
-    """TTR210 to TTR214."""
+    """TTR212 to TTR214, and the chips behind the devices: TTR210, TTR211, TTR216."""
     visible: dict[int, tuple[int, ...]] = {}
     for rank in subject.ranks:
         variable = rank.env.get(VISIBLE_DEVICES)
@@ -28,7 +26,7 @@ def check_devices(subject: Subject, findings: Findings) -> None:
         devices = _parse(rank, variable.value, subject.set_at(rank.rank, VISIBLE_DEVICES), findings)
         if devices is not None:
             visible[rank.rank] = devices
-            _check_block(subject, rank, devices, findings)
+    check_chips(subject, visible, findings)
     _check_shared(subject, visible, findings)
     _check_unlimited(subject, findings)
 
@@ -51,41 +49,6 @@ def _parse(rank: RankPlan, value: str, at: Position | None, findings: Findings) 
             help=f'write "{",".join(map(str, dict.fromkeys(devices)))}"',
         )
     return devices
-
-
-def _check_block(subject: Subject, rank: RankPlan, devices: tuple[int, ...], findings: Findings) -> None:
-    """A rank must see at least as many chips as its block has, counting second chips of N300 cards."""
-    graph = subject.source.graph_of(subject.bindings[rank.rank])
-    if graph is None or not rank.devices:
-        return
-    mesh = graph.mesh(rank.mesh_id)
-    chips = len(devices) * _CHIPS_OF_A_CARD.get(mesh.arch, 1)
-    block = _block(mesh, rank)
-    at = subject.set_at(rank.rank, VISIBLE_DEVICES)
-    owned = f"rank {rank.rank} owns a {block} block: {len(rank.devices)} devices"
-    if chips < len(rank.devices):
-        reach = "with the second chip of each N300 at most" if mesh.arch in _CHIPS_OF_A_CARD else "which is"
-        need = -(-len(rank.devices) // _CHIPS_OF_A_CARD.get(mesh.arch, 1))
-        findings.error(
-            "TTR210",
-            f"rank {rank.rank} sees fewer chips than it must own",
-            *label(at, f"{len(devices)} visible devices, {reach} {chips} chips"),
-            *label(mesh.host_position, owned),
-            help=f"give rank {rank.rank} at least {need} devices in TT_VISIBLE_DEVICES",
-        )
-    elif len(devices) > len(rank.devices):
-        findings.warn(
-            "TTR211",
-            f"rank {rank.rank} sees more devices than it owns",
-            *label(at, f"{len(devices)} visible devices"),
-            *label(mesh.host_position, owned),
-            help=f"leave {len(rank.devices)} devices in TT_VISIBLE_DEVICES",
-        )
-
-
-def _block(mesh: Mesh, rank: RankPlan) -> str:
-    block = mesh.host_block(rank.mesh_host_rank or 0)
-    return f"{block.rows}x{block.columns}"
 
 
 def _check_shared(subject: Subject, visible: dict[int, tuple[int, ...]], findings: Findings) -> None:

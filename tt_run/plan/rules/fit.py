@@ -80,6 +80,12 @@ FIT = (
         "device_config: {mesh_shape: [1, 32]}   # on a T3000",
     ),
     Rule(
+        "TTR216",
+        "device that the machine does not have",
+        "TT_VISIBLE_DEVICES names PCIe devices; the second chip of an N300 is none, it follows the first.",
+        "Choose from the devices that the message lists.",
+    ),
+    Rule(
         "TTR220",
         "cache or log folder shared by ranks",
         "Two ranks that compile the same kernel into one folder, or write one log, overwrite each other.",

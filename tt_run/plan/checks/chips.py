@@ -1,0 +1,114 @@
+"""The chips that a rank can open against the block that it must own: exact where its machine is described."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mgd.graph import Mesh
+from tt_run.contract import VISIBLE_DEVICES
+from tt_run.errors import InputError
+from tt_run.inputs.findings import Findings, label, listed
+from tt_run.plan.checks.subject import Subject
+from tt_run.plan.model import RankPlan
+
+if TYPE_CHECKING:
+    from tt_run.inputs.clusters import ClusterDescriptor
+
+_CHIPS_OF_A_CARD = {"WORMHOLE_B0": 2}
+"""An N300 shows one PCIe device and a second chip that is reached through it; other cards show every chip."""
+
+
+def check_chips(subject: Subject, visible: Mapping[int, tuple[int, ...]], findings: Findings) -> None:
+    """TTR210, TTR211, TTR216. `visible` holds the devices of each rank that limits them."""
+    machines = _machines(subject, findings)
+    for rank in subject.ranks:
+        graph = subject.source.graph_of(subject.bindings[rank.rank])
+        if graph is None or not rank.devices:
+            continue
+        mesh = graph.mesh(rank.mesh_id)
+        machine = machines.get(subject.source.bindings.mock.get(rank.rank, ""))
+        devices = visible.get(rank.rank)
+        if machine is not None:
+            _check_described(subject, rank, mesh, machine, devices, findings)
+        elif devices is not None:
+            _check_assumed(subject, rank, mesh, devices, findings)
+
+
+def _machines(subject: Subject, findings: Findings) -> dict[str, ClusterDescriptor | None]:
+    """Each cluster descriptor of the mock mapping, read once; what is wrong with one is told once."""
+    paths = dict.fromkeys(subject.source.bindings.mock.values())
+    if not paths:
+        return {}
+    from tt_run.inputs.clusters import read_cluster
+
+    machines: dict[str, ClusterDescriptor | None] = {}
+    for path in paths:
+        try:
+            machines[path] = read_cluster(subject.world.cwd / path)
+        except InputError as error:
+            findings.judged.extend(error.diagnostics)
+            machines[path] = None
+    return machines
+
+
+def _check_described(
+    subject: Subject,
+    rank: RankPlan,
+    mesh: Mesh,
+    machine: ClusterDescriptor,
+    devices: tuple[int, ...] | None,
+    findings: Findings,
+) -> None:
+    """Second chips follow the PCIe chip of their board, so both counts are known."""
+    at = subject.set_at(rank.rank, VISIBLE_DEVICES)
+    through_pcie = {chip.pcie_chip for chip in machine.chips.values()}
+    unknown = sorted(set(devices or ()) - through_pcie)
+    if unknown:
+        findings.error(
+            "TTR216",
+            f"rank {rank.rank} sees device {listed(unknown)}, which its machine does not have",
+            *label(at, f"{Path(machine.file).name} has the PCIe devices {listed(sorted(through_pcie))}"),
+            help=f"choose from {listed(sorted(through_pcie))}",
+        )
+        return
+    chips = sum(devices is None or chip.pcie_chip in devices for chip in machine.chips.values())
+    if chips < len(rank.devices):
+        seen = "all devices" if devices is None else f"{len(devices)} visible devices"
+        _too_few(subject, rank, mesh, f"{seen} of {Path(machine.file).name} are {chips} chips", findings)
+
+
+def _check_assumed(
+    subject: Subject, rank: RankPlan, mesh: Mesh, devices: tuple[int, ...], findings: Findings
+) -> None:
+    """Without a description a Wormhole device may be an N300 with two chips."""
+    chips = len(devices) * _CHIPS_OF_A_CARD.get(mesh.arch, 1)
+    if chips < len(rank.devices):
+        reach = "with the second chip of each N300 at most" if mesh.arch in _CHIPS_OF_A_CARD else "which is"
+        _too_few(subject, rank, mesh, f"{len(devices)} visible devices, {reach} {chips} chips", findings)
+    elif len(devices) > len(rank.devices):
+        findings.warn(
+            "TTR211",
+            f"rank {rank.rank} sees more devices than it owns",
+            *label(subject.set_at(rank.rank, VISIBLE_DEVICES), f"{len(devices)} visible devices"),
+            *label(mesh.host_position, _owned(rank, mesh)),
+            help=f"leave {len(rank.devices)} devices in TT_VISIBLE_DEVICES",
+        )
+
+
+def _too_few(subject: Subject, rank: RankPlan, mesh: Mesh, seen: str, findings: Findings) -> None:
+    need = -(-len(rank.devices) // _CHIPS_OF_A_CARD.get(mesh.arch, 1))
+    at = subject.set_at(rank.rank, VISIBLE_DEVICES) or subject.bindings[rank.rank].position
+    findings.error(
+        "TTR210",
+        f"rank {rank.rank} sees fewer chips than it must own",
+        *label(at, seen),
+        *label(mesh.host_position, _owned(rank, mesh)),
+        help=f"give rank {rank.rank} at least {need} devices in TT_VISIBLE_DEVICES",
+    )
+
+
+def _owned(rank: RankPlan, mesh: Mesh) -> str:
+    block = mesh.host_block(rank.mesh_host_rank or 0)
+    return f"rank {rank.rank} owns a {block.rows}x{block.columns} block: {len(rank.devices)} devices"
