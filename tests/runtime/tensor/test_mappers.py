@@ -229,3 +229,12 @@ def test_large_transposed_arrays_are_copied_right(mesh: MeshDevice) -> None:
     assert np.array_equal(np.concatenate(list(tensor.shards.data), axis=2), turned)
     assert tensor.shards.data.flags.c_contiguous
     assert np.array_equal(mapped(turned, ReplicateTensorToMesh(mesh)).shards.data[0], turned)
+
+
+def test_wrong_kinds_of_arguments(mesh: MeshDevice) -> None:
+    with pytest.raises(TypeError, match=r"create_mesh_mapper\(\): incompatible function arguments"):
+        create_mesh_mapper(mesh, [PlacementShard(0)])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="needs a MeshDevice first, got NoneType"):
+        create_mesh_mapper(None, MeshMapperConfig())  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="dims needs one entry for the rows"):
+        ShardTensor2dMesh(mesh, (2, 4), dims=(0, 1, 2))

@@ -66,7 +66,7 @@ out["random"] = digest(rand([4, 4], md, seed=7).to_numpy(ConcatMeshToTensor(md, 
 out["unseeded"] = digest(rand([4, 4], md).to_numpy(ConcatMeshToTensor(md, 0)))
 out["topology"] = str(few.tensor_topology())
 out["parts"] = [str(p.device_coords()) for p in get_device_tensors(grid)]
-out["part values"] = [digest(p.to_numpy()) for p in get_device_tensors(grid)]
+out["part values"] = [digest(p.to_numpy()) for p in get_device_tensors(grid.cpu())]
 out["host parts"] = [p.item() for p in get_device_tensors(ints)]
 """
 LOCAL = """
@@ -120,6 +120,27 @@ except RuntimeError as error:
     assert second["values"].startswith(
         "The tensor lives on a mesh MeshShape([2, 2]) of rank 0; this rank hosts no device"
     )
+
+
+def test_shards_of_devices_are_read_where_they_are() -> None:
+    body = """
+tensor = from_torch(ar(8), mesh_mapper=ShardTensorToMesh(md, 0), device=md)
+out["values"] = []
+for coord, part in zip(md.coords, get_device_tensors(tensor)):
+    if md.get_view().is_local(coord):
+        out["values"].append(part.item())
+    else:
+        try:
+            part.item()
+        except RuntimeError as error:
+            out["error"] = str(error).split("info:\\n")[1]
+"""
+    first, second = answers(2, body)
+    assert (first["values"], second["values"]) == ([0, 1, 4, 5], [2, 3, 6, 7])
+    assert first["error"].startswith(
+        "The shard at MeshCoordinate([1, 3]) lives on rank 1 and cannot be read here."
+    )
+    assert "is_local(coord)" in second["error"]
 
 
 def test_writes_reach_the_local_shards() -> None:

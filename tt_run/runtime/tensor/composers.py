@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.configs import MeshComposerConfig
@@ -47,6 +47,7 @@ class CppMeshToTensor:
         shards = every_shard(tensor)
         grid = tuple(self._distribution.shape)
         if len(shards) == 1:
+            # An un-distributed tensor, or the shard of one device.
             found: list[Array] = [s for s in shards if s is not None]
         else:
             found = [
@@ -85,9 +86,20 @@ def _concatenate(shards: list[Array], grid: tuple[int, ...], dims: list[int]) ->
     return out
 
 
+_CREATE = (
+    "create_mesh_composer(mesh_device: ttnn._ttnn.multi_device.MeshDevice, "
+    "config: ttnn._ttnn.multi_device.MeshComposerConfig) -> ttnn._ttnn.multi_device.CppMeshToTensor"
+)
+
+
 @public
 def create_mesh_composer(mesh_device: Site, config: MeshComposerConfig) -> MeshToTensor:
-    """A composer with one dimension per axis of the mesh or of the override in `config`."""
+    """A composer with one dimension per axis of the mesh or of the override in `config`.
+
+    Raises TypeError for a configuration of another type, RuntimeError for one that does not fit the mesh.
+    """
+    if not isinstance(config, MeshComposerConfig):
+        raise incompatible("create_mesh_composer", (_CREATE,), (mesh_device, config))
     return MeshToTensor(mesh_device, config)
 
 
@@ -108,6 +120,10 @@ def ConcatMesh2dToTensor(
     mesh_device: Site, mesh_shape: Sequence[int] | MeshShape, dims: Sequence[int]
 ) -> MeshToTensor:
     """Concatenate along `dims[0]` over the rows and `dims[1]` over the columns of the mesh."""
+    if len(dims) != 2:
+        raise ValueError(
+            f"dims needs one entry for the rows and one for the columns of the mesh, got {list(dims)}"
+        )
     row, column = dims
     return MeshToTensor(mesh_device, MeshComposerConfig(row, column, MeshShape(tuple(mesh_shape))))
 

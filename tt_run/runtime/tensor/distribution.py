@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, type_name
 from tt_run.runtime.mesh.coordinate import MeshCoordinate, fits_as_submesh, row_major
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.configs import Overrides
@@ -24,6 +24,8 @@ class Distribution:
     __slots__ = ("coords", "shape", "site")
 
     def __init__(self, site: Site, config: Overrides, axes: int, axes_name: str) -> None:
+        if not hasattr(site, "local_positions"):
+            raise TypeError(f"a mesh mapper or composer needs a MeshDevice first, got {type_name(site)}")
         shape = config.mesh_shape_override or site.shape
         if shape.mesh_size() > site.shape.mesh_size():
             raise fatal(

@@ -14,6 +14,7 @@ from tt_run.runtime.tensor import transfers
 from tt_run.runtime.tensor.bfloat16 import from_wire, to_wire
 from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.tensor.site import Site, whole
+from tt_run.runtime.tensor.storage import Part
 from tt_run.runtime.tensor.tensor import Tensor
 
 Array = npt.NDArray[Any]
@@ -22,11 +23,13 @@ Array = npt.NDArray[Any]
 def every_shard(tensor: Tensor) -> list[Array | None]:
     """The shard of every mesh position in row-major order, None where there is none; replicas are the same object.
 
-    Over several ranks all that host a device of the mesh must call it; the guard checks that they do.
+    The shard tensor of one device gives just that shard. Over several ranks all that host a device of the mesh must call it; the guard checks that they do.
     Raises RuntimeError on a rank that hosts no device of the mesh.
     """
     transfers.check(tensor.device(), "read")
     site, shards = tensor.site, tensor.shards
+    if isinstance(tensor.storage, Part):
+        return _only(tensor.storage, site)
     if whole(site):
         return cast("list[Array | None]", shards.each())
     if not site.group.is_member:
@@ -38,6 +41,19 @@ def every_shard(tensor: Tensor) -> list[Array | None]:
     signature = guard.Signature("read tensor", shape=tuple(tensor.shape), dtype=tensor.dtype.name)
     guard.collective(site.group, signature)
     return _exchange(shards, site, tensor.dtype)
+
+
+def _only(part: Part, site: Site) -> list[Array | None]:
+    """The one shard of a device: read where it is, without the other ranks."""
+    held = [shard for shard in part.shards.each() if shard is not None]
+    if not part.is_local:
+        owner = site.owner_rank(list(site.coords).index(part.coord))
+        raise throw(
+            f"The shard at {part.coord} lives on rank {owner} and cannot be read here. Ask "
+            "mesh_device.get_view().is_local(coord) first, or read all shards on all ranks: to_torch with a mesh composer, "
+            "or get_device_tensors(ttnn.from_device(tensor))."
+        )
+    return [*held]
 
 
 def _exchange(shards: Shards, site: Site, dtype: DataType) -> list[Array | None]:

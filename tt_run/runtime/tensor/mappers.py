@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, cpp
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.bfloat16 import round_bfloat16
 from tt_run.runtime.tensor.calls import public
@@ -166,12 +166,22 @@ class ReplicateTensorToMeshWrapper:
         return f"<{self.bound_name} object at {id(self):#x}>"
 
 
+_CREATE = (
+    "create_mesh_mapper(mesh_device: ttnn._ttnn.multi_device.MeshDevice, "
+    "config: ttnn._ttnn.multi_device.MeshMapperConfig) -> ttnn._ttnn.multi_device.CppTensorToMesh"
+)
+
 Mapper = TensorToMesh | ReplicateTensorToMeshWrapper
 
 
 @public
 def create_mesh_mapper(mesh_device: Site, config: MeshMapperConfig) -> TensorToMesh:
-    """A mapper with one placement per axis of the mesh or of the override in `config`."""
+    """A mapper with one placement per axis of the mesh or of the override in `config`.
+
+    Raises TypeError for a configuration of another type, RuntimeError for one that does not fit the mesh.
+    """
+    if not isinstance(config, MeshMapperConfig):
+        raise incompatible("create_mesh_mapper", (_CREATE,), (mesh_device, config))
     return TensorToMesh(mesh_device, config)
 
 
@@ -204,6 +214,10 @@ def ShardTensor2dMesh(
     mesh_device: Site, mesh_shape: Sequence[int] | MeshShape, dims: Sequence[int | None]
 ) -> TensorToMesh:
     """Cut `dims[0]` over the rows and `dims[1]` over the columns of the mesh; None replicates along that axis."""
+    if len(dims) != 2:
+        raise ValueError(
+            f"dims needs one entry for the rows and one for the columns of the mesh, got {list(dims)}"
+        )
     row, column = dims
     return TensorToMesh(mesh_device, MeshMapperConfig(row, column, MeshShape(tuple(mesh_shape))))
 

@@ -71,6 +71,11 @@ class Part:
         self._whole, self._device, self.coord = whole, device, coord
 
     @property
+    def is_local(self) -> bool:
+        """Whether this rank holds the device."""
+        return self._device is not None
+
+    @property
     def shards(self) -> Shards:
         """The parent's shards, all but one device masked out."""
         shards = self._whole.shards
