@@ -328,6 +328,7 @@ class World:
         self._peers = tuple(
             Peer(rank, leaders.index(leader), *own) for rank, (leader, own) in enumerate(facts)
         )
+        self.control.connect()
 
     @cached_property
     def control(self) -> Group:

@@ -106,9 +106,7 @@ def divergence(calls: Mapping[int, tuple[str, ...]], number: int) -> Finding:
     culprits = tuple(rank for rank in sorted(calls) if calls[rank] != norm)
     victims = tuple(rank for rank in sorted(calls) if calls[rank] == norm)
     names = ("operation", "cluster_axis", "shape", "dtype", "arguments", "ranks")
-    parts = sorted(
-        {name for rank in culprits for name, a, b in zip(names, calls[rank], norm, strict=False) if a != b}
-    )
+    parts = [name for i, name in enumerate(names) if any(calls[rank][i] != norm[i] for rank in culprits)]
     if "operation" in parts:
         parts = ["operation"]
     title = f"{_ranks(culprits)} disagree{'s' if len(culprits) == 1 else ''} with {_ranks(victims)} on call {number}: {', '.join(parts)}"
