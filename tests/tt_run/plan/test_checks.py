@@ -213,12 +213,20 @@ def with_rankfile(sandbox: Sandbox, text: str, more: str = "") -> tuple[Diagnost
         ("rank 1=a slot=0-3\nrank 0=b slot=0-3\n", ["TTR304"]),
         ("rank 0=a slot=0-3\r\nrank 1=b slot=0-3\r\n", ["TTR305"]),
         ("rank 0=a slot=0-3\nrank 1=a slot=0-3\n", ["TTR307"]),
-        ("rank 0=a slot=0\nrank 1=b slot=0\n", ["TTR310"]),
+        ("rank 0=a slot=0\nrank 1=a slot=0\n", []),
+        ("rank 0=a slot=0\nrank 1=b slot=0-3\n", ["TTR310"]),
         ("rank 0=a slot=0-3\nrnk 1=b slot=0-3\n", ["TTR116", "TTR301"]),
     ],
 )
 def test_rankfiles(sandbox: Sandbox, text: str, expected: list[str]) -> None:
     assert codes(with_rankfile(sandbox, text)) == expected
+
+
+def test_bare_rankfiles_pin(sandbox: Sandbox) -> None:
+    """Without the launcher's own words a single slot means one core."""
+    sandbox.two_ranks()
+    sandbox.write("rf", "rank 0=a slot=0\nrank 1=a slot=0\n")
+    assert codes(found(sandbox, mpi_args="--rankfile rf", bare=True)) == ["TTR307", "TTR310"]
 
 
 def test_unbound_ranks_may_share_slots(sandbox: Sandbox) -> None:

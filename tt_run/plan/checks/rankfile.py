@@ -92,13 +92,17 @@ def _check_named_hosts(subject: Subject, rankfile: Rankfile, findings: Findings)
 
 
 def _check_slots(subject: Subject, rankfile: Rankfile, findings: Findings) -> None:
-    """Ranks that would be bound to the same cores, or to one core each."""
-    if subject.mpi_args.bind_to is not None:
+    """Ranks that would be bound to the same cores, or to one core each.
+
+    Where all slots are single numbers they count ranks, and the launch leaves the ranks unbound, unless --bare.
+    """
+    placed = [line for line in rankfile.by_rank().values() if line.slot and line.rank < len(subject.ranks)]
+    counts_ranks = all((line.slot or "").isdigit() for line in placed)
+    if subject.mpi_args.bind_to is not None or (counts_ranks and not subject.request.bare):
         return
     takers: dict[tuple[str, str], list[RankfileLine]] = defaultdict(list)
-    for line in rankfile.by_rank().values():
-        if line.rank < len(subject.ranks) and line.slot is not None:
-            takers[line.host, line.slot].append(line)
+    for line in placed:
+        takers[line.host, line.slot or ""].append(line)
     for (host, slot), lines in takers.items():
         if len(lines) > 1:
             findings.warn(
@@ -107,13 +111,12 @@ def _check_slots(subject: Subject, rankfile: Rankfile, findings: Findings) -> No
                 *(part for line in lines[:2] for part in label(line.position, f"rank {line.rank}")),
                 help="give each rank its own slot, or add --mpi-args '--bind-to none'",
             )
-    single = [lines[0] for (_, slot), lines in takers.items() if len(lines) == 1 and slot.isdigit()]
+    single = [line for line in placed if (line.slot or "").isdigit()]
     if single:
-        line = single[0]
         findings.warn(
             "TTR310",
             "a single slot binds a rank and all of its threads to one core",
-            *label(line.position, f"rank {line.rank}: slot={line.slot}"),
+            *label(single[0].position, f"rank {single[0].rank}: slot={single[0].slot}"),
             help="write a range, slot=0-15, or add --mpi-args '--bind-to none'",
         )
 

@@ -60,7 +60,7 @@ HOSTS = (
     Rule(
         "TTR310",
         "ranks bound to single cores",
-        "slot=0 pins the rank with all of its threads to one core; numerical libraries crawl.",
+        "Beside ranges, and with --bare, slot=0 pins the rank with all of its threads to one core; numerical libraries crawl.",
         "Write a range (slot=0-15), or do not bind: --mpi-args '--bind-to none'.",
         "rank 0=hostA slot=0",
     ),
