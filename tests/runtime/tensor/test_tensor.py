@@ -150,6 +150,15 @@ def test_reading_after_deallocate_is_an_error(mesh: MeshDevice) -> None:
     assert on_host.item() == 1.0
 
 
+def test_a_closed_mesh_gives_nothing_and_takes_nothing() -> None:
+    device = open_mesh_device(MeshShape(1, 2))
+    tensor = host(np.zeros(4, np.float32), device=device)
+    device.close()
+    for use in (tensor.cpu, tensor.to_numpy, lambda: host([1.0], dtype=DataType.FLOAT32).to(device)):
+        with pytest.raises(RuntimeError, match="is closed"):
+            use()
+
+
 def test_tensors_are_told_apart_as_objects() -> None:
     a, b = host([1], dtype=DataType.INT32), host([1], dtype=DataType.INT32)
     assert a.tensor_id != b.tensor_id

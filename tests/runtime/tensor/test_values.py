@@ -195,6 +195,7 @@ def test_composer_configurations() -> None:
 def test_specs_tell_what_they_are() -> None:
     spec = TensorSpec(Shape([2, 3]), DataType.BFLOAT16, Layout.TILE)
     assert spec == TensorSpec(Shape([2, 3]), DataType.BFLOAT16, Layout.TILE)
+    assert spec == TensorSpec([2, 3], DataType.BFLOAT16, Layout.TILE, BufferType.DRAM)  # type: ignore[arg-type]
     assert spec.padded_shape == [32, 32]
     assert str(spec).startswith(
         "TensorSpec(logical_shape=Shape([2, 3]),tensor_layout=TensorLayout(dtype=DataType::BFLOAT16,"

@@ -139,6 +139,7 @@ def copy_host_to_device_tensor(
         raise fatal("Host tensor must be on host")
     if device is None:
         raise fatal("Device tensor must be on device")
+    device.require_open("copy_host_to_device_tensor")
     _check_same(host_tensor, device_tensor)
     device_tensor.overwrite(counted_on(host_tensor, device))
 
@@ -148,9 +149,11 @@ def copy_device_to_host_tensor(
     device_tensor: Tensor, host_tensor: Tensor, blocking: bool = True, cq_id: int | None = None
 ) -> None:
     """Write a device tensor into a host tensor. Raises RuntimeError when their specs differ."""
-    if device_tensor.device() is None:
+    device = device_tensor.device()
+    if device is None:
         raise fatal("Device tensor must be on device")
-    transfers.check(device_tensor.device(), "read")
+    device.require_open("copy_device_to_host_tensor")
+    transfers.check(device, "read")
     _check_same(host_tensor, device_tensor)
     shards = device_tensor.shards
     if is_distributed(host_tensor) or len(shards.index) == 1:

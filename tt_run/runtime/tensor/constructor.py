@@ -36,8 +36,8 @@ _FORMS = (
 )
 
 
-def construct(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """The tensor that `Tensor(*args, **kwargs)` stands for. Raises TypeError listing the forms when none fits."""
+def construct(receiver: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """The tensor that `receiver.__init__(*args, **kwargs)` stands for. Raises TypeError listing the forms when none fits."""
     if len(args) == 1 and isinstance(args[0], Tensor) and not kwargs:
         return args[0]
     first = args[0] if args else kwargs.get("tensor", kwargs.get("data"))
@@ -47,7 +47,7 @@ def construct(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     elif isinstance(first, (list, tuple)) and "tensor" not in kwargs:
         build = _from_values
     if build is None or not _binds(build, args, kwargs):
-        raise incompatible("__init__", _FORMS, ("ttnn._ttnn.tensor.Tensor", *args), kwargs)
+        raise incompatible("__init__", _FORMS, (receiver, *args), kwargs)
     return build(*args, **kwargs)
 
 

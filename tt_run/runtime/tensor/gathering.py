@@ -24,9 +24,12 @@ def every_shard(tensor: Tensor) -> list[Array | None]:
     """The shard of every mesh position in row-major order, None where there is none; replicas are the same object.
 
     The shard tensor of one device gives just that shard. Over several ranks all that host a device of the mesh must call it; the guard checks that they do.
-    Raises RuntimeError on a rank that hosts no device of the mesh.
+    Raises RuntimeError on a rank that hosts no device of the mesh, and when the mesh is closed.
     """
-    transfers.check(tensor.device(), "read")
+    device = tensor.device()
+    if device is not None:
+        device.require_open("read tensor")
+        transfers.check(device, "read")
     site, shards = tensor.site, tensor.shards
     if isinstance(tensor.storage, Part):
         return _only(tensor.storage, site)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tt_run.runtime.cores import CoreCoord as CoreCoord
 from tt_run.runtime.cores import CoreGrid as CoreGrid
@@ -68,6 +69,8 @@ class MemoryConfig:
     buffer_type: BufferType = BufferType.DRAM
     shard_spec: ShardSpec | None = None
     nd_shard_spec: NdShardSpec | None = None
+
+    bound_name: ClassVar[str] = "ttnn._ttnn.tensor.MemoryConfig"
 
     def is_sharded(self) -> bool:
         """Whether the buffer of one device is cut over cores."""

@@ -27,10 +27,11 @@ def to_device(
 ) -> Tensor:
     """The tensor on a mesh: a distributed one keeps its topology, an un-distributed one is replicated to every device.
 
-    Raises RuntimeError when the tensor was distributed for a mesh of another shape.
+    Raises RuntimeError when the tensor was distributed for a mesh of another shape or the device is closed.
     """
     if tensor.device() is not None:
         return tensor
+    device.require_open("to_device")
     transfers.check(device, "write")
     memory = memory_config or tensor.memory_config()
     shards = counted_on(tensor, device)
@@ -54,10 +55,11 @@ def to_device(
 def from_device(
     tensor: Tensor, blocking: bool = True, *, queue_id: int | None = None, cq_id: int | None = None
 ) -> Tensor:
-    """The tensor in host memory, with its topology."""
+    """The tensor in host memory, with its topology. Raises RuntimeError when its device is closed."""
     device = tensor.device()
     if device is None:
         return tensor
+    device.require_open("from_device")
     transfers.check(device, "read")
     return Tensor.of(
         tensor.shards,

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import overload
+from typing import ClassVar, overload
 
-from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.enums import BufferType, DataType, Layout, cpp
 from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.tensor.memory import DRAM_MEMORY_CONFIG, MemoryConfig
 
@@ -19,6 +19,7 @@ class Shape:
     """Lengths of a shard's dimensions; equal to any list or tuple with the same numbers."""
 
     __slots__ = ("_dims",)
+    bound_name = "ttnn._ttnn.types.Shape"
 
     def __init__(self, dims: Iterable[int]) -> None:
         lengths = tuple(map(int, dims))
@@ -86,6 +87,8 @@ class Tile:
     tile_shape: tuple[int, int] = (TILE_SIZE, TILE_SIZE)
     transpose_tile: bool = False
 
+    bound_name: ClassVar[str] = "ttnn._ttnn.tensor.Tile"
+
     def __post_init__(self) -> None:
         height, width = self.tile_shape
         if (height, width) not in _TILE_SHAPES:
@@ -121,6 +124,15 @@ class TensorSpec:
     layout: Layout = Layout.ROW_MAJOR
     memory_config: MemoryConfig = DRAM_MEMORY_CONFIG
     tile: Tile = DEFAULT_TILE
+
+    bound_name: ClassVar[str] = "ttnn._ttnn.tensor.TensorSpec"
+
+    def __post_init__(self) -> None:
+        # Programs also write a plain sequence for the shape and a buffer type for the memory configuration.
+        if not isinstance(self.shape, Shape):
+            object.__setattr__(self, "shape", Shape(self.shape))
+        if isinstance(self.memory_config, BufferType):
+            object.__setattr__(self, "memory_config", MemoryConfig(buffer_type=self.memory_config))
 
     @property
     def padded_shape(self) -> Shape:

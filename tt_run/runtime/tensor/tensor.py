@@ -41,6 +41,7 @@ class Tensor(TensorMethods):
 
     __slots__ = ("__weakref__", "_device", "_id", "_site", "_spec", "_storage", "_topology")
 
+    bound_name = "ttnn._ttnn.tensor.Tensor"
     _device: MeshDevice | None
     _id: int
     _site: Site
@@ -51,7 +52,7 @@ class Tensor(TensorMethods):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         from tt_run.runtime.tensor.constructor import construct
 
-        self._take(construct(args, kwargs))
+        self._take(construct(self, args, kwargs))
 
     @classmethod
     def of(

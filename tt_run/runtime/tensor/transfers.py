@@ -20,8 +20,7 @@ def add_rule(rule: Rule) -> Callable[[], None]:
     return lambda: _rules.remove(rule)
 
 
-def check(device: MeshDevice | None, direction: str) -> None:
+def check(device: MeshDevice, direction: str) -> None:
     """Raises what a rule raises."""
-    if _rules and device is not None:
-        for rule in tuple(_rules):
-            rule(device, direction)
+    for rule in tuple(_rules):
+        rule(device, direction)
