@@ -51,7 +51,9 @@ class Function:
             found = cls.backward(context, gradient)
             gradients = found if isinstance(found, (tuple, list)) else (found,)
             if len(gradients) != len(inputs):
-                raise RuntimeError(f"{cls.__name__}.backward returned {len(gradients)} gradients for {len(inputs)} tensors")
+                raise RuntimeError(
+                    f"{cls.__name__}.backward returned {len(gradients)} gradients for {len(inputs)} tensors"
+                )
             for tensor, own in zip(inputs, gradients, strict=True):
                 if own is not None:
                     tensor.add_grad(own.get_value() if isinstance(own, Tensor) else own)

@@ -266,4 +266,6 @@ def create_tensor(value: Value | None = None, requires_grad: bool = True) -> Ten
 
 def empty_like(tensor: Tensor) -> Tensor:
     """A tensor of the same shape, type and place; its elements are zeros."""
-    return Tensor(values.full_like(tensor.get_value(PreferredPrecision.FULL), 0.0), tensor.get_requires_grad())
+    return Tensor(
+        values.full_like(tensor.get_value(PreferredPrecision.FULL), 0.0), tensor.get_requires_grad()
+    )

@@ -2,6 +2,16 @@
 
 from tt_run.runtime.exports import publish as _publish
 
-_SUBMODULES = ("config", "data", "model_factory", "utils", "generate", "schedulers", "trainer", "checkpoints", "logs")
+_SUBMODULES = (
+    "config",
+    "data",
+    "model_factory",
+    "utils",
+    "generate",
+    "schedulers",
+    "trainer",
+    "checkpoints",
+    "logs",
+)
 
 __getattr__, __dir__ = _publish(globals(), {}, _SUBMODULES)

@@ -2,6 +2,8 @@
 
 from tt_run.runtime.exports import publish as _publish
 
-_TABLE = {"tt_run.runtime.train.ops.distributed": "all_reduce all_gather reduce_scatter broadcast scatter ring_shift GradOutputType RingShiftDirection"}
+_TABLE = {
+    "tt_run.runtime.train.ops.distributed": "all_reduce all_gather reduce_scatter broadcast scatter ring_shift GradOutputType RingShiftDirection"
+}
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -2,6 +2,8 @@
 
 from tt_run.runtime.exports import publish as _publish
 
-_TABLE = {"tt_run.runtime.train.models.llama": "create_llama_model=create_distributed_llama_model create_distributed_llama_model LlamaConfig"}
+_TABLE = {
+    "tt_run.runtime.train.models.llama": "create_llama_model=create_distributed_llama_model create_distributed_llama_model LlamaConfig"
+}
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -1,0 +1,169 @@
+"""Checkpoints: one .npz of arrays with a JSON header inside; nothing is executed when one is read.
+
+A run that resumes goes on with the same bits as one that was never interrupted: parameters, optimizer state, generators and the step are all in
+it. Sharded parameters are saved whole, so a checkpoint may be resumed on another mesh.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.train.placed import restore, whole
+from tt_run.runtime.train.tensor import Tensor
+
+Array = npt.NDArray[Any]
+FORMAT = 1
+
+
+@dataclass
+class Checkpoint:
+    """What a checkpoint holds: the step after which it was written, arrays by name, and facts for people and programs."""
+
+    step: int
+    parameters: dict[str, Array]
+    optimizer: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    generators: dict[str, Any] = field(default_factory=dict)
+
+
+def save(
+    path: str | os.PathLike[str],
+    *,
+    step: int,
+    model: Any,
+    optimizer: Any = None,
+    facts: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write a checkpoint; the file appears complete or not at all. Every rank of the model's mesh must call it, one file each path.
+
+    Raises TypeError when `facts` cannot be written as JSON.
+    """
+    target = Path(path).with_suffix(".npz")
+    arrays: dict[str, Array] = {}
+    header: dict[str, Any] = {
+        "format": FORMAT,
+        "step": step,
+        "facts": dict(facts or {}),
+        "optimizer": {},
+        "generators": _generators(),
+    }
+    placements = {
+        name: tensor.get_value(PreferredPrecision.FULL) for name, tensor in model.parameters().items()
+    }
+    for name, value in placements.items():
+        arrays[f"parameter/{name}"] = whole(value)
+    for name, entry in (optimizer.get_state_dict() if optimizer is not None else {}).items():
+        if isinstance(entry, np.ndarray):
+            parameter = name.split("/", 1)[1]
+            arrays[f"optimizer/{name}"] = whole(placements[parameter], entry)
+        else:
+            header["optimizer"][name] = entry
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+    with partial.open("wb") as stream:
+        np.savez(stream, **arrays)
+    partial.replace(target)
+    return target
+
+
+def load(path: str | os.PathLike[str]) -> Checkpoint:
+    """Read a checkpoint. Raises ValueError for a file that is none, and FileNotFoundError when there is none."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        header = json.loads(arrays.pop("header").tobytes())
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, KeyError) as problem:
+        raise ValueError(f"{path} is not a checkpoint of this program: {problem}") from None
+    if header.get("format") != FORMAT:
+        raise ValueError(f"{path} has checkpoint format {header.get('format')}, this program reads {FORMAT}")
+    parameters = {
+        name.split("/", 1)[1]: array for name, array in arrays.items() if name.startswith("parameter/")
+    }
+    state = {name.split("/", 1)[1]: array for name, array in arrays.items() if name.startswith("optimizer/")}
+    return Checkpoint(
+        header["step"], parameters, {**state, **header["optimizer"]}, header["facts"], header["generators"]
+    )
+
+
+def apply(checkpoint: Checkpoint, model: Any, optimizer: Any = None) -> int:
+    """Put a checkpoint into a model, its optimizer and the generators; returns the step. Raises ValueError naming what does not fit."""
+    parameters: dict[str, Tensor] = model.parameters()
+    missing, extra = (
+        sorted(set(parameters) - set(checkpoint.parameters)),
+        sorted(set(checkpoint.parameters) - set(parameters)),
+    )
+    if missing or extra:
+        named = ", ".join(
+            [f"not saved: {n}" for n in missing[:3]] + [f"not in the model: {n}" for n in extra[:3]]
+        )
+        raise ValueError(f"the checkpoint is of another model ({named})")
+    for name, tensor in parameters.items():
+        tensor.set_value(
+            restore(tensor.get_value(PreferredPrecision.FULL), checkpoint.parameters[name], name)
+        )
+    if optimizer is not None and checkpoint.optimizer:
+        state = dict(checkpoint.optimizer)
+        for key, entry in state.items():
+            if isinstance(entry, np.ndarray):
+                name = key.split("/", 1)[1]
+                state[key] = restore(
+                    parameters[name].get_value(PreferredPrecision.FULL), entry, key, rounded=False
+                ).shards.data
+        optimizer.set_state_dict(state)
+    _restore_generators(checkpoint.generators)
+    return checkpoint.step
+
+
+def latest(prefix: str | os.PathLike[str]) -> Path | None:
+    """The checkpoint to resume from: `<prefix>_final.npz`, else the highest `<prefix>_step_N.npz`, None when there is none."""
+    base = Path(prefix)
+    final = base.with_name(f"{base.name}_final.npz")
+    if final.is_file():
+        return final
+    found = {}
+    for file in base.parent.glob(f"{base.name}_step_*.npz"):
+        match = re.fullmatch(re.escape(base.name) + r"_step_(\d+)\.npz", file.name)
+        if match:
+            found[int(match[1])] = file
+    return found[max(found)] if found else None
+
+
+def _generators() -> dict[str, Any]:
+    """States of the three generators that programs draw from, as JSON."""
+    context = AutoContext.get_instance().generator.bit_generator.state
+    kind, keys, position, has_gauss, gauss = np.random.get_state()
+    version, internal, normal = random.getstate()
+    return {
+        "context": {"key": context["state"]["key"].tolist(), "pos": context["state"]["pos"]},
+        "numpy": [kind, keys.tolist(), position, has_gauss, gauss],
+        "python": [version, list(internal), normal],
+    }
+
+
+def _restore_generators(states: Mapping[str, Any]) -> None:
+    if not states:
+        return
+    bits = AutoContext.get_instance().generator.bit_generator
+    bits.state = {
+        "bit_generator": "MT19937",
+        "state": {"key": np.array(states["context"]["key"], np.uint32), "pos": states["context"]["pos"]},
+    }
+    kind, keys, position, has_gauss, gauss = states["numpy"]
+    np.random.set_state((kind, np.array(keys, np.uint32), position, has_gauss, gauss))
+    version, internal, normal = states["python"]
+    random.setstate((version, tuple(internal), normal))

@@ -1,0 +1,109 @@
+"""Text from a model: temperature, the most likely k, the nucleus p, a penalty on repetition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.train.common.data import build_causal_mask
+from tt_run.runtime.train.common.utils import no_grad
+from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.distributed import is_replicated
+from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.train.modules.base import ModuleBase, RunMode
+from tt_run.runtime.train.tensor import Tensor
+
+Array = npt.NDArray[Any]
+
+GREEDY_BELOW = 0.01
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the next token is drawn. A temperature below 0.01 takes the most likely one; top_k 0 and top_p 1 restrict nothing."""
+
+    temperature: float = 0.8
+    top_k: int = 40
+    top_p: float = 1.0
+    repetition_penalty: float = 1.0
+
+
+def next_token(logits: Array, sampling: Sampling, seen: Sequence[int], generator: np.random.Generator) -> int:
+    """Draw a token from the logits of one position."""
+    scores = np.asarray(logits, np.float64).copy()
+    if sampling.repetition_penalty != 1.0:
+        repeated = np.unique(np.asarray(seen, np.int64))
+        repeated = repeated[repeated < scores.size]
+        values = scores[repeated]
+        scores[repeated] = np.where(
+            values > 0, values / sampling.repetition_penalty, values * sampling.repetition_penalty
+        )
+    if sampling.temperature < GREEDY_BELOW:
+        return int(scores.argmax())
+    scores /= sampling.temperature
+    if 0 < sampling.top_k < scores.size:
+        scores[scores < np.partition(scores, -sampling.top_k)[-sampling.top_k]] = -np.inf
+    chances = np.exp(scores - scores.max())
+    chances /= chances.sum()
+    if sampling.top_p < 1.0:
+        order = np.argsort(-chances, kind="stable")
+        beyond = np.cumsum(chances[order]) - chances[order] >= sampling.top_p
+        chances[order[beyond]] = 0.0
+        chances /= chances.sum()
+    return int(generator.choice(chances.size, p=chances))
+
+
+def generate(
+    model: ModuleBase,
+    prompt: Sequence[int],
+    *,
+    max_new_tokens: int,
+    sequence_length: int,
+    vocab_size: int,
+    sampling: Sampling | None = None,
+    seed: int = 0,
+    pad: int = 0,
+    on_token: Callable[[int], None] | None = None,
+) -> list[int]:
+    """Token ids behind a prompt, one after the other; `on_token` is called with each.
+
+    The model sees the last `sequence_length` tokens, padded on the left with `pad`. Only ids below `vocab_size`, those the tokenizer
+    has, are drawn. Every rank of a mesh must call it with the same arguments. The model's mode comes back afterwards.
+    """
+    sampling = sampling or Sampling()
+    generator = np.random.default_rng(seed)
+    running = [pad] * max(0, sequence_length - len(prompt)) + [int(token) for token in prompt][
+        -sequence_length:
+    ]
+    mask = Tensor.from_numpy(build_causal_mask(sequence_length), new_type=DataType.BFLOAT16)
+    mode, made = model.get_run_mode(), list[int]()
+    model.eval()
+    try:
+        with no_grad():
+            for _ in range(max_new_tokens):
+                ids = np.array(running, np.uint32).reshape(1, 1, 1, sequence_length)
+                logits = model(
+                    Tensor.from_numpy(ids, layout=Layout.ROW_MAJOR, new_type=DataType.UINT32), mask
+                )
+                token = next_token(last_logits(logits)[:vocab_size], sampling, [*prompt, *made], generator)
+                made.append(token)
+                running = [*running[1:], token]
+                if on_token is not None:
+                    on_token(token)
+    finally:
+        model.set_run_mode(mode if isinstance(mode, RunMode) else RunMode.TRAIN)
+        AutoContext.get_instance().reset_graph()
+    return made
+
+
+def last_logits(logits: Tensor) -> Array:
+    """The logits of the last position of the first sequence. Raises RuntimeError when devices hold different ones."""
+    value = logits.get_value(PreferredPrecision.FULL)
+    if not is_replicated(value, None):
+        raise RuntimeError("generation needs the same logits on every device; do not shard the prompt")
+    return np.asarray(value.shards.data[0])[0, 0, -1]

@@ -1,0 +1,144 @@
+"""One training step, the same for a single device, data and tensor parallelism, and their combination.
+
+Batches are cut over the data-parallel axis; losses are averaged over it; gradients are synchronised after the last micro-batch, then clipped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.train.common.data import build_causal_mask
+from tt_run.runtime.train.common.utils import get_loss_over_devices, no_grad
+from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
+from tt_run.runtime.train.modules.base import ModuleBase
+from tt_run.runtime.train.ops import binary
+from tt_run.runtime.train.ops.loss import cross_entropy_loss
+from tt_run.runtime.train.optimizers.base import OptimizerBase
+from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
+from tt_run.runtime.train.tensor import Tensor
+
+Ids = npt.NDArray[np.uint32]
+Batch = Callable[[], tuple[Ids, Ids]]
+
+
+@dataclass(frozen=True)
+class Placing:
+    """Where batches go: the data-parallel axis and its size (None and 1 without one)."""
+
+    axis: int | None = None
+    size: int = 1
+
+    @staticmethod
+    def current() -> Placing:
+        """What the parallelism context says; no axis when it is not initialised."""
+        context = AutoContext.get_instance()
+        if not context.is_parallelism_context_initialized():
+            return Placing()
+        parallelism = context.get_parallelism_context()
+        return (
+            Placing(parallelism.get_ddp_axis(), parallelism.get_ddp_size())
+            if parallelism.is_ddp_enabled()
+            else Placing()
+        )
+
+    def check(self, batch_size: int) -> None:
+        """Raise ValueError when a total batch size does not divide over the axis."""
+        if batch_size % self.size:
+            raise ValueError(
+                f"batch_size {batch_size} is the total and must divide by the {self.size} data-parallel groups"
+            )
+
+    def ids(self, ids: Ids, shape: tuple[int, ...]) -> Tensor:
+        """Token ids as a tensor, cut on the batch."""
+        mapper = None
+        if self.size > 1:
+            mapper = shard_tensor_to_mesh_mapper(AutoContext.get_instance().get_device(), 0, self.axis)
+        return Tensor.from_numpy(
+            ids.reshape(shape), layout=Layout.ROW_MAJOR, new_type=DataType.UINT32, mapper=mapper
+        )
+
+
+class Trainer:
+    """Steps a language model. `accumulate` micro-batches make one optimizer step; `schedule` maps the 0-based step to a learning rate.
+
+    Raises ValueError when the batch does not divide over the data-parallel axis.
+    """
+
+    def __init__(
+        self,
+        model: ModuleBase,
+        optimizer: OptimizerBase,
+        *,
+        sequence_length: int,
+        batch_size: int,
+        accumulate: int = 1,
+        schedule: Callable[[int], float] | None = None,
+        clip: float | None = None,
+    ) -> None:
+        self.model, self.optimizer = model, optimizer
+        self.length, self.batch_size, self.accumulate = sequence_length, batch_size, accumulate
+        self.schedule, self.clip = schedule, clip
+        self.placing = Placing.current()
+        self.placing.check(batch_size)
+        self.mask = Tensor.from_numpy(build_causal_mask(sequence_length), new_type=DataType.BFLOAT16)
+        self.mask.set_requires_grad(False)
+        self.steps = optimizer.get_steps()
+
+    def loss(self, inputs: Ids, targets: Ids) -> Tensor:
+        """The loss of one batch of windows (batch, length)."""
+        batch = len(inputs)
+        logits = self.model(self.placing.ids(inputs, (batch, 1, 1, self.length)), self.mask)
+        return cross_entropy_loss(logits, self.placing.ids(targets, (batch, self.length)))
+
+    def step(self, batches: Batch) -> tuple[float, float]:
+        """One optimizer step over `accumulate` batches: (mean loss over devices and micro-batches, seconds)."""
+        started = time.perf_counter()
+        self.model.train()
+        self.optimizer.zero_grad()
+        total = 0.0
+        for _ in range(self.accumulate):
+            loss = self.loss(*batches())
+            total += get_loss_over_devices(loss)
+            if self.accumulate > 1:
+                loss = binary.mul(loss, 1.0 / self.accumulate)
+            loss.backward(False)
+            AutoContext.get_instance().reset_graph()
+        parameters = self.model.parameters()
+        synchronize_gradients(parameters)
+        if self.clip is not None:
+            clip_grad_norm(parameters, self.clip)
+        self.optimizer.step()
+        if self.schedule is not None:
+            # As in the documents' script: after the step and with its own number, so the first step has the full rate.
+            self.optimizer.set_lr(self.schedule(self.steps))
+        self.steps += 1
+        return total / self.accumulate, time.perf_counter() - started
+
+    def evaluate(self, batches: Batch, count: int) -> float:
+        """Mean loss over some batches, without dropout and without a graph."""
+        self.model.eval()
+        with no_grad():
+            losses = [get_loss_over_devices(self.loss(*batches())) for _ in range(count)]
+        self.model.train()
+        return float(np.mean(losses))
+
+
+def rates(trainer: Trainer, seconds: float) -> tuple[float, float]:
+    """(samples per second, tokens per second) of a step of that length."""
+    samples = trainer.batch_size * trainer.accumulate / max(seconds, 1e-9)
+    return samples, samples * trainer.length
+
+
+def describe(model: Any) -> str:
+    """One line: the model's name and its number of parameters."""
+    from tt_run.runtime.train.common.utils import parameter_count
+
+    return f"{type(model).__name__}: {parameter_count(model):,} parameters"

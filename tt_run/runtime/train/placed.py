@@ -1,0 +1,87 @@
+"""Whole arrays of sharded parameters, and back: what saving, and comparing one mesh with another, needs.
+
+A parameter is replicated, or cut evenly along one or both axes of the mesh, as its topology says.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.tensor import composers, mappers
+from tt_run.runtime.tensor.configs import MeshComposerConfig, MeshMapperConfig
+from tt_run.runtime.tensor.dtypes import convert
+from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.tensor.topology import PlacementShard
+
+if TYPE_CHECKING:
+    from tt_run.runtime.tensor.tensor import Tensor as Value
+
+Array = npt.NDArray[Any]
+
+
+def cuts(value: Value) -> dict[int, int]:
+    """Tensor dimension (counted from the front) by mesh axis, for every axis along which the value is cut."""
+    topology = value.tensor_topology()
+    rank, extents = len(value.shape), topology.distribution_shape()
+    return {
+        axis: placement.dim % rank
+        for axis, placement in enumerate(topology.placements())
+        if isinstance(placement, PlacementShard) and extents[axis] > 1
+    }
+
+
+def whole(value: Value, stack: Array | None = None) -> Array:
+    """The array that a value is a distribution of; `stack` replaces its shards by others in the same places.
+
+    Collective over the ranks of the mesh when the value is cut. Replicas are taken from the first device.
+    """
+    if stack is not None:
+        value = value.derive(Shards(np.asarray(stack, np.float32), value.shards.index))
+    placed = cuts(value)
+    if not placed:
+        return np.array(value.shards.data[0])
+    topology = value.tensor_topology()
+    device = value.device()
+    assert device is not None
+    if topology.distribution_shape().dims() == 1:
+        return composers.concat_mesh_to_tensor_composer(device, placed[0]).compose(value)
+    # Along an axis that is not cut only the first device counts; its dimension may be any that is still free.
+    free = next(d for d in range(len(value.shape)) if d not in placed.values())
+    dims = [placed.get(axis, free) for axis in range(2)]
+    composed = composers.create_mesh_composer(device, MeshComposerConfig(dims)).compose(value)
+    for axis in range(2):
+        if axis not in placed:
+            composed = np.take(composed, range(value.shape[free]), axis=free)
+    return composed
+
+
+def restore(value: Value, array: Array, name: str, *, rounded: bool = True) -> Value:
+    """A whole array in the place of a value. Raises ValueError, with both shapes, when it is not of its size.
+
+    `rounded` brings it to the value's type; state of an optimizer stays float32.
+    """
+    placed = cuts(value)
+    topology = value.tensor_topology()
+    expected = list(value.shape)
+    for axis, dim in placed.items():
+        expected[dim] *= topology.distribution_shape()[axis]
+    if list(array.shape) != expected:
+        raise ValueError(f"{name}: saved with shape {list(array.shape)}, the model has {expected}")
+    array = np.asarray(array, np.float32)
+    if placed:
+        device = value.device()
+        assert device is not None
+        config = MeshMapperConfig(topology.placements(), topology.distribution_shape())
+        shards = (
+            mappers.create_mesh_mapper(device, config)
+            .place(array, value.dtype if rounded else DataType.FLOAT32)
+            .shards
+        )
+    else:
+        index = tuple(-1 if row < 0 else 0 for row in value.shards.index)
+        shards = Shards(convert(array[None], value.dtype) if rounded else array[None], index)
+    return value.derive(shards)

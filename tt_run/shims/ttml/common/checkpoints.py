@@ -1,0 +1,7 @@
+"""`ttml.common.checkpoints`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {"tt_run.runtime.train.common.checkpoints": "Checkpoint save load apply latest"}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -1,0 +1,7 @@
+"""`ttml.common.trainer`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {"tt_run.runtime.train.common.trainer": "Trainer Placing rates describe"}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)
