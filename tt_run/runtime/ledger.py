@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from tt_run import contract
@@ -162,17 +161,15 @@ def attach() -> None:
     """Start the account that TT_RUN_LEDGER asks for."""
     from tt_run.runtime.mesh.system import system_mesh
 
-    path = os.environ[contract.LEDGER]
     system = system_mesh()
     ledger = Ledger(Fabric((system.shape[0], system.shape[1]), system.wraps))
     events.subscribe(ledger.note)
 
-    def finish(parts: list[dict[str, Any]]) -> str:
+    def finish(parts: list[dict[str, Any]]) -> dict[str, str]:
         whole = join(parts)
-        Path(f"{path}.txt").write_text(table(whole), encoding="utf-8")
-        return json.dumps(whole, indent=1)
+        return {"": json.dumps(whole, indent=1), ".txt": table(whole)}
 
-    PartedFile(path, ledger.part, finish).write_at_exit()
+    PartedFile(os.environ[contract.LEDGER], ledger.part, finish).write_at_exit()
 
 
 def _summed(parts: list[dict[str, Any]], name: str, keys: tuple[str, ...]) -> list[dict[str, Any]]:

@@ -16,13 +16,15 @@ Part = dict[str, Any]
 
 
 class PartedFile:
-    """`collect()` gives this rank's part at its end, `join(parts)` the text of the whole file.
+    """`collect()` gives this rank's part at its end, `join(parts)` the whole: texts by suffix, "" for the file itself.
 
     A rank that failed leaves its part too; parts of ranks that never wrote are missing from the whole, which says so by
     their rank numbers.
     """
 
-    def __init__(self, path: str, collect: Callable[[], Part], join: Callable[[list[Part]], str]) -> None:
+    def __init__(
+        self, path: str, collect: Callable[[], Part], join: Callable[[list[Part]], dict[str, str]]
+    ) -> None:
         # Absolute now: the program may change its working directory.
         self._path = Path(path).absolute()
         self._collect = collect
@@ -31,7 +33,7 @@ class PartedFile:
     def write_at_exit(self) -> None:
         """Arrange that the file is written when the job ends."""
         if world().size == 1:
-            atexit.register(lambda: self._save(self._path, self._join([self._collect()])))
+            atexit.register(lambda: self._save_whole([self._collect()]))
         else:
             guard.at_end(self._write_part, self._join_parts if world().rank == 0 else None)
 
@@ -48,7 +50,11 @@ class PartedFile:
             if path.exists():
                 parts.append(json.loads(path.read_text(encoding="utf-8")))
                 path.unlink()
-        self._save(self._path, self._join(parts))
+        self._save_whole(parts)
+
+    def _save_whole(self, parts: list[Part]) -> None:
+        for suffix, text in self._join(parts).items():
+            self._save(self._path.with_name(self._path.name + suffix), text)
 
     def _save(self, path: Path, text: str) -> None:
         try:

@@ -59,7 +59,7 @@ class Timeline:
         return {"trace": self._trace, "wall": self._wall}
 
 
-def join(parts: list[dict[str, Any]]) -> str:
+def join(parts: list[dict[str, Any]]) -> dict[str, str]:
     """The ranks' records as one trace whose times begin at 0."""
     walls = [part["wall"] for part in parts]
     trace = []
@@ -68,7 +68,7 @@ def join(parts: list[dict[str, Any]]) -> str:
         trace += [{**event, "ts": event["ts"] + shift} if "ts" in event else event for event in part["trace"]]
     first = min((event["ts"] for event in trace if "ts" in event), default=0.0)
     trace = [{**event, "ts": round(event["ts"] - first, 3)} if "ts" in event else event for event in trace]
-    return json.dumps({"displayTimeUnit": "ms", "traceEvents": trace})
+    return {"": json.dumps({"displayTimeUnit": "ms", "traceEvents": trace})}
 
 
 def attach() -> None:

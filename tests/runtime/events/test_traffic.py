@@ -1,0 +1,85 @@
+"""What collectives cost the fabric, against the closed forms."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tt_run.runtime.traffic import Fabric, messages, ring_order
+
+fabrics = st.builds(
+    Fabric, st.tuples(st.integers(1, 5), st.integers(1, 5)), st.tuples(st.booleans(), st.booleans())
+)
+
+
+@pytest.mark.parametrize("devices", [2, 4, 8])
+@pytest.mark.parametrize(
+    ("name", "factor"),
+    [
+        ("all_reduce", lambda n: Fraction(2 * (n - 1), n)),
+        ("reduce_scatter", lambda n: Fraction(n - 1, n)),
+        ("all_gather", lambda n: Fraction(n - 1)),
+    ],
+)
+def test_each_device_of_a_ring_sends_what_the_textbook_says(name: str, factor: object, devices: int) -> None:
+    sent: Counter[int] = Counter()
+    for message in messages(name, range(devices), 4096, Fabric((1, devices), (False, True))):
+        sent[message.source] += message.size  # type: ignore[assignment]
+    assert set(sent) == set(range(devices))
+    assert set(sent.values()) == {4096 * factor(devices)}  # type: ignore[operator]
+
+
+def test_a_broadcast_reaches_everyone_once_and_a_message_goes_straight() -> None:
+    chain = messages("broadcast", [0, 1, 2, 3], 10, Fabric((1, 4)))
+    assert [(m.source, m.target, m.size) for m in chain] == [(0, 1, 10), (1, 2, 10), (2, 3, 10)]
+    (one,) = messages("point_to_point", [6, 1], 10, Fabric((2, 4)))
+    assert (one.source, one.target, one.count) == (6, 1, 1)
+
+
+@pytest.mark.parametrize("name", ["mesh_partition", "matmul"])
+def test_what_moves_nothing_costs_nothing(name: str) -> None:
+    assert messages(name, [0, 1], 10, Fabric((1, 2))) == []
+    assert messages("all_reduce", [3], 10, Fabric((2, 4))) == []
+
+
+@given(fabrics, st.data())
+def test_a_route_is_a_shortest_walk_over_links(fabric: Fabric, data: st.DataObject) -> None:
+    rows, columns = fabric.dims
+    source, target = (data.draw(st.integers(0, rows * columns - 1)) for _ in range(2))
+    route = fabric.route(source, target)
+    here = source
+    for a, b in route:
+        assert a == here
+        steps = [abs(x - y) for x, y in zip(divmod(a, columns), divmod(b, columns), strict=True)]
+        assert sorted(steps) == [0, 1] or any(
+            wraps and step == extent - 1
+            for wraps, step, extent in zip(fabric.wraps, steps, fabric.dims, strict=True)
+        )
+        here = b
+    assert here == target
+    distance = 0
+    for dim, (x, y) in enumerate(zip(divmod(source, columns), divmod(target, columns), strict=True)):
+        apart = abs(x - y)
+        distance += min(apart, fabric.dims[dim] - apart) if fabric.wraps[dim] else apart
+    assert len(route) == distance
+
+
+@given(st.integers(1, 6), st.integers(1, 6))
+def test_the_ring_visits_each_device_once_and_closes_where_it_can(rows: int, columns: int) -> None:
+    group = list(range(rows * columns))
+    ring = ring_order(group, columns)
+    assert sorted(ring) == group
+    fabric = Fabric((rows, columns))
+    steps = [len(fabric.route(a, b)) for a, b in zip(ring, [*ring[1:], ring[0]], strict=True)]
+    if rows > 1 and columns > 1 and rows * columns % 2 == 0:
+        assert set(steps) == {1}
+    else:
+        assert all(step <= 1 for step in steps[:-1])
+
+
+def test_a_group_that_is_no_rectangle_keeps_its_order() -> None:
+    assert ring_order([5, 0, 2], 4) == [5, 0, 2]
