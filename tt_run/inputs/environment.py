@@ -10,8 +10,8 @@ from pathlib import Path
 
 from mgd.diagnostics import Label
 from tt_run import contract
-from tt_run.inputs.bindings import Setting
 from tt_run.inputs.findings import Findings
+from tt_run.inputs.settings import Setting
 from tt_run.inputs.world import World
 
 PASS_PREFIXES = ("TT_", "ARCH_", "WH_", "TTNN_", "RELIABILITY_MODE", "DEEPSEEK_", "MESH_")

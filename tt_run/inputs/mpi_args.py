@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from mgd.diagnostics import Diagnostic
 from tt_run.errors import UsageError
@@ -27,6 +29,7 @@ _HOSTFILE = (
 _BIND_TO = ("--bind-to", "-bind-to")
 _COUNT = ("-np", "--np", "-n", "-c", "--n")
 _MCA = ("--mca", "-mca")
+_OVERSUBSCRIBE = ("--oversubscribe", "-oversubscribe")
 _RANKFILE_POLICY = re.compile(r"rankfile:(?P<options>.*)", re.IGNORECASE)
 _FILE_OPTION = re.compile(r"file=(?P<file>[^,:\s]*)", re.IGNORECASE)
 
@@ -34,19 +37,16 @@ _FILE_OPTION = re.compile(r"file=(?P<file>[^,:\s]*)", re.IGNORECASE)
 @dataclass(frozen=True, slots=True)
 class MpiArgs:
     """The user's words by meaning. `words` are those passed on, without the rankfile; `qualifiers` are what else the
-    rankfile policy said, e.g. ("oversubscribe",)."""
+    rankfile policy said, e.g. ("oversubscribe",); `hosts` is each token of --host lists, e.g. "a:2"."""
 
     words: tuple[str, ...] = ()
     rankfile: str | None = None
     qualifiers: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()  # each token of --host lists, e.g. "a:2"
+    hosts: tuple[str, ...] = ()
     hostfile: str | None = None
-    names_hosts: bool = False
     bind_to: str | None = None
     oversubscribe: bool = False
-    tag_output: bool = False
-    mca: dict[str, str] = field(default_factory=dict)
-    mca_rankfile: str | None = None  # --mca rmaps_rankfile_path F: ignored by Open MPI 5
+    mca: Mapping[str, str] = field(default_factory=dict)
 
 
 def split_mpi_args(text: str) -> tuple[str, ...]:
@@ -66,107 +66,99 @@ def read_mpi_args(words: tuple[str, ...], ranks: int | None = None) -> MpiArgs:
     rank bindings say how many there are; None when not known yet), and for an option without its value.
     """
     reader = _Reader(list(words), ranks)
-    reader.run()
+    while reader.left:
+        reader.take()
     if reader.problems:
         raise UsageError(reader.problems)
-    return MpiArgs(words=tuple(reader.kept), **reader.found)  # type: ignore[arg-type]
+    return reader.result
 
 
+@dataclass
 class _Reader:
-    """One pass over the words."""
+    """One pass over the words: `left` are those to come, `result` what is known so far."""
 
-    def __init__(self, words: list[str], ranks: int | None) -> None:
-        self.words, self.ranks = words, ranks
-        self.kept: list[str] = []
-        self.found: dict[str, object] = {"mca": {}, "hosts": ()}
-        self.problems: list[Diagnostic] = []
+    left: list[str]
+    ranks: int | None
+    result: MpiArgs = field(default_factory=MpiArgs)
+    problems: list[Diagnostic] = field(default_factory=list)
 
-    def run(self) -> None:
-        while self.words:
-            word = self.words.pop(0)
-            name, equals, value = word.partition("=") if word.startswith("-") else (word, "", "")
-            self._one(word, name, value if equals else None)
-
-    def _one(self, word: str, name: str, inline: str | None) -> None:
+    def take(self) -> None:
+        """Reads one option with its value, or one other word."""
+        word = self.left.pop(0)
+        name, equals, rest = word.partition("=") if word.startswith("-") else (word, "", "")
+        inline = rest if equals else None
         if word == ":":
-            self._problem(
-                "TTR006",
-                "--mpi-args holds ':', which would start another program",
-                "leave ':' out: tt-run makes one part for each rank",
-            )
+            help = "leave ':' out: tt-run makes one part for each rank"
+            self._problem("TTR006", "--mpi-args holds ':', which would start another program", help)
         elif name in _RANKFILE:
-            _, self.found["rankfile"] = self._value(name, inline)
+            self._know(rankfile=self._value(name, inline)[1])
         elif name in _MAP_BY:
-            self._map_by(name, inline)
+            self._map_by(*self._value(name, inline))
         elif name in _HOST:
-            spelled, value = self._value(name, inline)
-            self.kept += spelled
-            self.found["hosts"] = (*self.found["hosts"], *filter(None, (value or "").split(",")))  # type: ignore[misc]
-            self.found["names_hosts"] = True
+            value = self._kept(name, inline) or ""
+            self._know(hosts=(*self.result.hosts, *filter(None, value.split(","))))
         elif name in _HOSTFILE:
-            spelled, self.found["hostfile"] = self._value(name, inline)
-            self.kept += spelled
-            self.found["names_hosts"] = True
+            self._know(hostfile=self._kept(name, inline))
         elif name in _BIND_TO:
-            spelled, self.found["bind_to"] = self._value(name, inline)
-            self.kept += spelled
+            self._know(bind_to=self._kept(name, inline))
         elif name in _COUNT:
-            self._count(name, inline)
+            self._count(name, self._value(name, inline)[1])
         elif name in _MCA:
             self._mca(name, inline)
         else:
-            self.kept.append(word)
-            self.found["oversubscribe"] = self.found.get("oversubscribe", False) or name in (
-                "--oversubscribe",
-                "-oversubscribe",
-            )
-            self.found["tag_output"] = self.found.get("tag_output", False) or name in (
-                "--tag-output",
-                "-tag-output",
-            )
+            self._keep([word])
+            if name in _OVERSUBSCRIBE:
+                self._know(oversubscribe=True)
 
     def _value(self, name: str, inline: str | None) -> tuple[list[str], str | None]:
-        """The words that spell an option with its value, and the value."""
+        """The words that spell an option with its value, and the value; None with a problem when it is missing."""
         if inline is not None:
             return [f"{name}={inline}"], inline
-        if not self.words:
+        if not self.left:
             self._problem("TTR006", f"{name} in --mpi-args has no value", f"write {name} VALUE")
             return [name], None
-        value = self.words.pop(0)
+        value = self.left.pop(0)
         return [name, value], value
 
-    def _map_by(self, name: str, inline: str | None) -> None:
-        spelled, policy = self._value(name, inline)
+    def _kept(self, name: str, inline: str | None) -> str | None:
+        """The value of an option that is passed on as it is."""
+        spelled, value = self._value(name, inline)
+        self._keep(spelled)
+        return value
+
+    def _map_by(self, spelled: list[str], policy: str | None) -> None:
         match = _RANKFILE_POLICY.search(policy or "")
         file = _FILE_OPTION.search(match["options"]) if match else None
-        if match is None or file is None:
-            self.kept += spelled
+        if policy is None or match is None or file is None:
+            self._keep(spelled)
             return
-        rest = policy[: match.start()] + match["options"].replace(file.group(0), "")  # type: ignore[index]
-        self.found["rankfile"] = file["file"]
-        self.found["qualifiers"] = tuple(filter(None, re.split(r"[,:]", rest)))
+        rest = policy[: match.start()] + match["options"].replace(file.group(0), "")
+        self._know(rankfile=file["file"], qualifiers=tuple(filter(None, re.split(r"[,:]", rest))))
 
     def _mca(self, name: str, inline: str | None) -> None:
         spelled, key = self._value(name, inline)
-        if key is None or not self.words:
+        if key is None or not self.left:
             self._problem(
                 "TTR006", f"{name} in --mpi-args needs a name and a value", f"write {name} btl self,tcp"
             )
             return
-        value = self.words.pop(0)
-        self.kept += [*spelled, value]
-        self.found["mca"][key] = value  # type: ignore[index]
-        if key == "rmaps_rankfile_path":
-            self.found["mca_rankfile"] = value
+        value = self.left.pop(0)
+        self._keep([*spelled, value])
+        self._know(mca={**self.result.mca, key: value})
 
-    def _count(self, name: str, inline: str | None) -> None:
-        _, value = self._value(name, inline)
+    def _count(self, name: str, value: str | None) -> None:
         if value is not None and self.ranks is not None and value != str(self.ranks):
             self._problem(
                 "TTR007",
                 f"--mpi-args says {name} {value}, but there are {self.ranks} ranks",
                 f"leave {name} out: the rank bindings say how many ranks there are",
             )
+
+    def _keep(self, words: list[str]) -> None:
+        self._know(words=(*self.result.words, *words))
+
+    def _know(self, **facts: Any) -> None:
+        self.result = replace(self.result, **facts)
 
     def _problem(self, code: str, message: str, help: str) -> None:
         self.problems.append(Diagnostic(code, message, help=help))

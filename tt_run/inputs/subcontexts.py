@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from mgd.diagnostics import Label
-from tt_run.inputs.bindings import Binding, RankBindings, Setting, read_rank_bindings, shifted
+from tt_run.inputs.bindings import Binding, RankBindings, read_rank_bindings, shifted
 from tt_run.inputs.document import Document, read_document
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.paths import PathSearch
+from tt_run.inputs.settings import Setting
 
 _KEY = "subcontext_id_to_rank_bindings"
 

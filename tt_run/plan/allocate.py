@@ -10,13 +10,14 @@ from pathlib import Path
 from mgd.diagnostics import Position
 from mgd.graph import InterLink, Mesh, MeshGraph, PinGroup
 from tt_run.contract import VISIBLE_DEVICES
-from tt_run.inputs.bindings import Binding, RankBindings, Setting, shifted
+from tt_run.inputs.bindings import Binding, RankBindings, shifted
 from tt_run.inputs.clusters import ClusterDescriptor, read_cluster
 from tt_run.inputs.document import read_document
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.hosts import parse_hosts
 from tt_run.inputs.mock import MockCluster
 from tt_run.inputs.paths import PathSearch
+from tt_run.inputs.settings import Setting
 from tt_run.plan import allocation
 from tt_run.plan.derived import Derived, bindings_of
 from tt_run.plan.descriptors import read_descriptor

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from mgd.diagnostics import Position
 from tests.tt_run.sandbox import Sandbox, codes, only
-from tt_run.inputs.bindings import Setting
 from tt_run.inputs.environment import BLOCKED, expander, managed, passed_through, per_rank_folders
 from tt_run.inputs.findings import Findings
+from tt_run.inputs.settings import Setting
 from tt_run.inputs.world import World
 
 

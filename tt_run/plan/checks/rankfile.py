@@ -122,7 +122,7 @@ def _check_slots(subject: Subject, rankfile: Rankfile, findings: Findings) -> No
 
 
 def _check_ignored_form(subject: Subject, findings: Findings) -> None:
-    path = subject.mpi_args.mca_rankfile
+    path = subject.mpi_args.mca.get("rmaps_rankfile_path")
     if path is None or subject.launcher is None or (subject.launcher.major or 0) < 5:
         return
     findings.error(
