@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from mgd.authoring.blueprint import Dims
 from mgd.authoring.draft import ARCHES, FIGURES, WRAPS, Wishes, drafted, parse_shape
 from mgd.cli.output import say, wants_colour
 from mgd.diagnostics import render
+from mgd.systems import UnknownSystem, find, text_of
 
 
 class Shape(click.ParamType):
@@ -30,41 +33,58 @@ _COUNT = click.IntRange(1, 2**31 - 1)
 
 
 @click.command(context_settings={"show_default": True})
-@click.option("--arch", type=click.Choice(list(ARCHES), case_sensitive=False), default="wormhole")
 @click.option(
-    "--shape", "shapes", type=Shape(), multiple=True, required=True, help="Devices; again for other meshes."
+    "--system", metavar="NAME", help="Start from a shipped system; then only --hosts and --meshes apply."
 )
+@click.option(
+    "--arch",
+    type=click.Choice(list(ARCHES), case_sensitive=False),
+    metavar="NAME",
+    default="wormhole",
+    help="wormhole, blackhole or quasar.",
+)
+@click.option("--shape", "shapes", type=Shape(), multiple=True, help="Devices; again for other meshes.")
 @click.option(
     "--hosts", type=Shape(), multiple=True, default=["1x1"], help="Hosts of each mesh; again for others."
 )
 @click.option(
     "--wrap", type=click.Choice(list(WRAPS)), default="none", help="Closed dimensions: x rows, y columns."
 )
-@click.option("--channels", type=_COUNT, default=2, help="Channels of each link in a mesh.")
+@click.option("--channels", type=_COUNT, metavar="N", default=2, help="Channels of each link in a mesh.")
 @click.option("--policy", type=_POLICY, default="RELAXED", help="STRICT: no channel may be missing.")
-@click.option("--meshes", type=click.IntRange(1, 4096), default=1, help="How many meshes.")
+@click.option("--meshes", type=click.IntRange(1, 4096), metavar="N", default=1, help="How many meshes.")
 @click.option(
-    "--link", "links", multiple=True, default=["all"], help=f"{', '.join(FIGURES)}; or 0-1, 0-1:8, 0.3-1.0 …"
+    "--link",
+    "links",
+    metavar="LINKS",
+    multiple=True,
+    default=["all"],
+    help=f"{', '.join(FIGURES)}; or 0-1, 0-1:8, 0.3-1.0 …",
 )
-@click.option("--link-channels", type=_COUNT, help="Channels between meshes.  [default: as --channels]")
-@click.option("--link-policy", type=_POLICY, default="RELAXED")
+@click.option(
+    "--link-channels", type=_COUNT, metavar="N", help="Channels between meshes.  [default: as --channels]"
+)
+@click.option("--link-policy", type=_POLICY, default="RELAXED", help="The same for links between meshes.")
 @click.option("--z", "z_direction", is_flag=True, help="Links between meshes take Z ports.")
-@click.option("--pin", "pins", multiple=True, help="mesh.device@tray,location, such as 0.0@1,1.")
-@click.option("--title", default="", help="The comment at the top.")
-@click.option("-o", "--output", help="File to write, instead of standard output.")
+@click.option(
+    "--pin", "pins", metavar="PIN", multiple=True, help="mesh.device@tray,location, such as 0.0@1,1."
+)
+@click.option("--title", default="", show_default=False, help="The comment at the top.")
+@click.option("-o", "--output", metavar="FILE", help="File to write, instead of standard output.")
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
-def command(output: str | None, force: bool, **words: object) -> int:
+@click.pass_context
+def command(ctx: click.Context, system: str | None, output: str | None, force: bool, **words: Any) -> int:
     """Write a descriptor from shape, hosts, wraps and links. What it writes passes `mgd check`.
 
     \b
     mgd new --shape 2x4 --hosts 1x2 -o two_hosts.textproto
     mgd new --arch blackhole --shape 8x4 --wrap xy --meshes 3 --link ring --link-channels 8
+    mgd new --system galaxy --hosts 2x1 --meshes 2
     """
     from mgd.checking import check
     from mgd.reading import loads
 
-    given = {key: tuple(value) if isinstance(value, (list, tuple)) else value for key, value in words.items()}
-    text = drafted(Wishes(**given)).text()  # type: ignore[arg-type]
+    text = _drafted(words) if system is None else _derived(ctx, system)
     findings = check(loads(text, file=output or "new.textproto"))
     for finding in findings:
         say(render(finding, colour=wants_colour(sys.stderr), more="mgd explain"), err=True)
@@ -78,3 +98,24 @@ def command(output: str | None, force: bool, **words: object) -> int:
         Path(output).write_text(text, encoding="utf-8")
         say(f"{output}: written; mgd show {output} draws it", err=True)
     return 0
+
+
+def _drafted(words: dict[str, Any]) -> str:
+    if not words["shapes"]:
+        raise click.UsageError("say --shape (such as 2x4), or --system")
+    return drafted(Wishes(**words)).text()
+
+
+def _derived(ctx: click.Context, name: str) -> str:
+    """The text of a shipped system, cut and copied as the options that were really given say."""
+    given = {key for key in ctx.params if ctx.get_parameter_source(key) is not ParameterSource.DEFAULT}
+    if odd := sorted(given - {"system", "hosts", "meshes", "output", "force"}):
+        options = ", ".join(f"--{key.rstrip('s').replace('_', '-')}" for key in odd)
+        raise click.UsageError(f"--system brings its own shape and links: leave out {options}")
+    hosts = ctx.params["hosts"]
+    if len(hosts) > 1:
+        raise click.UsageError("--system takes one --hosts, for all meshes")
+    try:
+        return text_of(find(name), hosts=hosts[0] if "hosts" in given else None, meshes=ctx.params["meshes"])
+    except UnknownSystem as error:
+        raise click.UsageError(str(error)) from None

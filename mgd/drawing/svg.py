@@ -7,20 +7,13 @@ whatever the pointer rests on.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html import escape
 
 from mgd.drawing.marks import Marks
-from mgd.graph import Block, Mesh, MeshGraph
+from mgd.drawing.svg_arcs import far_links
+from mgd.drawing.svg_page import BORDER, DEVICE, MARGIN, PITCH, TITLE, Panel, placed
+from mgd.graph import MeshGraph
 
-PITCH, DEVICE, BORDER, GAP = (
-    44,
-    28,
-    14,
-    22,
-)  # between device centres; a device; around devices in a host; between hosts
-TITLE, MARGIN, BETWEEN = 22, 24, 56
-PAGE = 1400
 MOST_DEVICES = 16384
 HUES = 6
 
@@ -50,53 +43,6 @@ class TooLargeToDraw(ValueError):
     """The graph has more devices than an SVG viewer takes."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Panel:
-    """A mesh at a place on the page."""
-
-    mesh: Mesh
-    first_rank: int
-    x: int
-    y: int
-
-    @property
-    def width(self) -> int:
-        return _extent(self.mesh.dims[1], self.mesh.host_dims[1])
-
-    @property
-    def height(self) -> int:
-        return TITLE + _extent(self.mesh.dims[0], self.mesh.host_dims[0])
-
-    def centre(self, row: int, column: int) -> tuple[int, int]:
-        """The middle of a device."""
-        rows, columns = (
-            self.mesh.dims[0] // self.mesh.host_dims[0],
-            self.mesh.dims[1] // self.mesh.host_dims[1],
-        )
-        x = self.x + _offset(column, columns)
-        return x, self.y + TITLE + _offset(row, rows)
-
-    def host_rectangle(self, block: Block) -> tuple[int, int, int, int]:
-        """x, y, width, height of a host block."""
-        left, top = self.centre(block.row, block.column)
-        right, bottom = self.centre(*block.last)
-        reach = DEVICE // 2 + BORDER
-        return left - reach, top - reach, right - left + 2 * reach, bottom - top + 2 * reach
-
-    @property
-    def middle(self) -> tuple[int, int]:
-        return self.x + self.width // 2, self.y + TITLE + (self.height - TITLE) // 2
-
-
-def _offset(index: int, per_host: int) -> int:
-    """Distance of a device's middle from the panel's edge."""
-    return BORDER + DEVICE // 2 + index * PITCH + (index // per_host) * (GAP + 2 * BORDER + DEVICE - PITCH)
-
-
-def _extent(count: int, hosts: int) -> int:
-    return _offset(count - 1, count // hosts) + DEVICE // 2 + BORDER
-
-
 def draw_svg(graph: MeshGraph, *, title: str = "", marks: Marks | None = None) -> str:
     """The picture of a graph as one SVG file. Raises TooLargeToDraw beyond 16,384 devices."""
     if graph.device_count > MOST_DEVICES:
@@ -107,7 +53,7 @@ def draw_svg(graph: MeshGraph, *, title: str = "", marks: Marks | None = None) -
     arches = (
         MARGIN * 3 if any(link.a_device is None for link in graph.links) and len(graph.meshes) > 2 else MARGIN
     )
-    panels = _placed(graph, arches + (TITLE + 8 if title else 0))
+    panels = placed(graph, arches + (TITLE + 8 if title else 0))
     width = max(panel.x + panel.width for panel in panels) + MARGIN
     height = max(panel.y + panel.height for panel in panels) + MARGIN + 18 * (len(marks.notes) + 1)
     lines = [
@@ -120,7 +66,7 @@ def draw_svg(graph: MeshGraph, *, title: str = "", marks: Marks | None = None) -
         lines.append(f'<text class="title" x="{MARGIN}" y="{MARGIN}">{escape(title)}</text>')
     for panel in panels:
         lines.extend(_mesh(panel, marks))
-    lines.extend(_far_links(graph, panels))
+    lines.extend(far_links(graph, panels))
     below = max(panel.y + panel.height for panel in panels) + 20
     lines.extend(
         f'<text class="bad" x="{MARGIN}" y="{below + 18 * number}">✗ {escape(note)}</text>'
@@ -129,23 +75,7 @@ def draw_svg(graph: MeshGraph, *, title: str = "", marks: Marks | None = None) -
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
-def _placed(graph: MeshGraph, top: int) -> list[_Panel]:
-    """Panels from left to right in shelves as wide as the page."""
-    panels: list[_Panel] = []
-    x, y, tallest, rank = MARGIN, top, 0, 0
-    for mesh in graph.meshes:
-        panel = _Panel(mesh, rank, x, y)
-        if x > MARGIN and x + panel.width > PAGE:
-            x, y, tallest = MARGIN, y + tallest + BETWEEN, 0
-            panel = _Panel(mesh, rank, x, y)
-        panels.append(panel)
-        x += panel.width + BETWEEN
-        tallest = max(tallest, panel.height)
-        rank += mesh.host_count
-    return panels
-
-
-def _mesh(panel: _Panel, marks: Marks) -> Iterator[str]:
+def _mesh(panel: Panel, marks: Marks) -> Iterator[str]:
     mesh = panel.mesh
     kind = "switch" if mesh.is_switch else "mesh"
     path = "/".join(f"{name}({number})" for name, number in mesh.path[1:])
@@ -161,7 +91,7 @@ def _mesh(panel: _Panel, marks: Marks) -> Iterator[str]:
     yield "</g>"
 
 
-def _hosts(panel: _Panel, marks: Marks) -> Iterator[str]:
+def _hosts(panel: Panel, marks: Marks) -> Iterator[str]:
     mesh = panel.mesh
     for host_rank in range(mesh.host_count):
         x, y, width, height = panel.host_rectangle(mesh.host_block(host_rank))
@@ -174,7 +104,7 @@ def _hosts(panel: _Panel, marks: Marks) -> Iterator[str]:
         )
 
 
-def _ranks(panel: _Panel, marks: Marks) -> Iterator[str]:
+def _ranks(panel: Panel, marks: Marks) -> Iterator[str]:
     mesh = panel.mesh
     for host_rank in range(mesh.host_count):
         x, y, _, _ = panel.host_rectangle(mesh.host_block(host_rank))
@@ -183,12 +113,12 @@ def _ranks(panel: _Panel, marks: Marks) -> Iterator[str]:
         yield f'<text class="rank{" bad" if bad else ""}" x="{x + 6}" y="{y + 11}">{escape(label)}</text>'
 
 
-def _label(panel: _Panel, host_rank: int, marks: Marks) -> str:
+def _label(panel: Panel, host_rank: int, marks: Marks) -> str:
     default = "switch" if panel.mesh.is_switch else f"rank {panel.first_rank + host_rank}"
     return marks.labels.get((panel.mesh.mesh_id, host_rank), default)
 
 
-def _links(panel: _Panel, marks: Marks) -> Iterator[str]:
+def _links(panel: Panel, marks: Marks) -> Iterator[str]:
     mesh = panel.mesh
     columns = mesh.dims[1]
     for link in mesh.grid_links():
@@ -205,7 +135,7 @@ def _links(panel: _Panel, marks: Marks) -> Iterator[str]:
         yield f'<path class="far z" d="M{x1} {y1} Q{(x1 + x2) // 2 + bend} {(y1 + y2) // 2 + bend} {x2} {y2}"/>'
 
 
-def _wraps(panel: _Panel) -> Iterator[str]:
+def _wraps(panel: Panel) -> Iterator[str]:
     """An arrow out of each end of a closed dimension; dotted when RING is declared but the extent is too short."""
     rows, columns = panel.mesh.dims
     far = DEVICE // 2 + BORDER + 8
@@ -229,7 +159,7 @@ def _wraps(panel: _Panel) -> Iterator[str]:
         yield f'<polygon class="tip" points="{tip_x},{tip_y} {side}"/>'
 
 
-def _device(panel: _Panel, device: int, marks: Marks) -> Iterator[str]:
+def _device(panel: Panel, device: int, marks: Marks) -> Iterator[str]:
     mesh = panel.mesh
     row, column = divmod(device, mesh.dims[1])
     x, y = panel.centre(row, column)
@@ -241,77 +171,3 @@ def _device(panel: _Panel, device: int, marks: Marks) -> Iterator[str]:
         f' height="{DEVICE}" rx="6"><title>device {device}: row {row}, column {column}, rank {rank}</title></rect>'
     )
     yield f'<text class="id{" bad" if bad else ""}" x="{x}" y="{y}">{device}{"✗" if bad else ""}</text>'
-
-
-def _far_links(graph: MeshGraph, panels: list[_Panel]) -> Iterator[str]:
-    for hop in _hops(graph):
-        path, (x, y) = _curve(panels, hop)
-        yield f'<path class="far{" z" if hop.z_direction else ""}" d="{path}"><title>{escape(hop.words)}</title></path>'
-        yield f'<text class="count id" x="{x}" y="{y - 8}">{hop.channels}</text>'
-
-
-@dataclass(frozen=True, slots=True)
-class _Hop:
-    """A link between two panels by their place in the order, the first one lower; devices when it names them."""
-
-    first: int
-    last: int
-    devices: tuple[int | None, int | None]
-    channels: int
-    z_direction: bool
-    words: str
-
-
-def _hops(graph: MeshGraph) -> Iterator[_Hop]:
-    """Every link between two meshes or switches; links to whole graphs have no place in a picture of meshes."""
-    if not graph.connections:
-        by_id = {mesh.mesh_id: place for place, mesh in enumerate(graph.meshes)}
-        for link in graph.links:
-            ends = ((by_id[link.a], link.a_device), (by_id[link.b], link.b_device))
-            yield _hop(ends, link.channels, link.policy, link.z_direction, graph)
-    by_path = {mesh.own_path: place for place, mesh in enumerate(graph.meshes)}
-    for each in graph.connections:
-        if not any(node.is_graph for node in each.nodes):
-            places = [(by_path[node.path], node.device) for node in each.nodes]
-            for other in places[1:]:
-                yield _hop((places[0], other), each.channels, each.policy, each.z_direction, graph)
-
-
-def _hop(
-    ends: tuple[tuple[int, int | None], tuple[int, int | None]],
-    channels: int,
-    policy: str,
-    z_direction: bool,
-    graph: MeshGraph,
-) -> _Hop:
-    (first, near), (last, far) = sorted(ends, key=lambda end: end[0])
-    names = [
-        f"mesh {graph.meshes[place].mesh_id}" + ("" if device is None else f" device {device}")
-        for place, device in ((first, near), (last, far))
-    ]
-    words = f"{names[0]} to {names[1]}: {channels} channels {policy}" + (", Z ports" if z_direction else "")
-    return _Hop(first, last, (near, far), channels, z_direction, words)
-
-
-def _curve(panels: list[_Panel], hop: _Hop) -> tuple[str, tuple[int, int]]:
-    """The path of a link and its middle: straight to a neighbour, over the heads on one shelf, else from shelf to shelf."""
-    first, last = hop.first, hop.last
-    a, b = panels[first], panels[last]
-    if None not in hop.devices:
-        (x1, y1), (x2, y2) = (_end(panel, device) for panel, device in zip((a, b), hop.devices, strict=True))
-        bow_x, bow_y = (x1 + x2) // 2, min(y1, y2) - abs(x2 - x1) // 10
-    elif a.y == b.y and last == first + 1:
-        x1, y1, x2, y2 = a.x + a.width, a.middle[1], b.x, b.middle[1]
-        bow_x, bow_y = (x1 + x2) // 2, (y1 + y2) // 2
-    elif a.y == b.y:
-        x1, y1, x2, y2 = a.middle[0], a.y + TITLE, b.middle[0], b.y + TITLE
-        bow_x, bow_y = (x1 + x2) // 2, y1 - TITLE - 24 * (last - first)
-    else:
-        x1, y1, x2, y2 = a.middle[0], a.y + a.height, b.middle[0], b.y + TITLE
-        bow_x, bow_y = (x1 + x2) // 2, (y1 + y2) // 2
-    middle = ((x1 + x2 + 2 * bow_x) // 4, (y1 + y2 + 2 * bow_y) // 4)
-    return f"M{x1} {y1} Q{bow_x} {bow_y} {x2} {y2}", middle
-
-
-def _end(panel: _Panel, device: int | None) -> tuple[int, int]:
-    return panel.centre(*divmod(min(device or 0, panel.mesh.device_count - 1), panel.mesh.dims[1]))

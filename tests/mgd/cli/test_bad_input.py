@@ -23,7 +23,22 @@ VERBS = (
     ("diff", "t3000"),
 )
 SEEDS = [system.path.read_bytes() for system in systems() if system.mesh_count < 10]
-WORDS = [b"{", b"}", b"[", b"]", b":", b"-1", b"0", b"2147483647", b"99999999999", b"RING", b'"', b"#", b"\n", b"\xff"]
+WORDS = [
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b":",
+    b"-1",
+    b"0",
+    b"2147483647",
+    b"99999999999",
+    b"RING",
+    b'"',
+    b"#",
+    b"\n",
+    b"\xff",
+]
 
 
 def mutated(seed: int) -> bytes:

@@ -117,9 +117,20 @@ def test_new_with_links_between_devices_and_pins(mgd: Mgd) -> None:
     assert result.out.count("assign_z_direction: true") == 2 and "tray_id: 1 asic_location: 1" in result.out
 
 
+def test_new_from_a_system(mgd: Mgd) -> None:
+    result = mgd("new", "--system", "t3k", "--hosts", "1x2", "--meshes", "2")
+    assert result.code == 0
+    assert "2 meshes, 16 devices, 4 hosts" in mgd("check", "-", stdin=result.out).out
+    assert mgd("diff", "galaxy", "-", stdin=mgd("new", "--system", "galaxy").out).out == ""
+
+
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
+        ("--system t3000 --shape 2x4 --link all", 2, "leave out --link, --shape"),
+        ("--system t3001", 2, "did you mean t3000"),
+        ("--system t3000 --hosts 3x1", 1, "MGD012"),
+        ("--system tg --meshes 2", 1, "stands for a graph"),
         ("--shape 2by4", 2, "is not a shape"),
         ("--shape 2x4 --hosts 1x3", 1, "4 columns cannot be cut over 3 hosts"),
         ("--shape 3x5", 1, "MGD025"),

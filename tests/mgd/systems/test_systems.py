@@ -78,6 +78,11 @@ def test_the_descriptor_is_accepted_without_unexplained_warnings(system: System)
         assert system.name in names, f"{each.code}: {each.message}"
 
 
+def test_every_explained_warning_is_still_given() -> None:
+    given = {(each.code, system.name) for system in ALL for each in mgd.check(mgd.load(system.path))}
+    assert {(code, name) for code, (names, _) in EXPECTED_WARNINGS.items() for name in names} <= given
+
+
 @pytest.mark.parametrize("system", ALL, ids=IDS)
 def test_the_descriptor_opens_with_a_line_on_what_it_is(system: System) -> None:
     first = system.path.read_text(encoding="utf-8").splitlines()[0]
