@@ -122,8 +122,8 @@ def test_a_bug_of_ours_is_one_line_and_a_file(tmp_path: Path) -> None:
         "import sys, tt_run.cli.launch as l\n"
         "def broken(*a): raise ZeroDivisionError('by zero')\n"
         "l.build_plan = broken\n"
-        "from tt_run.cli.main import main\n"
-        "sys.exit(main(['--system', 't3000', 'true']))\n"
+        "from tt_run.cli.main import run\n"
+        "sys.exit(run(['--system', 't3000', 'true']))\n"
     )
     ran = subprocess.run(
         [sys.executable, "-c", code],

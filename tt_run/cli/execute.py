@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mgd.diagnostics import Diagnostic
 from tt_run import contract
-from tt_run.cli.looks import line_json, tell_defaults
 from tt_run.errors import UsageError
 from tt_run.launch.line import LaunchLine
 from tt_run.launch.machine import Machine
@@ -20,10 +18,12 @@ from tt_run.launch.mpirun import Launcher
 from tt_run.launch.options import LaunchOptions
 from tt_run.plan.model import LaunchPlan
 from tt_run.plan.render import plan_json
-from tt_run.supervise.console import Tee
 from tt_run.supervise.folder import RunFolder
-from tt_run.supervise.report import annotation, failure_report, report_json
-from tt_run.supervise.run import Attempt, RunOptions, run_plan
+from tt_run.supervise.options import RunOptions, Tee
+from tt_run.supervise.run import run_plan
+
+if TYPE_CHECKING:
+    from tt_run.supervise.attempt import Attempt
 
 
 def execute(
@@ -42,13 +42,16 @@ def execute(
         if options["verbose"]:
             say(shlex.join(line.command))
         say(f"{len(plan.ranks)} ranks on {_where(plan)}, logs in {folder.path}")
-        tell_defaults(line)
+        if line.told_defaults():
+            say(f"added {line.told_defaults()}")
 
     attempt = run_plan(plan, launcher, machine, launch, choices, run_dir, say, announce)
+    from tt_run.supervise.report import annotation, failure_report
+
     verdict = attempt.verdict
     if not verdict.succeeded:
         rerun = ["tt-run", *words]
-        for line in failure_report(verdict, attempt.observation, attempt.board, attempt.failures, rerun):
+        for line in failure_report(attempt, rerun):
             print(line, file=sys.stderr)
         if options["annotations"] == "github":
             print(annotation(verdict, attempt.failures))
@@ -86,7 +89,7 @@ def run_options(options: Mapping[str, Any]) -> RunOptions:
         max_restarts=options["max_restarts"],
         tee=Tee.parse(options["tee"]),
         prefixes=not options["no_prefix"],
-        verbose=options["verbose"],
+        progress=sys.stderr.isatty(),
     )
 
 
@@ -97,22 +100,23 @@ def say(text: str) -> None:
 
 
 def _write_records(plan: LaunchPlan, attempt: Attempt, report: str | None) -> None:
+    """Plan, outcomes and verdict as JSON: in the run folder, for its owner only since variables may be secrets, and where asked."""
+    import json
+
+    from tt_run.supervise.report import report_json
+
     line = attempt.line
-    view = plan_json(plan, line.launcher, line.command, line.global_args) | line_json(line)
-    record = report_json(
-        attempt.verdict,
-        attempt.observation,
-        attempt.board.all(),
-        attempt.failures,
-        attempt.folder,
-        view,
-        attempt.number,
-    )
-    text = json.dumps(record, indent=1, ensure_ascii=False, default=str)
-    descriptor = os.open(
-        attempt.folder.path / contract.PLAN_FILE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600
-    )
-    with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as stream:
-        stream.write(text + "\n")
+    view = plan_json(plan, line.launcher, line.command, line.global_args) | line.as_json()
+    text = json.dumps(report_json(attempt, view), indent=1, ensure_ascii=False) + "\n"
+    content = text.encode("utf-8", "surrogateescape")
+    path = attempt.folder.path / contract.PLAN_FILE
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+        stream.write(content)
     if report:
-        Path(report).write_text(text + "\n", encoding="utf-8", errors="surrogateescape")
+        try:
+            Path(report).write_bytes(content)
+        except OSError as error:
+            print(
+                f"warning[TTR036]: {report} cannot be written: {error.strerror}; it is also {path}",
+                file=sys.stderr,
+            )

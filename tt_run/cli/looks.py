@@ -6,12 +6,11 @@ import dataclasses
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 from mgd.diagnostics import Diagnostic
 from tt_run.contract import Exit
 from tt_run.errors import LauncherError, UsageError
-from tt_run.launch.line import LaunchLine, writing_command
+from tt_run.launch.line import writing_command
 from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher, find_launcher
 from tt_run.launch.options import LaunchOptions
@@ -39,31 +38,16 @@ def print_plan(
         print(plan_table(plan))
     elif output_format == "json":
         line = build_line(plan, launcher, machine, options, run_dir, wrapper_words(run_dir, len(plan.ranks)))
-        view = plan_json(plan, line.launcher, line.command, line.global_args) | line_json(line)
+        view = plan_json(plan, line.launcher, line.command, line.global_args) | line.as_json()
         print(json.dumps({**view, "command_without_wrapper": list(alone.command)}, ensure_ascii=False))
     else:
         for file in plan.generated_files:
             print(writing_command(file.path, file.text))
         for text in alone.shell_lines():
             print(text)
-        tell_defaults(alone)
+        if alone.told_defaults():
+            print(f"tt-run: added {alone.told_defaults()}", file=sys.stderr)
     return Exit.OK
-
-
-def line_json(line: LaunchLine) -> dict[str, Any]:
-    """What the launcher's line adds to the JSON of a plan: its environment, and every default with its reason."""
-    return {
-        "launcher_env": dict(line.environment),
-        "launcher_unset": list(line.unset),
-        "defaults": [{"words": list(default.words), "why": default.why} for default in line.defaults],
-    }
-
-
-def tell_defaults(line: LaunchLine) -> None:
-    """Says on one line what tt-run adds by itself, and why."""
-    told = line.told_defaults()
-    if told:
-        print(f"tt-run: added {told}", file=sys.stderr)
 
 
 def print_env(plan: LaunchPlan, rank: int, run_dir: Path, output_format: str) -> int:

@@ -1,163 +1,135 @@
-"""The options of `tt-run`, as click reads them, in the groups in which the help shows them."""
+"""The options of `tt-run` as a table; reading them from the command line is in `parse`, showing them in `help`.
+
+A table and a small reader in place of a library, because the launcher has 100 ms for everything that it adds to mpirun, and importing click
+alone takes a quarter of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
 
-import click
-
-WHAT, WHERE, HOW, WATCH, EMULATE, LOOK = (
-    "What to launch",
-    "Where the ranks go",
-    "How they are started",
-    "Watching the run",
-    "Emulation",
-    "Looking without running",
-)
+WHAT = "What to launch"
+WHERE = "Where the ranks go"
+HOW = "How they are started"
+WATCH = "Watching the run"
+EMULATION = "Emulation"
+LOOK = "Looking without running"
 
 
-class GroupedOption(click.Option):
-    """An option that knows its group in the help text."""
+class Option:
+    """One option: its names, what its value looks like, and one line of help.
 
-    def __init__(self, *args: Any, group: str = "", **attributes: Any) -> None:
-        super().__init__(*args, **attributes)
+    `metavar` is empty for a flag. `kind` is how the value is read: a tuple of words to choose from, "text", "seconds" (more than 0),
+    "count" (0 or more) or "number" (1 or more). `key` is its name in the values read.
+    """
+
+    __slots__ = ("default", "group", "help", "key", "kind", "metavar", "names")
+
+    def __init__(
+        self,
+        group: str,
+        names: str,
+        metavar: str,
+        text: str,
+        kind: str | tuple[str, ...] = "text",
+        default: object = None,
+        key: str = "",
+    ) -> None:
         self.group = group
+        self.names = tuple(names.split())
+        self.metavar = metavar
+        self.help = text
+        self.kind = kind if metavar else "flag"
+        self.default = default if metavar else False
+        self.key = key or self.names[-1].lstrip("-").replace("-", "_")
+
+    @property
+    def is_flag(self) -> bool:
+        return self.kind == "flag"
 
 
-def _option(group: str, *names: str, **attributes: Any) -> Callable[[Any], Any]:
-    return click.option(*names, cls=GroupedOption, group=group, **attributes)
-
-
-OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    _option(WHAT, "--rank-binding", metavar="FILE", help="Rank bindings (YAML)."),
-    _option(WHAT, "--rank-bindings-mapping", metavar="FILE", help="Several rank bindings as sub-contexts."),
-    _option(
-        WHAT,
-        "-m",
-        "--mesh-graph-descriptor",
-        metavar="FILE",
-        help="Allocate ranks for a mesh graph descriptor.",
-    ),
-    _option(
-        WHAT,
-        "-M",
-        "--mesh-graph-descriptor-mapping",
-        metavar="FILE",
-        help="The same for several descriptors.",
-    ),
-    _option(WHAT, "--mock-cluster-rank-binding", metavar="FILE", help="Mock cluster descriptors by rank."),
-    _option(
-        WHAT, "--factory-system-descriptor", metavar="FILE", help="Factory system descriptor for every rank."
-    ),
-    _option(WHERE, "--hosts", metavar="A:2,B:2", help="Hosts, with the number of ranks on each."),
-    _option(
-        WHERE, "--mpi-args", metavar="WORDS", default="", help="Words for mpirun, e.g. '--rankfile FILE'."
-    ),
-    _option(
+OPTIONS: Sequence[Option] = (
+    Option(WHAT, "--rank-binding", "FILE", "Rank bindings (YAML)."),
+    Option(WHAT, "--rank-bindings-mapping", "FILE", "Several rank bindings as sub-contexts."),
+    Option(WHAT, "-m --mesh-graph-descriptor", "FILE", "Allocate ranks for a mesh graph descriptor."),
+    Option(WHAT, "-M --mesh-graph-descriptor-mapping", "FILE", "The same for several descriptors."),
+    Option(WHAT, "--mock-cluster-rank-binding", "FILE", "Mock cluster descriptors by rank."),
+    Option(WHAT, "--factory-system-descriptor", "FILE", "Factory system descriptor for every rank."),
+    Option(WHERE, "--hosts", "A:2,B:2", "Hosts, with the number of ranks on each."),
+    Option(WHERE, "--mpi-args", "WORDS", "Words for mpirun, e.g. '--rankfile FILE'.", default=""),
+    Option(
         WHERE,
         "--rankfile-syntax",
-        type=click.Choice(["auto", "rankfile", "map-by", "mca"]),
-        default="auto",
-        metavar="FORM",
-        help="How mpirun is told: auto, rankfile, map-by, mca.",
+        "FORM",
+        "How mpirun is told: auto, rankfile, map-by, mca.",
+        ("auto", "rankfile", "map-by", "mca"),
+        "auto",
     ),
-    _option(WHERE, "--tcp-interface", metavar="NAME", help="Network interface for MPI between hosts."),
-    _option(WHERE, "--no-scheduler", is_flag=True, help="Ignore a Slurm or MPIJob allocation."),
-    _option(WHERE, "--force-rediscovery", is_flag=True, help="Allocate anew, whatever was found before."),
-    _option(HOW, "--bare", is_flag=True, help="Add no word of its own to mpirun's line."),
-    _option(HOW, "--mpmd", is_flag=True, help="One application context per rank."),
-    _option(HOW, "--stdin", is_flag=True, help="Rank 0 reads this terminal; otherwise nobody does."),
-    _option(HOW, "--debug-gdbserver", is_flag=True, help="Each rank under gdbserver, port 20000 + rank."),
-    _option(HOW, "--tracy", metavar="WORDS", help="Each rank under the Tracy profiler; '' for its defaults."),
-    _option(HOW, "--skip-executable-check", is_flag=True, help="The program need not exist on this machine."),
-    _option(HOW, "--skip-mgd-check", is_flag=True, help="The descriptor need not exist on this machine."),
-    _option(WATCH, "--log-dir", metavar="DIR", help="Run folder [tt-run-logs/<time>-<pid>]."),
-    _option(
-        WATCH, "--tee", metavar="WHICH", default="all", help="Console: all, first, errors, none, or 0,3."
+    Option(WHERE, "--tcp-interface", "NAME", "Network interface for MPI between hosts."),
+    Option(WHERE, "--no-scheduler", "", "Ignore a Slurm or MPIJob allocation."),
+    Option(WHERE, "--force-rediscovery", "", "Allocate anew, whatever was found before."),
+    Option(HOW, "--bare", "", "Add no word of its own to mpirun's line."),
+    Option(HOW, "--mpmd", "", "One application context per rank."),
+    Option(HOW, "--stdin", "", "Rank 0 reads this terminal; otherwise nobody does."),
+    Option(HOW, "--debug-gdbserver", "", "Each rank under gdbserver, port 20000 + rank."),
+    Option(HOW, "--tracy", "WORDS", "Each rank under the Tracy profiler; '' for its defaults."),
+    Option(HOW, "--skip-executable-check", "", "The program need not exist on this machine."),
+    Option(HOW, "--skip-mgd-check", "", "The descriptor need not exist on this machine."),
+    Option(WATCH, "--log-dir", "DIR", "Run folder [tt-run-logs/<time>-<pid>]."),
+    Option(
+        WATCH, "--tee", "WHICH", "Console: all, first, errors, none, or ranks as in 0,3 [all].", default="all"
     ),
-    _option(WATCH, "--no-prefix", is_flag=True, help="No [rank] in front of lines."),
-    _option(
-        WATCH,
-        "--timeout",
-        metavar="SEC",
-        type=click.FloatRange(min=0, min_open=True),
-        help="End the run after this long.",
-    ),
-    _option(
-        WATCH,
-        "--start-timeout",
-        metavar="SEC",
-        type=click.FloatRange(min=0, min_open=True),
-        help="All ranks must have started by then.",
-    ),
-    _option(
+    Option(WATCH, "--no-prefix", "", "No [rank] in front of lines."),
+    Option(WATCH, "--timeout", "SECONDS", "End the run after this long.", "seconds"),
+    Option(WATCH, "--start-timeout", "SECONDS", "All ranks must have started by then.", "seconds"),
+    Option(
         WATCH,
         "--hang-timeout",
-        metavar="SEC",
+        "SECONDS",
+        "End when no rank makes progress for so long; auto: when ranks wait for one that has ended; off [auto].",
         default="auto",
-        help="End when no rank makes progress for so long; auto: when ranks wait for one that has ended; off.",
     ),
-    _option(
-        WATCH,
-        "--max-restarts",
-        metavar="N",
-        type=click.IntRange(min=0),
-        default=0,
-        help="Run again after a failure.",
-    ),
-    _option(WATCH, "--report", metavar="FILE", help="Write plan, outcomes and verdict as JSON."),
-    _option(
+    Option(WATCH, "--max-restarts", "N", "Run again after a failure, so many times.", "count", 0),
+    Option(WATCH, "--report", "FILE", "Write plan, outcomes and verdict as JSON."),
+    Option(
         WATCH,
         "--annotations",
-        type=click.Choice(["github", "none"]),
-        default="none",
-        metavar="FORM",
-        help="github: mark the failing line.",
+        "FORM",
+        "github: mark the failing line; none [none].",
+        ("github", "none"),
+        "none",
     ),
-    _option(EMULATE, "--emulate", is_flag=True, help="ttnn and ttml without hardware."),
-    _option(EMULATE, "--system", metavar="NAME", help="A ready system: n300, t3000, galaxy, …"),
-    _option(EMULATE, "--split", metavar="RxC", help="Cut each mesh over so many hosts."),
-    _option(
-        EMULATE, "--meshes", metavar="N", type=click.IntRange(min=1), help="So many meshes of the system."
-    ),
-    _option(
-        EMULATE,
-        "--guard",
-        type=click.Choice(["on", "off"]),
-        metavar="on|off",
-        help="Check collectives against each other [on].",
-    ),
-    _option(EMULATE, "--ledger", metavar="FILE", help="Bytes per link, collective and axis."),
-    _option(EMULATE, "--timeline", metavar="FILE", help="Trace events for Perfetto."),
-    _option(LOOK, "--dry-run", is_flag=True, help="Print what would run."),
-    _option(
+    Option(EMULATION, "--emulate", "", "ttnn and ttml without hardware."),
+    Option(EMULATION, "--system", "NAME", "A ready system: n300, t3000, galaxy, …"),
+    Option(EMULATION, "--split", "RxC", "Cut each mesh over so many hosts."),
+    Option(EMULATION, "--meshes", "N", "So many meshes of the system.", "number"),
+    Option(EMULATION, "--guard", "on|off", "Check collectives against each other [on].", ("on", "off")),
+    Option(EMULATION, "--ledger", "FILE", "Bytes per link, collective and axis."),
+    Option(EMULATION, "--timeline", "FILE", "Trace events for Perfetto."),
+    Option(LOOK, "--dry-run", "", "Print what would run, as lines to paste."),
+    Option(
         LOOK,
         "--format",
-        "output_format",
-        type=click.Choice(["shell", "json", "table"]),
-        default="shell",
-        metavar="FORM",
-        help="shell, json or table.",
+        "FORM",
+        "shell, json or table [shell].",
+        ("shell", "json", "table"),
+        "shell",
+        key="output_format",
     ),
-    _option(
+    Option(
         LOOK,
         "--check",
-        type=click.Choice(["error", "warn", "off"]),
-        default="error",
-        metavar="LEVEL",
-        help="Joint check of all inputs: error, warn, off.",
+        "LEVEL",
+        "Joint check of all inputs: error, warn, off [error].",
+        ("error", "warn", "off"),
+        "error",
     ),
-    _option(LOOK, "--check-only", is_flag=True, help="Stop after the check."),
-    _option(
-        LOOK,
-        "--print-env",
-        metavar="RANK",
-        type=click.IntRange(min=0),
-        help="A rank's variables and their origins.",
-    ),
-    _option(LOOK, "--explain", metavar="CODE", help="What a finding such as TTR204 means."),
-    _option(LOOK, "--doctor", is_flag=True, help="What this machine offers for a launch."),
-    _option(LOOK, "-v", "--verbose", is_flag=True, help="Say more."),
-    _option(LOOK, "--version", is_flag=True, help="Versions of tt-run and mpirun."),
+    Option(LOOK, "--check-only", "", "Stop after the check."),
+    Option(LOOK, "--print-env", "RANK", "A rank's variables and where each comes from.", "count"),
+    Option(LOOK, "--explain", "CODE", "What a finding such as TTR204 means."),
+    Option(LOOK, "--doctor", "", "What this machine offers for a launch."),
+    Option(LOOK, "--completion", "SHELL", "Completion script: bash, zsh or fish.", ("bash", "zsh", "fish")),
+    Option(LOOK, "-v --verbose", "", "Say more."),
+    Option(LOOK, "--version", "", "Versions of tt-run and mpirun."),
+    Option(LOOK, "--help", "", "This text."),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,9 @@ from pathlib import Path
 from typing import Protocol
 
 from tt_run.launch.line import LaunchLine
+
+# As in rank.sh: a link leads to busybox, whose setpriv cannot tie a process to its parent.
+SETPRIV = ("/usr/bin/setpriv", "/bin/setpriv", "/usr/local/bin/setpriv")
 
 
 class Job(Protocol):
@@ -90,9 +92,8 @@ def start_local(
 def _spawn(
     command: Sequence[str], cwd: Path, log: Path, environment: Mapping[str, str], stdin: bool
 ) -> ProcessJob:
-    armed = shutil.which("setpriv")
     # TERM, not KILL: mpirun ends the ranks of every host in order; what is left after that is the guardian's.
-    prefix = (armed, "--pdeathsig", "TERM") if armed and not Path(armed).is_symlink() else ()
+    prefix = next(((path, "--pdeathsig", "TERM") for path in SETPRIV if _is_real(path)), ())
     with log.open("ab") as output:
         process = subprocess.Popen(
             [*prefix, *command],
@@ -104,3 +105,7 @@ def _spawn(
             start_new_session=True,
         )
     return ProcessJob(process)
+
+
+def _is_real(path: str) -> bool:
+    return os.access(path, os.X_OK) and not Path(path).is_symlink()

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tt_run.launch.defaults import (
     OVERSUBSCRIBE_WORDS,
@@ -51,6 +52,14 @@ class LaunchLine:
         if self.rankfile is not None and self.rankfile.text is not None:
             lines.insert(0, writing_command(self.rankfile.path, self.rankfile.text))
         return tuple(lines)
+
+    def as_json(self) -> dict[str, Any]:
+        """What the line adds to the JSON of a plan: the launcher's environment, and every default with its reason."""
+        return {
+            "launcher_env": dict(self.environment),
+            "launcher_unset": list(self.unset),
+            "defaults": [{"words": list(default.words), "why": default.why} for default in self.defaults],
+        }
 
     def told_defaults(self) -> str:
         """What tt-run added by itself and why, on one line; empty when nothing was added."""

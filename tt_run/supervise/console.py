@@ -8,45 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from mgd.diagnostics import Diagnostic
-from tt_run.errors import UsageError
 from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.options import Tee
 
 CHUNK = 1 << 16
 PARTIAL_SECONDS = 1.0  # an unfinished line, such as a prompt, is shown after this long
-
-
-@dataclass(frozen=True, slots=True)
-class Tee:
-    """Which streams reach the console: `all`, `first` (rank 0's output and everybody's errors), `errors`, `none`, or rank numbers."""
-
-    text: str = "all"
-    ranks: frozenset[int] | None = None
-
-    @classmethod
-    def parse(cls, text: str) -> Tee:
-        """From the value of --tee. Raises UsageError."""
-        if text in ("all", "first", "errors", "none"):
-            return cls(text)
-        try:
-            return cls("ranks", frozenset(int(part) for part in text.split(",")))
-        except ValueError:
-            raise UsageError(
-                Diagnostic(
-                    "TTR033",
-                    f"--tee {text!r} is not understood",
-                    help="all, first, errors, none, or ranks such as 0,3",
-                )
-            ) from None
-
-    def shows(self, rank: int, error: bool) -> bool:
-        if self.ranks is not None:
-            return rank in self.ranks
-        return (
-            self.text == "all"
-            or (self.text in ("first", "errors") and error)
-            or (self.text == "first" and rank == 0)
-        )
 
 
 @dataclass

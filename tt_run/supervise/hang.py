@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tt_run.launch.backend import Job
+from tt_run.supervise.options import STRANDED_SECONDS
 from tt_run.supervise.stacks import RankStack, collect, grouped, rank_list
 from tt_run.supervise.status import RankStatus, StatusBoard
 
-STRANDED_SECONDS = 30.0
 RESAMPLE_SECONDS = 1.0
 
 

@@ -6,30 +6,25 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tt_run.supervise.attempt import Attempt
 from tt_run.supervise.console import last_lines
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.hang import stack_lines
 from tt_run.supervise.stacks import rank_list
-from tt_run.supervise.status import RankStatus, StatusBoard
+from tt_run.supervise.status import RankStatus
 from tt_run.supervise.verdict import Verdict
-from tt_run.supervise.watch import Observation
 
 MOST_LINES = 30
 LAST_LINES = 8
 
 
-def failure_report(
-    verdict: Verdict,
-    observation: Observation,
-    board: StatusBoard,
-    failures: Mapping[int, Mapping[str, Any]],
-    rerun: Sequence[str],
-) -> list[str]:
-    """The report of a run that did not succeed, at most MOST_LINES lines."""
+def failure_report(attempt: Attempt, rerun: Sequence[str]) -> list[str]:
+    """The report of a run that did not succeed, at most MOST_LINES lines; `rerun` are the words of its command line."""
+    verdict, observation, board = attempt.verdict, attempt.observation, attempt.board
     folder = board.folder
     lines = [f"tt-run: {verdict.sentence}"]
     if verdict.culprit is not None:
-        lines += _culprit_lines(verdict.culprit, failures.get(verdict.culprit.rank), folder)
+        lines += _culprit_lines(verdict.culprit, attempt.failures.get(verdict.culprit.rank), folder)
     elif not any(status.started for status in board.all()):
         lines += _launcher_lines(folder)
     if observation.stacks:
@@ -78,16 +73,10 @@ def _other_lines(verdict: Verdict) -> list[str]:
     return lines
 
 
-def report_json(
-    verdict: Verdict,
-    observation: Observation,
-    statuses: Sequence[RankStatus],
-    failures: Mapping[int, Mapping[str, Any]],
-    folder: RunFolder,
-    plan: Mapping[str, Any],
-    attempts: int,
-) -> dict[str, Any]:
+def report_json(attempt: Attempt, plan: Mapping[str, Any]) -> dict[str, Any]:
     """The plan's JSON with the outcome of each rank and the verdict."""
+    verdict, observation, folder = attempt.verdict, attempt.observation, attempt.folder
+    statuses, failures = attempt.board.all(), attempt.failures
     part = {verdict.culprit.rank: "culprit"} if verdict.culprit else {}
     part |= {status.rank: "victim" for status in verdict.victims}
     part |= {status.rank: "follower" for status in verdict.followers}
@@ -116,7 +105,7 @@ def report_json(
             "sentence": verdict.sentence,
             "culprit": verdict.culprit.rank if verdict.culprit else None,
             "ended_by": observation.ended_by.value,
-            "attempts": attempts,
+            "attempts": attempt.number,
         },
         "run_folder": str(folder.path),
         "started": observation.started_at,

@@ -135,8 +135,13 @@ class StatusBoard:
         return tuple(self.of(rank) for rank in range(self.size))
 
     @property
+    def started(self) -> int:
+        """How many ranks have started."""
+        return sum(status.started for status in self.ranks.values())
+
+    @property
     def all_started(self) -> bool:
-        return len(self.ranks) == self.size and all(status.started for status in self.ranks.values())
+        return self.started == self.size
 
     @property
     def all_ended(self) -> bool:

@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from tt_run.launch.backend import Job
 from tt_run.supervise.console import Console
 from tt_run.supervise.hang import HangWatch
+from tt_run.supervise.options import RunOptions
 from tt_run.supervise.processes import end_groups, kill_group, local_groups
+from tt_run.supervise.progress import Progress
 from tt_run.supervise.signals import ENDING_SIGNALS, SignalInbox
 from tt_run.supervise.stacks import RankStack
 from tt_run.supervise.status import StatusBoard
@@ -38,14 +40,6 @@ class EndedBy(enum.Enum):
     TIMEOUT = "timeout"
     START_TIMEOUT = "start timeout"
     HANG = "hang"
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Deadlines in seconds; None is no deadline. They come from --timeout and --start-timeout; hangs are `HangWatch`'s."""
-
-    timeout: float | None = None
-    start_timeout: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +64,10 @@ class Watch:
     job: Job
     board: StatusBoard
     console: Console
-    limits: Limits
+    options: RunOptions
     inbox: SignalInbox
     hang: HangWatch
+    progress: Progress
     say: Callable[[str], None]
     survives_failures: bool = False  # ULFM: a failed rank does not end the job
     ended_by: EndedBy = EndedBy.ITSELF
@@ -93,6 +88,7 @@ class Watch:
                 self._step()
         finally:
             waiter.close()
+        self.progress.clear()
         self.board.refresh()
         swept = end_groups(local_groups(self.board, os.uname().nodename))
         self.console.pump(final=True)
@@ -112,6 +108,7 @@ class Watch:
         for number in self.inbox.take():
             self._on_signal(number)
         changed = self.board.refresh()
+        self.progress.update(self.board.started, time.monotonic() - self._started)
         printed = self.console.pump()
         now = time.monotonic()
         if self._deadline is not None and now > self._deadline:
@@ -146,13 +143,13 @@ class Watch:
             self._deadline = time.monotonic() + ORDERLY_SECONDS
 
     def _check_deadlines(self, elapsed: float) -> None:
-        if self.limits.timeout is not None and elapsed > self.limits.timeout:
+        if self.options.timeout is not None and elapsed > self.options.timeout:
             finding = self.hang.describe(self.board, self.job)
             self._stacks = finding.stacks
             self._tear_down(EndedBy.TIMEOUT)
         elif (
-            self.limits.start_timeout is not None
-            and elapsed > self.limits.start_timeout
+            self.options.start_timeout is not None
+            and elapsed > self.options.start_timeout
             and not self.board.all_started
         ):
             self._tear_down(EndedBy.START_TIMEOUT)

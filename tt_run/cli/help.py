@@ -1,0 +1,88 @@
+"""The help text and the completion scripts, both from the table of options."""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+
+from tt_run.cli.options import OPTIONS, Option
+
+USAGE = "Usage: tt-run [OPTIONS] [--] PROGRAM [ARGS...]"
+INTRODUCTION = (
+    "Starts PROGRAM as MPI ranks, each on its part of a mesh of devices. Options end at the first word that is not one; "
+    "everything after it belongs to the program."
+)
+EXAMPLES = (
+    "tt-run --rank-binding ranks.yaml python train.py",
+    "tt-run --emulate --system t3000 --split 1x2 python train.py    # no hardware needed",
+    "tt-run --rank-binding ranks.yaml --dry-run ./app               # print, do not run",
+)
+WIDEST = 110
+COLUMN = 30
+
+
+def help_text() -> str:
+    """The options in groups, as wide as the terminal up to WIDEST."""
+    width = min(_terminal_width(), WIDEST)
+    lines = [USAGE, "", *textwrap.wrap(INTRODUCTION, width)]
+    group = ""
+    for option in OPTIONS:
+        if option.group != group:
+            group = option.group
+            lines += ["", f"{group}:"]
+        lines += _row(option, width)
+    return "\n".join([*lines, "", "Examples:", *(f"  {example}" for example in EXAMPLES)])
+
+
+def _terminal_width() -> int:
+    """Columns of the terminal, 100 where there is none; shutil would import every compression library to know."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        return 100
+
+
+def _row(option: Option, width: int) -> list[str]:
+    names = ", ".join(option.names) + (f" {option.metavar}" if option.metavar else "")
+    text = textwrap.wrap(option.help, max(20, width - COLUMN))
+    first = f"  {names}"
+    if len(first) >= COLUMN:
+        return [first, *(" " * COLUMN + line for line in text)]
+    return [f"{first:<{COLUMN}}{text[0]}", *(" " * COLUMN + line for line in text[1:])]
+
+
+def completion_script(shell: str) -> str:
+    """What a shell evaluates to complete options, their choices, and files everywhere else."""
+    if shell == "fish":
+        return "\n".join(_fish(option) for option in OPTIONS)
+    names = " ".join(name for option in OPTIONS for name in option.names)
+    cases = "\n".join(
+        f"    {option.names[-1]}) COMPREPLY=($(compgen -W '{' '.join(option.kind)}' -- \"$word\")); return ;;"
+        for option in OPTIONS
+        if isinstance(option.kind, tuple)
+    )
+    script = f"""_tt_run() {{
+  local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}"
+  case "$before" in
+{cases}
+  esac
+  case "$word" in
+    -*) COMPREPLY=($(compgen -W '{names}' -- "$word")) ;;
+    *) COMPREPLY=($(compgen -f -- "$word")) ;;
+  esac
+}}
+complete -o filenames -F _tt_run tt-run"""
+    return f"autoload -U +X bashcompinit && bashcompinit\n{script}" if shell == "zsh" else script
+
+
+def _fish(option: Option) -> str:
+    words = ["complete", "-c", "tt-run"]
+    for name in option.names:
+        words += ["-l", name[2:]] if name.startswith("--") else ["-s", name[1:]]
+    if isinstance(option.kind, tuple):
+        words += ["-x", "-a", f"'{' '.join(option.kind)}'"]
+    elif not option.is_flag:
+        words.append("-r")
+    description = option.help.replace("\\", "\\\\").replace("'", "\\'")
+    return " ".join([*words, "-d", f"'{description}'"])

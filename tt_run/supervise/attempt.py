@@ -1,0 +1,85 @@
+"""One try of a run, from the moment the launcher has started to the verdict.
+
+Imported while mpirun starts its ranks, which takes longer than the import: none of it costs the user time.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tt_run.launch.backend import Job
+from tt_run.launch.line import LaunchLine
+from tt_run.plan.model import LaunchPlan
+from tt_run.supervise.console import Console
+from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.guardian import post_guardian
+from tt_run.supervise.hang import HangWatch
+from tt_run.supervise.options import RunOptions
+from tt_run.supervise.progress import Progress
+from tt_run.supervise.signals import SignalInbox
+from tt_run.supervise.status import StatusBoard, read_failure
+from tt_run.supervise.verdict import Verdict, judge
+from tt_run.supervise.watch import EndedBy, Observation, Watch
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What was started, what was seen, and what it means."""
+
+    folder: RunFolder
+    line: LaunchLine
+    board: StatusBoard
+    observation: Observation
+    failures: Mapping[int, Mapping[str, Any]]
+    verdict: Verdict
+    number: int = 1
+
+    @property
+    def is_final(self) -> bool:
+        """Whether another try makes no sense: it succeeded, or the user or the clock ended it."""
+        return self.verdict.succeeded or self.observation.ended_by in (EndedBy.SIGNAL, EndedBy.TIMEOUT)
+
+
+def attend(
+    job: Job,
+    plan: LaunchPlan,
+    line: LaunchLine,
+    folder: RunFolder,
+    options: RunOptions,
+    inbox: SignalInbox,
+    say: Callable[[str], None],
+    number: int = 1,
+) -> Attempt:
+    """Watches a started job to its end and judges it. The job is gone when this returns or raises."""
+    board = StatusBoard(folder, len(plan.ranks))
+    guardian = post_guardian(job.pid, folder)
+    console = Console(
+        folder,
+        board.size,
+        options.tee,
+        sys.stdout.buffer,
+        sys.stderr.buffer,
+        time.monotonic,
+        colour=sys.stdout.isatty(),
+        prefixes=options.prefixes,
+    )
+    hang = HangWatch(options.hang_timeout, options.automatic_hang, options.stranded_seconds)
+    progress = Progress(sys.stderr if options.progress else None, board.size)
+    survives_failures = "--with-ft" in plan.mpi_args
+    try:
+        watch = Watch(job, board, console, options, inbox, hang, progress, say, survives_failures)
+        observation = watch.run()
+    except BaseException:
+        job.kill()
+        raise
+    finally:
+        guardian.dismiss()
+    failures = {
+        rank: found for rank in range(board.size) if (found := read_failure(folder, rank)) is not None
+    }
+    verdict = judge(board.all(), observation, failures, plan.placement.is_multi_host)
+    return Attempt(folder, line, board, observation, failures, verdict, number)

@@ -1,0 +1,59 @@
+"""The user's choices about watching a run, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mgd.diagnostics import Diagnostic
+from tt_run.errors import UsageError
+
+STRANDED_SECONDS = (
+    30.0  # how long ranks wait for one that has ended before the automatic rule calls it a hang
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tee:
+    """Which streams reach the console: `all`, `first` (rank 0's output and everybody's errors), `errors`, `none`, or rank numbers."""
+
+    text: str = "all"
+    ranks: frozenset[int] | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Tee:
+        """From the value of --tee. Raises UsageError."""
+        if text in ("all", "first", "errors", "none"):
+            return cls(text)
+        try:
+            return cls("ranks", frozenset(int(part) for part in text.split(",")))
+        except ValueError:
+            hint = "write all, first, errors, none, or ranks such as 0,3"
+            raise UsageError(Diagnostic("TTR033", f"--tee {text!r} is not understood", help=hint)) from None
+
+    def shows(self, rank: int, error: bool) -> bool:
+        """Whether a rank's standard output, or standard error, is shown."""
+        if self.ranks is not None:
+            return rank in self.ranks
+        return (
+            self.text == "all"
+            or (self.text in ("first", "errors") and error)
+            or (self.text == "first" and rank == 0)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Deadlines in seconds (None: none), restarts, and what the console shows.
+
+    `automatic_hang` is the rule that needs no option: ranks that wait for one that has ended, for `stranded_seconds`.
+    """
+
+    timeout: float | None = None
+    start_timeout: float | None = None
+    hang_timeout: float | None = None
+    automatic_hang: bool = True
+    stranded_seconds: float = STRANDED_SECONDS
+    max_restarts: int = 0
+    tee: Tee = field(default_factory=Tee)
+    prefixes: bool = True
+    progress: bool = False
