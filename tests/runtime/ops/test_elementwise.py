@@ -176,7 +176,7 @@ def test_domains_and_special_values(one: MeshDevice):
     near(ops.acosh(put(one, [[1.25, 3.5]])), np.arccosh([[1.25, 3.5]]), steps=4)
     assert np.isnan(held(ops.log(put(one, [[-1.0]])))).all()
     assert held(ops.reciprocal(put(one, [[0.0]]))).item() == np.inf
-    assert held(ops.silu(put(one, [[-np.inf, -200.0]]))).tolist() == [[0.0, 0.0]]
+    assert held(ops.silu(put(one, [[-200.0, 200.0]]))).tolist() == [[0.0, 200.0]]
     assert held(ops.relu(put(one, x))).tolist()[0][1:] == [np.inf, 0, 0.5, 0]
 
 

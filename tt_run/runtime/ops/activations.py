@@ -17,12 +17,10 @@ from tt_run.runtime.ops import functions as f
 Array = npt.NDArray[Any]
 Function = Callable[[Array], Array]
 
-ONE, ZERO = np.float32(1), np.float32(0)
-
 FUNCTIONS: dict[str, Function] = {
     "identity": np.positive,
-    "relu": lambda x: np.maximum(x, ZERO),
-    "relu6": lambda x: np.clip(x, ZERO, np.float32(6)),
+    "relu": lambda x: f.at_least(x, 0),
+    "relu6": lambda x: f.limited(x, 0, 6),
     "gelu": f.gelu,
     "gelu_approx": f.gelu_tanh,
     "silu": f.silu,
@@ -123,10 +121,10 @@ _WITH_PARAMETER: dict[str, Callable[..., Array]] = {
     "softshrink": f.softshrink,
     "hardshrink": f.hardshrink,
     "hardtanh": f.hardtanh,
-    "relu_max": lambda x, limit: np.clip(x, ZERO, np.float32(limit)),
-    "relu_min": lambda x, limit: np.maximum(x, np.float32(limit)),
+    "relu_max": lambda x, limit: f.limited(x, 0, limit),
+    "relu_min": f.at_least,
     "power": lambda x, exponent: np.power(x, np.float32(exponent)),
-    "clamp": lambda x, low, high: np.clip(x, np.float32(low), np.float32(high)),
+    "clamp": f.limited,
     "add_unary_sfpu": lambda x, value: x + np.float32(value),
     "sub_unary_sfpu": lambda x, value: x - np.float32(value),
     "mul_unary_sfpu": lambda x, value: x * np.float32(value),

@@ -95,18 +95,18 @@ def apply(
 ) -> Tensor:
     """One binary operation, at least one operand a device tensor. dtype: that of the first tensor unless given."""
     tensors: tuple[Tensor, ...]
-    if isinstance(a, Tensor):
-        tensors = (a, b) if isinstance(b, Tensor) else (a,)
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        tensors = (a, b)
     else:
-        tensors = (b,) if isinstance(b, Tensor) else ()
-    if len(tensors) < 2:
-        _check_scalar(b if isinstance(a, Tensor) else a)
+        tensor, number = (a, b) if isinstance(a, Tensor) else (b, a)
+        _check_scalar(number)
+        tensors = (tensor,) if isinstance(tensor, Tensor) else ()
     on_device(*tensors)
     kernel = rule.kernel
     if activations or a_activations or b_activations:
         kernel = _fused(kernel, chain(activations), chain(a_activations), chain(b_activations))
-    own = tensors[0].dtype
-    real = rule.real or is_float(own) or is_float(tensors[-1].dtype)
+    own, other = tensors[0].dtype, tensors[-1].dtype
+    real = rule.real or is_float(own) or is_float(other)
     if dtype is None:
         dtype = own
         if isinstance(output_tensor, Tensor):

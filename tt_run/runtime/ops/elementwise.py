@@ -16,6 +16,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.ccl.buffers import empty
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.ops.workers import spread, thread_count
 from tt_run.runtime.tensor.bfloat16 import round_bfloat16
@@ -96,7 +97,7 @@ def _whole(kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: tu
 
 
 def _blocked(kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: tuple[int, ...]) -> Array:
-    out: Array = np.empty(shape, np.float32)
+    out: Array = empty(shape, np.float32)
     if all(o.shape == shape for o in operands if isinstance(o, np.ndarray)):
         # Everything lines up: one long row.
         views = [np.ascontiguousarray(o).reshape(-1) if isinstance(o, np.ndarray) else o for o in operands]

@@ -18,13 +18,16 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.ccl.buffers import empty
 from tt_run.runtime.ops.blas import single_threaded
 from tt_run.runtime.ops.workers import Task, spread, thread_count
 
 Array = npt.NDArray[np.float32]
 
-# Products with fewer multiplications than this are one call; below it a second thread would not pay.
+# Products with fewer multiplications than this are one call for each matrix: a fact of the shape, it decides about bits.
 _PANEL_WORK = 1 << 26
+# Stacks with fewer multiplications than this are not worth a second thread; it decides about nothing but time.
+_SPREAD_WORK = 1 << 25
 _PANEL_WIDTH = 1024
 
 
@@ -35,13 +38,16 @@ def matmul(a: Array, b: Array) -> Array:
     """
     (m, k), n = a.shape[-2:], b.shape[-1]
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    out = np.empty((*batch, m, n), np.float32)
+    out: Array = empty((*batch, m, n), np.float32)
     if not out.size:
         return out
     special = m == 1 or n == 1 or k == 1
     a, b = _callable(a, special), _callable(b, special)
     with single_threaded():
-        spread(_tasks(np.broadcast_to(a, (*batch, m, k)), np.broadcast_to(b, (*batch, k, n)), out))
+        if m * k * n < _PANEL_WORK and out.size * k < _SPREAD_WORK:
+            np.matmul(a, b, out=out)
+        else:
+            spread(_tasks(np.broadcast_to(a, (*batch, m, k)), np.broadcast_to(b, (*batch, k, n)), out))
     return out
 
 
@@ -57,8 +63,7 @@ def _callable(operand: Array, special: bool) -> Array:
 def _tasks(a: Array, b: Array, out: Array) -> list[Task]:
     """The calls of a product, cut for the threads: between matrices anywhere, inside a matrix only by its shape."""
     (m, k), n = a.shape[-2:], b.shape[-1]
-    work, matrices = m * k * n, out.size // (m * n)
-    if work >= _PANEL_WORK:
+    if m * k * n >= _PANEL_WORK:
         places = itertools.product(*map(range, out.shape[:-2]))
         return [
             partial(_into, a[i][rows], b[i][:, columns], out[i][rows, columns])
@@ -66,8 +71,6 @@ def _tasks(a: Array, b: Array, out: Array) -> list[Task]:
             for rows, columns in panels(m, n)
         ]
     count = len(out)
-    if work * matrices < _PANEL_WORK or count < 2:
-        return [partial(_into, a, b, out)]
     pieces = min(count, thread_count())
     cuts = [slice(count * p // pieces, count * (p + 1) // pieces) for p in range(pieces)]
     return [partial(_into, a[cut], b[cut], out[cut]) for cut in cuts]

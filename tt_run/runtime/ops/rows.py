@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.ccl.buffers import empty
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.ops.elementwise import BFLOAT16, BLOCK, finish
 from tt_run.runtime.ops.workers import spread, thread_count
@@ -35,7 +36,7 @@ def along_last(function: RowFunction, dtype: DataType, stack: Array, *others: Ar
     if any(not v.flags.c_contiguous for v in views):
         views = [np.ascontiguousarray(v) for v in views]
     sides = [v.reshape(-1, width) for v in views]
-    out: Array = np.empty(source.shape, np.float32)
+    out: Array = empty(source.shape, np.float32)
     step = max(1, BLOCK // max(width, 1))
     starts = range(0, len(source), step)
     pieces = thread_count() if source.size >= _SPREAD else 1
