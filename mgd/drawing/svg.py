@@ -24,6 +24,7 @@ _STYLE = """
   }
   text { font: 12px ui-monospace, SFMono-Regular, Menlo, monospace; fill: var(--ink); }
   .page { fill: var(--page); } .title { font-weight: bold; }
+  .title, .count { paint-order: stroke; stroke: var(--page); stroke-width: 4px; }
   .rank { fill: var(--soft); font-size: 10px; paint-order: stroke; stroke: var(--page); stroke-width: 3px; }
   .id { text-anchor: middle; dominant-baseline: central; font-size: 11px; }
   .link { stroke: var(--line); stroke-width: 2; } .wrap { stroke: var(--wrap); stroke-width: 2; }
@@ -64,9 +65,9 @@ def draw_svg(graph: MeshGraph, *, title: str = "", marks: Marks | None = None) -
     ]
     if title:
         lines.append(f'<text class="title" x="{MARGIN}" y="{MARGIN}">{escape(title)}</text>')
+    lines.extend(far_links(graph, panels))
     for panel in panels:
         lines.extend(_mesh(panel, marks))
-    lines.extend(far_links(graph, panels))
     below = max(panel.y + panel.height for panel in panels) + 20
     lines.extend(
         f'<text class="bad" x="{MARGIN}" y="{below + 18 * number}">✗ {escape(note)}</text>'
