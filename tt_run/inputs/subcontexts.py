@@ -40,9 +40,11 @@ def read_rank_bindings_mapping(
     if len(findings.broken) > before:
         return None
     bindings: list[Binding] = []
+    mock: dict[int, str] = {}
     for index, overlay in enumerate(read):
         size = len(overlay.bindings)
         offset = len(bindings)
+        mock.update({offset + rank: path for rank, path in overlay.mock.items()})
         bindings.extend(
             shifted(
                 binding,
@@ -59,6 +61,8 @@ def read_rank_bindings_mapping(
         file=document.file,
         bindings=tuple(bindings),
         global_env=merged_env,
+        mock=mock,
+        factory_descriptor=next((each.factory_descriptor for each in read if each.factory_descriptor), None),
         subcontext_sizes=tuple(len(overlay.bindings) for overlay in read),
     )
 

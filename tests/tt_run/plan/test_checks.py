@@ -187,6 +187,14 @@ def test_a_variable_may_not_contradict_the_binding(sandbox: Sandbox) -> None:
     assert places(finding) == ["rb.yaml:13:14", "rb.yaml:7:11"]
 
 
+def test_a_factory_descriptor_of_the_binding_file_must_exist(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(TWO_RANKS + "factory_system_descriptor_path: fsd.textproto\n")
+    assert codes(sandbox.refusal(RefusedError)) == ["TTR101"]
+    sandbox.write("fsd.textproto", "")
+    env = sandbox.plan().ranks[0].env
+    assert env["TT_METAL_FACTORY_SYSTEM_DESCRIPTOR_PATH"].value == "fsd.textproto"
+
+
 def test_a_shared_cache_is_told_once(sandbox: Sandbox) -> None:
     sandbox.two_ranks(TWO_RANKS + "global_env: {TT_METAL_CACHE: /tmp/c}\n")
     assert codes(sandbox.plan().findings) == ["TTR220"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mgd.diagnostics import Label
+from mgd.diagnostics import Label, Position
 from tt_run import contract
 from tt_run.inputs.findings import Findings, label
 from tt_run.plan.checks.subject import Subject
@@ -11,10 +11,23 @@ _OLD_VISIBLE_DEVICES = "TT_METAL_VISIBLE_DEVICES"
 
 
 def check_environment(subject: Subject, findings: Findings) -> None:
-    """TTR220 to TTR222."""
+    """TTR220 to TTR222, and TTR101 for a factory descriptor that only the binding file names."""
+    _check_factory(subject, findings)
     _check_identity(subject, findings)
     _check_folders(subject, findings)
     _check_old_name(subject, findings)
+
+
+def _check_factory(subject: Subject, findings: Findings) -> None:
+    """The binding file's key is taken as written, so nobody has looked for the file yet."""
+    named = subject.source.factory_descriptor
+    if named is not None and not (subject.world.cwd / named).is_file():
+        findings.error(
+            "TTR101",
+            f"factory system descriptor not found: {named}",
+            Label(Position(subject.source.bindings.file), "factory_system_descriptor_path"),
+            help="write an absolute path, or a path from the launch directory",
+        )
 
 
 def _check_identity(subject: Subject, findings: Findings) -> None:
