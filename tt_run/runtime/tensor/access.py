@@ -75,9 +75,7 @@ def from_host_shards(tensors: Sequence[Tensor], mesh_shape: MeshShape) -> Tensor
     Raises RuntimeError when the number differs from the mesh size or the specs differ.
     """
     if len(tensors) != mesh_shape.mesh_size():
-        raise fatal(
-            f"Number of tensor shards must match mesh size: {len(tensors)} != {mesh_shape.mesh_size()}"
-        )
+        raise fatal("Number of tensor shards must match mesh size")
     first = tensors[0]
     for tensor in tensors:
         if tensor.storage_type() is not StorageType.HOST:

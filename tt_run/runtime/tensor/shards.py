@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -98,19 +99,29 @@ def combine(function: Callable[..., Array], *operands: Shards) -> Shards:
     first = operands[0]
     if all(o.index == first.index for o in operands):
         return Shards(function(*(o.data for o in operands)), first.index)
+    index, rows = _pairing(tuple(o.index for o in operands))
+    stacks = [_take(o.data, chosen) for o, chosen in zip(operands, rows, strict=True)]
+    return Shards(function(*stacks), index)
+
+
+@lru_cache(maxsize=1024)
+def _pairing(indices: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+    """The index of a result, and for each operand the row of its stack that each row of the result reads.
+
+    Programs pair the same few distributions over and over.
+    """
     rows: dict[tuple[int, ...], int] = {}
     index = []
-    for key in zip(*(o.index for o in operands), strict=True):
+    for key in zip(*indices, strict=True):
         index.append(-1 if min(key) < 0 else rows.setdefault(key, len(rows)))
     keys = list(rows)
-    stacks = [_take(o.data, [key[i] for key in keys]) for i, o in enumerate(operands)]
-    return Shards(function(*stacks), tuple(index))
+    return tuple(index), tuple(tuple(key[i] for key in keys) for i in range(len(indices)))
 
 
-def _take(data: Array, rows: list[int]) -> Array:
+def _take(data: Array, rows: tuple[int, ...]) -> Array:
     """Rows of a stack without a copy where a view can say it."""
-    if rows == list(range(len(data))):
+    if rows == tuple(range(len(data))):
         return data
-    if len(set(rows)) == 1:
+    if rows and rows.count(rows[0]) == len(rows):
         return np.broadcast_to(data[rows[0]], (len(rows), *data.shape[1:]))
-    return data[rows]
+    return data[list(rows)]
