@@ -21,8 +21,8 @@ def test_bindings_fit_their_descriptor(path: Path) -> None:
     assert [each["rank"] for each in ranks] == list(range(len(ranks)))
     bound = [(each["mesh_id"], each.get("mesh_host_rank", 0)) for each in ranks]
     assert bound == [(mesh.mesh_id, rank) for mesh in graph.meshes for rank in range(mesh.host_count)]
-    boards = [each["env_overrides"]["TT_VISIBLE_DEVICES"].split(",") for each in ranks]
-    assert sorted(sum(boards, [])) == ["0", "1", "2", "3"]  # the four boards of a T3000, each once
+    boards = [board for each in ranks for board in each["env_overrides"]["TT_VISIBLE_DEVICES"].split(",")]
+    assert sorted(boards) == ["0", "1", "2", "3"]  # the four boards of a T3000, each once
 
 
 def test_there_are_bindings_for_every_way_to_cut_a_t3000() -> None:
