@@ -47,9 +47,8 @@ def allocate(
     if request.hosts and len(read) == 1:
         made = allocation.allocate_on_hosts(read[0], parse_hosts(request.hosts).hosts)
         findings.judged.extend(made.findings if not request.emulate else ())
-        return Derived(
-            merged, by_path, () if request.emulate else _files(made, paths[0], request, search, None)
-        )
+        written = () if request.emulate else _files(made, paths[0], request, search, None)
+        return Derived(merged, by_path, written, _why(made))
     return Derived(merged, by_path)
 
 
@@ -132,7 +131,11 @@ def _on_machines(
     written = (
         () if request.emulate or len(graphs) > 1 else _files(made, next(iter(by_path)), request, search, mock)
     )
-    return Derived(replace(bindings, bindings=ranks, mock=mocked), by_path, written)
+    return Derived(replace(bindings, bindings=ranks, mock=mocked), by_path, written, _why(made))
+
+
+def _why(made: allocation.Allocation) -> dict[int, str]:
+    return {rank.rank: rank.why for rank in made.ranks}
 
 
 def _host_names(clusters: Sequence[ClusterDescriptor]) -> list[str]:

@@ -101,6 +101,7 @@ def _ranks(
                 source.devices_of(binding),
                 binding.subcontext_id,
                 binding.position,
+                source.why.get(rank, ""),
             )
         )
     return tuple(plans)

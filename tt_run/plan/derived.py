@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mgd.diagnostics import Position
@@ -14,11 +14,12 @@ from tt_run.plan.model import GeneratedFile
 
 @dataclass(frozen=True)
 class Derived:
-    """Bindings without a file, the graph they are made from, and the descriptor to be written, if it is a new one."""
+    """Bindings, the graphs of their descriptors, files to be written, and why an allocated rank went where it is."""
 
     bindings: RankBindings
     graphs: Mapping[Path, MeshGraph]
     files: tuple[GeneratedFile, ...] = ()
+    why: Mapping[int, str] = field(default_factory=dict)
 
 
 def bindings_of(graph: MeshGraph, descriptor: Path) -> RankBindings:

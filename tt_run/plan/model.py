@@ -17,7 +17,8 @@ __all__ = ["Default", "EnvVar", "GeneratedFile", "HostSlots", "LaunchPlan", "Pla
 class RankPlan:
     """One MPI rank: where it runs, which devices it owns, what it sees and what it executes.
 
-    `devices` are (row, column) mesh coordinates of the block it owns, empty when no descriptor was read.
+    `devices` are (row, column) mesh coordinates of the block it owns, empty when no descriptor was read. `why` says why an
+    allocated rank went where it is; empty when an input says so itself.
     """
 
     rank: int
@@ -30,6 +31,7 @@ class RankPlan:
     devices: tuple[tuple[int, int], ...] = ()
     subcontext_id: int | None = None
     position: Position | None = None
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

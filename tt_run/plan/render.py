@@ -48,6 +48,7 @@ def rank_json(rank: RankPlan) -> dict[str, Any]:
         "env": {name: variable.value for name, variable in rank.env.items()},
         "env_origin": {name: variable.origin for name, variable in rank.env.items()},
         "argv": list(rank.argv),
+        "why": rank.why,
     }
 
 
@@ -89,6 +90,7 @@ def plan_table(plan: LaunchPlan) -> str:
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in (header, *rows)
     ]
+    lines += ["", *(f"rank {rank.rank}: {rank.why}" for rank in plan.ranks)] if plan.ranks[0].why else []
     tail = [f"hosts from: {plan.placement.source}", f"program:    {shlex.join(plan.program)}"]
     tail += [f"writes:     {file.path}" for file in plan.generated_files]
     return "\n".join([*lines, "", *tail])

@@ -27,6 +27,7 @@ class Source:
     graphs: Mapping[Path, MeshGraph] = field(default_factory=dict)
     factory_descriptor: str | None = None
     generated_files: tuple[GeneratedFile, ...] = ()
+    why: Mapping[int, str] = field(default_factory=dict)
 
     def graph_of(self, binding: Binding) -> MeshGraph | None:
         """The mesh graph that a rank lives in, None when its descriptor was not read."""
@@ -64,7 +65,8 @@ def read_source(request: LaunchRequest, world: World, findings: Findings) -> Sou
     if derived is None or findings.broken:
         return None
     bindings = derived.bindings
-    return Source(bindings, derived.graphs, factory or bindings.factory_descriptor, derived.files)
+    factory = factory or bindings.factory_descriptor
+    return Source(bindings, derived.graphs, factory, derived.files, derived.why)
 
 
 def _read_bindings(request: LaunchRequest, search: PathSearch, findings: Findings) -> RankBindings | None:

@@ -245,6 +245,8 @@ def test_a_descriptor_is_spread_over_hosts_in_order(sandbox: Sandbox) -> None:
     sandbox.two_ranks()
     plan = sandbox.plan(mesh_graph_descriptor="mesh.textproto", hosts="zeta,alpha")
     assert [(rank.host, rank.mesh_host_rank) for rank in plan.ranks] == [("zeta", 0), ("alpha", 1)]
+    assert plan.ranks[1].why == "host block 1 of mesh 0 takes slot 1 of 1 on alpha (--hosts)"
+    assert f"rank 1: {plan.ranks[1].why}" in plan_table(plan).splitlines()
     names = {file.path.name for file in plan.generated_files}
     assert {"rank_bindings.yaml", "rankfile", "hostfile", "mgd.textproto", ".phase1_cache_key"} <= names
     assert all(file.path.parent.parent == sandbox.cwd / "generated/ttrun" for file in plan.generated_files)
