@@ -26,7 +26,6 @@ _CRASHES = {
     signal.SIGBUS,
     signal.SIGFPE,
     signal.SIGILL,
-    signal.SIGKILL,
     signal.SIGSYS,
 }
 _PEER_ERRORS = ("MPI_ERR_PROC_FAILED", "MPI_ERR_REVOKED", "MPI_ERR_PROC_ABORTED")
@@ -148,6 +147,10 @@ def _blame(status: RankStatus, failures: Mapping[int, Mapping[str, Any]]) -> int
         return 2 if any(name in str(record.get("message", "")) for name in _PEER_ERRORS) else 0
     if status.signal in _CRASHES or status.error:
         return 0
+    if (
+        status.signal == signal.SIGKILL
+    ):  # the kernel's memory killer, or mpirun a moment after another rank's failure
+        return 1
     return 2 if status.code in PEER_CODES or status.signal is not None else 1
 
 

@@ -1,0 +1,171 @@
+"""What the console shows of the ranks' logs."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from tests.tt_run.supervise.conftest import Records
+from tt_run.errors import UsageError
+from tt_run.supervise.console import Console, last_lines
+from tt_run.supervise.options import Tee
+from tt_run.supervise.progress import Progress
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Screen:
+    """A console over a run folder, with what it has shown."""
+
+    def __init__(
+        self, records: Records, tee: str = "all", prefixes: bool = True, colour: bool = False
+    ) -> None:
+        self.out, self.err, self.clock = io.BytesIO(), io.BytesIO(), Clock()
+        self.records = records
+        self.console = Console(
+            records.folder, records.size, Tee.parse(tee), self.out, self.err, self.clock, colour, prefixes
+        )
+
+    def write(self, rank: int, text: str, error: bool = False) -> None:
+        path = self.records.folder.err(rank) if error else self.records.folder.out(rank)
+        with path.open("a") as stream:
+            stream.write(text)
+
+    def pump(self, final: bool = False) -> tuple[str, str]:
+        self.console.pump(final)
+        return self.out.getvalue().decode(), self.err.getvalue().decode()
+
+
+def test_lines_carry_their_rank_and_streams_stay_apart(records: Records) -> None:
+    screen = Screen(records)
+    screen.write(0, "one\ntwo\n")
+    screen.write(1, "wrong\n", error=True)
+    assert screen.pump() == ("[0] one\n[0] two\n", "[1] wrong\n")
+
+
+def test_ranks_are_aligned(records: Records) -> None:
+    records.size = 12
+    screen = Screen(records)
+    screen.write(3, "x\n")
+    screen.write(11, "y\n")
+    assert screen.pump()[0] == "[ 3] x\n[11] y\n"
+
+
+def test_only_what_is_new_is_shown(records: Records) -> None:
+    screen = Screen(records)
+    screen.write(0, "one\n")
+    screen.pump()
+    screen.write(0, "two\n")
+    assert screen.pump()[0] == "[0] one\n[0] two\n"
+
+
+def test_a_line_is_shown_whole(records: Records) -> None:
+    screen = Screen(records)
+    screen.write(0, "half a ")
+    assert screen.pump()[0] == ""
+    screen.write(0, "line\n")
+    assert screen.pump()[0] == "[0] half a line\n"
+
+
+def test_an_unfinished_line_is_shown_after_a_second(records: Records) -> None:
+    screen = Screen(records)
+    screen.write(0, "prompt> ")
+    screen.pump()
+    screen.clock.now = 2.0
+    assert screen.pump()[0] == "[0] prompt> \n"
+
+
+def test_the_last_line_needs_no_line_end(records: Records) -> None:
+    screen = Screen(records)
+    screen.write(0, "the end")
+    screen.write(1, "here too")
+    assert screen.pump(final=True)[0] == "[0] the end\n[1] here too\n"
+
+
+def test_a_large_output_is_complete(records: Records) -> None:
+    screen = Screen(records, prefixes=False)
+    text = "".join(f"line {number}\n" for number in range(30_000))
+    screen.write(0, text)
+    assert screen.pump()[0] == text
+
+
+def test_bytes_that_are_no_text_pass(records: Records) -> None:
+    screen = Screen(records)
+    records.folder.out(0).write_bytes(b"\xff\x00\xfe\n")
+    screen.console.pump()
+    assert screen.out.getvalue() == b"[0] \xff\x00\xfe\n"
+
+
+def test_colour_is_for_the_prefix(records: Records) -> None:
+    screen = Screen(records, colour=True)
+    screen.write(0, "x\n")
+    assert screen.pump()[0] == "\x1b[2m[0] \x1b[0mx\n"
+
+
+@pytest.mark.parametrize(
+    ("tee", "out", "err"),
+    [
+        ("all", "[0] a\n[1] b\n", "[0] c\n[1] d\n"),
+        ("first", "[0] a\n", "[0] c\n[1] d\n"),
+        ("errors", "", "[0] c\n[1] d\n"),
+        ("none", "", ""),
+        ("1", "[1] b\n", "[1] d\n"),
+    ],
+)
+def test_what_is_shown_can_be_chosen(records: Records, tee: str, out: str, err: str) -> None:
+    screen = Screen(records, tee)
+    for rank, text, error in ((0, "a\n", False), (1, "b\n", False), (0, "c\n", True), (1, "d\n", True)):
+        screen.write(rank, text, error)
+    assert screen.pump() == (out, err)
+
+
+@pytest.mark.parametrize("text", ["", "some", "1,x", "-"])
+def test_a_wrong_choice_is_refused(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Tee.parse(text)
+    assert caught.value.diagnostics[0].code == "TTR033"
+
+
+def test_a_reader_that_has_gone_is_no_failure(records: Records) -> None:
+    class Gone(io.BytesIO):
+        def write(self, data: object) -> int:
+            raise BrokenPipeError
+
+    console = Console(records.folder, 2, Tee(), Gone(), Gone(), Clock())
+    records.folder.out(0).write_text("x\n")
+    console.pump()
+    records.folder.out(0).write_text("x\ny\n")
+    console.pump(final=True)
+    assert console.shown_bytes > 0
+
+
+def test_last_lines(records: Records) -> None:
+    path = records.folder.out(0)
+    path.write_text("a\n\nb\x00\n  \nc")
+    assert last_lines(path, 2) == ["b", "c"]
+    assert last_lines(records.folder.out(1), 2) == []
+
+
+class TestProgress:
+    def shown(self, size: int, *steps: tuple[int, float]) -> str:
+        stream = io.StringIO()
+        progress = Progress(stream, size)
+        for started, elapsed in steps:
+            progress.update(started, elapsed)
+        return stream.getvalue()
+
+    def test_many_ranks_that_take_their_time(self) -> None:
+        text = self.shown(16, (3, 0.1), (5, 0.6), (5, 0.7), (16, 0.8))
+        assert text == "\r\x1b[Ktt-run: 5 of 16 ranks started\r\x1b[K"
+
+    def test_few_ranks_need_none(self) -> None:
+        assert self.shown(4, (1, 3.0)) == ""
+
+    def test_without_a_terminal_there_is_none(self) -> None:
+        Progress(None, 16).update(3, 5.0)

@@ -1,0 +1,173 @@
+"""Stacks of ranks: read, grouped, and what they prove about a hang."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.tt_run.supervise.conftest import Records
+from tt_run.supervise.hang import HangWatch, stack_lines, stranded
+from tt_run.supervise.stacks import (
+    Frame,
+    RankStack,
+    collect,
+    grouped,
+    parse_stack,
+    rank_list,
+    registered_pids,
+)
+
+DUMP = """\
+# registered pid=42
+Thread 0x00007f1 (most recent call first):
+  File "/usr/lib/python3.11/threading.py", line 331 in wait
+  File "/usr/lib/python3.11/threading.py", line 629 in wait
+
+Current thread 0x00007f2 (most recent call first):
+  File "/opt/venv/lib/python3.11/site-packages/thing/core.py", line 7 in inner
+  File "/work/train.py", line 12 in step
+  File "/work/train.py", line 30 in <module>
+"""
+
+
+def test_the_main_thread_is_read() -> None:
+    stack = parse_stack(3, DUMP)
+    assert [(frame.line, frame.function) for frame in stack.frames] == [
+        (7, "inner"),
+        (12, "step"),
+        (30, "<module>"),
+    ]
+
+
+def test_the_place_is_in_the_users_code() -> None:
+    assert parse_stack(3, DUMP).where == Frame("/work/train.py", 12, "step")
+
+
+@pytest.mark.parametrize(
+    ("line", "in_mpi"),
+    [
+        ("comm.Barrier()", True),
+        ("total = comm.allreduce(x)", True),
+        ("MPI.COMM_WORLD.Recv(buffer, source=0)", True),
+        ("data = comm.bcast(data, root=0)", True),
+        ("request.Wait()", True),
+        ("time.sleep(5)", False),
+        ("weights = compute(x)", False),
+        ("from mpi4py import MPI", True),
+    ],
+)
+def test_a_line_that_calls_mpi_is_recognised(line: str, in_mpi: bool) -> None:
+    assert RankStack(0, (Frame("x.py", 1, "f", line),)).in_mpi is in_mpi
+
+
+def test_no_stack_proves_nothing() -> None:
+    assert RankStack(0).where is None
+    assert not RankStack(0).in_mpi
+
+
+def test_the_smallest_group_comes_first() -> None:
+    barrier, sleep = Frame("x.py", 5, "f", "comm.Barrier()"), Frame("x.py", 3, "f", "time.sleep(9)")
+    stacks = [RankStack(n, (sleep if n == 2 else barrier,)) for n in range(4)]
+    assert grouped(stacks) == [(sleep, [2]), (barrier, [0, 1, 3])]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "text"),
+    [([3], "rank 3"), ([0, 1, 2], "ranks 0-2"), ([5, 1, 2, 9], "ranks 1-2, 5, 9"), ([0, 2], "ranks 0, 2")],
+)
+def test_ranks_as_people_write_them(ranks: list[int], text: str) -> None:
+    assert rank_list(ranks) == text
+
+
+@given(st.sets(st.integers(0, 40), min_size=1))
+def test_a_list_of_ranks_names_each_once(ranks: set[int]) -> None:
+    named: set[int] = set()
+    for part in rank_list(sorted(ranks)).partition(" ")[2].split(", "):
+        first, _, last = part.partition("-")
+        named |= set(range(int(first), int(last or first) + 1))
+    assert named == ranks
+
+
+def test_registered_processes_are_known(records: Records) -> None:
+    records.folder.stacks(0).write_text("# registered pid=42\n# registered pid=77\n")
+    assert registered_pids(records.folder, 0) == [42, 77]
+    assert registered_pids(records.folder, 1) == []
+
+
+class DeadJob:
+    """A job that must not be asked for anything."""
+
+    pid = 0
+
+    def poll(self) -> int | None:
+        return None
+
+    def send(self, number: int) -> None:
+        raise AssertionError("no rank has registered, so nobody may be signalled")
+
+    def kill(self) -> None:
+        raise AssertionError
+
+
+def test_nobody_is_signalled_who_has_not_registered(records: Records) -> None:
+    """SIGUSR1 would kill them."""
+    records.status(0, pid=1, pgid=1)
+    records.status(1, host="elsewhere", pid=1, pgid=1)
+    records.folder.stacks(1).write_text("# registered pid=99\n")  # a child, while the program itself has not
+    stacks = collect(records.board, DeadJob(), records.folder, "vm")
+    assert stacks == [RankStack(0), RankStack(1)]
+
+
+BARRIER = RankStack(0, (Frame("x.py", 5, "f", "comm.Barrier()"),))
+
+
+class TestStranded:
+    def test_a_rank_that_never_entered_mpi(self, records: Records) -> None:
+        records.status(0)
+        records.status(1, end=2.0, exit=0)
+        records.ending(1, "never")
+        assert stranded(records.board, [BARRIER]) == (
+            "rank 1 ended with 0 without ever entering MPI, while rank 0 waits in MPI for all ranks"
+        )
+
+    def test_a_rank_at_its_end(self, records: Records) -> None:
+        records.status(0)
+        records.status(1)
+        records.ending(1, "open")
+        assert "rank 1 reached the end of the program" in str(
+            stranded(records.board, [BARRIER, RankStack(1)])
+        )
+
+    def test_a_rank_that_computes_is_not_stranded(self, records: Records) -> None:
+        records.status(0)
+        records.status(1, end=2.0, exit=0)
+        assert stranded(records.board, [RankStack(0, (Frame("x.py", 5, "f", "work()"),))]) is None
+
+    def test_a_rank_without_a_stack_is_not_judged(self, records: Records) -> None:
+        records.status(0)
+        records.status(1, end=2.0, exit=0)
+        assert stranded(records.board, [RankStack(0)]) is None
+
+    def test_with_everybody_there_nobody_is_stranded(self, records: Records) -> None:
+        records.status(0)
+        records.status(1)
+        assert stranded(records.board, [BARRIER, RankStack(1, BARRIER.frames)]) is None
+
+
+def test_lines_name_the_odd_one_out(records: Records) -> None:
+    records.size = 3
+    for rank in range(3):
+        records.status(rank)
+    stacks = [RankStack(n, (Frame("x.py", 3 if n == 1 else 5, "f"),)) for n in range(3)]
+    lines = stack_lines(stacks, records.board)
+    assert lines == ["rank 1: x.py:3 in f  <- the odd one out", "ranks 0, 2: x.py:5 in f"]
+
+
+def test_a_run_with_progress_is_never_looked_at(records: Records, tmp_path: Path) -> None:
+    records.status(0)
+    records.status(1)
+    watch = HangWatch(seconds=0.0001, automatic=True)
+    assert watch.look(records.board, DeadJob(), progress=True) is None

@@ -1,0 +1,74 @@
+"""Records: read as they grow, half a line never believed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.tt_run.supervise.conftest import Records
+from tt_run.supervise.status import RankStatus, parse_status, read_failure, signal_name
+
+COMPLETE = "rank=3\nhost=h1\npid=42\npgid=40\nstart=10.25\nend=11.5\nexit=3\n"
+
+
+def test_a_complete_record() -> None:
+    assert parse_status(3, COMPLETE) == RankStatus(3, "h1", 42, 40, 10.25, 11.5, code=3)
+
+
+@given(st.integers(0, len(COMPLETE) - 1))
+def test_a_record_in_the_middle_of_being_written_is_no_end(length: int) -> None:
+    status = parse_status(3, COMPLETE[:length])
+    assert not status.ended
+    assert status.pid in (None, 42)
+    assert status.host in (None, "h1")
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "code"),
+    [
+        ("start=1\nexit=0\n", "exited with 0", 0),
+        ("start=1\nsignal=11\n", "was killed by SIGSEGV", 139),
+        ("start=1\nerror=x: no such file\nexit=127\n", "did not start: x: no such file", 127),
+        ("start=1\n", "left no record of its end", None),
+        ("", "did not start", None),
+    ],
+)
+def test_the_end_in_words(text: str, outcome: str, code: int | None) -> None:
+    status = parse_status(0, text)
+    assert (status.outcome(), status.exit_code) == (outcome, code)
+
+
+def test_a_date_without_fractions_is_understood() -> None:
+    assert parse_status(0, "start=1795216000.%N\n").start == 1795216000.0
+
+
+def test_names_of_signals() -> None:
+    assert (signal_name(9), signal_name(63)) == ("SIGKILL", "signal 63")
+
+
+def test_the_board_follows_what_is_written(records: Records) -> None:
+    board = records.board
+    assert not board.refresh()
+    records.status(0)
+    assert board.refresh()
+    assert (board.started, board.all_started, board.all_ended) == (1, False, False)
+    records.status(1, end=2.0, exit=0)
+    records.status(0, end=2.5, exit=4)
+    assert board.refresh()
+    assert board.all_ended
+    assert board.first_failure() == board.of(0)
+    assert not board.refresh()
+
+
+def test_the_first_failure_is_the_earliest(records: Records) -> None:
+    records.status(0, end=3.0, exit=1)
+    records.status(1, end=2.0, signal=9)
+    first = records.board.first_failure()
+    assert first is not None and first.rank == 1
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '"x"'])
+def test_an_unreadable_failure_record_is_none(records: Records, text: str) -> None:
+    records.folder.failure(0).write_text(text)
+    assert read_failure(records.folder, 0) is None

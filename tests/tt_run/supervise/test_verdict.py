@@ -1,0 +1,189 @@
+"""Who failed first, what that means for the exit code, and when mpirun is not believed."""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tt_run.contract import Exit
+from tt_run.supervise.status import RankStatus
+from tt_run.supervise.verdict import Verdict, find_culprit, judge
+from tt_run.supervise.watch import EndedBy, Observation
+
+ENDED = Observation(EndedBy.ITSELF, 0, 0.0, 100.0)
+
+
+def rank(
+    number: int, end: float | None = 10.0, host: str = "vm", start: float | None = 1.0, **how: Any
+) -> RankStatus:
+    return RankStatus(number, host, start=start, end=end, **how)
+
+
+def verdict_of(
+    *statuses: RankStatus,
+    failures: Mapping[int, Mapping[str, Any]] | None = None,
+    multi_host: bool = False,
+    **observed: Any,
+) -> Verdict:
+    return judge(statuses, dataclasses.replace(ENDED, **observed), failures or {}, multi_host)
+
+
+def test_all_zero_is_success() -> None:
+    assert verdict_of(rank(0, code=0), rank(1, code=0)).succeeded
+
+
+@pytest.mark.parametrize("launcher_code", [0, 1, 14, 137, -9])
+def test_the_records_decide_and_not_mpirun(launcher_code: int) -> None:
+    assert verdict_of(rank(0, code=0), rank(1, code=0), launcher_code=launcher_code).succeeded
+    assert verdict_of(rank(0, code=0), rank(1, code=3), launcher_code=launcher_code).exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("how", "code"), [({"code": 3}, 3), ({"signal": 11}, 139), ({"code": 256}, 1), ({"code": 255}, 255)]
+)
+def test_the_culprits_code_is_passed_on(how: dict[str, int], code: int) -> None:
+    assert verdict_of(rank(0, code=0), rank(1, **how)).exit_code == code
+
+
+def test_the_earliest_failure_is_the_culprit() -> None:
+    found = verdict_of(rank(0, end=12.0, code=1), rank(1, end=10.0, code=7))
+    assert found.culprit is not None and found.culprit.rank == 1
+    assert [status.rank for status in found.followers] == [0]
+    assert found.exit_code == 7
+
+
+def test_ranks_that_mpirun_ended_are_victims() -> None:
+    found = verdict_of(
+        rank(0, end=10.3, signal=15), rank(1, code=3), rank(2, end=None), rank(3, end=10.2, signal=9)
+    )
+    assert found.culprit is not None and found.culprit.rank == 1
+    assert sorted(status.rank for status in found.victims) == [0, 2, 3]
+    assert found.lost == ()
+
+
+class TestWithinOneMoment:
+    """Ends so close together that their order says nothing."""
+
+    def test_a_crash_comes_before_the_peer_that_noticed_it(self) -> None:
+        found = find_culprit([rank(0, end=10.0, code=14), rank(1, end=10.01, signal=9)], {})
+        assert found is not None and found.rank == 1
+
+    def test_an_exception_comes_before_a_bare_code(self) -> None:
+        failures = {1: {"exception": "ValueError", "message": "", "time": 9.99}}
+        found = find_culprit([rank(0, end=10.0, code=1), rank(1, end=10.1, code=1)], failures)
+        assert found is not None and found.rank == 1
+
+    def test_an_exception_about_a_lost_peer_does_not(self) -> None:
+        failures = {
+            0: {"exception": "Exception", "message": "MPI_ERR_PROC_FAILED: process failure", "time": 10.0}
+        }
+        found = find_culprit([rank(0, end=10.0, code=1), rank(1, end=10.2, code=3)], failures)
+        assert found is not None and found.rank == 1
+
+    def test_a_rank_that_others_name_is_it(self) -> None:
+        """The guard of the emulation knows who called something else."""
+        failures = {
+            n: {"exception": "GuardError", "message": "", "time": 10.0 + n / 100, "culprit": 2}
+            for n in range(4)
+        }
+        found = find_culprit([rank(n, end=10.1, code=1) for n in range(4)], failures)
+        assert found is not None and found.rank == 2
+
+    def test_the_time_of_an_exception_counts_and_not_of_its_end(self) -> None:
+        failures = {
+            0: {"exception": "A", "message": "", "time": 10.0},
+            1: {"exception": "B", "message": "", "time": 10.2},
+        }
+        found = find_culprit([rank(0, end=10.4, code=1), rank(1, end=10.3, code=1)], failures)
+        assert found is not None and found.rank == 0
+
+
+def test_a_failure_long_before_is_the_culprit_whatever_it_looks_like() -> None:
+    found = find_culprit([rank(0, end=10.0, code=14), rank(1, end=20.0, signal=11)], {})
+    assert found is not None and found.rank == 0
+
+
+class TestQuitters:
+    """A rank that leaves with 0 in the middle of MPI: mpirun ends the others, and no record shows a failure of its own."""
+
+    def test_the_one_who_left_is_named(self) -> None:
+        found = verdict_of(rank(0, end=10.3, signal=15), rank(1, end=10.0, code=0), rank(2, end=5.0, code=0))
+        assert found.culprit is not None and found.culprit.rank == 1
+        assert found.exit_code == Exit.FAILED
+        assert "without MPI_Finalize" in found.sentence
+
+    def test_a_rank_that_ended_well_long_before_is_not_blamed(self) -> None:
+        found = verdict_of(rank(0, end=20.0, signal=15), rank(1, end=10.0, code=0))
+        assert found.culprit is not None and found.culprit.rank == 0
+
+    def test_nobody_left_when_another_failed(self) -> None:
+        found = verdict_of(rank(0, end=10.3, signal=15), rank(1, end=10.0, code=0), rank(2, end=10.1, code=3))
+        assert found.culprit is not None and found.culprit.rank == 2
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, Exit.INTERRUPTED), (signal.SIGTERM, Exit.TERMINATED), (signal.SIGHUP, Exit.HUNG_UP)],
+)
+def test_the_users_signal_is_the_reason(number: int, code: Exit) -> None:
+    observed = {"ended_by": EndedBy.SIGNAL, "signal": number, "torn_down_at": 9.0}
+    found = verdict_of(rank(0, signal=15), rank(1, signal=15), **observed)
+    assert found.exit_code == code
+    assert found.culprit is None
+
+
+def test_a_failure_before_the_signal_is_still_told() -> None:
+    found = verdict_of(
+        rank(0, end=10.5, signal=15),
+        rank(1, end=8.0, code=3),
+        ended_by=EndedBy.SIGNAL,
+        signal=2,
+        torn_down_at=9.0,
+    )
+    assert found.exit_code == Exit.INTERRUPTED
+    assert found.culprit is not None and found.culprit.rank == 1
+
+
+def test_a_timeout_blames_nobody() -> None:
+    found = verdict_of(rank(0, signal=15), rank(1, signal=15), ended_by=EndedBy.TIMEOUT, torn_down_at=9.0)
+    assert (found.exit_code, found.culprit) == (Exit.TIMEOUT, None)
+
+
+def test_a_start_timeout_names_the_missing() -> None:
+    found = verdict_of(rank(0, signal=15), RankStatus(1), ended_by=EndedBy.START_TIMEOUT, torn_down_at=9.0)
+    assert found.exit_code == Exit.START_TIMEOUT
+    assert "[1]" in found.sentence
+
+
+def test_a_hang_says_why() -> None:
+    found = verdict_of(rank(0, signal=15), ended_by=EndedBy.HANG, stuck="nobody moves", torn_down_at=9.0)
+    assert (found.exit_code, found.sentence) == (Exit.HANG, "hang: nobody moves")
+
+
+class TestWithoutRecords:
+    def test_a_lost_host_is_no_success_although_mpirun_returns_0(self) -> None:
+        statuses = (rank(0, host="h1", signal=15), rank(1, host="h2", end=None), rank(2, host="h2", end=None))
+        found = verdict_of(*statuses, multi_host=True)
+        assert found.exit_code == Exit.HOST_LOST
+        assert "host h2 was lost: 2 ranks left no record" in found.sentence
+
+    def test_a_rank_that_failed_by_itself_beside_a_lost_one_is_the_culprit(self) -> None:
+        found = verdict_of(rank(0, host="h1", code=3), rank(1, host="h2", end=None), multi_host=True)
+        assert found.exit_code == 3
+
+    def test_mpirun_killed(self) -> None:
+        found = verdict_of(rank(0, end=None), rank(1, end=None), launcher_code=-9)
+        assert found.exit_code == Exit.FAILED
+        assert "mpirun was killed by SIGKILL" in found.sentence
+
+    def test_mpirun_that_starts_nothing(self) -> None:
+        assert verdict_of(RankStatus(0), RankStatus(1), launcher_code=213).exit_code == Exit.NO_LAUNCHER
+
+    def test_one_record_missing_on_one_host(self) -> None:
+        found = verdict_of(rank(0, code=0), rank(1, end=None))
+        assert found.exit_code == Exit.FAILED
+        assert "1 rank left no record of its end" in found.sentence
