@@ -257,3 +257,21 @@ def test_to_torch_without_torch_gives_numpy(monkeypatch: pytest.MonkeyPatch) -> 
     assert borders.to_torch(tensor, np.float64).dtype == np.float64
     with pytest.raises(RuntimeError, match="ttnn: Unable to squeeze to desired rank!"):
         borders.to_torch(host(np.ones((2, 2), np.float32)), torch_rank=1)
+
+
+def test_scalars_over_a_mesh(mesh: MeshDevice) -> None:
+    scalar = np.float32(2.5).reshape(())
+    tensor = host(scalar, mesh_mapper=ReplicateTensorToMesh(mesh), device=mesh, dtype=DataType.BFLOAT16)
+    assert (tensor.shape, tensor.shards.data.shape) == ([], (1,))
+
+
+def test_options_of_another_kind(mesh: MeshDevice) -> None:
+    array = np.zeros((2, 2), np.float32)
+    with pytest.raises(
+        TypeError, match=r"dtype must be a ttnn\.DataType such as ttnn\.bfloat16, got 'bfloat16'"
+    ):
+        host(array, dtype="bfloat16")
+    with pytest.raises(TypeError, match=r"layout must be ttnn\.TILE_LAYOUT"):
+        host(array, layout="tile")
+    with pytest.raises(TypeError, match="expected a MeshDevice, got int"):
+        host(array, device=0)

@@ -52,10 +52,12 @@ _ELEMENT_SIZE = {DataType.BFLOAT16: 2, DataType.BFLOAT8_B: 1, DataType.BFLOAT4_B
 
 
 def stored_dtype(dtype: DataType) -> np.dtype[Any]:
-    """The NumPy type of a shard's array. Raises RuntimeError for INVALID."""
+    """The NumPy type of a shard's array. Raises RuntimeError for INVALID, TypeError for what is no DataType."""
     try:
         return _STORED[dtype]
-    except KeyError:
+    except (KeyError, TypeError):
+        if not isinstance(dtype, DataType):
+            raise TypeError(f"dtype must be a ttnn.DataType such as ttnn.bfloat16, got {dtype!r}") from None
         raise fatal(f"Unsupported data type: {dtype}") from None
 
 
@@ -93,7 +95,9 @@ def default_layout(dtype: DataType) -> Layout:
 
 
 def check_layout(dtype: DataType, layout: Layout) -> None:
-    """Raises RuntimeError for a block float outside of TILE layout."""
+    """Raises RuntimeError for a block float outside of TILE layout, TypeError for what is no Layout."""
+    if not isinstance(layout, Layout):
+        raise TypeError(f"layout must be ttnn.TILE_LAYOUT or ttnn.ROW_MAJOR_LAYOUT, got {layout!r}")
     if dtype in BLOCK_FLOATS and layout is not Layout.TILE:
         raise fatal("Layout must be Layout::TILE for bfloat8_b or bfloat4_b!")
 

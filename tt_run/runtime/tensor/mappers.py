@@ -91,7 +91,8 @@ def _cut(
     chunks = [chunk_bounds(array.shape[dim], grid[axis]) for axis, dim in zip(cut_axes, dims, strict=True)]
     pieces: dict[tuple[int, ...], Array] = {}
     for key in itertools.product(*(range(len(c)) for c in chunks)):
-        where: list[slice] = [slice(None)] * array.ndim
+        # The ellipsis keeps a scalar an array.
+        where: list[Any] = [*[slice(None)] * array.ndim, ...]
         for number, dim, bounds in zip(key, dims, chunks, strict=True):
             where[dim] = slice(*bounds[number])
         pieces[key] = array[tuple(where)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, type_name
 from tt_run.runtime.tensor import transfers
 from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.memory import MemoryConfig
@@ -27,8 +27,11 @@ def to_device(
 ) -> Tensor:
     """The tensor on a mesh: a distributed one keeps its topology, an un-distributed one is replicated to every device.
 
-    Raises RuntimeError when the tensor was distributed for a mesh of another shape or the device is closed.
+    Raises RuntimeError when the tensor was distributed for a mesh of another shape or the device is closed, TypeError for what is no
+    device.
     """
+    if not hasattr(device, "local_positions"):
+        raise TypeError(f"ttnn.to_device: expected a MeshDevice, got {type_name(device)}")
     if tensor.device() is not None:
         return tensor
     device.require_open("to_device")
