@@ -72,9 +72,7 @@ CASES = [
             link("mesh_id: 0 device_id: 3", "mesh_id: 1 device_id: 0", "channels { count: 1 }"),
             link("mesh_id: 1 device_id: 0", "mesh_id: 0 device_id: 3", "channels { count: 1 }"),
         ),
-        connected(
-            link("mesh_id: 0 device_id: 3", "mesh_id: 1 device_id: 0", "channels { count: 2 }")
-        ),
+        connected(link("mesh_id: 0 device_id: 3", "mesh_id: 1 device_id: 0", "channels { count: 2 }")),
     ),
     (
         "MGD067",
