@@ -81,10 +81,7 @@ class PathSearch:
         if directory is not None:
             text, help = "is a directory", "name the file in it"
         else:
-            names = (
-                entry.name for place in searched if place.parent.is_dir() for entry in place.parent.iterdir()
-            )
-            meant = nearest(path.name, names)
+            meant = _near_file(path, searched)
             text = "no such file"
             help = (
                 f"did you mean {path.with_name(meant)}?"
@@ -98,3 +95,14 @@ class PathSearch:
             help=help,
             notes=("searched: " + ", ".join(str(place) for place in searched),),
         )
+
+
+def _near_file(path: Path, searched: Sequence[Path]) -> str | None:
+    """A file of a similar name where the missing one was looked for; endings do not make names similar."""
+    by_stem: dict[str, str] = {}
+    for folder in dict.fromkeys(place.parent for place in searched):
+        for entry in folder.iterdir() if folder.is_dir() else ():
+            if entry.suffix == path.suffix or entry.stem not in by_stem:
+                by_stem[entry.stem] = entry.name
+    meant = nearest(path.stem, by_stem)
+    return by_stem[meant] if meant else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,8 +97,3 @@ def read_rankfile(path: Path, world: World, findings: Findings) -> Rankfile | No
     """The rankfile at `path`, or None with a finding when it cannot be read."""
     text = read_text(path, world, findings)
     return None if text is None else parse_rankfile(text, world.shown(path), findings, path)
-
-
-def rankfile_of(hosts: Iterable[str]) -> Rankfile:
-    """A rankfile that puts rank i on the i-th host and leaves the binding open."""
-    return Rankfile(tuple(RankfileLine(rank, host) for rank, host in enumerate(hosts)))

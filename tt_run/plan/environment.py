@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+from mgd.diagnostics import Position
 from tt_run import contract
 from tt_run.inputs.environment import (
     FACTORY_DESCRIPTOR,
@@ -51,13 +52,14 @@ def rank_environments(
             origin = f"mesh_graph_desc_path ({at})" if at else "derived"
             descriptors[path] = EnvVar(str(path), origin)
         variables = dict(common)
-        where = f"({binding.position})" if binding.position.line else "(derived from the descriptor)"
-        variables[contract.MESH_ID] = EnvVar(str(binding.mesh_id), f"mesh_id {where}")
+        variables[contract.MESH_ID] = EnvVar(
+            str(binding.mesh_id), _origin("mesh_id", binding.mesh_id_position)
+        )
         variables[contract.MESH_GRAPH_DESC_PATH] = descriptors[path]
         variables[contract.RANK] = EnvVar(str(rank), "rank")
         if binding.mesh_host_rank is not None:
             variables[contract.MESH_HOST_RANK] = EnvVar(
-                str(binding.mesh_host_rank), f"mesh_host_rank {where}"
+                str(binding.mesh_host_rank), _origin("mesh_host_rank", binding.host_rank_position)
             )
         if binding.subcontext_id is not None:
             variables[contract.SUBCONTEXT_ID] = EnvVar(str(binding.subcontext_id), "sub-context")
@@ -75,6 +77,10 @@ def rank_environments(
             variables["PYTHONPATH"] = _with_shims(variables["PYTHONPATH"])
         environments.append(variables)
     return environments
+
+
+def _origin(key: str, at: Position | None) -> str:
+    return f"{key} ({at})" if at is not None and at.line else f"{key} (derived from the descriptor)"
 
 
 def shims_folder() -> Path:

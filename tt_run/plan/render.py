@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Sequence
 from typing import Any
@@ -72,13 +71,6 @@ def plan_json(
         "ranks": [rank_json(rank) for rank in plan.ranks],
         "findings": [diagnostic_json(finding) for finding in plan.findings],
     }
-
-
-def plan_json_text(
-    plan: LaunchPlan, launcher: str, command: Sequence[str] = (), global_args: Sequence[str] = ()
-) -> str:
-    """`plan_json` on one line, any text of the environment kept."""
-    return json.dumps(plan_json(plan, launcher, command, global_args), ensure_ascii=False)
 
 
 def plan_table(plan: LaunchPlan) -> str:

@@ -55,6 +55,15 @@ def test_missing_files_name_what_was_searched_and_the_nearest(sandbox: Sandbox) 
     assert finding.notes == (f"searched: {sandbox.cwd / 'mehs.textproto'}",)
 
 
+def test_endings_do_not_make_names_similar(sandbox: Sandbox) -> None:
+    sandbox.write("p4.yaml", "")
+    sandbox.write("ranks.yml", "")
+    assert sandbox.search.find("nope.yaml", "file") is None
+    assert sandbox.search.find("ranks.yaml", "file") is None
+    far, near = sandbox.findings.broken
+    assert "p4" not in far.help and "ranks.yml" in near.help
+
+
 def test_a_directory_is_no_file(sandbox: Sandbox) -> None:
     assert sandbox.search.find(".", "descriptor") is None
     assert only(sandbox.findings.broken, "TTR101").labels[0].text == "is a directory"

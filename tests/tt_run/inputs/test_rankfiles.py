@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.tt_run.sandbox import only
 from tt_run.inputs.findings import Findings
-from tt_run.inputs.rankfiles import Rankfile, RankfileLine, parse_rankfile, rankfile_of
+from tt_run.inputs.rankfiles import Rankfile, RankfileLine, parse_rankfile
 
 
 def parse(text: str) -> tuple[Rankfile, Findings]:
@@ -75,7 +75,3 @@ def test_written_and_read_again(places: list[tuple[str, str | None]], random) ->
     ]
     assert again.is_in_order and again.normal_text() == text
     assert not findings.judged
-
-
-def test_a_rankfile_from_hosts() -> None:
-    assert rankfile_of(["b", "a"]).normal_text() == "rank 0=b\nrank 1=a\n"

@@ -13,7 +13,7 @@ from tests.tt_run.sandbox import MESH_2X4_TWO_HOSTS, TWO_RANKS, Sandbox, codes, 
 from tt_run.contract import Exit
 from tt_run.errors import InputError, RefusedError, UsageError
 from tt_run.plan.environment import shims_folder
-from tt_run.plan.render import environment_view, plan_json_text, plan_table
+from tt_run.plan.render import environment_view, plan_json, plan_table
 
 ONE_RANK = "rank_bindings:\n  - {rank: 0, mesh_id: 0}\nmesh_graph_desc_path: mesh.textproto\n"
 
@@ -40,7 +40,7 @@ def test_origins_name_file_and_line(sandbox: Sandbox) -> None:
     env = sandbox.plan().ranks[1].env
     assert env["TT_VISIBLE_DEVICES"].origin == "env_overrides (rb.yaml:11:7)"
     assert env["TT_LOGGER_LEVEL"].origin == "global_env (rb.yaml:13:14)"
-    assert env["TT_MESH_ID"].origin == "mesh_id (rb.yaml:7:11)"
+    assert env["TT_MESH_ID"].origin == "mesh_id (rb.yaml:8:14)"
     assert env["TT_MESH_GRAPH_DESC_PATH"].origin == "mesh_graph_desc_path (rb.yaml:12:23)"
     assert env["TT_FOO"].origin == "shell: passed through"
 
@@ -354,9 +354,9 @@ def test_a_missing_rankfile_stops_the_launch(sandbox: Sandbox) -> None:
 
 def test_json_has_the_agreed_keys(sandbox: Sandbox) -> None:
     sandbox.two_ranks()
-    text = plan_json_text(sandbox.plan(hosts="a,b"), "/usr/bin/mpirun", ["mpirun", "-np", "2"], ["-np"])
-    assert "\n" not in text
-    view = json.loads(text)
+    made = plan_json(sandbox.plan(hosts="a,b"), "/usr/bin/mpirun", ["mpirun", "-np", "2"], ["-np"])
+    view = json.loads(json.dumps(made))
+    assert view == made
     assert {"launcher", "command", "global_args", "ranks", "findings"} <= view.keys()
     assert {"rank", "host", "mesh_id", "mesh_host_rank", "devices", "env", "env_origin", "argv"} <= view[
         "ranks"

@@ -72,7 +72,8 @@ def test_the_same_place_twice(sandbox: Sandbox) -> None:
     sandbox.two_ranks(TWO_RANKS.replace("mesh_host_rank: 1", "mesh_host_rank: 0"))
     refused = sandbox.refusal(RefusedError)
     assert places(only(refused, "TTR206"))[:2] == ["rb.yaml:9:21", "rb.yaml:4:21"]
-    assert "host rank 1 of mesh 0" in only(refused, "TTR207").message
+    assert only(refused, "TTR207").message == "no rank is bound to host rank 1 of mesh 0"
+    assert only(refused, "TTR207").help == "give one of the ranks mesh_id: 0, mesh_host_rank: 1"
 
 
 def test_a_mesh_of_several_hosts_wants_host_ranks(sandbox: Sandbox) -> None:

@@ -30,7 +30,7 @@ def check_meshes(subject: Subject, findings: Findings) -> None:
         placed = _place(bindings, graph, findings)
         # Ranks that name different descriptors within one job share its blocks in a way that no single file tells.
         if descriptors_of[subcontext] == 1:
-            _check_complete(placed, bindings, graph, subject.source.bindings.file, findings)
+            _check_complete(placed, bindings, graph, findings)
 
 
 def _place(
@@ -110,7 +110,6 @@ def _check_complete(
     placed: dict[tuple[int, int], Binding],
     bindings: list[Binding],
     graph: MeshGraph,
-    file: str,
     findings: Findings,
 ) -> None:
     wanted = sum(mesh.host_count for mesh in graph.meshes if not mesh.is_switch)
@@ -123,16 +122,16 @@ def _check_complete(
             if mesh.host_count > 1
             else f"mesh {mesh.mesh_id}"
         )
+        place = f"mesh_id: {mesh.mesh_id}, mesh_host_rank: {missing[0]}"
+        too_few = len(bindings) < wanted
+        count = f": the descriptor needs {wanted} ranks, {len(bindings)} are bound" if too_few else ""
+        where = mesh.host_position or mesh.position
         findings.error(
             "TTR207",
-            f"no rank is bound to {what}: the descriptor needs {wanted} ranks, {len(bindings)} are bound",
-            *_at(
-                mesh.host_position or mesh.position, graph, f"mesh {mesh.mesh_id} is cut over {_hosts(mesh)}"
-            ),
-            Label(
-                bindings[-1].position if bindings else Position(file), f"the last of {len(bindings)} ranks"
-            ),
-            help=f"add - {{rank: {len(bindings)}, mesh_id: {mesh.mesh_id}, mesh_host_rank: {missing[0]}}}",
+            f"no rank is bound to {what}{count}",
+            *_at(where, graph, f"mesh {mesh.mesh_id} is cut over {_hosts(mesh)}"),
+            Label(bindings[-1].position, f"the last of {len(bindings)} ranks"),
+            help=f"add - {{rank: {len(bindings)}, {place}}}" if too_few else f"give one of the ranks {place}",
         )
 
 
