@@ -59,7 +59,7 @@ class TensorMethods:
         from tt_run.runtime.tensor import layouts, placing
 
         if isinstance(target, Layout):
-            return layouts.to_layout(self, target)
+            return cast("Tensor", operators.replaced("to_layout", layouts.to_layout)(self, target))
         return placing.to_device(self, target, mem_config, cq_id=cq_id)
 
     def cpu(self: Any, blocking: bool = True, cq_id: int | None = None) -> Tensor:

@@ -14,8 +14,9 @@ _installed: dict[str, Callable[..., Any]] = {}
 def install(functions: Mapping[str, Callable[..., Any]]) -> None:
     """Set functions by name.
 
-    Operators are called as in module `operator` (`add`, `sub`, `mul`, `truediv`, `matmul`, `pow`, `eq`, `ne`, `lt`, `le`, `gt`, `ge`), with an `r` in
-    front for a number on the left (`rsub`, `rtruediv`). Methods that have a version of their own here may be replaced: `getitem`, `reshape`.
+    Operators are called as in module `operator` (`add`, `sub`, `mul`, `truediv`, `matmul`, `pow`, `eq`, `ne`, `lt`, `le`, `gt`,
+    `ge`), with an `r` in front for a number on the left (`rsub`, `rtruediv`). Methods that have a version of their own here may be
+    replaced: `getitem(tensor, key)`, `reshape(tensor, shape)`, `to_layout(tensor, layout)`.
     """
     _installed.update(functions)
 
