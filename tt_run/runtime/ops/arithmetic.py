@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops import functions as f
 from tt_run.runtime.ops import unary
 from tt_run.runtime.ops.activations import Activation
 from tt_run.runtime.ops.binary import Operand, Rule, align, apply, check_broadcast
@@ -284,8 +285,8 @@ def _limited(x: Array, low: Any, high: Any) -> Array:
     """NaN stays NaN; where the limits cross, the upper one wins, as in torch."""
     low, high = (None if limit is None else _as(limit, x.dtype) for limit in (low, high))
     if low is not None:
-        x = np.maximum(x, low)
-    return x if high is None else np.minimum(x, high)
+        x = f.at_least(x, low)
+    return x if high is None else f.at_most(x, high)
 
 
 def _as(limit: float, dtype: np.dtype[Any]) -> Any:

@@ -132,7 +132,9 @@ def _computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operan
         if left.index is right.index or left.index == right.index:
             values = evaluate(kernel, dtype, _cast(left.data, compute), _cast(right.data, compute))
             return Shards(values, left.index)
-        return combine(lambda x, y: evaluate(kernel, dtype, _cast(x, compute), _cast(y, compute)), left, right)
+        return combine(
+            lambda x, y: evaluate(kernel, dtype, _cast(x, compute), _cast(y, compute)), left, right
+        )
     rank = max(len(ours), len(theirs))
     return combine(
         lambda x, y: evaluate(kernel, dtype, align(_cast(x, compute), rank), align(_cast(y, compute), rank)),

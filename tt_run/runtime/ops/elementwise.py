@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -32,6 +32,36 @@ BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 BLOCK = 16384
 # From here on a result is worth more than one thread.
 _SPREAD = 1 << 20
+
+
+EXACT = frozenset(
+    {
+        *(
+            np.add,
+            np.subtract,
+            np.multiply,
+            np.divide,
+            np.maximum,
+            np.minimum,
+            np.negative,
+            np.abs,
+            np.square,
+            np.sqrt,
+        ),
+        *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
+        *(
+            np.logical_and,
+            np.logical_or,
+            np.logical_xor,
+            np.logical_not,
+            np.floor,
+            np.ceil,
+            np.trunc,
+            np.rint,
+        ),
+    }
+)
+"""Functions whose result is the one correct value: strides cannot change it, so nothing is copied for them."""
 
 
 def evaluate(kernel: Kernel, dtype: DataType, *operands: Array | float | int) -> Array:
@@ -82,9 +112,9 @@ def _halves(length: int) -> list[slice]:
 
 def _whole(kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: tuple[int, ...]) -> Array:
     """Small results and integers: one call."""
-    given = [
-        np.ascontiguousarray(o) if isinstance(o, np.ndarray) and not o.flags.c_contiguous else o for o in operands
-    ]
+    given: Sequence[Any] = operands
+    if kernel not in EXACT:
+        given = [np.ascontiguousarray(o) if isinstance(o, np.ndarray) else o for o in operands]
     with np.errstate(all="ignore"):
         values = kernel(*given)
         if values.shape != shape or not values.flags.c_contiguous:
@@ -98,9 +128,9 @@ def _whole(kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: tu
 
 def _blocked(kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: tuple[int, ...]) -> Array:
     out: Array = empty(shape, np.float32)
-    if all(o.shape == shape for o in operands if isinstance(o, np.ndarray)):
+    if all(o.shape == shape and o.flags.c_contiguous for o in operands if isinstance(o, np.ndarray)):
         # Everything lines up: one long row.
-        views = [np.ascontiguousarray(o).reshape(-1) if isinstance(o, np.ndarray) else o for o in operands]
+        views = [o.reshape(-1) if isinstance(o, np.ndarray) else o for o in operands]
         target: Array = out.reshape(-1)
     else:
         views = [np.broadcast_to(o, shape) if isinstance(o, np.ndarray) else o for o in operands]
@@ -116,12 +146,15 @@ def _fill(
     kernel: Kernel, views: list[Any], target: Array, places: list[tuple[int | slice, ...]], rounded: bool
 ) -> None:
     """Compute the blocks at `places`; threads keep error states of their own."""
+    block: Callable[[Array], Array] = _same if kernel in EXACT else np.ascontiguousarray
     with np.errstate(all="ignore"):
         for place in places:
-            values = kernel(
-                *(np.ascontiguousarray(v[place]) if isinstance(v, np.ndarray) else v for v in views)
-            )
+            values = kernel(*(block(v[place]) if isinstance(v, np.ndarray) else v for v in views))
             target[place] = values.astype(BFLOAT16) if rounded else values
+
+
+def _same(block: Array) -> Array:
+    return block
 
 
 def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:

@@ -82,9 +82,7 @@ def settle(
         return first.on(Buffer(shards))
     if dtype in BLOCK_FLOATS and layout is None and first.layout is not Layout.TILE:
         layout = Layout.TILE
-    return first.derive(
-        shards, dtype=dtype, layout=layout, memory_config=memory_config, topology=topology
-    )
+    return first.derive(shards, dtype=dtype, layout=layout, memory_config=memory_config, topology=topology)
 
 
 def into(output: Tensor, shards: Shards, dtype: DataType, like: Tensor) -> Tensor:
