@@ -53,13 +53,10 @@ def run(case, function, small, wrap=lambda wire: wire):
         finally:
             rows.SMALL = before
         for held, piece in zip(exchange.held, pieces, strict=True):
-            for p in held:
+            for i, p in enumerate(held):
                 assert p not in results
-                results[p] = (
-                    [q.data[q.rows[p]] for q in piece]
-                    if isinstance(piece, list)
-                    else piece.data[piece.rows[p]]
-                )
+                shards_at = [one.data[one.rows[i]] for one in (piece if isinstance(piece, list) else [piece])]
+                results[p] = shards_at if isinstance(piece, list) else shards_at[0]
     return results
 
 

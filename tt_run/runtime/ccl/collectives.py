@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from tt_run.runtime.ccl import checks, gather, placement, reduce
-from tt_run.runtime.ccl.lanes import Call, lanes_of, merge, over_lanes
+from tt_run.runtime.ccl.lanes import Call, merge, over_lanes
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.shape import MeshShape
@@ -58,7 +58,7 @@ def all_gather(
             "num_devices > 1" + _other_axis(device.shape, cluster_axis),
         )
     call = Call("all_gather", input_tensor, device, cluster_axis, dim)
-    pieces = over_lanes(call, partial(gather.all_gather, dim=dim))
+    pieces = over_lanes(call, gather.all_gather, dim)
     shape = list(input_tensor.shape)
     shape[dim] *= members
     shards = _merged(call, pieces, tuple(shape))
@@ -93,7 +93,7 @@ def reduce_scatter(
     dim = checks.scatter_dim(input_tensor, dim, members)
     call = Call("reduce_scatter", input_tensor, device, cluster_axis, dim)
     rounding = _rounding(input_tensor.dtype)
-    pieces = over_lanes(call, partial(reduce.reduce_scatter, dim=dim, rounding=rounding))
+    pieces = over_lanes(call, reduce.reduce_scatter, dim, rounding)
     shape = list(input_tensor.shape)
     shape[dim] //= members
     shards = _merged(call, pieces, tuple(shape))
@@ -120,7 +120,7 @@ def all_reduce(
     device = checks.device_of(input_tensor, "all_reduce")
     checks.members_of(device, cluster_axis)
     call = Call("all_reduce", input_tensor, device, cluster_axis)
-    pieces = over_lanes(call, partial(reduce.all_reduce, rounding=_rounding(input_tensor.dtype)))
+    pieces = over_lanes(call, reduce.all_reduce, _rounding(input_tensor.dtype))
     shards = _merged(call, pieces, tuple(input_tensor.shape))
     result_topology = placement.replicated(input_tensor.tensor_topology(), device, cluster_axis)
     return result(input_tensor, _rounded(shards, input_tensor.dtype), result_topology, memory_config, None)
@@ -157,8 +157,7 @@ def all_broadcast(
 
 
 def _merged(call: Call, pieces: list[gather.Piece], shape: tuple[int, ...]) -> Shards:
-    positions = lanes_of(call.device, call.cluster_axis).positions
-    return merge(pieces, positions, shape, call.tensor.shards.data.dtype)
+    return merge(pieces, call.lanes, shape, call.tensor.shards.data.dtype)
 
 
 def result(

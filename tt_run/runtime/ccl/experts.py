@@ -16,7 +16,7 @@ from tt_run.runtime.ccl import checks
 from tt_run.runtime.ccl.collectives import result
 from tt_run.runtime.ccl.gather import every_shard
 from tt_run.runtime.ccl.groups import DeviceGroup
-from tt_run.runtime.ccl.lanes import Call, lanes_of, sources
+from tt_run.runtime.ccl.lanes import Call, sources
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.tensor.memory import MemoryConfig
@@ -56,9 +56,8 @@ def all_to_all_dispatch(
     call = Call("all_to_all_dispatch", input_tensor, device, cluster_axis, output_concat_dim)
     tokens: dict[int, Array] = {}
     metadata: dict[int, Array] = {}
-    with call.announced() as moved:
-        lanes = lanes_of(device, cluster_axis)
-        moved.extend(lanes.groups)
+    lanes = call.lanes
+    with call:
         for position, group, (words, choices) in _in_groups(
             lanes.groups, lanes.positions, call, expert_indices_tensor
         ):
@@ -116,9 +115,8 @@ def all_to_all_combine(
     part = shape[output_shard_dim] // members
     call = Call("all_to_all_combine", input_tensor, device, cluster_axis, output_shard_dim)
     found: dict[int, Array] = {}
-    with call.announced() as moved:
-        lanes = lanes_of(device, cluster_axis)
-        moved.extend(lanes.groups)
+    lanes = call.lanes
+    with call:
         for position, group, (results, _) in _in_groups(lanes.groups, lanes.positions, call, None):
             local = lanes.locals[position]
             start = group.index(position) * part
@@ -157,9 +155,8 @@ def _in_groups(
 ) -> Iterator[tuple[int, DeviceGroup, tuple[Mapping[int, Array], Mapping[int, Array]]]]:
     """For each local device: its group, and the shards of all devices of one or two tensors."""
     shards: tuple[dict[int, Array], dict[int, Array]] = ({}, {})
-    lanes = lanes_of(call.device, call.cluster_axis)
     for tensor, known in zip((call.tensor, second), shards, strict=True):
-        for source in sources(tensor, lanes) if tensor is not None else ():
+        for source in sources(tensor, call.lanes) if tensor is not None else ():
             known.update(every_shard(source))
     group_of = {p: group for group in groups for p in group}
     for position in positions:

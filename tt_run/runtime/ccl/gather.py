@@ -20,10 +20,10 @@ Slot = tuple[Any, ...]
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """The outcome of one exchange on one rank: a stack of distinct results, and the row that each of its positions gets."""
+    """The outcome of one exchange on one rank: a stack of distinct results, and the row of each device that it holds."""
 
     data: Array
-    rows: Mapping[int, int]
+    rows: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def gather_plan(table: RowTable, rank: int, shape: tuple[int, ...], dim: int) ->
 
 def all_gather(source: Source, dim: int) -> Piece:
     """Concatenate the shards of each group along `dim`, in device order: one result per distinct group content."""
-    rank, table = source.wire.rank, source.table
+    rank, table = source.rank, source.table
     plan = gather_plan(table, rank, source.shape, dim)
     results = buffers.empty(plan.shape, source.data.dtype)
 
@@ -99,7 +99,7 @@ def all_broadcast(source: Source) -> list[Piece]:
     stack = np.stack(list(found.values()))
     table, own = source.table, source.exchange.held[source.wire.rank]
     return [
-        Piece(stack, {p: numbers[table.contents[table.place[p][0]][i]] for p in own})
+        Piece(stack, tuple(numbers[table.contents[table.place[p][0]][i]] for p in own))
         for i in range(len(source.exchange.groups[0]))
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from tt_run.runtime.ccl.gather import Piece
 from tt_run.runtime.ccl.groups import DeviceGroup, Exchange, exchanges
 from tt_run.runtime.ccl.rows import Source
 from tt_run.runtime.ccl.wire import Alone, HalfWords, Ranks, Wire
-from tt_run.runtime.comm import world
+from tt_run.runtime.comm import Group, world
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.tensor.dtypes import element_size
@@ -42,16 +43,18 @@ class Lane:
 class Lanes:
     """What this rank needs to know about the collectives of one mesh along one axis.
 
-    `signatures` remembers what repeated calls would build anew.
+    `group` are the ranks that have to agree, None when there is nobody to agree with; `signatures` remembers what repeated calls
+    would build anew.
     """
 
     groups: tuple[DeviceGroup, ...]
     parts: tuple[Lane, ...]
     positions: tuple[int, ...]
     locals: dict[int, int]
+    group: Group | None
     signatures: dict[Any, guard.Signature] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def members(self) -> int:
         """Devices per group."""
         return len(self.groups[0])
@@ -64,13 +67,13 @@ _known = weakref.WeakKeyDictionary()
 
 def lanes_of(device: MeshDevice, cluster_axis: int | None) -> Lanes:
     """The lanes of a mesh device along an axis. Raises RuntimeError for an axis that the mesh does not have."""
-    arranged, by_axis = _known.get(device, ((), {}))
-    if arranged is not device.positions:
-        by_axis = {}
-        _known[device] = (device.positions, by_axis)
-    if cluster_axis not in by_axis:
-        by_axis[cluster_axis] = _find(device, device.axis_groups(cluster_axis))
-    return by_axis[cluster_axis]
+    known = _known.get(device)
+    if known is None or known[0] is not device.positions:
+        known = _known[device] = (device.positions, {})
+    lanes = known[1].get(cluster_axis)
+    if lanes is None:
+        lanes = known[1][cluster_axis] = _find(device, device.axis_groups(cluster_axis))
+    return lanes
 
 
 def _find(device: MeshDevice, groups: tuple[DeviceGroup, ...]) -> Lanes:
@@ -83,58 +86,72 @@ def _find(device: MeshDevice, groups: tuple[DeviceGroup, ...]) -> Lanes:
             wire = Alone() if exchange.local else Ranks(here.group(exchange.ranks))
             held = exchange.held[wire.rank]
             parts.append(Lane(exchange, wire, None if held == positions else tuple(numbers[p] for p in held)))
-    return Lanes(groups, tuple(parts), positions, numbers)
+    group = device.group if device.group.size > 1 and device.group.is_member else None
+    return Lanes(groups, tuple(parts), positions, numbers, group)
 
 
-@dataclass(frozen=True)
 class Call:
-    """A collective as its ranks must agree on it."""
+    """A collective as its ranks must agree on it; a `with` block around the data that it moves.
 
-    name: str
-    tensor: Tensor
-    device: MeshDevice
-    cluster_axis: int | None = None
-    dim: int | None = None
-    detail: str = ""
+    Entering waits until every rank of the mesh makes the same call, and the guard raises when one does not. Leaving tells the listeners
+    over which groups data moved: all of the axis, unless the block sets `moved`. It is a class and no generator because a generator
+    would put its frames between the guard and the user's line.
+    """
 
-    def agree(self) -> None:
-        """Wait until every rank of the mesh makes the same call; the guard raises when one does not."""
-        group = self.device.group
-        if group.size > 1 and group.is_member:
-            known = lanes_of(self.device, self.cluster_axis).signatures
-            spec = self.tensor.spec
-            key = (self.name, tuple(spec.shape), spec.dtype, spec.layout, self.dim, self.detail)
-            signature = known.get(key)
-            if signature is None:
-                signature = known[key] = self._signature()
-            guard.collective(group, signature)
+    __slots__ = ("_start", "cluster_axis", "detail", "device", "dim", "lanes", "moved", "name", "tensor")
+
+    def __init__(
+        self,
+        name: str,
+        tensor: Tensor,
+        device: MeshDevice,
+        cluster_axis: int | None = None,
+        dim: int | None = None,
+        detail: str = "",
+    ) -> None:
+        self.name, self.tensor, self.device, self.dim, self.detail = name, tensor, device, dim, detail
+        self.cluster_axis = cluster_axis
+        self.lanes = lanes_of(device, cluster_axis)
+        self.moved: Sequence[DeviceGroup] = self.lanes.groups
+        self._start = 0.0
+
+    def __enter__(self) -> Call:
+        if events.listening:
+            self._start = events.now()
+        if self.lanes.group is not None:
+            guard.collective(self.lanes.group, self._signature())
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
+        if events.listening and kind is None:
+            self._announce()
 
     def _signature(self) -> guard.Signature:
         spec = self.tensor.spec
-        parts = [f"dim {self.dim}"] if self.dim is not None else []
-        parts += [spec.layout.name, f"on {mesh_text(self.device)}"]
-        parts += [self.detail] if self.detail else []
-        return guard.Signature(
-            self.name, self.cluster_axis, tuple(spec.shape), spec.dtype.name, ", ".join(parts)
-        )
+        key = (self.name, self.tensor.shards.data.shape[1:], spec.dtype, spec.layout, self.dim, self.detail)
+        signature = self.lanes.signatures.get(key)
+        if signature is None:
+            parts = [f"dim {self.dim}"] if self.dim is not None else []
+            parts += [spec.layout.name, f"on {mesh_text(self.device)}"]
+            parts += [self.detail] if self.detail else []
+            signature = self.lanes.signatures[key] = guard.Signature(
+                self.name, self.cluster_axis, tuple(spec.shape), spec.dtype.name, ", ".join(parts)
+            )
+        return signature
 
-    def announced(self) -> Announcement:
-        """Agree, let a `with` block move the data, then tell the listeners over which groups: those the block put into the list."""
-        return Announcement(self)
-
-    def emit(self, start: float, groups: Sequence[DeviceGroup]) -> None:
+    def _announce(self) -> None:
         positions = self.device.positions
         spec = self.tensor.spec
         events.emit(
             events.Event(
                 "collective",
                 self.name,
-                start=start,
+                start=self._start,
                 end=events.now(),
                 site=events.call_site(),
                 mesh_id=self.device.mesh_id,
                 devices=tuple(positions[p] for p in self.device.local_positions),
-                groups=tuple(tuple(positions[p] for p in group) for group in groups),
+                groups=tuple(tuple(positions[p] for p in group) for group in self.moved),
                 axis=self.cluster_axis,
                 bytes=spec.padded_shape.volume() * element_size(spec.dtype),
                 detail=self.detail,
@@ -142,35 +159,15 @@ class Call:
         )
 
 
-class Announcement:
-    """The `with` block of one call. A class of its own: generators would put their frames between guard and the user's line."""
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-        self._start = 0.0
-        self._moved: list[DeviceGroup] = []
-
-    def __enter__(self) -> list[DeviceGroup]:
-        self._start = events.now() if events.listening else 0.0
-        self._call.agree()
-        return self._moved
-
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
-        if events.listening and kind is None:
-            self._call.emit(self._start, self._moved)
-
-
 def mesh_text(device: MeshDevice) -> str:
     """A mesh device in the texts of the guard: its shape and where it lies on the system mesh."""
     return f"{'x'.join(map(str, device.shape))} at {device.positions[0]} of mesh {device.mesh_id}"
 
 
-def over_lanes(call: Call, algorithm: Callable[[Source], Any]) -> list[Any]:
-    """Agree, run the algorithm on every exchange of this rank, announce. Returns the outcomes in order."""
-    lanes = lanes_of(call.device, call.cluster_axis)
-    with call.announced() as moved:
-        moved.extend(lanes.groups)
-        return [algorithm(source) for source in sources(call.tensor, lanes)]
+def over_lanes(call: Call, algorithm: Callable[..., Any], *details: Any) -> list[Any]:
+    """Agree, run `algorithm(source, *details)` on every exchange of this rank, announce. Returns the outcomes in order."""
+    with call:
+        return [algorithm(source, *details) for source in sources(call.tensor, call.lanes)]
 
 
 def sources(tensor: Tensor, lanes: Lanes) -> Iterator[Source]:
@@ -183,16 +180,17 @@ def sources(tensor: Tensor, lanes: Lanes) -> Iterator[Source]:
         yield Source(shards.data, lane.own(shards.index), lane.exchange, wire)
 
 
-def merge(pieces: Sequence[Piece], positions: Sequence[int], shape: tuple[int, ...], dtype: Any) -> Shards:
+def merge(pieces: Sequence[Piece], lanes: Lanes, shape: tuple[int, ...], dtype: Any) -> Shards:
     """The outcomes of a rank's exchanges as the shards of its devices; `shape` is that of a rank without devices."""
     if len(pieces) == 1:
-        rows = pieces[0].rows
-        return Shards(pieces[0].data, tuple(rows[p] for p in positions))
+        return Shards(pieces[0].data, pieces[0].rows)
     if not pieces:
         return Shards(np.empty((0, *shape), dtype), ())
-    first: dict[int, int] = {}
+    index = [-1] * len(lanes.positions)
     total = 0
-    for piece in pieces:
-        first.update({p: total + row for p, row in piece.rows.items()})
+    for piece, lane in zip(pieces, lanes.parts, strict=True):
+        assert lane.locals is not None
+        for local, row in zip(lane.locals, piece.rows, strict=True):
+            index[local] = total + row
         total += len(piece.data)
-    return Shards(np.concatenate([piece.data for piece in pieces]), tuple(first[p] for p in positions))
+    return Shards(np.concatenate([piece.data for piece in pieces]), tuple(index))

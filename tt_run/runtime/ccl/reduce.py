@@ -26,12 +26,13 @@ CutId = tuple[int, RowId]
 
 def all_reduce(source: Source, rounding: Rounding | None) -> Piece:
     """The sum over each group on every device of it."""
-    table, me = source.table, source.wire.rank
+    table, me = source.table, source.rank
     results = buffers.empty((len(table.contents), *source.shape), source.data.dtype)
     flat = results.reshape(len(results), -1)
     if source.complete:
-        for content, result in zip(table.contents, flat, strict=True):
-            ordered_sum([source.row(row).reshape(-1) for row in content], result, rounding)
+        rows = source.flat()
+        for numbers, result in zip(table.numbers, flat, strict=True):
+            ordered_sum([rows[number] for number in numbers], result, rounding)
     else:
         cuts = slices(flat.shape[1], source.wire.size)
         arrived = _swap_slices(source, cuts)
@@ -94,7 +95,7 @@ def reduce_scatter(source: Source, dim: int, rounding: Rounding | None) -> Piece
             for row in table.contents[number]
         ]
         ordered_sum([row.reshape(-1) for row in rows], result.reshape(-1), rounding)
-    return Piece(results, {p: wanted[table.place[p]] for p in source.exchange.held[me]})
+    return Piece(results, tuple(wanted[table.place[p]] for p in source.exchange.held[me]))
 
 
 @lru_cache(maxsize=1024)

@@ -30,9 +30,9 @@ class NoShard(RuntimeError):
 
 @dataclass(frozen=True, eq=False)
 class RowTable:
-    """`rows[r][i]` numbers the row that device `exchange.held[r][i]` of rank r holds, in order of first use; -1 for none.
+    """`rows[r][i]` numbers the row that device `exchange.held[r][i]` of rank r holds, -1 for none.
 
-    `row_table` makes each table once, so that it can be a key by identity.
+    Between ranks the numbers follow first use; inside one they are those of its stack. `row_table` makes each table once, so that it can be a key by identity.
     """
 
     exchange: Exchange
@@ -70,7 +70,7 @@ class RowTable:
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
-        """How many distinct rows each rank contributes."""
+        """How many distinct rows each rank contributes, between ranks."""
         return tuple(1 + max(rows) for rows in self.rows)
 
     @cached_property
@@ -84,9 +84,15 @@ class RowTable:
         }
 
     @cached_property
-    def results(self) -> tuple[dict[int, int], ...]:
+    def results(self) -> tuple[tuple[int, ...], ...]:
         """For each rank: the content that each of its positions gets."""
-        return tuple({p: self.place[p][0] for p in held} for held in self.exchange.held)
+        return tuple(tuple(self.place[p][0] for p in held) for held in self.exchange.held)
+
+    @cached_property
+    def numbers(self) -> tuple[tuple[int, ...], ...]:
+        """The contents as numbers of rows when every rank's rows are stacked, `exchange.width` places for each rank."""
+        width = self.exchange.width
+        return tuple(tuple(rank * width + row for rank, row in content) for content in self.contents)
 
     def remote(self, rank: int) -> list[RowId]:
         """All rows of the other ranks, by rank and number."""
@@ -112,33 +118,32 @@ class Source:
     `data` is the rank's stack (rows, *shape); `own[i]` the row of its device `exchange.held[wire.rank][i]`.
     """
 
-    __slots__ = ("_arrived", "_used", "data", "exchange", "shape", "table", "wire")
+    __slots__ = ("_arrived", "_used", "complete", "data", "exchange", "rank", "shape", "table", "wire")
 
     def __init__(self, data: Array, own: tuple[int, ...], exchange: Exchange, wire: Wire) -> None:
         self.data, self.wire, self.exchange = data, wire, exchange
-        self.shape = data.shape[1:]
+        self.shape, self.rank = data.shape[1:], wire.rank
+        # Whether every row is at hand without further messages.
+        self.complete = exchange.local
         self._arrived: Array | None = None
-        rows, self._used = renumbered(own)
         if exchange.local:
-            self.table = row_table(exchange, (rows,))
+            self.table = row_table(exchange, (own,))
             return
+        rows, self._used = renumbered(own)
         ranks, width = len(exchange.ranks), exchange.width
         small = ranks * width * math.prod(self.shape) * data.itemsize <= SMALL
         if width == 1:
             # One device per rank: everybody knows the table.
             self.table = row_table(exchange, (*((0,),) * wire.rank, rows, *((0,),) * (ranks - wire.rank - 1)))
             if small:
+                self.complete = True
                 self._arrived = np.empty((ranks, 1, *self.shape), data.dtype)
                 wire.allgather(self.mine(0), self._arrived)
         elif small:
+            self.complete = True
             self._share_all(rows)
         else:
             self.table = row_table(exchange, _share_rows(rows, exchange, wire))
-
-    @property
-    def complete(self) -> bool:
-        """Whether every row is at hand without further messages."""
-        return self._arrived is not None or self.exchange.local
 
     def mine(self, number: int) -> Array:
         """A contiguous row of this rank."""
@@ -147,8 +152,18 @@ class Source:
     def row(self, row: RowId) -> Array:
         """A row that is at hand."""
         rank, number = row
-        array: Array = self.data[self._used[number]] if self._arrived is None else self._arrived[rank, number]
+        array: Array
+        if self._arrived is not None:
+            array = self._arrived[rank, number]
+        else:
+            array = self.data[number if self.exchange.local else self._used[number]]
         return array
+
+    def flat(self) -> Array:
+        """All rows as one array (rows, elements), numbered as in `RowTable.numbers`; only when `complete`."""
+        if self._arrived is None:
+            return self.data.reshape(len(self.data), -1)
+        return self._arrived.reshape(self._arrived.shape[0] * self._arrived.shape[1], -1)
 
     def fetch(self, into: Mapping[RowId, Array], meanwhile: Callable[[], None] | None = None) -> None:
         """Give every other rank this rank's rows, and receive theirs into the contiguous arrays of `into`.
@@ -168,7 +183,7 @@ class Source:
 
     def everything(self) -> Mapping[RowId, Array]:
         """Every row of every rank: own rows as views, others received."""
-        found = [(rank, number) for rank, count in enumerate(self.table.counts) for number in range(count)]
+        found = dict.fromkeys(row for content in self.table.contents for row in content)
         if self.complete:
             return {row: self.row(row) for row in found}
         remote = self.table.remote(self.wire.rank)

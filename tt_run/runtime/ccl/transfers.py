@@ -42,9 +42,9 @@ def broadcast(
     sender = checks.position_of(device, sender_coord, "sender")
     checks.members_of(device, cluster_axis)
     call = Call("broadcast", input_tensor, device, cluster_axis, detail=f"sender {sender_coord}")
-    with call.announced() as moved:
-        (group,) = [group for group in lanes_of(device, cluster_axis).groups if sender in group]
-        moved.append(group)
+    with call:
+        (group,) = [group for group in call.lanes.groups if sender in group]
+        call.moved = [group]
         row = _carried(call, sender, sorted({device.owner_ranks[p] for p in group}))
         shards = input_tensor.shards
         if row is not None:
@@ -78,8 +78,8 @@ def point_to_point(
         )
     call = Call("point_to_point", input_tensor, device, detail=f"from {sender_coord} to {receiver_coord}")
     owners = device.owner_ranks
-    with call.announced() as moved:
-        moved.append((sender, receiver))
+    with call:
+        call.moved = [(sender, receiver)]
         row = _carried(call, sender, sorted({owners[sender], owners[receiver]}))
         shards = _zeros(input_tensor) if output_tensor is None else output_tensor.shards
         if row is not None and receiver in device.local_positions:
