@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TextIO
@@ -27,6 +26,8 @@ def page_width(stream: TextIO, plain: int) -> int:
     """Columns of the terminal, `plain` when the output goes elsewhere, so that files do not depend on a window."""
     if not stream.isatty() and "COLUMNS" not in os.environ:
         return plain
+    import shutil
+
     return max(40, shutil.get_terminal_size((plain, 24)).columns)
 
 

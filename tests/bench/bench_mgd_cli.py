@@ -25,7 +25,7 @@ def _one_file() -> Row:
     if script is None:
         return skipped(name, CHECK_RATIO, "the command mgd is not installed")
     cached = {"PYTHONDONTWRITEBYTECODE": ""}  # as installed: byte code is kept between runs
-    ours = command([script, "check", "-q", str(find("t3000").path)], env=cached)
+    ours = command([script, "check", str(find("t3000").path)], env=cached)
     peer = command([sys.executable, "-c", "import yaml, google.protobuf"], env=cached)
     times = paired(ours, peer, rounds=15, clock=children_cpu)
     return Row(name, times.ratio, CHECK_RATIO, detail=times.detail("mgd check", "imports"))
