@@ -21,11 +21,15 @@ class PipelineTrainer:
         self.is_last = self.distributed.rank() == self.distributed.size() - 1
         self.model, self.optimizer, self.context = model, optimizer, context
         self.length, self.batch_size, self.accumulate = sequence_length, batch_size, accumulate
-        self.mask = ttml.autograd.Tensor.from_numpy(build_causal_mask(sequence_length), new_type=ttml.DataType.BFLOAT16)
+        self.mask = ttml.autograd.Tensor.from_numpy(
+            build_causal_mask(sequence_length), new_type=ttml.DataType.BFLOAT16
+        )
         self.steps = 0
 
     def _ids(self, ids, shape):
-        return ttml.autograd.Tensor.from_numpy(ids.reshape(shape), layout=ttml.Layout.ROW_MAJOR, new_type=UINT32)
+        return ttml.autograd.Tensor.from_numpy(
+            ids.reshape(shape), layout=ttml.Layout.ROW_MAJOR, new_type=UINT32
+        )
 
     def step(self, batches):
         started = time.perf_counter()

@@ -31,7 +31,9 @@ PROGRAM = "nanogpt"
 
 def arguments():
     parser = argparse.ArgumentParser(description="Train a small character model.")
-    parser.add_argument("-c", "--config", default="training_shakespeare_nanogpt.yaml", help="training configuration")
+    parser.add_argument(
+        "-c", "--config", default="training_shakespeare_nanogpt.yaml", help="training configuration"
+    )
     parser.add_argument("--data_path", help="text to train on (default: what ships with the package)")
     parser.add_argument("--batch_size", type=int, help="batch size in all")
     parser.add_argument("--max_steps", type=int, help="optimizer steps")
@@ -40,13 +42,17 @@ def arguments():
     parser.add_argument("--sequence_length", type=int, help="length of a window")
     parser.add_argument("--model_save_path", help="prefix of checkpoints, e.g. checkpoints/run")
     parser.add_argument("--model_path", help="checkpoint to start from")
-    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint of --model_save_path")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on from the last checkpoint of --model_save_path"
+    )
     parser.add_argument("--fresh", action="store_true", help="ignore checkpoints of --model_save_path")
     parser.add_argument("--prompt", help="text to continue; with --model_path nothing is trained")
     parser.add_argument("--max_new_tokens", type=int, default=300)
     parser.add_argument("--temperature", type=float, default=0.8)
     parser.add_argument("--top_k", type=int, default=40)
-    parser.add_argument("--track_memory", action="store_true", help="print the memory of each phase of the first step")
+    parser.add_argument(
+        "--track_memory", action="store_true", help="print the memory of each phase of the first step"
+    )
     parser.add_argument("--log_dir", help="folder for metrics.jsonl and metrics.csv")
     parser.add_argument("-w", "--wandb", type=int, choices=(0, 1), default=1, help="0: do not log to wandb")
     return parser.parse_args()
@@ -106,16 +112,24 @@ def main():
 
     steps = config.steps
     if options.num_epochs:
-        per_epoch = max(len(train_ids) // (length * config.batch_size * config.gradient_accumulation_steps), 1)
+        per_epoch = max(
+            len(train_ids) // (length * config.batch_size * config.gradient_accumulation_steps), 1
+        )
         steps = min(steps, per_epoch * options.num_epochs)
     if pipeline:
         from pipeline import PipelineTrainer
 
         trainer = PipelineTrainer(
-            model, optimizer, sequence_length=length, batch_size=config.batch_size, accumulate=config.gradient_accumulation_steps
+            model,
+            optimizer,
+            sequence_length=length,
+            batch_size=config.batch_size,
+            accumulate=config.gradient_accumulation_steps,
         )
     else:
-        clip = options.clip_grad_norm or (config.clip_grad_norm_max_norm if config.use_clip_grad_norm else None)
+        clip = options.clip_grad_norm or (
+            config.clip_grad_norm_max_norm if config.use_clip_grad_norm else None
+        )
         trainer = Trainer(
             model,
             optimizer,
@@ -125,6 +139,8 @@ def main():
             schedule=SCHEDULES[config.scheduler_type](config.lr, steps),
             clip=clip,
         )
+    if memory:
+        trainer.on_phase = memory.snapshot
     done = start_from(options, model, optimizer)
     trainer.steps = done
     sampling = Sampling(options.temperature, options.top_k, *eval_limits(yaml))
@@ -149,11 +165,19 @@ def main():
         for step in range(done, steps):
             loss, seconds = trainer.step(batches)
             if memory and step == done:
-                memory.end_capture("TRAINING_STEP")
+                trainer.on_phase = None
+                memory.end_capture("OPTIMIZER_STEP")
                 memory.print_memory_usage()
                 guard.release()
             samples, tokens = rates(trainer, seconds)
-            log.step(step + 1, loss, lr=optimizer.get_lr(), seconds=seconds, samples_per_second=samples, tokens_per_second=tokens)
+            log.step(
+                step + 1,
+                loss,
+                lr=optimizer.get_lr(),
+                seconds=seconds,
+                samples_per_second=samples,
+                tokens_per_second=tokens,
+            )
             if options.model_save_path and config.save_every and (step + 1) % config.save_every == 0:
                 store(f"{options.model_save_path}_step_{step + 1}", step + 1, model, optimizer, tokenizer)
     if options.model_save_path:
@@ -161,7 +185,9 @@ def main():
     if not pipeline:
         if len(check_ids) > length + 1:
             check_draw = np.random.default_rng(0)
-            held_out = trainer.evaluate(lambda: get_batch(check_ids, length, config.batch_size, check_draw), 2)
+            held_out = trainer.evaluate(
+                lambda: get_batch(check_ids, length, config.batch_size, check_draw), 2
+            )
             if first:
                 print(f"loss on held-out text: {held_out:.4f}", flush=True)
         write(model, tokenizer, options, sampling, length, first)
@@ -196,7 +222,9 @@ def start_from(options, model, optimizer):
 
 
 def store(prefix, step, model, optimizer, tokenizer):
-    path = save(prefix, step=step, model=model, optimizer=optimizer, facts={"vocabulary": list(tokenizer.stoi)})
+    path = save(
+        prefix, step=step, model=model, optimizer=optimizer, facts={"vocabulary": list(tokenizer.stoi)}
+    )
     print(f"saved {path}", flush=True)
 
 

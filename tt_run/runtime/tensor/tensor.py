@@ -7,7 +7,8 @@ sections 5 and 11). This module holds the object; conversions, text and distribu
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy.typing as npt
 
@@ -38,6 +39,9 @@ class Tensor(TensorMethods):
     `Tensor(values, shape, dtype, layout, …)` and `Tensor(tensor=array, data_type=…, layout=…, device=…, mesh_mapper=…)`.
     The runtime itself uses `Tensor.of` and `Tensor.derive`.
     """
+
+    observer: ClassVar[Callable[[Tensor], None] | None] = None
+    """Called with every tensor that is made, while somebody counts memory."""
 
     __slots__ = ("__weakref__", "_device", "_id", "_site", "_spec", "_storage", "_topology")
 
@@ -91,6 +95,8 @@ class Tensor(TensorMethods):
         tensor: Tensor = object.__new__(cls)
         tensor._storage, tensor._spec, tensor._topology = storage, spec, topology
         tensor._device, tensor._site, tensor._id = device, site, next(_ids)
+        if cls.observer is not None:
+            cls.observer(tensor)
         return tensor
 
     def _take(self, other: Tensor) -> None:

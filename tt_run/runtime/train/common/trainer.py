@@ -91,6 +91,8 @@ class Trainer:
         self.mask = Tensor.from_numpy(build_causal_mask(sequence_length), new_type=DataType.BFLOAT16)
         self.mask.set_requires_grad(False)
         self.steps = optimizer.get_steps()
+        self.on_phase: Callable[[str], None] | None = None
+        """Called with FORWARD_PASS and BACKWARD_PASS when they end; for memory tracking."""
 
     def loss(self, inputs: Ids, targets: Ids) -> Tensor:
         """The loss of one batch of windows (batch, length)."""
@@ -109,7 +111,9 @@ class Trainer:
             total += get_loss_over_devices(loss)
             if self.accumulate > 1:
                 loss = binary.mul(loss, 1.0 / self.accumulate)
+            self._phase("FORWARD_PASS")
             loss.backward(False)
+            self._phase("BACKWARD_PASS")
             AutoContext.get_instance().reset_graph()
         parameters = self.model.parameters()
         synchronize_gradients(parameters)
@@ -121,6 +125,10 @@ class Trainer:
             self.optimizer.set_lr(self.schedule(self.steps))
         self.steps += 1
         return total / self.accumulate, time.perf_counter() - started
+
+    def _phase(self, name: str) -> None:
+        if self.on_phase is not None:
+            self.on_phase(name)
 
     def evaluate(self, batches: Batch, count: int) -> float:
         """Mean loss over some batches, without dropout and without a graph."""

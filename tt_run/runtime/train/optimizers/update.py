@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.ops.workers import spread, thread_count
 from tt_run.runtime.tensor.dtypes import quantize
 from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.tensor.tensor import Tensor as Value
 from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.train.memory import count_state
 from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]
@@ -41,6 +43,8 @@ class Slot:
         value = tensor.get_value(PreferredPrecision.FULL)
         self.state: list[Array] = [np.zeros(value.shards.data.shape, np.float32) for _ in range(states)]
         self.master: Array | None = None
+        for _ in range(states):
+            count_state(value.shards.shape, value.dtype if rounded else DataType.FLOAT32, self)
 
     def step(self, kernel: Kernel) -> None:
         """Run a kernel over the parameter; nothing happens while it has no gradient."""
@@ -61,7 +65,9 @@ class Slot:
 
     def keep_master(self) -> None:
         """Keep a float32 copy from which the parameter is rounded after each step."""
-        self.master = np.array(self.tensor.get_value(PreferredPrecision.FULL).shards.data, np.float32)
+        value = self.tensor.get_value(PreferredPrecision.FULL)
+        self.master = np.array(value.shards.data, np.float32)
+        count_state(value.shards.shape, DataType.FLOAT32, self)
 
     def _own(self) -> Value:
         """The parameter's value in memory that nobody else reads; a program may have set another since the last step."""

@@ -1,0 +1,185 @@
+"""`ttml.core.utils.MemoryUsageTracker`: how much device memory each phase of a program takes.
+
+While a capture runs, every device tensor that is made counts with the bytes that a device would hold (bfloat16 in 2, tiles padded), and is taken
+off when the last reference to it goes. State of optimizers counts too. The text is that of the reference, so that
+`scripts/analyze_memory.py` reads either. L1 is not emulated: its lines say 0. Source: ttml specification, section 10.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import weakref
+from dataclasses import dataclass, field
+from typing import Any
+
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.tensor.dtypes import element_size
+from tt_run.runtime.tensor.tensor import Tensor as Value
+
+MIB = 1024 * 1024
+
+
+class MemoryMode(enum.Enum):
+    """NORMAL runs the program, NO_DISPATCH only counts on hardware; the emulation computes in both."""
+
+    NORMAL = 0
+    NO_DISPATCH = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What happened between two snapshots, in bytes per device."""
+
+    name: str
+    peak: int
+    allocated: int
+    freed: int
+    before: int
+
+    @property
+    def change(self) -> int:
+        """Allocated less freed."""
+        return self.allocated - self.freed
+
+    @property
+    def after(self) -> int:
+        """What is held at the end."""
+        return self.before + self.change
+
+
+@dataclass
+class _Capture:
+    segments: list[Segment] = field(default_factory=list)
+    held: int = 0
+    peak: int = 0
+    start: int = 0
+    allocated: int = 0
+    freed: int = 0
+
+    def add(self, size: int) -> None:
+        self.held += size
+        self.allocated += size
+        self.peak = max(self.peak, self.held)
+
+    def take(self, size: int) -> None:
+        self.held -= size
+        self.freed += size
+
+    def cut(self, name: str) -> None:
+        self.segments.append(Segment(name, self.peak - self.start, self.allocated, self.freed, self.start))
+        self.start = self.peak = self.held
+        self.allocated = self.freed = 0
+
+
+_capture: _Capture | None = None
+_running = False
+
+
+class Guard:
+    """Ends the capture when released."""
+
+    def release(self) -> None:
+        """Stop counting; what was captured stays to be printed."""
+        _stop()
+
+
+class MemoryUsageTracker:
+    """Counts device memory between `begin_capture` and `end_capture`."""
+
+    @staticmethod
+    def begin_capture(mode: MemoryMode = MemoryMode.NORMAL) -> Guard:
+        """Start counting from nothing. Raises RuntimeError while a capture runs."""
+        global _capture, _running
+        if _running:
+            raise RuntimeError("MemoryUsageTracker: a capture is running; end_capture() it first")
+        _capture, _running = _Capture(), True
+        Value.observer = _made
+        return Guard()
+
+    @staticmethod
+    def snapshot(name: str) -> None:
+        """End a phase and give it a name. Raises RuntimeError when no capture runs."""
+        _current().cut(name)
+
+    @staticmethod
+    def end_capture(name: str) -> None:
+        """End the last phase and the capture. Raises RuntimeError when no capture runs."""
+        _current().cut(name)
+        _stop()
+
+    @staticmethod
+    def print_memory_usage() -> None:
+        """Print a block for each phase and the overall peak."""
+        print(report(), flush=True)
+
+    @staticmethod
+    def get_dram_usage(name: str) -> Segment:
+        """The phase of that name. Raises KeyError when there is none."""
+        for segment in _segments():
+            if segment.name == name:
+                return segment
+        raise KeyError(f"no phase {name!r}; there are {', '.join(s.name for s in _segments())}")
+
+    @staticmethod
+    def get_dram_peak() -> int:
+        """The largest number of bytes held at any time."""
+        return max((s.before + s.peak for s in _segments()), default=0)
+
+    @staticmethod
+    def clear() -> None:
+        """Forget what was captured."""
+        global _capture
+        _stop()
+        _capture = None
+
+
+def report() -> str:
+    """The text of `print_memory_usage`."""
+    lines: list[str] = []
+    overall = 0
+    for segment in _segments():
+        overall = max(overall, segment.before + segment.peak)
+        lines += [
+            f"--- {segment.name} ---",
+            f"DRAM: Segment Peak {segment.peak / MIB:.2f} MB, Allocations {segment.allocated / MIB:.2f} MB, "
+            f"Deallocations {segment.freed / MIB:.2f} MB, Segment Change {segment.change / MIB:+.2f} MB",
+            f"DRAM: Cumulative Peak {overall / MIB:.2f} MB, Cumulative Current {segment.after / MIB:.2f} MB",
+            "L1: Peak CB 0.00 MB, Peak Buffer 0.00 MB, Peak Total 0.00 MB",
+        ]
+    lines.append(f"Overall DRAM Peak: {overall / MIB:.2f} MB")
+    return "\n".join(lines)
+
+
+def count_state(shape: tuple[int, ...], dtype: DataType, owner: Any) -> None:
+    """State that an optimizer keeps on a device for as long as `owner` lives."""
+    if _running and _capture is not None:
+        _track(math.prod(shape) * element_size(dtype), owner)
+
+
+def _made(value: Value) -> None:
+    if value.device() is not None and _capture is not None:
+        _track(math.prod(value.padded_shape) * element_size(value.dtype), value)
+
+
+def _track(size: int, owner: Any) -> None:
+    capture = _capture
+    assert capture is not None
+    capture.add(size)
+    weakref.finalize(owner, capture.take, size).atexit = False
+
+
+def _current() -> _Capture:
+    if not _running or _capture is None:
+        raise RuntimeError("MemoryUsageTracker: no capture is running; begin_capture() starts one")
+    return _capture
+
+
+def _segments() -> list[Segment]:
+    return [] if _capture is None else _capture.segments
+
+
+def _stop() -> None:
+    global _running
+    Value.observer = None
+    _running = False
