@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tt_run.runtime.ccl import reduction
 from tt_run.runtime.ccl.reduction import BLOCK, ordered_sum, slices
 
 
@@ -39,6 +40,16 @@ def test_blocks_larger_than_the_cache_block_and_rounding_per_block():
     out = np.empty_like(rows[0])
     ordered_sum(rows, out, lambda block: np.rint(block, out=block))
     assert out.tobytes() == np.rint(one_by_one(rows)).tobytes()
+
+
+def test_threads_share_blocks_without_changing_a_bit(monkeypatch):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    monkeypatch.setattr(reduction, "SPREAD", 0)
+    rng = np.random.default_rng(0)
+    rows = [rng.standard_normal(7 * BLOCK + 5).astype(np.float32) for _ in range(4)]
+    out = np.empty_like(rows[0])
+    ordered_sum(rows, out)
+    assert out.tobytes() == one_by_one(rows).tobytes()
 
 
 @given(st.integers(0, 5000), st.integers(1, 9))

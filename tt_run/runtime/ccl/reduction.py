@@ -10,16 +10,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from tt_run.runtime.ops.workers import spread, thread_count
 
 Array = npt.NDArray[Any]
 Rounding = Callable[[Array], None]
 
 # Elements that are summed over all devices before the next ones: operand and result blocks stay in the second-level cache.
 BLOCK = 32768
+# From this many elements on, the threads of the rank share the blocks.
+SPREAD = 1 << 19
 
 
 def ordered_sum(rows: Sequence[Array], out: Array, round_in_place: Rounding | None = None) -> None:
@@ -27,17 +32,32 @@ def ordered_sum(rows: Sequence[Array], out: Array, round_in_place: Rounding | No
 
     `round_in_place` rounds a block of the result to the tensor's data type; it must work element by element.
     """
-    for start in range(0, out.size, BLOCK):
-        block = slice(start, start + BLOCK)
-        total = out[block]
-        if len(rows) == 1:
-            np.copyto(total, rows[0][block])
-        else:
-            np.add(rows[0][block], rows[1][block], out=total)
-        for row in rows[2:]:
-            np.add(total, row[block], out=total)
-        if round_in_place is not None:
-            round_in_place(total)
+    if out.size <= BLOCK:
+        _sum_block(rows, out, round_in_place, slice(0, out.size))
+        return
+    blocks = [slice(start, start + BLOCK) for start in range(0, out.size, BLOCK)]
+    threads = thread_count() if out.size >= SPREAD else 1
+
+    def share(number: int) -> None:
+        for block in blocks[number::threads]:
+            _sum_block(rows, out, round_in_place, block)
+
+    if threads == 1:
+        share(0)
+    else:
+        spread([partial(share, number) for number in range(threads)])
+
+
+def _sum_block(rows: Sequence[Array], out: Array, round_in_place: Rounding | None, block: slice) -> None:
+    total = out[block]
+    if len(rows) == 1:
+        np.copyto(total, rows[0][block])
+    else:
+        np.add(rows[0][block], rows[1][block], out=total)
+    for row in rows[2:]:
+        np.add(total, row[block], out=total)
+    if round_in_place is not None:
+        round_in_place(total)
 
 
 def slices(elements: int, parts: int, align: int = 64) -> tuple[slice, ...]:

@@ -1,0 +1,101 @@
+"""The forms with semaphores give what the plain collectives give."""
+
+import numpy as np
+import pytest
+
+from tt_run.runtime.ccl.asynchronous import (
+    all_gather_async,
+    all_reduce_async,
+    create_global_semaphore,
+    get_global_semaphore_address,
+    reduce_scatter_minimal_async,
+    reset_global_semaphore_value,
+)
+from tt_run.runtime.ccl.collectives import all_gather, all_reduce, reduce_scatter
+from tt_run.runtime.enums import DataType, Layout, ReduceType, Topology
+from tt_run.runtime.mesh import MeshShape, open_mesh_device
+from tt_run.runtime.tensor.borders import from_torch
+from tt_run.runtime.tensor.mappers import ReplicateTensorToMesh, ShardTensorToMesh
+from tt_run.runtime.tensor.memory import CoreCoord, CoreRange, CoreRangeSet
+
+
+@pytest.fixture
+def device():
+    device = open_mesh_device(MeshShape(2, 4))
+    yield device
+    device.close()
+
+
+@pytest.fixture
+def x(device):
+    values = np.random.default_rng(0).standard_normal((1, 1, 16, 64)).astype(np.float32)
+    return from_torch(values, layout=Layout.TILE, device=device, mesh_mapper=ShardTensorToMesh(device, dim=3))
+
+
+@pytest.fixture
+def semaphores(device):
+    cores = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(7, 7))])
+    return [create_global_semaphore(device, cores, 0) for _ in range(3)]
+
+
+def same(a, b):
+    assert a.shards.data.tobytes() == b.shards.data.tobytes()
+    assert a.shards.index == b.shards.index and tuple(a.shape) == tuple(b.shape)
+
+
+def test_semaphores_have_addresses_of_their_own(semaphores):
+    assert len({get_global_semaphore_address(s) for s in semaphores}) == 3
+    reset_global_semaphore_value(semaphores[0], 4)
+    assert semaphores[0].value == 4
+
+
+def test_all_gather_in_its_three_forms(device, x, semaphores):
+    same(all_gather_async(x, 3, semaphores, topology=Topology.Ring), all_gather(x, 3))
+    same(
+        all_gather_async(x, None, 3, semaphores, cluster_axis=1, barrier_semaphore=semaphores[0]),
+        all_gather(x, 3, cluster_axis=1),
+    )
+    same(
+        all_gather_async(
+            x,
+            persistent_output_buffer=None,
+            dim=3,
+            multi_device_global_semaphore=semaphores,
+            cluster_axis=0,
+            num_links=1,
+        ),
+        all_gather(x, 3, cluster_axis=0),
+    )
+    same(all_gather_async(x, 3, 1, device, Topology.Linear, semaphores), all_gather(x, 3, cluster_axis=1))
+    zeros = np.zeros((1, 1, 16, 64), np.float32)
+    buffer = from_torch(zeros, layout=Layout.TILE, device=device, mesh_mapper=ReplicateTensorToMesh(device))
+    assert all_gather_async(x, buffer, 3, semaphores) is buffer
+    same(buffer, all_gather(x, 3))
+
+
+def test_reduce_scatter_and_all_reduce(device, x, semaphores):
+    same(
+        reduce_scatter_minimal_async(x, None, 2, semaphores, cluster_axis=1),
+        reduce_scatter(x, 2, cluster_axis=1),
+    )
+    s = semaphores
+    same(all_reduce_async(x, 8, s, s, s, ReduceType.Sum), all_reduce(x))
+    same(all_reduce_async(x, 1, device, s, s, s, ReduceType.Sum), all_reduce(x, cluster_axis=1))
+    same(
+        all_reduce_async(x, cluster_axis=0, mesh_device=device, math_op=ReduceType.Sum),
+        all_reduce(x, cluster_axis=0),
+    )
+    narrow = all_reduce_async(x, x, 1, device, s, dtype=DataType.BFLOAT16)
+    assert narrow.dtype is DataType.BFLOAT16
+
+
+def test_refusals(device, x, semaphores):
+    s = semaphores
+    with pytest.raises(RuntimeError, match=r"ReduceType\.Sum only"):
+        all_reduce_async(x, 8, s, s, s, ReduceType.Max)
+    with pytest.raises(RuntimeError, match="num_devices is 4, the mesh has 8 devices"):
+        all_reduce_async(x, 4, s, s, s, ReduceType.Sum)
+    with pytest.raises(TypeError, match="fit none of the forms"):
+        all_gather_async(x, semaphores)
+    with pytest.raises(TypeError, match="needs dim"):
+        reduce_scatter_minimal_async(x)

@@ -1,0 +1,116 @@
+"""Tokens to experts and back, against loops over single tokens."""
+
+import numpy as np
+import pytest
+
+from tests.runtime.ccl import reference
+from tt_run.runtime.ccl.experts import all_to_all_combine, all_to_all_dispatch
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.mesh import MeshShape, open_mesh_device
+from tt_run.runtime.tensor.borders import from_torch
+from tt_run.runtime.tensor.mappers import ReplicateTensorToMesh, ShardTensorToMesh
+
+MESH, DEVICES, EXPERTS = (2, 4), 8, 16
+BATCH, SEQUENCE, WIDTH, CHOICES = 2, 3, 8, 4
+OWNER = np.random.default_rng(3).permutation(np.repeat(np.arange(DEVICES), EXPERTS // DEVICES))
+
+
+@pytest.fixture
+def device():
+    device = open_mesh_device(MeshShape(*MESH))
+    yield device
+    device.close()
+
+
+@pytest.fixture
+def tokens(device):
+    """Tokens, the experts of each and the mapping; the first two with one shard per device."""
+    rng = np.random.default_rng(0)
+    words = rng.standard_normal((DEVICES, BATCH, SEQUENCE, 1, WIDTH)).astype(np.float32)
+    chosen = np.stack(
+        [rng.permutation(EXPERTS)[:CHOICES] for _ in range(DEVICES * BATCH * SEQUENCE)]
+    ).reshape(DEVICES, BATCH, SEQUENCE, 1, CHOICES)
+    mapping = (OWNER[:, None] == np.arange(DEVICES)).astype(np.float32)[None, None]
+    return words, chosen, mapping
+
+
+def on(device, shards, dtype):
+    return from_torch(
+        np.concatenate(list(shards)),
+        dtype=dtype,
+        layout=Layout.ROW_MAJOR,
+        device=device,
+        mesh_mapper=ShardTensorToMesh(device, dim=0),
+    )
+
+
+def tensors(device, tokens):
+    words, chosen, mapping = tokens
+    replicated = from_torch(mapping, device=device, mesh_mapper=ReplicateTensorToMesh(device))
+    return (
+        on(device, words, DataType.FLOAT32),
+        on(device, chosen.astype(np.uint16), DataType.UINT16),
+        replicated,
+    )
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("dim", [1, 2])
+def test_dispatch_gives_each_device_the_tokens_of_its_experts(device, tokens, axis, dim):
+    words, chosen, _ = tokens
+    sparse, metadata = all_to_all_dispatch(*tensors(device, tokens), cluster_axis=axis, output_concat_dim=dim)
+    for group in reference.groups(MESH, axis):
+        every = np.concatenate([words[p][:, :, 0] for p in group], dim - 1)
+        choices = np.concatenate([chosen[p][:, :, 0] for p in group], dim - 1)
+        for p in group:
+            assert np.array_equal(metadata.shards.of(p)[0], choices)
+            for b, s in np.ndindex(*every.shape[:2]):
+                wanted = every[b, s] if p in OWNER[choices[b, s]] else np.zeros(WIDTH, np.float32)
+                assert np.array_equal(sparse.shards.of(p)[0, b, s], wanted)
+    assert tuple(sparse.shape) == sparse.shards.data.shape[1:]
+
+
+@pytest.mark.parametrize("axis", [None, 1])
+@pytest.mark.parametrize("local_reduce", [False, True])
+def test_combine_brings_results_back_to_their_tokens(device, tokens, axis, local_reduce):
+    inputs = tensors(device, tokens)
+    _, metadata = all_to_all_dispatch(*inputs, cluster_axis=axis)
+    groups = reference.groups(MESH, axis)
+    members = len(groups[0])
+    rows = 1 if local_reduce else EXPERTS // DEVICES
+    rng = np.random.default_rng(5)
+    outcome = rng.standard_normal((DEVICES, rows, members * BATCH, SEQUENCE, WIDTH)).astype(np.float32)
+    found = all_to_all_combine(
+        on(device, outcome, DataType.FLOAT32),
+        metadata,
+        inputs[2],
+        local_reduce=local_reduce,
+        cluster_axis=axis,
+    )
+    assert tuple(found.shape) == (CHOICES, BATCH, SEQUENCE, WIDTH)
+    chosen = tokens[1]
+    for group in groups:
+        for i, p in enumerate(group):
+            for b, s in np.ndindex(BATCH, SEQUENCE):
+                seen = set()
+                for k, expert in enumerate(chosen[p][b, s, 0]):
+                    owner = OWNER[expert]
+                    wanted = np.zeros(WIDTH, np.float32)
+                    if owner in group and not (local_reduce and owner in seen):
+                        row = 0 if local_reduce else np.flatnonzero(owner == OWNER).tolist().index(expert)
+                        wanted = outcome[owner][row, i * BATCH + b, s]
+                    seen.add(owner)
+                    assert np.array_equal(found.shards.of(p)[k, b, s], wanted)
+
+
+def test_shapes_that_do_not_fit_are_refused(device, tokens):
+    words, chosen, mapping = tensors(device, tokens)
+    with pytest.raises(RuntimeError, match="same batch and sequence"):
+        all_to_all_dispatch(words, on(device, tokens[1][:, :1].astype(np.uint16), DataType.UINT16), mapping)
+    with pytest.raises(RuntimeError, match="output_concat_dim must be 1 or 2"):
+        all_to_all_dispatch(words, chosen, mapping, output_concat_dim=3)
+    flat = on(device, tokens[0].reshape(DEVICES, -1), DataType.FLOAT32)
+    with pytest.raises(RuntimeError, match=r"must be \[batch, sequence, 1, width\]"):
+        all_to_all_dispatch(flat, chosen, mapping)
+    with pytest.raises(RuntimeError, match="must agree in batch and sequence"):
+        all_to_all_combine(words, chosen, mapping)
