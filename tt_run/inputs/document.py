@@ -28,7 +28,7 @@ _KINDS = {
     "map": "a mapping",
     "timestamp": "a date",
 }
-_WHOLE = re.compile(r"[+-]?[0-9]+(\.0*)?\Z")
+_WHOLE = r"[+-]?[0-9]+(\.0*)?\Z"
 _DEEPEST = 200  # the C composer recurses; bindings need five levels
 
 
@@ -144,7 +144,7 @@ class Document:
         text = node.value.strip() if isinstance(node, yaml.ScalarNode) else ""
         if tag == "int" and isinstance(node, yaml.ScalarNode):
             return int(yaml.constructor.SafeConstructor().construct_yaml_int(node))
-        if tag in ("str", "float") and _WHOLE.match(text):
+        if tag in ("str", "float") and re.match(_WHOLE, text):
             number = int(text.split(".")[0])
         elif tag == "bool":
             number = int(text.lower() in ("true", "yes", "on"))

@@ -38,7 +38,7 @@ BLOCKED = (
 
 FACTORY_DESCRIPTOR = "TT_METAL_FACTORY_SYSTEM_DESCRIPTOR_PATH"
 
-_REFERENCE = re.compile(r"\$(?:(\w+)|\{([^}]*)\})", re.ASCII)
+_REFERENCE = r"(?a)\$(?:(\w+)|\{([^}]*)\})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def _expanded(name: str, setting: Setting, world: World, findings: Findings) -> 
             return match.group(0)
         return value
 
-    value = _REFERENCE.sub(replacement, setting.value)
+    value = re.sub(_REFERENCE, replacement, setting.value)
     if unset:
         findings.warn(
             "TTR119",

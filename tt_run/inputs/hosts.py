@@ -23,8 +23,8 @@ _HOSTFILE_VARIABLES = (
 MOST_SLOTS = 65_536
 """More ranks than this on one host is a slip of the finger."""
 
-_SLOTS = re.compile(r"slots\s*=\s*(\d+)", re.IGNORECASE)
-_MAX_SLOTS = re.compile(r"max[-_]slots\s*=\s*\d+", re.IGNORECASE)
+_SLOTS = r"(?i)slots\s*=\s*(\d+)"
+_MAX_SLOTS = r"(?i)max[-_]slots\s*=\s*\d+"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +120,9 @@ def read_hostfile(path: Path, world: World, findings: Findings) -> HostList | No
             continue
         name, *words = content.split(None, 1)
         rest = words[0] if words else ""
-        count = _SLOTS.search(_MAX_SLOTS.sub("", rest))
-        unknown = _SLOTS.sub("", _MAX_SLOTS.sub("", rest)).strip()
+        rest = re.sub(_MAX_SLOTS, "", rest)
+        count = re.search(_SLOTS, rest)
+        unknown = re.sub(_SLOTS, "", rest).strip()
         host, colon, after = name.partition(":")
         if unknown or (colon and not after.isdigit()):
             findings.error(

@@ -30,8 +30,8 @@ _BIND_TO = ("--bind-to", "-bind-to")
 _COUNT = ("-np", "--np", "-n", "-c", "--n")
 _MCA = ("--mca", "-mca")
 _OVERSUBSCRIBE = ("--oversubscribe", "-oversubscribe")
-_RANKFILE_POLICY = re.compile(r"rankfile:(?P<options>.*)", re.IGNORECASE)
-_FILE_OPTION = re.compile(r"file=(?P<file>[^,:\s]*)", re.IGNORECASE)
+_RANKFILE_POLICY = r"(?i)rankfile:(?P<options>.*)"
+_FILE_OPTION = r"(?i)file=(?P<file>[^,:\s]*)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +127,8 @@ class _Reader:
         return value
 
     def _map_by(self, spelled: list[str], policy: str | None) -> None:
-        match = _RANKFILE_POLICY.search(policy or "")
-        file = _FILE_OPTION.search(match["options"]) if match else None
+        match = re.search(_RANKFILE_POLICY, policy or "")
+        file = re.search(_FILE_OPTION, match["options"]) if match else None
         if policy is None or match is None or file is None:
             self._keep(spelled)
             return

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-_RANGE = re.compile(r"(\d+)(?:-(\d+))?\Z", re.ASCII)
-_COUNT = re.compile(r"(\d+)(?:\(x(\d+)\))?\Z", re.ASCII)
+_RANGE = r"(?a)(\d+)(?:-(\d+))?\Z"
+_COUNT = r"(?a)(\d+)(?:\(x(\d+)\))?\Z"
 _MOST = 65_536
 
 
@@ -24,7 +24,7 @@ def expand_nodes(text: str) -> tuple[str, ...]:
     tails = expand_nodes(text[closing + 1 :]) if text[closing + 1 :] else ("",)
     numbers: list[str] = []
     for part in text[opening + 1 : closing].split(","):
-        match = _RANGE.match(part.strip())
+        match = re.match(_RANGE, part.strip())
         if match is None:
             return ()
         low, high = match.group(1), match.group(2) or match.group(1)
@@ -44,7 +44,7 @@ def expand_counts(text: str, nodes: int) -> tuple[int, ...]:
     """
     counts: list[int] = []
     for part in text.split(","):
-        match = _COUNT.match(part.strip())
+        match = re.match(_COUNT, part.strip())
         if match is None:
             return (1,) * nodes
         counts.extend([int(match.group(1))] * min(int(match.group(2) or 1), nodes))

@@ -11,11 +11,10 @@ from tt_run.inputs.document import read_text
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.world import World
 
-_LINE = re.compile(
-    r"\s*rank\s+(?P<rank>\d+)\s*=\s*(?P<host>[^\s=]+)(?:\s+slots?\s*=\s*(?P<slot>[^\s=]+))?\s*\Z",
-    re.IGNORECASE | re.ASCII,
-)
-_SLOT = re.compile(r"(\*|\d+(-\d+)?(:(\*|\d+(-\d+)?))?(,\d+(-\d+)?(:(\*|\d+(-\d+)?))?)*)\Z")
+# Texts, not compiled patterns: most launches have no rankfile, and compiling these takes as long as reading one.
+_LINE = r"(?ai)\s*rank\s+(?P<rank>\d+)\s*=\s*(?P<host>[^\s=]+)(?:\s+slots?\s*=\s*(?P<slot>[^\s=]+))?\s*\Z"
+_CORES = r"\d+(-\d+)?"
+_SLOT = rf"(?a)(\*|{_CORES}(:(\*|{_CORES}))?(,{_CORES}(:(\*|{_CORES}))?)*)\Z"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ def parse_rankfile(text: str, file: str, findings: Findings, path: Path | None =
         if not content.strip():
             continue
         position = Position(file, number, len(content) - len(content.lstrip()) + 1)
-        match = _LINE.match(content)
+        match = re.match(_LINE, content)
         if match is None:
             findings.error(
                 "TTR116",
@@ -82,7 +81,7 @@ def parse_rankfile(text: str, file: str, findings: Findings, path: Path | None =
             )
             continue
         slot = match["slot"]
-        if slot is not None and not _SLOT.match(slot):
+        if slot is not None and not re.match(_SLOT, slot):
             findings.error(
                 "TTR116",
                 f"rank {match['rank']} has a slot that cannot be read",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +30,7 @@ class World:
         return cls(
             environ=dict(os.environ),
             cwd=Path.cwd().resolve(),
-            hostname=socket.gethostname(),
+            hostname=os.uname().nodename,
             cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
             interfaces=frozenset(entry.name for entry in net.iterdir()) if net.is_dir() else None,
             is_root=hasattr(os, "geteuid") and os.geteuid() == 0,
@@ -57,10 +55,14 @@ class World:
     def which(self, word: str) -> Path | None:
         """The executable that a shell would start for `word`, or None. Words with a slash are taken from `cwd`."""
         if "/" in word:
-            found = shutil.which(str(self.cwd / self.expand_user(word)))
+            folders, word = [""], str(self.cwd / self.expand_user(word))
         else:
-            found = shutil.which(word, path=self.environ.get("PATH", os.defpath))
-        return Path(found) if found else None
+            folders = self.environ.get("PATH", os.defpath).split(os.pathsep)
+        for folder in folders:
+            path = os.path.join(self.cwd, folder, word)  # noqa: PTH118 - a Path for each folder would take longer
+            if os.path.isfile(path) and os.access(path, os.X_OK):  # noqa: PTH113
+                return Path(path)
+        return None
 
     def shown(self, path: Path) -> str:
         """The path as messages name it: relative to the working directory where it is below it."""

@@ -17,7 +17,7 @@ from tt_run.inputs.world import World
 GDBSERVER_PORT = 20_000
 TRACY_PORT = 8087
 PROFILER_DIR = "TT_METAL_PROFILER_DIR"
-_PYTHON = re.compile(r"python([0-9.]*)\Z")
+_PYTHON = r"python[0-9.]*\Z"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def _profiled(program: tuple[str, ...], world: World) -> tuple[str, ...]:
     if not program:
         return ()
     first, rest = program[0], program[1:]
-    if _PYTHON.match(os.path.basename(first)) and rest:  # noqa: PTH119 - a word, not a path of ours
+    if re.match(_PYTHON, os.path.basename(first)) and rest:  # noqa: PTH119 - a word, not a path of ours
         return rest
     if "/" in first or first.endswith(".py"):
         return program

@@ -9,7 +9,7 @@ from tt_run.errors import UsageError
 from tt_run.inputs.hosts import parse_hosts
 from tt_run.plan.request import LaunchRequest
 
-_SPLIT = re.compile(r"([1-9][0-9]*)x([1-9][0-9]*)\Z", re.ASCII)
+_SPLIT = r"([1-9][0-9]*)x([1-9][0-9]*)\Z"
 
 _SOURCES = {
     "rank_binding": "--rank-binding",
@@ -65,7 +65,7 @@ def _emulation_problems(request: LaunchRequest) -> list[Diagnostic]:
                         help=f"add --system t3000, or leave {option} out",
                     )
                 )
-    if request.split is not None and not _SPLIT.match(request.split):
+    if request.split is not None and not re.match(_SPLIT, request.split):
         problems.append(
             Diagnostic(
                 "TTR008", f"--split {request.split}: not of the form ROWSxCOLUMNS", help="write --split 1x2"
@@ -98,5 +98,5 @@ def _hosts_problems(request: LaunchRequest) -> list[Diagnostic]:
 
 def split_of(request: LaunchRequest) -> tuple[int, int] | None:
     """The hosts of each mesh along rows and columns as `--split` says, None when it is not given."""
-    match = _SPLIT.match(request.split or "")
+    match = re.match(_SPLIT, request.split or "")
     return (int(match[1]), int(match[2])) if match else None

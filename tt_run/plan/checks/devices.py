@@ -12,8 +12,8 @@ from tt_run.plan.checks.chips import check_chips
 from tt_run.plan.checks.subject import Subject
 from tt_run.plan.model import RankPlan
 
-_LIST = re.compile(r"\s*\d+\s*(,\s*\d+\s*)*\Z", re.ASCII)
-_PCI_ADDRESS = re.compile(r"[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:")
+_LIST = r"(?a)\s*\d+\s*(,\s*\d+\s*)*\Z"
+_PCI_ADDRESS = r"[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:"
 
 
 def check_devices(subject: Subject, findings: Findings) -> None:
@@ -21,7 +21,7 @@ def check_devices(subject: Subject, findings: Findings) -> None:
     visible: dict[int, tuple[int, ...]] = {}
     for rank in subject.ranks:
         variable = rank.env.get(VISIBLE_DEVICES)
-        if variable is None or _PCI_ADDRESS.search(variable.value):
+        if variable is None or re.search(_PCI_ADDRESS, variable.value):
             continue
         devices = _parse(rank, variable.value, subject.set_at(rank.rank, VISIBLE_DEVICES), findings)
         if devices is not None:
@@ -32,7 +32,7 @@ def check_devices(subject: Subject, findings: Findings) -> None:
 
 
 def _parse(rank: RankPlan, value: str, at: Position | None, findings: Findings) -> tuple[int, ...] | None:
-    if not _LIST.match(value):
+    if not re.match(_LIST, value):
         findings.error(
             "TTR212",
             f"TT_VISIBLE_DEVICES of rank {rank.rank} is no list of device numbers",

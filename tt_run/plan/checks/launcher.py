@@ -7,7 +7,7 @@ import re
 from tt_run.inputs.findings import Findings
 from tt_run.plan.checks.subject import Subject
 
-_MPI = re.compile(r"(?P<vendor>.*?)\s*v?(?P<major>\d+)\.(?P<minor>\d+)")
+_MPI = r"(?P<vendor>.*?)\s*v?(?P<major>\d+)\.(?P<minor>\d+)"
 
 
 def check_launcher(subject: Subject, findings: Findings) -> None:
@@ -15,7 +15,7 @@ def check_launcher(subject: Subject, findings: Findings) -> None:
     facts = subject.launcher
     if facts is None or facts.path is None or facts.mpi4py is None or facts.major is None:
         return
-    match = _MPI.match(facts.mpi4py)
+    match = re.match(_MPI, facts.mpi4py)
     if match is None or (match["vendor"] == facts.vendor and int(match["major"]) == facts.major):
         return
     version = ".".join(map(str, facts.version or ()))
