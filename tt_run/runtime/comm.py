@@ -20,13 +20,18 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run import contract
+from tt_run.runtime.arrival import Arrival
 from tt_run.runtime.shared import SharedBlock
 
 Array = npt.NDArray[Any]
 
 _SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE")
+DEFAULT_WAIT = 60.0  # seconds a rank waits for its peers
+_START_WAIT = (
+    20.0  # at least so long for those of its host to start: importing takes its time on a busy machine
+)
 _START_DEADLINE = (
-    120.0  # seconds until MPI start-up is given up: a rank that never comes would block it for ever
+    120.0  # until MPI start-up is given up: a rank of another host that never comes would block it
 )
 
 
@@ -260,6 +265,7 @@ class World:
         self.size = size
         self._groups: dict[tuple[int, ...], Group] = {}
         self._peers: tuple[Peer, ...] | None = None
+        self._arrival: Arrival | None = None
 
     @property
     def connected(self) -> bool:
@@ -290,7 +296,13 @@ class World:
 
     @cached_property
     def mpi(self) -> Any:
-        """The mpi4py module. Importing it starts MPI, which waits for all ranks: bounded by a watchdog."""
+        """The mpi4py module. Importing it starts MPI, which waits for all ranks: those of this host are waited for before, with a
+        deadline; for those of other hosts there is a watchdog.
+        """
+        if "mpi4py.MPI" not in sys.modules:
+            self._arrival = Arrival.announce(os.environ)
+            if self._arrival is not None:
+                self._arrival.await_others(max(seconds_to_wait(), _START_WAIT))
         faulthandler.dump_traceback_later(_START_DEADLINE, exit=True)
         try:
             import mpi4py
@@ -324,6 +336,8 @@ class World:
             node.Free()
         finally:
             faulthandler.cancel_dump_traceback_later()
+        if self._arrival is not None:
+            self._arrival.close()
         leaders = sorted({leader for leader, _ in facts})
         self._peers = tuple(
             Peer(rank, leaders.index(leader), *own) for rank, (leader, own) in enumerate(facts)
@@ -364,6 +378,18 @@ def world() -> World:
     if _world is None:
         _world = _from_environment()
     return _world
+
+
+def seconds_to_wait() -> float:
+    """How long a rank waits for its peers: TT_RUN_GUARD_TIMEOUT, 60 s by default. Raises RuntimeError for what is no positive number."""
+    text = os.environ.get(contract.GUARD_TIMEOUT, "").strip()
+    try:
+        seconds = float(text) if text else DEFAULT_WAIT
+    except ValueError:
+        seconds = 0.0
+    if not seconds > 0:
+        raise RuntimeError(f"{contract.GUARD_TIMEOUT}={text!r} is not a positive number of seconds")
+    return seconds
 
 
 def as_bytes(array: Array) -> npt.NDArray[np.uint8]:

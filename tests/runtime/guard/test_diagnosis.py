@@ -12,8 +12,9 @@ from tt_run.runtime.guard.report import render
 from tt_run.runtime.guard.states import RankState, Wait
 
 
-def waiting(rank: int, *missing: int, kind: str = "collective", number: int = 3, **more: object) -> RankState:
-    group = tuple(sorted({rank, *missing}))
+def waiting(rank: int, *missing: int, kind: str = "collective", number: int = 0, **more: object) -> RankState:
+    """A rank in a call of its own with the ranks it misses."""
+    group, number = tuple(sorted({rank, *missing})), number or 3 + rank
     wait = Wait(kind, f"call{rank}()", f"prog.py:{rank}", group, number, missing, 1.0, 2.0, 0, "t")
     return RankState(rank, WAITING, wait=wait, **more)  # type: ignore[arg-type]
 
@@ -67,6 +68,20 @@ def test_a_rank_outside_the_circle_finds_it_too() -> None:
     finding = deadlock(states, 0)
     assert finding is not None
     assert finding.culprits == (1, 2)
+
+
+def test_ranks_in_the_same_call_do_not_wait_for_each_other() -> None:
+    states = known(waiting(0, 1, 2, number=7), waiting(2, 0, 1, number=7), RankState(1))
+    assert (blockers(states, 0), blockers(states, 2)) == ((1,), (1,))
+    assert deadlock(states, 0) is None
+    assert overdue(states, 0, 5).culprits == (1,)
+
+
+def test_what_other_hosts_told_counts_when_it_is_late() -> None:
+    states = known(waiting(0, 1), waiting(1, 0, remote=True))
+    assert deadlock(states, 0) is None
+    late = deadlock(states, 0, with_other_hosts=True)
+    assert late is not None and late.culprits == (0, 1)
 
 
 def test_a_chain_is_no_deadlock() -> None:

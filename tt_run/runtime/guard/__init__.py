@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tt_run import contract
 from tt_run.runtime import events
-from tt_run.runtime.comm import Group, world
+from tt_run.runtime.comm import Group, seconds_to_wait, world
 from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.guard.signature import Signature
 from tt_run.runtime.guard.transfer import Transfer, count, wait_for
@@ -65,9 +65,9 @@ def start() -> None:
     if _started or ranks.size == 1:
         return
     from tt_run.runtime.guard.lifecycle import Lifecycle
-    from tt_run.runtime.guard.watch import Guard, timeout_from
+    from tt_run.runtime.guard.watch import Guard
 
-    timeout = timeout_from(os.environ)
+    timeout = seconds_to_wait()
     ranks.connect()
     if os.environ.get(contract.GUARD, "").strip().lower() not in ("off", "0", "no", "false"):
         _guard = Guard(ranks, timeout)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tt_run.runtime.guard.board import ENDED, RAISED
-from tt_run.runtime.guard.states import History, RankState, group_key
+from tt_run.runtime.guard.states import History, RankState, Wait, group_key
 
 DIVERGED = "TTG001"
 ENDED_EARLY = "TTG002"
@@ -50,9 +50,15 @@ def absence(states: Mapping[int, RankState], me: int) -> Finding | None:
     )
 
 
-def deadlock(states: Mapping[int, RankState], me: int) -> Finding | None:
-    """Ranks that wait for one another in a circle that I wait for too."""
-    edges = {rank: blockers(states, rank) for rank in states}
+def deadlock(states: Mapping[int, RankState], me: int, with_other_hosts: bool = False) -> Finding | None:
+    """Ranks that wait for one another in a circle that I wait for too.
+
+    What ranks of other hosts told may be out of date, so they count only once the deadline has passed.
+    """
+    edges = {
+        rank: () if state.remote and not with_other_hosts else blockers(states, rank)
+        for rank, state in states.items()
+    }
     circle = _circle(edges, me)
     if circle is None:
         return None
@@ -114,7 +120,10 @@ def divergence(calls: Mapping[int, tuple[str, ...]], number: int) -> Finding:
 
 
 def blockers(states: Mapping[int, RankState], rank: int) -> tuple[int, ...]:
-    """The ranks that a waiting rank really waits for: a message that is already under way blocks nobody."""
+    """The ranks that a waiting rank really waits for.
+
+    A message that is already under way blocks nobody, nor does a rank that is in the same call: it waits for the same ones.
+    """
     state = states[rank]
     if not state.waiting or state.wait is None:
         return ()
@@ -128,7 +137,12 @@ def blockers(states: Mapping[int, RankState], rank: int) -> tuple[int, ...]:
             or (states[peer].sent if wait.kind == "receive" else states[peer].posted).get(key, 0)
             < wait.number
         )
-    return wait.missing
+    return tuple(peer for peer in wait.missing if peer not in states or not _in_call(states[peer], wait))
+
+
+def _in_call(state: RankState, wait: Wait) -> bool:
+    other = state.wait
+    return state.waiting and other is not None and (other.group, other.number) == (wait.group, wait.number)
 
 
 def _circle(edges: Mapping[int, tuple[int, ...]], start: int) -> tuple[int, ...] | None:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tt_run.runtime.guard.board import RUNNING
+
 if TYPE_CHECKING:
     from tt_run.runtime.comm import Pending, World
 
@@ -48,6 +50,12 @@ class Gossip:
         if said != self._last:
             self._last = said
             self._send({"news": [state, calls, last, record]})
+
+    def tell_running(self, calls: int, last: str) -> None:
+        """Take back that this rank waits, if it has told so."""
+        if self._last:
+            self._last = ""
+            self._send({"news": [RUNNING, calls, last, {}]})
 
     def tell_verdict(self, verdict: dict[str, object]) -> None:
         """Hand a report to the other hosts."""

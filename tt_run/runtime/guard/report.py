@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tt_run.runtime.guard.board import ENDED, RAISED
-from tt_run.runtime.guard.diagnosis import DEADLOCK, DIVERGED, ENDED_EARLY, FAILED, LOST, OVERDUE, Finding
+from tt_run.runtime.guard.diagnosis import (
+    DEADLOCK,
+    DIVERGED,
+    ENDED_EARLY,
+    FAILED,
+    LOST,
+    OVERDUE,
+    Finding,
+    blockers,
+)
 from tt_run.runtime.guard.states import RankState
 
 _HELP = {
@@ -33,14 +42,14 @@ def render(finding: Finding, states: Mapping[int, RankState], now: float) -> str
     shown = sorted(states)
     for rank in shown:
         mark = "  <-" if rank in finding.culprits else ""
-        lines.append(f"  rank {rank}: {where(states[rank], now)}{mark}")
+        lines.append(f"  rank {rank}: {where(states[rank], now, blockers(states, rank))}{mark}")
     lines += [f"  {line}" for line in finding.explanation]
     lines.append(f"  help: {_HELP[finding.code]}")
     return "\n".join(lines)
 
 
-def where(state: RankState, now: float) -> str:
-    """One rank in words: what it is in, for how long, where its last call was."""
+def where(state: RankState, now: float, missing: tuple[int, ...] = ()) -> str:
+    """One rank in words: what it is in, which ranks it misses there, for how long; where its last call was."""
     last = f"; its last call was {state.last}" if state.last else "; it has made no call"
     if state.state == RAISED:
         return f"raised {state.error or 'an exception'}{_at(state.error_site)}{last}"
@@ -50,8 +59,8 @@ def where(state: RankState, now: float) -> str:
         return f"its process is gone, after {_calls(state.calls)}{last}"
     wait = state.wait
     if wait is not None and state.waiting:
-        missing = f", waiting for {_list(wait.missing)}" if wait.missing else ""
-        return f"in call {wait.number} {wait.call} at {wait.site}{missing} since {max(now - wait.since, 0):.1f} s"
+        for_whom = f", waiting for {_list(missing)}" if missing else ""
+        return f"in call {wait.number} {wait.call} at {wait.site}{for_whom} since {max(now - wait.since, 0):.1f} s"
     doing = f"at {state.doing}" if state.doing else "in no call"
     return f"running {doing} after {_calls(state.calls)}{last}"
 

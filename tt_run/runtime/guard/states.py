@@ -36,12 +36,13 @@ class Wait:
 class RankState:
     """A rank's state, its wait if it has one, the last call it made, and what it told when it ended or was asked.
 
-    `sent` and `posted` count the messages it has sent and the receives it has posted on each channel "peer:tag".
+    `remote` ranks are on other hosts: what is known of them is what they told last. `sent` and `posted` count the messages it has sent and the receives it has posted on each channel "peer:tag".
     """
 
     rank: int
     state: int = RUNNING
     lost: bool = False
+    remote: bool = False
     wait: Wait | None = None
     calls: int = 0
     last: str = ""
@@ -75,7 +76,13 @@ def wait_to_json(wait: Wait) -> dict[str, Any]:
 
 
 def state_from_json(
-    rank: int, state: int, lost: bool, calls: int, last: str, record: Mapping[str, Any] | None
+    rank: int,
+    state: int,
+    lost: bool,
+    calls: int,
+    last: str,
+    record: Mapping[str, Any] | None,
+    remote: bool = False,
 ) -> RankState:
     """A rank's state from its row: the words, and its record if it has published one."""
     record = record or {}
@@ -84,6 +91,7 @@ def state_from_json(
         rank=rank,
         state=state,
         lost=lost,
+        remote=remote,
         wait=None
         if wait is None
         else Wait(**{**wait, "group": tuple(wait["group"]), "missing": tuple(wait["missing"])}),

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
 
-from tt_run import contract
 from tt_run.runtime.comm import Group, World
 from tt_run.runtime.guard import board, diagnosis, states
 from tt_run.runtime.guard.board import (
@@ -30,7 +29,6 @@ from tt_run.runtime.guard.report import GuardError, render
 from tt_run.runtime.guard.signature import Call, Labels, Signature
 from tt_run.runtime.guard.states import RankState, Wait, group_key
 
-DEFAULT_TIMEOUT = 60.0
 _SPINS = 400  # looks before the processor is offered to others
 _YIELD_SECONDS = 0.002  # then this long with the processor offered between looks
 _NAPS = (0.0001, 0.001)  # then naps, growing from the first to the second
@@ -157,7 +155,9 @@ class Guard:
                 if finding is not None and (suspicion is None or finding.culprits != suspicion.culprits):
                     suspicion, suspected = finding, now
         finally:
-            self.mine.words[STATE] = RUNNING if self.error is None else WAITING
+            if self.error is None:
+                self.mine.words[STATE] = RUNNING
+                self.gossip.tell_running(int(self.mine.words[CALLS]), self.mine.label())
 
     def _inspect(
         self, suspicion: diagnosis.Finding | None, suspected: float, late: bool
@@ -177,6 +177,9 @@ class Guard:
             if looked_again:
                 self._conclude(circle, known)
         if late:
+            far = diagnosis.deadlock(known, self.rank, with_other_hosts=True)
+            if far is not None:
+                self._conclude(far, known)
             self._conclude(diagnosis.overdue(known, self.rank, self.timeout), known)
         return circle
 
@@ -261,7 +264,9 @@ class Guard:
                 rank, state, lost, int(row.words[CALLS]), row.label(), record
             )
         for rank, told in self.gossip.heard.items():
-            found[rank] = states.state_from_json(rank, told.state, False, told.calls, told.last, told.record)
+            found[rank] = states.state_from_json(
+                rank, told.state, False, told.calls, told.last, told.record, remote=True
+            )
         return found
 
     def _ask(self, ranks: tuple[int, ...]) -> None:
@@ -317,20 +322,6 @@ class Guard:
         """True when every other rank has ended, raised or vanished."""
         self._make_progress()
         return all(state.gone for rank, state in self.states().items() if rank != self.rank)
-
-
-def timeout_from(environment: dict[str, str] | os._Environ[str]) -> float:
-    """TT_RUN_GUARD_TIMEOUT in seconds. Raises RuntimeError for what is no positive number."""
-    text = environment.get(contract.GUARD_TIMEOUT, "")
-    if not text:
-        return DEFAULT_TIMEOUT
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not seconds > 0:
-        raise RuntimeError(f"{contract.GUARD_TIMEOUT}={text!r} is not a positive number of seconds")
-    return seconds
 
 
 def _same_call(wait: Wait | None, group: tuple[int, ...], number: int) -> bool:

@@ -1,0 +1,90 @@
+"""The meeting of a host's ranks before MPI starts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import uuid
+
+import pytest
+
+from tests.runtime.mpi import ROOT, run_ranks
+from tt_run.runtime.arrival import Arrival
+
+
+def env(job: str, rank: int, size: int) -> dict[str, str]:
+    return {
+        "PMIX_NAMESPACE": job,
+        "OMPI_COMM_WORLD_LOCAL_RANK": str(rank),
+        "OMPI_COMM_WORLD_LOCAL_SIZE": str(size),
+    }
+
+
+def test_ranks_see_each_other_and_miss_who_has_not_come() -> None:
+    job = uuid.uuid4().hex
+    signs = [Arrival.announce(env(job, rank, 3)) for rank in (0, 2)]
+    assert all(signs)
+    first, last = (sign for sign in signs if sign)
+    with pytest.raises(
+        RuntimeError, match=r"TTG007.*local rank 1 of this host did not start the runtime within 0.05 s"
+    ):
+        first.await_others(0.05)
+    middle = Arrival.announce(env(job, 1, 3))
+    assert middle is not None
+    for sign in (first, middle, last):
+        sign.await_others(5)
+    for sign in (first, middle, last):
+        sign.close()
+
+
+def test_waiting_goes_on_until_the_last_one_comes() -> None:
+    job = uuid.uuid4().hex
+    sign = Arrival.announce(env(job, 0, 2))
+    assert sign is not None
+    late: list[Arrival] = []
+
+    def meanwhile(_: float) -> None:
+        other = Arrival.announce(env(job, 1, 2))
+        assert other is not None
+        late.append(other)
+
+    sign.await_others(30, sleep=meanwhile)
+    assert len(late) == 1
+    for each in (sign, *late):
+        each.close()
+
+
+@pytest.mark.parametrize(
+    "environment", [{}, {"PMIX_NAMESPACE": "x"}, env("x", 0, 1) | {"OMPI_COMM_WORLD_LOCAL_RANK": "a"}]
+)
+def test_without_a_job_there_is_no_sign(environment: dict[str, str]) -> None:
+    assert Arrival.announce(environment) is None
+
+
+def test_a_rank_that_never_comes_is_named_under_real_mpi() -> None:
+    program = (
+        "import os\nfrom tt_run.runtime.arrival import Arrival\nrank = os.environ['OMPI_COMM_WORLD_RANK']\n"
+        "if rank == '0':\n    Arrival.announce(os.environ).await_others(0.5)\n"
+    )
+    result = run_ranks(2, program, timeout=15)
+    assert "local rank 1 of this host did not start the runtime within 0.5 s" in result.ranks[0].stderr
+
+
+def test_a_program_that_imported_mpi_itself_starts_as_well() -> None:
+    program = "from mpi4py import MPI\nfrom tt_run.runtime import guard\nguard.start()\nprint(MPI.COMM_WORLD.rank)\n"
+    assert sorted(run_ranks(2, program).check().stdout.split()) == ["0", "1"]
+
+
+def test_under_mpirun_alone_nothing_is_waited_for() -> None:
+    program = "from tt_run.runtime.comm import world; world().connect(); print('ok')"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, **env("x", 0, 1), "OMPI_COMM_WORLD_SIZE": "1"},
+        timeout=30,
+        check=True,
+    )
+    assert done.stdout == "ok\n"

@@ -1,0 +1,63 @@
+"""Before MPI starts: are the other ranks of this host coming? Starting MPI waits for all of them and cannot be interrupted.
+
+Each rank opens an abstract Unix socket named after the job and its local rank, which leaves no file behind and vanishes with the process,
+and looks for those of the others until a deadline.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Mapping
+
+_JOB = "PMIX_NAMESPACE"
+_LOCAL_RANK = "OMPI_COMM_WORLD_LOCAL_RANK"
+_LOCAL_SIZE = "OMPI_COMM_WORLD_LOCAL_SIZE"
+
+
+class Arrival:
+    """This rank's sign that it has come; the others see it as long as the object lives."""
+
+    def __init__(self, job: str, local_rank: int, local_size: int) -> None:
+        self._job = job
+        self._others = [rank for rank in range(local_size) if rank != local_rank]
+        self._sign = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._sign.bind(self._name(local_rank))
+            self._sign.listen(max(local_size, 1))
+        except OSError:
+            self._sign.close()
+            raise
+
+    @classmethod
+    def announce(cls, environment: Mapping[str, str]) -> Arrival | None:
+        """The sign of the rank that the environment describes; None when it names no job."""
+        try:
+            return cls(environment[_JOB], int(environment[_LOCAL_RANK]), int(environment[_LOCAL_SIZE]))
+        except (KeyError, ValueError, OSError):
+            return None
+
+    def await_others(self, seconds: float, sleep: Callable[[float], None] = time.sleep) -> None:
+        """Return when the other ranks of this host have come. Raises RuntimeError naming those that have not after `seconds`."""
+        deadline = time.monotonic() + seconds
+        missing, nap = self._others, 0.001
+        while missing := [rank for rank in missing if not self._has_come(rank)]:
+            if time.monotonic() > deadline:
+                raise RuntimeError(
+                    f"error[TTG007]: local rank {', '.join(map(str, missing))} of this host did not start the runtime within "
+                    f"{seconds:g} s\n  help: every rank must open a mesh or call ttnn.init_distributed_context(); look whether "
+                    "these ranks ended, loop, or still compute, or raise TT_RUN_GUARD_TIMEOUT"
+                )
+            sleep(nap)
+            nap = min(nap * 1.5, 0.05)
+
+    def close(self) -> None:
+        """Take the sign away."""
+        self._sign.close()
+
+    def _has_come(self, rank: int) -> bool:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            return probe.connect_ex(self._name(rank)) == 0
+
+    def _name(self, rank: int) -> str:
+        return f"\0tt-run/{self._job}/{rank}"
