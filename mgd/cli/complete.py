@@ -20,7 +20,7 @@ def command(shell: str) -> None:
     zsh:   mgd completion zsh > "${fpath[1]}/_mgd"
     fish:  mgd completion fish > ~/.config/fish/completions/mgd.fish
     """
-    from mgd.cli.main import cli
+    from mgd.cli.group import cli
 
     found = get_completion_class(shell)
     if found is None:

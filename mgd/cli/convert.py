@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from mgd.cli.inputs import STDIN, DescriptorWord, load_input, read_input
+from mgd.cli.inputs import STDIN, load_input, read_input
 from mgd.cli.output import say
 from mgd.cli.rewrite import is_yaml
+from mgd.cli.words import DescriptorWord
 
 
 @click.command()

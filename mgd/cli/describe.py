@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
-from mgd.cli.inputs import DescriptorWord, load_input
+from mgd.cli.inputs import load_input
 from mgd.cli.output import say, table, wants_colour
+from mgd.cli.words import DescriptorWord
 from mgd.drawing.canvas import paint
 from mgd.expansion import expand
 from mgd.graph import Mesh, MeshGraph

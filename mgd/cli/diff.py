@@ -7,8 +7,9 @@ import sys
 
 import click
 
-from mgd.cli.inputs import DescriptorWord, load_input
+from mgd.cli.inputs import load_input
 from mgd.cli.output import say, wants_colour
+from mgd.cli.words import DescriptorWord
 from mgd.diagnostics import render
 from mgd.drawing.canvas import paint
 

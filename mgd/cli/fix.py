@@ -7,9 +7,10 @@ from collections import Counter
 
 import click
 
-from mgd.cli.inputs import STDIN, DescriptorWord, expand_words, load_text
+from mgd.cli.inputs import STDIN, expand_words, load_text
 from mgd.cli.output import say, wants_colour
 from mgd.cli.rewrite import difference, is_yaml, write_back
+from mgd.cli.words import DescriptorWord
 from mgd.diagnostics import Diagnostic, count, render
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from mgd.cli.inputs import STDIN, DescriptorWord, expand_words, load_text
+from mgd.cli.inputs import STDIN, expand_words, load_text
 from mgd.cli.output import say
 from mgd.cli.rewrite import difference, is_yaml, write_back
+from mgd.cli.words import DescriptorWord
 
 
 @click.command()

@@ -7,38 +7,22 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from mgd.descriptor import Descriptor
 
 STDIN = "-"
 STDIN_NAME = "<stdin>"
 
 
-class DescriptorWord(click.ParamType):
-    """A path, `-` or the name of a system; shells complete both files and names."""
-
-    name = "file"
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        from click.shell_completion import CompletionItem
-
-        from mgd.systems import systems
-
-        names = [CompletionItem(system.name) for system in systems() if system.name.startswith(incomplete)]
-        return [*names, CompletionItem(incomplete, type="file")]
+class WrongUsage(Exception):
+    """Words of the command line that cannot be meant; the text says what to write. Exit code 2."""
 
 
 def expand_words(words: Iterable[str], *, systems: bool = True) -> Iterator[str]:
     """The file names that the words stand for: files as they are, folders by their descriptors, systems by their file.
 
     A folder gives every `*.textproto` below it and the YAML files that are named like descriptors, sorted.
-    Without `systems` names of systems mean nothing: verbs that write do not touch what ships. Raises click.UsageError
+    Without `systems` names of systems mean nothing: verbs that write do not touch what ships. Raises WrongUsage
     for a folder without descriptors.
     """
     for word in words:
@@ -48,7 +32,7 @@ def expand_words(words: Iterable[str], *, systems: bool = True) -> Iterator[str]
         elif _is_dir(path):
             found = sorted(str(each) for each in _below(path))
             if not found:
-                raise click.UsageError(f"there is no descriptor (*.textproto) in the folder {word}")
+                raise WrongUsage(f"there is no descriptor (*.textproto) in the folder {word}")
             yield from found
         else:
             yield (_system_file(word) if systems else None) or word

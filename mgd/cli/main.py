@@ -1,4 +1,4 @@
-"""Entry point of `mgd`: one module per verb, imported when the verb is used.
+"""Entry point of `mgd`: what ends the process, and how its end is told.
 
 Exit codes: 0 all is well, 1 a descriptor is rejected, differs or would change, 2 wrong usage or an unreadable input,
 130 interrupted, 141 the reader of the output went away.
@@ -10,89 +10,8 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 
-import click
-
-VERBS = {
-    "check": "Check descriptors and tell every mistake.",
-    "show": "Draw meshes, hosts, ranks, wraps and links.",
-    "describe": "Count devices, hosts and links; bisection, diameter.",
-    "new": "Write a descriptor from shape, hosts and links.",
-    "fmt": "Lay descriptors out in one way.",
-    "fix": "Repair what has only one repair.",
-    "diff": "Compare the topology of two descriptors.",
-    "convert": "Convert between MGD 1.0 and 2.0.",
-    "systems": "List the systems that ship with it.",
-    "explain": "Explain a rule, with a bad and a good example.",
-    "completion": "Print the completion script of a shell.",
-}
-_MODULES = {"completion": "complete"}
 _PIPE_CLOSED = 141
-_WIDTH = {"max_content_width": 110}
-
-
-class Verbs(click.Group):
-    """The verbs by name; `--help` of the whole lists them without importing any."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(VERBS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in VERBS:
-            return None
-        command: click.Command = import_module(f"mgd.cli.{_MODULES.get(cmd_name, cmd_name)}").command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(VERBS.items()))
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in VERBS and not args[0].startswith("-"):
-            from difflib import get_close_matches
-
-            near = get_close_matches(args[0], VERBS, n=1)
-            ctx.fail(
-                f"there is no command '{args[0]}'" + (f": did you mean `mgd {near[0]}`?" if near else "")
-            )
-        return super().resolve_command(ctx, args)
-
-
-@click.command(
-    cls=Verbs,
-    context_settings=_WIDTH | {"help_option_names": ["-h", "--help"]},
-    epilog="A FILE is a path, - for standard input, or the name of a shipped system. Five minutes: mgd systems; "
-    "mgd show t3000; mgd new --shape 2x4 --hosts 1x2 -o my.textproto; mgd check my.textproto",
-)
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=lambda *words: _version(*words),
-    help="Show the version and exit.",
-)
-def cli() -> None:
-    """Check, draw and write Mesh Graph Descriptors, the files that say how the devices of a system are linked."""
-
-
-def own_version() -> str:
-    """The version of the installed distribution."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("tt-run")
-    except PackageNotFoundError:
-        return "0 (not installed)"
-
-
-def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
-        click.echo(f"mgd {own_version()}")
-        ctx.exit()
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -102,21 +21,33 @@ def main(words: Sequence[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = cli.main(args=None if words is None else list(words), prog_name="mgd", standalone_mode=False)
+        code = _run(sys.argv[1:] if words is None else list(words))
         sys.stdout.flush()
     except BrokenPipeError:
         _drop_output()
-        sys.exit(_PIPE_CLOSED)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(2)
-    except (click.Abort, KeyboardInterrupt):
-        sys.exit(130)
+        code = _PIPE_CLOSED
+    except KeyboardInterrupt:
+        code = 130
     except OSError as error:
-        sys.exit(_environment(error))
+        code = _environment(error)
     except Exception as error:
-        sys.exit(_reported(error))
-    sys.exit(code if isinstance(code, int) else 0)
+        code = _reported(error)
+    sys.exit(code)
+
+
+def _run(words: Sequence[str]) -> int:
+    """`mgd check FILE…` without options goes straight to work: editors and hooks call it all day, and click is a third of its start."""
+    if (
+        len(words) > 1
+        and words[0] == "check"
+        and not any(word.startswith("-") and word != "-" for word in words)
+    ):
+        from mgd.cli.verdicts import check_files
+
+        return check_files(words[1:])
+    from mgd.cli.group import run
+
+    return run(words)
 
 
 def _drop_output() -> None:
@@ -132,8 +63,12 @@ def _environment(error: OSError) -> int:
 
 def _reported(error: Exception) -> int:
     """Print one of our own errors; anything else is our bug and keeps its traceback."""
+    from mgd.cli.inputs import WrongUsage
     from mgd.errors import MgdError, UnreadableError
 
+    if isinstance(error, WrongUsage):
+        sys.stderr.write(f"Error: {error}\n")
+        return 2
     if not isinstance(error, MgdError):
         raise error
     from mgd.cli.output import wants_colour

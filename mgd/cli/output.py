@@ -39,3 +39,13 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
     ]
+
+
+def own_version() -> str:
+    """The version of the installed distribution."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("tt-run")
+    except PackageNotFoundError:
+        return "0 (not installed)"

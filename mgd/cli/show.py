@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from mgd.cli.inputs import STDIN, DescriptorWord, load_input
+from mgd.cli.inputs import STDIN, load_input
 from mgd.cli.output import page_width, say, wants_colour
+from mgd.cli.words import DescriptorWord
 from mgd.drawing.text import WIDTH, draw
 
 

@@ -1,0 +1,91 @@
+"""The verbs of `mgd` as click commands: one module per verb, imported when the verb is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from mgd.cli.output import own_version
+
+VERBS = {
+    "check": "Check descriptors and tell every mistake.",
+    "show": "Draw meshes, hosts, ranks, wraps and links.",
+    "describe": "Count devices, hosts and links; bisection, diameter.",
+    "new": "Write a descriptor from shape, hosts and links.",
+    "fmt": "Lay descriptors out in one way.",
+    "fix": "Repair what has only one repair.",
+    "diff": "Compare the topology of two descriptors.",
+    "convert": "Convert between MGD 1.0 and 2.0.",
+    "systems": "List the systems that ship with it.",
+    "explain": "Explain a rule, with a bad and a good example.",
+    "completion": "Print the completion script of a shell.",
+}
+_MODULES = {"completion": "complete"}
+_WIDTH = {"max_content_width": 110}
+
+
+class Verbs(click.Group):
+    """The verbs by name; `--help` of the whole lists them without importing any."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = import_module(f"mgd.cli.{_MODULES.get(cmd_name, cmd_name)}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], VERBS, n=1)
+            ctx.fail(
+                f"there is no command '{args[0]}'" + (f": did you mean `mgd {near[0]}`?" if near else "")
+            )
+        return super().resolve_command(ctx, args)
+
+
+@click.command(
+    cls=Verbs,
+    context_settings=_WIDTH | {"help_option_names": ["-h", "--help"]},
+    epilog="A FILE is a path, - for standard input, or the name of a shipped system. Five minutes: mgd systems; "
+    "mgd show t3000; mgd new --shape 2x4 --hosts 1x2 -o my.textproto; mgd check my.textproto",
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda *words: _version(*words),
+    help="Show the version and exit.",
+)
+def cli() -> None:
+    """Check, draw and write Mesh Graph Descriptors, the files that say how the devices of a system are linked."""
+
+
+def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        click.echo(f"mgd {own_version()}")
+        ctx.exit()
+
+
+def run(words: Sequence[str]) -> int:
+    """Run one command line; returns its exit code, 2 for wrong usage. What the verbs raise of their own goes on."""
+    try:
+        code = cli.main(args=list(words), prog_name="mgd", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except click.Abort:
+        return 130
+    return code if isinstance(code, int) else 0

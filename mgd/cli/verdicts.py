@@ -1,0 +1,40 @@
+"""Checking files one after the other and printing the report; without click, so that it starts at once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+
+from mgd.cli.inputs import expand_words
+from mgd.cli.output import own_version, say, wants_colour
+from mgd.cli.reports import Report, as_github, as_json, as_sarif, as_text, inspect
+
+FORMS = ("text", "json", "github", "sarif")
+
+
+def check_files(
+    words: Sequence[str], form: str = "text", profile: str = "full", *, quiet: bool = False
+) -> int:
+    """Print the verdict on each input as it is reached; returns the exit code.
+
+    Raises WrongUsage for a folder without descriptors.
+    """
+    code = 0
+
+    def reports() -> Iterator[Report]:
+        nonlocal code
+        for word in expand_words(words):
+            report = inspect(word, profile, facts=form in ("text", "json"))
+            code = max(code, 2 if report.unreadable else 0 if report.accepted else 1)
+            yield report
+
+    if form == "text":
+        for line in as_text(reports(), colour=wants_colour(sys.stdout), quiet=quiet):
+            say(line)
+    elif form == "sarif":
+        say(as_sarif(reports(), own_version()))
+    else:
+        for report in reports():
+            for line in [as_json(report)] if form == "json" else as_github(report):
+                say(line)
+    return code
