@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from tt_run.inputs.bindings import RankBindings
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.hosts import HostList, HostSlots, parse_hosts, read_hostfile, scheduler_hosts
 from tt_run.inputs.mpi_args import MpiArgs
 from tt_run.inputs.paths import PathSearch
-from tt_run.inputs.rankfiles import Rankfile, read_rankfile
 from tt_run.inputs.world import World
 from tt_run.plan.model import Placement
 from tt_run.plan.request import LaunchRequest
+
+if TYPE_CHECKING:
+    from tt_run.inputs.rankfiles import Rankfile
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ def seat(
     count = len(bindings.bindings)
     hosts = _named_hosts(request, mpi_args, world, findings)
     if mpi_args.rankfile is not None:
+        from tt_run.inputs.rankfiles import read_rankfile
+
         path = PathSearch(world, findings).find(mpi_args.rankfile, "rankfile")
         rankfile = path and read_rankfile(path, world, findings)
         if not rankfile:

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Label, Position
 from mgd.graph import MeshGraph
 from tt_run.inputs.bindings import Binding, RankBindings, read_rank_bindings
 from tt_run.inputs.findings import Findings, listed
-from tt_run.inputs.mock import MockCluster, read_mock_cluster
 from tt_run.inputs.paths import PathSearch
-from tt_run.inputs.subcontexts import read_rank_bindings_mapping
 from tt_run.inputs.world import World
 from tt_run.plan.derived import Derived
 from tt_run.plan.model import GeneratedFile
 from tt_run.plan.request import CheckLevel, LaunchRequest
+
+if TYPE_CHECKING:
+    from tt_run.inputs.mock import MockCluster
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ def _read_bindings(request: LaunchRequest, search: PathSearch, findings: Finding
         path = search.find(request.rank_binding, "rank-binding file")
         return read_rank_bindings(path, search, findings, descriptor_must_exist=must_exist) if path else None
     if request.rank_bindings_mapping is not None:
+        from tt_run.inputs.subcontexts import read_rank_bindings_mapping
+
         path = search.find(request.rank_bindings_mapping, "rank-bindings mapping")
         if path is not None:
             return read_rank_bindings_mapping(path, search, findings, descriptor_must_exist=must_exist)
@@ -100,6 +104,8 @@ def _read_graphs(
 def _mock_cluster(request: LaunchRequest, search: PathSearch, findings: Findings) -> MockCluster | None:
     if request.mock_cluster_rank_binding is None:
         return None
+    from tt_run.inputs.mock import read_mock_cluster
+
     path = search.find(request.mock_cluster_rank_binding, "mock cluster rank binding")
     return read_mock_cluster(path, search, findings) if path else None
 

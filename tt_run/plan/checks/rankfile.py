@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Label, Position
 from tt_run.inputs.findings import Findings, label, listed
-from tt_run.inputs.rankfiles import Rankfile, RankfileLine
 from tt_run.plan.checks.subject import Subject
+
+if TYPE_CHECKING:
+    from tt_run.inputs.rankfiles import Rankfile, RankfileLine
 
 
 def check_rankfile(subject: Subject, findings: Findings) -> None:
