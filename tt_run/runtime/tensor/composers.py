@@ -51,7 +51,7 @@ class CppMeshToTensor:
             found: list[Array] = [s for s in shards if s is not None]
         else:
             found = [
-                s for p in self._distribution.positions() if p < len(shards) and (s := shards[p]) is not None
+                s for p in self._distribution.positions if p < len(shards) and (s := shards[p]) is not None
             ]
         if not found:
             raise fatal("The tensor holds no shard at the coordinates that the composer reads")

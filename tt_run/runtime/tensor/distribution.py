@@ -15,13 +15,15 @@ from tt_run.runtime.tensor.site import HostSite, Site
 
 
 class Distribution:
-    """The grid of shards that a configuration lays over a mesh: its shape and the mesh coordinate of each of its points.
+    """The grid of shards that a configuration lays over a mesh: its shape, and where on the mesh each of its points lies.
+
+    `coords` are mesh coordinates, `positions` their row-major numbers on the mesh, both in row-major order of the grid.
 
     Raises RuntimeError when the grid has more points than the mesh has devices, when `axes` (placements or dims of the
     configuration) does not have one entry per dimension of it, or when an offset cannot be applied.
     """
 
-    __slots__ = ("coords", "shape", "site")
+    __slots__ = ("coords", "positions", "shape", "site")
 
     def __init__(self, site: Site, config: Overrides, axes: int, axes_name: str) -> None:
         if not hasattr(site, "local_positions"):
@@ -38,11 +40,8 @@ class Distribution:
         self.shape = shape
         self.site = HostSite.of(site)
         self.coords = _coords(shape, site.shape, config.mesh_offset_override)
-
-    def positions(self) -> list[int]:
-        """Row-major number on the mesh of every point of the grid."""
         number = {coord: i for i, coord in enumerate(self.site.coords)}
-        return [number[coord] for coord in self.coords]
+        self.positions = tuple(number[coord] for coord in self.coords)
 
 
 def _coords(shape: MeshShape, mesh: MeshShape, offset: MeshCoordinate) -> tuple[MeshCoordinate, ...]:

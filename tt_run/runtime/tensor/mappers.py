@@ -70,7 +70,7 @@ class CppTensorToMesh:
         """
         grid, placements = self._distribution, self._config.placements
         pieces, keys = _cut(array, placements, tuple(grid.shape))
-        held = [(p, c, k) for p, c, k in zip(grid.positions(), grid.coords, keys, strict=True) if k in pieces]
+        held = [(p, c, k) for p, c, k in zip(grid.positions, grid.coords, keys, strict=True) if k in pieces]
         shape = MeshShape([len(held)]) if grid.shape.dims() == 1 else grid.shape
         topology = TensorTopology(shape, placements, [coord for _, coord, _ in held])
         return Placed(_stack({p: k for p, _, k in held}, pieces, grid.site, dtype), grid.site, topology)
