@@ -5,6 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -182,6 +183,12 @@ def test_the_svg_of_a_placement(mesh: MeshDevice) -> None:
     assert boxes[0] == boxes[4] != boxes[1]
     assert "(0, 1) holds [:, :, :, 32:64]" in root.findtext(f"{space}desc", "")
     assert "4 devices hold 2 distinct parts" in text and "device 4  (0, 0)" in text
+
+
+def test_the_picture_goes_to_a_file_on_request(mesh: MeshDevice, tmp_path: Path) -> None:
+    tensor = Placing((2, 2), mesh, [Replicate()], MeshShape([8]))
+    visualize_tensor(tensor, svg=tmp_path / "placement.svg")
+    assert (tmp_path / "placement.svg").read_text() == tensor_svg(tensor)
 
 
 def test_what_is_remote_is_said() -> None:

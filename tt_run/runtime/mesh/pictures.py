@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.placement import placed_shards, shard_colors
 from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.svg import tensor_svg
 from tt_run.runtime.mesh.system import system_mesh
 
 if TYPE_CHECKING:
@@ -56,8 +58,13 @@ def visualize_mesh_device(mesh_device: MeshDevice, tensor: TensorLike | None = N
     _console().print(_table(title, mesh_device.shape, cell))
 
 
-def visualize_tensor(tensor: TensorLike) -> None:
-    """Print a tensor's placements, and for each device of its mesh which part it holds; equal parts share a colour."""
+def visualize_tensor(tensor: TensorLike, *, svg: str | Path | None = None) -> None:
+    """Print a tensor's placements, and for each device of its mesh which part it holds; equal parts share a colour.
+
+    `svg` names a file that gets the same as a picture.
+    """
+    if svg is not None:
+        Path(svg).write_text(tensor_svg(tensor), encoding="utf-8")
     from rich.panel import Panel
     from rich.text import Text
 
