@@ -281,9 +281,12 @@ def test_one_event_per_collective(device):
     stop = events.subscribe(seen.append)
     try:
         all_reduce(tensor, cluster_axis=1)
+        broadcast(tensor, MeshCoordinate(1, 2), cluster_axis=1)
+        point_to_point(tensor, MeshCoordinate(0, 0), MeshCoordinate(1, 0))
     finally:
         stop()
-    (event,) = [e for e in seen if e.kind == "collective"]
+    event, spread, single = [e for e in seen if e.kind == "collective"]
+    assert (spread.groups, single.groups) == (((6, 4, 5, 7),), ((0, 4),))
     assert (event.name, event.axis, event.bytes) == ("all_reduce", 1, 2048)
     assert event.groups == ((0, 1, 2, 3), (4, 5, 6, 7))
     assert event.devices == tuple(range(8)) and event.start <= event.end

@@ -44,7 +44,7 @@ def broadcast(
     call = Call("broadcast", input_tensor, device, cluster_axis, detail=f"sender {sender_coord}")
     with call:
         (group,) = [group for group in call.lanes.groups if sender in group]
-        call.moved = [group]
+        call.moved = [(sender, *(p for p in group if p != sender))]
         row = _carried(call, sender, sorted({device.owner_ranks[p] for p in group}))
         shards = input_tensor.shards
         if row is not None:
