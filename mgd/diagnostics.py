@@ -27,7 +27,9 @@ class Position:
     column: int = 0
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        # A file name may hold bytes that no terminal can be given.
+        file = self.file if self.file.isascii() else self.file.encode("utf-8", "backslashreplace").decode()
+        return f"{file}:{self.line}:{self.column}" if self.line else file
 
 
 @dataclass(frozen=True, slots=True)

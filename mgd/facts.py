@@ -8,8 +8,8 @@ from mgd.graph import GraphInstance, Mesh, MeshGraph, PinGroup, Requested
 
 MOST_ADJACENT = 36
 """Devices; larger meshes are summarised without their adjacency."""
-MOST_EDGES = 4096
-"""Directed records between instances that are listed one by one; their number is always given."""
+MOST_LISTED = 1 << 16
+"""Directed records between instances, and host ranks, that are listed one by one; their numbers are always given."""
 
 _FIRST_FORMAT_KEYS = (
     "id", "device_dims", "host_dims", "dim_types", "devices", "hosts", "grid_links", "host_rank_ranges",
@@ -33,7 +33,7 @@ def summary(graph: MeshGraph) -> dict[str, Any]:
         "graph_count": len(graph.graphs),
         "total_devices": graph.device_count,
         "mesh_ids_unique": unique,
-        "meshes": [_mesh(mesh, unique, shown) for mesh in plain],
+        "meshes": [_mesh(mesh, unique, shown, len(plain)) for mesh in plain],
         "switches": [_switch(mesh) for mesh in switches],
         "graphs": [_graph(each) for each in graph.graphs],
         "intra_links_directed": 2 * intra,
@@ -45,11 +45,13 @@ def summary(graph: MeshGraph) -> dict[str, Any]:
         "inter_policy_specified": graph.inter_policy_specified,
     }
     if graph.first_format is not None:
-        facts["meshes"] = [{key: each[key] for key in _FIRST_FORMAT_KEYS} for each in facts["meshes"] if unique]
+        facts["meshes"] = [
+            {key: each[key] for key in _FIRST_FORMAT_KEYS} for each in facts["meshes"] if unique
+        ]
         facts["channels"] = graph.first_format.ports
         facts["z_ports"] = graph.first_format.z_ports
         facts["inter_mode"] = graph.first_format.mode
-    if directed <= MOST_EDGES:
+    if sum(len(each.nodes) ** 2 for each in graph.connections) <= 2 * MOST_LISTED:
         facts["inter_edges_directed"] = _edges(graph)
     if unique:
         facts["requested_mesh_links"] = [
@@ -74,7 +76,7 @@ def _top(top: GraphInstance | Mesh | None) -> dict[str, Any] | None:
     return {"name": top.name, "type": top.type, "local_id": top.graph_id}
 
 
-def _mesh(mesh: Mesh, unique: bool, shown: set[str]) -> dict[str, Any]:
+def _mesh(mesh: Mesh, unique: bool, shown: set[str], meshes: int) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "id": mesh.mesh_id,
         "descriptor": mesh.descriptor,
@@ -92,7 +94,7 @@ def _mesh(mesh: Mesh, unique: bool, shown: set[str]) -> dict[str, Any]:
     facts["links_by_direction"] = links_by_direction(mesh)
     facts["express_z_links"] = len(mesh.express)
     facts["host_rank_ranges"] = {
-        str(rank): _corners(mesh, rank) for rank in range(min(mesh.host_count, MOST_EDGES))
+        str(rank): _corners(mesh, rank) for rank in range(min(mesh.host_count, MOST_LISTED // meshes + 1))
     }
     if mesh.descriptor not in shown and mesh.device_count <= MOST_ADJACENT:
         shown.add(mesh.descriptor)

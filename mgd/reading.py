@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _CHUNK = 1 << 20
-LARGEST = 64 << 20
+LARGEST = 16 << 20
 """Bytes; a descriptor of 4,096 meshes with 16,384 links has 5 million."""
 
 
@@ -93,7 +93,7 @@ def as_source(text: str | bytes, file: str) -> tuple[Source, list[Diagnostic]]:
             )
             decoded = text.decode("utf-8", "backslashreplace")
     else:
-        decoded = text
+        decoded = text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
     source = Source(decoded, file)
     if decoded.startswith("\ufeff"):
         raise _not_text(source, 0, "the file begins with a byte order mark", "save it as UTF-8 without BOM")

@@ -6,7 +6,7 @@ thousand times is looked at once.
 
 from __future__ import annotations
 
-from math import prod
+from itertools import islice
 from typing import NamedTuple, Union
 
 from mgd.descriptor import (
@@ -19,6 +19,9 @@ from mgd.descriptor import (
     SwitchDescriptor,
     SwitchRef,
 )
+from mgd.text.problems import quoted
+
+BEYOND = 1 << 62
 
 Template = Union[MeshDescriptor, SwitchDescriptor, GraphDescriptor]  # noqa: UP007 - evaluated on 3.10
 Reference = Union[MeshRef, SwitchRef, GraphRef]  # noqa: UP007
@@ -51,8 +54,11 @@ def dims_of(template: MeshDescriptor | SwitchDescriptor) -> tuple[int, ...]:
 
 
 def device_count(template: MeshDescriptor | SwitchDescriptor) -> int:
-    """The number of devices of one instance."""
-    return prod(dims_of(template))
+    """The number of devices of one instance; of a number beyond all limits only that it is."""
+    count = 1
+    for extent in dims_of(template):
+        count = min(count * extent, BEYOND)
+    return count
 
 
 class Child(NamedTuple):
@@ -163,7 +169,7 @@ def _no_such_device(
     count = device_count(template)
     shape = "x".join(map(str, dims_of(template)))
     return Unresolved(
-        reference, "device_id", f"device {reference.device_id} is not in {template.name}, a {shape} grid",
+        reference, "device_id", f"device {reference.device_id} is not in {quoted(template.name)}, a {shape} grid",
         f"write a device_id from 0 to {count - 1}",
     )  # fmt: skip
 
@@ -172,12 +178,10 @@ def _no_such_child(
     reference: Reference, kind: str, name: str, child: Child | None, known: dict[int, Child]
 ) -> Unresolved:
     """Explain a reference to a child that the graph does not have, or has under another name."""
-    from mgd.text.problems import quoted
-
     number = local_id(reference)
     if child is None:
-        same = [each.local_id for each in known.values() if each.name == name]
-        ids = ", ".join(map(str, (same or list(known))[:8]))
+        same = list(islice((each.local_id for each in known.values() if each.name == name), 8))
+        ids = ", ".join(map(str, same or islice(known, 8)))
         whose = (
             f"{quoted(name)} has {kind}_id {ids} here"
             if same

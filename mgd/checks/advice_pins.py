@@ -11,10 +11,11 @@ from mgd.pins import entry_groups, node_devices
 def advise_pins(report: Report, graph: MeshGraph) -> None:
     """Rules MGD060 to MGD063."""
     devices = {mesh.mesh_id: mesh.device_count for mesh in graph.meshes if not mesh.is_switch}
+    known = ", ".join(map(str, sorted(devices)[:8])) or "none"
     seen: dict[object, AsicPinning] = {}
     for entry in report.descriptor.pinnings:
         for node in entry.logical_fabric_node_id:
-            _targets(report, node, devices)
+            _targets(report, node, devices, known)
         _repeated_nodes(report, entry)
         first = seen.setdefault(entry, entry)
         if first is not entry:
@@ -30,9 +31,8 @@ def advise_pins(report: Report, graph: MeshGraph) -> None:
                 )  # fmt: skip
 
 
-def _targets(report: Report, node: LogicalFabricNodeId, devices: dict[int, int]) -> None:
+def _targets(report: Report, node: LogicalFabricNodeId, devices: dict[int, int], known: str) -> None:
     found = list(node_devices(node, devices))
-    known = ", ".join(map(str, sorted(devices)[:8])) or "none"
     if node.mesh_id_regex and not found:
         report.add(
             "MGD063",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 from mgd.checks.report import Report
 from mgd.checks.structure import MOST_DIMENSIONS
 from mgd.descriptor import Architecture, MeshDescriptor, SwitchDescriptor
 from mgd.names import type_name
-from mgd.resolution import dims_of
+from mgd.resolution import device_count, dims_of
 from mgd.text.problems import quoted
 
 
@@ -24,7 +23,7 @@ def check_grids(report: Report) -> None:
         elif positive:
             _hosts(report, template, dims)
         if positive:
-            _express(report, template, prod(dims))
+            _express(report, template, device_count(template))
 
 
 def shape(dims: tuple[int, ...]) -> str:

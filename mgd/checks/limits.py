@@ -13,12 +13,13 @@ from mgd.descriptor import GraphDescriptor, GraphTopologyType, MeshDescriptor, N
 from mgd.express import chord_count
 from mgd.patterns import Pattern
 from mgd.pins import SLOTS, cached_pattern, written_patterns
-from mgd.resolution import Templates, device_count, dims_of
+from mgd.resolution import BEYOND, Templates, device_count, dims_of
 from mgd.text.problems import quoted
 
 MOST_DEVICES = 1 << 20
 MOST_INSTANCES = 1 << 16
 MOST_RECORDS = 1 << 20
+MOST_LEVELS = 64
 MOST_PORTS = 1 << 26
 MOST_CHORDS = 1 << 20
 MOST_PIN_STEPS = 1 << 22
@@ -32,6 +33,7 @@ class Totals(NamedTuple):
     instances: int = 0
     devices: int = 0
     records: int = 0
+    levels: int = 0
 
 
 def check_templates(report: Report) -> bool:
@@ -42,7 +44,7 @@ def check_templates(report: Report) -> bool:
         if devices > MOST_DEVICES:
             fine = False
             report.add(
-                "MGD090", f"{name} has {devices} devices; at most {MOST_DEVICES} are expanded",
+                "MGD090", f"{name} has {_many(devices)} devices; at most {MOST_DEVICES} are expanded",
                 report.at(template.device_topology, "dims"), help="write smaller dims",
             )  # fmt: skip
             continue
@@ -92,6 +94,7 @@ def totals(templates: Templates, top: NodeRef, reached: Reached) -> Totals:
             1 + sum(each.instances for each in parts),
             sum(each.devices for each in parts),
             own_records(graph) + sum(each.records for each in parts),
+            1 + max((each.levels for each in parts), default=0),
         )
     return of(top)
 
@@ -115,14 +118,20 @@ def check_totals(report: Report, found: Totals) -> bool:
         (found.instances, MOST_INSTANCES, "instances"),
         (found.devices, MOST_DEVICES, "devices"),
         (found.records, MOST_RECORDS, "directed connections"),
+        (found.levels, MOST_LEVELS, "levels of graphs"),
     ):
         if count > most:
             fine = False
             report.add(
-                "MGD090", f"the top-level instance amounts to {count} {what}; at most {most} are expanded", report.at(top),
+                "MGD090", f"the top-level instance amounts to {_many(count)} {what}; at most {most} are expanded", report.at(top),
                 help="instantiate less",
             )  # fmt: skip
     return fine
+
+
+def _many(count: int) -> str:
+    """A number, which may be one that nobody would write out."""
+    return str(count) if count < BEYOND else "far too many"
 
 
 def check_pin_work(report: Report, meshes: int, largest: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from mgd.checks.report import Report
@@ -24,6 +25,8 @@ from mgd.resolution import (
     reference_of,
 )
 from mgd.text.problems import nearest, quoted
+
+MOST_STEPS = 1 << 20
 
 
 class Reached:
@@ -76,10 +79,10 @@ def _template(report: Report, templates: Templates, node: NodeRef, where: str) -
         return None
     kind, name = named(reference)
     template = templates.by_kind[kind].get(name)
-    if template is None:
+    if template is None and not report.is_full("MGD017"):
         known = templates.by_kind[kind]
         near = nearest(name, known) if name else ""
-        listed = ", ".join(quoted(each) for each in list(known)[:8]) or "none"
+        listed = ", ".join(quoted(each) for each in islice(known, 8)) or "none"
         report.add(
             "MGD017", f"no {kind} descriptor is named {quoted(name)}", report.at(reference, f"{kind}_descriptor"),
             help=f"did you mean {quoted(near)}?" if near else f"the {kind} descriptors are {listed}",
@@ -142,13 +145,19 @@ def _two_dimensions(report: Report, grid: MeshDescriptor | SwitchDescriptor) -> 
 def _types_above(report: Report, templates: Templates, graphs: list[GraphDescriptor]) -> None:
     """A graph's type may not be the type of a graph above it on any path; children of one graph agree."""
     above: dict[int, set[str]] = {id(graph): set() for graph in graphs}
+    steps = 0
     for graph in graphs:  # parents first: all that is above a graph is known when its turn comes
-        own = above[id(graph)] | {graph.type}
+        own = above.pop(id(graph)) | {graph.type}
         first: tuple[NodeRef, GraphDescriptor] | None = None
         for node in graph.instances:
             child = templates.template(node)
             if not isinstance(child, GraphDescriptor):
                 continue
+            steps += len(own)
+            if steps > MOST_STEPS:
+                message = "the graphs are nested too intricately to be expanded"
+                report.add("MGD090", message, report.at(graph), help="nest less")
+                return
             above[id(child)] |= own
             if child.type in own and child.type:
                 report.add(
@@ -173,6 +182,8 @@ def _instances(report: Report, templates: Templates, graph: GraphDescriptor) -> 
         if reference is None:
             continue
         number, kind = local_id(reference), named(reference)[0]
+        if number in first and report.is_full("MGD018"):
+            break
         if number in first:
             report.add(
                 "MGD018", f"two instances of {quoted(graph.name)} have the id {number}; meshes, switches and graphs share one numbering",
@@ -213,7 +224,7 @@ def _connection(report: Report, templates: Templates, graph: GraphDescriptor, co
     for node in connection.nodes:
         target = templates.resolve(graph, node)
         if isinstance(target, Unresolved):
-            if _follows(templates, graph, target):
+            if report.is_full("MGD022") or _follows(templates, graph, target):
                 continue
             code = "MGD022" if target.name or not isinstance(target.reference, NodeRef) else "MGD034"
             report.add(code, target.message, report.at(target.reference, target.name), help=target.help)

@@ -18,7 +18,7 @@ RULES = (
     ),
     Rule(
         "MGD101", "unreadable-file",
-        "The file is there, is a file, may be read, and has at most 64 MiB.",
+        "The file is there, is a file, may be read, and has at most 16 MiB.",
         "Nothing can be said about it.",
         "mgd check no-such-file.textproto",
         "mgd check t3k.textproto",

@@ -63,7 +63,7 @@ RULES = (
     ),
     Rule(
         "MGD090", "expansion-too-large",
-        "What a descriptor stands for has a size that can be held: 1,048,576 devices, 65,536 instances, 1,048,576 directed connections.",
+        "What a descriptor stands for has a size that can be held: 1,048,576 devices, 65,536 instances, 1,048,576 directed connections, 64 levels of graphs.",
         "Huge extents, counts or nestings exhaust the memory of the reference. The largest real system has some thousand devices.",
         "device_topology { dims: [ 1000000000, 4 ] }",
         "device_topology { dims: [ 32, 4 ] }",

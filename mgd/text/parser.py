@@ -17,14 +17,16 @@ from mgd.text.problems import Problems
 from mgd.text.rare import Frame, RareReader
 from mgd.text.source import Source
 
-_INTEGER, _WORD, _QUOTED, _OPEN, _CLOSE = 2, 3, 4, 5, 6  # numbers of the groups below
+_INTEGER, _QUOTED, _OPEN, _COLON_OPEN, _CLOSE, _RARE = 2, 4, 5, 6, 7, 8  # numbers of the groups below
 _DONE = SKIP + r"[,;]?" + SKIP
+# Whatever follows a SKIP that can fail begins with a character that no SKIP contains: failing costs one pass, not a square.
 _ITEM = re.compile(
     rf"({IDENTIFIER}){SKIP}(?:"
     rf":{SKIP}(?:(-?(?:0|[1-9][0-9]{{0,9}}))(?=[\s,;}}#]){_DONE}"
     rf"|({IDENTIFIER})(?=[\s,;}}#]){_DONE}"
-    rf"|\"([^\"\\\n\0]*)\"(?!{BLANK}[\"'#]){_DONE})"
-    rf"|(:?{SKIP}\{{){SKIP})"
+    rf"|\"([^\"\\\n\0]*)\"(?!{BLANK}[\"'#]){_DONE}"
+    rf"|(\{{){SKIP})"
+    rf"|(\{{){SKIP})"
     rf"|(\}}){_DONE}"
     r"|()",
     re.ASCII,
@@ -65,14 +67,14 @@ def _ordinary(text: str, position: int, reader: RareReader) -> int:
             if slot is not None:
                 _put(values, slot.index, slot.repeated, made)
             continue
-        if group == 7:
+        if group == _RARE:
             break
         slot = slots.get(item[1])
         if slot is None or slot.bit & frame.seen:
             break
         kind = slot.kind
         value: Any
-        if group == _OPEN:
+        if group in (_OPEN, _COLON_OPEN):
             if kind != MESSAGE or len(stack) >= most:
                 break
             frame.seen |= slot.bit

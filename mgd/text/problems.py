@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
+
 from mgd.diagnostics import Diagnostic, Label, Severity
 from mgd.text.source import Source
 
@@ -37,11 +40,11 @@ def quoted(text: str, limit: int = 40) -> str:
     return f'"{shown(text, limit)}"'
 
 
-def nearest(word: str, names: object) -> str:
+def nearest(word: str, names: Iterable[str]) -> str:
     """The name that was probably meant, or "" when none is near."""
     import difflib
 
-    known = [str(name) for name in names]  # type: ignore[attr-defined]
+    known = list(islice(names, 300))  # a search through more would take long for a hint
     folded = {name.lower(): name for name in known}
     close = difflib.get_close_matches(word.lower()[:80], folded, n=1, cutoff=0.6)
     return folded[close[0]] if close else ""
@@ -54,6 +57,11 @@ class Problems:
         self.source = source
         self.errors: list[Diagnostic] = []
         self.warnings: list[Diagnostic] = []
+
+    @property
+    def is_full(self) -> bool:
+        """True when enough errors have been found: reading on would not help anybody."""
+        return len(self.errors) >= MOST
 
     def error(self, code: str, offset: int, message: str, *, label: str = "", help: str = "") -> None:
         self._add(self.errors, Severity.ERROR, code, offset, message, label, help)

@@ -87,6 +87,8 @@ class RareReader:
         self.end = position
         self._next()
         try:
+            if self.problems.is_full:
+                return -1
             if self.kind == "end":
                 self._text_end()
                 return -1
@@ -172,8 +174,6 @@ class RareReader:
             help=help or "see the line above it",
         )
         self._lost = True
-        if len(self.problems.errors) >= codes.MOST:
-            raise _Stop
         self._resume()
 
     def _eof(self, wanted: str) -> None:
@@ -183,10 +183,9 @@ class RareReader:
 
     def _resume(self) -> None:
         """Skip to the next block end, or to the first name on a later line."""
-        mistake = self.start
+        line_end = self.text.find("\n", self.start)
         while self.kind not in ("end", "close"):
-            line_start = self.text.rfind("\n", 0, self.start)
-            if self.kind == "name" and line_start >= mistake:
+            if self.kind == "name" and 0 <= line_end < self.start:
                 return
             self._next()
 
@@ -455,6 +454,8 @@ class RareReader:
         return self._next()
 
     def _warn_unknown(self, name: str, at: int) -> None:
+        if len(self.problems.warnings) >= codes.MOST:
+            return
         grammar = self.frame.grammar
         told = f"{grammar.name} has no field {shown(name)}; it is skipped"
         if advice := renamed(grammar.name, name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
@@ -14,7 +15,8 @@ class Source:
 
     text: str
     file: str = ""
-    _starts: list[int] = field(default_factory=list, repr=False, compare=False)
+    _starts: array[int] = field(default_factory=lambda: array("I"), repr=False, compare=False)
+    _values: dict[tuple[int, str], list[int]] = field(default_factory=dict, repr=False, compare=False)
 
     def position(self, offset: int) -> Position:
         """The line and column of an offset."""
@@ -30,9 +32,11 @@ class Source:
         """
         if not name:
             return self.position(at) if at >= 0 else Position(self.file)
-        from mgd.text.fields import field_values
+        values = self._values.get((at, name))
+        if values is None:
+            from mgd.text.fields import field_values
 
-        values = field_values(self.text, at, name)
+            values = self._values[at, name] = field_values(self.text, at, name)
         if not values:
             return self.locate(at)
         return self.position(values[min(index, len(values) - 1)])
@@ -45,8 +49,8 @@ class Source:
         return self.text[start : end if end >= 0 else len(self.text)].rstrip("\r")
 
 
-def _line_starts(text: str) -> list[int]:
-    starts, end = [0], text.find("\n")
+def _line_starts(text: str) -> array[int]:
+    starts, end = array("I", [0]), text.find("\n")
     while end >= 0:
         starts.append(end + 1)
         end = text.find("\n", end + 1)

@@ -36,7 +36,11 @@ def read_links(
         found.add("MGD201", offset(node), f"{mode} is not a list", help=f"write {mode}: []")
         return mode, ()
     by_id = {mesh.mesh_id: mesh for mesh in meshes}
-    links = [_link(found, mode, each, by_id) for each in node.value]
+    links = []
+    for each in node.value:
+        if found.is_full:
+            break
+        links.append(_link(found, mode, each, by_id))
     return mode, tuple(link for link in links if link is not None)
 
 

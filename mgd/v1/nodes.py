@@ -12,6 +12,12 @@ from mgd.text.source import Source
 
 DEEPEST = 30
 """Levels of nesting; the format has five."""
+LARGEST = 2 << 20
+"""Characters; YAML nodes take hundreds of times the memory of their text."""
+MOST = 100
+"""Errors, and as many warnings, that are kept."""
+MOST_ALIASED = 1 << 22
+"""Events times aliases: what can be met again and again through an alias."""
 
 
 @dataclass(slots=True)
@@ -30,9 +36,17 @@ class Findings:
     all: list[Diagnostic]
 
     def add(self, code: str, at: int, message: str, *also: tuple[int, str], help: str = "") -> None:
+        severity = severity_of(code)
+        if sum(each.severity is severity for each in self.all) >= MOST:
+            return
         labels = [Label(self.source.locate(at))]
         labels += [Label(self.source.locate(place), text) for place, text in also]
-        self.all.append(Diagnostic(code, message, tuple(labels), help, severity_of(code)))
+        self.all.append(Diagnostic(code, message, tuple(labels), help, severity))
+
+    @property
+    def is_full(self) -> bool:
+        """True when so much has been found that more need not be looked for."""
+        return len(self.all) >= MOST and self.has_errors
 
     @property
     def has_errors(self) -> bool:
@@ -43,12 +57,17 @@ def compose(source: YamlSource) -> Any:
     """The root node of the text, None when it is empty. Raises ParseError for what YAML does not accept."""
     import yaml
 
+    if len(source.text) > LARGEST:
+        raise _broken(source, 0, f"it is larger than {LARGEST >> 20} MiB")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        depth = 0
+        depth = aliases = 0
         # Events need no recursion: nesting is measured before anything recurses over it.
-        for event in yaml.parse(source.text, Loader=loader):
+        for events, event in enumerate(yaml.parse(source.text, Loader=loader)):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            aliases += isinstance(event, yaml.AliasEvent)
+            if events * aliases > MOST_ALIASED:
+                raise _broken(source, event.start_mark.index, "it repeats too much through aliases")
             if depth > DEEPEST:
                 raise _broken(source, event.start_mark.index, f"it is nested deeper than {DEEPEST} levels")
         return yaml.compose(source.text, Loader=loader)

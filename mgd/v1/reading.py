@@ -146,7 +146,7 @@ def shape_of(found: Findings, owner: Any, node: Any, name: str) -> Shape | None:
             "MGD207", offset(owner if node is None else node), told, help=f"write {name}: [rows, columns]"
         )
         return None
-    numbers = [integer(each) for each in node.value]
+    numbers = [integer(each) for each in node.value[:3]]
     if len(numbers) != 2 or any(each is None or each < 1 for each in numbers):
         found.add(
             "MGD207",
@@ -163,6 +163,8 @@ def _boards(found: Findings, root: Any, node: Any) -> dict[str, Board]:
     if not _section(found, root, node, "Board"):
         return boards
     for each in node.value:
+        if found.is_full:
+            break
         if not is_map(each):
             found.add(
                 "MGD205",
@@ -205,6 +207,8 @@ def _meshes(found: Findings, root: Any, node: Any, boards: dict[str, Board]) -> 
     if not node.value:
         found.add("MGD201", offset(node), "Mesh lists no mesh", help="add { id: 0, board: …, … }")
     for each in node.value:
+        if found.is_full:
+            break
         if not is_map(each):
             found.add("MGD207", offset(each), "a mesh is not a map", help="write { id: 0, board: B, … }")
             continue

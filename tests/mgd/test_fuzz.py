@@ -36,7 +36,9 @@ def seeds() -> list[Path]:
     """Every descriptor that is at hand: the shipped ones, those of the rules, earlier finds."""
     folders = (configs_root() / "mgd", RULE_FOLDERS, FINDS)
     found = [path for folder in folders if folder.is_dir() for path in sorted(folder.rglob("*"))]
-    kept = [each for each in found if each.suffix in (".textproto", ".yaml") and each.stat().st_size <= LONGEST]
+    kept = [
+        each for each in found if each.suffix in (".textproto", ".yaml") and each.stat().st_size <= LONGEST
+    ]
     assert len(kept) > 100
     return kept
 
@@ -95,7 +97,9 @@ def survive(data: bytes, suffix: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("path", sorted(FINDS.iterdir()) if FINDS.is_dir() else [], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", sorted(FINDS.iterdir()) if FINDS.is_dir() else [], ids=lambda path: path.name
+)
 def test_earlier_finds_stay_harmless(path: Path) -> None:
     with deadline(DEADLINE):
         survive(path.read_bytes(), path.suffix)
