@@ -1,7 +1,8 @@
-"""Starting the ranks of a plan: one interface, two back ends (mpirun, and a stand-in that needs no MPI)."""
+"""Starting the ranks of a plan: one interface, two back ends (mpirun, and a local one that needs no MPI)."""
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -34,6 +35,26 @@ class Job(Protocol):
         """Ends it at once, with every process of its session."""
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a back end needs to know: the launcher's line, the words that are the same on every rank, and where to run."""
+
+    line: LaunchLine
+    per_rank: tuple[str, ...]
+    size: int
+    cwd: Path
+    log: Path
+    environ: Mapping[str, str]
+    stdin: bool = False
+
+
+class Backend(Protocol):
+    """A way to start ranks."""
+
+    def start(self, start: Start) -> Job:
+        """Starts all ranks, with the launcher's own output in `start.log`. Raises OSError when that cannot be executed."""
+
+
 @dataclass
 class ProcessJob:
     """A launcher process in a session of its own, so that Ctrl-C on the terminal reaches tt-run alone."""
@@ -58,48 +79,61 @@ class ProcessJob:
             self.process.kill()
 
 
-def start(
-    line: LaunchLine, cwd: Path, log: Path, environ: Mapping[str, str], stdin: bool = False
-) -> ProcessJob:
-    """Starts the launcher with its own output in `log`. It is told to end when this process dies, whatever kills it.
+class MpirunBackend:
+    """The real one."""
 
-    Raises OSError when the launcher cannot be executed.
+    def start(self, start: Start) -> Job:
+        launcher = start.line.launcher
+        if "/" in launcher and not os.access(launcher, os.X_OK):
+            # Started through setpriv, a missing file would only show as its exit code.
+            missing = errno.EACCES if os.path.exists(launcher) else errno.ENOENT  # noqa: PTH110
+            raise OSError(missing, os.strerror(missing), launcher)
+        environment = {name: value for name, value in start.environ.items() if name not in start.line.unset}
+        environment.update(start.line.environment)
+        return _spawn(start.line.command, start, environment)
+
+
+class LocalBackend:
+    """Processes of this machine, numbered as mpirun numbers its ranks; the first failure ends the others.
+
+    For programs that do not use MPI, and for tests of everything around a launch.
     """
-    environment = {name: value for name, value in environ.items() if name not in line.unset}
-    environment.update(line.environment)
-    return _spawn(line.command, cwd, log, environment, stdin)
+
+    # Each rank is a session of its own, whose leader says when its rank has failed; `wait` alone would wait for the ranks in order.
+    _SCRIPT = """
+size=$1; shift
+groups=
+end() { for group in $groups; do kill -s TERM -- "-$group" 2>/dev/null; done; }
+trap end HUP INT TERM USR1
+rank=0
+while [ $rank -lt "$size" ]; do
+    OMPI_COMM_WORLD_RANK=$rank OMPI_COMM_WORLD_SIZE=$size setsid /bin/sh -c \
+        'launcher=$1; shift; trap : TERM; "$@" && exit; code=$?; kill -USR1 "$launcher"; exit $code' rank $$ "$@" &
+    groups="$groups $!"; rank=$((rank + 1))
+done
+code=0
+for group in $groups; do
+    while wait "$group"; ended=$?; kill -0 "$group" 2>/dev/null; do :; done
+    [ $ended = 0 ] || code=$ended
+done
+exit $code
+"""
+
+    def start(self, start: Start) -> Job:
+        command = ("/bin/sh", "-c", self._SCRIPT, "tt-run-local", str(start.size), *start.per_rank)
+        return _spawn(command, start, dict(start.environ))
 
 
-def start_local(
-    words: Sequence[str], size: int, cwd: Path, log: Path, environ: Mapping[str, str]
-) -> ProcessJob:
-    """The stand-in: `size` processes of this machine, numbered as mpirun numbers its ranks; the first failure ends the others.
-
-    For tests of everything around a launch and for programs that do not use MPI.
-    """
-    script = (
-        "size=$1; shift; pids=\n"
-        "trap 'kill -TERM $pids 2>/dev/null; trap \"\" TERM; wait; exit 143' TERM INT HUP\n"
-        "i=0; while [ $i -lt $size ]; do\n"
-        '  OMPI_COMM_WORLD_RANK=$i OMPI_COMM_WORLD_SIZE=$size setsid "$@" & pids="$pids $!"; i=$((i + 1))\n'
-        "done\n"
-        "code=0; for p in $pids; do wait $p; c=$?; [ $c = 0 ] || { code=$c; kill -TERM $pids 2>/dev/null; }; done; exit $code"
-    )
-    command = ("/bin/sh", "-c", script, "tt-run-local", str(size), *words)
-    return _spawn(command, cwd, log, dict(environ), stdin=False)
-
-
-def _spawn(
-    command: Sequence[str], cwd: Path, log: Path, environment: Mapping[str, str], stdin: bool
-) -> ProcessJob:
+def _spawn(command: Sequence[str], start: Start, environment: Mapping[str, str]) -> ProcessJob:
+    """Starts the process; the kernel tells it to end when this one dies, whatever kills it."""
     # TERM, not KILL: mpirun ends the ranks of every host in order; what is left after that is the guardian's.
     prefix = next(((path, "--pdeathsig", "TERM") for path in SETPRIV if _is_real(path)), ())
-    with log.open("ab") as output:
+    with start.log.open("ab") as output:
         process = subprocess.Popen(
             [*prefix, *command],
-            cwd=cwd,
+            cwd=start.cwd,
             env=dict(environment),
-            stdin=None if stdin else subprocess.DEVNULL,
+            stdin=None if start.stdin else subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             start_new_session=True,

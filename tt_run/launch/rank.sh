@@ -46,9 +46,9 @@ trap : HUP INT TERM USR1 USR2
 {
     (
         exec 2>&4 4>&-
-        read -r _tt_pid _tt_word </proc/self/stat
+        read -r _tt_pid _tt_word _tt_word _tt_word _tt_group _tt_word </proc/self/stat
         read -r _tt_host </proc/sys/kernel/hostname
-        printf 'rank=%s\nhost=%s\npid=%s\npgid=%s\nstart=%s\n' "$OMPI_COMM_WORLD_RANK" "$_tt_host" "$_tt_pid" "$$" \
+        printf 'rank=%s\nhost=%s\npid=%s\npgid=%s\nstart=%s\n' "$OMPI_COMM_WORLD_RANK" "$_tt_host" "$_tt_pid" "$_tt_group" \
             "$(date +%s.%N)" >>"$_tt_base.status"
         exec >>"$_tt_base.out" 2>>"$_tt_base.err"
         _tt_refuse() {

@@ -28,7 +28,7 @@ for record in "$2"/rank-*.status; do
     while IFS='=' read -r name value; do
         case $name in host) host=$value ;; pgid) pgid=$value ;; esac
     done <"$record"
-    [ "$host" = "$here" ] && [ -n "$pgid" ] && kill -KILL -- "-$pgid" 2>/dev/null
+    [ "$host" = "$here" ] && [ -n "$pgid" ] && kill -s KILL -- "-$pgid" 2>/dev/null
 done
 exit 0
 """

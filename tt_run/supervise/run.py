@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Diagnostic
 from tt_run.errors import LauncherError
-from tt_run.launch.backend import Job, start
+from tt_run.launch.backend import Backend, Job, MpirunBackend, Start
 from tt_run.launch.line import LaunchLine, build_line
 from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher
@@ -33,6 +33,7 @@ def run_plan(
     run_dir: Path,
     say: Callable[[str], None],
     announce: Callable[[LaunchLine, RunFolder], None] = lambda line, folder: None,
+    backend: Backend | None = None,
 ) -> Attempt:
     """Runs the plan, up to `max_restarts` times again while ranks fail by themselves; the last attempt.
 
@@ -45,7 +46,16 @@ def run_plan(
             folder = make_folder(run_dir if number == 1 else run_dir.with_name(f"{run_dir.name}.{number}"))
             words = wrapper_words(folder.path, len(plan.ranks))
             line = build_line(plan, launcher, machine, launch, folder.path, words)
-            job = _start(plan, line, machine, launch, folder)
+            start = Start(
+                line,
+                words,
+                len(plan.ranks),
+                plan.cwd,
+                folder.launcher_log,
+                machine.environ,
+                launch.stdin,
+            )
+            job = _start(plan, start, folder, backend or MpirunBackend())
             try:
                 announce(line, folder)
                 from tt_run.supervise.attempt import attend  # while mpirun starts
@@ -59,20 +69,19 @@ def run_plan(
             say(f"{attempt.verdict.sentence}; restart {number} of {options.max_restarts}")
 
 
-def _start(
-    plan: LaunchPlan, line: LaunchLine, machine: Machine, launch: LaunchOptions, folder: RunFolder
-) -> Job:
+def _start(plan: LaunchPlan, start: Start, folder: RunFolder, backend: Backend) -> Job:
     """Writes what the ranks read and starts the launcher."""
     write_wrapper(plan, folder.path)
     for file in plan.generated_files:
         file.path.parent.mkdir(parents=True, exist_ok=True)
         file.path.write_text(file.text, encoding="utf-8")
-    if line.rankfile is not None and line.rankfile.text is not None:
-        line.rankfile.path.write_text(line.rankfile.text, encoding="utf-8")
+    rankfile = start.line.rankfile
+    if rankfile is not None and rankfile.text is not None:
+        rankfile.path.write_text(rankfile.text, encoding="utf-8")
     try:
-        return start(line, plan.cwd, folder.launcher_log, machine.environ, launch.stdin)
+        return backend.start(start)
     except OSError as error:
-        reason = f"{line.launcher} cannot be executed: {error.strerror}"
+        reason = f"{start.line.launcher} cannot be executed: {error.strerror}"
         raise LauncherError(
             Diagnostic("TTR504", reason, help="tt-run --doctor shows what is there")
         ) from None

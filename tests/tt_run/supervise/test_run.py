@@ -1,0 +1,156 @@
+"""A run from start to verdict without MPI: the same wrapper, the same watch, processes of this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.tt_run.launch.conftest import plan_of
+from tt_run.contract import Exit
+from tt_run.errors import LauncherError, UsageError
+from tt_run.launch.backend import LocalBackend
+from tt_run.launch.machine import Machine
+from tt_run.launch.mpirun import Launcher
+from tt_run.launch.options import LaunchOptions
+from tt_run.supervise.attempt import Attempt
+from tt_run.supervise.options import RunOptions, Tee
+from tt_run.supervise.processes import living
+from tt_run.supervise.report import MOST_LINES, annotation, failure_report, report_json
+from tt_run.supervise.run import run_plan
+from tt_run.supervise.watch import EndedBy
+
+QUIET = RunOptions(tee=Tee("none"))
+
+
+class Local:
+    """Runs programs as ranks of this machine."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.said: list[str] = []
+
+    def run(self, *argvs: Sequence[str], options: RunOptions = QUIET, mpirun: str = "local") -> Attempt:
+        plan = plan_of(*argvs, cwd=self.path)
+        machine = Machine(dict(os.environ), cores=8)
+        launcher = Launcher(mpirun, "test")
+        backend = LocalBackend() if mpirun == "local" else None
+        attempt = run_plan(
+            plan,
+            launcher,
+            machine,
+            LaunchOptions(),
+            options,
+            self.path / "run",
+            self.said.append,
+            backend=backend,
+        )
+        groups = {s.rank: s.pgid for s in attempt.board.all() if s.pgid is not None}
+        assert not living(groups), "a process of a rank is left"
+        return attempt
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Local:
+    return Local(tmp_path)
+
+
+def sh(script: str, ranks: int = 2) -> list[tuple[str, ...]]:
+    return [("sh", "-c", script)] * ranks
+
+
+def test_success(local: Local) -> None:
+    attempt = local.run(*sh("echo $TT_RUN_WORLD_SIZE"))
+    assert attempt.verdict.exit_code == Exit.OK
+    assert attempt.folder.out(0).read_text() == "2\n"
+    assert attempt.folder.launcher_log.read_text() == ""
+
+
+def test_the_first_failure_ends_the_others(local: Local) -> None:
+    attempt = local.run(("sleep", "600"), ("sh", "-c", "exit 4"))
+    assert attempt.verdict.exit_code == 4
+    assert attempt.verdict.culprit is not None and attempt.verdict.culprit.rank == 1
+    assert [status.rank for status in attempt.verdict.victims] == [0]
+
+
+def test_a_rank_that_ignores_its_end_is_ended(local: Local) -> None:
+    stubborn = ("sh", "-c", "trap '' TERM; while :; do sleep 0.1; done")
+    attempt = local.run(stubborn, ("sh", "-c", "sleep 0.2; exit 4"))
+    assert attempt.verdict.exit_code == 4
+
+
+def test_timeout(local: Local) -> None:
+    attempt = local.run(*sh("sleep 600"), options=RunOptions(tee=Tee("none"), timeout=0.3))
+    assert attempt.verdict.exit_code == Exit.TIMEOUT
+    assert attempt.observation.ended_by is EndedBy.TIMEOUT
+
+
+def test_children_left_behind_are_ended_and_told(local: Local) -> None:
+    attempt = local.run(*sh("(trap '' HUP TERM; exec sleep 600) & true"))
+    assert attempt.verdict.exit_code == Exit.OK
+    assert attempt.observation.swept == (0, 1)
+
+
+def test_restarts(local: Local) -> None:
+    options = RunOptions(tee=Tee("none"), max_restarts=3)
+    attempt = local.run(*sh("mkdir once$OMPI_COMM_WORLD_RANK 2>/dev/null && exit 3; exit 0"), options=options)
+    assert attempt.verdict.succeeded
+    assert 2 <= attempt.number <= 3
+    assert attempt.folder.path.name == f"run.{attempt.number}"
+    assert "restart 1 of 3" in local.said[0]
+
+
+def test_a_folder_with_another_runs_records_is_refused(local: Local) -> None:
+    local.run(*sh("true"))
+    with pytest.raises(UsageError) as caught:
+        local.run(*sh("true"))
+    assert caught.value.diagnostics[0].code == "TTR032"
+
+
+def test_a_folder_that_cannot_be_made_is_refused(local: Local) -> None:
+    (local.path / "run").write_text("a file")
+    with pytest.raises(UsageError) as caught:
+        local.run(*sh("true"))
+    assert caught.value.diagnostics[0].code == "TTR031"
+
+
+def test_a_launcher_that_cannot_be_executed(local: Local, tmp_path: Path) -> None:
+    with pytest.raises(LauncherError) as caught:
+        local.run(*sh("true"), mpirun=str(tmp_path / "absent"))
+    assert caught.value.diagnostics[0].code == "TTR504"
+
+
+class TestReport:
+    @pytest.fixture
+    def failed(self, local: Local) -> Attempt:
+        lines = "; ".join(f"echo line {n} >&2" for n in range(40))
+        return local.run(("sleep", "600"), ("sh", "-c", f"{lines}; exit 7"), *sh("sleep 600", 3))
+
+    def test_it_is_short_and_complete(self, failed: Attempt) -> None:
+        lines = failure_report(failed, ["tt-run", "a b"])
+        assert len(lines) <= MOST_LINES
+        text = "\n".join(lines)
+        assert text.startswith("tt-run: rank 1 on ")
+        assert "line 39" in text and "line 3\n" not in text
+        assert "ended because of it: ranks 0, 2-4" in text
+        assert "run again: tt-run 'a b'" in text
+        assert str(failed.folder.path) in text
+
+    def test_json_has_every_rank(self, failed: Attempt) -> None:
+        record = report_json(failed, {"command": ["x"]})
+        assert record["command"] == ["x"]
+        assert record["verdict"]["culprit"] == 1
+        assert [outcome["part"] for outcome in record["outcomes"]] == ["victim", "culprit", *["victim"] * 3]
+        assert record["outcomes"][1]["exit"] == 7
+
+    def test_an_annotation_without_a_line(self, failed: Attempt) -> None:
+        text = annotation(failed.verdict, {})
+        assert text.startswith("::error title=tt-run::rank 1 on ")
+
+    def test_an_annotation_marks_the_failing_line(self, failed: Attempt) -> None:
+        record = {"file": "a,b.py", "line": 3, "exception": "ValueError", "message": "50%\nof it"}
+        text = annotation(failed.verdict, {1: record})
+        assert text.startswith("::error file=a%2Cb.py,line=3,title=tt-run::")
+        assert text.endswith("ValueError: 50%25%0Aof it")
