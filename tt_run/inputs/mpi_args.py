@@ -73,6 +73,12 @@ def read_mpi_args(words: tuple[str, ...], ranks: int | None = None) -> MpiArgs:
     return reader.result
 
 
+def host_token(token: str) -> tuple[str, int | None]:
+    """A token of a --host list: the name, and the slots after a colon (None: it has none)."""
+    name, colon, count = token.rpartition(":")
+    return (name, int(count)) if colon and name and count.isascii() and count.isdigit() else (token, None)
+
+
 @dataclass
 class _Reader:
     """One pass over the words: `left` are those to come, `result` what is known so far."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tt_run.inputs.bindings import RankBindings
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.hosts import HostList, HostSlots, parse_hosts, read_hostfile, scheduler_hosts
-from tt_run.inputs.mpi_args import MpiArgs
+from tt_run.inputs.mpi_args import MpiArgs, host_token
 from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.world import World
 from tt_run.plan.model import Placement
@@ -57,7 +59,7 @@ def seat(
         rankfile = path and read_rankfile(path, world, findings)
         if not rankfile:
             return Seating(Placement(), (Seat(),) * count)
-        return _by_rankfile(rankfile, mpi_args, hosts, count)
+        return _by_rankfile(rankfile, mpi_args, hosts, count, world)
     # Ranks allocated on a mock cluster all run here, whatever machines they stand for.
     allocates = request.mesh_graph_descriptor is not None or request.mesh_graph_descriptor_mapping is not None
     here = request.no_scheduler or (allocates and request.mock_cluster_rank_binding is not None)
@@ -78,14 +80,10 @@ def _named_hosts(
         return read_hostfile(path, world, findings) if path else None
     if mpi_args.hosts:
         slots: Counter[str] = Counter()
-        for token in mpi_args.hosts:
-            name, colon, number = token.rpartition(":")
-            slots[name if colon and number.isdigit() else token] += (
-                int(number) if colon and number.isdigit() else 1
-            )
-        return HostList(
-            tuple(HostSlots(name, number) for name, number in slots.items()), "--host of --mpi-args"
-        )
+        for name, count in map(host_token, mpi_args.hosts):
+            slots[name] += count or 1
+        hosts = tuple(HostSlots(name, count) for name, count in slots.items())
+        return HostList(hosts, "--host of --mpi-args")
     if option is None:
         return None
     from_bindings = request.rank_binding is not None or request.rank_bindings_mapping is not None
@@ -101,7 +99,9 @@ def _named_hosts(
     return option
 
 
-def _by_rankfile(rankfile: Rankfile, mpi_args: MpiArgs, named: HostList | None, count: int) -> Seating:
+def _by_rankfile(
+    rankfile: Rankfile, mpi_args: MpiArgs, named: HostList | None, count: int, world: World
+) -> Seating:
     lines = rankfile.by_rank()
     seats = tuple(
         Seat(lines[rank].host, lines[rank].slot) if rank in lines else Seat() for rank in range(count)
@@ -110,8 +110,16 @@ def _by_rankfile(rankfile: Rankfile, mpi_args: MpiArgs, named: HostList | None, 
     every = tuple(HostSlots(name, max(1, used[name])) for name in rankfile.hosts)
     hosts = named.hosts if named else every
     source = f"rankfile {rankfile.file}"
-    placement = Placement(hosts, rankfile.path, mpi_args.qualifiers, source)
+    placement = Placement(hosts, _named(rankfile.path, world), mpi_args.qualifiers, source)
     return Seating(placement, seats, rankfile, named)
+
+
+def _named(path: Path | None, world: World) -> Path | None:
+    """The rankfile as the launcher is to name it: relative to the launch directory when it lies outside of it, which every
+    version's policy parser takes."""
+    if path is None or path.is_relative_to(world.cwd):
+        return path
+    return Path(os.path.relpath(path, world.cwd))
 
 
 def _by_hosts(hosts: HostList, mpi_args: MpiArgs, count: int) -> Seating:

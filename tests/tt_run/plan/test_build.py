@@ -154,6 +154,12 @@ def test_a_rankfile_places_the_ranks(sandbox: Sandbox) -> None:
     assert plan.ranks[0].env["TT_METAL_CACHE"].value.endswith("/hostB_rank0")
 
 
+def test_a_rankfile_outside_is_named_from_the_launch_directory(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    sandbox.write("../OTHER/rf", "rank 0=hostB\nrank 1=hostA\n")
+    assert sandbox.plan(mpi_args="--rankfile ../OTHER/rf").placement.rankfile == Path("../OTHER/rf")
+
+
 @pytest.mark.parametrize(
     ("request_fields", "hosts", "source"),
     [
