@@ -1,0 +1,262 @@
+"""The command as a whole: what goes to which stream, and what a user's mistake looks like."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tt_run.sandbox import MESH_2X4_TWO_HOSTS, TWO_RANKS
+from tt_run.cli import rules
+from tt_run.cli.main import run
+from tt_run.contract import Exit
+
+DEADLINE = 60
+
+
+@pytest.fixture
+def launch_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with two rank bindings, and an environment without a developer's TT_ variables."""
+    (tmp_path / "rb.yaml").write_text(TWO_RANKS)
+    (tmp_path / "mesh.textproto").write_text(MESH_2X4_TWO_HOSTS)
+    monkeypatch.chdir(tmp_path)
+    for name in (
+        "TT_METAL_HOME",
+        "TT_VISIBLE_DEVICES",
+        "TT_MESH_ID",
+        "MPIRUN",
+        "SLURM_JOB_ID",
+        "SLURM_JOBID",
+    ):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+BINDING = ("--rank-binding", "rb.yaml")
+
+
+def test_help_fits_two_screens_and_names_every_group(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == Exit.OK
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert len(out.splitlines()) <= 90
+    assert max(map(len, out.splitlines())) <= 110
+    for title in ("What to launch:", "Emulation:", "Looking without running:", "Examples:"):
+        assert title in out
+
+
+def test_the_examples_of_the_help_are_understood(
+    launch_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tt_run.cli.help import EXAMPLES
+    from tt_run.cli.parse import parse
+
+    for example in EXAMPLES:
+        assert parse(shlex.split(example, comments=True)[1:])["program"]
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == Exit.OK
+    assert re.match(r"tt-run \d+\.\d+", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_names_every_option(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--completion", shell]) == Exit.OK
+    script = capsys.readouterr().out
+    assert "rankfile-syntax" in script and "map-by" in script
+
+
+def test_completion_works_in_bash(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["--completion", "bash"])
+    script = capsys.readouterr().out
+    ask = 'COMP_WORDS=(tt-run --rank-b); COMP_CWORD=1; _tt_run; echo "${COMPREPLY[@]}"'
+    answer = subprocess.run(
+        ["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, timeout=DEADLINE
+    )
+    assert answer.stdout.split() == ["--rank-binding", "--rank-bindings-mapping"]
+
+
+class TestDryRun:
+    def test_nothing_but_the_line_is_on_stdout(
+        self, launch_folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run([*BINDING, "--dry-run", "python", "train.py", "--dry-run"]) == Exit.OK
+        out, err = capsys.readouterr()
+        [line] = out.splitlines()
+        assert "mpirun" in line and line.endswith("python train.py --dry-run")
+        assert err.startswith("tt-run: added ")
+
+    def test_nothing_is_written(self, launch_folder: Path) -> None:
+        before = sorted(launch_folder.rglob("*"))
+        assert run([*BINDING, "--dry-run", "true"]) == Exit.OK
+        assert sorted(launch_folder.rglob("*")) == before
+
+    def test_the_line_gives_each_rank_its_environment(
+        self, launch_folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        run([*BINDING, "--dry-run", "true"])
+        words = shlex.split(capsys.readouterr().out)
+        ranks = " ".join(words).split(" : ")
+        assert [re.findall(r"-x TT_VISIBLE_DEVICES=(\S+)", rank) for rank in ranks] == [["0,1"], ["2,3"]]
+
+    def test_the_pasted_line_runs(self, launch_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        run([*BINDING, "--dry-run", "sh", "-c", 'echo "I am $TT_RUN_RANK: $0"', "it's me"])
+        line = capsys.readouterr().out
+        ran = subprocess.run(
+            ["timeout", "-k", "2", "30", "sh", "-c", line], capture_output=True, text=True, timeout=DEADLINE
+        )
+        assert sorted(ran.stdout.splitlines()) == [
+            "[1,0]<stdout>: I am 0: it's me",
+            "[1,1]<stdout>: I am 1: it's me",
+        ]
+
+    def test_json_is_one_object(self, launch_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run([*BINDING, "--dry-run", "--format", "json", "prog", "a b", "--skip-x"]) != Exit.OK
+        capsys.readouterr()
+        run([*BINDING, "--dry-run", "--format", "json", "--skip-executable-check", "prog", "a b"])
+        plan = json.loads(capsys.readouterr().out)
+        assert {"launcher", "command", "global_args", "ranks", "findings"} <= set(plan)
+        assert [rank["argv"] for rank in plan["ranks"]] == [["prog", "a b"]] * 2
+        assert plan["ranks"][1]["env"]["TT_VISIBLE_DEVICES"] == "2,3"
+        assert "rb.yaml" in plan["ranks"][1]["env_origin"]["TT_VISIBLE_DEVICES"]
+        assert plan["command"][0] == plan["launcher"]
+        assert plan["command_without_wrapper"].count(":") == 1
+
+    def test_a_table(self, launch_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run([*BINDING, "--dry-run", "--format", "table", "true"]) == Exit.OK
+        assert "2,3" in capsys.readouterr().out
+
+    def test_without_a_launcher_the_plan_can_still_be_seen(
+        self, launch_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setenv("PATH", "/usr/bin:/bin")
+        monkeypatch.setattr(sys, "executable", "/nowhere/python")
+        assert run([*BINDING, "--dry-run", "true"]) == Exit.OK
+        out, err = capsys.readouterr()
+        assert "warning[TTR501]" in err
+        assert " mpirun " in f" {out}"
+
+
+def test_print_env_tells_where_each_variable_comes_from(
+    launch_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*BINDING, "--print-env", "1", "true"]) == Exit.OK
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[lines.index("TT_VISIBLE_DEVICES=2,3") - 1].startswith("# env_overrides (rb.yaml:")
+    assert "TT_RUN_WORLD_SIZE=2" in lines
+
+
+def test_print_env_of_a_rank_that_is_not_there(
+    launch_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*BINDING, "--print-env", "7", "true"]) == Exit.USAGE
+    assert "ranks 0 to 1" in capsys.readouterr().err
+
+
+def test_check_only_starts_nothing(launch_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*BINDING, "--check-only", "true"]) == Exit.OK
+    assert "2 ranks, no errors" in capsys.readouterr().err
+    assert not (launch_folder / "tt-run-logs").exists()
+
+
+def test_errors_are_counted_and_nothing_goes_to_stdout(
+    launch_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (launch_folder / "rb.yaml").write_text(TWO_RANKS.replace("mesh_id: 0", "mesh_id: 7"))
+    assert run([*BINDING, "true"]) == Exit.REFUSED
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Traceback" not in err
+    assert err.count("error[TTR204]") == 2
+    assert err.rstrip().endswith("Nothing was launched.")
+
+
+@pytest.mark.parametrize("option", [("--guard", "off"), ("--ledger", "x.json"), ("--timeline", "x.json")])
+def test_options_of_the_emulation_need_it(
+    launch_folder: Path, capsys: pytest.CaptureFixture[str], option: tuple[str, str]
+) -> None:
+    assert run([*BINDING, *option, "true"]) == Exit.USAGE
+    assert "TTR022" in capsys.readouterr().err
+
+
+def test_options_of_the_emulation_reach_the_ranks(
+    launch_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [
+        "--emulate",
+        "--guard",
+        "off",
+        "--ledger",
+        "bytes.json",
+        "--timeline",
+        "/t.json",
+        "--print-env",
+        "0",
+        "true",
+    ]
+    assert run([*BINDING, *words]) == Exit.OK
+    lines = capsys.readouterr().out.splitlines()
+    assert "TT_RUN_GUARD=off" in lines
+    assert f"TT_RUN_LEDGER={launch_folder}/bytes.json" in lines
+    assert "TT_RUN_TIMELINE=/t.json" in lines
+
+
+class TestExplain:
+    @pytest.mark.parametrize("code", ["TTR204", "ttr020", " TTR501 "])
+    def test_a_known_code(self, code: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["--explain", code]) == Exit.OK
+        assert capsys.readouterr().out.startswith(code.strip().upper() + ": ")
+
+    def test_an_unknown_one_with_the_nearest(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["--explain", "TTR2040"]) == Exit.USAGE
+        assert "TTR204" in capsys.readouterr().err
+
+    def test_every_code_of_these_packages_is_explained(self) -> None:
+        root = Path(rules.__file__).parents[1]
+        used = set()
+        for package in ("cli", "supervise", "launch"):
+            for path in (root / package).rglob("*.py"):
+                used |= set(re.findall(r'"(TTR\d{3})"', path.read_text()))
+        assert used <= {rule.code for rule in (*rules.RULES, *rules.PLAN_RULES)}
+
+
+def test_the_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from tt_run.cli.main import run; run(['--help']); print(*sys.modules, file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=DEADLINE)
+    loaded = set(ran.stderr.split())
+    assert not loaded & {
+        "click",
+        "yaml",
+        "google.protobuf",
+        "rich",
+        "dataclasses",
+        "subprocess",
+        "numpy",
+        "mpi4py",
+        "typing",
+    }
+
+
+def test_a_launch_imports_no_numpy_and_no_mpi(launch_folder: Path) -> None:
+    code = (
+        "import sys; from tt_run.cli.main import run\n"
+        "run(['--rank-binding', 'rb.yaml', '--log-dir', 'logs', 'sleep', '0.1']); print(*sys.modules, file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=DEADLINE)
+    assert ran.returncode == 0
+    assert not set(ran.stderr.splitlines()[-1].split()) & {
+        "click",
+        "rich",
+        "numpy",
+        "mpi4py",
+        "socket",
+        "google.protobuf",
+    }

@@ -1,0 +1,159 @@
+"""The command line: options end at the first word that is not one."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tt_run.cli.options import OPTIONS
+from tt_run.cli.parse import parse
+from tt_run.errors import UsageError
+
+
+def refusal(line: str) -> tuple[str, str, str]:
+    with pytest.raises(UsageError) as caught:
+        parse(shlex.split(line))
+    [diagnostic] = caught.value.diagnostics
+    return diagnostic.code, diagnostic.message, diagnostic.help
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "python -m pytest -svv --dry-run",
+        "prog --help",
+        "prog --hosts a,b -M x",
+        "prog -- --version",
+        "./app --rank-binding other.yaml",
+        "prog -v",
+        "- --dry-run",
+    ],
+)
+def test_the_program_keeps_every_word(program: str) -> None:
+    values = parse(["--rank-binding", "f", *shlex.split(program)])
+    assert values["program"] == tuple(shlex.split(program))
+    assert not values["dry_run"] and not values["help"] and not values["verbose"]
+
+
+@given(st.lists(st.text(min_size=1), min_size=1).filter(lambda words: not words[0].startswith("-")))
+def test_no_word_of_a_program_is_an_option(words: list[str]) -> None:
+    assert parse(["-v", *words])["program"] == tuple(words)
+    assert parse(["-v", "--", *words])["program"] == tuple(words)
+
+
+def test_two_dashes_end_the_options() -> None:
+    assert parse(["-v", "--", "--strange-program", "x"])["program"] == ("--strange-program", "x")
+
+
+@pytest.mark.parametrize(
+    ("words", "key", "value"),
+    [
+        (["--rank-binding", "f"], "rank_binding", "f"),
+        (["--rank-binding=f=g"], "rank_binding", "f=g"),
+        (["-m", "f"], "mesh_graph_descriptor", "f"),
+        (["-mf"], "mesh_graph_descriptor", "f"),
+        (["-M", "f"], "mesh_graph_descriptor_mapping", "f"),
+        (["--mpi-args", "--rankfile x"], "mpi_args", "--rankfile x"),
+        (["--mpi-args", ""], "mpi_args", ""),
+        (["--tracy", ""], "tracy", ""),
+        (["--timeout", "1.5"], "timeout", 1.5),
+        (["--max-restarts", "3"], "max_restarts", 3),
+        (["--print-env", "0"], "print_env", 0),
+        (["--format", "json"], "output_format", "json"),
+        (["--check=off"], "check", "off"),
+        (["--dry-run"], "dry_run", True),
+        (["--hosts", "a", "--hosts", "b"], "hosts", "b"),
+    ],
+)
+def test_values(words: list[str], key: str, value: Any) -> None:
+    assert parse([*words, "prog"])[key] == value
+
+
+def test_what_is_not_given_has_its_default() -> None:
+    values = parse(["prog"])
+    assert values["check"] == "error" and values["hang_timeout"] == "auto" and values["tracy"] is None
+    assert set(values) == {option.key for option in OPTIONS} | {"program"}
+
+
+@pytest.mark.parametrize(
+    ("line", "nearest"),
+    [
+        ("--rank-bindng f prog", "--rank-binding"),
+        ("--dryrun prog", "--dry-run"),
+        ("--host a prog", "--hosts"),
+        ("--verbos prog", "--verbose"),
+    ],
+)
+def test_an_unknown_option_is_refused_with_the_nearest(line: str, nearest: str) -> None:
+    code, message, help = refusal(line)
+    assert code == "TTR020"
+    assert line.split()[0] in message
+    assert nearest in help
+
+
+def test_an_unknown_option_like_no_other_tells_where_options_of_the_program_go() -> None:
+    assert "options of the program go after it" in refusal("--zzz prog")[2]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--rank-binding",
+        "--timeout soon prog",
+        "--timeout 0 prog",
+        "--timeout inf prog",
+        "--timeout nan prog",
+        "--max-restarts -1 prog",
+        "--max-restarts 1.5 prog",
+        "--meshes 0 prog",
+        "--check maybe prog",
+        "--format xml prog",
+        "--dry-run=yes prog",
+    ],
+)
+def test_a_wrong_value_is_refused_with_something_to_type(line: str) -> None:
+    code, message, help = refusal(line)
+    assert code == "TTR021"
+    assert line.split()[0].partition("=")[0] in message
+    assert help.startswith("write --")
+
+
+def test_every_option_is_documented_once() -> None:
+    names = [name for option in OPTIONS for name in option.names]
+    assert len(names) == len(set(names))
+    assert all(option.help.endswith((".", "…", "]")) for option in OPTIONS)
+
+
+REFERENCE = [
+    "--rank-binding",
+    "--rank-bindings-mapping",
+    "-m",
+    "--mesh-graph-descriptor",
+    "-M",
+    "--mesh-graph-descriptor-mapping",
+    "--hosts",
+    "--dry-run",
+    "-v",
+    "--verbose",
+    "--mpi-args",
+    "--debug-gdbserver",
+    "--mock-cluster-rank-binding",
+    "--factory-system-descriptor",
+    "--skip-executable-check",
+    "--skip-mgd-check",
+    "--bare",
+    "--tcp-interface",
+    "--rankfile-syntax",
+    "--force-rediscovery",
+    "--tracy",
+    "--help",
+]
+
+
+def test_every_option_of_the_reference_is_there() -> None:
+    """tt-run specification, section 1."""
+    assert set(REFERENCE) <= {name for option in OPTIONS for name in option.names}
