@@ -11,6 +11,7 @@ from mgd.graph import Mesh, MeshGraph
 
 MOST_DEVICES = 4096  # of a mesh with express links, whose diameter needs a search from every device
 MOST_MESHES = 14  # whose halves are all tried
+MOST_STEPS = 20_000_000  # meshes times links: the work of a search from every mesh
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class GraphMeasures:
     """The meshes among each other, a mesh counting as one node.
 
     `islands` are the groups of meshes that links hold together; `diameter` is in links between meshes, None when there
-    is more than one island; `bisection` in channels, None for more than 14 meshes.
+    is more than one island, or too many meshes to search; `bisection` in channels, None for more than 14 meshes.
     """
 
     islands: int
@@ -75,7 +76,8 @@ def measure_graph(graph: MeshGraph) -> GraphMeasures | None:
         if a != b:
             weights[a, b] = weights.get((a, b), 0) + link.channels
     bisection = _bisection(len(graph.meshes), weights) if 2 <= len(graph.meshes) <= MOST_MESHES else None
-    return GraphMeasures(islands, _diameter(nodes, pairs) if islands == 1 else None, bisection)
+    searched = islands == 1 and len(nodes) * len(pairs) <= MOST_STEPS
+    return GraphMeasures(islands, _diameter(nodes, pairs) if searched else None, bisection)
 
 
 def _links_along(mesh: Mesh, dim: int) -> int:

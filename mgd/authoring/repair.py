@@ -47,7 +47,7 @@ def repair(text: str, file: str = "") -> Repaired:
     done: list[Diagnostic] = []
     for _ in range(MOST_ROUNDS):
         found = [each for each in check(loads(text, file=file)) if all_rules()[each.code].fixable]
-        edits, repaired = _edits(text, found)
+        edits, repaired = _edits(text, found) if found else ([], [])
         if not edits:
             break
         text = replaced(text, edits)

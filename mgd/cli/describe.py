@@ -116,8 +116,10 @@ def _page(file: str, graph: MeshGraph, measures: GraphMeasures | None) -> list[s
 
 
 def _among(measures: GraphMeasures) -> list[str]:
-    if measures.diameter is None:
+    if measures.islands > 1:
         lines = [f"the meshes form {measures.islands} islands without a link between them"]
+    elif measures.diameter is None:
+        lines = ["all meshes hang together; too many to search for the longest way"]
     else:
         plural = "" if measures.diameter == 1 else "s"
         lines = [f"between two meshes at most {measures.diameter} link{plural}"]
