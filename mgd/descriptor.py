@@ -106,9 +106,8 @@ class Descriptor:
     @property
     def arch(self) -> int:
         """The architecture of the first mesh, else of the first switch (rule MGD006 makes all the same)."""
-        for template in (*self.mesh_descriptors, *self.switch_descriptors):
-            return template.arch
-        return Architecture.INVALID_ARCHITECTURE
+        first = next(self.templates(), None)
+        return first.arch if first else Architecture.INVALID_ARCHITECTURE
 
     def where(self, message: Message | Descriptor | None = None, name: str = "", index: int = 0) -> Position:
         """The position of a message, or of a field's value inside it (`index` counts the values of a repeated field).

@@ -13,6 +13,7 @@ from mgd.descriptor import (
     Architecture,
     Connection,
     Descriptor,
+    ExpressLink,
     GraphDescriptor,
     GraphTopologyType,
     MeshDescriptor,
@@ -185,7 +186,8 @@ def _template_mesh(descriptor: Descriptor, template: MeshDescriptor | SwitchDesc
     types = [type_name(TorusTopologyType, each) for each in template.device_topology.dim_types]
     types += ["LINE"] * (2 - len(types))
     is_switch = isinstance(template, SwitchDescriptor)
-    host_dims, host_position, entries = (1, 1), None, ()
+    host_dims, host_position = (1, 1), None
+    entries: tuple[ExpressLink, ...] = ()
     if isinstance(template, MeshDescriptor) and template.host_topology is not None:
         host_dims = (template.host_topology.dims[0], template.host_topology.dims[1])
         host_position, entries = descriptor.where(template.host_topology), template.express_links

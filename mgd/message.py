@@ -38,7 +38,7 @@ class Message:
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        return self.values() == other.values()  # type: ignore[attr-defined]
+        return self.values() == other.values()
 
     def __hash__(self) -> int:
         return hash((type(self).__name__, self.values()))

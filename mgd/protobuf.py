@@ -40,7 +40,7 @@ def _message(name: str, value: Any, module: Any) -> Any:
 
 
 def _value(name: str, message: Any) -> Any:
-    values = []
+    values: list[Any] = []
     for field in _schema.MESSAGES[name]:
         written = getattr(message, field.name)
         if field.repeated:

@@ -154,7 +154,7 @@ def _unused(report: Report, reached: Reached) -> None:
         for template in templates:
             if id(template) not in used:
                 report.add(
-                    "MGD077", f"the {kind} descriptor {quoted(template.name)} is never instantiated",  # type: ignore[attr-defined]
+                    "MGD077", f"the {kind} descriptor {quoted(template.name)} is never instantiated",
                     report.at(template, "name"), help="remove it, or instantiate it",
                 )  # fmt: skip
 

@@ -17,7 +17,7 @@ class Spot(NamedTuple):
 
     message: Any
     name: str
-    index: int
+    nth: int
     text: str
 
 
@@ -57,7 +57,7 @@ class Report:
         return Spot(message, name, index, text)
 
     def _label(self, spot: Spot) -> Label:
-        return Label(self.descriptor.where(spot.message, spot.name, spot.index), spot.text)
+        return Label(self.descriptor.where(spot.message, spot.name, spot.nth), spot.text)
 
     @property
     def has_errors(self) -> bool:

@@ -73,7 +73,7 @@ def root_grammar() -> Grammar:
 
 
 def _class(name: str) -> Callable[..., Any]:
-    return getattr(descriptor, "Descriptor" if name == _schema.ROOT else name)  # type: ignore[no-any-return]
+    return getattr(descriptor, "Descriptor" if name == _schema.ROOT else name)
 
 
 def _slot(index: int, each: _schema.Field, made: dict[str, Grammar]) -> Slot:

@@ -43,8 +43,11 @@ def parse(source: Source) -> tuple[Descriptor | None, Problems]:
     if problems.errors:
         return None, problems
     frame = reader.frame
-    values = [tuple(v) if isinstance(v, list) else v for v in frame.values]
-    return Descriptor(*values, source=source, notices=tuple(problems.warnings)), problems
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in zip(frame.grammar.slots, frame.values, strict=True)
+    }
+    return Descriptor(**values, source=source, notices=tuple(problems.warnings)), problems
 
 
 def _ordinary(text: str, position: int, reader: RareReader) -> int:

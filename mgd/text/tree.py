@@ -216,7 +216,8 @@ def _value(reader: _Reader, owner: Field) -> Block | None:
         owner.end = opening.end
         if closing := reader.accept("]"):
             owner.end = closing.end
-            return _close_field(reader, owner)
+            _close_field(reader, owner)
+            return None
     return _item(reader, owner)
 
 
@@ -256,7 +257,8 @@ def _after_value(reader: _Reader, owner: Field) -> Block | None:
         if closing is None:
             raise BadTree(reader.now.start, "a list is not closed")
         owner.end = closing.end
-    return _close_field(reader, owner)
+    _close_field(reader, owner)
+    return None
 
 
 def _close_field(reader: _Reader, owner: Field) -> None:

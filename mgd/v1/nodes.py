@@ -67,9 +67,9 @@ def compose(source: YamlSource) -> Any:
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             aliases += isinstance(event, yaml.AliasEvent)
             if events * aliases > MOST_ALIASED:
-                raise _broken(source, event.start_mark.index, "it repeats too much through aliases")
+                raise _broken(source, _mark(event), "it repeats too much through aliases")
             if depth > DEEPEST:
-                raise _broken(source, event.start_mark.index, f"it is nested deeper than {DEEPEST} levels")
+                raise _broken(source, _mark(event), f"it is nested deeper than {DEEPEST} levels")
         return yaml.compose(source.text, Loader=loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -77,6 +77,11 @@ def compose(source: YamlSource) -> Any:
         raise _broken(source, mark.index if mark else 0, reason) from None
     except (yaml.YAMLError, ValueError) as error:
         raise _broken(source, 0, str(error).splitlines()[0]) from None
+
+
+def _mark(event: Any) -> int:
+    """The offset of an event."""
+    return int(event.start_mark.index)
 
 
 def _broken(source: YamlSource, at: int, reason: str) -> ParseError:
