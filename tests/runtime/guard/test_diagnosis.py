@@ -77,6 +77,12 @@ def test_ranks_in_the_same_call_do_not_wait_for_each_other() -> None:
     assert overdue(states, 0, 5).culprits == (1,)
 
 
+def test_a_rank_that_came_to_the_call_and_then_ended_is_not_absent() -> None:
+    for last, absent in ((2, True), (3, False)):
+        ended = RankState(1, ENDED, histories={"0,1": {last: ("gather()", "p.py:1")}})
+        assert (absence(known(waiting(0, 1, number=3), ended), 0) is not None) == absent
+
+
 def test_what_other_hosts_told_counts_when_it_is_late() -> None:
     states = known(waiting(0, 1), waiting(1, 0, remote=True))
     assert deadlock(states, 0) is None

@@ -63,6 +63,19 @@ def test_every_rank_keeps_its_own_exit_code() -> None:
     assert result.returncode == 3
 
 
+def test_the_exit_code_of_one_rank_is_that_of_the_job() -> None:
+    for meets, others in ((True, "meet()"), (False, "while True: pass")):
+        result = run_ranks(2, COMMON + f"if w.rank == 1:\n    sys.exit(3)\n{others}\n", timeout=20)
+        assert result.returncode == 3
+        assert ("rank 1: ended at " in result.ranks[0].stderr) == meets
+        assert ("with exit code 3 after 1 call" in result.ranks[0].stderr) == meets
+
+
+def test_an_exit_that_was_caught_does_not_count() -> None:
+    program = COMMON + "try:\n    sys.exit(3)\nexcept SystemExit:\n    pass\nmeet()\nprint('fine')\n"
+    assert run_ranks(2, program).check().stdout.split() == ["fine", "fine"]
+
+
 def test_without_the_guard_an_exception_still_ends_the_job() -> None:
     program = COMMON + "if w.rank == 1:\n    raise ValueError('x')\nw.everyone.barrier()\n"
     result = run_ranks(2, program, env={"TT_RUN_GUARD": "off"}, timeout=15)

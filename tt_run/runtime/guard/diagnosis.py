@@ -122,7 +122,7 @@ def divergence(calls: Mapping[int, tuple[str, ...]], number: int) -> Finding:
 def blockers(states: Mapping[int, RankState], rank: int) -> tuple[int, ...]:
     """The ranks that a waiting rank really waits for.
 
-    A message that is already under way blocks nobody, nor does a rank that is in the same call: it waits for the same ones.
+    A message that is already under way blocks nobody, nor does a rank that has come to the same call.
     """
     state = states[rank]
     if not state.waiting or state.wait is None:
@@ -141,6 +141,10 @@ def blockers(states: Mapping[int, RankState], rank: int) -> tuple[int, ...]:
 
 
 def _in_call(state: RankState, wait: Wait) -> bool:
+    """True when a rank is in the call too, or was: it may have gone on while the last message to us is still under way."""
+    history = state.histories.get(group_key(wait.group), {})
+    if history and max(history) >= wait.number:
+        return True
     other = state.wait
     return state.waiting and other is not None and (other.group, other.number) == (wait.group, wait.number)
 

@@ -22,6 +22,7 @@ from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.guard.watch import Guard
 
 _GRACE = 2.0  # seconds between a rank's failure and the end of the job: the others report in that time
+_COURTESY = 0.3  # by which a rank that only waited leaves the end of the job to the one at fault, and to its exit code
 _FINALIZE = 20.0  # seconds that MPI may take to shut down once all ranks have ended
 _BEACON_SECONDS = 0.1
 
@@ -33,6 +34,8 @@ class Lifecycle:
         self._world = world
         self._guard = guard
         self._exit_site = ""
+        self._exit_status = 0
+        self._calls_at_exit = 0
         self._failed = False
         self._previous_hook = sys.excepthook
         self._exit = sys.exit
@@ -70,6 +73,8 @@ class Lifecycle:
         if self._guard is not None:
             self._guard.end(RAISED, self._summary(kind, error), site)
             self._wait_for_others(time.monotonic() + _GRACE)
+            if isinstance(error, GuardError) and self._world.rank not in error.culprits:
+                time.sleep(_COURTESY)
         _call_all(self._after)
         self._world.abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
 
@@ -79,14 +84,22 @@ class Lifecycle:
             return
         _call_all(self._before)
         if self._guard is not None:
-            self._guard.end(ENDED, site=self._exit_site)
-            self._wait_for_others(None)
+            self._leave(self._guard)
         elif self._after or self._before:
             self._world.everyone.barrier()
         _call_all(self._after)
         watchdog = threading.Timer(_FINALIZE, lambda: os._exit(1))
         watchdog.daemon = True
         watchdog.start()
+
+    def _leave(self, guard: Guard) -> None:
+        """Wait for the others; after sys.exit with a code only for a moment, then the job ends with that code."""
+        status = self._exit_status if guard.mine.words[CALLS] == self._calls_at_exit else 0
+        guard.end(ENDED, f"exit code {status}" if status else "", self._exit_site)
+        self._wait_for_others(time.monotonic() + _GRACE if status else None)
+        if status and not guard.others_ended():
+            _call_all(self._after)
+            self._world.abort(status)
 
     def _wait_for_others(self, deadline: float | None) -> None:
         assert self._guard is not None
@@ -96,8 +109,13 @@ class Lifecycle:
             nap = min(nap * 1.5, 0.05)
 
     def _on_sys_exit(self, status: Any = None) -> Any:
-        """Remember where the program asked to end: the interpreter does not keep it."""
+        """Remember where and how the program asked to end: the interpreter does not keep it.
+
+        A program that catches the exit and goes on to another collective takes it back.
+        """
         self._exit_site = events.call_site()
+        self._exit_status = status if isinstance(status, int) else int(status is not None)
+        self._calls_at_exit = int(self._guard.mine.words[CALLS]) if self._guard is not None else 0
         return self._exit(status)
 
     def _summary(self, kind: type[BaseException], error: BaseException) -> str:

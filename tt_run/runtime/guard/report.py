@@ -54,7 +54,8 @@ def where(state: RankState, now: float, missing: tuple[int, ...] = ()) -> str:
     if state.state == RAISED:
         return f"raised {state.error or 'an exception'}{_at(state.error_site)}{last}"
     if state.state == ENDED:
-        return f"ended{_at(state.error_site)} after {_calls(state.calls)}{last}"
+        code = f" with {state.error}" if state.error else ""
+        return f"ended{_at(state.error_site)}{code} after {_calls(state.calls)}{last}"
     if state.lost:
         return f"its process is gone, after {_calls(state.calls)}{last}"
     wait = state.wait

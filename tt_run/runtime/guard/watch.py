@@ -318,6 +318,10 @@ class Guard:
         """Say that this rank will make no more calls: it ended, or it raised."""
         self._publish(state, None, None, error=error, error_site=site)
 
+    def others_ended(self) -> bool:
+        """True when every other rank has come to its end without an exception."""
+        return all(state.state == ENDED for rank, state in self.states().items() if rank != self.rank)
+
     def others_gone(self) -> bool:
         """True when every other rank has ended, raised or vanished."""
         self._make_progress()
