@@ -25,7 +25,7 @@ for shape in ((1, 1, 32, 32), (1, 2, 5, 7), (33, 48)):
             gathered = ttnn.all_gather(tensor, dim=dim, cluster_axis=axis)
             total = ttnn.all_reduce(tensor, cluster_axis=axis)
             for result, join in ((gathered, lambda m: np.concatenate(m, dim)), (total, lambda m: sum(m[1:], m[0]))):
-                parts = [ttnn.to_torch(t) for t in ttnn.get_device_tensors(result)]
+                parts = [ttnn.to_torch(t) for t in ttnn.get_device_tensors(ttnn.from_device(result))]
                 parts = [np.asarray(p) for p in parts]
                 for p, part in enumerate(parts):
                     wanted = join([chunks[i] for i in groups[axis][p]])
