@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.ops import blas, gemm, norms, reduction
+from tt_run.runtime.ops import blas, gemm, norms, reduction, tables
 from tt_run.runtime.ops.activations import FUNCTIONS
 from tt_run.runtime.ops.binary import RULES
 from tt_run.runtime.ops.elementwise import BLOCK, evaluate
@@ -167,3 +167,11 @@ def test_softmax_rows_are_the_same_in_any_company(width: int):
         for row in range(9):
             alone = along_last(norms.softmax_rows, DataType.FLOAT32, stack[i : i + 1, row : row + 1])
             assert digest(alone) == digest(whole[i, row])
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_a_table_gives_the_bits_of_the_computation(name: str):
+    function = FUNCTIONS[name]
+    every_value = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32)
+    stack = np.random.default_rng(1).permutation(np.tile(every_value, 3)).reshape(3, 1, -1)
+    assert tables.look_up(function, stack).tobytes() == evaluate(function, DataType.BFLOAT16, stack).tobytes()

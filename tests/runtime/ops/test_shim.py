@@ -15,23 +15,7 @@ import pytest
 from tests.runtime.mpi import ROOT, SHIMS
 
 # Names that the documents and the recorded answers use.
-DOCUMENTED = """
-    MeshShape Tensor MeshCoordinate open_mesh_device TILE_LAYOUT from_torch distribute PlacementShard MeshMapperConfig bfloat16
-    ShardTensorToMesh Shape gelu PlacementReplicate MeshCoordinateRange to_torch linear CoreCoord all_gather
-    compute_distribution_to_mesh_mapping model_preprocessing.preprocess_model_parameters MeshComposerConfig visualize_system_mesh
-    visualize_mesh_device create_socket_pair SocketConfig ReplicateTensorToMesh CoreGrid ConcatMeshToTensor visualize_tensor
-    open_device experimental.recv_async experimental.send_async close_mesh_device to_device load_tensor dump_tensor
-    get_pcie_device_ids get_num_pcie_devices get_num_devices get_device_ids float32 cluster.get_cluster_type Topology.Linear
-    MeshSocket MeshCoreCoord MeshCoordinateRangeSet uint8 uint32 uint16 int32 set_fabric_config release_trace execute_trace
-    end_trace_capture begin_trace_capture create_mesh_mapper close_device bfloat8_b bfloat4_b allocate_tensor_on_device
-    SocketMemoryConfig MeshDevice GetDefaultDevice SetDefaultDevice DRAM_MEMORY_CONFIG L1_MEMORY_CONFIG CoreRange CoreRangeSet rand
-    matmul get_device_tensors get_arch_name create_sharded_memory_config create_global_semaphore command_queue argmax Tile TILE_SIZE
-    SocketConnection ShardTensor2dMesh ShardStrategy.WIDTH ROW_MAJOR_LAYOUT GetNumPCIeDevices GetNumAvailableDevices
-    FabricTensixConfig FabricReliabilityMode FabricConfig.FABRIC_1D DumpTensorMode _ttnn.multi_device.SystemMeshDescriptor
-    _ttnn.multi_device.MeshDevice _ttnn.tensor.Tensor _ttnn.mesh_socket.MeshSocket transformer.scaled_dot_product_attention
-    kv_cache.fill_cache_for_user_ distributed.open_mesh_device synchronize_device record_event using_distributed_env
-    distributed_context_get_rank zeros ones full arange empty to_layout to_dtype typecast to_memory_config
-""".split()
+DOCUMENTED = ["MeshShape", "Tensor", "MeshCoordinate", "open_mesh_device", "TILE_LAYOUT", "from_torch", "distribute", "PlacementShard", "MeshMapperConfig", "bfloat16", "ShardTensorToMesh", "Shape", "gelu", "PlacementReplicate", "MeshCoordinateRange", "to_torch", "linear", "CoreCoord", "all_gather", "compute_distribution_to_mesh_mapping", "model_preprocessing.preprocess_model_parameters", "MeshComposerConfig", "visualize_system_mesh", "visualize_mesh_device", "create_socket_pair", "SocketConfig", "ReplicateTensorToMesh", "CoreGrid", "ConcatMeshToTensor", "visualize_tensor", "open_device", "experimental.recv_async", "experimental.send_async", "close_mesh_device", "to_device", "load_tensor", "dump_tensor", "get_pcie_device_ids", "get_num_pcie_devices", "get_num_devices", "get_device_ids", "float32", "cluster.get_cluster_type", "Topology.Linear", "MeshSocket", "MeshCoreCoord", "MeshCoordinateRangeSet", "uint8", "uint32", "uint16", "int32", "set_fabric_config", "release_trace", "execute_trace", "end_trace_capture", "begin_trace_capture", "create_mesh_mapper", "close_device", "bfloat8_b", "bfloat4_b", "allocate_tensor_on_device", "SocketMemoryConfig", "MeshDevice", "GetDefaultDevice", "SetDefaultDevice", "DRAM_MEMORY_CONFIG", "L1_MEMORY_CONFIG", "CoreRange", "CoreRangeSet", "rand", "matmul", "get_device_tensors", "get_arch_name", "create_sharded_memory_config", "create_global_semaphore", "command_queue", "argmax", "Tile", "TILE_SIZE", "SocketConnection", "ShardTensor2dMesh", "ShardStrategy.WIDTH", "ROW_MAJOR_LAYOUT", "GetNumPCIeDevices", "GetNumAvailableDevices", "FabricTensixConfig", "FabricReliabilityMode", "FabricConfig.FABRIC_1D", "DumpTensorMode", "_ttnn.multi_device.SystemMeshDescriptor", "_ttnn.multi_device.MeshDevice", "_ttnn.tensor.Tensor", "_ttnn.mesh_socket.MeshSocket", "transformer.scaled_dot_product_attention", "kv_cache.fill_cache_for_user_", "distributed.open_mesh_device", "synchronize_device", "record_event", "using_distributed_env", "distributed_context_get_rank", "zeros", "ones", "full", "arange", "empty", "to_layout", "to_dtype", "typecast", "to_memory_config"]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tt_run.runtime.ops as ops
-from tests.runtime.ops.tensors import F32, I32, ROW, held, near, put
+from tests.runtime.ops.tensors import I32, ROW, held, near, put
 from tt_run.runtime.mesh import MeshDevice
 
 torch = pytest.importorskip("torch", reason="compares with PyTorch")

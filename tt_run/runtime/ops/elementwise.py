@@ -29,7 +29,7 @@ BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 """NumPy's type of bfloat16 elements: casting to it rounds to nearest, ties to even."""
 
 # Elements of a block: operands, result and scratch stay within a core's second-level cache.
-BLOCK = 16384
+BLOCK = 32768
 # From here on a result is worth more than one thread.
 _SPREAD = 1 << 20
 
@@ -146,15 +146,21 @@ def _fill(
     kernel: Kernel, views: list[Any], target: Array, places: list[tuple[int | slice, ...]], rounded: bool
 ) -> None:
     """Compute the blocks at `places`; threads keep error states of their own."""
-    block: Callable[[Array], Array] = _same if kernel in EXACT else np.ascontiguousarray
+    exact = kernel in EXACT
     with np.errstate(all="ignore"):
         for place in places:
-            values = kernel(*(block(v[place]) if isinstance(v, np.ndarray) else v for v in views))
-            target[place] = values.astype(BFLOAT16) if rounded else values
-
-
-def _same(block: Array) -> Array:
-    return block
+            block = target[place]
+            if exact:
+                kernel(*(v[place] if isinstance(v, np.ndarray) else v for v in views), out=block)
+                values = block
+            else:
+                values = kernel(
+                    *(np.ascontiguousarray(v[place]) if isinstance(v, np.ndarray) else v for v in views)
+                )
+            if rounded:
+                np.copyto(block, values.astype(BFLOAT16))
+            elif not exact:
+                np.copyto(block, values)
 
 
 def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:

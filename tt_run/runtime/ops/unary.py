@@ -5,17 +5,19 @@ Source: ttnn specification, section 8, and the signatures of 0.81.1.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import NamedEnum
+from tt_run.runtime.enums import DataType, NamedEnum
 from tt_run.runtime.ops import functions as f
 from tt_run.runtime.ops.activations import FUNCTIONS, INTEGER_FUNCTIONS, Function
 from tt_run.runtime.ops.dispatch import Operation, operation
 from tt_run.runtime.ops.elementwise import evaluate
 from tt_run.runtime.ops.operands import on_device, settle
+from tt_run.runtime.ops.tables import look_up, pays
 from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.tensor.tensor import Tensor
@@ -51,7 +53,10 @@ def apply(
     data = shards.data
     if data.dtype != np.float32 and not integers:
         data = data.astype(np.float32)
-    result = Shards(evaluate(function, dtype, data), shards.index)
+    if dtype is DataType.BFLOAT16 and pays(function, data.size):
+        result = Shards(look_up(function, data), shards.index)
+    else:
+        result = Shards(evaluate(function, dtype, data), shards.index)
     return settle((input_tensor,), result, dtype, memory_config=memory_config, output_tensor=output_tensor)
 
 
@@ -161,7 +166,12 @@ def softplus(
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Tensor:
     """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
-    return apply(input_tensor, lambda x: f.softplus(x, beta, threshold), memory_config, output_tensor)
+    function = (
+        f.softplus
+        if (beta, threshold) == (1.0, 20.0)
+        else partial(f.softplus, beta=beta, threshold=threshold)
+    )
+    return apply(input_tensor, function, memory_config, output_tensor)
 
 
 @operation("ttnn.round")
