@@ -1,0 +1,81 @@
+"""Train a small Llama for 20 steps in one form of parallelism; print every loss, and whole parameters into a file.
+
+    forms.py FORM OPTIMIZER FILE     FORM: single, ddp, tp, ddp_tp, pp; the mesh is the rank's whole system
+"""
+
+import sys
+
+import numpy as np
+import ttml
+import ttnn
+from ttml.common.data import build_causal_mask
+
+from tt_run.runtime.train.placed import whole
+
+FORM, OPTIMIZER, FILE = sys.argv[1:4]
+STEPS, BATCH, LENGTH, VOCABULARY = 20, 8, 32, 256
+autograd, ops = ttml.autograd, ttml.ops
+
+context = autograd.AutoContext.get_instance()
+context.set_arithmetic("float32")
+pipeline = FORM == "pp"
+rank, size = 0, 1
+if pipeline:
+    context.initialize_distributed_context()
+    context.initialize_socket_manager(ttml.core.distributed.SocketType.MPI)
+    world = context.get_distributed_context()
+    rank, size = world.rank(), world.size()
+shape = ttnn._ttnn.multi_device.SystemMeshDescriptor().shape()
+context.open_device([1, 1] if FORM == "single" else list(shape))
+context.initialize_parallelism_context(autograd.DistributedConfig(enable_ddp="ddp" in FORM, enable_tp="tp" in FORM))
+context.set_seed(7)
+config = ttml.models.llama.LlamaConfig(
+    num_heads=8, num_groups=8, embedding_dim=64, intermediate_dim=128, num_blocks=4, vocab_size=VOCABULARY, max_sequence_length=LENGTH
+)
+if pipeline:
+    stages = ttml.models.distributed.pipeline_parallel.PipelineParallelConfig(4, {r: 4 // size for r in range(size)})
+    model = ttml.models.distributed.pipeline_parallel.llama.create_llama_model(config, stages)
+elif "tp" in FORM:
+    model = ttml.models.distributed.llama.create_llama_model(config)
+else:
+    model = ttml.models.llama.create_llama_model(config)
+parameters = model.parameters()
+if OPTIMIZER == "sgd":
+    optimizer = ttml.optimizers.SGD(parameters, ttml.optimizers.SGDConfig.make(lr=0.1, momentum=0.9))
+else:
+    optimizer = ttml.optimizers.AdamW(parameters, ttml.optimizers.AdamWConfig.make(lr=1e-3, epsilon=1e-4))
+
+device = context.get_device()
+parallelism = context.get_parallelism_context()
+cut = None
+if parallelism.get_ddp_size() > 1:
+    cut = ttml.core.distributed.shard_tensor_to_mesh_mapper(device, 0, parallelism.get_ddp_axis())
+
+
+def ids(array, form):
+    return autograd.Tensor.from_numpy(
+        array.reshape(form), layout=ttnn.Layout.ROW_MAJOR, new_type=ttnn.DataType.UINT32, mapper=cut
+    )
+
+
+mask = autograd.Tensor.from_numpy(build_causal_mask(LENGTH))
+draw = np.random.default_rng(11)
+for _ in range(STEPS):
+    text = draw.integers(0, VOCABULARY, (BATCH, LENGTH + 1)).astype(np.uint32)
+    optimizer.zero_grad()
+    out = model(ids(text[:, :-1].copy(), (BATCH, 1, 1, LENGTH)), mask)
+    if rank == size - 1:
+        loss = ops.loss.cross_entropy_loss(out, ids(text[:, 1:].copy(), (BATCH, LENGTH)))
+        print(f"loss {ttml.common.utils.get_loss_over_devices(loss)!r}", flush=True)
+        loss.backward(False)
+    else:
+        out.backward(False)
+    context.reset_graph()
+    ttml.core.distributed.synchronize_gradients(parameters)
+    optimizer.step()
+
+# Without the root's name a stage of a pipeline and a whole model call a parameter the same.
+arrays = {name.split("/", 1)[1]: whole(tensor.get_value()) for name, tensor in parameters.items()}
+first_of_mesh = pipeline or not ttnn.using_distributed_env() or int(ttnn.distributed_context_world_rank()) == 0
+if first_of_mesh:
+    np.savez(f"{FILE}.{rank}.npz", **arrays)

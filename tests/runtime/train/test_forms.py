@@ -1,0 +1,91 @@
+"""Every form of parallelism trains the same model: one device, data, tensor, both, pipeline; and any split over ranks gives the same bits."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.e2e.launch import tt_run
+
+PROGRAM = Path(__file__).parent / "programs" / "forms.py"
+TOLERANCE = 1e-5  # relative, float32 after 20 steps
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("forms")
+
+
+@functools.cache
+def trained(folder: Path, words: tuple[str, ...], form: str, optimizer: str) -> tuple[list[float], dict[str, np.ndarray]]:
+    """(losses, whole parameters by name) of a run under `tt-run --emulate WORDS`."""
+    target = folder / "-".join((form, optimizer, *words)).replace("/", "_")
+    ran = tt_run("--emulate", *words, "python", PROGRAM, form, optimizer, target, timeout=110).check()
+    losses = [float(value) for value in ran.field("loss")]
+    arrays: dict[str, np.ndarray] = {}
+    for file in folder.glob(f"{target.name}.*.npz"):
+        with np.load(file) as stored:
+            arrays.update({name: stored[name] for name in stored.files})
+    return losses, arrays
+
+
+def assert_same_training(folder: Path, words: tuple[str, ...], form: str, optimizer: str) -> None:
+    losses, arrays = trained(folder, words, form, optimizer)
+    expected_losses, expected = trained(folder, ("--system", "n150"), "single", optimizer)
+    assert len(losses) == 20
+    np.testing.assert_allclose(losses, expected_losses, rtol=TOLERANCE)
+    assert sorted(arrays) == sorted(expected)
+    for name, array in arrays.items():
+        whole = expected[name]
+        if name.endswith("kv_linear/weight") and "tp" in form:
+            whole = dealt(whole, tensor_parallel(words))
+        assert np.linalg.norm(array - whole) <= TOLERANCE * np.linalg.norm(whole), name
+
+
+def tensor_parallel(words: tuple[str, ...]) -> int:
+    return {"n300": 2, "loudbox": 8, "t3000": 4, "p150-x4-line": 4}.get(words[1], 8)
+
+
+def dealt(rows: np.ndarray, parts: int) -> np.ndarray:
+    """[keys | values] as tensor parallelism lays them out: each device's keys, then its values."""
+    length = rows.shape[2] // (2 * parts)
+    split = rows.reshape(*rows.shape[:2], 2, parts, length, rows.shape[3])
+    return np.swapaxes(split, 2, 3).reshape(rows.shape)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", pytest.param("adamw", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("words", "form"),
+    [
+        pytest.param(("--system", "n300"), "ddp", id="ddp2"),
+        pytest.param(("--system", "loudbox"), "ddp", id="ddp8"),
+        pytest.param(("--system", "n300"), "tp", id="tp2"),
+        pytest.param(("--system", "loudbox"), "tp", id="tp8"),
+        pytest.param(("--system", "t3000"), "ddp_tp", id="ddp2-tp4"),
+        pytest.param(("--system", "n150", "--meshes", "2"), "pp", id="pp2"),
+        pytest.param(("--system", "n150", "--meshes", "4"), "pp", id="pp4"),
+    ],
+)
+def test_every_form_equals_one_device(folder: Path, words: tuple[str, ...], form: str, optimizer: str) -> None:
+    assert_same_training(folder, words, form, optimizer)
+
+
+@pytest.mark.parametrize(
+    ("whole", "split", "form"),
+    [
+        pytest.param("loudbox", "1x2", "ddp", id="ddp8-over-2"),
+        pytest.param("loudbox", "1x4", "tp", id="tp8-over-4"),
+        pytest.param("t3000", "2x1", "ddp_tp", id="ddp2-tp4-over-2"),
+    ],
+)
+def test_any_split_over_ranks_gives_the_same_bits(folder: Path, whole: str, split: str, form: str) -> None:
+    losses, arrays = trained(folder, ("--system", whole), form, "sgd")
+    cut_losses, cut = trained(folder, ("--system", whole, "--split", split), form, "sgd")
+    # Every rank prints the loss; each of them must be the same number.
+    ranks = len(cut_losses) // len(losses)
+    assert sorted(cut_losses) == sorted(losses * ranks)
+    for name, array in arrays.items():
+        assert array.tobytes() == cut[name].tobytes(), name
