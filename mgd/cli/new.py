@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from click.core import ParameterSource
 from mgd.authoring.blueprint import Dims
 from mgd.authoring.draft import ARCHES, FIGURES, WRAPS, Wishes, drafted, parse_shape
 from mgd.cli.output import say, wants_colour
+from mgd.descriptor import Descriptor
 from mgd.diagnostics import render
 from mgd.systems import UnknownSystem, find, text_of
 
@@ -71,33 +73,56 @@ _COUNT = click.IntRange(1, 2**31 - 1)
 )
 @click.option("--title", default="", show_default=False, help="The comment at the top.")
 @click.option("-o", "--output", metavar="FILE", help="File to write, instead of standard output.")
-@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@click.option("--bindings", metavar="FILE", help="Write the rank bindings for it, too; needs -o.")
+@click.option("--force", is_flag=True, help="Replace files that exist.")
 @click.pass_context
-def command(ctx: click.Context, system: str | None, output: str | None, force: bool, **words: Any) -> int:
+def command(
+    ctx: click.Context,
+    system: str | None,
+    output: str | None,
+    bindings: str | None,
+    force: bool,
+    **words: Any,
+) -> int:
     """Write a descriptor from shape, hosts, wraps and links. What it writes passes `mgd check`.
 
     \b
     mgd new --shape 2x4 --hosts 1x2 -o two_hosts.textproto
     mgd new --arch blackhole --shape 8x4 --wrap xy --meshes 3 --link ring --link-channels 8
-    mgd new --system galaxy --hosts 2x1 --meshes 2
+    mgd new --system galaxy --hosts 2x1 --meshes 2 -o two.textproto --bindings two.yaml
     """
     from mgd.checking import check
     from mgd.reading import loads
 
+    if bindings is not None and output is None:
+        raise click.UsageError("--bindings names the descriptor's file: say -o FILE as well")
+    for target in (output, bindings):
+        if target is not None and Path(target).exists() and not force:
+            raise click.UsageError(f"{target} exists; --force replaces it")
     text = _drafted(words) if system is None else _derived(ctx, system)
-    findings = check(loads(text, file=output or "new.textproto"))
+    descriptor = loads(text, file=output or "new.textproto")
+    findings = check(descriptor)
     for finding in findings:
         say(render(finding, colour=wants_colour(sys.stderr), more="mgd explain"), err=True)
     if any(finding.is_error for finding in findings):
         return 1
     if output is None:
         say(text, end="")
-    elif Path(output).exists() and not force:
-        raise click.UsageError(f"{output} exists; --force replaces it")
-    else:
-        Path(output).write_text(text, encoding="utf-8")
-        say(f"{output}: written; mgd show {output} draws it", err=True)
+        return 0
+    Path(output).write_text(text, encoding="utf-8")
+    say(f"{output}: written; mgd show {output} draws it", err=True)
+    if bindings is not None:
+        _bind(descriptor, output, bindings)
     return 0
+
+
+def _bind(descriptor: Descriptor, output: str, bindings: str) -> None:
+    from mgd.authoring.bindings import bindings_text
+    from mgd.expansion import expand_checked
+
+    seen_from_there = os.path.relpath(Path(output).resolve(), Path(bindings).resolve().parent)
+    Path(bindings).write_text(bindings_text(expand_checked(descriptor), seen_from_there), encoding="utf-8")
+    say(f"{bindings}: written; tt-run --rank-binding {bindings} PROGRAM runs it", err=True)
 
 
 def _drafted(words: dict[str, Any]) -> str:
@@ -109,7 +134,7 @@ def _drafted(words: dict[str, Any]) -> str:
 def _derived(ctx: click.Context, name: str) -> str:
     """The text of a shipped system, cut and copied as the options that were really given say."""
     given = {key for key in ctx.params if ctx.get_parameter_source(key) is not ParameterSource.DEFAULT}
-    if odd := sorted(given - {"system", "hosts", "meshes", "output", "force"}):
+    if odd := sorted(given - {"system", "hosts", "meshes", "output", "bindings", "force"}):
         options = ", ".join(f"--{key.rstrip('s').replace('_', '-')}" for key in odd)
         raise click.UsageError(f"--system brings its own shape and links: leave out {options}")
     hosts = ctx.params["hosts"]

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from mgd.resources import configs_root
 from mgd.rules import all_rules
@@ -115,6 +116,32 @@ def test_new_with_links_between_devices_and_pins(mgd: Mgd) -> None:
     result = mgd(*words.split())
     assert result.code == 0 and result.err == ""
     assert result.out.count("assign_z_direction: true") == 2 and "tray_id: 1 asic_location: 1" in result.out
+
+
+def test_new_with_the_bindings_for_it(mgd: Mgd, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    descriptor, bindings = tmp_path / 'two "é".textproto', tmp_path / "sub" / "two.yaml"
+    words = [
+        "new",
+        "--system",
+        "t3000",
+        "--hosts",
+        "1x2",
+        "--meshes",
+        "2",
+        "-o",
+        descriptor,
+        "--bindings",
+        bindings,
+    ]
+    result = mgd(*words)
+    assert result.code == 0 and "tt-run --rank-binding" in result.err
+    content = yaml.safe_load(bindings.read_text(encoding="utf-8"))
+    ranks = [(each["rank"], each["mesh_id"], each["mesh_host_rank"]) for each in content["rank_bindings"]]
+    assert ranks == [(0, 0, 0), (1, 0, 1), (2, 1, 0), (3, 1, 1)]
+    assert (bindings.parent / content["mesh_graph_desc_path"]).samefile(descriptor)
+    assert mgd(*words).code == 2
+    assert mgd("new", "--shape", "2x4", "--bindings", tmp_path / "x.yaml").code == 2
 
 
 def test_new_from_a_system(mgd: Mgd) -> None:
