@@ -23,6 +23,8 @@ from tt_run.plan.request import LaunchRequest
 from tt_run.plan.slots import Seating
 from tt_run.plan.sources import Source
 
+# Wide enough for the picture of a mesh with four columns, prefix included; a rank writes into a pipe and cannot ask the terminal.
+_COLUMNS = "132"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -109,6 +111,10 @@ def _emulation(request: LaunchRequest, source: Source, seating: Seating, world: 
         "PATH": EnvVar(emulated_path(world), "shell, this Python's folder first"),
         contract.EMULATE: EnvVar("1", "--emulate"),
         contract.WORLD_SIZE: EnvVar(str(count), "number of ranks"),
+        "COLUMNS": EnvVar(
+            world.get("COLUMNS") or _COLUMNS,
+            "shell" if world.get("COLUMNS") else "default: pictures of meshes",
+        ),
     }
     threads = EnvVar(
         str(max(1, world.cores // crowd)), f"default: {world.cores} cores over {crowd} ranks of a host"
