@@ -352,3 +352,34 @@ def test_rounding_mode(one: MeshDevice):
     with pytest.raises(RuntimeError, match="rounding mode"):
         ops.divide(t, 2.0, rounding_mode="up")
     assert STEP[F32] < STEP[BF16]
+
+
+def test_layouts_of_mixed_operands(one: MeshDevice):
+    rows, tiles = put(one, np.ones((4, 4)), F32, ROW), put(one, np.ones((4, 4)), F32, TILE)
+    assert ops.add(rows, tiles).layout is TILE
+    assert ops.add(tiles, rows).layout is TILE
+    assert ops.add(rows, rows).layout is ROW
+
+
+def test_bits_of_integers(one: MeshDevice):
+    a, b = put(one, [[12, 7, -1]], I32, ROW), put(one, [[10, 2, 1]], I32, ROW)
+    assert held(ops.bitwise_and(a, b)).tolist() == [[8, 2, 1]]
+    assert held(ops.bitwise_or(a, 1)).tolist() == [[13, 7, -1]]
+    assert held(ops.bitwise_xor(a, b)).tolist() == [[6, 5, -2]]
+    assert held(ops.bitwise_left_shift(a, b)).tolist() == [[12288, 28, -2]]
+    assert held(ops.bitwise_right_shift(a, 1)).tolist() == [[6, 3, -1]]
+    with pytest.raises(RuntimeError, match="bits of integers"):
+        ops.bitwise_and(a, put(one, [[1.0, 1.0, 1.0]]))
+
+
+def test_in_place_forms_and_other_names(one: MeshDevice):
+    t, u = put(one, [[4.0, 6.0]]), put(one, [[2.0, 3.0]])
+    buffer = t.storage
+    assert ops.add_(t, u) is t
+    assert held(t).tolist() == [[6, 9]]
+    assert held(ops.divide_(t, u)).tolist() == [[3, 3]]
+    assert held(ops.multiply_(t, 2.0)).tolist() == [[6, 6]]
+    assert held(ops.subtract_(t, u)).tolist() == [[4, 3]]
+    assert t.storage is buffer
+    assert ops.mul is ops.multiply
+    assert ops.sub is ops.subtract

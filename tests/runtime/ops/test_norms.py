@@ -157,6 +157,10 @@ def test_embedding(one: MeshDevice):
     )
     four = put(one, table.reshape(1, 1, 32, 64), BF16, ROW)
     assert np.array_equal(held(ops.embedding(put(one, ids, U32, ROW), four)), table[ids.astype(int)])
+    line = ops.embedding(put(one, ids.reshape(1, 1, 1, 8), U32, ROW), put(one, table, BF16))
+    assert (line.shape, line.layout) == ((1, 8, 64), TILE)
+    with pytest.raises(RuntimeError, match="must be 1"):
+        ops.embedding(put(one, ids.reshape(1, 2, 4), U32, ROW), four)
     with pytest.raises(RuntimeError, match="id 40 is outside of the table of 32 rows"):
         ops.embedding(put(one, [[40]], U32, ROW), four)
 

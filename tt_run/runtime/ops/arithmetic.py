@@ -16,7 +16,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops import functions as f
 from tt_run.runtime.ops import unary
 from tt_run.runtime.ops.activations import Activation
-from tt_run.runtime.ops.binary import Operand, Rule, align, apply, check_broadcast
+from tt_run.runtime.ops.binary import Operand, Rule, add, align, apply, check_broadcast, multiply, subtract
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, Operation, operation, registry
 from tt_run.runtime.ops.elementwise import evaluate
 from tt_run.runtime.ops.operands import on_device, settle
@@ -66,6 +66,25 @@ def divide(
 
 
 registry["ttnn.div"] = divide
+registry["ttnn.sub"] = subtract
+registry["ttnn.mul"] = multiply
+
+
+def _in_place(name: str, plain: Operation) -> Operation:
+    """An operation that writes its result over its first operand."""
+
+    def compute(input_a: Tensor, input_b: Operand, *, activations: Sequence[Activation] = ()) -> Tensor:
+        result: Tensor = plain.compute(input_a, input_b, activations=activations, output_tensor=input_a)
+        return result
+
+    compute.__doc__ = f"`{plain.name}` written over its first operand; returns that."
+    return operation(f"ttnn.{name}")(compute)
+
+
+IN_PLACE: dict[str, Operation] = {
+    f"{plain.__name__}_": _in_place(f"{plain.__name__}_", plain)
+    for plain in (add, subtract, multiply, divide)
+}
 
 
 @operation("ttnn.floor_div")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType
+from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.activations import Activation, chain
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, Operation, operation
@@ -41,6 +41,8 @@ class Rule:
     real: bool = False
     # Two int32 tensors give float32, as the reference's true division does.
     widens: bool = False
+    # The function is one of bits: floating-point tensors are refused.
+    integer: bool = False
 
 
 def squared_difference(a: Any, b: Any) -> Array:
@@ -76,6 +78,11 @@ RULES = {
             "a * log(b), 0 where a is 0.",
             real=True,
         ),
+        Rule("bitwise_and", np.bitwise_and, "The bits that both have.", integer=True),
+        Rule("bitwise_or", np.bitwise_or, "The bits that one has.", integer=True),
+        Rule("bitwise_xor", np.bitwise_xor, "The bits that exactly one has.", integer=True),
+        Rule("bitwise_left_shift", np.left_shift, "a moved b bits up.", integer=True),
+        Rule("bitwise_right_shift", np.right_shift, "a moved b bits down.", integer=True),
         Rule("remainder", np.remainder, "What is left of a after the floor of a / b times b."),
         Rule("fmod", np.fmod, "What is left of a after a / b cut towards zero times b."),
     )
@@ -94,19 +101,15 @@ def apply(
     b_activations: Sequence[Activation] = (),
 ) -> Tensor:
     """One binary operation, at least one operand a device tensor. dtype: that of the first tensor unless given."""
-    tensors: tuple[Tensor, ...]
-    if isinstance(a, Tensor) and isinstance(b, Tensor):
-        tensors = (a, b)
-    else:
-        tensor, number = (a, b) if isinstance(a, Tensor) else (b, a)
-        _check_scalar(number)
-        tensors = (tensor,) if isinstance(tensor, Tensor) else ()
+    tensors = _tensors(a, b)
     on_device(*tensors)
     kernel = rule.kernel
     if activations or a_activations or b_activations:
         kernel = _fused(kernel, chain(activations), chain(a_activations), chain(b_activations))
     own, other = tensors[0].dtype, tensors[-1].dtype
     real = rule.real or is_float(own) or is_float(other)
+    if rule.integer and real:
+        raise fatal(f"{rule.name} works on the bits of integers, got {own} and {other}")
     if dtype is None:
         dtype = own
         if isinstance(output_tensor, Tensor):
@@ -114,7 +117,25 @@ def apply(
         elif rule.widens and own is DataType.INT32:
             dtype = DataType.FLOAT32
     shards = _computed(kernel, dtype, _FLOAT32 if real else stored_dtype(own), a, b)
-    return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
+    # Row-major only where both are; one tile operand makes tiles of the result.
+    tiled = tensors[0].layout is Layout.ROW_MAJOR and tensors[-1].layout is Layout.TILE
+    return settle(
+        tensors,
+        shards,
+        dtype,
+        memory_config=memory_config,
+        output_tensor=output_tensor,
+        layout=Layout.TILE if tiled else None,
+    )
+
+
+def _tensors(a: Operand, b: Operand) -> tuple[Tensor, ...]:
+    """The operands that are tensors; the other one must be a number."""
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        return (a, b)
+    tensor, number = (a, b) if isinstance(a, Tensor) else (b, a)
+    _check_scalar(number)
+    return (tensor,) if isinstance(tensor, Tensor) else ()
 
 
 def _computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operand, b: Operand) -> Shards:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout, NamedEnum
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.ops.operands import on_device, settle
+from tt_run.runtime.ops.operands import on_device, settle, volume
 from tt_run.runtime.tensor.dtypes import convert
 from tt_run.runtime.tensor.memory import MemoryConfig
 from tt_run.runtime.tensor.shards import combine
@@ -41,7 +41,8 @@ def embedding(
 ) -> Tensor:
     """Rows of `weight` [vocabulary, width] (leading ones allowed) by the ids of the input: [1, 8] ids -> [1, 8, width].
 
-    The result has the dtype of the weight unless given, ROW_MAJOR unless `layout` says otherwise. Raises RuntimeError for an
+    Ids of rank 3 or 4 count as [first, last], their other lengths are 1. The result has the dtype and the layout of the weight unless
+    given. Raises RuntimeError for an
     id outside of the table; the device would read past it.
     """
     on_device(input_tensor, weight, kind="embedding")
@@ -50,21 +51,29 @@ def embedding(
     if input_tensor.dtype in (DataType.FLOAT32, DataType.BFLOAT8_B, DataType.BFLOAT4_B):
         raise fatal(f"Input must be UINT32 or BFLOAT16, got {input_tensor.dtype}")
 
+    shape = tuple(input_tensor.shape)
+    if len(shape) > 2:
+        if volume(shape[1:-1]) != 1:
+            raise fatal(
+                f"embedding: ids of shape {input_tensor.shape}; dimensions between the first and the last must be 1"
+            )
+        shape = (shape[0], shape[-1])
+
     def picked(ids: Array, table: Array) -> Array:
         if ids.size and not (ids.min() >= 0 and ids.max() < rows):
             raise fatal(f"embedding: id {int(ids.max())} is outside of the table of {rows} rows")
+        ids = ids.reshape(len(ids), *shape)
         found = np.empty((*ids.shape, width), table.dtype)
         for out, row, entries in zip(found, ids, table.reshape(len(table), rows, width), strict=True):
             np.take(entries, row.astype(np.int64), axis=0, out=out)
         return convert(found, target)
 
     shards = combine(picked, input_tensor.shards, weight.shards)
-    chosen = layout or (Layout.ROW_MAJOR if output_tensor is None else None)
     return settle(
         (input_tensor, weight),
         shards,
         target,
         memory_config=memory_config,
         output_tensor=output_tensor,
-        layout=chosen,
+        layout=layout or weight.layout,
     )

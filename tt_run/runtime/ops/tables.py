@@ -25,7 +25,19 @@ Array = npt.NDArray[Any]
 SMALLEST = 1 << 17
 _SPREAD = 1 << 20
 _CHEAP = INTEGER_FUNCTIONS | frozenset(
-    ["relu6", "floor", "ceil", "trunc", "round", "signbit", "isnan", "isinf", "isposinf", "isneginf", "isfinite"]
+    [
+        "relu6",
+        "floor",
+        "ceil",
+        "trunc",
+        "round",
+        "signbit",
+        "isnan",
+        "isinf",
+        "isposinf",
+        "isneginf",
+        "isfinite",
+    ]
 )
 _TABLED = frozenset(function for name, function in FUNCTIONS.items() if name not in _CHEAP)
 _HIGH_HALF = 1 if sys.byteorder == "little" else 0

@@ -66,21 +66,22 @@ _TABLE = {
         ConcatMesh2dToTensor aggregate_tensor
     """,
     "tt_run.runtime.ops": """
-        abs acos acosh add addcdiv addcmul argmax asin asinh assign atan atan2 atanh cbrt ceil celu chunk
-        clamp clip clone concat copy cos cosh cumprod cumsum deg2rad div divide elu embedding eq eqz erf
-        erfc exp exp2 expand expm1 fill_cache floor floor_div fmod frac gather ge gelu gez group_norm gt
-        gtz hardshrink hardsigmoid hardswish hardtanh hypot identity interleaved_to_sharded isfinite isinf
+        abs acos acosh add add_ addcdiv addcmul argmax asin asinh assign atan atan2 atanh bitwise_and
+        bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor cbrt ceil celu chunk clamp clip
+        clone concat copy cos cosh cumprod cumsum deg2rad div divide divide_ elu embedding eq eqz erf erfc
+        exp exp2 expand expm1 fill_cache floor floor_div fmod frac gather ge gelu gez group_norm gt gtz
+        hardshrink hardsigmoid hardswish hardtanh hypot identity interleaved_to_sharded isfinite isinf
         isnan isneginf isposinf layer_norm layer_norm_post_all_gather layer_norm_pre_all_gather ldexp le
         leaky_relu lerp lez linear log log10 log1p log2 log_sigmoid logaddexp logaddexp2 logical_and
         logical_not logical_or logical_xor lt ltz manual_seed matmul max maximum mean min minimum mish
-        move multiply ne neg nez nonzero pad permute plus_one pow prod rad2deg reallocate reciprocal relu
-        relu6 remainder repeat repeat_interleave reshape rms_norm rms_norm_post_all_gather
+        move mul multiply multiply_ ne neg nez nonzero pad permute plus_one pow prod rad2deg reallocate
+        reciprocal relu relu6 remainder repeat repeat_interleave reshape rms_norm rms_norm_post_all_gather
         rms_norm_pre_all_gather roll round rsqrt rsub sampling scale_mask_softmax
         scale_mask_softmax_in_place scatter selu sharded_to_interleaved sigmoid sign signbit silu sin sinh
         slice softmax softmax_in_place softplus softshrink softsign sort split sqrt square
-        squared_difference squeeze stack std subtract sum swish tan tanh tanhshrink tilize to_layout
-        to_memory_config topk transpose trunc typecast unsqueeze unsqueeze_to_4D untilize update_cache var
-        view where xlogy
+        squared_difference squeeze stack std sub subtract subtract_ sum swish tan tanh tanhshrink tilize
+        to_layout to_memory_config topk transpose trunc typecast unsqueeze unsqueeze_to_4D untilize
+        update_cache var view where xlogy
     """,
     "tt_run.runtime.ops.activations": "UnaryOpType UnaryWithParam EltwiseUnaryWithParam=UnaryWithParam",
     "tt_run.runtime.ops.unary": "GeluVariant SigmoidMode",
