@@ -75,3 +75,43 @@ EXIT_MEANING: dict[int, str] = {
     Exit.INTERRUPTED: "interrupted (Ctrl-C)",
     Exit.TERMINATED: "ended by SIGTERM",
 }
+
+# --- findings of the guard: code -> title, why it is an error, what to do. Printed by ranks, explained by the launcher ------
+GUARD_FINDINGS: dict[str, tuple[str, str, str]] = {
+    "TTG001": (
+        "ranks disagree on a call",
+        "On a cluster, ranks that call different collectives, or one with different arguments, hang or exchange garbage.",
+        "all ranks of a group must make the same calls in the same order with the same arguments",
+    ),
+    "TTG002": (
+        "a rank ended before a call of its group",
+        "The other ranks would wait for it for ever.",
+        "let every rank of the group reach the same number of calls before it ends",
+    ),
+    "TTG003": (
+        "a rank raised an exception",
+        "The other ranks wait for one that will not come: the exception is the cause, their wait the consequence.",
+        "repair the exception above; the other ranks only waited for this one",
+    ),
+    "TTG004": (
+        "ranks wait for each other in a circle",
+        "None of their calls can complete: each needs one that comes later on another rank.",
+        "issue matching calls in one order on all ranks; of two ranks that exchange, let one send first",
+    ),
+    "TTG005": (
+        "a rank did not come within the deadline",
+        "It loops, computes for long, or waits for something that the guard does not see.",
+        "repair the loop or raise TT_RUN_GUARD_TIMEOUT if that much computing between two calls is meant",
+    ),
+    "TTG006": (
+        "the process of a rank is gone",
+        "It was killed or left without the interpreter's end; nobody answers for it.",
+        "look at that rank's log: the process was killed (out of memory?) or called os._exit",
+    ),
+    "TTG007": (
+        "a rank did not start the runtime",
+        "Starting MPI waits for all ranks of the job.",
+        "every rank must open a mesh or call ttnn.init_distributed_context(); look whether these ranks ended, loop, or still "
+        "compute, or raise TT_RUN_GUARD_TIMEOUT",
+    ),
+}

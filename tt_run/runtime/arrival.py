@@ -10,6 +10,8 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 
+from tt_run.contract import GUARD_FINDINGS
+
 _JOB = "PMIX_NAMESPACE"
 _LOCAL_RANK = "OMPI_COMM_WORLD_LOCAL_RANK"
 _LOCAL_SIZE = "OMPI_COMM_WORLD_LOCAL_SIZE"
@@ -43,10 +45,10 @@ class Arrival:
         missing, nap = self._others, 0.001
         while missing := [rank for rank in missing if not self._has_come(rank)]:
             if time.monotonic() > deadline:
+                who = ", ".join(map(str, missing))
                 raise RuntimeError(
-                    f"error[TTG007]: local rank {', '.join(map(str, missing))} of this host did not start the runtime within "
-                    f"{seconds:g} s\n  help: every rank must open a mesh or call ttnn.init_distributed_context(); look whether "
-                    "these ranks ended, loop, or still compute, or raise TT_RUN_GUARD_TIMEOUT"
+                    f"error[TTG007]: local rank {who} of this host did not start the runtime within {seconds:g} s\n"
+                    f"  help: {GUARD_FINDINGS['TTG007'][2]}"
                 )
             sleep(nap)
             nap = min(nap * 1.5, 0.05)

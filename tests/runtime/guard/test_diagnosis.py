@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tt_run.contract import GUARD_FINDINGS
 from tt_run.runtime.guard import diagnosis
 from tt_run.runtime.guard.board import ENDED, RAISED, WAITING
 from tt_run.runtime.guard.diagnosis import absence, blockers, deadlock, divergence, overdue
@@ -143,3 +144,11 @@ def test_the_first_call_from_another_line_is_told() -> None:
         "  rank 0: gather() at p.py:6",
         "  rank 1: gather() at p.py:7",
     )
+
+
+def test_every_finding_has_its_page() -> None:
+    codes = {
+        value for name, value in vars(diagnosis).items() if name.isupper() and str(value).startswith("TTG")
+    }
+    assert codes == set(GUARD_FINDINGS) - {"TTG007"}
+    assert all(len(texts) == 3 and all(texts) for texts in GUARD_FINDINGS.values())

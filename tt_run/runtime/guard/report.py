@@ -4,31 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tt_run.contract import GUARD_FINDINGS
 from tt_run.runtime.guard.board import ENDED, RAISED
-from tt_run.runtime.guard.diagnosis import (
-    DEADLOCK,
-    DIVERGED,
-    ENDED_EARLY,
-    FAILED,
-    LOST,
-    OVERDUE,
-    Finding,
-    blockers,
-)
+from tt_run.runtime.guard.diagnosis import Finding, blockers
 from tt_run.runtime.guard.states import RankState
-
-_HELP = {
-    DIVERGED: "all ranks of a group must make the same calls in the same order with the same arguments",
-    ENDED_EARLY: "let every rank of the group reach the same number of calls before it ends",
-    FAILED: "repair the exception above; the other ranks only waited for this one",
-    LOST: "look at that rank's log: the process was killed (out of memory?) or called os._exit",
-    DEADLOCK: "issue matching calls in one order on all ranks; of two ranks that exchange, let one send first",
-    OVERDUE: "repair the loop or raise TT_RUN_GUARD_TIMEOUT if that much computing between two calls is meant",
-}
 
 
 class GuardError(RuntimeError):
-    """Ranks do not meet. `code` is permanent (TTG001 … TTG006), `culprits` are the ranks at fault; every rank gets the same text."""
+    """Ranks do not meet. `code` is permanent (`contract.GUARD_FINDINGS`), `culprits` are the ranks at fault; every rank gets the same text."""
 
     def __init__(self, text: str, code: str, culprits: tuple[int, ...]) -> None:
         super().__init__(text)
@@ -44,7 +27,7 @@ def render(finding: Finding, states: Mapping[int, RankState], now: float) -> str
         mark = "  <-" if rank in finding.culprits else ""
         lines.append(f"  rank {rank}: {where(states[rank], now, blockers(states, rank))}{mark}")
     lines += [f"  {line}" for line in finding.explanation]
-    lines.append(f"  help: {_HELP[finding.code]}")
+    lines.append(f"  help: {GUARD_FINDINGS[finding.code][2]}")
     return "\n".join(lines)
 
 
