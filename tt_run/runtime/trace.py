@@ -125,6 +125,7 @@ _traces: dict[int, Trace] = {}
 def begin_trace_capture(mesh_device: MeshDevice, *, cq_id: Any = None) -> MeshTraceId:
     """Record the operations on a mesh and its submeshes from now on. Raises RuntimeError when the queue is being captured already."""
     mesh_device.require_open("begin_trace_capture")
+    _forget_closed()
     queue, number = queue_number(mesh_device, cq_id), next(_ids)
     if any(trace.device is mesh_device and trace.queue == queue for trace in _capturing):
         raise fatal(f"CQ {queue} is already being used for tracing tid {number}", "!trace_id().has_value()")
@@ -172,6 +173,13 @@ def release_trace(mesh_device: MeshDevice, trace_id: MeshTraceId) -> None:
 def is_trace_capture_active(mesh_device: MeshDevice) -> bool:
     """Whether operations on this mesh are being recorded, by a capture on it or on the mesh it was cut from."""
     return any(trace.covers(mesh_device) for trace in _capturing)
+
+
+def _forget_closed() -> None:
+    """Drop the traces and captures of meshes that were closed."""
+    for number in [n for n, trace in _traces.items() if not trace.device.is_open]:
+        del _traces[number]
+    _capturing[:] = [trace for trace in _capturing if trace.device.is_open]
 
 
 def _listen() -> None:

@@ -10,7 +10,7 @@ from tt_run.runtime.ccl import rows
 from tt_run.runtime.ccl.gather import all_broadcast, all_gather, every_shard
 from tt_run.runtime.ccl.groups import device_groups, exchanges
 from tt_run.runtime.ccl.reduce import all_reduce, reduce_scatter
-from tt_run.runtime.ccl.rows import NoShard, Source
+from tt_run.runtime.ccl.rows import Source
 from tt_run.runtime.ccl.wire import Alone, HalfWords
 
 LENGTH = 8  # of the dimension that is gathered or scattered
@@ -138,7 +138,7 @@ def test_a_device_without_a_shard_is_named_on_every_rank(small, monkeypatch):
     switch = Switch(2)
 
     def rank(i):
-        with pytest.raises(NoShard, match=r"positions \[3\]"):
+        with pytest.raises(RuntimeError, match=r"positions \[3\]"):
             Source(np.ones((2, 3), np.float32), ((0, 1), (0, -1))[i], exchange, switch.wire(i))
 
     on_threads([lambda i=i: rank(i) for i in range(2)])

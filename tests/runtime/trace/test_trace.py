@@ -202,3 +202,14 @@ def test_two_queues_capture_apart(device):
     number, y = captured(device, lambda: ops.add(x, 1.0), cq_id=1)
     trace.execute_trace(device, number, cq_id=1)
     assert first(y).tobytes() == (first(x) + np.float32(1)).tobytes()
+
+
+def test_a_mesh_closed_in_its_capture_leaves_nothing_behind():
+    lost = open_mesh_device(MeshShape(1, 2))
+    trace.begin_trace_capture(lost)
+    lost.close()
+    device = open_mesh_device(MeshShape(1, 2))
+    number, _ = captured(device, lambda: None)
+    assert not trace.is_trace_capture_active(lost)
+    trace.execute_trace(device, number)
+    device.close()

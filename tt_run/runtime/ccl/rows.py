@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tt_run.runtime.ccl import buffers
 from tt_run.runtime.ccl.groups import Exchange
 from tt_run.runtime.ccl.wire import Parcel, Wire
+from tt_run.runtime.errors import fatal
 
 Array = npt.NDArray[Any]
 # (number of the rank in the exchange, number of the row among those that the rank contributes)
@@ -22,10 +23,6 @@ Content = tuple[RowId, ...]
 
 # Up to this many bytes per exchange, all shards travel in one message together with the table.
 SMALL = 64 * 1024
-
-
-class NoShard(RuntimeError):
-    """A device that takes part in a collective holds no shard."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +38,10 @@ class RowTable:
     def __post_init__(self) -> None:
         empty = [p for held, rows in self._pairs() for p, row in zip(held, rows, strict=True) if row < 0]
         if empty:
-            raise NoShard(
+            raise fatal(
                 f"the devices at positions {sorted(empty)} hold no shard of the tensor: it was distributed over fewer devices "
-                "than take part in the collective"
+                "than take part in the collective",
+                "every device of the group holds a shard",
             )
 
     def _pairs(self) -> zip[tuple[tuple[int, ...], tuple[int, ...]]]:

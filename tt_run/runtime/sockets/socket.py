@@ -40,12 +40,13 @@ class MeshSocket:
     """
 
     bound_name = "ttnn._ttnn.mesh_socket.MeshSocket"
+    lanes: tuple[Lane, ...]
 
     def __init__(self, mesh_device: MeshDevice, config: SocketConfig) -> None:
         mesh_device.require_open("MeshSocket")
         connections = _checked(config)
         role, group, peer_owners = _meet(mesh_device, config)
-        self._set_up(mesh_device, role, connections)
+        self._take_part(mesh_device, role, connections)
         tag = next(_tags[group])
         own = self._own_cores()
         by_peer: dict[int, list[SocketConnection]] = {}
@@ -53,7 +54,7 @@ class MeshSocket:
             index = _index(mesh_device, core, role)
             if mesh_device.owner_ranks[index] == world().rank:
                 by_peer.setdefault(peer_owners(self._far_core(connection)), []).append(connection)
-        self.lanes: tuple[Lane, ...] = tuple(
+        self.lanes = tuple(
             (RankStream(group, group.ranks.index(rank), tag, len(found)), tuple(found))
             for rank, found in sorted(by_peer.items())
         )
@@ -65,17 +66,19 @@ class MeshSocket:
         """An end whose other end is in this process."""
         socket: MeshSocket = object.__new__(cls)
         connections = _checked(config)
-        socket._set_up(mesh_device, role, connections)
+        socket._take_part(mesh_device, role, connections)
         for core in socket._own_cores():
             _index(mesh_device, core, role)
         socket.lanes = ((stream, connections),)
         return socket
 
-    def _set_up(
+    def _take_part(
         self, device: MeshDevice, role: SocketEndpoint, connections: tuple[SocketConnection, ...]
     ) -> None:
         self._device, self._role, self._connections = device, role, connections
+        self.lanes = ()
         self.unfinished: deque[Callable[[], None]] = deque()
+        _open[:] = [socket for socket in _open if socket._device.is_open or not socket.idle]
         _open.append(self)
 
     def get_socket_endpoint_type(self) -> SocketEndpoint:
@@ -93,6 +96,11 @@ class MeshSocket:
     def get_connection_config(self) -> list[SocketConnection]:
         """The connections of the socket."""
         return list(self._connections)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way."""
+        return not self.unfinished and all(stream.idle for stream, _ in self.lanes)
 
     def finish(self) -> None:
         """Wait until all tensors that were asked for have arrived and all that were sent have left."""

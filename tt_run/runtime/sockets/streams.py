@@ -48,6 +48,11 @@ class Stream(Protocol):
         """Wait until everything handed over has left."""
         ...
 
+    @property
+    def idle(self) -> bool:
+        """Whether everything handed over has left."""
+        ...
+
 
 class ProcessStream:
     """Both ends in one process."""
@@ -65,6 +70,11 @@ class ProcessStream:
 
     def flush(self) -> None:
         """Nothing is under way."""
+
+    @property
+    def idle(self) -> bool:
+        """Nobody waits for what a process sends itself."""
+        return True
 
 
 class _Queued:
@@ -115,6 +125,11 @@ class RankStream:
         while self._leaving:
             guard.wait(self._leaving[0])
             self._leaving.popleft()
+
+    @property
+    def idle(self) -> bool:
+        """Whether the peer has taken everything."""
+        return all(transfer.test() for transfer in self._leaving)
 
     def _narrow(self, spec: TensorSpec) -> bool:
         return spec.dtype is DataType.BFLOAT16 and not self._group.on_one_host
