@@ -122,7 +122,7 @@ def test_operations_are_events_when_somebody_listens(one: MeshDevice):
     finally:
         stop()
     (event,) = heard
-    assert (event.kind, event.name, event.bytes) == ("op", "ttnn.add", 128)
+    assert (event.kind, event.name, event.bytes, event.devices) == ("op", "ttnn.add", 128, (0,))
     assert event.end >= event.start
     assert __file__ in event.site
     ops.add(t, t)
@@ -193,3 +193,24 @@ def test_memory_config_is_kept(one: MeshDevice):
     ):
         assert result.memory_config() == L1_MEMORY_CONFIG
     assert ops.add(t, t).memory_config() == t.memory_config()
+
+
+def test_programs_are_cached_by_operation_and_specs():
+    from tt_run.runtime.mesh import open_mesh_device
+
+    device = open_mesh_device(MeshShape(1, 2))
+    a, b = put(device, np.ones((4, 4))), put(device, np.ones((8, 4)))
+    before = device.num_program_cache_entries()
+    for _ in range(3):
+        ops.add(a, a)
+        ops.add(b, b)
+        ops.exp(a, memory_config=None)
+    assert device.num_program_cache_entries() == before + 3
+    with pytest.raises(TypeError):
+        ops.tanh(a, nonsense=1)
+    assert device.num_program_cache_entries() == before + 3
+    device.set_program_cache_misses_allowed(False)
+    ops.add(b, b)
+    with pytest.raises(RuntimeError, match="program cache misses are not allowed"):
+        ops.sigmoid(a)
+    device.close()

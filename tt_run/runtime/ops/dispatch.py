@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from tt_run.runtime import events
 from tt_run.runtime.errors import fatal, type_name
+from tt_run.runtime.tensor.tensor import Tensor
 
 QUEUES = 2
 """Command queues that a mesh device may have; `queue_id` names one."""
@@ -44,10 +45,25 @@ class Operation:
             _check_queue(kwargs)
         try:
             if _recorder is None and not events.listening:
-                return self.compute(*args, **kwargs)
-            return _observed(self, args, kwargs)
+                result = self.compute(*args, **kwargs)
+            else:
+                result = _observed(self, args, kwargs)
         except TypeError as error:
             self._explain(error, args, kwargs)
+        self._compiled(args, kwargs)
+        return result
+
+    def _compiled(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Enter the call into the program cache of its mesh: a program is an operation and the specs of its tensors."""
+        device = None
+        program: list[Any] = [self.name]
+        for value in (*args, *kwargs.values()) if kwargs else args:
+            if isinstance(value, Tensor):
+                spec = value.spec
+                program.append((tuple(spec.shape), spec.dtype, spec.layout))
+                device = device or value.device()
+        if device is not None:
+            device.program_cache.use(tuple(program))
 
     def _explain(self, error: TypeError, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> NoReturn:
         """Raise the reference's text when the arguments fit no signature; any other TypeError goes on as it is."""
@@ -121,10 +137,18 @@ def _observed(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any
 
 def _event(operation: Operation, result: Any, start: float) -> events.Event:
     first = result[0] if isinstance(result, (list, tuple)) and result else result
-    shards = getattr(first, "shards", None)
-    size = 0 if shards is None or not len(shards.data) else shards.data[0].nbytes
+    device = first.device() if isinstance(first, Tensor) else None
+    places = () if device is None else tuple(device.positions[i] for i in device.local_positions)
+    data = first.shards.data if isinstance(first, Tensor) and first.is_allocated() else ()
     return events.Event(
-        "op", operation.name, start=start, end=events.now(), site=events.call_site(), bytes=size
+        "op",
+        operation.name,
+        start=start,
+        end=events.now(),
+        site=events.call_site(),
+        mesh_id=0 if device is None else device.mesh_id,
+        devices=places,
+        bytes=data[0].nbytes if len(data) else 0,
     )
 
 
