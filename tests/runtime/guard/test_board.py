@@ -85,9 +85,9 @@ def test_a_channel_knows_who_is_missing_and_who_differs() -> None:
     word = left.announce(pair.call)
     assert left.missing(word) == (9,)
     assert not left.agrees(word) and not left.differs(word) and not left.arrived(word)
-    assert not left.spin(word, 10, lambda: None)
+    assert not left.spin(word, 10)
     assert right.announce(pair.call) == word
-    assert left.spin(word, 0, lambda: None) and left.agrees(word) and right.agrees(word)
+    assert left.spin(word, 0) and left.agrees(word) and right.agrees(word)
     assert left.missing(word) == ()
 
 
@@ -100,4 +100,4 @@ def test_a_rank_may_be_one_call_ahead() -> None:
     assert left.agrees(first), "the word of the first call is still there"
     second = left.announce(pair.call)
     assert left.differs(second) and left.arrived(second)
-    assert not left.spin(second, 10, lambda: None)
+    assert not left.spin(second, 10)

@@ -112,3 +112,17 @@ def test_a_timeout_that_is_no_number_is_an_error() -> None:
     result = run_ranks(2, COMMON, env={"TT_RUN_GUARD_TIMEOUT": "soon"})
     assert result.returncode != 0
     assert "TT_RUN_GUARD_TIMEOUT='soon' is not a positive number" in result.ranks[0].stderr
+
+
+def test_a_message_moves_on_while_its_sender_waits_elsewhere() -> None:
+    """Rank 0 has sent and goes on to a collective; the message is too long to leave without its help."""
+    program = COMMON + (
+        "if w.rank == 0:\n"
+        "    sent = guard.isend(w.everyone, np.arange(1 << 20), 1)\n"
+        "else:\n"
+        "    receive = guard.irecv(w.everyone, np.empty(1 << 20, np.int64), 0)\n"
+        "    guard.wait(receive)\n"
+        "    assert receive.pending.buffer[-1] == (1 << 20) - 1\n"
+        "meet()\nprint('fine')\n"
+    )
+    assert run_ranks(2, program).check().stdout.split() == ["fine", "fine"]

@@ -108,4 +108,7 @@ def _transfer(
     world_rank = group.ranks[peer]
     number = count(_guard, kind, world_rank, channel)
     pending = (group.isend if kind == "send" else group.irecv)(buffer, peer, tag)
-    return Transfer(pending, kind, world_rank, channel, number, operation, events.call_site())
+    transfer = Transfer(pending, kind, world_rank, channel, number, operation, events.call_site())
+    if _guard is not None and kind == "send":
+        _guard.leaving(transfer)
+    return transfer

@@ -8,7 +8,6 @@ ahead of another that is still looking, never two.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +37,10 @@ class Channel:
     def arrived(self, word: int) -> bool:
         """True when every rank shows its word for this call, the same or not."""
         raise NotImplementedError
+
+    def spin(self, word: int, turns: int) -> bool:
+        """Look at the others at most `turns` times in a tight loop; True when all agree, False for whatever needs a closer look."""
+        return self.agrees(word)
 
     def agrees(self, word: int) -> bool:
         """True when every rank shows exactly this word."""
@@ -75,15 +78,13 @@ class SharedChannel(Channel):
         words = self.words
         return all(words[slot] == word for slot in self._slots[self.number & 1])
 
-    def spin(self, word: int, turns: int, pause: Callable[[], object]) -> bool:
-        """Look at the others at most `turns` times, calling `pause` between looks; True when all agree. The hot path."""
+    def spin(self, word: int, turns: int) -> bool:
         words = self.words
         for slot in self._slots[self.number & 1]:
             while (other := words[slot]) != word:
                 turns -= 1
                 if turns < 0 or other >> 32 == word >> 32:
                     return False
-                pause()
         return True
 
     def arrived(self, word: int) -> bool:

@@ -38,7 +38,7 @@ def join(guard: Guard, group: Group, call: Call) -> None:
 
     def wait() -> Wait:
         missing = tuple(rank for rank in others if rank not in arrived)
-        return guard.wait_record("collective", str(call.signature), call.site, group.ranks, 1, missing)
+        return Wait("collective", str(call.signature), call.site, group.ranks, 1, missing)
 
     guard.wait_until(done, wait, call)
     if differs():

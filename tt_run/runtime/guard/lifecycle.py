@@ -17,7 +17,7 @@ from typing import Any
 from tt_run import contract
 from tt_run.runtime import events
 from tt_run.runtime.comm import World
-from tt_run.runtime.guard.board import ANSWERED, ASKED, CALLS, ENDED, RAISED
+from tt_run.runtime.guard.board import CALLS, ENDED, RAISED
 from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.guard.watch import Guard
 
@@ -94,7 +94,7 @@ class Lifecycle:
 
     def _leave(self, guard: Guard) -> None:
         """Wait for the others; after sys.exit with a code only for a moment, then the job ends with that code."""
-        status = self._exit_status if guard.mine.words[CALLS] == self._calls_at_exit else 0
+        status = self._exit_status if guard.whereabouts.words[CALLS] == self._calls_at_exit else 0
         guard.end(ENDED, f"exit code {status}" if status else "", self._exit_site)
         self._wait_for_others(time.monotonic() + _GRACE if status else None)
         if status and not guard.others_ended():
@@ -115,7 +115,7 @@ class Lifecycle:
         """
         self._exit_site = events.call_site()
         self._exit_status = status if isinstance(status, int) else int(status is not None)
-        self._calls_at_exit = int(self._guard.mine.words[CALLS]) if self._guard is not None else 0
+        self._calls_at_exit = int(self._guard.whereabouts.words[CALLS]) if self._guard is not None else 0
         return self._exit(status)
 
     def _summary(self, kind: type[BaseException], error: BaseException) -> str:
@@ -125,14 +125,10 @@ class Lifecycle:
     def _beacon(self, guard: Guard) -> None:
         """Answer the question where this rank is, also while its program computes or loops."""
         main = threading.main_thread().ident
-        words = guard.mine.words
-        while True:
+        while main is not None:
             time.sleep(_BEACON_SECONDS)
-            asked = words[ASKED]
-            if asked != words[ANSWERED] and main is not None:
-                frame = sys._current_frames().get(main)
-                guard.mine.write("answer", {"doing": _place(frame), "histories": guard.histories()})
-                words[ANSWERED] = asked
+            if guard.whereabouts.asked:
+                guard.whereabouts.answer(_place(sys._current_frames().get(main)))
 
 
 def _call_all(actions: list[Callable[[], None]]) -> None:
@@ -164,8 +160,8 @@ def write_failure(
         "line": place.lineno if place else None,
         "function": place.name if place else None,
         "traceback": "".join(traceback.format_exception(type(error), error, trace)),
-        "last_collective": guard.mine.label() if guard else "",
-        "calls": int(guard.mine.words[CALLS]) if guard else 0,
+        "last_collective": guard.whereabouts.last_call if guard else "",
+        "calls": int(guard.whereabouts.words[CALLS]) if guard else 0,
         "guard": {"code": error.code, "culprits": list(error.culprits)}
         if isinstance(error, GuardError)
         else None,

@@ -26,8 +26,8 @@ class Wait:
     group: tuple[int, ...]
     number: int
     missing: tuple[int, ...]
-    since: float
-    checked: float
+    since: float = 0.0
+    checked: float = 0.0
     generation: int = 0
     channel: str = ""
 

@@ -36,7 +36,7 @@ def count(guard: Guard | None, kind: str, peer: int, channel: str) -> int:
     """The ordinal of the next message to or from a peer on a channel; the others see the count in records."""
     if guard is None:
         return 0
-    counters = guard.sent if kind == "send" else guard.posted
+    counters = guard.whereabouts.sent if kind == "send" else guard.whereabouts.posted
     key = f"{peer}:{channel}"
     counters[key] = counters.get(key, 0) + 1
     return counters[key]
@@ -47,14 +47,14 @@ def wait_for(guard: Guard, transfer: Transfer) -> None:
 
     def wait() -> Wait:
         group = tuple(sorted({guard.rank, transfer.peer}))
-        return guard.wait_record(
+        return Wait(
             transfer.kind,
             transfer.operation,
             transfer.site,
             group,
             transfer.number,
             (transfer.peer,),
-            transfer.channel,
+            channel=transfer.channel,
         )
 
     guard.wait_until(transfer.test, wait)

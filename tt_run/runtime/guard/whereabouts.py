@@ -1,0 +1,153 @@
+"""Where each rank is: published by itself, on the board for its host and in messages for other hosts, and read by whoever waits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tt_run.runtime.comm import Group, World
+from tt_run.runtime.guard import board, states
+from tt_run.runtime.guard.board import ANSWERED, ASKED, CALLS, ENDED, LABEL, PID, RAISED, RUNNING, STATE
+from tt_run.runtime.guard.channel import Channel
+from tt_run.runtime.guard.gossip import Gossip
+from tt_run.runtime.guard.signature import Call
+from tt_run.runtime.guard.states import RankState, Wait, group_key
+
+Verdict = dict[str, Any]
+
+
+class Whereabouts:
+    """This rank's row and its view of the other ranks. Creating it is collective over all ranks of the job."""
+
+    def __init__(self, world: World) -> None:
+        neighbours = world.neighbours.ranks
+        self._rank = world.rank
+        self._block = world.neighbours.shared_block(board.ROW_BYTES * len(neighbours))
+        self._rows = board.rows(memoryview(self._block.memory), neighbours)
+        self._mine = self._rows[world.rank]
+        self._mine.words[PID] = os.getpid()
+        self._gossip = Gossip(world)
+        self.words = self._mine.words
+        self.channels: dict[Group, Channel] = {}
+        # Messages sent and receives posted on each channel "peer:channel".
+        self.sent: dict[str, int] = {}
+        self.posted: dict[str, int] = {}
+        world.neighbours.barrier()
+
+    # --- telling -------------------------------------------------------------------------------------------------------
+
+    def label(self, call: Call) -> None:
+        """Store the text of a call that is made for the first time."""
+        self._mine.write_label(call.slot, f"{call.signature} at {call.site}")
+
+    def publish(self, state: int, wait: Wait | None, call: Call | None = None, **extra: object) -> None:
+        """Say where this rank is, with all that a report may need."""
+        fields = [] if call is None or wait is None else [*map(str, call.signature), str(list(wait.group))]
+        record = {
+            "wait": None if wait is None else states.wait_to_json(wait),
+            "fields": fields,
+            "histories": self._histories(),
+            "sent": self.sent,
+            "posted": self.posted,
+            **extra,
+        }
+        self._mine.write("record", record)
+        self.words[STATE] = state
+        self._gossip.tell(state, int(self.words[CALLS]), self._mine.label(), record)
+
+    def publish_running(self) -> None:
+        """Say that this rank no longer waits."""
+        self.words[STATE] = RUNNING
+        self._gossip.tell_running(int(self.words[CALLS]), self._mine.label())
+
+    def publish_verdict(self, verdict: Verdict) -> None:
+        """Hand a report to all ranks that wait."""
+        self._mine.write("verdict", verdict)
+        self._gossip.tell_verdict(verdict)
+
+    def answer(self, place: str) -> None:
+        """Answer the question where this rank is, if somebody has asked since the last time."""
+        asked = self.words[ASKED]
+        if asked != self.words[ANSWERED]:
+            self._mine.write("answer", {"doing": place, "histories": self._histories()})
+            self.words[ANSWERED] = asked
+
+    @property
+    def asked(self) -> bool:
+        """True when somebody wants to know where this rank is."""
+        return bool(self.words[ASKED] != self.words[ANSWERED])
+
+    @property
+    def last_call(self) -> str:
+        """The call this rank is in or was in last, in words."""
+        return self._mine.label()
+
+    def _histories(self) -> dict[str, dict[str, tuple[str, str]]]:
+        return {
+            group_key(group.ranks): {str(n): (str(call.signature), call.site) for n, call in channel.history}
+            for group, channel in tuple(self.channels.items())
+        }
+
+    # --- looking -------------------------------------------------------------------------------------------------------
+
+    def poll(self) -> None:
+        """Take in what other hosts have told."""
+        self._gossip.poll()
+
+    def known(self) -> dict[int, RankState]:
+        """What is known of every rank now."""
+        found = {rank: self._read(rank, row) for rank, row in self._rows.items()}
+        for rank, told in self._gossip.heard.items():
+            found[rank] = states.state_from_json(
+                rank, told.state, False, told.calls, told.last, told.record, remote=True
+            )
+        return found
+
+    def others(self) -> list[RankState]:
+        """What is known of the other ranks."""
+        return [state for rank, state in self.known().items() if rank != self._rank]
+
+    def ask(self, ranks: Iterable[int]) -> None:
+        """Ask ranks of this host that are in no call where they are."""
+        for rank in ranks:
+            if rank in self._rows:
+                self._rows[rank].words[ASKED] += 1
+
+    def verdict(self) -> Verdict | None:
+        """The report that another rank has written, if one has."""
+        for rank, row in self._rows.items():
+            found = row.read("verdict") if rank != self._rank else None
+            if found is not None:
+                return found
+        return self._gossip.verdict
+
+    def shares_board(self, rank: int) -> bool:
+        """True for the ranks of this host."""
+        return rank in self._rows
+
+    def _read(self, rank: int, row: board.Row) -> RankState:
+        state, pid = int(row.words[STATE]), int(row.words[PID])
+        record: Mapping[str, Any] = {}
+        if state != RUNNING:
+            record = row.read("record") or {}
+        elif row.words[ANSWERED] and row.words[ANSWERED] == row.words[ASKED]:
+            record = row.read("answer") or {}
+        lost = state not in (ENDED, RAISED) and pid != 0 and not _alive(pid)
+        return states.state_from_json(rank, state, lost, int(row.words[CALLS]), row.label(), record)
+
+
+def enter(words: memoryview, call: Call) -> None:
+    """Mark on the board that a call begins."""
+    words[LABEL] = call.slot
+    words[CALLS] += 1
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
