@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tt_run.launch.machine import Machine
 from tt_run.launch.options import LaunchOptions
@@ -24,12 +23,12 @@ OVERSUBSCRIBE_WORDS = ("--oversubscribe", "-oversubscribe")
 EXCLUDED_INTERFACES = "docker0,lo"
 
 
-@dataclass(frozen=True)
 class GivenWords:
     """The user's own launcher words and environment, asked what they already settle."""
 
-    words: Sequence[str]
-    environ: Mapping[str, str]
+    def __init__(self, words: Sequence[str], environ: Mapping[str, str]) -> None:
+        self.words = words
+        self.environ = environ
 
     def has(self, *options: str) -> bool:
         """Whether one of the options is given, also as `--option=value`."""
@@ -77,13 +76,13 @@ def _interface_defaults(plan: LaunchPlan, given: GivenWords, options: LaunchOpti
 
 
 def keepalive_defaults(plan: LaunchPlan, given: GivenWords, major: int | None) -> list[Default]:
-    """A host that vanishes is noticed in about 20 s; Open MPI's own setting takes eight minutes."""
-    if not plan.placement.is_multi_host or given.sets("oob_tcp_keepalive_time"):
+    """A host that vanishes is noticed in 11 s, 5 + 2 * 3; Open MPI's own setting takes eight minutes."""
+    if not plan.placement.hosts or given.sets("oob_tcp_keepalive_time"):
         return []
     option = "--mca" if major == 4 else "--prtemca"
-    pairs = (("time", "10"), ("intvl", "3"), ("probes", "3"))
+    pairs = (("time", "5"), ("intvl", "2"), ("probes", "3"))
     words = tuple(word for name, value in pairs for word in (option, f"oob_tcp_keepalive_{name}", value))
-    return [Default(words, "a lost host is noticed within 20 s")]
+    return [Default(words, "a lost host is noticed within 12 s")]
 
 
 def binding_defaults(plan: LaunchPlan, given: GivenWords) -> list[Default]:

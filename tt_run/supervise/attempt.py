@@ -18,6 +18,7 @@ from tt_run.supervise.console import Console
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.guardian import post_guardian
 from tt_run.supervise.hang import HangWatch
+from tt_run.supervise.lost_hosts import read_lost_hosts
 from tt_run.supervise.options import RunOptions
 from tt_run.supervise.progress import Progress
 from tt_run.supervise.signals import SignalInbox
@@ -81,5 +82,6 @@ def attend(
     failures = {
         rank: found for rank in range(board.size) if (found := read_failure(folder, rank)) is not None
     }
-    verdict = judge(board.all(), observation, failures, plan.placement.is_multi_host)
+    lost = read_lost_hosts(folder.launcher_said())
+    verdict = judge(board.all(), observation, failures, plan.placement.is_multi_host, lost)
     return Attempt(folder, line, board, observation, failures, verdict, number)

@@ -42,6 +42,14 @@ class RunFolder:
     def launcher_log(self) -> Path:
         return self.path / "launcher.log"
 
+    def launcher_said(self, limit: int = 1 << 18) -> str:
+        """What mpirun itself has written, at most `limit` bytes of it; empty when that cannot be read."""
+        try:
+            with self.launcher_log.open("rb") as stream:
+                return stream.read(limit).decode("utf-8", errors="replace")
+        except OSError:
+            return ""
+
     @property
     def wrong_size(self) -> Path:
         return self.path / "launch" / "wrong-size"

@@ -6,11 +6,12 @@ Measured with Open MPI 5: a lost host gives 0, a killed rank 137 or 14 by chance
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 from tt_run.contract import Exit
+from tt_run.supervise.lost_hosts import LostHost, told
 from tt_run.supervise.signals import EXIT_OF_SIGNAL
 from tt_run.supervise.status import RankStatus
 from tt_run.supervise.watch import EndedBy, Observation
@@ -55,9 +56,19 @@ def judge(
     observation: Observation,
     failures: Mapping[int, Mapping[str, Any]],
     multi_host: bool = False,
+    lost_hosts: Sequence[LostHost] = (),
 ) -> Verdict:
-    """The verdict on a run that is over. `failures` are the records that ranks wrote about themselves, by rank."""
+    """The verdict on a run that is over.
+
+    `failures` are the records that ranks wrote about themselves, by rank; `lost_hosts` those that mpirun complained of.
+    """
     culprit = find_culprit(_own_failures(statuses, observation), failures)
+    if lost_hosts and observation.ended_by is EndedBy.ITSELF:
+        homeless = {status.rank for status in statuses if any(host.is_home_of(status) for host in lost_hosts)}
+        if culprit is None or _follows_from_a_loss(culprit, failures, homeless):
+            victims = tuple(status for status in statuses if status.failed)
+            unrecorded = tuple(status for status in statuses if not status.ended)
+            return Verdict(Exit.HOST_LOST, told(lost_hosts, statuses), None, (), victims, unrecorded)
     if observation.ended_by is EndedBy.ITSELF and (quitter := find_quitter(statuses)) is not None:
         victims = tuple(status for status in statuses if status.failed)
         sentence = f"{_named(quitter)} ended with 0 but without MPI_Finalize, so mpirun ended the others"
@@ -120,11 +131,12 @@ def find_culprit(
 def find_quitter(statuses: Sequence[RankStatus]) -> RankStatus | None:
     """The rank that left with 0 in the middle of an MPI program, for which mpirun ended the others at once.
 
-    Nobody else has a failure of its own then: all were sent SIGTERM or SIGKILL right after it.
+    Nobody else has a failure of its own then: all were sent SIGTERM or SIGKILL right after it, or saw its connection close.
     """
     ended = {signal.SIGTERM, signal.SIGKILL}
     failed = [status for status in statuses if status.failed]
-    if not failed or any(status.signal not in ended or status.end is None for status in failed):
+    own = [status for status in failed if status.signal not in ended and status.code not in PEER_CODES]
+    if not failed or own or any(status.end is None for status in failed):
         return None
     first = min(status.end for status in failed if status.end is not None)
     before = [
@@ -152,6 +164,15 @@ def _blame(status: RankStatus, failures: Mapping[int, Mapping[str, Any]]) -> int
     ):  # the kernel's memory killer, or mpirun a moment after another rank's failure
         return 1
     return 2 if status.code in PEER_CODES or status.signal is not None else 1
+
+
+def _follows_from_a_loss(
+    culprit: RankStatus, failures: Mapping[int, Mapping[str, Any]], homeless: Set[int]
+) -> bool:
+    """Whether the first failure is what the loss of a host does to ranks elsewhere: they are ended, or report the ranks that ran there."""
+    if culprit.signal in (signal.SIGTERM, signal.SIGKILL) or _blame(culprit, failures) == 2:
+        return True
+    return failures.get(culprit.rank, {}).get("culprit") in homeless
 
 
 def _ended_for_a_host(culprit: RankStatus, lost: Sequence[RankStatus]) -> bool:

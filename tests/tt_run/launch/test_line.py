@@ -63,14 +63,14 @@ def test_several_hosts_get_tcp_interfaces_and_keepalive() -> None:
     words = " ".join(line(plan_of(*TWO, placement=hosts("a", "b"))).global_args)
     assert "--mca btl self,sm,tcp" in words
     assert "--mca btl_tcp_if_exclude docker0,lo" in words
-    assert "--prtemca oob_tcp_keepalive_time 10" in words
+    assert "--prtemca oob_tcp_keepalive_time 5" in words
     assert words.endswith("--host a:1,b:1")
 
 
 def test_open_mpi_4_has_its_own_names() -> None:
     words = " ".join(line(plan_of(*TWO, placement=hosts("a", "b")), major=4).global_args)
     assert "self,vader,tcp" in words
-    assert "--mca oob_tcp_keepalive_time 10" in words
+    assert "--mca oob_tcp_keepalive_time 5" in words
     assert "--prtemca" not in words
 
 

@@ -1,0 +1,97 @@
+"""Lost hosts: read from what Open MPI says, told with the ranks that ran there, and kept apart from failures of ranks."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.tt_run.supervise.test_verdict import ENDED
+from tt_run.contract import Exit
+from tt_run.supervise.lost_hosts import LostHost, read_lost_hosts
+from tt_run.supervise.status import RankStatus
+from tt_run.supervise.verdict import judge
+
+GONE_5 = """
+PRTE has lost communication with a remote daemon.
+
+  HNP daemon   : [prterun-h1-26@0,0] on node h1
+  Remote daemon: [prterun-h1-26@0,2] on node h3
+
+This is usually due to either a failure of the TCP network
+\x00"""
+GONE_4 = """ORTE has lost communication with a remote daemon.
+
+  HNP daemon   : [[61123,0],0] on node h1
+  Remote daemon: [[61123,0],2] on node h3
+"""
+NEVER_UP = """A daemon failed to report back after being spawned. This could
+be due to several factors
+  Local host:    h1
+  Remote host:   h9.cluster
+  Daemon exit status: 255
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "hosts"),
+    [
+        (GONE_5, [LostHost("h3", True)]),
+        (GONE_4, [LostHost("h3", True)]),
+        (GONE_5 + GONE_5, [LostHost("h3", True)]),
+        (NEVER_UP, [LostHost("h9.cluster", False)]),
+        (NEVER_UP + GONE_5, [LostHost("h9.cluster", False), LostHost("h3", True)]),
+        ("Remote host:   h9\n", []),
+        ("", []),
+    ],
+)
+def test_hosts_are_read_from_mpirun(said: str, hosts: list[LostHost]) -> None:
+    assert list(read_lost_hosts(said)) == hosts
+
+
+def running(rank: int, host: str) -> RankStatus:
+    return RankStatus(rank, host=host, start=1.0)
+
+
+def test_a_lost_host_is_named_with_its_ranks_alone() -> None:
+    statuses = [running(0, "h1"), running(1, "h2"), running(2, "h3.cluster"), running(3, "h3.cluster")]
+    verdict = judge(statuses, ENDED, {}, True, [LostHost("h3", True)])
+    assert (verdict.exit_code, verdict.sentence) == (Exit.HOST_LOST, "host h3 was lost; ranks 2-3 ran there")
+
+
+def test_a_host_that_was_never_reached() -> None:
+    verdict = judge([RankStatus(0), RankStatus(1)], ENDED, {}, True, [LostHost("h9", False)])
+    assert verdict.exit_code == Exit.HOST_LOST
+    assert verdict.sentence == "host h9 could not be reached: no launcher daemon reported back"
+
+
+@pytest.mark.parametrize(
+    ("end", "record"),
+    [
+        ({"signal": 15}, {}),
+        ({"signal": 9}, {}),
+        ({"code": 14}, {}),
+        ({"code": 1}, {"exception": "GuardError", "message": "rank 2 is gone", "culprit": 2}),
+        ({"code": 1}, {"exception": "Exception", "message": "MPI_ERR_PROC_FAILED"}),
+    ],
+)
+def test_what_follows_from_a_loss_is_no_failure(end: dict[str, int], record: dict[str, object]) -> None:
+    statuses = [RankStatus(0, host="h1", start=1.0, end=2.0, **end), running(1, "h2"), running(2, "h3")]
+    verdict = judge(statuses, ENDED, {0: record} if record else {}, True, [LostHost("h3", True)])
+    assert verdict.exit_code == Exit.HOST_LOST
+    assert [status.rank for status in verdict.victims] == [0]
+
+
+def test_a_rank_that_failed_by_itself_stays_the_culprit() -> None:
+    failed = RankStatus(0, host="h1", start=1.0, end=2.0, code=1)
+    record = {"exception": "ValueError", "message": "no good"}
+    verdict = judge([failed, running(1, "h3")], ENDED, {0: record}, True, [LostHost("h3", True)])
+    assert (verdict.exit_code, verdict.culprit) == (1, failed)
+
+
+def test_a_peer_that_saw_the_connection_close_does_not_hide_the_quitter() -> None:
+    statuses = [
+        RankStatus(0, host="h1", start=1.0, end=2.6, signal=15),
+        RankStatus(1, host="h2", start=1.0, end=2.0, code=0),
+        RankStatus(2, host="h3", start=1.0, end=2.3, code=14),
+    ]
+    verdict = judge(statuses, ENDED, {}, True)
+    assert verdict.sentence.startswith("rank 1 on h2 ended with 0 but without MPI_Finalize")

@@ -1,0 +1,50 @@
+"""Which hosts the launcher says it cannot reach: a host that dies leaves no record of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tt_run.supervise.stacks import rank_list
+from tt_run.supervise.status import RankStatus
+
+_GONE = re.compile(
+    r"lost communication with.*?Remote daemon\s*:\s*\[.*?\] on node (?P<host>[^\s\x00]+)", re.DOTALL
+)
+_NEVER_UP = re.compile(r"failed to report back.*?Remote host:\s+(?P<host>[^\s\x00]+)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class LostHost:
+    """A host by the launcher's name for it; `was_up` is False when its daemon never reported back."""
+
+    name: str
+    was_up: bool
+
+    def is_home_of(self, status: RankStatus) -> bool:
+        """Whether a rank ran there; one side may know the host by its full name, the other by its first part."""
+        return status.host is not None and _short(status.host) == _short(self.name)
+
+
+def read_lost_hosts(launcher_said: str) -> tuple[LostHost, ...]:
+    """The hosts that Open MPI reports as lost or never reached, each once, in the order of its messages."""
+    found = {match["host"]: LostHost(match["host"], False) for match in _NEVER_UP.finditer(launcher_said)}
+    found |= {match["host"]: LostHost(match["host"], True) for match in _GONE.finditer(launcher_said)}
+    return tuple(found.values())
+
+
+def told(hosts: Sequence[LostHost], statuses: Sequence[RankStatus]) -> str:
+    """One sentence: `host h3 was lost; rank 3 ran there`."""
+    names = ", ".join(host.name for host in hosts)
+    many = len(hosts) > 1
+    if not any(host.was_up for host in hosts):
+        return f"host{'s' * many} {names} could not be reached: no launcher daemon reported back"
+    ranks = [status.rank for status in statuses if any(host.is_home_of(status) for host in hosts)]
+    there = f"; {rank_list(ranks)} ran there" if ranks else ""
+    return f"host{'s' * many} {names} {'were' if many else 'was'} lost{there}"
+
+
+def _short(name: str) -> str:
+    """`node1` of `node1.cluster.example`; an address stays whole."""
+    return name if re.fullmatch(r"[\d.]+|.*:.*", name) else name.partition(".")[0]
