@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
-import subprocess
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from tt_run.launch.line import LaunchLine
-
-# As in rank.sh: a link leads to busybox, whose setpriv cannot tie a process to its parent.
-SETPRIV = ("/usr/bin/setpriv", "/bin/setpriv", "/usr/local/bin/setpriv")
+from tt_run.launch.process import spawn, tied
 
 
 class Job(Protocol):
@@ -55,42 +50,18 @@ class Backend(Protocol):
         """Starts all ranks, with the launcher's own output in `start.log`. Raises OSError when that cannot be executed."""
 
 
-@dataclass
-class ProcessJob:
-    """A launcher process in a session of its own, so that Ctrl-C on the terminal reaches tt-run alone."""
-
-    process: subprocess.Popen[bytes]
-
-    @property
-    def pid(self) -> int:
-        return self.process.pid
-
-    def poll(self) -> int | None:
-        return self.process.poll()
-
-    def send(self, number: int) -> None:
-        with suppress(ProcessLookupError):
-            self.process.send_signal(number)
-
-    def kill(self) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        with suppress(ProcessLookupError):
-            self.process.kill()
-
-
 class MpirunBackend:
     """The real one."""
 
     def start(self, start: Start) -> Job:
         launcher = start.line.launcher
-        if "/" in launcher and not os.access(launcher, os.X_OK):
+        if not os.access(launcher, os.X_OK):
             # Started through setpriv, a missing file would only show as its exit code.
-            missing = errno.EACCES if os.path.exists(launcher) else errno.ENOENT  # noqa: PTH110
-            raise OSError(missing, os.strerror(missing), launcher)
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), launcher)
         environment = {name: value for name, value in start.environ.items() if name not in start.line.unset}
         environment.update(start.line.environment)
-        return _spawn(start.line.command, start, environment)
+        stdin = 0 if start.stdin else None
+        return spawn(tied(start.line.command), start.cwd, environment, stdin=stdin, log=start.log)
 
 
 class LocalBackend:
@@ -121,25 +92,4 @@ exit $code
 
     def start(self, start: Start) -> Job:
         command = ("/bin/sh", "-c", self._SCRIPT, "tt-run-local", str(start.size), *start.per_rank)
-        return _spawn(command, start, dict(start.environ))
-
-
-def _spawn(command: Sequence[str], start: Start, environment: Mapping[str, str]) -> ProcessJob:
-    """Starts the process; the kernel tells it to end when this one dies, whatever kills it."""
-    # TERM, not KILL: mpirun ends the ranks of every host in order; what is left after that is the guardian's.
-    prefix = next(((path, "--pdeathsig", "TERM") for path in SETPRIV if _is_real(path)), ())
-    with start.log.open("ab") as output:
-        process = subprocess.Popen(
-            [*prefix, *command],
-            cwd=start.cwd,
-            env=dict(environment),
-            stdin=None if start.stdin else subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
-    return ProcessJob(process)
-
-
-def _is_real(path: str) -> bool:
-    return os.access(path, os.X_OK) and not Path(path).is_symlink()
+        return spawn(tied(command), start.cwd, start.environ, log=start.log)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from tt_run.errors import LauncherError
 
 SYSTEM_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin", "/usr/sbin", "/sbin")
 PROBE_SECONDS = 10.0
-_VERSION = re.compile(r"Open MPI\)?\s+v?(\d+)\.(\d+)")
 
 
 @dataclass(frozen=True)
@@ -28,6 +26,7 @@ class Launcher:
     @cached_property
     def version(self) -> tuple[int, int] | None:
         """(major, minor) of Open MPI, or None when the launcher does not say. Starts it once."""
+        import re
         import subprocess
 
         try:
@@ -36,7 +35,7 @@ class Launcher:
             )
         except (OSError, subprocess.TimeoutExpired):
             return None
-        found = _VERSION.search(answer.stdout.decode(errors="replace"))
+        found = re.search(r"Open MPI\)?\s+v?(\d+)\.(\d+)", answer.stdout.decode(errors="replace"))
         return (int(found[1]), int(found[2])) if found else None
 
     @cached_property

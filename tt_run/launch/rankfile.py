@@ -10,8 +10,6 @@ from mgd.diagnostics import Diagnostic
 from tt_run.errors import UsageError
 from tt_run.plan.model import LaunchPlan, RankPlan
 
-_RANK = re.compile(r"rank\s+(\d+)\s*=\s*\S", re.IGNORECASE)
-
 
 @dataclass(frozen=True, slots=True)
 class RankfileUse:
@@ -52,7 +50,8 @@ def _trouble(path: Path) -> str:
         return ""
     if b"\r" in content:
         return "it has CRLF line ends"
-    numbers = [int(number) for number in _RANK.findall(content.decode(errors="replace"))]
+    text = content.decode(errors="replace")
+    numbers = [int(number) for number in re.findall(r"rank\s+(\d+)\s*=\s*\S", text, re.IGNORECASE)]
     return "" if numbers == sorted(numbers) else "its ranks are not in ascending order"
 
 

@@ -5,7 +5,6 @@ The run folder is expected on a file system that all hosts share, which is the n
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,7 +15,6 @@ SHELL = "/bin/sh"
 SCRIPT = "rank.sh"
 HOOK_FOLDER = Path(__file__).resolve().parent / "hook"
 _COPIED = (SCRIPT, "die_with_parent.py")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # Names that a shell keeps for itself: an assignment fails or changes how the shell works.
 _SHELL_OWN = frozenset(
     ["_", "BASHOPTS", "BASH_VERSINFO", "EUID", "GID", "IFS", "LINENO", "OLDPWD", "OPTARG", "OPTIND", "PPID"]
@@ -44,15 +42,15 @@ def rank_environment(plan: LaunchPlan, rank: RankPlan, run_dir: Path | None) -> 
 def rank_script(plan: LaunchPlan, rank: RankPlan, run_dir: Path) -> str:
     """The shell text that makes a rank's environment and words, byte for byte."""
     environment = rank_environment(plan, rank, run_dir)
-    lines = [f"unset {name}" for name in plan.unset if name not in environment and _NAME.match(name)]
+    lines = [f"unset {name}" for name in plan.unset if name not in environment and _is_shell_name(name)]
     odd: list[str] = [
         word
         for name in plan.unset
-        if name not in environment and not _NAME.match(name)
+        if name not in environment and not _is_shell_name(name)
         for word in ("-u", name)
     ]
     for name, variable in environment.items():
-        if _NAME.match(name) and name not in _SHELL_OWN:
+        if _is_shell_name(name):
             lines.append(f"export {name}={quoted(variable.value)}")
         else:
             odd.append(f"{name}={variable.value}")
@@ -83,3 +81,8 @@ def write_wrapper(plan: LaunchPlan, run_dir: Path) -> None:
 def origins(environment: Mapping[str, EnvVar]) -> dict[str, str]:
     """Where each variable comes from, by name."""
     return {name: variable.origin for name, variable in environment.items()}
+
+
+def _is_shell_name(name: str) -> bool:
+    """Whether a shell can export the variable."""
+    return name.isascii() and name.isidentifier() and name not in _SHELL_OWN

@@ -7,16 +7,17 @@ then every process group of this machine that the ranks' records name. Ranks of 
 from __future__ import annotations
 
 import os
-import subprocess
 from contextlib import suppress
-from dataclasses import dataclass
+from pathlib import Path
 
+from tt_run.launch.process import Process, spawn
 from tt_run.supervise.folder import RunFolder
 
 WELL = b"well\n"
 # mpirun has been told by the kernel already (parent-death signal TERM); it gets two seconds for an orderly end.
 _SCRIPT = """
 trap '' HUP INT TERM
+cd /
 read -r word
 [ "$word" = well ] && exit 0
 kill -TERM "$1" 2>/dev/null
@@ -34,12 +35,12 @@ exit 0
 """
 
 
-@dataclass
 class Guardian:
     """The watching process; `dismiss` tells it that the run has ended in order."""
 
-    process: subprocess.Popen[bytes]
-    pipe: int
+    def __init__(self, process: Process, pipe: int) -> None:
+        self.process = process
+        self.pipe = pipe
 
     def dismiss(self) -> None:
         with suppress(OSError):
@@ -51,15 +52,9 @@ class Guardian:
 def post_guardian(launcher_pid: int, folder: RunFolder) -> Guardian:
     """Starts the guardian of a run."""
     read_end, write_end = os.pipe2(os.O_CLOEXEC)
+    words = ("/bin/sh", "-c", _SCRIPT, "tt-run-guardian", str(launcher_pid), str(folder.path))
     try:
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", _SCRIPT, "tt-run-guardian", str(launcher_pid), str(folder.path)],
-            stdin=read_end,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            cwd="/",
-        )
+        process = spawn(words, Path.cwd(), os.environ, stdin=read_end)
     finally:
         os.close(read_end)
     return Guardian(process, write_end)

@@ -6,7 +6,6 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from types import FrameType
 
 from tt_run.contract import Exit
@@ -19,12 +18,12 @@ EXIT_OF_SIGNAL = {
 }
 
 
-@dataclass
 class SignalInbox:
     """The signals that have arrived and were not looked at yet; `wake_fd` becomes readable when one does."""
 
-    wake_fd: int = -1
-    arrived: list[int] = field(default_factory=list)
+    def __init__(self, wake_fd: int) -> None:
+        self.wake_fd = wake_fd
+        self.arrived: list[int] = []
 
     def take(self) -> list[int]:
         """What has arrived since the last call."""

@@ -39,7 +39,7 @@ def stubborn() -> Iterator[Start]:
 def lose(guardian: Guardian) -> None:
     """What the guardian sees when tt-run is killed: the pipe closes without a word."""
     os.close(guardian.pipe)
-    assert guardian.process.wait(20) == 0
+    assert guardian.process.wait() == 0
 
 
 def test_everything_is_ended_when_the_launcher_vanishes(records: Records, stubborn: Start) -> None:
