@@ -175,6 +175,3 @@ def _pins(group: PinGroup) -> dict[str, Any]:
         "positions": [list(slot) for slot in group.slots],
         "board_revision": group.board_revision or None,
     }
-
-
-__all__ = ["adjacency", "links_by_direction", "summary"]

@@ -8,7 +8,7 @@ from functools import lru_cache
 from mgd.descriptor import AsicPinning, BoardRevision, Descriptor, LogicalFabricNodeId, PhysicalAsicPosition
 from mgd.graph import Mesh, PinGroup
 from mgd.names import type_name
-from mgd.patterns import Pattern, read_pattern
+from mgd.patterns import read_pattern
 
 SLOTS = range(256)
 """What patterns over trays and ASIC locations range over."""
@@ -85,14 +85,3 @@ def written_patterns(
         for name in ("tray_id_regex", "asic_location_regex"):
             if text := getattr(position, name):
                 yield position, name, text
-
-
-__all__ = [
-    "Pattern",
-    "cached_pattern",
-    "entry_groups",
-    "is_pattern",
-    "pin_groups",
-    "position_slots",
-    "written_patterns",
-]

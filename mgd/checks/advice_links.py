@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 from mgd.checks.report import Report
-from mgd.diagnostics import Label
+from mgd.diagnostics import Label, Position
 from mgd.graph import InterLink, Mesh, MeshGraph
-from mgd.links import FABRIC
 from mgd.topology import device_ports, port_count
 
 
@@ -25,15 +24,15 @@ def advise_links(report: Report, graph: MeshGraph) -> None:
     _one_dimensional(report, graph)
     asked: dict[int, int] = defaultdict(int)
     of_device: dict[tuple[int, int], int] = defaultdict(int)
-    closed: set[tuple[int, int]] = set()
+    closed: set[Position | None] = set()
     for link in graph.links:
         for mesh_id, device in ((link.a, link.a_device), (link.b, link.b_device)):
             asked[mesh_id] += link.channels
             if device is not None:
                 of_device[mesh_id, device] += link.channels
-        if not link.z_direction and (link.a, link.b) not in closed:
+        if not link.z_direction and link.position not in closed:
+            closed.add(link.position)  # the links of a graph_topology share one
             _closed_edges(report, link, meshes)
-            closed.add((link.a, link.b))
     for mesh_id, wanted in sorted(asked.items()):
         _subscription(report, meshes[mesh_id], wanted)
     for (mesh_id, device), wanted in sorted(of_device.items()):
@@ -81,6 +80,3 @@ def _one_dimensional(report: Report, graph: MeshGraph) -> None:
             "MGD071", f"{len(lines)} meshes of one row each are linked; a 1D fabric spans a single mesh", top,
             help="run it with a 2D fabric configuration",
         )  # fmt: skip
-
-
-__all__ = ["FABRIC", "advise_links"]

@@ -6,7 +6,7 @@ from mgd.checks.report import Report
 from mgd.descriptor import AsicPinning, LogicalFabricNodeId, PhysicalAsicPosition
 from mgd.patterns import PatternError
 from mgd.pins import cached_pattern, written_patterns
-from mgd.text.problems import quoted, shown
+from mgd.text.problems import quoted
 
 
 def check_graphs(report: Report) -> None:
@@ -83,6 +83,3 @@ def _forms(report: Report, entry: AsicPinning) -> None:
                     "MGD032", f"this one is written with {told}, the first of the entry is not", report.at(member),
                     report.at(first, text="the first one"), help="write all of an entry as numbers, or all with a pattern",
                 )  # fmt: skip
-
-
-__all__ = ["check_graphs", "check_pins", "shown"]

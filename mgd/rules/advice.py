@@ -118,7 +118,7 @@ RULES = (
         "Its rings use the ports of all four edges; only Z ports are left.",
         "dim_types: [ RING, RING ] … connections { … }",
         "dim_types: [ RING, RING ] … connections { … assign_z_direction: true }",
-        _WARNING, source="7.6",
+        _NOTE, source="7.6",
     ),
     Rule(
         "MGD076", "repeated-mesh-ids",

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mgd.v1.backward import to_yaml as to_yaml
     from mgd.v1.conversion import to_textproto as to_textproto
-    from mgd.v1.conversion import to_yaml as to_yaml
     from mgd.v1.reading import loads as loads
 
-_HOMES = {"loads": "mgd.v1.reading", "to_textproto": "mgd.v1.conversion", "to_yaml": "mgd.v1.conversion"}
+_HOMES = {"loads": "mgd.v1.reading", "to_textproto": "mgd.v1.conversion", "to_yaml": "mgd.v1.backward"}
 
 __all__ = sorted(_HOMES)
 

@@ -20,9 +20,7 @@ from mgd.descriptor import (
 from mgd.diagnostics import Diagnostic
 from mgd.text.source import Source
 from mgd.text.writer import write
-from mgd.v1.backward import to_yaml
 from mgd.v1.model import BoardMesh, FirstFormat
-from mgd.v1.reading import read
 
 GRAPH = "G0"
 _RINGS = {"MESH": (), "TORUS_Y": (0,), "TORUS_X": (1,), "TORUS_XY": (0, 1)}
@@ -92,6 +90,3 @@ def _connections(value: FirstFormat, name_of: dict[int, str]) -> tuple[Connectio
         )
         for link in value.links
     )
-
-
-__all__ = ["as_descriptor", "read", "to_textproto", "to_yaml"]

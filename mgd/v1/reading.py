@@ -263,6 +263,3 @@ def _fits(found: Findings, mesh: BoardMesh, board: Board) -> None:
             "MGD210", mesh.hosts_at, f"{mesh.hosts[0]}x{mesh.hosts[1]} hosts with {shown_board} boards do not make {shown_mesh} devices",
             (mesh.devices_at, "the devices"), (board.at, "the board"), help=f"write host_topology: [{wanted[0]}, {wanted[1]}]",
         )  # fmt: skip
-
-
-__all__ = ["BOARD_TYPES", "loads", "read"]
