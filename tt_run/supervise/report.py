@@ -57,8 +57,13 @@ def _culprit_lines(culprit: RankStatus, record: Mapping[str, Any] | None, folder
 
 
 def _launcher_lines(folder: RunFolder) -> list[str]:
-    said = last_lines(folder.launcher_log, 14)
+    said = [line for line in last_lines(folder.launcher_log, 20) if not _is_noise(line)][-14:]
     return ["  mpirun said:", *(f"    {line[:200]}" for line in said)] if said else []
+
+
+def _is_noise(line: str) -> bool:
+    """Rulers, and a harmless race of Open MPI's that it warns about."""
+    return set(line) == {"-"} or "setpgid" in line
 
 
 def _other_lines(verdict: Verdict) -> list[str]:
