@@ -139,7 +139,10 @@ def _event(operation: Operation, result: Any, start: float) -> events.Event:
     first = result[0] if isinstance(result, (list, tuple)) and result else result
     device = first.device() if isinstance(first, Tensor) else None
     places = () if device is None else tuple(device.positions[i] for i in device.local_positions)
-    data = first.shards.data if isinstance(first, Tensor) and first.is_allocated() else ()
+    size = 0
+    if isinstance(first, Tensor) and first.is_allocated():
+        data = first.shards.data
+        size = data.nbytes // max(len(data), 1)
     return events.Event(
         "op",
         operation.name,
@@ -148,7 +151,7 @@ def _event(operation: Operation, result: Any, start: float) -> events.Event:
         site=events.call_site(),
         mesh_id=0 if device is None else device.mesh_id,
         devices=places,
-        bytes=data[0].nbytes if len(data) else 0,
+        bytes=size,
     )
 
 

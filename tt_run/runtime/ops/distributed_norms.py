@@ -66,7 +66,7 @@ def _normalised(
     target = dtype or x.dtype
 
     def compute(stack: Array, sums: Array, *others: Array) -> Array:
-        tiles = sums.reshape(*sums.shape[:-1], -1, per_device)
+        tiles = sums.reshape(*sums.shape[:-1], found // per_device, per_device)
         power = reduction.total(np.ascontiguousarray(tiles[..., 0])) / count
         values = stack.astype(np.float32)
         if centre:

@@ -123,7 +123,7 @@ def nlp_create_qkv_heads_decode(
         )
 
     def arrange(columns: Array, heads: int, is_key: bool) -> Array:
-        return columns.reshape(len(columns), 1, columns.shape[-2], heads, -1)
+        return columns.reshape(len(columns), 1, columns.shape[-2], heads, columns.shape[-1] // heads)
 
     return _split(
         input_tensor, None, num_heads, num_kv_heads or num_heads, arrange, memory_config, output_tensors
@@ -134,9 +134,11 @@ def nlp_create_qkv_heads_decode(
 def concatenate_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
     """[B, H, S, D] -> [B, S, H*D]."""
     on_device(input_tensor, kind="concatenate heads")
-    batch, _, length, _ = _four(input_tensor)
+    batch, heads, length, depth = _four(input_tensor)
     return moved(
-        input_tensor, lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, length, -1), memory_config
+        input_tensor,
+        lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, length, heads * depth),
+        memory_config,
     )
 
 
@@ -144,10 +146,10 @@ def concatenate_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | Non
 def nlp_concat_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
     """[B, H, S, D] -> [B, 1, S, H*D]."""
     on_device(input_tensor, kind="concatenate heads")
-    batch, _, length, _ = _four(input_tensor)
+    batch, heads, length, depth = _four(input_tensor)
     return moved(
         input_tensor,
-        lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, 1, length, -1),
+        lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, 1, length, heads * depth),
         memory_config,
     )
 
@@ -163,12 +165,12 @@ def nlp_concat_heads_decode(
 ) -> Tensor:
     """[1, B, H or more, D] -> [1, 1, B, H*D], the first num_heads heads of each user."""
     on_device(input_tensor, kind="concatenate heads")
-    length, users, found, _ = _four(input_tensor)
+    length, users, found, depth = _four(input_tensor)
     if num_heads > found:
         raise fatal(f"num_heads {num_heads} must be at most the {found} heads of the input")
     return moved(
         input_tensor,
-        lambda s: s[..., :num_heads, :].reshape(len(s), length, 1, users, -1),
+        lambda s: s[..., :num_heads, :].reshape(len(s), length, 1, users, num_heads * depth),
         memory_config,
         output_tensor,
     )

@@ -200,7 +200,10 @@ def roll(input_tensor: Tensor, shifts: int | Sequence[int], dim: int | Sequence[
     on_device(input_tensor, kind="data movement")
     rank = len(input_tensor.shape)
     if dim is None:
-        return moved(input_tensor, lambda s: np.roll(s.reshape(len(s), -1), shifts, axis=1).reshape(s.shape))
+        size = volume(tuple(input_tensor.shape))
+        return moved(
+            input_tensor, lambda s: np.roll(s.reshape(len(s), size), shifts, axis=1).reshape(s.shape)
+        )
     axes = [axis_of(d, rank) + 1 for d in ([dim] if isinstance(dim, int) else dim)]
     amounts = [shifts] if isinstance(shifts, int) else list(shifts)
     return moved(input_tensor, lambda s: np.roll(s, amounts, axis=axes))

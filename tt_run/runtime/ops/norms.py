@@ -137,7 +137,7 @@ def row_of(parameter: Tensor | None, width: int, name: str) -> Tensor | None:
 
 def flat(stack: Array, dims: int) -> Array:
     """A parameter's stack as (shards, 1, …, width), to broadcast over a stack of shards with `dims` dimensions."""
-    return stack.reshape(len(stack), *(1,) * (dims - 1), -1)
+    return stack.reshape(len(stack), *(1,) * (dims - 1), volume(stack.shape[1:]))
 
 
 def _affine(values: Array, parameters: list[Array], weighted: bool, biased: bool) -> Array:
@@ -248,8 +248,11 @@ def group_norm(
 
     def compute(stack: Array, *others: Array) -> Array:
         shape = stack.shape
-        images = stack.reshape(len(stack), shape[1], -1, num_groups, channels // num_groups)
-        groups = np.ascontiguousarray(images.transpose(0, 1, 3, 2, 4)).reshape(*shape[:2], num_groups, -1)
+        pixels, depth = volume(shape[2:-1]), channels // num_groups
+        images = stack.reshape(*shape[:2], pixels, num_groups, depth)
+        groups = np.ascontiguousarray(images.transpose(0, 1, 3, 2, 4)).reshape(
+            *shape[:2], num_groups, pixels * depth
+        )
         values = along_last(
             lambda rows: (
                 (rows - reduction.mean(rows)[:, None])
@@ -258,12 +261,8 @@ def group_norm(
             DataType.FLOAT32,
             groups,
         )
-        back = (
-            values.reshape(*shape[:2], num_groups, -1, channels // num_groups)
-            .transpose(0, 1, 3, 2, 4)
-            .reshape(shape)
-        )
-        sides = [flat(o.reshape(len(o), -1)[:, :channels], len(shape) - 1) for o in others]
+        back = values.reshape(*shape[:2], num_groups, pixels, depth).transpose(0, 1, 3, 2, 4).reshape(shape)
+        sides = [flat(o.reshape(len(o), volume(o.shape[1:]))[:, :channels], len(shape) - 1) for o in others]
         return finish(_affine(back, sides, weight is not None, bias is not None), target)
 
     shards = combine(compute, *(t.shards for t in (input_tensor, *given)))

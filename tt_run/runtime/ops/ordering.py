@@ -208,7 +208,7 @@ def sampling(
     chance = np.array([_chance(user, seed, draw) for user in range(users)], np.float32)
 
     def compute(values: Array, names: Array, *settings: Array) -> Array:
-        counts, limits, scales = (s.reshape(len(s), -1) for s in settings)
+        counts, limits, scales = (s.reshape(len(s), volume(s.shape[1:])) for s in settings)
         out = np.zeros((len(values), 1, 1, 1, users), np.int32)
         for device in range(len(values)):
             logits, labels = values[device].reshape(users, width), names[device].reshape(users, width)

@@ -11,7 +11,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops import gemm
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.elementwise import finish
-from tt_run.runtime.ops.operands import on_device, settle
+from tt_run.runtime.ops.operands import on_device, settle, volume
 from tt_run.runtime.tensor.memory import MemoryConfig
 from tt_run.runtime.tensor.shards import combine
 from tt_run.runtime.tensor.spec import TILE_SIZE
@@ -77,9 +77,14 @@ def rotary_embedding_llama(
     rows = slice(0, 1) if is_decode_mode else slice(0, input_tensor.shape[-2])
 
     def compute(x: Array, cos: Array, sin: Array, turn: Array) -> Array:
-        tile = turn[..., :TILE_SIZE, :TILE_SIZE].reshape(len(x), -1, TILE_SIZE, TILE_SIZE)[:, 0]
-        pieces = np.ascontiguousarray(x).reshape(len(x), -1, TILE_SIZE)
-        turned = gemm.matmul(pieces, tile).reshape(x.shape)
+        first: tuple[int | slice, ...] = (
+            slice(None),
+            *(0,) * (turn.ndim - 3),
+            slice(TILE_SIZE),
+            slice(TILE_SIZE),
+        )
+        pieces = np.ascontiguousarray(x).reshape(len(x), volume(x.shape[1:]) // TILE_SIZE, TILE_SIZE)
+        turned = gemm.matmul(pieces, turn[first]).reshape(x.shape)
         return finish(x * cos[..., rows, :] + turned * sin[..., rows, :], input_tensor.dtype)
 
     shards = combine(compute, *(t.shards for t in tensors))

@@ -30,6 +30,8 @@ def along_last(function: RowFunction, dtype: DataType, stack: Array, *others: Ar
     `others` broadcast to the stack's shape.
     """
     shape = stack.shape
+    if not stack.size:
+        return np.empty(shape, np.float32)
     width = shape[-1] if len(shape) > 1 else 1
     source = np.ascontiguousarray(stack, dtype=np.float32).reshape(-1, width)
     views = [np.broadcast_to(o, shape) for o in others]
