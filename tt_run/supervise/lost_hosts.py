@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from tt_run.supervise.stacks import rank_list
 from tt_run.supervise.status import RankStatus
 
-_GONE = re.compile(
-    r"lost communication with.*?Remote daemon\s*:\s*\[.*?\] on node (?P<host>[^\s\x00]+)", re.DOTALL
-)
-_NEVER_UP = re.compile(r"failed to report back.*?Remote host:\s+(?P<host>[^\s\x00]+)", re.DOTALL)
+_GONE = r"lost communication with.*?Remote daemon\s*:\s*\[.*?\] on node (?P<host>[^\s\x00]+)"
+_NEVER_UP = r"failed to report back.*?Remote host:\s+(?P<host>[^\s\x00]+)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +27,13 @@ class LostHost:
 
 def read_lost_hosts(launcher_said: str) -> tuple[LostHost, ...]:
     """The hosts that Open MPI reports as lost or never reached, each once, in the order of its messages."""
-    found = {match["host"]: LostHost(match["host"], False) for match in _NEVER_UP.finditer(launcher_said)}
-    found |= {match["host"]: LostHost(match["host"], True) for match in _GONE.finditer(launcher_said)}
+    found = {
+        match["host"]: LostHost(match["host"], False)
+        for match in re.finditer(_NEVER_UP, launcher_said, re.DOTALL)
+    }
+    found |= {
+        match["host"]: LostHost(match["host"], True) for match in re.finditer(_GONE, launcher_said, re.DOTALL)
+    }
     return tuple(found.values())
 
 

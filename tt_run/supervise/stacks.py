@@ -19,9 +19,10 @@ from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.status import StatusBoard
 
 COLLECT_SECONDS = 2.0
-_REGISTERED = re.compile(r"^# registered pid=(\d+)$", re.MULTILINE)
-_FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)$')
-_MPI_CALL = re.compile(
+# Patterns as text: compiling them is left to the first use, since most runs have none.
+_REGISTERED = r"^# registered pid=(\d+)$"
+_FRAME = r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)$'
+_MPI_CALL = (
     r"\b(?:[Bb]arrier|[IN]?[Aa]ll(?:reduce|gather|gatherv|toall|toallv)|[Bb]cast|[Rr]educe(?:_scatter(?:_block)?)?|[Gg]atherv?|"
     r"[Ss]catterv?|[IM]?[Ss]?[Ss]end(?:recv)?|[IM]?[Rr]ecv|[IM]?[Pp]robe|[Ww]ait(?:all|any|some)?|Fence|Lock|Split|Dup|Create|Finalize|"
     r"[Ss]can|[Ee]xscan)\w*\s*\("
@@ -63,7 +64,7 @@ class RankStack:
             return False
         inner = self.frames[0]
         importing = any("mpi4py" in frame.text and "import" in frame.text for frame in self.frames)
-        return importing or "/mpi4py/" in inner.file or bool(_MPI_CALL.search(inner.text))
+        return importing or "/mpi4py/" in inner.file or bool(re.search(_MPI_CALL, inner.text))
 
 
 def parse_stack(rank: int, text: str) -> RankStack:
@@ -74,7 +75,7 @@ def parse_stack(rank: int, text: str) -> RankStack:
         if "most recent call first" in line:
             frames = []
             continue
-        found = _FRAME.match(line)
+        found = re.match(_FRAME, line)
         if found:
             number = int(found["line"])
             frames.append(
@@ -144,7 +145,7 @@ def registered_pids(folder: RunFolder, rank: int) -> list[int]:
         text = folder.stacks(rank).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return []
-    return [int(pid) for pid in _REGISTERED.findall(text)]
+    return [int(pid) for pid in re.findall(_REGISTERED, text, re.MULTILINE)]
 
 
 def grouped(stacks: Sequence[RankStack]) -> list[tuple[Frame | None, list[int]]]:
