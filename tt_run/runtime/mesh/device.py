@@ -6,30 +6,18 @@ system mesh of the device at coordinate i; the ids that programs see are process
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
-
 from tt_run.runtime import guard
-from tt_run.runtime.comm import Group, world
-from tt_run.runtime.cores import CoreCoord, CoreGrid
 from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.mesh.arrange import bounding_rectangle, places_in, tile
-from tt_run.runtime.mesh.coordinate import MeshCoordinate, MeshCoordinateRange, row_major
-from tt_run.runtime.mesh.hardware import Arch, arch_of, compute_grid, dram_grid
+from tt_run.runtime.mesh.chips import Chips
+from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.layout import Layout, Positions
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.mesh.system import SystemMesh
-from tt_run.runtime.mesh.view import (
-    FabricNodeId,
-    MeshDeviceView,
-    ProgramCache,
-    SubDeviceManagerId,
-    SubDevices,
-)
-
-Positions = tuple[int, ...]
+from tt_run.runtime.mesh.view import FabricNodeId, MeshDeviceView, ProgramCache, SubDevices
 
 
-class MeshDevice:
+class MeshDevice(Layout, Chips):
     """Devices arranged as a mesh. Opened by `open_mesh_device`, cut by `create_submesh`.
 
     Its layout (`shape`, `coords`, `positions`, `owner_rank`, …) still answers after `close`.
@@ -57,90 +45,10 @@ class MeshDevice:
         MeshDevice._opened += 1
         self._lay_out(shape, positions)
 
-    def _lay_out(self, shape: MeshShape, positions: Positions) -> None:
-        for name in ("coords", "local_positions", "local_coords", "group", "owner_ranks", "_index"):
-            self.__dict__.pop(name, None)
-        self._axis_groups: dict[int | None, tuple[Positions, ...]] = {}
-        self._shape = shape
-        self.positions = positions
-
-    # --- layout --------------------------------------------------------------------------------------------------------
-
-    @property
-    def shape(self) -> MeshShape:
-        """Rows and columns."""
-        return self._shape
-
-    @cached_property
-    def coords(self) -> tuple[MeshCoordinate, ...]:
-        """Every coordinate, row-major."""
-        return tuple(row_major(self._shape))
-
-    @cached_property
-    def _index(self) -> dict[MeshCoordinate, int]:
-        return {coord: i for i, coord in enumerate(self.coords)}
-
-    @cached_property
-    def owner_ranks(self) -> tuple[int, ...]:
-        """The world rank that hosts each device, in the order of `coords`."""
-        return tuple(self.system.owners[position] for position in self.positions)
-
-    def owner_rank(self, index: int) -> int:
-        """The world rank that hosts the device at `coords[index]`."""
-        return self.owner_ranks[index]
-
-    @cached_property
-    def local_positions(self) -> Positions:
-        """Indices into `coords` of the devices that this rank hosts."""
-        here = world().rank
-        return tuple(i for i, owner in enumerate(self.owner_ranks) if owner == here)
-
-    @cached_property
-    def local_coords(self) -> tuple[MeshCoordinate, ...]:
-        """Coordinates of the devices that this rank hosts, row-major."""
-        return tuple(self.coords[i] for i in self.local_positions)
-
-    @property
-    def all_local(self) -> bool:
-        """True when this rank hosts every device."""
-        return len(self.local_positions) == len(self.positions)
-
-    @cached_property
-    def group(self) -> Group:
-        """The ranks that host devices of this mesh, ascending."""
-        return world().group(sorted(set(self.owner_ranks)))
-
-    def axis_groups(self, cluster_axis: int | None) -> tuple[Positions, ...]:
-        """Indices into `coords` of each group of devices along a mesh axis (None: all of them), in order along the axis.
-
-        Axis 0 groups a column, axis 1 a row. Raises RuntimeError for an axis the mesh does not have.
-        """
-        if cluster_axis not in self._axis_groups:
-            self._axis_groups[cluster_axis] = self._find_groups(cluster_axis)
-        return self._axis_groups[cluster_axis]
-
-    def _find_groups(self, cluster_axis: int | None) -> tuple[Positions, ...]:
-        rows, columns = self._shape
-        if cluster_axis is None:
-            return (tuple(range(rows * columns)),)
-        _ = self._shape[cluster_axis]
-        if cluster_axis % 2 == 0:
-            return tuple(tuple(r * columns + c for r in range(rows)) for c in range(columns))
-        return tuple(tuple(r * columns + c for c in range(columns)) for r in range(rows))
-
-    def index_of(self, coord: MeshCoordinate) -> int | None:
-        """The row-major index of a coordinate, None when it is outside."""
-        return self._index.get(coord)
-
     @property
     def root(self) -> MeshDevice:
         """The mesh that was opened: this one, or the ancestor it was cut from."""
         return self if self.parent is None else self.parent.root
-
-    @property
-    def mesh_id(self) -> int:
-        """The id of the system mesh it lies on."""
-        return self.system.mesh_id
 
     # --- what programs ask ---------------------------------------------------------------------------------------------
 
@@ -269,112 +177,6 @@ class MeshDevice:
         if not self.is_open:
             raise fatal(f"{action}: {self} is closed", "this->is_initialized()")
 
-    # --- hardware facts ------------------------------------------------------------------------------------------------
-
-    def arch(self) -> Arch:
-        """The chip architecture."""
-        return arch_of(self.system.machine.arch)
-
-    @property
-    def core_grid(self) -> CoreGrid:
-        """The worker cores of each device."""
-        return compute_grid(self.arch())
-
-    def compute_with_storage_grid_size(self) -> CoreCoord:
-        """The worker cores of each device, as a coordinate: columns, rows."""
-        grid = compute_grid(self.arch())
-        return CoreCoord(grid.x, grid.y)
-
-    def dram_grid_size(self) -> CoreCoord:
-        """The DRAM channels of each device."""
-        return dram_grid(self.arch())
-
-    def worker_core_from_logical_core(self, logical: CoreCoord) -> CoreCoord:
-        """The same core: an emulated chip has no harvested rows. Raises RuntimeError outside the grid."""
-        grid = compute_grid(self.arch())
-        if not (0 <= logical.x < grid.x and 0 <= logical.y < grid.y):
-            raise fatal(
-                f"Bounds-Error -- Logical_core={logical} is outside of logical_grid_size={grid.x}-{grid.y}"
-            )
-        return logical
-
-    def create_sub_device_manager(self, sub_devices: object, local_l1_size: int = 0) -> SubDeviceManagerId:
-        """Keep a layout of sub-devices and name it."""
-        return self.sub_devices.create(sub_devices, local_l1_size)
-
-    def load_sub_device_manager(self, manager_id: SubDeviceManagerId) -> None:
-        """Make a layout of sub-devices the active one."""
-        self.sub_devices.load(manager_id)
-
-    def clear_loaded_sub_device_manager(self) -> None:
-        """Go back to whole devices."""
-        self.sub_devices.clear()
-
-    def remove_sub_device_manager(self, manager_id: SubDeviceManagerId) -> None:
-        """Forget a layout of sub-devices."""
-        self.sub_devices.remove(manager_id)
-
-    def set_sub_device_stall_group(self, sub_device_ids: Sequence[object]) -> None:
-        """Which sub-devices a synchronization waits for: kept, since emulated work is done when it is issued."""
-        self.sub_devices.stall_group = tuple(sub_device_ids)
-
-    def reset_sub_device_stall_group(self) -> None:
-        """Wait for all sub-devices again."""
-        self.sub_devices.stall_group = ()
-
-    @staticmethod
-    def sfpu_eps() -> float:
-        """Smallest step of the vector unit around 1."""
-        return 1.1920899822825959e-07
-
-    @staticmethod
-    def sfpu_inf() -> float:
-        """What the vector unit takes for infinity."""
-        return 1.7013999693950742e38
-
-    @staticmethod
-    def sfpu_nan() -> float:
-        """What the vector unit takes for not-a-number."""
-        return float("nan")
-
-    def enable_program_cache(self) -> None:
-        """Accepted: the cache is always on."""
-        self.program_cache.enabled = True
-
-    def disable_and_clear_program_cache(self) -> None:
-        """Forget compiled programs and keep none."""
-        self.program_cache.clear()
-        self.program_cache.enabled = False
-
-    def clear_program_cache(self) -> None:
-        """Forget compiled programs."""
-        self.program_cache.clear()
-
-    def num_program_cache_entries(self) -> int:
-        """How many programs are compiled."""
-        return len(self.program_cache)
-
-    def set_program_cache_misses_allowed(self, allowed: bool) -> None:
-        """Whether a program may be compiled from now on; if not, a new one raises RuntimeError."""
-        self.program_cache.misses_allowed = allowed
-
     def __repr__(self) -> str:
         grid = "x".join(map(str, self._shape))
         return f"MeshDevice({grid} grid, {len(self.positions)} devices)"
-
-
-def check_same_mesh(a: MeshDevice, b: MeshDevice, message: str) -> None:
-    """Raises RuntimeError with `message` unless both are one mesh."""
-    if a is not b:
-        raise fatal(message)
-
-
-def local_range(device: MeshDevice) -> MeshCoordinateRange | None:
-    """The smallest range of coordinates that holds this rank's devices; None when it has none."""
-    coords: Sequence[MeshCoordinate] = device.local_coords
-    if not coords:
-        return None
-    return MeshCoordinateRange(
-        MeshCoordinate([min(c[i] for c in coords) for i in range(2)]),
-        MeshCoordinate([max(c[i] for c in coords) for i in range(2)]),
-    )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate, MeshCoordinateRange
+from tt_run.runtime.mesh.layout import local_range
 from tt_run.runtime.mesh.shape import MeshShape
 
 if TYPE_CHECKING:
@@ -51,8 +52,6 @@ class MeshDeviceView:
 
     def get_local_mesh_coord_range(self) -> MeshCoordinateRange:
         """The range of coordinates on this rank. Raises RuntimeError when there is none."""
-        from tt_run.runtime.mesh.device import local_range
-
         found = local_range(self._device)
         if found is None:
             raise fatal(f"{self._device} has no local devices on this host.")

@@ -1,0 +1,106 @@
+"""What a mesh answers about its chips: architecture, cores, numbers of the vector unit, compiled programs, sub-devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tt_run.runtime.cores import CoreCoord, CoreGrid
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.mesh.hardware import Arch, arch_of, compute_grid, dram_grid
+from tt_run.runtime.mesh.system import SystemMesh
+from tt_run.runtime.mesh.view import ProgramCache, SubDeviceManagerId, SubDevices
+
+
+class Chips:
+    """The chips under a mesh: all alike. Layouts of sub-devices are kept and checked and change nothing."""
+
+    system: SystemMesh
+    program_cache: ProgramCache
+    sub_devices: SubDevices
+
+    def arch(self) -> Arch:
+        """The chip architecture."""
+        return arch_of(self.system.machine.arch)
+
+    @property
+    def core_grid(self) -> CoreGrid:
+        """The worker cores of each device."""
+        return compute_grid(self.arch())
+
+    def compute_with_storage_grid_size(self) -> CoreCoord:
+        """The worker cores of each device, as a coordinate: columns, rows."""
+        grid = compute_grid(self.arch())
+        return CoreCoord(grid.x, grid.y)
+
+    def dram_grid_size(self) -> CoreCoord:
+        """The DRAM channels of each device."""
+        return dram_grid(self.arch())
+
+    def worker_core_from_logical_core(self, logical: CoreCoord) -> CoreCoord:
+        """The same core: an emulated chip has no harvested rows. Raises RuntimeError outside the grid."""
+        grid = compute_grid(self.arch())
+        if not (0 <= logical.x < grid.x and 0 <= logical.y < grid.y):
+            raise fatal(
+                f"Bounds-Error -- Logical_core={logical} is outside of logical_grid_size={grid.x}-{grid.y}"
+            )
+        return logical
+
+    def create_sub_device_manager(self, sub_devices: object, local_l1_size: int = 0) -> SubDeviceManagerId:
+        """Keep a layout of sub-devices and name it."""
+        return self.sub_devices.create(sub_devices, local_l1_size)
+
+    def load_sub_device_manager(self, manager_id: SubDeviceManagerId) -> None:
+        """Make a layout of sub-devices the active one."""
+        self.sub_devices.load(manager_id)
+
+    def clear_loaded_sub_device_manager(self) -> None:
+        """Go back to whole devices."""
+        self.sub_devices.clear()
+
+    def remove_sub_device_manager(self, manager_id: SubDeviceManagerId) -> None:
+        """Forget a layout of sub-devices."""
+        self.sub_devices.remove(manager_id)
+
+    def set_sub_device_stall_group(self, sub_device_ids: Sequence[object]) -> None:
+        """Which sub-devices a synchronization waits for: kept, since emulated work is done when it is issued."""
+        self.sub_devices.stall_group = tuple(sub_device_ids)
+
+    def reset_sub_device_stall_group(self) -> None:
+        """Wait for all sub-devices again."""
+        self.sub_devices.stall_group = ()
+
+    @staticmethod
+    def sfpu_eps() -> float:
+        """Smallest step of the vector unit around 1."""
+        return 1.1920899822825959e-07
+
+    @staticmethod
+    def sfpu_inf() -> float:
+        """What the vector unit takes for infinity."""
+        return 1.7013999693950742e38
+
+    @staticmethod
+    def sfpu_nan() -> float:
+        """What the vector unit takes for not-a-number."""
+        return float("nan")
+
+    def enable_program_cache(self) -> None:
+        """Accepted: the cache is always on."""
+        self.program_cache.enabled = True
+
+    def disable_and_clear_program_cache(self) -> None:
+        """Forget compiled programs and keep none."""
+        self.program_cache.clear()
+        self.program_cache.enabled = False
+
+    def clear_program_cache(self) -> None:
+        """Forget compiled programs."""
+        self.program_cache.clear()
+
+    def num_program_cache_entries(self) -> int:
+        """How many programs are compiled."""
+        return len(self.program_cache)
+
+    def set_program_cache_misses_allowed(self, allowed: bool) -> None:
+        """Whether a program may be compiled from now on; if not, a new one raises RuntimeError."""
+        self.program_cache.misses_allowed = allowed
