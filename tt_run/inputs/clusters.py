@@ -5,13 +5,13 @@ Format and traps: cluster specification, sections 1 to 4. Every complaint names 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from tt_run.errors import InputError
+from tt_run.inputs.chips import Chip, ClusterDescriptor, RemoteLink
 
 ARCHES = {
     "wormhole_b0": "WORMHOLE_B0",
@@ -50,48 +50,6 @@ GALAXY_TRAYS = {
     "ubb": {0xC0: 1, 0x80: 2, 0x00: 3, 0x40: 4},
     "ubb_blackhole": {0x00: 1, 0x40: 2, 0xC0: 3, 0x80: 4},
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Chip:
-    """One ASIC of a host: its number in the file, its global identity and where it sits (section 3)."""
-
-    chip_id: int
-    unique_id: int
-    arch: str
-    board_type: str
-    board_id: int
-    tray: int
-    location: int
-    pcie_chip: int  # itself, or the chip of its board through which it is reached
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteLink:
-    """A channel that leaves the host: own chip and channel, unique id and channel of the far chip."""
-
-    chip_id: int
-    channel: int
-    far_unique_id: int
-    far_channel: int
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterDescriptor:
-    """All chips of one host; `links` holds (chip, channel, chip, channel), each channel once."""
-
-    file: str
-    host: str
-    arch: str
-    chips: Mapping[int, Chip]
-    links: tuple[tuple[int, int, int, int], ...]
-    remote_links: tuple[RemoteLink, ...] = ()
-    warnings: tuple[Diagnostic, ...] = field(default=())
-
-    @property
-    def cluster_type(self) -> str:
-        """The name by which default descriptors are chosen; section 3, first match."""
-        return cluster_type(self)
 
 
 def read_cluster(path: Path, *, host: str | None = None) -> ClusterDescriptor:
@@ -402,35 +360,3 @@ def _pcie_distance(
             if owners:
                 found[chip] = (1, owners[0])
     return found
-
-
-def cluster_type(cluster: ClusterDescriptor) -> str:
-    """N150, N300, T3K, GALAXY, P150_X4, …: by board type and count (section 3); INVALID for mixed boards."""
-    kinds = {chip.board_type for chip in cluster.chips.values()}
-    if len(kinds) != 1:
-        return "INVALID"
-    count = len(cluster.chips)
-    rules: dict[str, Callable[[], str]] = {
-        "n150": lambda: "N150",
-        "n300": lambda: _n300_type(cluster),
-        "p100": lambda: "P100" if count == 1 else "CUSTOM",
-        "p150": lambda: {1: "P150", 2: "P150_X2", 4: "P150_X4", 8: "P150_X8"}.get(count, "CUSTOM"),
-        "p300": lambda: {2: "P300", 4: "P300_X2"}.get(count, "CUSTOM"),
-        "ubb": lambda: "GALAXY",
-        "ubb_blackhole": lambda: "BLACKHOLE_GALAXY",
-        "quasar": lambda: "CUSTOM",
-    }
-    return rules[kinds.pop()]()
-
-
-def _n300_type(cluster: ClusterDescriptor) -> str:
-    neighbours: dict[int, set[int]] = {chip: set() for chip in cluster.chips}
-    for a, _, b, _ in cluster.links:
-        neighbours[a].add(b)
-        neighbours[b].add(a)
-    pcie = {chip.pcie_chip for chip in cluster.chips.values()}
-    if len(cluster.chips) == 8 and all(len(n) == (3 if c in pcie else 2) for c, n in neighbours.items()):
-        return "T3K"
-    if len(cluster.chips) == 4 and all(len(n) == 2 for n in neighbours.values()):
-        return "N300_2x2"
-    return "N300"

@@ -11,7 +11,8 @@ from mgd.diagnostics import Position
 from mgd.graph import InterLink, Mesh, MeshGraph, PinGroup
 from tt_run.contract import VISIBLE_DEVICES
 from tt_run.inputs.bindings import Binding, RankBindings, shifted
-from tt_run.inputs.clusters import ClusterDescriptor, read_cluster
+from tt_run.inputs.chips import ClusterDescriptor
+from tt_run.inputs.clusters import read_cluster
 from tt_run.inputs.document import read_document
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.hosts import parse_hosts

@@ -14,7 +14,7 @@ from tt_run.plan.checks.subject import Subject
 from tt_run.plan.model import RankPlan
 
 if TYPE_CHECKING:
-    from tt_run.inputs.clusters import ClusterDescriptor
+    from tt_run.inputs.chips import ClusterDescriptor
 
 _CHIPS_OF_A_CARD = {"WORMHOLE_B0": 2}
 """An N300 shows one PCIe device and a second chip that is reached through it; other cards show every chip."""

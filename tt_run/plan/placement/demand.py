@@ -116,7 +116,9 @@ def _corner_pins(
     if not physical.is_galaxy or min(mesh.dims) == 1 or mesh.device_count % 32:
         return []
     corners = (0, columns - 1, (rows - 1) * columns, rows * columns - 1)
-    pins: list[tuple[tuple[int, ...], frozenset[Slot]]] = [(corners, frozenset((tray, 1) for tray in range(1, 5)))]
+    pins: list[tuple[tuple[int, ...], frozenset[Slot]]] = [
+        (corners, frozenset((tray, 1) for tray in range(1, 5)))
+    ]
     if processes == 1:
         pins.append(((0,), frozenset({(1, 1)})))
     return pins

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
-from tt_run.inputs.clusters import Chip, ClusterDescriptor, RemoteLink
+from tt_run.inputs.chips import Chip, ClusterDescriptor, RemoteLink
 
 Z_CHANNELS = (8, 9)  # of a Blackhole Galaxy: these never serve grid links inside a mesh
 
