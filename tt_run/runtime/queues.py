@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.mesh.coordinate import MeshCoordinateRange
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.ranges import MeshCoordinateRange
 
 _numbers: weakref.WeakKeyDictionary[MeshDevice, dict[int, Iterator[int]]] = weakref.WeakKeyDictionary()
 _pending: list[Callable[[MeshDevice], None]] = []

@@ -1,11 +1,6 @@
 """Meshes of devices: shapes and coordinates, the system mesh of the process, mesh devices, pictures of them."""
 
-from tt_run.runtime.mesh.coordinate import (
-    MeshCoordinate,
-    MeshCoordinateRange,
-    MeshCoordinateRangeSet,
-    compute_distribution_to_mesh_mapping,
-)
+from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.opening import (
     close_device,
@@ -13,6 +8,11 @@ from tt_run.runtime.mesh.opening import (
     create_mesh_device,
     open_device,
     open_mesh_device,
+)
+from tt_run.runtime.mesh.ranges import (
+    MeshCoordinateRange,
+    MeshCoordinateRangeSet,
+    compute_distribution_to_mesh_mapping,
 )
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.mesh.system import SystemMesh, SystemMeshDescriptor, system_mesh

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from tt_run.runtime.comm import Group, world
-from tt_run.runtime.mesh.coordinate import MeshCoordinate, MeshCoordinateRange, row_major
+from tt_run.runtime.mesh.coordinate import MeshCoordinate, row_major
+from tt_run.runtime.mesh.ranges import MeshCoordinateRange
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.mesh.system import SystemMesh
 

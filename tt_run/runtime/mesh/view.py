@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.mesh.coordinate import MeshCoordinate, MeshCoordinateRange
+from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.layout import local_range
+from tt_run.runtime.mesh.ranges import MeshCoordinateRange
 from tt_run.runtime.mesh.shape import MeshShape
 
 if TYPE_CHECKING:
