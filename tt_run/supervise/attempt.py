@@ -5,12 +5,14 @@ Imported while mpirun starts its ranks, which takes longer than the import: none
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from tt_run.launch.agent import RemoteAgent
 from tt_run.launch.backend import Job
 from tt_run.launch.line import LaunchLine
 from tt_run.plan.model import LaunchPlan
@@ -23,6 +25,7 @@ from tt_run.supervise.options import RunOptions
 from tt_run.supervise.progress import Progress
 from tt_run.supervise.signals import SignalInbox
 from tt_run.supervise.status import StatusBoard, read_failure
+from tt_run.supervise.sweep import Swept, sweep_hosts
 from tt_run.supervise.verdict import Verdict, judge
 from tt_run.supervise.watch import EndedBy, Observation, Watch
 
@@ -38,6 +41,7 @@ class Attempt:
     failures: Mapping[int, Mapping[str, Any]]
     verdict: Verdict
     number: int = 1
+    elsewhere: Swept = field(default_factory=Swept)
 
     @property
     def is_final(self) -> bool:
@@ -54,8 +58,12 @@ def attend(
     inbox: SignalInbox,
     say: Callable[[str], None],
     number: int = 1,
+    agent: RemoteAgent | None = None,
 ) -> Attempt:
-    """Watches a started job to its end and judges it. The job is gone when this returns or raises."""
+    """Watches a started job to its end and judges it. The job is gone when this returns or raises.
+
+    `agent` reaches other hosts where mpirun itself could not end what it had started there.
+    """
     board = StatusBoard(folder, len(plan.ranks))
     guardian = post_guardian(job.pid, folder)
     console = Console(
@@ -84,4 +92,8 @@ def attend(
     }
     lost = read_lost_hosts(folder.launcher_said())
     verdict = judge(board.all(), observation, failures, plan.placement.is_multi_host, lost)
-    return Attempt(folder, line, board, observation, failures, verdict, number)
+    is_orderly = observation.launcher_code is not None and observation.launcher_code >= 0
+    elsewhere = Swept()
+    if agent is not None and (lost or not is_orderly):
+        elsewhere = sweep_hosts(agent, board.all(), folder, os.uname().nodename)
+    return Attempt(folder, line, board, observation, failures, verdict, number, elsewhere)

@@ -33,6 +33,8 @@ def failure_report(attempt: Attempt, rerun: Sequence[str]) -> list[str]:
     lines += _other_lines(verdict)
     if observation.swept:
         lines.append(f"  {rank_list(observation.swept)} left processes behind, which were ended")
+    lines += [f"  processes left behind on {host} were ended" for host in attempt.elsewhere.ended]
+    lines += [f"  {host} does not answer: its ranks may still run there" for host in attempt.elsewhere.silent]
     tail = [f"  logs: {folder.path}", f"  run again: {shlex.join(rerun)}", f"  exit code {verdict.exit_code}"]
     return lines[: MOST_LINES - len(tail)] + tail
 

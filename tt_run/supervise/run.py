@@ -58,12 +58,14 @@ def run_plan(
             job = _start(plan, start, folder, backend or MpirunBackend())
             try:
                 announce(line, folder)
+                from tt_run.launch.agent import RemoteAgent
                 from tt_run.supervise.attempt import attend  # while mpirun starts
             except BaseException:
                 job.kill()
                 raise
             gc.enable()
-            attempt = attend(job, plan, line, folder, options, inbox, say, number)
+            agent = RemoteAgent.chosen(machine.environ, plan.mpi_args) if plan.placement.hosts else None
+            attempt = attend(job, plan, line, folder, options, inbox, say, number, agent)
             if attempt.is_final or number > options.max_restarts:
                 return attempt
             say(f"{attempt.verdict.sentence}; restart {number} of {options.max_restarts}")
