@@ -51,6 +51,7 @@ class RareReader:
         self.interned: dict[str, str] = {}
         self.kind, self.word, self.start, self.end = "", "", 0, 0
         self._lost = False  # a structural mistake was met: braces may not match from there on
+        self._line_end = -1  # of the last one: a second one on its line would only follow from it
 
     # -- tokens -----------------------------------------------------------------------------------------------------------
 
@@ -166,13 +167,13 @@ class RareReader:
             self._text_end() if self.stack else self._eof(wanted)
             self._lost = True
             return
-        help = "comments begin with #" if self.word == "/" else ""
-        self.problems.error(
-            codes.UNEXPECTED,
-            self.start,
-            f"expected {wanted}, found {quoted(self.word)}",
-            help=help or "see the line above it",
-        )
+        if self.start > self._line_end:
+            help = "comments begin with #" if self.word == "/" else "see the line above it"
+            self.problems.error(
+                codes.UNEXPECTED, self.start, f"expected {wanted}, found {quoted(self.word)}", help=help
+            )
+            line_end = self.text.find("\n", self.start)
+            self._line_end = line_end if line_end >= 0 else len(self.text)
         self._lost = True
         self._resume()
 
@@ -183,9 +184,8 @@ class RareReader:
 
     def _resume(self) -> None:
         """Skip to the next block end, or to the first name on a later line."""
-        line_end = self.text.find("\n", self.start)
         while self.kind not in ("end", "close"):
-            if self.kind == "name" and 0 <= line_end < self.start:
+            if self.kind == "name" and self.start > self._line_end:
                 return
             self._next()
 
