@@ -74,9 +74,10 @@ def run_plan(
 def _start(plan: LaunchPlan, start: Start, folder: RunFolder, backend: Backend) -> Job:
     """Writes what the ranks read and starts the launcher."""
     write_wrapper(plan, folder.path)
-    for file in plan.generated_files:
-        file.path.parent.mkdir(parents=True, exist_ok=True)
-        file.path.write_text(file.text, encoding="utf-8")
+    if plan.generated_files:
+        from tt_run.launch.generated import write_generated
+
+        write_generated(plan.generated_files)
     rankfile = start.line.rankfile
     if rankfile is not None and rankfile.text is not None:
         rankfile.path.write_text(rankfile.text, encoding="utf-8")
