@@ -1,0 +1,172 @@
+"""MGD 1.0: what is read, all mistakes at once, and conversion both ways (MGD specification, section 11)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mgd.descriptor import Policy
+from mgd.errors import ParseError, RejectedError, UnsayableError
+from mgd.expansion import expand
+from mgd.facts import summary
+from mgd.reading import loads as loads_text
+from mgd.v1 import loads, to_textproto, to_yaml
+from tests.mgd.fixtures import TOP, fabric, link, mesh
+
+TWO = """\
+ChipSpec: {
+  arch: Blackhole,
+  ethernet_ports: { N: 4, E: 4, S: 4, W: 4, Z: 1 },
+}
+Board: [
+  { name: line, type: Mesh, topology: [2, 2] },
+  { name: ring, type: torus_y, topology: [4, 2] },
+]
+Mesh: [
+  { id: 0, board: line, device_topology: [2, 4], host_topology: [1, 2] },
+  { id: 1, board: ring, device_topology: [4, 2], host_topology: [1, 1] },
+]
+RelaxedGraph: [
+  [M0, M1, 3],
+]
+"""
+
+
+def test_values_and_positions() -> None:
+    read = loads(TWO, file="two.yaml")
+    graph = expand(read)
+    assert [(each.dims, each.host_dims, each.dim_types, each.channels) for each in graph.meshes] == [
+        ((2, 4), (1, 2), ("LINE", "LINE"), 4),
+        ((4, 2), (1, 1), ("RING", "LINE"), 4),
+    ]
+    facts = summary(graph)
+    assert (facts["channels"], facts["z_ports"], facts["inter_mode"]) == (4, 1, "RelaxedGraph")
+    assert facts["requested_mesh_links"] == [
+        {"src_mesh": 0, "dst_mesh": 1, "channels": 3, "z": False},
+        {"src_mesh": 1, "dst_mesh": 0, "channels": 3, "z": False},
+    ]
+    assert str(graph.meshes[0].host_position) == "two.yaml:10:65"
+    assert str(graph.links[0].position) == "two.yaml:14:3"
+    assert graph.inter_policy == "RELAXED"
+
+
+def test_links_between_devices_are_strict() -> None:
+    text = TWO.replace("RelaxedGraph", "Graph").replace("[M0, M1, 3]", "[[M0, D7], [M1, D0], 2]")
+    read = loads(text)
+    channels = read.graph_descriptors[0].connections[0].channels
+    assert channels is not None and (channels.count, channels.policy) == (2, Policy.STRICT)
+    assert [(each.source_device, each.target_device) for each in expand(read).requested] == [(7, 0), (0, 7)]
+
+
+def test_all_mistakes_at_once() -> None:
+    text = (
+        TWO.replace("Blackhole", "Greyhole")
+        .replace("S: 4", "S: 2")
+        .replace("type: Mesh", "type: Grid")
+        .replace("board: ring", "board: rings")
+        .replace("[1, 2]", "[2, 2]")
+    )
+    with pytest.raises(RejectedError) as caught:
+        loads(text)
+    places = [(each.code, each.position.line) for each in caught.value.diagnostics if each.position]
+    assert places == [("MGD203", 2), ("MGD204", 3), ("MGD206", 6), ("MGD210", 10), ("MGD208", 11)]
+
+
+def test_what_is_not_yaml_has_a_place() -> None:
+    with pytest.raises(ParseError) as caught:
+        loads("Mesh: [\n  { id: 0 ]\n", file="x.yaml")
+    assert str(caught.value.diagnostics[0].position) == "x.yaml:2:11"
+
+
+def test_ids_are_checked_by_the_rules_of_the_descriptor() -> None:
+    with pytest.raises(RejectedError) as caught:
+        expand(loads(TWO.replace("id: 1", "id: 5").replace("M1", "M5"), file="x.yaml"))
+    assert [(each.code, each.position.line) for each in caught.value.diagnostics if each.position] == [
+        ("MGD027", 11)
+    ]
+
+
+def test_conversion_says_the_same() -> None:
+    text = to_textproto(TWO)
+    converted, original = expand(loads_text(text)), expand(loads(TWO))
+    assert [each.dims for each in converted.meshes] == [each.dims for each in original.meshes]
+    assert [(each.a, each.b, each.channels, each.policy) for each in converted.links] == [
+        (0, 1, 3, "RELAXED")
+    ]
+    assert loads_text(text) == loads(TWO)
+
+
+def test_there_and_back() -> None:
+    again = loads(to_yaml(loads_text(to_textproto(TWO))))
+    assert again == loads(TWO)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (mesh(arch="QUASAR") + TOP, "QUASAR"),
+        (mesh(extra="express_links { pattern { step: 2 } }", dims="8, 4") + TOP, None),
+        (mesh(extra="express_links { pattern { step: 4 } }", dims="8, 4") + TOP, "express links"),
+        (mesh() + fabric(2, link("0", "1")), "a strict link between meshes"),
+        (
+            mesh() + fabric(2, link("0.0", "1.0", "count: 2 policy: RELAXED")),
+            "a relaxed link between devices",
+        ),
+        (
+            mesh() + fabric(2, link("0", "1", "count: 1 policy: RELAXED") + link("0.0", "1.0")),
+            "links between meshes beside",
+        ),
+        (mesh() + mesh(name="M1").replace("count: 2", "count: 4") + TOP, None),
+        (mesh().replace("count: 2", "count: 2 policy: STRICT") + TOP, "policy STRICT"),
+    ],
+)
+def test_what_cannot_be_said(text: str, told: str | None) -> None:
+    if told is None:
+        assert expand(loads(to_yaml(loads_text(text)))).device_count == expand(loads_text(text)).device_count
+        return
+    with pytest.raises(UnsayableError, match=told):
+        to_yaml(loads_text(text))
+
+
+_SIDE = st.integers(1, 4)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(_SIDE, _SIDE, _SIDE, _SIDE, st.sampled_from(["Mesh", "TORUS_X", "TORUS_Y", "TORUS_XY"])),
+        min_size=1,
+        max_size=4,
+    ),
+    st.integers(1, 8),
+    st.data(),
+)
+def test_every_file_of_boards_survives_the_way_there_and_back(
+    shapes: list[tuple[int, int, int, int, str]], ports: int, data: st.DataObject
+) -> None:
+    boards = "".join(
+        f"  {{ name: B{i}, type: {kind}, topology: [{r}, {c}] }},\n"
+        for i, (r, c, _, _, kind) in enumerate(shapes)
+    )
+    meshes = "".join(
+        f"  {{ id: {i}, board: B{i}, device_topology: [{r * hr}, {c * hc}], host_topology: [{hr}, {hc}] }},\n"
+        for i, (r, c, hr, hc, _) in enumerate(shapes)
+    )
+    ends = st.integers(0, len(shapes) - 1)
+    pairs = (
+        data.draw(st.lists(st.tuples(ends, ends, st.integers(1, 9)), max_size=3)) if len(shapes) > 1 else []
+    )
+    links = "".join(f"  [M{a}, M{b}, {count}],\n" for a, b, count in pairs)
+    text = (
+        f"ChipSpec: {{ arch: blackhole, ethernet_ports: {{ N: {ports}, E: {ports}, S: {ports}, W: {ports} }} }}\n"
+        f"Board: [\n{boards}]\nMesh: [\n{meshes}]\nRelaxedGraph: [\n{links}]\n"
+    )
+    read = loads(text)
+    graph = expand(read)
+    back = expand(loads(to_yaml(loads_text(to_textproto(text)))))
+    assert loads_text(to_textproto(text)) == read
+    assert [(m.dims, m.host_dims, m.dim_types, m.channels) for m in back.meshes] == [
+        (m.dims, m.host_dims, m.dim_types, m.channels) for m in graph.meshes
+    ]
+    assert back.requested == graph.requested
