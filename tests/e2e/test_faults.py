@@ -5,9 +5,12 @@ The reference launcher hangs for ever on three of these, and names another rank 
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.e2e.jobs import Jobs
+from tests.e2e.launch import tt_run
 from tt_run.contract import Exit
 
 IN_MPI = "from mpi4py import MPI\ncomm = MPI.COMM_WORLD\ncomm.Barrier()\n"
@@ -147,6 +150,7 @@ class TestHangs:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_soak(jobs: Jobs) -> None:
     """A hundred runs in which a random rank fails at a random time: the culprit is named each time, and nobody is left."""
     import random
@@ -163,3 +167,24 @@ def test_soak(jobs: Jobs) -> None:
         ran = jobs.run(*program, ranks=4)
         assert ran.code != 0
         assert named(ran.err).startswith(f"rank {rank} on "), ran.err
+
+
+@pytest.mark.slow
+def test_many_ranks_start_and_end_cleanly(jobs: Jobs) -> None:
+    """512 ranks on one machine."""
+    entries = "".join(f"  - {{rank: {rank}, mesh_id: 0, mesh_host_rank: {rank}}}\n" for rank in range(512))
+    (jobs.root / "mesh.textproto").write_text(
+        'mesh_descriptors { name: "M0" arch: WORMHOLE_B0 device_topology { dims: [16, 32] } '
+        "host_topology { dims: [16, 32] } channels { count: 1 } }\n"
+        'top_level_instance { mesh { mesh_descriptor: "M0" mesh_id: 0 } }\n'
+    )
+    (jobs.root / "rb.yaml").write_text(f"rank_bindings:\n{entries}mesh_graph_desc_path: mesh.textproto\n")
+    ran = tt_run(
+        *("--rank-binding", "rb.yaml", "--log-dir", "run", "--report", "report.json"),
+        *("sh", "-c", "sleep 1; echo $TT_RUN_RANK"),
+        cwd=jobs.root,
+        timeout=100,
+    )
+    assert sorted(int(line.rpartition(" ")[2]) for line in ran.check().out.splitlines()) == list(range(512))
+    report = json.loads((jobs.root / "report.json").read_text())
+    assert {outcome["part"] for outcome in report["outcomes"]} == {"ok"}

@@ -71,6 +71,18 @@ def test_a_killed_mpirun_is_told_and_nobody_is_left(jobs: Jobs) -> None:
     assert "mpirun was killed by SIGKILL" in ran.err
 
 
+def test_a_signal_that_is_ignored_stays_ignored(jobs: Jobs) -> None:
+    """As under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        job = jobs.start("sh", "-c", "echo up; while [ ! -e go ]; do sleep 0.05; done")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    job.wait_for_line("up").send(signal.SIGHUP)
+    (jobs.root / "go").touch()
+    assert job.end().code == 0
+
+
 def test_ctrl_c_on_a_terminal_reaches_the_ranks_once(jobs: Jobs) -> None:
     """The terminal signals the whole foreground group; the ranks are not in it."""
     job = jobs.start(

@@ -38,6 +38,8 @@ def launch(options: Mapping[str, Any], words: Sequence[str]) -> int:
         if launcher
         else LauncherFacts()
     )
+    if options["force_rediscovery"]:
+        print("tt-run: --force-rediscovery: every launch allocates anew, nothing is kept", file=sys.stderr)
     request = launch_request(options)
     plan = with_emulation_options(build_plan(request, world, facts), options, world)
     _tell_findings(plan)

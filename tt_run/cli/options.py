@@ -67,7 +67,7 @@ OPTIONS: Sequence[Option] = (
     ),
     Option(WHERE, "--tcp-interface", "NAME", "Network interface for MPI between hosts."),
     Option(WHERE, "--no-scheduler", "", "Ignore a Slurm or MPIJob allocation."),
-    Option(WHERE, "--force-rediscovery", "", "Allocate anew, whatever was found before."),
+    Option(WHERE, "--force-rediscovery", "", "Accepted; every launch allocates anew."),
     Option(HOW, "--bare", "", "Add no word of its own to mpirun's line."),
     Option(HOW, "--mpmd", "", "One application context per rank."),
     Option(HOW, "--stdin", "", "Rank 0 reads this terminal; otherwise nobody does."),

@@ -41,7 +41,9 @@ def watching_signals() -> Iterator[SignalInbox]:
         inbox.arrived.append(number)
 
     watched = (*ENDING_SIGNALS, signal.SIGQUIT)
-    before = {number: signal.signal(number, note) for number in watched}
+    # What is ignored already stays so: `nohup tt-run …` survives the end of its terminal.
+    wanted = [number for number in watched if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, note) for number in wanted}
     wakeup_before = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     try:
         yield inbox
