@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.tensor.dtypes import is_float
 from tt_run.runtime.train import values
+from tt_run.runtime.train.autocast import AutocastTensor
 from tt_run.runtime.train.graph import NodeId, PreferredPrecision
 
 if TYPE_CHECKING:
@@ -30,12 +31,12 @@ _NUMPY_TYPES = (DataType.BFLOAT16, DataType.FLOAT32, DataType.UINT32, DataType.I
 class Tensor:
     """Wraps a `ttnn.Tensor`; `shape()` is the shape of one device's shard."""
 
-    __slots__ = ("__weakref__", "_gradient", "_half", "_node", "_requires_grad", "_value")
+    __slots__ = ("__weakref__", "_cast", "_gradient", "_node", "_requires_grad", "_zeroed")
 
     def __init__(self, value: Value | None = None, requires_grad: bool = True) -> None:
-        self._value = value
-        self._half: Value | None = None
+        self._cast = AutocastTensor(value)
         self._gradient: Value | None = None
+        self._zeroed = False
         self._requires_grad = requires_grad
         self._node: NodeId | None = None
 
@@ -54,6 +55,7 @@ class Tensor:
         """
         from tt_run.runtime.tensor.borders import from_torch
         from tt_run.runtime.train.context import AutoContext
+        from tt_run.runtime.train.reading import DeviceTensor
 
         context = AutoContext.get_instance()
         array = np.asarray(numpy_tensor)
@@ -76,7 +78,7 @@ class Tensor:
             device=context.get_device(),
             mesh_mapper=mapper,
         )
-        return Tensor(value)
+        return Tensor(DeviceTensor.like(value))
 
     def to_numpy(self, new_type: DataType | None = None, composer: Any = None) -> Array:
         """The full-precision value as an array. A tensor over several devices needs a composer unless all hold the same.
@@ -101,21 +103,11 @@ class Tensor:
 
     def get_value(self, precision: PreferredPrecision | None = None) -> Value:
         """The mesh tensor. HALF rounds float32 to bfloat16; the default is what the context's arithmetic asks for."""
-        if self._value is None:
-            raise RuntimeError("the tensor has no value yet; set_value(ttnn_tensor) gives it one")
-        if precision is None:
-            from tt_run.runtime.train.context import AutoContext
-
-            precision = AutoContext.get_instance().precision
-        if precision is PreferredPrecision.FULL or self._value.dtype is not DataType.FLOAT32:
-            return self._value
-        if self._half is None:
-            self._half = values.as_dtype(self._value, DataType.BFLOAT16)
-        return self._half
+        return self._cast.get_tensor(precision)
 
     def set_value(self, value: Value) -> None:
         """Replace the value; the gradient stays."""
-        self._value, self._half = value, None
+        self._cast.set_tensor(value)
 
     def assign(self, other: Tensor) -> None:
         """Take the value of another tensor."""
@@ -143,7 +135,12 @@ class Tensor:
         """Replace the gradient; None takes it away. Raises RuntimeError when the shapes differ."""
         if gradient is not None:
             self._check_shape(gradient)
-        self._gradient = gradient
+        self._gradient, self._zeroed = gradient, False
+
+    def zero_grad(self) -> None:
+        """Set an existing gradient to zero; a tensor without one stays without."""
+        if self._gradient is not None:
+            self._gradient, self._zeroed = values.full_like(self._gradient, 0.0), True
 
     def set_grad_from_tensor(self, gradient: Tensor) -> None:
         """`set_grad` with the value of an autograd tensor."""
@@ -154,7 +151,14 @@ class Tensor:
         if not self._requires_grad:
             return
         self._check_shape(gradient)
-        self._gradient = gradient if self._gradient is None else values.add(self._gradient, gradient)
+        if self._gradient is None:
+            self._gradient = gradient
+        elif self._zeroed:
+            # Nothing has arrived since zero_grad: adding to zeros would cost a pass over the whole gradient.
+            self._gradient = values.as_dtype(gradient, self._gradient.dtype)
+        else:
+            self._gradient = values.add(self._gradient, gradient)
+        self._zeroed = False
 
     def _check_shape(self, gradient: Value) -> None:
         expected = tuple(self.get_value(PreferredPrecision.FULL).shape)
@@ -222,7 +226,7 @@ class Tensor:
         return str(self.get_value(PreferredPrecision.FULL))
 
     def __repr__(self) -> str:
-        shape = "no value" if self._value is None else f"shape={self.shape()}, dtype={self.dtype()}"
+        shape = "no value" if not self._cast.has_tensor() else f"shape={self.shape()}, dtype={self.dtype()}"
         return f"ttml.autograd.Tensor({shape}, requires_grad={self._requires_grad})"
 
     # --- arithmetic --------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType, run
 from tt_run.runtime.train.models.transformer import (
     GPTBlock,
     LayerNorm,
+    as_logits,
     positional_embedding,
     tensor_parallel_size,
 )
@@ -109,7 +110,7 @@ class GPT(AbstractModuleBase):
         for block in self.blocks:
             x = run(partial(_masked, block, mask), x, self.runner)
         x = self.ln_f(x)
-        return linear(x, self.wte._tensors["weight"]) if self.head is None else self.head(x)
+        return as_logits(linear(x, self.wte._tensors["weight"]) if self.head is None else self.head(x))
 
 
 def _masked(block: AbstractModuleBase, mask: Tensor | None, x: Tensor) -> Tensor:

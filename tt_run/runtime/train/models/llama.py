@@ -9,7 +9,7 @@ from typing import Any
 
 from tt_run.runtime.train.models.cache import KvCache
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType, run
-from tt_run.runtime.train.models.transformer import dealt, tensor_parallel_size
+from tt_run.runtime.train.models.transformer import as_logits, dealt, tensor_parallel_size
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase
 from tt_run.runtime.train.modules.layers import DropoutLayer, Embedding, RMSNormLayer
@@ -229,9 +229,8 @@ class Llama(AbstractModuleBase):
             return x
         x = self.ln_fc(x)
         if self.tied:
-            return linear(x, self._modules["tok_emb"]._tensors["weight"])
-        out: Tensor = self._modules["fc"](x)
-        return out
+            return as_logits(linear(x, self._modules["tok_emb"]._tensors["weight"]))
+        return as_logits(self._modules["fc"](x))
 
     def load_from_safetensors(self, directory: str) -> None:
         """Load weights of a Hugging Face Llama from every *.safetensors file of a directory."""

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase, Buffer
 from tt_run.runtime.train.modules.layers import DropoutLayer
@@ -15,6 +16,7 @@ from tt_run.runtime.train.ops import binary, norms, shapes
 from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
 from tt_run.runtime.train.ops.embedding import embedding
 from tt_run.runtime.train.ops.unary import gelu
+from tt_run.runtime.train.reading import Logits
 from tt_run.runtime.train.tensor import Tensor
 
 
@@ -24,6 +26,12 @@ def tensor_parallel_size() -> int:
     return (
         context.get_parallelism_context().get_tp_size() if context.is_parallelism_context_initialized() else 1
     )
+
+
+def as_logits(tensor: Tensor) -> Tensor:
+    """A model's output as programs read it: `ttnn.argmax(logits.get_value(), dim=-1).item()` is the token at the last position."""
+    tensor.set_value(Logits.like(tensor.get_value(PreferredPrecision.FULL)))
+    return tensor
 
 
 class LayerNorm(AbstractModuleBase):

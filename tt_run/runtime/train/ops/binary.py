@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.train import values
+from tt_run.runtime.train.autocast import AutocastTensor
 from tt_run.runtime.train.ops.broadcasting import aligned, reduced
 from tt_run.runtime.train.record import result
 from tt_run.runtime.train.tensor import Tensor
@@ -20,7 +21,7 @@ Array = npt.NDArray[Any]
 
 
 def add(a: Tensor, b: Any) -> Tensor:
-    """a + b. `b` may be a ttnn tensor, which then gets no gradient."""
+    """a + b. `b` may be a ttnn tensor or an AutocastTensor, which then gets no gradient."""
     b = _operand(b)
     value = _apply(np.add, a.get_value(), b.get_value())
 
@@ -92,9 +93,11 @@ def _scaled(a: Tensor, factor: float) -> Tensor:
 
 
 def _operand(b: Any) -> Tensor:
-    """The second operand as an autograd tensor; a bare mesh tensor takes no gradient."""
+    """The second operand as an autograd tensor; a bare value takes no gradient."""
     if isinstance(b, Tensor):
         return b
+    if isinstance(b, AutocastTensor):
+        b = b.get_tensor()
     from tt_run.runtime.tensor.tensor import Tensor as MeshTensor
 
     if isinstance(b, MeshTensor):

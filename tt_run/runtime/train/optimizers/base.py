@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from tt_run.runtime.train import values
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.optimizers.update import Slot
 from tt_run.runtime.train.tensor import Tensor
@@ -48,8 +47,7 @@ class OptimizerBase(ABC):
     def zero_grad(self) -> None:
         """Set existing gradients to zero."""
         for tensor in self._parameters.values():
-            if tensor.is_grad_initialized():
-                tensor.set_grad(values.full_like(tensor.get_grad(), 0.0))
+            tensor.zero_grad()
 
     def get_name(self) -> str:
         """The class name."""

@@ -1,0 +1,48 @@
+"""`AutocastTensor`: a value in the precision it was made with, and in bfloat16 for operations (ttml specification, section 3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.train import values
+from tt_run.runtime.train.graph import PreferredPrecision
+
+if TYPE_CHECKING:
+    from tt_run.runtime.tensor.tensor import Tensor as Value
+
+
+class AutocastTensor:
+    """Holds a `ttnn.Tensor`; its bfloat16 form is made when it is first asked for, and once."""
+
+    __slots__ = ("_half", "_value")
+
+    def __init__(self, value: Value | None = None) -> None:
+        self._value = value
+        self._half: Value | None = None
+
+    def has_tensor(self) -> bool:
+        """Whether a value was given."""
+        return self._value is not None
+
+    def set_tensor(self, value: Value) -> None:
+        """Replace the value."""
+        self._value, self._half = value, None
+
+    def get_tensor(self, precision: PreferredPrecision | None = None) -> Value:
+        """The value. HALF rounds float32 to bfloat16; the default is what the context's arithmetic asks for.
+
+        Raises RuntimeError before a value was given.
+        """
+        if self._value is None:
+            raise RuntimeError("the tensor has no value yet; set_value(ttnn_tensor) gives it one")
+        if self._value.dtype is not DataType.FLOAT32 or precision is PreferredPrecision.FULL:
+            return self._value
+        if precision is None:
+            from tt_run.runtime.train.context import AutoContext
+
+            if AutoContext.get_instance().precision is PreferredPrecision.FULL:
+                return self._value
+        if self._half is None:
+            self._half = values.as_dtype(self._value, DataType.BFLOAT16)
+        return self._half
