@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,7 @@ Array = npt.NDArray[Any]
 Slot = tuple[Any, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Piece:
+class Piece(NamedTuple):
     """The outcome of one exchange on one rank: a stack of distinct results, and the row of each device that it holds."""
 
     data: Array

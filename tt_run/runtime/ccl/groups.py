@@ -30,6 +30,11 @@ class Exchange:
         return len(self.ranks) == 1
 
     @cached_property
+    def first_rows(self) -> tuple[tuple[int, ...], ...]:
+        """The rows of the ranks when each holds one device."""
+        return ((0,),) * len(self.ranks)
+
+    @cached_property
     def width(self) -> int:
         """The most devices that a rank holds."""
         return max(map(len, self.held))

@@ -31,8 +31,8 @@ def all_reduce(source: Source, rounding: Rounding | None) -> Piece:
     flat = results.reshape(len(results), -1)
     if source.complete:
         rows = source.flat()
-        for numbers, result in zip(table.numbers, flat, strict=True):
-            ordered_sum([rows[number] for number in numbers], result, rounding)
+        for i, numbers in enumerate(table.numbers):
+            ordered_sum([rows[number] for number in numbers], flat[i], rounding)
     else:
         cuts = slices(flat.shape[1], source.wire.size)
         arrived = _swap_slices(source, cuts)
@@ -71,8 +71,12 @@ def reduce_scatter(source: Source, dim: int, rounding: Rounding | None) -> Piece
     wanted = _wanted(table, me)
     results = buffers.empty((len(wanted), *shape[:dim], length, *shape[dim + 1 :]), source.data.dtype)
 
+    before = (slice(None),) * dim
+
     def cut(row: Array, i: int) -> Array:
-        return np.ascontiguousarray(row[(slice(None),) * dim + (slice(i * length, (i + 1) * length),)])
+        # A view where the elements before `dim` are one: then nothing is copied before it is sent or added.
+        place = (*before, slice(i * length, (i + 1) * length))
+        return np.ascontiguousarray(row[place])
 
     arrived: dict[CutId, Array] = {}
     if not source.complete:

@@ -33,14 +33,14 @@ def ordered_sum(rows: Sequence[Array], out: Array, round_in_place: Rounding | No
     `round_in_place` rounds a block of the result to the tensor's data type; it must work element by element.
     """
     if out.size <= BLOCK:
-        _sum_block(rows, out, round_in_place, slice(0, out.size))
+        _sum_block(rows, out, round_in_place)
         return
     blocks = [slice(start, start + BLOCK) for start in range(0, out.size, BLOCK)]
     threads = thread_count() if out.size >= SPREAD else 1
 
     def share(number: int) -> None:
         for block in blocks[number::threads]:
-            _sum_block(rows, out, round_in_place, block)
+            _sum_block([row[block] for row in rows], out[block], round_in_place)
 
     if threads == 1:
         share(0)
@@ -48,16 +48,15 @@ def ordered_sum(rows: Sequence[Array], out: Array, round_in_place: Rounding | No
         spread([partial(share, number) for number in range(threads)])
 
 
-def _sum_block(rows: Sequence[Array], out: Array, round_in_place: Rounding | None, block: slice) -> None:
-    total = out[block]
+def _sum_block(rows: Sequence[Array], out: Array, round_in_place: Rounding | None) -> None:
     if len(rows) == 1:
-        np.copyto(total, rows[0][block])
+        np.copyto(out, rows[0])
     else:
-        np.add(rows[0][block], rows[1][block], out=total)
-    for row in rows[2:]:
-        np.add(total, row[block], out=total)
+        np.add(rows[0], rows[1], out)
+        for row in rows[2:]:
+            np.add(out, row, out)
     if round_in_place is not None:
-        round_in_place(total)
+        round_in_place(out)
 
 
 def slices(elements: int, parts: int, align: int = 64) -> tuple[slice, ...]:

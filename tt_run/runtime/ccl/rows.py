@@ -131,8 +131,11 @@ class Source:
         ranks, width = len(exchange.ranks), exchange.width
         small = ranks * width * math.prod(self.shape) * data.itemsize <= SMALL
         if width == 1:
-            # One device per rank: everybody knows the table.
-            self.table = row_table(exchange, (*((0,),) * wire.rank, rows, *((0,),) * (ranks - wire.rank - 1)))
+            # One device per rank: everybody knows the table, unless there is no shard to talk of.
+            table = exchange.first_rows
+            if rows[0] < 0:
+                table = (*table[: self.rank], rows, *table[self.rank + 1 :])
+            self.table = row_table(exchange, table)
             if small:
                 self.complete = True
                 self._arrived = np.empty((ranks, 1, *self.shape), data.dtype)

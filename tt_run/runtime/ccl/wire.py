@@ -73,7 +73,7 @@ class Ranks:
 
     def allgather(self, send: Array, recv: Array) -> None:
         """One MPI_Allgather."""
-        self._group.comm.Allgather(as_bytes(send), as_bytes(recv))
+        self._group.comm.Allgather(send, recv)
 
     def swap(self, sends: Sequence[Parcel], recvs: Sequence[Parcel], meanwhile: Meanwhile = None) -> None:
         """Nonblocking receives, then sends, then one wait for all: no order of the ranks can block."""
