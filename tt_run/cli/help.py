@@ -18,6 +18,11 @@ EXAMPLES = (
     "tt-run --emulate --system t3000 --split 1x2 python train.py    # no hardware needed",
     "tt-run --rank-binding ranks.yaml --dry-run ./app               # print, do not run",
 )
+KEYS = (
+    "While it runs:",
+    "  Ctrl-C                      End all ranks in order; twice: at once.",
+    "  Ctrl-\\                      Show where every Python rank is (SIGQUIT).",
+)
 WIDEST = 110
 COLUMN = 30
 
@@ -32,7 +37,7 @@ def help_text() -> str:
             group = option.group
             lines += ["", f"{group}:"]
         lines += _row(option, width)
-    return "\n".join([*lines, "", "Examples:", *(f"  {example}" for example in EXAMPLES)])
+    return "\n".join([*lines, "", *KEYS, "", "Examples:", *(f"  {example}" for example in EXAMPLES)])
 
 
 def _terminal_width() -> int:

@@ -19,7 +19,7 @@ PARTIAL_SECONDS = 1.0  # an unfinished line, such as a prompt, is shown after th
 class _Stream:
     path: Path
     prefix: bytes
-    sink: BinaryIO
+    sink: BinaryIO | None  # None: not shown, but growth still counts as a sign of life
     offset: int = 0
     partial: bytes = b""
     partial_since: float = 0.0
@@ -54,11 +54,11 @@ class Console:
                 (False, self.folder.out(rank), self.out),
                 (True, self.folder.err(rank), self.err),
             ):
-                if self.tee.shows(rank, error):
-                    self._streams.append(_Stream(path, tinted, sink))
+                shown = sink if self.tee.shows(rank, error) else None
+                self._streams.append(_Stream(path, tinted, shown))
 
     def pump(self, final: bool = False) -> bool:
-        """Shows what is new; with `final` also lines that have not ended. True when there was something."""
+        """Shows what is new; with `final` also lines that have not ended. True when any rank has written something, shown or not."""
         any_new = False
         for stream in self._streams:
             try:
@@ -74,6 +74,9 @@ class Console:
         return any_new
 
     def _read(self, stream: _Stream, size: int) -> None:
+        if stream.sink is None:
+            stream.offset = size
+            return
         with stream.path.open("rb") as source:
             source.seek(stream.offset)
             while stream.offset < size:
@@ -89,7 +92,7 @@ class Console:
 
     def _write(self, stream: _Stream, lines: bytes) -> None:
         self.shown_bytes += len(lines)
-        if self._broken:
+        if self._broken or stream.sink is None:
             return
         text = (
             b"".join(stream.prefix + line for line in lines.splitlines(keepends=True))

@@ -15,7 +15,8 @@ _NEVER_UP = r"failed to report back.*?Remote host:\s+(?P<host>[^\s\x00]+)"
 
 @dataclass(frozen=True, slots=True)
 class LostHost:
-    """A host by the launcher's name for it; `was_up` is False when its daemon never reported back."""
+    """A host by the launcher's name for it; `was_up` is False when its daemon never reported back, or so the launcher says: it says the
+    same of one whose remote shell has ended with an error."""
 
     name: str
     was_up: bool
@@ -41,9 +42,9 @@ def told(hosts: Sequence[LostHost], statuses: Sequence[RankStatus]) -> str:
     """One sentence: `host h3 was lost; rank 3 ran there`."""
     names = ", ".join(host.name for host in hosts)
     many = len(hosts) > 1
-    if not any(host.was_up for host in hosts):
-        return f"host{'s' * many} {names} could not be reached: no launcher daemon reported back"
     ranks = [status.rank for status in statuses if any(host.is_home_of(status) for host in hosts)]
+    if not ranks and not any(host.was_up for host in hosts):
+        return f"host{'s' * many} {names} could not be reached: no launcher daemon reported back"
     there = f"; {rank_list(ranks)} ran there" if ranks else ""
     return f"host{'s' * many} {names} {'were' if many else 'was'} lost{there}"
 

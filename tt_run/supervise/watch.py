@@ -26,9 +26,8 @@ from tt_run.supervise.status import StatusBoard
 
 TICK = 0.02
 SLOW_TICK = 0.1
-ORDERLY_SECONDS = (
-    1.5  # what mpirun gets to end by itself after a rank has failed or the last one has reported
-)
+ORDERLY_SECONDS = 1.5  # what mpirun gets to end by itself once a rank has failed or all have reported
+SETTLE_SECONDS = 2.0  # what a record gets to appear after mpirun has ended with 0
 TERM_SECONDS = 2.0  # what it gets after SIGTERM, before SIGKILL
 
 
@@ -89,7 +88,7 @@ class Watch:
         finally:
             waiter.close()
         self.progress.clear()
-        self.board.refresh()
+        self._settle(code)
         swept = end_groups(local_groups(self.board, os.uname().nodename))
         self.console.pump(final=True)
         return Observation(
@@ -103,6 +102,14 @@ class Watch:
             self._stuck,
             swept,
         )
+
+    def _settle(self, code: int) -> None:
+        """Reads the last records; those of other hosts may take a moment to appear in a shared folder."""
+        deadline = time.monotonic() + (SETTLE_SECONDS if code == 0 and self.torn_down_at is None else 0.0)
+        self.board.refresh()
+        while not self.board.all_ended and self.board.started and time.monotonic() < deadline:
+            time.sleep(TICK)
+            self.board.refresh()
 
     def _step(self) -> None:
         for number in self.inbox.take():

@@ -125,6 +125,13 @@ def test_what_is_shown_can_be_chosen(records: Records, tee: str, out: str, err: 
     assert screen.pump() == (out, err)
 
 
+def test_what_is_not_shown_is_still_a_sign_of_life(records: Records) -> None:
+    screen = Screen(records, "none")
+    screen.write(1, "x\n")
+    assert screen.console.pump()
+    assert not screen.console.pump()
+
+
 @pytest.mark.parametrize("text", ["", "some", "1,x", "-"])
 def test_a_wrong_choice_is_refused(text: str) -> None:
     with pytest.raises(UsageError) as caught:

@@ -63,6 +63,11 @@ def test_a_host_that_was_never_reached() -> None:
     assert verdict.sentence == "host h9 could not be reached: no launcher daemon reported back"
 
 
+def test_a_host_where_a_rank_ran_was_reached_whatever_mpirun_says() -> None:
+    verdict = judge([running(0, "h1"), running(1, "h9")], ENDED, {}, True, [LostHost("h9", False)])
+    assert verdict.sentence == "host h9 was lost; rank 1 ran there"
+
+
 @pytest.mark.parametrize(
     ("end", "record"),
     [
