@@ -8,8 +8,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.multihost.jobs import HostJobs
 
 from tests.e2e.launch import ROOT, Ran, environment
 
@@ -38,9 +42,13 @@ class Cluster:
         result = subprocess.run(
             words, cwd=cwd, env=environment(env), stdin=subprocess.DEVNULL, capture_output=True, check=False
         )
-        return Ran(result.returncode, result.stdout.decode(errors="replace"), result.stderr.decode(errors="replace"))
+        return Ran(
+            result.returncode, result.stdout.decode(errors="replace"), result.stderr.decode(errors="replace")
+        )
 
-    def start(self, host: str, *command: str | Path, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+    def start(
+        self, host: str, *command: str | Path, cwd: Path = ROOT, env: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
         """Start a command on a host and return at once; the caller waits for it."""
         return subprocess.Popen(
             self._words("exec", host, *map(str, command)),
@@ -65,7 +73,9 @@ class Cluster:
 
 
 def _make(tmp: Path, hosts: int, *options: str) -> Iterator[Cluster]:
-    check = subprocess.run([sys.executable, str(SCRIPT), "check"], capture_output=True, text=True, timeout=60, check=False)
+    check = subprocess.run(
+        [sys.executable, str(SCRIPT), "check"], capture_output=True, text=True, timeout=60, check=False
+    )
     if check.returncode == 77:
         if os.environ.get("TT_RUN_REQUIRE_MULTIHOST"):
             pytest.fail(f"network namespaces are required here: {check.stdout.strip()}")
@@ -73,7 +83,11 @@ def _make(tmp: Path, hosts: int, *options: str) -> Iterator[Cluster]:
     check.check_returncode()
     cluster = Cluster(tmp / "c")
     up = subprocess.run(
-        cluster._words("up", str(hosts), "--ttl", "600", *options), capture_output=True, text=True, timeout=60, check=False
+        cluster._words("up", str(hosts), "--ttl", "600", *options),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert up.returncode == 0, up.stderr
     try:
@@ -103,3 +117,23 @@ def ssh_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             pytest.fail(why)
         pytest.skip(why)
     yield from _make(tmp_path_factory.mktemp("n"), 2, "--sshd")
+
+
+@pytest.fixture
+def jobs(three_hosts: Cluster, tmp_path: Path) -> Iterator[HostJobs]:
+    """Jobs on the hosts of the session; each test leaves no process on them."""
+    from tests.multihost.jobs import HostJobs
+
+    made = HostJobs(three_hosts, tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def doomed(own_hosts: Cluster, tmp_path: Path) -> Iterator[HostJobs]:
+    """Jobs on three hosts of their own, which may be killed or cut off."""
+    from tests.multihost.jobs import HostJobs
+
+    made = HostJobs(own_hosts, tmp_path)
+    yield made
+    made.close()

@@ -1,0 +1,137 @@
+"""Each way in which a rank or a host can fail, over three hosts: the right one named, in bounded time, and nobody left anywhere."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.multihost.jobs import FOREVER, IN_MPI, HostJobs, named, python
+from tt_run.contract import Exit
+
+pytestmark = pytest.mark.multihost
+
+FOUR_MESHES = ("--emulate", "--system", "n150", "--meshes", "4")
+SLEEP = ("sh", "-c", "echo up; exec sleep 600")
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "says"),
+    [
+        ("os._exit(3)", 3, "exited with 3"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", 137, "was killed by SIGKILL"),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", 139, "was killed by SIGSEGV"),
+        ("os._exit(0)", 1, "ended with 0 but without MPI_Finalize"),
+    ],
+)
+def test_a_rank_of_another_host_ends_in_the_middle_of_mpi(
+    jobs: HostJobs, tmp_path: Path, fault: str, code: int, says: str
+) -> None:
+    job = jobs.start(*python(tmp_path, f"{IN_MPI}if rank == 1:\n    {fault}\n{FOREVER}"))
+    ran = job.end()
+    assert ran.code == code, ran.err
+    assert named(ran.err).split(",")[0] == f"rank 1 on h2 {says}"
+    assert "ended because of it: ranks 0, 2" in ran.err
+    job.check_gone()
+
+
+def test_the_report_shows_exception_last_lines_and_log(jobs: HostJobs, tmp_path: Path) -> None:
+    program = python(tmp_path, f"{IN_MPI}if rank == 2:\n    raise ValueError('no good')\n{FOREVER}")
+    job = jobs.start(*program)
+    ran = job.end()
+    assert named(ran.err) == "rank 2 on h3 exited with 1"
+    assert "ValueError: no good" in ran.err and f"{program[1]}:8" in ran.err
+    assert f"log: {job.folder.err(2)}" in ran.err
+    assert "ValueError: no good" in job.folder.err(2).read_text()
+
+
+def test_a_program_that_one_host_lacks(jobs: HostJobs) -> None:
+    """mpirun itself hangs here; the files of /dev/shm are each host's own."""
+    for host in ("h1", "h2"):
+        make = "printf '#!/bin/sh\\nexec sleep 600\\n' >/dev/shm/app && chmod +x /dev/shm/app"
+        assert jobs.cluster.run(host, "sh", "-c", make).code == 0
+    job = jobs.start("/dev/shm/app")
+    ran = job.end()
+    assert ran.code == 127
+    assert named(ran.err) == "rank 2 on h3 did not start: /dev/shm/app: no such file on h3"
+    job.check_gone()
+
+
+def test_a_host_that_does_not_exist(jobs: HostJobs) -> None:
+    where = ("--emulate", "--system", "n150", "--meshes", "2", "--hosts", "h1:1,h9:1")
+    job = jobs.start(*SLEEP, where=where, ranks=2)
+    ran = job.end()
+    assert ran.code == Exit.HOST_LOST
+    assert named(ran.err) == "host h9 could not be reached: no launcher daemon reported back"
+    assert "cannot reach host h9" in ran.err  # what the remote shell said
+    job.check_gone()
+
+
+def test_a_rank_that_never_enters_a_barrier_is_shown_among_the_stacks_of_all_hosts(
+    jobs: HostJobs, tmp_path: Path
+) -> None:
+    program = python(tmp_path, f"{IN_MPI}if rank == 1:\n    time.sleep(600)\ncomm.Barrier()\n")
+    job = jobs.start(*program, options=("--hang-timeout", "1"))
+    ran = job.end()
+    assert ran.code == Exit.HANG, ran.err
+    places = ran.err[ran.err.index("where the ranks were") :].splitlines()[1:3]
+    assert places[0].strip().startswith(f"rank 1: {program[1]}:8 ")
+    assert places[0].endswith("<- the odd one out")
+    assert places[1].strip().startswith(f"ranks 0, 2: {program[1]}:9 ")
+    job.check_gone()
+
+
+def test_a_host_that_dies(doomed: HostJobs, tmp_path: Path) -> None:
+    """mpirun itself ends with 0 here."""
+    job = doomed.start(*python(tmp_path, IN_MPI + FOREVER)).wait_for_line("up")
+    doomed.cluster.order("kill", "h3")
+    ran = job.end(10)
+    assert ran.code == Exit.HOST_LOST
+    assert named(ran.err) == "host h3 was lost; rank 2 ran there"
+    job.check_gone(("h1", "h2"))
+
+
+def test_a_daemon_that_dies_leaves_nothing_on_its_host(jobs: HostJobs) -> None:
+    """Nobody there is left to end what the rank has started, so tt-run comes through the remote shell."""
+    text = "(trap '' HUP INT TERM; while :; do sleep 0.2; done) & echo up; wait"
+    job = jobs.start("sh", "-c", text).wait_for_line("up")
+    listed = jobs.cluster.run("h2", "ps", "-eo", "pid=,comm=").check().out.splitlines()
+    daemon = next(line.split()[0] for line in listed if line.split()[1] == "prted")
+    jobs.cluster.run("h2", "kill", "-KILL", daemon).check()
+    ran = job.end(10)
+    assert ran.code == Exit.HOST_LOST
+    assert named(ran.err) == "host h2 was lost; rank 1 ran there"
+    job.check_gone()
+
+
+def test_a_cable_that_is_cut(doomed: HostJobs, tmp_path: Path) -> None:
+    """mpirun's own settings would wait for eight minutes."""
+    job = doomed.start(*python(tmp_path, IN_MPI + FOREVER)).wait_for_line("up")
+    doomed.cluster.order("cut", "h3")
+    ran = job.end(15)
+    assert ran.code == Exit.HOST_LOST
+    assert named(ran.err) == "host h3 was lost; rank 2 ran there"
+    job.check_gone(("h1", "h2"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_soak(jobs: HostJobs, tmp_path: Path) -> None:
+    """Thirty runs in which a random rank on a random host fails at a random time: the culprit is named each time."""
+    chance = random.Random(20261121)
+    faults = ["raise RuntimeError('boom')", "os._exit(3)", "os.kill(os.getpid(), 9)", "os.abort()"]
+    where = (*FOUR_MESHES, "--hosts")
+    for number in range(30):
+        counts = chance.choice([(2, 1, 1), (1, 2, 1), (1, 1, 2)])
+        homes = [host for host, count in zip(("h1", "h2", "h3"), counts, strict=True) for _ in range(count)]
+        rank, delay, fault = chance.randrange(4), chance.uniform(0, 0.3), chance.choice(faults)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        text = f"{IN_MPI}if rank == {rank}:\n    time.sleep({delay})\n    {fault}\nwhile True:\n    comm.Barrier()\n"
+        hosts = ",".join(f"{host}:{count}" for host, count in zip(("h1", "h2", "h3"), counts, strict=True))
+        job = jobs.start(*python(folder, text), where=(*where, hosts), ranks=4)
+        ran = job.end()
+        assert ran.code != 0
+        assert named(ran.err).startswith(f"rank {rank} on {homes[rank]} "), ran.err
+        job.check_gone()
