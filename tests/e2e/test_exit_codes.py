@@ -108,6 +108,13 @@ def test_a_rank_without_a_record_is_no_success(jobs: Jobs, tmp_path: Path) -> No
     assert "1 rank left no record" in ran.err
 
 
+def test_a_host_that_does_not_see_the_run_folder_is_told_apart(jobs: Jobs, tmp_path: Path) -> None:
+    launcher = fake_mpirun(tmp_path, 'mv "$3/launch" "$3/elsewhere"; "$@"; exit 127')
+    ran = jobs.start("true", env=launcher).end()
+    assert ran.code == Exit.NO_LAUNCHER
+    assert f"every host must see {jobs.started[0].folder.path}" in ran.err
+
+
 def test_singletons_are_not_taken_for_a_job(jobs: Jobs, tmp_path: Path) -> None:
     """A launcher of another MPI starts processes that do not know each other: each would be rank 0 of 1."""
     launcher = fake_mpirun(tmp_path, '"$@"; "$@"; exit 0')

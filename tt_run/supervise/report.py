@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tt_run.launch.wrapper import SCRIPT
 from tt_run.supervise.attempt import Attempt
 from tt_run.supervise.console import last_lines
 from tt_run.supervise.folder import RunFolder
@@ -13,6 +14,7 @@ from tt_run.supervise.hang import stack_lines
 from tt_run.supervise.stacks import rank_list
 from tt_run.supervise.status import RankStatus
 from tt_run.supervise.verdict import Verdict
+from tt_run.supervise.watch import EndedBy
 
 MOST_LINES = 30
 LAST_LINES = 8
@@ -25,7 +27,7 @@ def failure_report(attempt: Attempt, rerun: Sequence[str]) -> list[str]:
     lines = [f"tt-run: {verdict.sentence}"]
     if verdict.culprit is not None:
         lines += _culprit_lines(verdict.culprit, attempt.failures.get(verdict.culprit.rank), folder)
-    elif not any(status.started for status in board.all()):
+    elif verdict.lost and observation.ended_by is EndedBy.ITSELF:
         lines += _launcher_lines(folder)
     if observation.stacks:
         lines += ["  where the ranks were:"]
@@ -60,7 +62,12 @@ def _culprit_lines(culprit: RankStatus, record: Mapping[str, Any] | None, folder
 
 def _launcher_lines(folder: RunFolder) -> list[str]:
     said = [line for line in last_lines(folder.launcher_log, 20) if not _is_noise(line)][-14:]
-    return ["  mpirun said:", *(f"    {line[:200]}" for line in said)] if said else []
+    lines = ["  mpirun said:", *(f"    {line[:200]}" for line in said)] if said else []
+    if any(SCRIPT in line and ("open" in line or "No such file" in line) for line in said):
+        lines.append(
+            f"  help: every host must see {folder.path}: name a folder that they share with --log-dir DIR"
+        )
+    return lines
 
 
 def _is_noise(line: str) -> bool:
