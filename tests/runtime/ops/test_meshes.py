@@ -187,3 +187,11 @@ def test_the_same_bits_on_any_number_of_ranks(tmp_path: Any):
         result = run_ranks(ranks, PROGRAM, env=env).check()
         found |= {line for rank in result.ranks for line in rank.stdout.splitlines()}
     assert len(found) == 1, found
+
+
+def test_every_operand_counts_for_the_placement(mesh: MeshDevice):
+    x, sharded = put(mesh, np.ones((1, 1, 4, 8))), put(mesh, np.ones((1, 8 * 8)), shard=1)
+    w = put(mesh, np.ones((8, 8)))
+    for result in (ops.linear(x, w, bias=sharded), ops.layer_norm(x, weight=sharded), ops.rms_norm(x, bias=sharded)):
+        assert placements(result) == ("[PlacementShard(1)]", "MeshShape([8])")
+        assert len(result.shards.data) == 8

@@ -163,7 +163,7 @@ def scaled_dot_product_attention(
         return finish(np.ascontiguousarray(out), q.dtype)
 
     shards = combine(compute, *(t.shards for t in (q, k, v, *given)))
-    return settle((q, k, v), shards, q.dtype, memory_config=memory_config)
+    return settle((q, k, v, *given), shards, q.dtype, memory_config=memory_config)
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ def _decode(
         return finish(out, q.dtype)
 
     shards = combine(compute, *(t.shards for t in (q, k, v, *given.values())))
-    return settle((q, k, v), shards, q.dtype, memory_config=memory_config)
+    return settle((q, k, v, *given.values()), shards, q.dtype, memory_config=memory_config)
 
 
 def _cache_of(cache: Array, user: int, pages: Array | None) -> Array:

@@ -82,7 +82,7 @@ def _normalised(
         return finish(values, target)
 
     shards = combine(compute, *(t.shards for t in (x, stats, *given)))
-    return settle((x,), shards, target, memory_config=memory_config)
+    return settle((x, stats, *given), shards, target, memory_config=memory_config)
 
 
 @operation("ttnn.rms_norm_pre_all_gather")

@@ -179,7 +179,7 @@ def _normalised(
         return along_last(rows, x.dtype, stack, *sides)
 
     shards = combine(compute, *(t.shards for t in (x, *given)))
-    return settle((x,), shards, x.dtype, memory_config=memory_config)
+    return settle((x, *given), shards, x.dtype, memory_config=memory_config)
 
 
 @operation("ttnn.layer_norm")
@@ -266,4 +266,4 @@ def group_norm(
         return finish(_affine(back, sides, weight is not None, bias is not None), target)
 
     shards = combine(compute, *(t.shards for t in (input_tensor, *given)))
-    return settle((input_tensor,), shards, target, memory_config=memory_config, layout=output_layout)
+    return settle((input_tensor, *given), shards, target, memory_config=memory_config, layout=output_layout)

@@ -228,7 +228,7 @@ def sampling(
     )
     if output_tensor is not None:
         return into(output_tensor, shards, kind, input_values_tensor)
-    return settle((input_values_tensor,), shards, kind, layout=Layout.ROW_MAJOR)
+    return settle(tensors, shards, kind, layout=Layout.ROW_MAJOR)
 
 
 def _chance(user: int, seed: int | None, draw: int) -> float:

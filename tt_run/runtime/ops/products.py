@@ -61,7 +61,7 @@ def product(
         return evaluate(function, dtype, values) if function else finish(values, dtype)
 
     shards = combine(compute, *(t.shards for t in tensors))
-    return settle((a, b), shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
+    return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
 
 
 def _check(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> None:
