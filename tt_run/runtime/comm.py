@@ -20,7 +20,6 @@ from tt_run import contract
 from tt_run.runtime.arrival import Arrival
 from tt_run.runtime.group import Group as Group
 from tt_run.runtime.group import Pending as Pending
-from tt_run.runtime.group import Window as Window
 from tt_run.runtime.group import as_bytes as as_bytes
 
 _SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE")

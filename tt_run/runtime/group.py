@@ -29,10 +29,6 @@ class Pending:
         """True once it has completed; makes progress."""
         return bool(self._request.Test())
 
-    def cancel(self) -> None:
-        """Give it up."""
-        self._request.Cancel()
-
 
 class Group:
     """Some ranks of the world in a fixed order. Members connect on first use; byte counts may exceed 2 GiB if divisible by 8.
@@ -45,7 +41,6 @@ class Group:
         self.ranks = ranks
         self.rank = ranks.index(world.rank) if world.rank in ranks else -1
         self._comm: Any = None
-        self._windows: dict[str, Window] = {}
 
     @property
     def size(self) -> int:
@@ -119,36 +114,6 @@ class Group:
                 [as_bytes(send), amounts[self.rank], kind], [as_bytes(receive), amounts, None, kind]
             )
 
-    def alltoallv(
-        self, send: Array, send_counts: Sequence[int], receive: Array, receive_counts: Sequence[int]
-    ) -> None:
-        """Rank i's j-th piece of `send` becomes rank j's i-th piece of `receive`; counts are bytes."""
-        if self.size == 1:
-            as_bytes(receive)[:] = as_bytes(send)
-            return
-        unit, kind = self._unit((*send_counts, *receive_counts))
-        self.comm.Alltoallv(
-            [as_bytes(send), [count // unit for count in send_counts], None, kind],
-            [as_bytes(receive), [count // unit for count in receive_counts], None, kind],
-        )
-
-    def broadcast(self, buffer: Array, root: int) -> None:
-        """Overwrite `buffer` with that of the group rank `root`."""
-        if self.size > 1:
-            unit, kind = self._unit((buffer.nbytes,))
-            self.comm.Bcast([as_bytes(buffer), buffer.nbytes // unit, kind], root)
-
-    def sendrecv(self, send: Array, destination: int, receive: Array, source: int, tag: int = 0) -> None:
-        """Send to one group rank while receiving from another."""
-        if self.size == 1:
-            as_bytes(receive)[:] = as_bytes(send)
-            return
-        (a, kind_a), (b, kind_b) = self._unit((send.nbytes,)), self._unit((receive.nbytes,))
-        self.comm.Sendrecv(
-            [as_bytes(send), send.nbytes // a, kind_a], destination, tag,
-            [as_bytes(receive), receive.nbytes // b, kind_b], source, tag,
-        )  # fmt: skip
-
     def isend(self, buffer: Array, destination: int, tag: int = 0) -> Pending:
         """Start sending to a group rank."""
         unit, kind = self._unit((buffer.nbytes,))
@@ -186,44 +151,10 @@ class Group:
         self.comm.Barrier()
         return mine.unlinked() if block else mine
 
-    def window(self, nbytes: int, name: str = "") -> Window:
-        """The group's shared window called `name`, with at least `nbytes` for each rank; grown when too small. Collective."""
-        window = self._windows.get(name)
-        if window is None or window.nbytes < nbytes:
-            room = 1 << max(12, (nbytes - 1).bit_length())
-            window = self._windows[name] = Window(self, self.shared_block(room * self.size), room)
-        return window
-
     def _unit(self, counts: Sequence[int]) -> tuple[int, Any]:
         """The widest element that all byte counts are a multiple of: MPI counts are 32-bit."""
         mpi = self.world.mpi
         return (8, mpi.INT64_T) if all(count % 8 == 0 for count in counts) else (1, mpi.BYTE)
-
-
-class Window:
-    """One segment of bytes per rank, in memory that all ranks of the group see: what a rank writes the others read without a copy.
-
-    Write to `segments[rank]`, `fence()`, read the others'; fence again before the next write. The fence here is a barrier; the guard's
-    agreement on a collective is one too.
-    """
-
-    def __init__(self, group: Group, block: SharedBlock, nbytes: int) -> None:
-        self.group = group
-        self.nbytes = nbytes
-        whole = np.frombuffer(block.memory, np.uint8)
-        self._block = block
-        self.segments: tuple[Array, ...] = tuple(
-            whole[i * nbytes : (i + 1) * nbytes] for i in range(group.size)
-        )
-
-    @property
-    def mine(self) -> Array:
-        """This rank's segment."""
-        return self.segments[self.group.rank]
-
-    def fence(self) -> None:
-        """Wait until every rank is here; writes before it are seen after it."""
-        self.group.barrier()
 
 
 def as_bytes(array: Array) -> npt.NDArray[np.uint8]:

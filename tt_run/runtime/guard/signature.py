@@ -28,12 +28,6 @@ class Signature(NamedTuple):
         )
         return f"{self.operation}({', '.join(part for part in parts if part)})"
 
-    def differences(self, other: Signature) -> tuple[str, ...]:
-        """The names of the fields in which two signatures differ; only `operation` when that one does."""
-        if self.operation != other.operation:
-            return ("operation",)
-        return tuple(name for name in Signature._fields if getattr(self, name) != getattr(other, name))
-
 
 def code_of(signature: Signature) -> int:
     """32 bits that are equal on all ranks for equal signatures, and never 0."""

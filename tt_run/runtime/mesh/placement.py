@@ -9,15 +9,6 @@ from math import prod
 from typing import Any, Protocol
 
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
-from tt_run.runtime.mesh.shape import MeshShape
-
-
-class TopologyLike(Protocol):
-    """What is asked of a tensor's topology."""
-
-    def distribution_shape(self) -> MeshShape: ...
-    def placements(self) -> Sequence[Any]: ...
-    def mesh_coords(self) -> Sequence[MeshCoordinate]: ...
 
 
 class TensorLike(Protocol):

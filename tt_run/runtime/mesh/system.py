@@ -49,7 +49,6 @@ class SystemMesh:
     machine: Machine
     local_range: MeshCoordinateRange
     wraps: tuple[bool, bool] = (False, False)
-    channels: int = 1
     visible_devices: int = 0
     visible_pcie_devices: int = 0
     coords: tuple[MeshCoordinate, ...] = field(default=(), compare=False)
@@ -151,7 +150,6 @@ def _discovered(machine: Machine, visible_text: str | None, rank: int) -> System
         owners=(rank,) * len(found.chips),
         machine=replace(machine, cluster_type=_cluster_type(machine, found)),
         local_range=MeshCoordinateRange(shape),
-        channels=2,
         visible_devices=len(seen),
         visible_pcie_devices=len(machine.pcie if visible is None else visible),
         coords=tuple(row_major(shape)),
@@ -184,7 +182,6 @@ def _from_descriptor(path: str, environment: Mapping[str, str], ranks: World) ->
         machine=machine,
         local_range=MeshCoordinateRange(MeshCoordinate(block.row, block.column), MeshCoordinate(block.last)),
         wraps=(mesh.wraps(0), mesh.wraps(1)),
-        channels=mesh.channels,
         visible_devices=block.rows * block.columns,
         visible_pcie_devices=pcie,
         coords=tuple(row_major(shape)),
