@@ -59,7 +59,7 @@ def attend(q: Array, k: Array, v: Array, scale: float, mask: Array | None, sink:
     factor = np.float32(scale)
     extra = [] if mask is None else [mask]
     if sink is not None:
-        extra.append(np.broadcast_to(sink[:, None, None], scores.shape))
+        extra.append(np.broadcast_to(sink[:, None, None], (heads, 1, scores.shape[-1])))
     weights = along_last(
         lambda rows, *rest: _weights(rows * factor, rest, mask is not None, sink is not None),
         DataType.FLOAT32,

@@ -49,7 +49,9 @@ def rotary_embedding(
         return finish(x * cos[..., rows, :] + turned * sin[..., rows, :], input_tensor.dtype)
 
     shards = combine(compute, *(t.shards for t in (input_tensor, cos_cache, sin_cache)))
-    return settle((input_tensor, cos_cache, sin_cache), shards, input_tensor.dtype, memory_config=memory_config)
+    return settle(
+        (input_tensor, cos_cache, sin_cache), shards, input_tensor.dtype, memory_config=memory_config
+    )
 
 
 @operation("ttnn.experimental.rotary_embedding_llama")

@@ -7,6 +7,7 @@ shared among threads.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,49 +25,59 @@ RowFunction = Callable[..., Array]
 _SPREAD = 1 << 20
 
 
+@dataclass(frozen=True)
+class _Part:
+    """Rows that are worked through together: source, operands beside it (as many rows, or one for all), result."""
+
+    source: Array
+    sides: list[Array]
+    out: Array
+
+
 def along_last(function: RowFunction, dtype: DataType, stack: Array, *others: Array) -> Array:
     """`function(rows, *rows of others)` -> rows of the same width, over the last dimension of a stack; in the stored form of `dtype`.
 
-    `others` broadcast to the stack's shape.
+    `others` broadcast to the stack's shape; one that has a single row is handed over as that row.
     """
     shape = stack.shape
     if not stack.size:
         return np.empty(shape, np.float32)
     width = shape[-1] if len(shape) > 1 else 1
-    source = np.ascontiguousarray(stack, dtype=np.float32).reshape(-1, width)
-    views = [np.broadcast_to(o, shape) for o in others]
-    if any(not v.flags.c_contiguous for v in views):
-        views = [np.ascontiguousarray(v) for v in views]
-    sides = [v.reshape(-1, width) for v in views]
-    out: Array = empty(source.shape, np.float32)
-    step = max(1, BLOCK // max(width, 1))
-    starts = range(0, len(source), step)
-    pieces = thread_count() if source.size >= _SPREAD else 1
+    source = np.ascontiguousarray(stack, dtype=np.float32)
+    out: Array = empty(shape, np.float32)
+    parts = _parts(source, others, out, width)
+    step = max(1, BLOCK // width)
+    places = [(part, start) for part in parts for start in range(0, len(part.source), step)]
+    pieces = thread_count() if out.size >= _SPREAD else 1
     rounded = dtype is DataType.BFLOAT16
-    spread(
-        [
-            partial(_fill, function, source, sides, out, starts[p::pieces], step, rounded)
-            for p in range(pieces)
-        ]
-    )
-    out = out.reshape(shape)
+    spread([partial(_fill, function, places[p::pieces], step, rounded) for p in range(pieces)])
     return out if rounded else finish(out, dtype)
 
 
-def _fill(
-    function: RowFunction,
-    source: Array,
-    sides: list[Array],
-    out: Array,
-    starts: range,
-    step: int,
-    rounded: bool,
-) -> None:
+def _parts(source: Array, others: tuple[Array, ...], out: Array, width: int) -> list[_Part]:
+    """All rows at once where the other operands allow it, else one part for each shard."""
+    if all(o.size == width or o.shape == source.shape for o in others):
+        return [
+            _Part(source.reshape(-1, width), [o.reshape(-1, width) for o in others], out.reshape(-1, width))
+        ]
+    parts = []
+    for i, shard in enumerate(source):
+        sides = []
+        for other in others:
+            own = other[i if len(other) > 1 else 0]
+            if own.size != width:
+                own = np.broadcast_to(own, shard.shape)
+            sides.append(np.ascontiguousarray(own).reshape(-1, width))
+        parts.append(_Part(shard.reshape(-1, width), sides, out[i].reshape(-1, width)))
+    return parts
+
+
+def _fill(function: RowFunction, places: list[tuple[_Part, int]], step: int, rounded: bool) -> None:
     with np.errstate(all="ignore"):
-        for start in starts:
+        for part, start in places:
             cut = slice(start, start + step)
-            values = function(source[cut], *(s[cut] for s in sides))
-            out[cut] = values.astype(BFLOAT16) if rounded else values
+            values = function(part.source[cut], *(s if len(s) == 1 else s[cut] for s in part.sides))
+            part.out[cut] = values.astype(BFLOAT16) if rounded else values
 
 
 def along(axis: int, function: RowFunction, dtype: DataType, stack: Array) -> Array:
