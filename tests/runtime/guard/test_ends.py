@@ -126,3 +126,16 @@ def test_a_message_moves_on_while_its_sender_waits_elsewhere() -> None:
         "meet()\nprint('fine')\n"
     )
     assert run_ranks(2, program).check().stdout.split() == ["fine", "fine"]
+
+
+def test_a_forked_child_is_no_rank() -> None:
+    program = COMMON + (
+        "import os\n"
+        "for ending in ('sys.exit(0)', 'raise ValueError'):\n"
+        "    child = os.fork()\n"
+        "    if not child:\n"
+        "        exec(ending)\n"
+        "    os.waitpid(child, 0)\n"
+        "meet()\nprint('fine')\n"
+    )
+    assert run_ranks(2, program).check().stdout.split() == ["fine", "fine"]

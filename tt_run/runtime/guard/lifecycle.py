@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from tt_run import contract
 from tt_run.runtime import events
@@ -33,6 +33,7 @@ class Lifecycle:
     def __init__(self, world: World, guard: Guard | None) -> None:
         self._world = world
         self._guard = guard
+        self._pid = os.getpid()
         self._exit_site = ""
         self._exit_status = 0
         self._calls_at_exit = 0
@@ -62,6 +63,9 @@ class Lifecycle:
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
         """Show the traceback with the rank, tell the others and the launcher, then end the whole job with code 1."""
+        if os.getpid() != self._pid:
+            self._previous_hook(kind, error, trace)
+            self._leave_fork(1)
         self._failed = True
         sys.stdout.flush()
         print(f"[rank {self._world.rank}] uncaught {kind.__name__}", file=sys.stderr)
@@ -80,6 +84,8 @@ class Lifecycle:
 
     def on_exit(self) -> None:
         """Say that this rank has ended and wait for the others, so that shutting MPI down cannot block for ever."""
+        if os.getpid() != self._pid:
+            self._leave_fork(self._exit_status)
         if self._failed:
             return
         _call_all(self._before)
@@ -91,6 +97,12 @@ class Lifecycle:
         watchdog = threading.Timer(_FINALIZE, lambda: os._exit(1))
         watchdog.daemon = True
         watchdog.start()
+
+    def _leave_fork(self, status: int) -> NoReturn:
+        """End a forked child: it is no rank, and shutting down the MPI it inherited would block."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
 
     def _leave(self, guard: Guard) -> None:
         """Wait for the others; after sys.exit with a code only for a moment, then the job ends with that code."""
