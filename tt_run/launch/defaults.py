@@ -20,6 +20,7 @@ PLACEMENT_WORDS = (
 )
 BINDING_WORDS = ("--bind-to", "-bind-to")
 OVERSUBSCRIBE_WORDS = ("--oversubscribe", "-oversubscribe")
+DEFAULT_HOSTFILES = ("PRTE_MCA_prte_default_hostfile", "OMPI_MCA_orte_default_hostfile")
 EXCLUDED_INTERFACES = "docker0,lo"
 
 
@@ -136,6 +137,7 @@ def launcher_environment(
         for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
             if machine.environ.get(name) != "1":
                 found[name] = Default(("1",), "you are root, which Open MPI refuses by itself")
+    found |= scheduler_environment(plan, given, major)
     if _slots_are_ordinals(plan) and not given.has(*BINDING_WORDS) and not options.bare:
         name = "OMPI_MCA_hwloc_base_binding_policy" if major == 4 else "PRTE_MCA_hwloc_default_binding_policy"
         if name not in machine.environ:
@@ -154,6 +156,27 @@ def launcher_environment(
             if not given.sets("mpi_yield_when_idle"):
                 found["OMPI_MCA_mpi_yield_when_idle"] = Default(("1",), why)
     return found
+
+
+def scheduler_environment(plan: LaunchPlan, given: GivenWords, major: int | None) -> dict[str, Default]:
+    """What keeps the launcher from taking hosts from Slurm by itself where the plan says that the ranks run here."""
+    in_job = "SLURM_JOBID" in given.environ or "SLURM_JOB_ID" in given.environ
+    if plan.placement.hosts or not in_job or given.has(*PLACEMENT_WORDS):
+        return {}
+    prefix = "OMPI_MCA_" if major == 4 else "PRTE_MCA_"
+    why = "the ranks run here, not on the hosts of the Slurm allocation"
+    return {
+        f"{prefix}{name}": Default(("^slurm",), why)
+        for name in ("ras", "plm")
+        if f"{prefix}{name}" not in given.environ
+    }
+
+
+def unwanted_hostfiles(plan: LaunchPlan, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Variables of the environment through which the launcher would find hosts that the plan does not use."""
+    if plan.placement.hosts:
+        return ()
+    return tuple(name for name in DEFAULT_HOSTFILES if name in environ)
 
 
 def _slots_are_ordinals(plan: LaunchPlan) -> bool:

@@ -15,6 +15,7 @@ from tt_run.launch.defaults import (
     GivenWords,
     default_words,
     launcher_environment,
+    unwanted_hostfiles,
 )
 from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher
@@ -150,7 +151,10 @@ def _line(
         global_args=tuple(global_args),
         contexts=contexts,
         environment={name: default.words[0] for name, default in environment.items()},
-        unset=tuple(name for name in plan.unset if name in machine.environ),
+        unset=(
+            *(name for name in plan.unset if name in machine.environ),
+            *unwanted_hostfiles(plan, machine.environ),
+        ),
         defaults=told,
         rankfile=rankfile,
     )

@@ -241,3 +241,28 @@ def test_the_pasted_line_sets_and_removes_what_the_launcher_needs() -> None:
 
 def test_cores_are_counted() -> None:
     assert 1 <= physical_cores() <= 4096
+
+
+SLURM = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "h[2-3]"}
+
+
+@pytest.mark.parametrize(("major", "prefix"), [(5, "PRTE_MCA_"), (4, "OMPI_MCA_")])
+def test_ranks_that_run_here_do_not_follow_a_slurm_allocation(major: int, prefix: str) -> None:
+    made = line(plan_of(*TWO), Machine(SLURM, cores=8), major)
+    assert {name: made.environment.get(f"{prefix}{name}") for name in ("ras", "plm")} == {
+        "ras": "^slurm",
+        "plm": "^slurm",
+    }
+
+
+@pytest.mark.parametrize(
+    "plan", [plan_of(*TWO, placement=hosts("h2", "h3")), plan_of(*TWO, mpi_args=["--host", "h2:2"])]
+)
+def test_ranks_on_named_hosts_use_the_allocation(plan: LaunchPlan) -> None:
+    assert not any("slurm" in value for value in line(plan, Machine(SLURM, cores=8)).environment.values())
+
+
+def test_ranks_that_run_here_do_not_follow_a_default_hostfile() -> None:
+    environ = {"OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile"}
+    assert line(plan_of(*TWO), Machine(environ, cores=8)).unset == ("OMPI_MCA_orte_default_hostfile",)
+    assert line(plan_of(*TWO, placement=hosts("h2", "h3")), Machine(environ, cores=8)).unset == ()

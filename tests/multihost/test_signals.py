@@ -1,0 +1,31 @@
+"""Signals to tt-run end every rank on every host, also ranks that ignore whatever can be ignored."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from tests.e2e.jobs import GONE_WITHIN
+from tests.multihost.jobs import HostJobs, named
+from tt_run.contract import Exit
+
+pytestmark = pytest.mark.multihost
+
+STUBBORN = ("sh", "-c", "trap '' HUP INT TERM; echo up; while :; do sleep 0.2; done")
+CODES = {
+    signal.SIGINT: Exit.INTERRUPTED,
+    signal.SIGTERM: Exit.TERMINATED,
+    signal.SIGHUP: Exit.HUNG_UP,
+    signal.SIGKILL: 137,
+}
+
+
+@pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)
+def test_nobody_is_left_on_any_host(jobs: HostJobs, number: signal.Signals) -> None:
+    job = jobs.start(*STUBBORN).wait_for_line("up")
+    jobs.cluster.run("h1", "kill", f"-{number.name.removeprefix('SIG')}", job.pid()).check()
+    ran = job.end(GONE_WITHIN)
+    job.check_gone()
+    assert ran.code == CODES[number]
+    assert number is signal.SIGKILL or named(ran.err).startswith(f"ended by {number.name} ")
