@@ -11,10 +11,11 @@ import re
 from typing import Any
 
 from mgd.descriptor import Descriptor
+from mgd.text.frames import Frame
 from mgd.text.grammar import BOOL, BOOLS, ENUM, INT, MESSAGE, STRING
 from mgd.text.lexer import BLANK, IDENTIFIER, SKIP, after_blanks
 from mgd.text.problems import Problems
-from mgd.text.rare import Frame, RareReader
+from mgd.text.rare import RareReader
 from mgd.text.source import Source
 
 _INTEGER, _QUOTED, _OPEN, _COLON_OPEN, _CLOSE, _RARE = 2, 4, 5, 6, 7, 8  # numbers of the groups below
