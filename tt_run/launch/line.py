@@ -176,7 +176,8 @@ def _placement_words(
             host.name if rankfile is not None else f"{host.name}:{host.slots}"
             for host in plan.placement.hosts
         ]
-        words += ["--host", ",".join(named)]
+        hostfile = plan.placement.hostfile
+        words += ["--hostfile", str(hostfile)] if hostfile else ["--host", ",".join(named)]
     return words
 
 

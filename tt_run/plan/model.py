@@ -45,6 +45,7 @@ class Placement:
     rankfile: Path | None = None
     rankfile_words: tuple[str, ...] = ()  # further qualifiers a user gave with the policy
     source: str = "this machine"
+    hostfile: Path | None = None  # to be named to the launcher, which alone can count the slots of its hosts
 
     @property
     def is_multi_host(self) -> bool:

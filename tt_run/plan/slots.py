@@ -135,4 +135,5 @@ def _by_hosts(hosts: HostList, mpi_args: MpiArgs, count: int) -> Seating:
         seats = (Seat(),) * count
     else:
         seats = tuple(Seat(name) for name in in_order)
-    return Seating(Placement(hosts.hosts, source=hosts.source), seats, None, hosts)
+    hostfile = hosts.hostfile if unknown else None
+    return Seating(Placement(hosts.hosts, source=hosts.source, hostfile=hostfile), seats, None, hosts)

@@ -266,3 +266,9 @@ def test_ranks_that_run_here_do_not_follow_a_default_hostfile() -> None:
     environ = {"OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile"}
     assert line(plan_of(*TWO), Machine(environ, cores=8)).unset == ("OMPI_MCA_orte_default_hostfile",)
     assert line(plan_of(*TWO, placement=hosts("h2", "h3")), Machine(environ, cores=8)).unset == ()
+
+
+def test_a_hostfile_without_counts_is_left_for_the_launcher_to_count() -> None:
+    placement = dataclasses.replace(hosts("h2", "h3"), hostfile=Path("/etc/mpi/hostfile"))
+    words = line(plan_of(*TWO, placement=placement)).global_args
+    assert "--host" not in words and words[words.index("--hostfile") + 1] == "/etc/mpi/hostfile"
