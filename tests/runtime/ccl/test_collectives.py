@@ -221,8 +221,15 @@ def test_wrong_keywords_and_kinds_list_the_signature(device):
         all_reduce(tensor, math_op=0)
     with pytest.raises(TypeError, match="did you mean 'cluster_axis'"):
         all_gather(tensor, 0, cluster_axes=1)
-    with pytest.raises(TypeError, match="incompatible function arguments"):
-        all_gather(np.zeros(4), 0)
+    for call in (
+        lambda: all_gather(np.zeros(4), 0),
+        lambda: all_gather(tensor, "3"),
+        lambda: all_reduce(tensor, cluster_axis=1.0),
+        lambda: broadcast(tensor, (0, 1)),
+    ):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            call()
+    assert list(all_gather(tensor, np.int64(0), cluster_axis=np.int64(1)).shape) == [16, 4]
 
 
 def test_a_closed_mesh_is_refused(device):

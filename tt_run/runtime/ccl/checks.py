@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import operator
+from typing import SupportsIndex
+
 from tt_run.runtime.ccl import fabric
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
@@ -30,9 +33,7 @@ def device_of(tensor: Tensor, name: str) -> MeshDevice:
 def members_of(device: MeshDevice, cluster_axis: int | None) -> int:
     """Devices per group, after the fabric's word. Raises RuntimeError for an axis that the mesh does not have."""
     if cluster_axis is not None:
-        if isinstance(cluster_axis, bool) or not isinstance(cluster_axis, int):
-            raise ArgumentMismatch(f"cluster_axis must be an int or None, not {type(cluster_axis).__name__}")
-        size = device.shape[cluster_axis]
+        size = device.shape[_whole(cluster_axis, "cluster_axis")]
         fabric.check_collective(device.shape, cluster_axis)
         return size
     fabric.check_collective(device.shape, None)
@@ -41,7 +42,7 @@ def members_of(device: MeshDevice, cluster_axis: int | None) -> int:
 
 def gather_dim(tensor: Tensor, dim: int) -> int:
     """The dimension of an all-gather, counted from the front."""
-    rank = tensor.shape.rank
+    rank, dim = tensor.shape.rank, _whole(dim, "dim")
     if not -rank <= dim < rank:
         raise fatal(
             f"Invalid gather dim {dim} for {rank}D input tensor", "gather_dim >= 0 && gather_dim < rank"
@@ -51,7 +52,7 @@ def gather_dim(tensor: Tensor, dim: int) -> int:
 
 def scatter_dim(tensor: Tensor, dim: int, members: int) -> int:
     """The dimension of a reduce-scatter, counted from the front; it must divide."""
-    rank = tensor.shape.rank
+    rank, dim = tensor.shape.rank, _whole(dim, "dim")
     if rank < 2:
         raise fatal("reduce_scatter currently supports rank 2 tensors at minimum", "rank > 1")
     if not -rank <= dim < rank:
@@ -70,7 +71,7 @@ def scatter_dim(tensor: Tensor, dim: int, members: int) -> int:
 
 def partition_dim(tensor: Tensor, dim: int, members: int) -> int:
     """The dimension of a mesh partition, counted from the front; it must divide."""
-    rank = tensor.shape.rank
+    rank, dim = tensor.shape.rank, _whole(dim, "dim")
     if not -rank <= dim < rank:
         raise fatal(f"Invalid partition dim {dim} for {rank}D input tensor", "dim < rank")
     dim %= rank
@@ -86,6 +87,12 @@ def position_of(device: MeshDevice, coord: MeshCoordinate, role: str) -> int:
     index = device.index_of(coord)
     if index is None:
         raise fatal(
-            f"Mesh device must contain {role} coordinate device: {coord} is outside of {device.shape}"
+            f"Mesh device must contain {role} coordinate device", f"{coord} is inside of {device.shape}"
         )
     return index
+
+
+def _whole(value: object, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise ArgumentMismatch(f"{name} must be an int, not {type(value).__name__}")
+    return operator.index(value)

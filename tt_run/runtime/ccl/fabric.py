@@ -8,11 +8,12 @@ use every collective, one that sets a 1-D fabric gets the limits of a 1-D fabric
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tt_run.runtime.enums import FabricConfig, FabricReliabilityMode, FabricTensixConfig
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.mesh.coordinate import MeshCoordinate
 
 STRICT_VARIABLE = "TT_RUN_STRICT"
 
@@ -81,7 +82,7 @@ def check_collective(mesh_shape: Iterable[int], cluster_axis: int | None) -> Non
         )
 
 
-def check_route(sender: Sequence[int], receiver: Sequence[int]) -> None:
+def check_route(sender: MeshCoordinate, receiver: MeshCoordinate) -> None:
     """Raise RuntimeError when the fabric has no route between two devices of a mesh."""
     _require_fabric()
     apart = sum(1 for a, b in zip(sender, receiver, strict=True) if a != b)

@@ -71,7 +71,7 @@ def point_to_point(
     device = checks.device_of(input_tensor, "point_to_point")
     sender = checks.position_of(device, sender_coord, "sender")
     receiver = checks.position_of(device, receiver_coord, "receiver")
-    fabric.check_route(list(sender_coord), list(receiver_coord))
+    fabric.check_route(sender_coord, receiver_coord)
     if output_tensor is not None and output_tensor.spec != input_tensor.spec:
         raise fatal(
             f"Output tensor must have the spec of the input: {output_tensor.spec} != {input_tensor.spec}"
