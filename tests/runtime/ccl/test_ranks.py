@@ -16,9 +16,11 @@ DESCRIPTORS = {
 pytestmark = pytest.mark.skipif(mpirun() is None, reason="no mpirun beside this Python or in PATH")
 
 
-def digests(ranks):
+def digests(ranks, *words):
     descriptor = str(ROOT / "configs" / "mgd" / DESCRIPTORS[ranks])
-    result = run_ranks(ranks, PROGRAM, env={"TT_MESH_GRAPH_DESC_PATH": descriptor}, timeout=60).check()
+    result = run_ranks(
+        ranks, PROGRAM, *words, env={"TT_MESH_GRAPH_DESC_PATH": descriptor}, timeout=60
+    ).check()
     lines = [
         line.split()
         for rank in result.ranks
@@ -39,3 +41,7 @@ def one_rank():
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_every_collective_has_the_bits_of_one_rank(one_rank, ranks):
     assert digests(ranks) == one_rank
+
+
+def test_ranks_on_hosts_of_their_own_give_the_same_bits(one_rank):
+    assert digests(2, "--apart") == one_rank

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-LIMIT = 512 << 20
+LIMIT = 256 << 20
 # Smaller arrays: the allocator of the C library recycles those well enough.
 SMALLEST = 256 << 10
 
