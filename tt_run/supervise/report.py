@@ -18,6 +18,7 @@ from tt_run.supervise.watch import EndedBy
 
 MOST_LINES = 30
 LAST_LINES = 8
+GUARD_LINES = 14
 
 
 def failure_report(attempt: Attempt, rerun: Sequence[str]) -> list[str]:
@@ -26,7 +27,7 @@ def failure_report(attempt: Attempt, rerun: Sequence[str]) -> list[str]:
     folder = board.folder
     lines = [f"tt-run: {verdict.sentence}"]
     if verdict.culprit is not None:
-        lines += _culprit_lines(verdict.culprit, attempt.failures.get(verdict.culprit.rank), folder)
+        lines += _culprit_lines(verdict.culprit, _record_of(attempt, verdict.culprit), folder)
     elif verdict.lost and observation.ended_by is EndedBy.ITSELF:
         lines += _launcher_lines(folder)
     if observation.stacks:
@@ -41,22 +42,39 @@ def failure_report(attempt: Attempt, rerun: Sequence[str]) -> list[str]:
     return lines[: MOST_LINES - len(tail)] + tail
 
 
+def _record_of(attempt: Attempt, culprit: RankStatus) -> Mapping[str, Any] | None:
+    """What the culprit wrote about itself; where it wrote nothing, what the guard said about it on another rank."""
+    own = attempt.failures.get(culprit.rank)
+    if own is not None:
+        return own
+    return next((record for record in attempt.failures.values() if record.get("guard")), None)
+
+
 def _culprit_lines(culprit: RankStatus, record: Mapping[str, Any] | None, folder: RunFolder) -> list[str]:
     lines = []
     if record is not None:
-        where = f"{record.get('file')}:{record.get('line')}"
-        message = str(record.get("message", "")).splitlines()
-        lines.append(f"  {record.get('exception')}: {message[0] if message else ''}"[:300])
-        lines.append(f"    at {where}")
-        if record.get("last_collective"):
-            lines.append(f"    last collective: {record['last_collective']}")
-    tail = last_lines(folder.err(culprit.rank), LAST_LINES) or last_lines(
-        folder.out(culprit.rank), LAST_LINES
-    )
-    if tail:
-        lines.append(f"  last lines of rank {culprit.rank}:")
-        lines += [f"    {line[:200]}" for line in tail]
+        lines += _exception_lines(record)
+    if record is None or not record.get("guard"):  # what the guard says is complete, the log only repeats it
+        tail = last_lines(folder.err(culprit.rank), LAST_LINES) or last_lines(
+            folder.out(culprit.rank), LAST_LINES
+        )
+        if tail:
+            lines.append(f"  last lines of rank {culprit.rank}:")
+            lines += [f"    {line[:200]}" for line in tail]
     lines.append(f"  log: {folder.err(culprit.rank)}")
+    return lines
+
+
+def _exception_lines(record: Mapping[str, Any]) -> list[str]:
+    """Exception, place and last collective, as the rank itself wrote them down."""
+    message = str(record.get("message", "")).splitlines() or [""]
+    lines = [f"  {record.get('exception')}: {message[0]}"[:300]]
+    if record.get("guard"):
+        lines += [f"    {line}"[:200] for line in message[1:GUARD_LINES]]
+    if record.get("file"):
+        lines.append(f"    at {record['file']}:{record.get('line')}")
+    if record.get("last_collective"):
+        lines.append(f"    last collective: {record['last_collective']}")
     return lines
 
 

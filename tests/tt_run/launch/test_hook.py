@@ -80,6 +80,22 @@ def test_an_exception_is_on_record_with_its_line(hooked: HookedPython) -> None:
     assert record["rank"] == 1
 
 
+def test_a_hook_in_the_place_of_ours_comes_to_its_end(hooked: HookedPython) -> None:
+    text = """
+import atexit, sys
+from mpi4py import MPI
+ours = sys.excepthook
+def mine(*error):
+    ours(*error)
+    print("mine goes on", flush=True)
+sys.excepthook = mine
+atexit.register(print, "at exit", flush=True)
+raise ValueError
+"""
+    ran = hooked.run(text)
+    assert (ran.returncode, ran.stdout) == (1, "mine goes on\nat exit\nwaits in MPI_Finalize\n")
+
+
 def test_a_better_record_is_kept(hooked: HookedPython) -> None:
     hooked.folder.failure(1).write_text('{"exception": "GuardError"}')
     hooked.run("raise ValueError")

@@ -74,7 +74,14 @@ def test_a_host_where_a_rank_ran_was_reached_whatever_mpirun_says() -> None:
         ({"signal": 15}, {}),
         ({"signal": 9}, {}),
         ({"code": 14}, {}),
-        ({"code": 1}, {"exception": "GuardError", "message": "rank 2 is gone", "culprit": 2}),
+        (
+            {"code": 1},
+            {
+                "exception": "GuardError",
+                "message": "rank 2 is gone",
+                "guard": {"code": "TTG002", "culprits": [2]},
+            },
+        ),
         ({"code": 1}, {"exception": "Exception", "message": "MPI_ERR_PROC_FAILED"}),
     ],
 )

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from tt_run.contract import Exit
+from tt_run.supervise.culprit import find_culprit
 from tt_run.supervise.status import RankStatus
-from tt_run.supervise.verdict import Verdict, find_culprit, judge
+from tt_run.supervise.verdict import Verdict, judge
 from tt_run.supervise.watch import EndedBy, Observation
 
 ENDED = Observation(EndedBy.ITSELF, 0, 0.0, 100.0)
@@ -84,15 +85,6 @@ class TestWithinOneMoment:
         found = find_culprit([rank(0, end=10.0, code=1), rank(1, end=10.2, code=3)], failures)
         assert found is not None and found.rank == 1
 
-    def test_a_rank_that_others_name_is_it(self) -> None:
-        """The guard of the emulation knows who called something else."""
-        failures = {
-            n: {"exception": "GuardError", "message": "", "time": 10.0 + n / 100, "culprit": 2}
-            for n in range(4)
-        }
-        found = find_culprit([rank(n, end=10.1, code=1) for n in range(4)], failures)
-        assert found is not None and found.rank == 2
-
     def test_the_time_of_an_exception_counts_and_not_of_its_end(self) -> None:
         failures = {
             0: {"exception": "A", "message": "", "time": 10.0},
@@ -105,6 +97,39 @@ class TestWithinOneMoment:
 def test_a_failure_long_before_is_the_culprit_whatever_it_looks_like() -> None:
     found = find_culprit([rank(0, end=10.0, code=14), rank(1, end=20.0, signal=11)], {})
     assert found is not None and found.rank == 0
+
+
+class TestAccused:
+    """The guard of the emulation knows who did not come; the ranks that waited in vain raise first."""
+
+    @staticmethod
+    def raised(*culprits: int, code: str = "TTG001") -> dict[str, Any]:
+        guard = {"code": code, "culprits": list(culprits)}
+        return {"exception": "GuardError", "message": "", "time": 9.0, "guard": guard}
+
+    def test_the_accused_is_the_culprit(self) -> None:
+        statuses = [rank(n, end=10.0 + n, code=1) for n in range(4)]
+        found = verdict_of(*statuses, failures={n: self.raised(3) for n in range(4)})
+        assert found.culprit is not None and found.culprit.rank == 3
+        assert "the guard holds it at fault (TTG001)" in found.sentence
+
+    def test_it_may_have_ended_with_0(self) -> None:
+        found = verdict_of(
+            rank(0, code=1), rank(1, end=5.0, code=0), failures={0: self.raised(1, code="TTG002")}
+        )
+        assert found.culprit is not None and found.culprit.rank == 1
+        assert found.exit_code == 1
+        assert found.sentence.startswith("rank 1 on vm exited with 0; the guard")
+
+    def test_the_others_follow(self) -> None:
+        found = verdict_of(
+            rank(0, code=1),
+            rank(1, code=1),
+            rank(2, signal=15),
+            failures={0: self.raised(1), 1: self.raised(1)},
+        )
+        assert [status.rank for status in found.followers] == [0]
+        assert [status.rank for status in found.victims] == [2]
 
 
 class TestQuitters:

@@ -18,6 +18,7 @@ _RUN_DIR = os.environ.get("TT_RUN_DIR", "")
 _RANK = os.environ.get("OMPI_COMM_WORLD_RANK", "")
 _PID = os.getpid()
 _ENDING: list[bool] = []  # holds something once the ordinary end has begun
+_FAILED: list[int] = []  # the exit code once an exception has ended the program
 _OPEN: list[Any] = []  # what must stay open as long as the process lives
 
 
@@ -109,11 +110,14 @@ def _install_exception_hook() -> None:
         sys.__excepthook__(kind, value, traceback)
         if os.getpid() != _PID:
             return
+        _FAILED.append(130 if issubclass(kind, KeyboardInterrupt) else 1)
         try:
             _record_failure(kind, value, traceback)
         finally:
-            if _mpi() is not None:
-                _leave(130 if issubclass(kind, KeyboardInterrupt) else 1)
+            # A hook that was put in this one's place and calls it has more to do; the rank then leaves after the program's own
+            # functions for its end.
+            if sys.excepthook is report and _mpi() is not None:
+                _leave(_FAILED[-1])
 
     sys.excepthook = report
 
@@ -167,6 +171,8 @@ def _note_ending() -> None:
                 stream.write(f"pid={_PID} mpi={state}\n")
         except OSError:
             pass
+        if _FAILED and state == "open":
+            _leave(_FAILED[-1])
 
     atexit.register(note)
 

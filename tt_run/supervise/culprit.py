@@ -1,0 +1,96 @@
+"""Which rank began it: told from the ranks' records, where the order of their ends alone does not say."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping, Sequence, Set
+from typing import Any
+
+from tt_run.supervise.status import RankStatus
+
+Failures = Mapping[int, Mapping[str, Any]]  # what ranks wrote about their own failures, by rank
+
+SAME_MOMENT = 0.5  # seconds within which the order of two ends does not say who began
+QUITTER_SECONDS = (
+    1.0  # how fast mpirun reacts to a rank that leaves without MPI_Finalize: 0.25 s, and a busy machine
+)
+PEER_CODES = (14,)  # how Open MPI ends a rank that saw another one's connection close
+ENDED_BY_MPIRUN = frozenset((signal.SIGTERM, signal.SIGKILL))
+_CRASHES = frozenset(
+    (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS)
+)
+_PEER_ERRORS = ("MPI_ERR_PROC_FAILED", "MPI_ERR_REVOKED", "MPI_ERR_PROC_ABORTED")
+
+
+def find_culprit(failed: Sequence[RankStatus], failures: Failures) -> RankStatus | None:
+    """The rank whose failure came first.
+
+    Ends within SAME_MOMENT are told apart by what they look like: one that reports another's disappearance is not the first; a crash
+    or an exception comes before a bare exit code.
+    """
+    if not failed:
+        return None
+    first = min(moment(status, failures) for status in failed)
+    close = [status for status in failed if moment(status, failures) - first <= SAME_MOMENT]
+    return min(close, key=lambda status: (_blame(status, failures), moment(status, failures), status.rank))
+
+
+def find_quitter(statuses: Sequence[RankStatus]) -> RankStatus | None:
+    """The rank that left with 0 in the middle of an MPI program, for which mpirun ended the others at once.
+
+    Nobody else has a failure of its own then: all were sent SIGTERM or SIGKILL right after it, or saw its connection close.
+    """
+    failed = [status for status in statuses if status.failed]
+    own = [
+        status for status in failed if status.signal not in ENDED_BY_MPIRUN and status.code not in PEER_CODES
+    ]
+    if not failed or own or any(status.end is None for status in failed):
+        return None
+    first = min(status.end for status in failed if status.end is not None)
+    before = [
+        s for s in statuses if s.succeeded and s.end is not None and first - QUITTER_SECONDS <= s.end <= first
+    ]
+    return max(before, key=lambda status: status.end or 0.0, default=None)
+
+
+def find_accused(statuses: Sequence[RankStatus], failures: Failures) -> tuple[RankStatus, str] | None:
+    """The rank that the guard of the emulation holds at fault, and the guard's code.
+
+    The guard knows better than the clock: the ranks that wait in vain raise first, and the one at fault may even have ended with 0.
+    """
+    for record in failures.values():
+        guard = record.get("guard")
+        if isinstance(guard, Mapping) and guard.get("culprits"):
+            accused = [status for status in statuses if status.rank in guard["culprits"]]
+            if accused:
+                return min(accused, key=lambda status: (moment(status, failures), status.rank)), str(
+                    guard.get("code")
+                )
+    return None
+
+
+def moment(status: RankStatus, failures: Failures) -> float:
+    """When it failed: an exception is recorded before the process has ended."""
+    recorded = failures.get(status.rank, {}).get("time")
+    end = status.end if status.end is not None else float("inf")
+    return min(end, recorded) if isinstance(recorded, int | float) else end
+
+
+def follows_from_a_loss(culprit: RankStatus, failures: Failures, homeless: Set[int]) -> bool:
+    """Whether the first failure is what the loss of a host does to ranks elsewhere: they are ended, or report the ranks that ran there."""
+    if culprit.signal in ENDED_BY_MPIRUN or _blame(culprit, failures) == 2:
+        return True
+    guard = failures.get(culprit.rank, {}).get("guard")
+    return isinstance(guard, Mapping) and bool(homeless & set(guard.get("culprits", ())))
+
+
+def _blame(status: RankStatus, failures: Failures) -> int:
+    """0 for a failure that can only be its own, 2 for one that tells of another rank's, 1 in between."""
+    record = failures.get(status.rank)
+    if record is not None:
+        return 2 if any(name in str(record.get("message", "")) for name in _PEER_ERRORS) else 0
+    if status.signal in _CRASHES or status.error:
+        return 0
+    if status.signal == signal.SIGKILL:
+        return 1  # the kernel's memory killer, or mpirun a moment after another rank's failure
+    return 2 if status.code in PEER_CODES or status.signal is not None else 1
