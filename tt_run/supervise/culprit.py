@@ -54,7 +54,7 @@ def find_quitter(statuses: Sequence[RankStatus]) -> RankStatus | None:
 
 
 def find_accused(statuses: Sequence[RankStatus], failures: Failures) -> tuple[RankStatus, str] | None:
-    """The rank that the guard of the emulation holds at fault, and the guard's code.
+    """The rank that the guard of the emulation holds at fault, and what the guard says: `error[TTG002]: rank 1 ended before …`.
 
     The guard knows better than the clock: the ranks that wait in vain raise first, and the one at fault may even have ended with 0.
     """
@@ -63,9 +63,9 @@ def find_accused(statuses: Sequence[RankStatus], failures: Failures) -> tuple[Ra
         if isinstance(guard, Mapping) and guard.get("culprits"):
             accused = [status for status in statuses if status.rank in guard["culprits"]]
             if accused:
-                return min(accused, key=lambda status: (moment(status, failures), status.rank)), str(
-                    guard.get("code")
-                )
+                first = min(accused, key=lambda status: (moment(status, failures), status.rank))
+                said = str(record.get("message", "")).partition("\n")[0]
+                return first, said or f"error[{guard.get('code')}]"
     return None
 
 

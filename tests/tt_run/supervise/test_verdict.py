@@ -105,29 +105,27 @@ class TestAccused:
     @staticmethod
     def raised(*culprits: int, code: str = "TTG001") -> dict[str, Any]:
         guard = {"code": code, "culprits": list(culprits)}
-        return {"exception": "GuardError", "message": "", "time": 9.0, "guard": guard}
+        return {"exception": "GuardError", "message": f"error[{code}]: no\nmore", "time": 9.0, "guard": guard}
 
     def test_the_accused_is_the_culprit(self) -> None:
         statuses = [rank(n, end=10.0 + n, code=1) for n in range(4)]
         found = verdict_of(*statuses, failures={n: self.raised(3) for n in range(4)})
         assert found.culprit is not None and found.culprit.rank == 3
-        assert "the guard holds it at fault (TTG001)" in found.sentence
+        assert found.sentence == "rank 3 on vm is at fault: error[TTG001]: no"
 
     def test_it_may_have_ended_with_0(self) -> None:
-        found = verdict_of(
-            rank(0, code=1), rank(1, end=5.0, code=0), failures={0: self.raised(1, code="TTG002")}
-        )
+        found = verdict_of(rank(0, code=1), rank(1, end=5.0, code=0), failures={0: self.raised(1)})
         assert found.culprit is not None and found.culprit.rank == 1
         assert found.exit_code == 1
-        assert found.sentence.startswith("rank 1 on vm exited with 0; the guard")
+
+    def test_its_own_end_by_mpirun_is_not_the_exit_code(self) -> None:
+        found = verdict_of(rank(0, code=1), rank(1, end=10.3, signal=15), failures={0: self.raised(1)})
+        assert found.culprit is not None and found.culprit.rank == 1
+        assert found.exit_code == 1
 
     def test_the_others_follow(self) -> None:
-        found = verdict_of(
-            rank(0, code=1),
-            rank(1, code=1),
-            rank(2, signal=15),
-            failures={0: self.raised(1), 1: self.raised(1)},
-        )
+        failures = {0: self.raised(1), 1: self.raised(1)}
+        found = verdict_of(rank(0, code=1), rank(1, code=1), rank(2, signal=15), failures=failures)
         assert [status.rank for status in found.followers] == [0]
         assert [status.rank for status in found.victims] == [2]
 
