@@ -192,6 +192,10 @@ def test_the_same_bits_on_any_number_of_ranks(tmp_path: Any):
 def test_every_operand_counts_for_the_placement(mesh: MeshDevice):
     x, sharded = put(mesh, np.ones((1, 1, 4, 8))), put(mesh, np.ones((1, 8 * 8)), shard=1)
     w = put(mesh, np.ones((8, 8)))
-    for result in (ops.linear(x, w, bias=sharded), ops.layer_norm(x, weight=sharded), ops.rms_norm(x, bias=sharded)):
+    for result in (
+        ops.linear(x, w, bias=sharded),
+        ops.layer_norm(x, weight=sharded),
+        ops.rms_norm(x, bias=sharded),
+    ):
         assert placements(result) == ("[PlacementShard(1)]", "MeshShape([8])")
         assert len(result.shards.data) == 8

@@ -17,6 +17,7 @@ Task = Callable[[], object]
 _pool: ThreadPoolExecutor | None = None
 _pool_owner = 0
 _making = threading.Lock()
+_here = threading.local()
 
 
 def thread_count() -> int:
@@ -29,16 +30,27 @@ def thread_count() -> int:
 
 def spread(tasks: Sequence[Task]) -> None:
     """Run all tasks, in any order, and return when the last has ended. An exception of a task is raised here."""
-    helpers = min(len(tasks), thread_count()) - 1
+    extra = 0 if getattr(_here, "is_worker", False) else min(len(tasks), thread_count()) - 1
+    if extra < 1:
+        for task in tasks:
+            task()
+        return
     waiting = deque(tasks)
-    running = [_threads().submit(_drain, waiting) for _ in range(helpers)]
+    running = [_threads().submit(_work, waiting) for _ in range(extra)]
     try:
         _drain(waiting)
     finally:
         waiting.clear()
-        failures = [failure for future in running if (failure := future.exception()) is not None]
+        # Who has not started by now has nothing left to do.
+        failures = [failure for future in running if not future.cancel() and (failure := future.exception())]
     if failures:
         raise failures[0]
+
+
+def _work(waiting: deque[Task]) -> None:
+    """What a thread of the pool does; tasks that spread again do so on it alone, or the pool could wait for itself."""
+    _here.is_worker = True
+    _drain(waiting)
 
 
 def _drain(waiting: deque[Task]) -> None:
