@@ -66,40 +66,47 @@ def _complete_slices(source: Source, flat: Array, cuts: Sequence[slice]) -> None
 
 def reduce_scatter(source: Source, dim: int, rounding: Rounding | None) -> Piece:
     """Sum over each group; member i keeps slice i of `dim`. The dimension divides by the size of the group."""
-    table, me, shape = source.table, source.wire.rank, source.shape
+    table, me, shape = source.table, source.rank, source.shape
     length = shape[dim] // len(source.exchange.groups[0])
     wanted = _wanted(table, me)
     results = buffers.empty((len(wanted), *shape[:dim], length, *shape[dim + 1 :]), source.data.dtype)
-
-    before = (slice(None),) * dim
-
-    def cut(row: Array, i: int) -> Array:
-        # A view where the elements before `dim` are one: then nothing is copied before it is sent or added.
-        place = (*before, slice(i * length, (i + 1) * length))
-        return np.ascontiguousarray(row[place])
-
-    arrived: dict[CutId, Array] = {}
-    if not source.complete:
-        needs = [_needs(table, me, peer) for peer in range(source.wire.size)]
-        given = [_needs(table, peer, me) for peer in range(source.wire.size)]
-        keys = [key for peer, found in enumerate(needs) if peer != me for key in found]
-        sends: list[Parcel] = [
-            (peer, cut(source.row(row), i))
-            for peer, found in enumerate(given)
-            if peer != me
-            for i, row in found
-        ]
-        arrived = dict(
-            zip(keys, buffers.empty((len(keys), *results.shape[1:]), source.data.dtype), strict=True)
-        )
-        source.wire.swap(sends, [(row[0], array) for (_, row), array in arrived.items()])
-    for (number, i), result in zip(wanted, results, strict=True):
-        rows = [
-            arrived[i, row] if (i, row) in arrived else cut(source.row(row), i)
-            for row in table.contents[number]
-        ]
-        ordered_sum([row.reshape(-1) for row in rows], result.reshape(-1), rounding)
+    if source.complete:
+        _sum_whole(source, dim, results, rounding)
+    else:
+        _sum_cuts(source, dim, results, rounding)
     return Piece(results, tuple(wanted[table.place[p]] for p in source.exchange.held[me]))
+
+
+def _sum_whole(source: Source, dim: int, results: Array, rounding: Rounding | None) -> None:
+    """All rows are here: sum whole groups, which takes the fewest steps, and cut the sums."""
+    table, rows, length = source.table, source.flat(), results.shape[1 + dim]
+    total = buffers.empty(source.shape, source.data.dtype)
+    for numbers, kept in zip(table.numbers, _kept(table, source.rank), strict=True):
+        ordered_sum([rows[n] for n in numbers], total.reshape(-1), rounding)
+        for i, row in kept:
+            results[row] = total[_slice_of(dim, i, length)]
+
+
+def _sum_cuts(source: Source, dim: int, results: Array, rounding: Rounding | None) -> None:
+    """Exchange the slices that each rank's devices keep, and sum those."""
+    table, me, length = source.table, source.rank, results.shape[1 + dim]
+
+    def cut(row: RowId, i: int) -> Array:
+        # A view where the dimensions before `dim` are one: then nothing is copied before it is sent or added.
+        return np.ascontiguousarray(source.row(row)[_slice_of(dim, i, length)])
+
+    peers = [peer for peer in range(source.wire.size) if peer != me]
+    sends: list[Parcel] = [(peer, cut(row, i)) for peer in peers for i, row in _needs(table, peer, me)]
+    keys = [key for peer in peers for key in _needs(table, me, peer)]
+    arrived = dict(zip(keys, buffers.empty((len(keys), *results.shape[1:]), source.data.dtype), strict=True))
+    source.wire.swap(sends, [(row[0], array) for (_, row), array in arrived.items()])
+    for (number, i), result in zip(_wanted(table, me), results, strict=True):
+        rows = [cut(row, i) if row[0] == me else arrived[i, row] for row in table.contents[number]]
+        ordered_sum([row.reshape(-1) for row in rows], result.reshape(-1), rounding)
+
+
+def _slice_of(dim: int, i: int, length: int) -> tuple[slice, ...]:
+    return (*(slice(None),) * dim, slice(i * length, (i + 1) * length))
 
 
 @lru_cache(maxsize=1024)
@@ -107,6 +114,16 @@ def _wanted(table: RowTable, rank: int) -> dict[tuple[int, int], int]:
     """The distinct (content, member) pairs that the devices of a rank get, numbered in order of position."""
     pairs = dict.fromkeys(table.place[p] for p in table.exchange.held[rank])
     return {pair: i for i, pair in enumerate(pairs)}
+
+
+@lru_cache(maxsize=1024)
+def _kept(table: RowTable, rank: int) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """For each content: the members whose slices the devices of a rank keep, with the row of the result."""
+    pairs = _wanted(table, rank).items()
+    return tuple(
+        tuple((i, row) for (content, i), row in pairs if content == number)
+        for number in range(len(table.contents))
+    )
 
 
 @lru_cache(maxsize=1024)
