@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,11 +44,15 @@ def allocate(
     merged = bindings_of(read[0], paths[0]) if len(read) == 1 else _merged(read, paths)
     by_path = dict(zip(paths, read, strict=True))
     if mock is not None:
-        return _on_machines(request, merged, read, by_path, mock, search, findings)
-    if request.hosts and len(read) == 1:
-        made = allocation.allocate_on_hosts(read[0], parse_hosts(request.hosts).hosts)
+        return _on_machines(request, merged, list(zip(paths, read, strict=True)), mock, search, findings)
+    if request.hosts:
+        made = allocation.allocate_on_hosts(_joined(read), parse_hosts(request.hosts).hosts)
         findings.judged.extend(made.findings if not request.emulate else ())
-        written = () if request.emulate else _files(made, paths[0], request, search, None)
+        written = (
+            ()
+            if request.emulate
+            else _files(made, list(zip(paths, read, strict=True)), request, search, None)
+        )
         return Derived(merged, by_path, written, _why(made))
     return Derived(merged, by_path)
 
@@ -105,8 +109,7 @@ def _merged(graphs: Sequence[MeshGraph], paths: Sequence[Path]) -> RankBindings:
 def _on_machines(
     request: LaunchRequest,
     bindings: RankBindings,
-    graphs: Sequence[MeshGraph],
-    by_path: Mapping[Path, MeshGraph],
+    named: Sequence[tuple[Path, MeshGraph]],
     mock: MockCluster,
     search: PathSearch,
     findings: Findings,
@@ -119,7 +122,7 @@ def _on_machines(
     clusters = [read_cluster(path) for path in files]
     machines = build(clusters)
     findings.judged.extend(machines.findings)
-    graph = _joined(graphs)
+    graph = _joined([graph for _, graph in named])
     placed = place(graph, machines, file=search.world.shown(Path(graph.file)) if graph.file else "")
     findings.judged.extend(shortfall_findings(placed, graph.file))
     described = dict(zip(_host_names(clusters), map(str, files), strict=True))
@@ -129,10 +132,8 @@ def _on_machines(
         for binding, rank in zip(bindings.bindings, made.ranks, strict=True)
     )
     mocked = {rank.rank: rank.cluster_descriptor for rank in made.ranks if rank.cluster_descriptor}
-    written = (
-        () if request.emulate or len(graphs) > 1 else _files(made, next(iter(by_path)), request, search, mock)
-    )
-    return Derived(replace(bindings, bindings=ranks, mock=mocked), by_path, written, _why(made))
+    written = () if request.emulate else _files(made, named, request, search, mock)
+    return Derived(replace(bindings, bindings=ranks, mock=mocked), dict(named), written, _why(made))
 
 
 def _why(made: allocation.Allocation) -> dict[int, str]:
@@ -166,20 +167,28 @@ def _joined(graphs: Sequence[MeshGraph]) -> MeshGraph:
 
 def _files(
     made: allocation.Allocation,
-    descriptor: Path,
+    named: Sequence[tuple[Path, MeshGraph]],
     request: LaunchRequest,
     search: PathSearch,
     mock: MockCluster | None,
 ) -> tuple[GeneratedFile, ...]:
     """The files of the allocation in the folder where the reference keeps its own, named by the inputs' fingerprint."""
-    content = descriptor.read_bytes()
+    contents = [path.read_bytes() for path, _ in named]
+    if request.mesh_graph_descriptor is not None:
+        given, asked = contents[0], named[0][0]
+    else:
+        mapping = request.mesh_graph_descriptor_mapping or ""
+        asked = search.find(mapping, "mesh graph descriptor mapping") or Path(mapping)
+        given = asked.read_bytes()
+        contents = [allocation.several(given, contents)]
     machines = {rank: path.read_bytes() for rank, path in mock.descriptors.items()} if mock else None
     hosts = [host.name for host in parse_hosts(request.hosts).hosts] if request.hosts else []
-    key = allocation.fingerprint(content, hosts, machines)
+    key = allocation.fingerprint(contents[0], hosts, machines)
     folder = allocation.folder(search.world.cwd, key)
+    parts = allocation.parts_of(made, [(str(path), graph) for path, graph in named])
     texts = {
-        **allocation.files(made, str(descriptor), mock=mock is not None),
-        f"mgd{descriptor.suffix}": content.decode("utf-8", "replace"),
+        **allocation.files(made, parts, mock=mock is not None),
+        f"mgd{asked.suffix}": given.decode("utf-8", "replace"),
         ".phase1_cache_key": key + "\n",
     }
     return tuple(GeneratedFile(folder / name, text) for name, text in texts.items())

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
-from mgd.graph import MeshGraph
+from mgd.graph import Mesh, MeshGraph
 from tt_run.errors import RefusedError
 from tt_run.plan.model import HostSlots
 from tt_run.plan.placement.solve import Placed
@@ -112,7 +112,7 @@ def allocate_on_machines(
     return Allocation(tuple(ranks), (), placed)
 
 
-def _in_order(graph: MeshGraph) -> list:
+def _in_order(graph: MeshGraph) -> list[Mesh]:
     return sorted(graph.meshes, key=lambda mesh: mesh.mesh_id)
 
 
@@ -153,10 +153,13 @@ FORMAT = 1  # of the generated files; part of their first line
 
 
 def fingerprint(
-    descriptor: bytes, hosts: Sequence[str] = (), machines: Mapping[int, bytes] | None = None
+    descriptors: bytes, hosts: Sequence[str] = (), machines: Mapping[int, bytes] | None = None
 ) -> str:
-    """64 hex digits that name the inputs of an allocation, as the reference computes them."""
-    digest = hashlib.sha256(descriptor + b"\0")
+    """64 hex digits that name the inputs of an allocation, as the reference computes them.
+
+    `descriptors` is the content of a single descriptor, or of several as `several` joins them.
+    """
+    digest = hashlib.sha256(descriptors + b"\0")
     if machines is None:
         digest.update(json.dumps(sorted(hosts), separators=(",", ":"), ensure_ascii=False).encode())
     else:
@@ -165,17 +168,32 @@ def fingerprint(
     return digest.hexdigest()
 
 
+def several(mapping: bytes, descriptors: Sequence[bytes]) -> bytes:
+    """What a mapping of descriptors contributes to the fingerprint: itself, then each with its number."""
+    return mapping + b"\0" + b"".join(str(i).encode() + b"\0" + d for i, d in enumerate(descriptors))
+
+
 def folder(launch_directory: Path, key: str) -> Path:
     """Where the files of an allocation go."""
     return launch_directory / "generated" / "ttrun" / key[:16]
 
 
-def files(allocation: Allocation, descriptor_path: str, *, mock: bool) -> dict[str, str]:
-    """Name and text of every generated file: rank_bindings.yaml, rankfile, hostfile, and phase2_mock_mapping.yaml in mock mode."""
-    made = {
-        "rank_bindings.yaml": bindings_yaml(allocation, descriptor_path),
-        "rankfile": rankfile(allocation),
-    }
+def files(allocation: Allocation, parts: Sequence[Part], *, mock: bool) -> dict[str, str]:
+    """Name and text of every generated file.
+
+    rank_bindings.yaml for one descriptor, or rank_bindings_subctx_<id>.yaml for each and rank_bindings_mapping.yaml; rankfile;
+    hostfile, or phase2_mock_mapping.yaml in mock mode; placement.json where chips were described.
+    """
+    made = {"rankfile": rankfile(allocation)}
+    if len(parts) == 1:
+        made["rank_bindings.yaml"] = bindings_yaml(parts[0].ranks, parts[0].descriptor)
+    else:
+        lines = ["subcontext_id_to_rank_bindings:"]
+        for number, part in enumerate(parts):
+            name = f"rank_bindings_subctx_{number}.yaml"
+            made[name] = bindings_yaml(part.ranks, part.descriptor)
+            lines.append(f"  {number}: {name}")
+        made["rank_bindings_mapping.yaml"] = "\n".join(lines) + "\n"
     if mock:
         lines = ["rank_to_cluster_mock_cluster_desc:"]
         lines += [f'  "{rank.rank}": {json.dumps(rank.cluster_descriptor)}' for rank in allocation.ranks]
@@ -187,13 +205,42 @@ def files(allocation: Allocation, descriptor_path: str, *, mock: bool) -> dict[s
     return made
 
 
-def bindings_yaml(allocation: Allocation, descriptor_path: str) -> str:
-    """The allocation as a rank-binding file that `--rank-binding` takes."""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The ranks of one descriptor, numbered from 0 with the mesh ids of that descriptor."""
+
+    descriptor: str
+    ranks: tuple[AllocatedRank, ...]
+
+
+def parts_of(allocation: Allocation, graphs: Sequence[tuple[str, MeshGraph]]) -> list[Part]:
+    """Cut an allocation of several descriptors, whose meshes were numbered through, into one part for each."""
+    found: list[Part] = []
+    ranks, first_rank = list(allocation.ranks), 0
+    for descriptor, graph in graphs:
+        count = sum(mesh.host_count for mesh in graph.meshes)
+        own = ranks[first_rank : first_rank + count]
+        ids = [mesh.mesh_id for mesh in _in_order(graph) for _ in range(mesh.host_count)]
+        found.append(
+            Part(
+                descriptor,
+                tuple(
+                    replace(rank, rank=number, mesh_id=mesh_id)
+                    for number, (rank, mesh_id) in enumerate(zip(own, ids, strict=True))
+                ),
+            )
+        )
+        first_rank += count
+    return found
+
+
+def bindings_yaml(ranks: Sequence[AllocatedRank], descriptor_path: str) -> str:
+    """Ranks as a rank-binding file that `--rank-binding` takes."""
     lines = [
         f"# Written by tt-run from the descriptor and its hosts (format {FORMAT}); edits are overwritten.",
         "rank_bindings:",
     ]
-    for rank in allocation.ranks:
+    for rank in ranks:
         lines.append(f"  - rank: {rank.rank}  # {rank.why}")
         lines.append(f"    mesh_id: {rank.mesh_id}")
         lines.append(f"    mesh_host_rank: {rank.mesh_host_rank}")

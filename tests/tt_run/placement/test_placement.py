@@ -206,11 +206,8 @@ def test_generated_files_hold_the_placement(t3000: PhysicalGraph) -> None:
     import yaml
 
     placed = place(MeshGraph((mesh(2, 4, hosts=(1, 2)),)), t3000)
-    made = allocation.files(
-        allocation.allocate_on_machines(placed, {"t3k.yaml": "/x/t3k.yaml"}, local_host="here"),
-        "/x/m.textproto",
-        mock=True,
-    )
+    found = allocation.allocate_on_machines(placed, {"t3k.yaml": "/x/t3k.yaml"}, local_host="here")
+    made = allocation.files(found, [allocation.Part("/x/m.textproto", found.ranks)], mock=True)
     bindings = yaml.safe_load(made["rank_bindings.yaml"])
     assert [b["env_overrides"]["TT_VISIBLE_DEVICES"] for b in bindings["rank_bindings"]] == ["0,1", "2,3"]
     assert yaml.safe_load(made["phase2_mock_mapping.yaml"]) == {

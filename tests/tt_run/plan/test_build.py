@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from mgd.diagnostics import Severity
+from mgd.resources import configs_root
 from tests.tt_run.sandbox import MESH_2X4_TWO_HOSTS, TWO_RANKS, Sandbox, codes, only
 from tt_run.contract import Exit
 from tt_run.errors import InputError, RefusedError, UsageError
@@ -396,3 +398,24 @@ def test_all_broken_inputs_are_told_together(sandbox: Sandbox) -> None:
     found = sandbox.refusal(InputError, program=("no-such-program-here",))
     assert {"TTR013", "TTR101", "TTR104"} <= set(codes(found))
     assert only(found, "TTR013").help
+
+
+def test_several_descriptors_are_allocated_together(sandbox: Sandbox) -> None:
+    mapping = sandbox.write(
+        "map.yaml",
+        "subcontext_id_to_mesh_graph_descriptor:\n"
+        + "".join(f"  {i}: {configs_root()}/mgd/n300_mesh_graph_descriptor.textproto\n" for i in range(2)),
+    )
+    plan = sandbox.plan(mesh_graph_descriptor_mapping=str(mapping), hosts="a,b")
+    assert [(rank.host, rank.subcontext_id, rank.mesh_id) for rank in plan.ranks] == [
+        ("a", 0, 0),
+        ("b", 1, 0),
+    ]
+    texts = {file.path.name: file.text for file in plan.generated_files}
+    assert "rank_bindings.yaml" not in texts
+    assert yaml.safe_load(texts["rank_bindings_mapping.yaml"]) == {
+        "subcontext_id_to_rank_bindings": {0: "rank_bindings_subctx_0.yaml", 1: "rank_bindings_subctx_1.yaml"}
+    }
+    for number in range(2):
+        own = yaml.safe_load(texts[f"rank_bindings_subctx_{number}.yaml"])
+        assert own["rank_bindings"] == [{"rank": 0, "mesh_id": 0, "mesh_host_rank": 0}]
