@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from tt_run.runtime.guard import board
 from tt_run.runtime.guard.board import CALLS, LABEL, ROW_BYTES, STATE, rows
-from tt_run.runtime.guard.channel import SharedChannel
+from tt_run.runtime.guard.channel import AGREED, DIFFERENT, PENDING, SharedChannel
 from tt_run.runtime.guard.signature import Labels, Signature, code_of
 from tt_run.runtime.shared import SharedBlock
 
@@ -82,10 +82,10 @@ def test_a_channel_knows_who_is_missing_and_who_differs() -> None:
     left, right = pair.ends
     word = left.announce(pair.call)
     assert left.missing(word) == (9,)
-    assert not left.agrees(word) and not left.differs(word) and not left.arrived(word)
+    assert left.look(word) == PENDING
     assert not left.spin(word, 10)
     assert right.announce(pair.call) == word
-    assert left.spin(word, 0) and left.agrees(word) and right.agrees(word)
+    assert left.spin(word, 0) and left.look(word) == right.look(word) == AGREED
     assert left.missing(word) == ()
 
 
@@ -95,7 +95,7 @@ def test_a_rank_may_be_one_call_ahead() -> None:
     first = left.announce(pair.call)
     right.announce(pair.call)
     right.announce(pair.other)
-    assert left.agrees(first), "the word of the first call is still there"
+    assert left.look(first) == AGREED, "the word of the first call is still there"
     second = left.announce(pair.call)
-    assert left.differs(second) and left.arrived(second)
+    assert left.look(second) == DIFFERENT
     assert not left.spin(second, 10)

@@ -7,6 +7,7 @@ ahead of another that is still looking, never two.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,11 @@ _ORDINAL = 0xFFFFFFFF
 HISTORY = 24  # calls whose lines are remembered for reports
 
 
-class Channel:
+# What a look at the other ranks shows.
+PENDING, AGREED, DIFFERENT = 0, 1, -1
+
+
+class Channel(ABC):
     """The calls of one group on this rank: how many, the last ones, and the meeting of the next."""
 
     def __init__(self, group: Group) -> None:
@@ -30,29 +35,21 @@ class Channel:
         self.history: deque[tuple[int, Call]] = deque(maxlen=HISTORY)
         self.others = tuple(i for i in range(group.size) if i != group.rank)
 
+    @abstractmethod
     def announce(self, call: Call) -> int:
         """Publish that this rank is in its next call; returns the word that the others must show."""
-        raise NotImplementedError
 
-    def arrived(self, word: int) -> bool:
-        """True when every rank shows its word for this call, the same or not."""
-        raise NotImplementedError
+    @abstractmethod
+    def look(self, word: int) -> int:
+        """AGREED when every rank shows this word, DIFFERENT as soon as one is in this call with another, else PENDING."""
 
-    def spin(self, word: int, turns: int) -> bool:
-        """Look at the others at most `turns` times in a tight loop; True when all agree, False for whatever needs a closer look."""
-        return self.agrees(word)
-
-    def agrees(self, word: int) -> bool:
-        """True when every rank shows exactly this word."""
-        raise NotImplementedError
-
+    @abstractmethod
     def missing(self, word: int) -> tuple[int, ...]:
         """The world ranks that are not in this call yet, as far as this rank can see."""
-        raise NotImplementedError
 
-    def differs(self, word: int) -> bool:
-        """True as soon as a rank is in this call with another signature."""
-        raise NotImplementedError
+    def spin(self, word: int, turns: int) -> bool:
+        """Look at most `turns` times in a tight loop; True when all agree, False for whatever needs a closer look."""
+        return self.look(word) == AGREED
 
     def _next(self, call: Call) -> int:
         self.number += 1
@@ -70,15 +67,13 @@ class SharedChannel(Channel):
         self._slots = tuple(tuple(parity * group.size + i for i in self.others) for parity in (0, 1))
 
     def announce(self, call: Call) -> int:
+        """Write this rank's word."""
         word = self._next(call)
         self.words[(self.number & 1) * self.group.size + self.group.rank] = word
         return word
 
-    def agrees(self, word: int) -> bool:
-        words = self.words
-        return all(words[slot] == word for slot in self._slots[self.number & 1])
-
     def spin(self, word: int, turns: int) -> bool:
+        """The hot path: most ranks come within microseconds of each other."""
         words = self.words
         for slot in self._slots[self.number & 1]:
             while (other := words[slot]) != word:
@@ -87,15 +82,19 @@ class SharedChannel(Channel):
                     return False
         return True
 
-    def arrived(self, word: int) -> bool:
-        return all(self.words[slot] >> 32 == word >> 32 for slot in self._slots[self.number & 1])
-
-    def differs(self, word: int) -> bool:
-        # Each word is read once: between two looks it may become the one that is waited for.
-        shown = [self.words[slot] for slot in self._slots[self.number & 1]]
-        return any(other != word and other >> 32 == word >> 32 for other in shown)
+    def look(self, word: int) -> int:
+        """One pass over the words; each is read once, since between two reads it may become the one that is waited for."""
+        words, found = self.words, AGREED
+        for slot in self._slots[self.number & 1]:
+            other = words[slot]
+            if other != word:
+                if other >> 32 == word >> 32:
+                    return DIFFERENT
+                found = PENDING
+        return found
 
     def missing(self, word: int) -> tuple[int, ...]:
+        """The ranks whose word is of an earlier call."""
         slots = self._slots[self.number & 1]
         return tuple(
             self.group.ranks[i]
@@ -112,27 +111,24 @@ class MessageChannel(Channel):
         group.connect()
         self._received = np.zeros((group.size, 1), np.uint64)
         self._pending: Pending | None = None
-        self._complete = True
 
     def announce(self, call: Call) -> int:
+        """Start the all-gather of this call's words."""
         word = self._next(call)
         self._pending = self.group.iallgather(np.array([word], np.uint64), self._received)
-        self._complete = False
         return word
 
-    def _test(self) -> bool:
-        if not self._complete:
-            self._complete = self._pending is None or self._pending.test()
-        return self._complete
-
-    def agrees(self, word: int) -> bool:
-        return self._test() and bool((self._received == np.uint64(word)).all())
-
-    def arrived(self, word: int) -> bool:
-        return self._test()
-
-    def differs(self, word: int) -> bool:
-        return self._test() and not self.agrees(word)
+    def look(self, word: int) -> int:
+        """Make progress; compare once all words are there."""
+        if not self._complete():
+            return PENDING
+        return AGREED if (self._received == np.uint64(word)).all() else DIFFERENT
 
     def missing(self, word: int) -> tuple[int, ...]:
-        return () if self._test() else tuple(self.group.ranks[i] for i in self.others)
+        """Everybody until all are there: which words have come is not known."""
+        return () if self._complete() else tuple(self.group.ranks[i] for i in self.others)
+
+    def _complete(self) -> bool:
+        if self._pending is not None and self._pending.test():
+            self._pending = None
+        return self._pending is None

@@ -46,7 +46,7 @@ class Call(NamedTuple):
 class Labels:
     """The calls this rank has made, each stored once: looking one up again costs one dictionary access."""
 
-    CAPACITY = 64  # texts kept on the board; older ones make room
+    CAPACITY = 512  # texts kept on the board; older ones make room
 
     def __init__(self) -> None:
         self._calls: dict[tuple[CodeType | None, int, Signature], Call] = {}

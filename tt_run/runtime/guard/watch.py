@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 from tt_run.runtime.comm import Group, World
 from tt_run.runtime.guard import diagnosis
 from tt_run.runtime.guard.board import ENDED, WAITING
-from tt_run.runtime.guard.channel import Channel, MessageChannel, SharedChannel
+from tt_run.runtime.guard.channel import DIFFERENT, PENDING, Channel, MessageChannel, SharedChannel
 from tt_run.runtime.guard.joining import join
 from tt_run.runtime.guard.report import GuardError, render
 from tt_run.runtime.guard.signature import Call, Labels, Signature
@@ -22,8 +22,8 @@ from tt_run.runtime.guard.whereabouts import Verdict, Whereabouts, enter
 if TYPE_CHECKING:
     from tt_run.runtime.guard.transfer import Transfer
 
-_SPINS = 400  # looks before the processor is offered to others
-_YIELD_SECONDS = 0.002  # then this long with the processor offered between looks
+_SPINS = 1000  # looks before the processor is offered to others
+_YIELD_SECONDS = 0.005  # then this long with the processor offered between looks
 _NAPS = (0.0001, 0.001)  # then naps, growing from the first to the second
 _INSPECT_SECONDS = 0.05  # how often a long wait looks at the other ranks
 _ANSWER_SECONDS = 0.5  # before the deadline, ranks that run are asked where they are
@@ -61,7 +61,7 @@ class Guard:
         self._words = self.whereabouts.words
         self._leaving: list[Transfer] = []
         self._generation = 0
-        crowded = len(world.neighbours.ranks) > (os.cpu_count() or 1)
+        crowded = len(world.neighbours.ranks) > len(os.sched_getaffinity(0))
         self._spins = 0 if crowded else _SPINS
 
     # --- the hot path --------------------------------------------------------------------------------------------------
@@ -87,14 +87,14 @@ class Guard:
         """The slow part of a collective: offer the processor, then nap, watching the others."""
 
         def done() -> bool:
-            return channel.agrees(word) or channel.differs(word)
+            return channel.look(word) != PENDING
 
         def wait() -> Wait:
             ranks, missing = channel.group.ranks, channel.missing(word)
             return Wait("collective", str(call.signature), call.site, ranks, channel.number, missing)
 
         self.wait_until(done, wait, call)
-        if channel.differs(word):
+        if channel.look(word) == DIFFERENT:
             self.diverged(channel.group.ranks, channel.number, call)
 
     def _join(self, group: Group, call: Call) -> Channel:
@@ -129,7 +129,7 @@ class Guard:
     def _wait_long(
         self, done: Callable[[], bool], wait: Callable[[], Wait], call: Call | None, began: float
     ) -> None:
-        nap, inspected, asked = _NAPS[0], 0.0, False
+        nap, inspected, asked = _NAPS[0], began, False
         suspicion = _Suspicion()
         while not done():
             time.sleep(nap)
