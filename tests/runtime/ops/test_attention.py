@@ -84,6 +84,23 @@ def test_windows_and_sinks(one: MeshDevice):
     near(found, weights @ v, steps=16)
 
 
+def test_windows_by_their_bounds(one: MeshDevice):
+    q, k, v = (sample(F32, 1, 2, 12, 8, seed=s) for s in range(3))
+    window = np.digitize(np.arange(12), [5, 9])
+    mask = np.where(window[:, None] == window[None], 0.0, -np.inf)
+    sdpa = op("transformer.scaled_dot_product_attention")
+    bounds = put(one, [0, 5, 9, 12], I32, ROW)
+    near(
+        sdpa(put(one, q), put(one, k), put(one, v), cu_window_seqlens=bounds),
+        reference(q, k, v, mask),
+        steps=16,
+    )
+    late = sdpa(
+        put(one, q[:, :, 4:]), put(one, k), put(one, v), cu_window_seqlens=bounds, windowed_q_token_offset=4
+    )
+    near(late, reference(q[:, :, 4:], k, v, mask[4:]), steps=16)
+
+
 def test_long_sequences_go_head_by_head(one: MeshDevice, monkeypatch: pytest.MonkeyPatch):
     q, k, v = sample(F32, 1, 4, 20, 8), sample(F32, 1, 2, 20, 8, seed=1), sample(F32, 1, 2, 20, 8, seed=2)
     tensors = [put(one, t) for t in (q, k, v)]
@@ -152,7 +169,7 @@ def test_attention_refusals(one: MeshDevice):
     with pytest.raises(RuntimeError, match="must not be provided when is_causal"):
         sdpa(q, q, q, attn_mask=put(one, np.zeros((1, 1, 8, 8))))
     with pytest.raises(RuntimeError, match="not emulated"):
-        sdpa(q, q, q, cu_window_seqlens=q)
+        sdpa(q, q, q, attn_mask_block_map=q)
 
 
 @pytest.mark.parametrize("dtype", [F32, BF16])

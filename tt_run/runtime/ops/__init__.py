@@ -9,6 +9,7 @@ from tt_run.runtime.ops import (  # noqa: F401 - entering the operations is the 
     binary,
     caches,
     conversions,
+    decoding,
     distributed_norms,
     heads,
     joining,
