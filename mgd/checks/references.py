@@ -220,11 +220,13 @@ def _connection(report: Report, templates: Templates, graph: GraphDescriptor, co
             "MGD023", f"a connection of {quoted(graph.name)} is directional", report.at(connection, "directional"),
             help="remove directional; links go both ways",
         )  # fmt: skip
+    if report.is_full("MGD022"):
+        return  # each further one would cost a search through all instances for its hint
     label, first = "", None
     for node in connection.nodes:
         target = templates.resolve(graph, node)
         if isinstance(target, Unresolved):
-            if report.is_full("MGD022") or _follows(templates, graph, target):
+            if _follows(templates, graph, target):
                 continue
             code = "MGD022" if target.name or not isinstance(target.reference, NodeRef) else "MGD034"
             report.add(code, target.message, report.at(target.reference, target.name), help=target.help)

@@ -14,7 +14,7 @@ from mgd.expansion import expand
 from mgd.reading import LARGEST, load, loads
 from mgd.v1 import loads as loads_v1
 from tests.mgd.fixtures import TOP, fabric, link, mesh
-from tests.mgd.test_fuzz import deadline, survive
+from tests.mgd.test_fuzz import DEADLINE, deadline, survive
 
 
 def _graphs(count: int, line: Callable[[int], str]) -> str:
@@ -34,21 +34,21 @@ def _pins(node: str, count: int = 1) -> str:
 
 
 REJECTED = {
-    "a million dims": mesh("2147483647, " * 200_000 + "2", arch="BLACKHOLE") + TOP,
+    "50,000 dims": mesh("2147483647, " * 50_000 + "2", arch="BLACKHOLE") + TOP,
     "extents without measure": mesh("2147483647, 2147483647", arch="BLACKHOLE") + TOP,
     "channels without measure": mesh().replace("count: 2", "count: 2147483647") + TOP,
-    "a chain of 20,000 graphs": _graphs(20_000, lambda i: _child(i + 1)),
+    "a chain of 5,000 graphs": _graphs(5000, lambda i: _child(i + 1)),
     "each graph twice in the next": _graphs(60, lambda i: _child(i + 1) + _child(i + 1, 1)),
     "a ring of graphs": _graphs(3000, lambda i: _child((i + 1) % 3000)),
     "all to all of 3,000": mesh() + fabric(3000, "graph_topology { layout_type: ALL_TO_ALL channels { count: 1 } }"),
     "one connection of 3,000 nodes": mesh()
     + fabric(3000, "connections { " + "nodes { mesh { mesh_descriptor: \"M0\" } } " * 3000 + "channels { count: 1 } }"),
-    "20,000 names that are one": mesh() * 20_000 + TOP,
-    "20,000 instances with one id": mesh() + fabric(1, 'instances { mesh { mesh_descriptor: "M0" } }' * 20_000),
-    "20,000 links to nowhere": mesh() + fabric(9000, link("0", "9999999") * 20_000),
-    "20,000 instances of nothing": mesh() + "".join(
+    "5,000 names that are one": mesh() * 5000 + TOP,
+    "5,000 instances with one id": mesh() + fabric(1, 'instances { mesh { mesh_descriptor: "M0" } }' * 5000),
+    "5,000 links to nowhere": mesh() + fabric(9000, link("0", "9999999") * 5000),
+    "5,000 instances of nothing": mesh() + "".join(
         f'mesh_descriptors {{ name: "N{i}" }}\n' for i in range(5000)
-    ) + fabric(1, 'instances { mesh { mesh_descriptor: "Nowhere" } }' * 20_000),
+    ) + fabric(1, 'instances { mesh { mesh_descriptor: "Nowhere" } }' * 5000),
     "a pattern that backtracks": _pins('mesh_id_regex: "' + "(.*)*" * 40 + 'x"'),
     "a pattern of brackets": _pins('mesh_id_regex: "' + "(" * 150 + '"'),
     "a pattern that repeats": _pins('mesh_id_regex: "0{1000000000}"'),
@@ -62,7 +62,7 @@ REJECTED = {
 
 @pytest.mark.parametrize("name", list(REJECTED))
 def test_the_measureless_is_refused(name: str) -> None:
-    with deadline(30), pytest.raises(RejectedError) as caught:
+    with deadline(DEADLINE), pytest.raises(RejectedError) as caught:
         expand(loads(REJECTED[name]))
     assert caught.value.diagnostics
 
@@ -74,20 +74,20 @@ ACCEPTED = {
     "64 graphs deep": _graphs(50, lambda i: _child(i + 1)),
     "unknown blocks 200 deep": "a { " * 200 + "} " * 200 + mesh() + TOP,
     "unknown lists 100,000 deep": "a: " + "[" * 100_000 + "]" * 100_000 + " " + mesh() + TOP,
-    "100,000 unknown fields": "nmae: 1 " * 100_000 + mesh() + TOP,
+    "50,000 unknown fields": "nmae: 1 " * 50_000 + mesh() + TOP,
 }
 
 
 @pytest.mark.parametrize("name", list(ACCEPTED))
 def test_the_large_is_held(name: str) -> None:
-    with deadline(30):
+    with deadline(DEADLINE):
         assert survive(ACCEPTED[name].encode(), ".textproto")
 
 
 UNREADABLE = {
     "blocks 100,000 deep": "a { " * 100_000,
-    "closing 200,000 times": "} " * 200_000,
-    "one line of rubbish": "name ) " * 100_000,
+    "closing 50,000 times": "} " * 50_000,
+    "one line of rubbish": "name ) " * 50_000,
     "a megabyte of quotes": '"' * 1_000_000,
     "a number of a megabyte": "top_level_instance { mesh { mesh_id: " + "9" * 1_000_000 + " } }",
     "a megabyte of blanks before a mistake": "name" + " " * 1_000_000 + ")",
@@ -98,7 +98,7 @@ UNREADABLE = {
 
 @pytest.mark.parametrize("name", list(UNREADABLE))
 def test_rubbish_is_answered_with_a_place(name: str) -> None:
-    with deadline(30), pytest.raises(ParseError) as caught:
+    with deadline(DEADLINE), pytest.raises(ParseError) as caught:
         loads(UNREADABLE[name])
     assert all(each.position and each.position.line for each in caught.value.diagnostics)
     assert len(caught.value.diagnostics) <= 100
@@ -122,7 +122,7 @@ YAML = {
 
 @pytest.mark.parametrize("name", list(YAML))
 def test_hostile_yaml_is_refused(name: str) -> None:
-    with deadline(30), pytest.raises((ParseError, RejectedError)) as caught:
+    with deadline(DEADLINE), pytest.raises((ParseError, RejectedError)) as caught:
         loads_v1(YAML[name], file="x.yaml")
     assert caught.value.diagnostics
 
@@ -134,7 +134,7 @@ def test_paths_that_are_no_files(tmp_path: Path) -> None:
     closed = tmp_path / "closed.textproto"
     closed.write_text("")
     for path in (tmp_path, tmp_path / "none", Path("/dev/zero"), large, Path("a\0b"), closed / "below"):
-        with deadline(30), pytest.raises(UnreadableError) as caught:
+        with deadline(DEADLINE), pytest.raises(UnreadableError) as caught:
             load(path)
         assert caught.value.diagnostics[0].code == "MGD101" and caught.value.diagnostics[0].help
 
@@ -144,7 +144,7 @@ def test_a_pipe_is_read_until_it_closes(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     writer = threading.Thread(target=lambda: pipe.write_text(mesh() + TOP))
     writer.start()
-    with deadline(30):
+    with deadline(DEADLINE):
         descriptor = load(pipe)
     writer.join(timeout=30)
     assert not writer.is_alive()

@@ -184,6 +184,7 @@ def test_a_damaged_text_is_judged_alike(value: Descriptor, seed: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @settings(max_examples=4000, deadline=None, suppress_health_check=SLOW)
 @given(messages(depth=4, values=said), SEEDS)
 def test_many_damaged_texts_are_judged_alike(value: Descriptor, seed: int) -> None:
