@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tt_run.launch.backend import Job
+from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.options import STRANDED_SECONDS
 from tt_run.supervise.stacks import RankStack, collect, grouped, rank_list
 from tt_run.supervise.status import RankStatus, StatusBoard
@@ -35,30 +36,34 @@ class HangWatch:
     seconds: float | None = None
     automatic: bool = True
     stranded_seconds: float = STRANDED_SECONDS
-    _quiet_since: float = field(default_factory=time.monotonic)
+    clock: Callable[[], float] = time.monotonic
+    ask: Callable[[StatusBoard, Job, RunFolder, str], list[RankStack]] = collect
+    _quiet_since: float = field(init=False)
     _sample: tuple[RankStack, ...] | None = None
     _sampled_at: float = 0.0
+    _stranding_again: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._quiet_since = self.clock()
 
     def look(self, board: StatusBoard, job: Job, progress: bool) -> HangFinding | None:
         """Called again and again; `progress` says whether any rank has shown life since the last call."""
-        now = time.monotonic()
+        now = self.clock()
         if progress:
             self._quiet_since, self._sample = now, None
             return None
         quiet = now - self._quiet_since
-        stranding = self.automatic and quiet >= self.stranded_seconds and bool(_gone(board))
+        patient = quiet < self.stranded_seconds or now < self._stranding_again
+        stranding = self.automatic and not patient and bool(_gone(board))
         overdue = self.seconds is not None and quiet >= self.seconds
         if not (stranding or overdue):
             return None
         if self._sample is None:
-            self._sample, self._sampled_at = (
-                tuple(collect(board, job, board.folder, os.uname().nodename)),
-                now,
-            )
+            self._sample, self._sampled_at = self._stacks(board, job), now
             return None
         if now - self._sampled_at < RESAMPLE_SECONDS:
             return None
-        first, second = self._sample, tuple(collect(board, job, board.folder, os.uname().nodename))
+        first, second = self._sample, self._stacks(board, job)
         self._sample, self._sampled_at = None, now
         if first != second:
             self._quiet_since = now
@@ -67,13 +72,16 @@ class HangWatch:
         if overdue:
             return HangFinding(why or f"no rank has made progress for {quiet:.0f} s", second)
         if why is None:
-            self._quiet_since = now - self.stranded_seconds / 2  # look again, but not at every tick
+            self._stranding_again = now + self.stranded_seconds / 2  # look again, but not at every tick
             return None
         return HangFinding(why, second)
 
+    def _stacks(self, board: StatusBoard, job: Job) -> tuple[RankStack, ...]:
+        return tuple(self.ask(board, job, board.folder, os.uname().nodename))
+
     def describe(self, board: StatusBoard, job: Job) -> HangFinding:
         """Where every rank is now."""
-        return HangFinding("", tuple(collect(board, job, board.folder, os.uname().nodename)))
+        return HangFinding("", self._stacks(board, job))
 
     def describe_now(self, board: StatusBoard, job: Job) -> str:
         """The same as text, for Ctrl-\\."""

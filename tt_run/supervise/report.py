@@ -68,9 +68,10 @@ def _culprit_lines(culprit: RankStatus, record: Mapping[str, Any] | None, folder
 def _exception_lines(record: Mapping[str, Any]) -> list[str]:
     """Exception, place and last collective, as the rank itself wrote them down."""
     message = str(record.get("message", "")).splitlines() or [""]
-    lines = [f"  {record.get('exception')}: {message[0]}"[:300]]
-    if record.get("guard"):
-        lines += [f"    {line}"[:200] for line in message[1:GUARD_LINES]]
+    if record.get("guard"):  # its first line is the verdict's sentence already
+        lines = [f"  {line}"[:200] for line in message[1:GUARD_LINES]]
+    else:
+        lines = [f"  {record.get('exception')}: {message[0]}"[:300]]
     if record.get("file"):
         lines.append(f"    at {record['file']}:{record.get('line')}")
     if record.get("last_collective"):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tt_run.supervise.conftest import Records
-from tt_run.supervise.hang import HangWatch, stack_lines, stranded
+from tt_run.supervise.hang import HangFinding, HangWatch, stack_lines, stranded
 from tt_run.supervise.stacks import (
     Frame,
     RankStack,
@@ -166,8 +164,73 @@ def test_lines_name_the_odd_one_out(records: Records) -> None:
     assert lines == ["rank 1: x.py:3 in f  <- the odd one out", "ranks 0, 2: x.py:5 in f"]
 
 
-def test_a_run_with_progress_is_never_looked_at(records: Records, tmp_path: Path) -> None:
-    records.status(0)
-    records.status(1)
-    watch = HangWatch(seconds=0.0001, automatic=True)
-    assert watch.look(records.board, DeadJob(), progress=True) is None
+COMPUTES = RankStack(0, (Frame("x.py", 3, "f", "x = work(x)"),))
+
+
+class Quiet:
+    """A run in which nothing is printed, seen by a watch with a clock and stacks that the test sets."""
+
+    def __init__(self, records: Records, seconds: float | None, automatic: bool = True) -> None:
+        self.now = 0.0
+        self.records = records
+        self.stacks: list[RankStack] = [BARRIER]
+        self.asked = 0
+        self.watch = HangWatch(seconds, automatic, clock=lambda: self.now, ask=self._ask)
+
+    def _ask(self, *_: object) -> list[RankStack]:
+        self.asked += 1
+        return list(self.stacks)
+
+    def look(self, at: float, progress: bool = False) -> HangFinding | None:
+        self.now = at
+        return self.watch.look(self.records.board, DeadJob(), progress)
+
+
+class TestHangWatch:
+    @pytest.fixture(autouse=True)
+    def running(self, records: Records) -> None:
+        records.status(0)
+        records.status(1)
+
+    def test_a_deadline_that_passes_without_a_sign_of_life(self, records: Records) -> None:
+        quiet = Quiet(records, 60)
+        assert quiet.look(59) is None and quiet.asked == 0
+        assert quiet.look(60) is None
+        finding = quiet.look(62)
+        assert finding is not None and finding.why == "no rank has made progress for 62 s"
+
+    def test_output_starts_it_anew(self, records: Records) -> None:
+        quiet = Quiet(records, 60)
+        quiet.look(59, progress=True)
+        assert quiet.look(100) is None and quiet.asked == 0
+
+    def test_a_stack_that_moves_is_a_sign_of_life(self, records: Records) -> None:
+        quiet = Quiet(records, 60)
+        quiet.look(60)
+        quiet.stacks = [COMPUTES]
+        assert quiet.look(62) is None
+        assert quiet.look(100) is None
+        assert quiet.asked == 2
+
+    def test_without_a_deadline_and_with_everybody_there_nobody_is_asked(self, records: Records) -> None:
+        quiet = Quiet(records, None)
+        assert quiet.look(10_000) is None and quiet.asked == 0
+
+    def test_the_automatic_rule(self, records: Records) -> None:
+        records.status(1, end=2.0, exit=0)
+        records.ending(1, "never")
+        quiet = Quiet(records, None)
+        assert quiet.look(29) is None and quiet.look(31) is None
+        finding = quiet.look(33)
+        assert finding is not None and "rank 1 ended with 0 without ever entering MPI" in finding.why
+
+    def test_the_automatic_rule_spares_a_rank_that_computes(self, records: Records) -> None:
+        records.status(1, end=2.0, exit=0)
+        quiet = Quiet(records, None)
+        quiet.stacks = [COMPUTES]
+        assert all(quiet.look(float(second)) is None for second in range(0, 600, 2))
+
+    def test_the_automatic_rule_can_be_switched_off(self, records: Records) -> None:
+        records.status(1, end=2.0, exit=0)
+        quiet = Quiet(records, None, automatic=False)
+        assert quiet.look(1000) is None and quiet.asked == 0
