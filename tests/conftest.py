@@ -1,0 +1,40 @@
+"""A test that cannot run here says why; where TT_RUN_FORBID_SKIPS is set, as in CI, only the listed reasons are good enough."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+
+# What CI does not have to have: recordings of the reference live outside of the project, JAX is a benchmark's peer.
+EXCUSED = re.compile(r"record(ing|ed)|JAX|may read everything")
+
+_unexcused: list[str] = []
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _note(report)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    _note(report)
+
+
+def _note(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if report.skipped and isinstance(report.longrepr, tuple):
+        reason = str(report.longrepr[2])
+        if not EXCUSED.search(reason):
+            _unexcused.append(f"{report.nodeid}: {reason}")
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    if _unexcused and os.environ.get("TT_RUN_FORBID_SKIPS") and exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if _unexcused and os.environ.get("TT_RUN_FORBID_SKIPS"):
+        terminalreporter.section("tests that had to run here and were skipped", red=True)
+        for line in _unexcused:
+            terminalreporter.write_line(line)
