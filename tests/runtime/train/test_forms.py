@@ -20,7 +20,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @functools.cache
-def trained(folder: Path, words: tuple[str, ...], form: str, optimizer: str) -> tuple[list[float], dict[str, np.ndarray]]:
+def trained(
+    folder: Path, words: tuple[str, ...], form: str, optimizer: str
+) -> tuple[list[float], dict[str, np.ndarray]]:
     """(losses, whole parameters by name) of a run under `tt-run --emulate WORDS`."""
     target = folder / "-".join((form, optimizer, *words)).replace("/", "_")
     ran = tt_run("--emulate", *words, "python", PROGRAM, form, optimizer, target, timeout=110).check()
@@ -69,7 +71,9 @@ def dealt(rows: np.ndarray, parts: int) -> np.ndarray:
         pytest.param(("--system", "n150", "--meshes", "4"), "pp", id="pp4"),
     ],
 )
-def test_every_form_equals_one_device(folder: Path, words: tuple[str, ...], form: str, optimizer: str) -> None:
+def test_every_form_equals_one_device(
+    folder: Path, words: tuple[str, ...], form: str, optimizer: str
+) -> None:
     assert_same_training(folder, words, form, optimizer)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -121,6 +121,10 @@ class AutoContext:
             return None
         return self.graph.add(rule, [link for link in links if link is not None])
 
+    def get_graph(self) -> Graph:
+        """All nodes since the last reset."""
+        return self.graph
+
     def reset_graph(self) -> None:
         """Forget the graph after a backward pass; gradients of parameters stay."""
         self.graph.reset()
@@ -173,6 +177,18 @@ class AutoContext:
                 "SocketManager is not initialized. Do not forget to call initialize_socket_manager."
             )
         return self._sockets
+
+    # --- kernels of devices ------------------------------------------------------------------------------------------
+
+    def get_profiler(self) -> NoReturn:
+        """Raises RuntimeError: an emulation has no kernels to profile."""
+        raise RuntimeError(
+            "get_profiler: kernels of devices are not emulated, so there is nothing to profile; "
+            "help: tt-run --emulate --timeline FILE records every operation and collective"
+        )
+
+    def close_profiler(self) -> None:
+        """Nothing is open: see `get_profiler`."""
 
 
 def _arithmetic(name: str) -> PreferredPrecision:

@@ -17,6 +17,9 @@ from tt_run.runtime.mesh.shape import MeshShape
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.device import MeshDevice
 
+_chosen: str | None = None
+"""The system that was chosen for the number of devices; the process keeps it, as a machine keeps its chips."""
+
 
 def pair(mesh_shape: Any) -> tuple[int, int]:
     """(rows, columns) of what a program gives as a mesh shape. Raises RuntimeError for anything but two ints."""
@@ -39,40 +42,70 @@ def fits(shape: tuple[int, int], system: tuple[int, int]) -> bool:
 def open_mesh(mesh_shape: Any, device_ids: Sequence[int] | None) -> MeshDevice:
     """Open a mesh of this shape on the system of the process.
 
-    Raises RuntimeError, with both shapes, when it does not fit.
+    Raises RuntimeError, with both shapes, when it does not fit, and when `device_ids` are not as many as the shape has.
     """
     from tt_run.runtime.mesh import open_mesh_device, system_mesh
 
     shape = pair(mesh_shape)
-    automatic = _choose_descriptor(shape[0] * shape[1])
+    wanted = shape[0] * shape[1]
+    automatic = _choose_descriptor(wanted)
     system = system_mesh().shape
     whole = (system[0], system[1])
-    wanted = shape[0] * shape[1]
-    if device_ids:
-        return open_mesh_device(MeshShape(shape), physical_device_ids=list(device_ids))
-    if wanted > whole[0] * whole[1]:
+    if device_ids and len(device_ids) != wanted:
         raise RuntimeError(
-            f"Physical chip id {whole[0] * whole[1]} not found in control plane chip mapping. You are calling for a chip outside of the "
-            f"fabric cluster: mesh_shape [{shape[0]}, {shape[1]}] wants {wanted} devices, the descriptor has "
-            f"{whole[0]}x{whole[1]}. help: choose a larger system with tt-run --system, or a smaller mesh_shape"
+            f"mesh_shape [{shape[0]}, {shape[1]}] has {wanted} devices, device_ids names {len(device_ids)}: {list(device_ids)}"
         )
+    if wanted > whole[0] * whole[1]:
+        raise RuntimeError(_outside(shape, whole))
     if not automatic and not fits(shape, whole):
         raise RuntimeError(
             f"mesh_shape [{shape[0]}, {shape[1]}] does not fit the mesh graph descriptor's device topology [{whole[0]}, {whole[1]}]: "
             f"it is no rectangle inside it, as it is or turned. help: use a mesh_shape of at most [{whole[0]}, {whole[1]}], or a "
             f"descriptor of {shape[0]}x{shape[1]} in {contract.MESH_GRAPH_DESC_PATH}"
         )
+    if automatic and not device_ids and not fits(shape, whole):
+        # The guide's own example: [4, 8] on the 1x32 file. The chips of the line, laid out row by row.
+        device_ids = [number for number in system_mesh().ids if number is not None][:wanted]
+    if device_ids:
+        return open_mesh_device(MeshShape(shape), physical_device_ids=list(device_ids))
     return open_mesh_device(MeshShape(shape))
 
 
+def _outside(shape: tuple[int, int], whole: tuple[int, int]) -> str:
+    count = whole[0] * whole[1]
+    text = (
+        f"Physical chip id {count} not found in control plane chip mapping. You are calling for a chip outside of the "
+        f"fabric cluster: mesh_shape [{shape[0]}, {shape[1]}] wants {shape[0] * shape[1]} devices, "
+    )
+    if _chosen is not None:
+        return (
+            f"{text}this process chose {_chosen} ({whole[0]}x{whole[1]}) when it first opened a device. "
+            "help: tt-run --emulate --system NAME chooses one that is large enough for every mesh of the program"
+        )
+    return (
+        f"{text}the descriptor has {whole[0]}x{whole[1]}. "
+        "help: choose a larger system with tt-run --system, or a smaller mesh_shape"
+    )
+
+
 def _choose_descriptor(devices: int) -> bool:
-    """Name the system that the guide gives 8 and 32 devices; False for other numbers and when a descriptor or system is named."""
+    """Name the system that the guide gives 8 and 32 devices, once in a process; whether the system was chosen so.
+
+    A descriptor or system that is named, and another number of devices, leave the choice to them.
+    """
+    global _chosen
+    if _chosen is not None and os.environ.get(contract.SYSTEM) == _chosen:
+        return True
     if os.environ.get(contract.MESH_GRAPH_DESC_PATH) or os.environ.get(contract.SYSTEM):
         return False
     from mgd.systems import UnknownSystem, for_device_count
+    from tt_run.runtime.mesh import system_mesh
 
+    if system_mesh.cache_info().currsize:
+        # The process has met its system already, by another mesh; it cannot change now.
+        return False
     try:
-        os.environ[contract.SYSTEM] = for_device_count(devices).name
+        _chosen = os.environ[contract.SYSTEM] = for_device_count(devices).name
     except UnknownSystem:
         return False
     return True

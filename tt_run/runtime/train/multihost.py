@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -125,7 +125,7 @@ def send_value(value: Value, context: DistributedContext, rank: int) -> None:
     header[:4] = (value.dtype.value, len(shards.data), len(shards.index), len(shards.shape))
     header[4 : 4 + len(shards.shape)] = shards.shape
     data = np.ascontiguousarray(shards.data)
-    body = to_wire(data) if value.dtype is DataType.BFLOAT16 else data
+    body = to_wire(cast("npt.NDArray[np.float32]", data)) if value.dtype is DataType.BFLOAT16 else data
     for part in (header, np.array(shards.index, np.int64), body):
         guard.wait(guard.isend(context.group, np.ascontiguousarray(part), rank, _TAG, "SocketManager.send"))
 

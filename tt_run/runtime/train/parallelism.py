@@ -18,6 +18,7 @@ class DistributedConfig:
 
     enable_ddp: bool = False
     enable_tp: bool = False
+    enable_cp: bool = False
 
     @property
     def enabled(self) -> tuple[str, ...]:
@@ -35,11 +36,15 @@ class Axis:
 class ParallelismContext:
     """The axes of a device mesh of shape (rows, columns).
 
-    Raises RuntimeError, with the guide's sentence, when the number of kinds does not fit the shape. On a single device every
-    kind that is on has size 1.
+    Raises RuntimeError, with the guide's sentence, when the number of kinds does not fit the shape, and for context parallelism,
+    which is not emulated. On a single device every kind that is on has size 1.
     """
 
     def __init__(self, config: DistributedConfig, shape: tuple[int, int]) -> None:
+        if config.enable_cp:
+            raise RuntimeError(
+                "enable_cp: context parallelism is not emulated; help: enable_ddp, enable_tp, or both"
+            )
         axes = _axes(config, shape)
         self._ddp = axes.get("ddp", Axis())
         self._tp = axes.get("tp", Axis())

@@ -44,7 +44,9 @@ class DeviceTensor(Value):
         """ROW_MAJOR or TILE."""
         return self.layout
 
-    def to_numpy(self, target: DataType | MeshToTensor | None = None, mesh_composer: MeshToTensor | None = None) -> Array:
+    def to_numpy(  # type: ignore[override]  # the documents pass a type where ttnn takes a composer
+        self, target: DataType | MeshToTensor | None = None, mesh_composer: MeshToTensor | None = None
+    ) -> Array:
         """The values; `target` is a DataType to convert to, or a composer where devices hold different shards.
 
         Replicas are read once. Raises RuntimeError for a sharded tensor without composer.

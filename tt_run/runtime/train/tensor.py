@@ -78,6 +78,7 @@ class Tensor:
             device=context.get_device(),
             mesh_mapper=mapper,
         )
+        assert value is not None
         return Tensor(DeviceTensor.like(value))
 
     def to_numpy(self, new_type: DataType | None = None, composer: Any = None) -> Array:

@@ -1,12 +1,13 @@
 """The emulated `ttml`: names only. What each does, and its documentation, is in `tt_run.runtime.train`."""
 
-import ttnn  # noqa: F401 - programs may use ttnn's names after importing ttml alone
+import ttnn  # type: ignore[import-not-found,unused-ignore]  # noqa: F401 - programs may use ttnn's names after importing ttml alone
 
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
     "tt_run.runtime.enums": "Layout DataType",
     "tt_run.runtime.ops": "argmax",
+    "tt_run.runtime.train.named": "Mesh mesh open_device_mesh",
 }
 _SUBMODULES = ("autograd", "ops", "modules", "models", "optimizers", "schedulers", "core", "common", "init")
 

@@ -1,6 +1,6 @@
 """Train a small Llama for 20 steps in one form of parallelism; print every loss, and whole parameters into a file.
 
-    forms.py FORM OPTIMIZER FILE     FORM: single, ddp, tp, ddp_tp, pp; the mesh is the rank's whole system
+forms.py FORM OPTIMIZER FILE     FORM: single, ddp, tp, ddp_tp, pp; the mesh is the rank's whole system
 """
 
 import sys
@@ -27,13 +27,23 @@ if pipeline:
     rank, size = world.rank(), world.size()
 shape = ttnn._ttnn.multi_device.SystemMeshDescriptor().shape()
 context.open_device([1, 1] if FORM == "single" else list(shape))
-context.initialize_parallelism_context(autograd.DistributedConfig(enable_ddp="ddp" in FORM, enable_tp="tp" in FORM))
+context.initialize_parallelism_context(
+    autograd.DistributedConfig(enable_ddp="ddp" in FORM, enable_tp="tp" in FORM)
+)
 context.set_seed(7)
 config = ttml.models.llama.LlamaConfig(
-    num_heads=8, num_groups=8, embedding_dim=64, intermediate_dim=128, num_blocks=4, vocab_size=VOCABULARY, max_sequence_length=LENGTH
+    num_heads=8,
+    num_groups=8,
+    embedding_dim=64,
+    intermediate_dim=128,
+    num_blocks=4,
+    vocab_size=VOCABULARY,
+    max_sequence_length=LENGTH,
 )
 if pipeline:
-    stages = ttml.models.distributed.pipeline_parallel.PipelineParallelConfig(4, {r: 4 // size for r in range(size)})
+    stages = ttml.models.distributed.pipeline_parallel.PipelineParallelConfig(
+        4, dict.fromkeys(range(size), 4 // size)
+    )
     model = ttml.models.distributed.pipeline_parallel.llama.create_llama_model(config, stages)
 elif "tp" in FORM:
     model = ttml.models.distributed.llama.create_llama_model(config)
@@ -76,6 +86,8 @@ for _ in range(STEPS):
 
 # Without the root's name a stage of a pipeline and a whole model call a parameter the same.
 arrays = {name.split("/", 1)[1]: whole(tensor.get_value()) for name, tensor in parameters.items()}
-first_of_mesh = pipeline or not ttnn.using_distributed_env() or int(ttnn.distributed_context_world_rank()) == 0
+first_of_mesh = (
+    pipeline or not ttnn.using_distributed_env() or int(ttnn.distributed_context_world_rank()) == 0
+)
 if first_of_mesh:
     np.savez(f"{FILE}.{rank}.npz", **arrays)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -45,8 +45,9 @@ def save(
     model: Any,
     optimizer: Any = None,
     facts: Mapping[str, Any] | None = None,
+    write: bool = True,
 ) -> Path:
-    """Write a checkpoint; the file appears complete or not at all. Every rank of the model's mesh must call it, one file each path.
+    """Write a checkpoint; the file appears complete or not at all. Every rank of the model's mesh must call it; one of them writes.
 
     Raises TypeError when `facts` cannot be written as JSON.
     """
@@ -70,11 +71,13 @@ def save(
             arrays[f"optimizer/{name}"] = whole(placements[parameter], entry)
         else:
             header["optimizer"][name] = entry
+    if not write:
+        return target
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     with partial.open("wb") as stream:
-        np.savez(stream, **arrays)
+        np.savez(stream, **arrays)  # type: ignore[arg-type,unused-ignore]
     partial.replace(target)
     return target
 
@@ -146,7 +149,7 @@ def latest(prefix: str | os.PathLike[str]) -> Path | None:
 def _generators() -> dict[str, Any]:
     """States of the three generators that programs draw from, as JSON."""
     context = AutoContext.get_instance().generator.bit_generator.state
-    kind, keys, position, has_gauss, gauss = np.random.get_state()
+    kind, keys, position, has_gauss, gauss = cast(tuple[Any, ...], np.random.get_state())
     version, internal, normal = random.getstate()
     return {
         "context": {"key": context["state"]["key"].tolist(), "pos": context["state"]["pos"]},

@@ -7,15 +7,18 @@ The first may name the others; older files hold everything in one.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tt_run.runtime.train.common.keys import ConfigError, check, mapping
+from tt_run.runtime.train.common.keys import ConfigError, check, mapping, one_of
 from tt_run.runtime.train.device import pair
+from tt_run.runtime.train.optimizers.schedulers import SCHEDULES, WarmupHoldDecay
+
+Schedule = Callable[[int], float]
 
 _FOLDERS = ("training_configs", "model_configs", "multihost_configs")
 
@@ -112,6 +115,10 @@ class DeviceConfig:
         self.enable_ddp = bool(given.get("enable_ddp", False))
         self.enable_tp = bool(given.get("enable_tp", False))
         self.enable_pp = bool(given.get("enable_pp", False))
+        if given.get("enable_cp"):
+            raise ConfigError(
+                "device_config: enable_cp: context parallelism is not emulated; help: enable_ddp or enable_tp"
+            )
 
     def total_devices(self) -> int:
         """Devices of the mesh."""
@@ -132,8 +139,7 @@ class MultiHostConfig:
         self.enabled = bool(given.get("enabled", False))
         self.num_workers = int(given.get("num_workers", 1))
         self.socket_type = str(given.get("socket_type", "mpi")).lower()
-        if self.socket_type not in ("mpi", "fabric"):
-            raise ConfigError(f"socket_type: {self.socket_type!r} is not one of mpi, fabric")
+        one_of("socket_type", self.socket_type, ("mpi", "fabric"))
         stages = given.get("pipeline_parallel_config")
         self.pipeline_parallel_config = None
         if stages is not None:
@@ -175,6 +181,26 @@ class SchedulerConfig:
             setattr(self, name, int(given.get(name, getattr(type(self), name))))
         steps = _section(source, "training_config") if source is not None else {}
         self.total_steps = int(steps.get("max_steps", 1000))
+
+    def schedule(self) -> WarmupHoldDecay:
+        """The schedule of these settings."""
+        return WarmupHoldDecay(**{f.name: getattr(self, f.name) for f in fields(WarmupHoldDecay)})
+
+
+def schedule(yaml_config: Mapping[str, Any], total_steps: int) -> Schedule:
+    """The learning rate by 0-based step: what `scheduler_config` says where it is given, else what `scheduler_type` names.
+
+    Raises ConfigError for an unknown name, and for a warm-up of beta1, which changes the optimizer and not its rate.
+    """
+    training = TrainingConfig(yaml_config)
+    if "scheduler_config" not in yaml_config:
+        return SCHEDULES[training.scheduler_type](training.lr, total_steps)
+    given = SchedulerConfig(yaml_config)
+    if given.beta1_warmup_steps:
+        raise ConfigError(
+            "scheduler_config: beta1_warmup_steps needs a loop that sets beta1; use SchedulerConfig.schedule().beta1_at"
+        )
+    return given.schedule().lr_at
 
 
 @dataclass
@@ -224,7 +250,9 @@ class TrainingConfig:
             raise ConfigError(f"Unknown tokenizer_type: {self.tokenizer_type}; one of char, bpe")
         self.use_bpe = self.tokenizer_type == "bpe"
         self.tokenizer_path = given.get("tokenizer_path")
-        self.scheduler_type = str(given.get("scheduler_type", "identity"))
+        self.scheduler_type = one_of(
+            "scheduler_type", str(given.get("scheduler_type", "identity")), SCHEDULES
+        )
         self.use_clip_grad_norm = bool(given.get("use_clip_grad_norm", False))
         self.clip_grad_norm_max_norm = float(given.get("clip_grad_norm_max_norm", 1.0))
         self.lr = float(given.get("learning_rate", 3e-4))

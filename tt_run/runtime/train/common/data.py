@@ -51,6 +51,45 @@ class CharTokenizer:
         return "".join(symbol for number in numbers if len(symbol := self.itos[number]) == 1)
 
 
+class BytePairTokenizer:
+    """The tokenizer of a tokenizer.json file. Raises ImportError without the tokenizers package."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        try:
+            from tokenizers import Tokenizer  # type: ignore[import-not-found,import-untyped,unused-ignore]
+        except ImportError:
+            raise ImportError(
+                "tokenizer_type: bpe needs the tokenizers package: pip install tokenizers"
+            ) from None
+        self._tokenizer = Tokenizer.from_file(str(path))
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of ids."""
+        return int(self._tokenizer.get_vocab_size())
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of a text."""
+        return list(self._tokenizer.encode(text).ids)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids."""
+        return str(self._tokenizer.decode([int(number) for number in ids]))
+
+
+def make_tokenizer(cfg: Any, text: str) -> CharTokenizer | BytePairTokenizer:
+    """The tokenizer that `cfg.use_bpe` and `cfg.tokenizer_path` ask for; of the characters of the text by default.
+
+    Raises ValueError for byte pairs without a path.
+    """
+    if not getattr(cfg, "use_bpe", False):
+        return CharTokenizer(text)
+    path = getattr(cfg, "tokenizer_path", None)
+    if not path:
+        raise ValueError("tokenizer_type: bpe needs tokenizer_path, the tokenizer.json of the model")
+    return BytePairTokenizer(path)
+
+
 def load_shakespeare_text(path: str | os.PathLike[str] | None = None) -> str:
     """A text to train on: the file named, $TT_METAL_HOME/tt-train/data/shakespeare.txt, or the one that ships with the package."""
     from mgd.resources import configs_root
@@ -74,30 +113,10 @@ def prepare_data(cfg: Any) -> tuple[Ids, Ids, int, Callable[[Sequence[int]], str
     `cfg.data_path` names the text; `cfg.use_bpe` needs `cfg.tokenizer_path`, a tokenizer.json, and the tokenizers package.
     """
     text = load_shakespeare_text(getattr(cfg, "data_path", None) or None)
-    if getattr(cfg, "use_bpe", False):
-        ids, size, decode = _byte_pairs(text, getattr(cfg, "tokenizer_path", None))
-    else:
-        tokenizer = CharTokenizer(text)
-        ids, size, decode = (
-            np.array(tokenizer.encode(text), np.uint32),
-            tokenizer.vocab_size,
-            tokenizer.decode,
-        )
+    tokenizer = make_tokenizer(cfg, text)
+    ids = np.array(tokenizer.encode(text), np.uint32)
     cut = int(0.9 * len(ids))
-    return ids[:cut], ids[cut:], -(-size // _TILE) * _TILE, decode
-
-
-def _byte_pairs(text: str, path: str | None) -> tuple[Ids, int, Callable[[Sequence[int]], str]]:
-    if not path:
-        raise ValueError("tokenizer_type: bpe needs tokenizer_path, the tokenizer.json of the model")
-    try:
-        from tokenizers import Tokenizer  # type: ignore[import-not-found,import-untyped,unused-ignore]
-    except ImportError:
-        raise ImportError(
-            "tokenizer_type: bpe needs the tokenizers package: pip install tokenizers"
-        ) from None
-    tokenizer = Tokenizer.from_file(str(path))
-    return np.array(tokenizer.encode(text).ids, np.uint32), tokenizer.get_vocab_size(), tokenizer.decode
+    return ids[:cut], ids[cut:], -(-tokenizer.vocab_size // _TILE) * _TILE, tokenizer.decode
 
 
 def get_batch(

@@ -69,11 +69,13 @@ def generate(
     seed: int = 0,
     pad: int = 0,
     on_token: Callable[[int], None] | None = None,
+    share: Callable[[Callable[[], int]], int] | None = None,
 ) -> list[int]:
     """Token ids behind a prompt, one after the other; `on_token` is called with each.
 
     The model sees the last `sequence_length` tokens, padded on the left with `pad`. Only ids below `vocab_size`, those the tokenizer
-    has, are drawn. Every rank of a mesh must call it with the same arguments. The model's mode comes back afterwards.
+    has, are drawn. Every rank of a mesh must call it with the same arguments. In a pipeline only the last rank has logits: `share` is given
+    the draw and returns the token on every rank. The model's mode comes back afterwards.
     """
     sampling = sampling or Sampling()
     generator = np.random.default_rng(seed)
@@ -90,7 +92,11 @@ def generate(
                 logits = model(
                     Tensor.from_numpy(ids, layout=Layout.ROW_MAJOR, new_type=DataType.UINT32), mask
                 )
-                token = next_token(last_logits(logits)[:vocab_size], sampling, [*prompt, *made], generator)
+
+                def draw(logits: Tensor = logits) -> int:
+                    return next_token(last_logits(logits)[:vocab_size], sampling, [*prompt, *made], generator)
+
+                token = draw() if share is None else share(draw)
                 made.append(token)
                 running = [*running[1:], token]
                 if on_token is not None:

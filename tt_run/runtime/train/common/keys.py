@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 OPTIMIZER = [
@@ -21,6 +21,7 @@ OPTIMIZER = [
     "momentum",
     "dampening",
     "nesterov",
+    "ns_steps",
 ]
 
 KEYS: dict[str, tuple[str, ...]] = {
@@ -75,7 +76,6 @@ KEYS: dict[str, tuple[str, ...]] = {
         "theta",
         "num_groups",
         "rope_scaling",
-        "bias",
     ),
     "multihost_config": ("enabled", "num_workers", "socket_type", "pipeline_parallel_config"),
     "eval_config": ("repetition_penalty", "temperature", "top_k", "top_p"),
@@ -152,6 +152,16 @@ def _unknown(file: str, lines: Mapping[tuple[str, ...], int], path: tuple[str, .
 
 def _at(file: str, lines: Mapping[tuple[str, ...], int], path: tuple[str, ...]) -> str:
     return f"{file}:{lines[path]}" if path in lines else file
+
+
+def one_of(key: str, value: str, known: Iterable[str]) -> str:
+    """The value, when it is one of those known. Raises ConfigError listing them with the nearest one."""
+    names = list(known)
+    if value not in names:
+        near = difflib.get_close_matches(value, names, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(f"{key}: {value!r} is not one of {', '.join(names)}{hint}")
+    return value
 
 
 def mapping(value: Any, name: str) -> Mapping[str, Any]:

@@ -67,6 +67,8 @@ class TrainingLog:
         for file in (self._json, self._csv):
             if file is not None:
                 file.close()
+        if self._folder is not None and kind is None and importlib.util.find_spec("matplotlib"):
+            plot(self._folder / "metrics.jsonl", self._folder / "metrics.png")
         if self._wandb is not None:
             self._wandb.finish()
 
@@ -87,7 +89,6 @@ class TrainingLog:
         self,
         step: int,
         loss: float,
-        *,
         lr: float,
         seconds: float,
         samples_per_second: float = 0.0,
@@ -110,6 +111,16 @@ class TrainingLog:
         if not self._quiet:
             self._print(step, loss, seconds, tokens_per_second)
 
+    def facts(self, **facts: Any) -> None:
+        """Facts about the run, such as its number of parameters: into facts.json and to wandb."""
+        if self._folder is not None:
+            text = json.dumps(
+                {"project": self._project, **facts, "settings": self._settings}, indent=1, default=str
+            )
+            (self._folder / "facts.json").write_text(text + "\n", encoding="utf-8")
+        if self._wandb is not None:
+            self._wandb.summary.update(facts)
+
     def _print(self, step: int, loss: float, seconds: float, rate: float) -> None:
         text = f"Step: {step}, Loss: {loss:.6f}, Time: {seconds * 1000:.1f} ms, TPS: {rate:.0f}"
         if not self._is_terminal():
@@ -128,6 +139,26 @@ class TrainingLog:
 
     def _is_terminal(self) -> bool:
         return self._stream.isatty()
+
+
+def plot(lines: Path, picture: Path) -> None:
+    """Draw loss and tokens per second over steps from a metrics.jsonl. Needs matplotlib."""
+    import matplotlib  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    records = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
+    steps = [record["step"] for record in records]
+    figure, (above, below) = pyplot.subplots(2, 1, sharex=True, figsize=(8, 6))
+    above.plot(steps, [record["loss"] for record in records])
+    above.set_ylabel("loss")
+    below.plot(steps, [record["tokens_per_second"] for record in records])
+    below.set_ylabel("tokens/s")
+    below.set_xlabel("step")
+    figure.tight_layout()
+    figure.savefig(picture)
+    pyplot.close(figure)
 
 
 def _clock(seconds: float) -> str:

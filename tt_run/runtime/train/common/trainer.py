@@ -107,12 +107,7 @@ class Trainer:
         self.optimizer.zero_grad()
         total = 0.0
         for _ in range(self.accumulate):
-            loss = self.loss(*batches())
-            total += get_loss_over_devices(loss)
-            if self.accumulate > 1:
-                loss = binary.mul(loss, 1.0 / self.accumulate)
-            self._phase("FORWARD_PASS")
-            loss.backward(False)
+            total += self._micro_batch(*batches())
             self._phase("BACKWARD_PASS")
             AutoContext.get_instance().reset_graph()
         parameters = self.model.parameters()
@@ -126,6 +121,16 @@ class Trainer:
         self.steps += 1
         return total / self.accumulate, time.perf_counter() - started
 
+    def _micro_batch(self, inputs: Ids, targets: Ids) -> float:
+        """Forward and backward of one batch; its mean loss over devices."""
+        loss = self.loss(inputs, targets)
+        value = get_loss_over_devices(loss)
+        if self.accumulate > 1:
+            loss = binary.mul(loss, 1.0 / self.accumulate)
+        self._phase("FORWARD_PASS")
+        loss.backward(False)
+        return value
+
     def _phase(self, name: str) -> None:
         if self.on_phase is not None:
             self.on_phase(name)
@@ -134,9 +139,12 @@ class Trainer:
         """Mean loss over some batches, without dropout and without a graph."""
         self.model.eval()
         with no_grad():
-            losses = [get_loss_over_devices(self.loss(*batches())) for _ in range(count)]
+            losses = [self._value(*batches()) for _ in range(count)]
         self.model.train()
         return float(np.mean(losses))
+
+    def _value(self, inputs: Ids, targets: Ids) -> float:
+        return get_loss_over_devices(self.loss(inputs, targets))
 
 
 def rates(trainer: Trainer, seconds: float) -> tuple[float, float]:

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from tt_run.runtime.train.common.config import DeviceConfig
-from tt_run.runtime.train.common.keys import ConfigError, mapping
+from tt_run.runtime.train.common.keys import mapping, one_of
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.distributed import concat_mesh_to_tensor_composer, enable_fabric, is_replicated
 from tt_run.runtime.train.graph import GradMode
 from tt_run.runtime.train.modules.base import ModuleBase
-from tt_run.runtime.train.optimizers import adamw, sgd
+from tt_run.runtime.train.optimizers import adamw, muon, sgd
 from tt_run.runtime.train.optimizers.base import OptimizerBase
 from tt_run.runtime.train.tensor import Tensor
 
@@ -84,6 +84,7 @@ _ADAMW = {
     "AdamWComposite": adamw.AdamWComposite,
 }
 _SGD = {"SGD": sgd.SGD, "SGDComposite": sgd.SGDComposite}
+_OTHERS = ("Muon", "NoOp")
 
 
 def create_optimizer(model: ModuleBase, yaml_config: Mapping[str, Any]) -> OptimizerBase:
@@ -96,10 +97,8 @@ def create_optimizer(model: ModuleBase, yaml_config: Mapping[str, Any]) -> Optim
     kind = str(nested.get("type") or ("SGD" if training.get("use_sgd") else ""))
     if not kind:
         kind = "MorehAdamW" if training.get("use_moreh_adamw") else "AdamW"
-    names = {name.lower(): name for name in (*_ADAMW, *_SGD)}
-    if kind.lower() not in names:
-        raise ConfigError(f"optimizer type {kind!r} is not one of {', '.join(names.values())}")
-    kind = names[kind.lower()]
+    names = {name.lower(): name for name in (*_ADAMW, *_SGD, *_OTHERS)}
+    kind = one_of("optimizer type", names.get(kind.lower(), kind), names.values())
 
     def setting(name: str, default: float, *others: str) -> float:
         for source, keys in ((nested, (name, *others)), (training, (name, *others))):
@@ -110,6 +109,12 @@ def create_optimizer(model: ModuleBase, yaml_config: Mapping[str, Any]) -> Optim
 
     rate, decay = setting("lr", 3e-4, "learning_rate"), setting("weight_decay", 0.01)
     parameters = model.parameters()
+    if kind == "NoOp":
+        return muon.NoOp(parameters)
+    if kind == "Muon":
+        return muon.Muon(
+            parameters, muon.MuonConfig(rate, setting("momentum", 0.95), int(setting("ns_steps", 5)))
+        )
     if kind in _SGD:
         config = sgd.SGDConfig(
             rate,

@@ -14,7 +14,7 @@ from tt_run.runtime.train.models.transformer import (
     tensor_parallel_size,
 )
 from tt_run.runtime.train.modules import initial
-from tt_run.runtime.train.modules.base import AbstractModuleBase
+from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase
 from tt_run.runtime.train.modules.containers import ModuleList
 from tt_run.runtime.train.modules.layers import DropoutLayer, Embedding
 from tt_run.runtime.train.modules.linear import ColumnParallelLinear, LinearLayer
@@ -112,8 +112,14 @@ class GPT(AbstractModuleBase):
         x = self.ln_f(x)
         return as_logits(linear(x, self.wte._tensors["weight"]) if self.head is None else self.head(x))
 
+    def load_from_safetensors(self, directory: str) -> None:
+        """Load weights of a Hugging Face GPT-2 from every *.safetensors file of a directory."""
+        from tt_run.runtime.train.models.loading import load_gpt2
 
-def _masked(block: AbstractModuleBase, mask: Tensor | None, x: Tensor) -> Tensor:
+        load_gpt2(self, directory)
+
+
+def _masked(block: ModuleBase, mask: Tensor | None, x: Tensor) -> Tensor:
     out: Tensor = block(x, mask)
     return out
 

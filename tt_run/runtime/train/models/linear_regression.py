@@ -11,7 +11,9 @@ from tt_run.runtime.train.modules.linear import LinearLayer
 def _uniform(inputs: int) -> initial.Initializer:
     """U(-k, k), k = sqrt(1 / in), from NumPy's global generator as the documents' model draws it."""
     bound = float(np.sqrt(1.0 / inputs))
-    return lambda shape, mapper=None: initial.place(np.random.uniform(-bound, bound, shape), mapper)
+    return lambda shape, mapper=None: initial.place(
+        np.asarray(np.random.uniform(-bound, bound, shape)), mapper
+    )
 
 
 def create_linear_regression_model(in_features: int, out_features: int = 1, bias: bool = True) -> LinearLayer:

@@ -1,95 +1,160 @@
-"""Loading Hugging Face weights of a Llama from safetensors files.
+"""Loading Hugging Face weights of a Llama or a GPT-2 from safetensors files, into whole models and into sharded ones.
 
-Query and key rows are re-ordered within each head from halves to interleaved pairs, because rotary positions here turn neighbours; keys and
-values share one matrix. Rows of the vocabulary beyond the file keep their initial values.
+A Llama's query and key rows are re-ordered within each head from halves to interleaved pairs, because rotary positions here turn
+neighbours; keys and values share one matrix. Rows of the vocabulary beyond the file keep their initial values.
 """
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.train.modules import initial
+from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.train.models.safetensors import Weights
+from tt_run.runtime.train.models.transformer import dealt_rows
+from tt_run.runtime.train.placed import cuts, restore, whole
 from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:
+    from tt_run.runtime.train.models.gpt import GPT
     from tt_run.runtime.train.models.llama import Llama
 
 Array = npt.NDArray[Any]
 
-_WHOLE = {"input_layernorm": "attention_norm/gamma", "post_attention_layernorm": "mlp_norm/gamma"}
+_NORMS = {"input_layernorm": "attention_norm/gamma", "post_attention_layernorm": "mlp_norm/gamma"}
 _LAYERS = {
     "self_attn.o_proj": "attention/out_linear/weight",
     "mlp.gate_proj": "mlp/w1/weight",
     "mlp.up_proj": "mlp/w3/weight",
     "mlp.down_proj": "mlp/w2/weight",
 }
+_GPT2 = {
+    "ln_1.weight": "ln1/gamma",
+    "ln_1.bias": "ln1/beta",
+    "ln_2.weight": "ln2/gamma",
+    "ln_2.bias": "ln2/beta",
+    "attn.c_attn": "attention/qkv",
+    "attn.c_proj": "attention/out_linear",
+    "mlp.c_fc": "mlp/fc1",
+    "mlp.c_proj": "mlp/fc2",
+}
 
 
-def read_safetensors(directory: str) -> dict[str, Array]:
-    """Every tensor of every *.safetensors file of a directory as float32, names without the `model.` prefix.
+@dataclass
+class _Filling:
+    """Parameters of a model on their way to being loaded, and which names of the file were used."""
 
-    Raises FileNotFoundError when there is no such file and ImportError when the safetensors package is missing.
-    """
-    files = sorted(Path(directory).glob("*.safetensors"))
-    if not files:
-        raise FileNotFoundError(f"No .safetensors files found in {directory}")
-    try:
-        from safetensors import safe_open
-    except ImportError:
-        raise ImportError(
-            "reading safetensors needs the safetensors package: pip install 'tt-run[train]'"
-        ) from None
-    found: dict[str, Array] = {}
-    for file in files:
-        with safe_open(str(file), framework="np") as opened:
-            for name in opened.keys():  # noqa: SIM118 - not a dict
-                found[name.removeprefix("model.")] = np.asarray(opened.get_tensor(name)).astype(np.float32)
-    return found
+    root: str
+    parameters: dict[str, Tensor]
+    loaded: set[str] = field(default_factory=set)
+    used: set[str] = field(default_factory=set)
+
+    def put(
+        self, path: str, array: Array, *sources: str, deal: Callable[[Array, int], Array] | None = None
+    ) -> None:
+        """Load an array into a parameter; `deal` lays joint rows out for so many tensor-parallel devices."""
+        self.used.update(sources)
+        name = f"{self.root}/{path}"
+        target = self.parameters.get(name)
+        if target is None:
+            return
+        value = target.get_value(PreferredPrecision.FULL)
+        fitted = _fitted(target, array, sources[0])
+        parts = _parts(target)
+        if deal is not None and parts > 1:
+            fitted = deal(fitted, parts)
+        target.set_value(restore(value, fitted, sources[0]))
+        self.loaded.add(name)
+
+    def report(self, everything: set[str]) -> None:
+        """Print what the model has and the file has not, and the other way round."""
+        for title, names in (
+            ("not loaded", sorted(set(self.parameters) - self.loaded)),
+            ("ignored", sorted(everything - self.used)),
+        ):
+            if names:
+                print(
+                    f"{title}: {', '.join(names[:8])}{f' and {len(names) - 8} more' if len(names) > 8 else ''}"
+                )
 
 
 def load_llama(model: Llama, directory: str) -> None:
     """Fill a model's parameters; prints what was not loaded and what was ignored. Raises RuntimeError for a matrix of another size."""
-    tensors = read_safetensors(directory)
-    parameters = model.parameters()
+    tensors = Weights(directory)
+    filling = _Filling(model.get_name(), model.parameters())
     heads, groups = model.config.num_heads, model.config.num_groups
-    loaded: set[str] = set()
-    used: set[str] = set()
-
-    def put(path: str, array: Array, source: str) -> None:
-        target = parameters.get(f"llama/{path}")
-        used.add(source)
-        if target is None:
-            return
-        target.set_value(_fitted(target, array, source).get_value())
-        loaded.add(f"llama/{path}")
-
-    for name, array in tensors.items():
+    for name in tensors:
         layer = re.fullmatch(r"layers\.(\d+)\.(.+)\.weight", name)
         if name == "embed_tokens.weight":
-            put("tok_emb/weight", array, name)
+            filling.put("tok_emb/weight", tensors[name], name)
         elif name == "lm_head.weight" and not model.tied:
-            put("fc/weight", array, name)
+            filling.put("fc/weight", tensors[name], name)
         elif name == "norm.weight":
-            put("ln_fc/gamma", array, name)
+            filling.put("ln_fc/gamma", tensors[name], name)
         elif layer is not None:
             root, part = f"llama_block_{layer[1]}", layer[2]
-            if part in _WHOLE:
-                put(f"{root}/{_WHOLE[part]}", array, name)
-            elif part in _LAYERS:
-                put(f"{root}/{_LAYERS[part]}", array, name)
+            place = _NORMS.get(part) or _LAYERS.get(part)
+            if place is not None:
+                filling.put(f"{root}/{place}", tensors[name], name)
             elif part == "self_attn.q_proj":
-                put(f"{root}/attention/q_linear/weight", interleaved(array, heads), name)
-            elif part == "self_attn.k_proj" and f"layers.{layer[1]}.self_attn.v_proj.weight" in tensors:
-                value = f"layers.{layer[1]}.self_attn.v_proj.weight"
-                used.add(value)
-                both = np.concatenate([interleaved(array, groups), tensors[value]])
-                put(f"{root}/attention/kv_linear/weight", both, name)
-    _report(sorted(set(parameters) - loaded), sorted(set(tensors) - used))
+                filling.put(f"{root}/attention/q_linear/weight", interleaved(tensors[name], heads), name)
+            elif (
+                part == "self_attn.k_proj"
+                and (value := f"layers.{layer[1]}.self_attn.v_proj.weight") in tensors
+            ):
+                both = np.concatenate([interleaved(tensors[name], groups), tensors[value]])
+                filling.put(
+                    f"{root}/attention/kv_linear/weight",
+                    both,
+                    name,
+                    value,
+                    deal=_halves_of_rows,
+                )
+    filling.report(set(tensors))
+
+
+def load_gpt2(model: GPT, directory: str) -> None:
+    """Fill a GPT-2 from files of Hugging Face's; its matrices are stored as [in, out] and are turned. Raises as `load_llama`."""
+    tensors = Weights(directory, "transformer.")
+    filling = _Filling(model.get_name(), model.parameters())
+    for name in tensors:
+        block = re.fullmatch(r"h\.(\d+)\.(.+?)(?:\.(weight|bias))", name)
+        if name == "wte.weight":
+            filling.put("wte/weight", tensors[name], name)
+        elif name == "wpe.weight":
+            filling.put("wpe/weight", tensors[name][: model.length], name)
+        elif name in ("ln_f.weight", "ln_f.bias"):
+            filling.put("ln_f/gamma" if name.endswith("weight") else "ln_f/beta", tensors[name], name)
+        elif name == "lm_head.weight" and model.head is not None:
+            filling.put("head/weight", tensors[name], name)
+        elif block is not None:
+            root, part, kind = f"blocks/{block[1]}", block[2], block[3]
+            if f"{part}.{kind}" in _GPT2:
+                filling.put(f"{root}/{_GPT2[f'{part}.{kind}']}", tensors[name], name)
+            elif part in _GPT2:
+                deal = None
+                if part == "attn.c_attn":
+                    deal = _thirds_of_rows if kind == "weight" else _thirds_of_bias
+                array = np.ascontiguousarray(tensors[name].T) if kind == "weight" else tensors[name]
+                filling.put(f"{root}/{_GPT2[part]}/{kind}", array, name, deal=deal)
+    filling.report(set(tensors))
+
+
+def _thirds_of_rows(array: Array, parts: int) -> Array:
+    return dealt_rows(array, 2, 3, parts)
+
+
+def _thirds_of_bias(array: Array, parts: int) -> Array:
+    return dealt_rows(array, 3, 3, parts)
+
+
+def _halves_of_rows(array: Array, parts: int) -> Array:
+    return dealt_rows(array, 2, 2, parts)
 
 
 def interleaved(rows: Array, heads: int) -> Array:
@@ -99,31 +164,26 @@ def interleaved(rows: Array, heads: int) -> Array:
     return np.swapaxes(split, 1, 2).reshape(rows.shape)
 
 
-def _fitted(target: Tensor, array: Array, source: str) -> Tensor:
-    """The array as a parameter in the shape and place of `target`."""
-    device_shape = tuple(target.shape())
-    held = target.get_value().tensor_topology()
-    from tt_run.runtime.train.distributed import is_replicated
+def _parts(target: Tensor) -> int:
+    value = target.get_value(PreferredPrecision.FULL)
+    extents = value.tensor_topology().distribution_shape()
+    return int(np.prod([extents[axis] for axis in cuts(value)], dtype=np.int64))
 
-    if not is_replicated(target.get_value(), None):
-        raise RuntimeError(
-            f"{source}: the parameter is cut over the mesh ({held.placements()}); load before cutting, or load a whole model"
-        )
-    rows, columns = device_shape[-2], device_shape[-1]
-    if rows == 1 and array.ndim == 1 and array.shape[0] == columns:
-        return initial.place(array.reshape(device_shape))
-    if array.shape == (rows, columns):
-        return initial.place(array.reshape(device_shape))
+
+def _fitted(target: Tensor, array: Array, source: str) -> Array:
+    """The array in the shape of the whole parameter: as it is, turned, or with the parameter's own rows behind it."""
+    value = target.get_value(PreferredPrecision.FULL)
+    extents = value.tensor_topology().distribution_shape()
+    shape = list(value.shape)
+    for axis, dim in cuts(value).items():
+        shape[dim] *= extents[axis]
+    rows, columns = shape[-2], shape[-1]
+    if array.shape in ((rows, columns), (columns,) if rows == 1 else None):
+        return array.reshape(shape)
     if array.shape == (columns, rows):
-        return initial.place(np.ascontiguousarray(array.T).reshape(device_shape))
+        return np.ascontiguousarray(array.T).reshape(shape)
     if array.ndim == 2 and array.shape[1] == columns and array.shape[0] < rows:
-        padded = target.to_numpy().reshape(rows, columns)
+        padded = whole(value).reshape(rows, columns)
         padded[: array.shape[0]] = array
-        return initial.place(padded.reshape(device_shape))
+        return padded.reshape(shape)
     raise RuntimeError(f"{source}: the file has shape {list(array.shape)}, the model wants {[rows, columns]}")
-
-
-def _report(missing: list[str], ignored: list[str]) -> None:
-    for title, names in (("not loaded", missing), ("ignored", ignored)):
-        if names:
-            print(f"{title}: {', '.join(names[:8])}{f' and {len(names) - 8} more' if len(names) > 8 else ''}")

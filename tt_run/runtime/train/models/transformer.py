@@ -76,12 +76,12 @@ class MultiHeadAttention(AbstractModuleBase):
         biases = bias_init or initial.fan_in(embedding_dim)
         joint = (embedding_dim, 3 * embedding_dim, bias)
         if self.parts > 1:
-            self.qkv = ColumnParallelLinear(
+            self.qkv: ColumnParallelLinear | LinearLayer = ColumnParallelLinear(
                 *joint,
                 weight_init=dealt(weights, 2, 3, self.parts),
                 bias_init=dealt(biases, 3, 3, self.parts),
             )
-            self.out_linear = RowParallelLinear(
+            self.out_linear: RowParallelLinear | LinearLayer = RowParallelLinear(
                 embedding_dim, embedding_dim, bias, True, None, weights, biases
             )
         else:
@@ -103,12 +103,17 @@ def dealt(make: initial.Initializer, dim: int, sections: int, parts: int) -> ini
     """
 
     def redrawn(shape: tuple[int, ...], mapper: object = None) -> Tensor:
-        whole = make(shape).to_numpy()
-        length = shape[dim] // (sections * parts)
-        split = whole.reshape(*shape[:dim], sections, parts, length, *shape[dim + 1 :])
-        return initial.place(np.swapaxes(split, dim, dim + 1).reshape(shape), mapper)
+        return initial.place(dealt_rows(make(shape).to_numpy(), dim, sections, parts), mapper)
 
     return redrawn
+
+
+def dealt_rows(array: np.ndarray, dim: int, sections: int, parts: int) -> np.ndarray:
+    """An array with `dim` reordered so that each of `parts` equal cuts holds its part of each of `sections`."""
+    shape = array.shape
+    length = shape[dim] // (sections * parts)
+    split = array.reshape(*shape[:dim], sections, parts, length, *shape[dim + 1 :])
+    return np.swapaxes(split, dim, dim + 1).reshape(shape)
 
 
 class GPTMLP(AbstractModuleBase):
@@ -128,10 +133,12 @@ class GPTMLP(AbstractModuleBase):
         self.dropout_prob = dropout
         wide = embedding_dim * 4
         if parallel and tensor_parallel_size() > 1:
-            self.fc1 = ColumnParallelLinear(
+            self.fc1: ColumnParallelLinear | LinearLayer = ColumnParallelLinear(
                 embedding_dim, wide, bias, weight_init=weight_init, bias_init=bias_init
             )
-            self.fc2 = RowParallelLinear(wide, embedding_dim, bias, True, None, weight_init, bias_init)
+            self.fc2: RowParallelLinear | LinearLayer = RowParallelLinear(
+                wide, embedding_dim, bias, True, None, weight_init, bias_init
+            )
         else:
             self.fc1 = LinearLayer(embedding_dim, wide, bias, weight_init, bias_init)
             self.fc2 = LinearLayer(wide, embedding_dim, bias, weight_init, bias_init)

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from tt_run.runtime.enums import Layout
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.modules import initial
-from tt_run.runtime.train.modules.base import AbstractModuleBase
+from tt_run.runtime.train.modules.base import AbstractModuleBase, Buffer
 from tt_run.runtime.train.ops import binary, distributed
 from tt_run.runtime.train.ops.distributed import GradOutputType
+from tt_run.runtime.train.ops.embedding import partial_embedding
 from tt_run.runtime.train.ops.matmul import linear
 from tt_run.runtime.train.tensor import Tensor
 
@@ -102,6 +106,38 @@ class ColumnParallelLinear(_Parallel):
         if not self.gather_output:
             return out
         return distributed.all_gather(out, out.get_rank() - 1, self.axis, GradOutputType.REPLICATED)
+
+
+class VocabParallelEmbedding(_Parallel):
+    """A table whose rows are cut over the axis: each device looks up its own, and the sum over the axis has them all.
+
+    Raises RuntimeError when the entries do not divide by the size of the axis.
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        shard_dim: int | None = None,
+        weight_init: initial.Initializer | None = None,
+    ) -> None:
+        super().__init__(shard_dim)
+        if num_embeddings % self.size:
+            raise RuntimeError(
+                f"Vocabulary must be divisible by the TP size. Vocabulary = {num_embeddings}, TP size = {self.size}"
+            )
+        self.weight = (weight_init or initial.normal(0.0, 0.02))(
+            (1, 1, num_embeddings, embedding_dim), self._mapper(2)
+        )
+        starts = np.arange(0, num_embeddings, num_embeddings // self.size, dtype=np.int32)
+        self.first = Buffer(
+            Tensor.from_numpy(starts.reshape(-1, 1, 1, 1), layout=Layout.ROW_MAJOR, mapper=self._mapper(0))
+        )
+
+    def forward(self, tensor: Tensor) -> Tensor:
+        """ids [B, 1, 1, T] -> [B, 1, T, width] on every device of the axis."""
+        own = partial_embedding(tensor, self._tensors["weight"], self._buffers["first"])
+        return distributed.all_reduce(own, True, self.axis)
 
 
 class RowParallelLinear(_Parallel):

@@ -47,6 +47,36 @@ def embedding(tensor: Tensor, weight: Tensor) -> Tensor:
     return result(values.compute(forward, ids, table, dtype=table.dtype), (weight,), rule)
 
 
+def partial_embedding(tensor: Tensor, weight: Tensor, first: Tensor) -> Tensor:
+    """As `embedding` with a part of the table on each device: rows from `first` [1, 1, 1, 1] on; zeros for ids of other parts."""
+    ids, table, start = tensor.get_value(), weight.get_value(), first.get_value()
+    batch, length = ids.shape[0], ids.shape[-1]
+    entries, width = table.shape[-2], table.shape[-1]
+
+    def forward(i: Array, w: Array, s: Array) -> Array:
+        out = np.zeros((len(i), batch * length, width), np.float32)
+        for k, (rows, own) in enumerate(zip(*_own_rows(i, s, entries), strict=True)):
+            out[k, own] = w[k].reshape(entries, width)[rows[own]]
+        return out.reshape(-1, batch, 1, length, width)
+
+    def for_weight(g: Array, i: Array, s: Array) -> Array:
+        parts = []
+        for k, (rows, own) in enumerate(zip(*_own_rows(i, s, entries), strict=True)):
+            parts.append(_scattered(g[k].reshape(-1, width)[own], rows[own], entries))
+        return np.stack(parts).reshape(-1, *table.shape)
+
+    def rule(gradient: Value) -> None:
+        weight.add_grad(values.compute(for_weight, gradient, ids, start))
+
+    return result(values.compute(forward, ids, table, start, dtype=table.dtype), (weight,), rule)
+
+
+def _own_rows(ids: Array, starts: Array, entries: int) -> tuple[Array, Array]:
+    """Row numbers within each device's part, and which of them are there."""
+    rows = ids.reshape(len(ids), -1).astype(np.int64) - starts.reshape(len(starts), 1).astype(np.int64)
+    return rows, (rows >= 0) & (rows < entries)
+
+
 def _rows(ids: Array, entries: int) -> Array:
     rows = ids.reshape(len(ids), -1).astype(np.int64)
     if rows.size and not 0 <= rows.min() <= rows.max() < entries:
@@ -57,6 +87,8 @@ def _rows(ids: Array, entries: int) -> Array:
 def _scattered(gradient: Array, rows: Array, entries: int) -> Array:
     """Gradients of equal ids summed in the order of the sequence: sorted runs added by reduceat, which keeps that order."""
     out = np.zeros((entries, gradient.shape[-1]), np.float32)
+    if not rows.size:
+        return out
     order = np.argsort(rows, kind="stable")
     ordered = rows[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])

@@ -78,6 +78,14 @@ def exp(tensor: Tensor) -> Tensor:
     )
 
 
+def clip(tensor: Tensor, low: float, high: float) -> Tensor:
+    """x limited to [low, high]; the gradient passes where x was inside. Raises RuntimeError when low exceeds high."""
+    if low > high:
+        raise RuntimeError(f"clip: the lower limit {low} exceeds the upper one {high}")
+    least, most = np.float32(low), np.float32(high)
+    return _unary(tensor, lambda x: np.clip(x, least, most), lambda g, x: g * ((x >= least) & (x <= most)))
+
+
 def mean(tensor: Tensor) -> Tensor:
     """The mean of all elements of a shard, with shape [1, 1, 1, 1]."""
     x = tensor.get_value()

@@ -99,11 +99,16 @@ class OptimizerBase(ABC):
 
     def print_stats(self) -> None:
         """Print how large each parameter and its gradient are (root mean squares on the first device of this rank)."""
-        for name, tensor in self._parameters.items():
-            text = f"{name}: rms {_rms(tensor.get_value(PreferredPrecision.FULL).shards.data):.3e}"
-            if tensor.is_grad_initialized():
-                text += f", gradient rms {_rms(tensor.get_grad().shards.data):.3e}"
-            print(text)
+        print_sizes(self._parameters)
+
+
+def print_sizes(parameters: Mapping[str, Tensor]) -> None:
+    """A line for each parameter: root mean squares of value and gradient on the first device of this rank."""
+    for name, tensor in parameters.items():
+        text = f"{name}: rms {_rms(tensor.get_value(PreferredPrecision.FULL).shards.data):.3e}"
+        if tensor.is_grad_initialized():
+            text += f", gradient rms {_rms(tensor.get_grad().shards.data):.3e}"
+        print(text)
 
 
 def _rms(stack: np.ndarray) -> float:

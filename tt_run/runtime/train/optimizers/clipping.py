@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.ccl.collectives import all_reduce
+from tt_run.runtime.ccl.collectives import all_gather, all_reduce
 from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.train import values
 from tt_run.runtime.train.context import AutoContext
@@ -67,7 +67,9 @@ def _powers(tensor: Tensor, order: float) -> float:
         own = values.compute(
             lambda g: np.abs(g).reshape(len(g), -1).max(axis=1).reshape(-1, 1, 1, 1, 1), gradient
         )
-        return float(np.max(own.shards.data))
+        if axis is not None and not is_replicated(gradient, axis):
+            own = all_gather(own, 0, cluster_axis=axis)
+        return float(np.max(own.shards.data[0]))
     power = values.compute(
         lambda g: (
             (np.abs(g.astype(np.float32)) ** np.float32(order))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.optimizers.base import print_sizes
 from tt_run.runtime.train.tensor import Tensor
 
 
@@ -74,6 +75,10 @@ class RemoteOptimizer:
     def get_name(self) -> str:
         """The class name."""
         return "RemoteOptimizer"
+
+    def print_stats(self) -> None:
+        """Print how large each parameter and its gradient are (root mean squares on the first device of this rank)."""
+        print_sizes(self._parameters)
 
     def get_state_dict(self) -> dict[str, int]:
         """The step count; the moments are the remote optimizer's."""

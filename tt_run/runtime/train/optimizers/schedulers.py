@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tt_run.runtime.train.optimizers.base import OptimizerBase
@@ -140,6 +141,38 @@ def warmup_linear(base: float, total_steps: int) -> Callable[[int], float]:
         return base * max(0.0, 1.0 - 0.99 * (count - warm) / decay)
 
     return rate
+
+
+@dataclass(frozen=True)
+class WarmupHoldDecay:
+    """The schedule of `scheduler_config`: up from 0 to max_lr, held, down to min_lr at total_steps; all of it linear.
+
+    beta1 of AdamW goes from beta1_start to beta1_end over beta1_warmup_steps, and is left alone when that is 0.
+    """
+
+    max_lr: float = 1e-3
+    min_lr: float = 0.0
+    warmup_steps: int = 100
+    hold_steps: int = 0
+    total_steps: int = 1000
+    beta1_start: float = 0.85
+    beta1_end: float = 0.95
+    beta1_warmup_steps: int = 0
+
+    def lr_at(self, step: int) -> float:
+        """The rate at a 0-based step."""
+        if step < self.warmup_steps:
+            return self.max_lr * step / self.warmup_steps
+        held = self.warmup_steps + self.hold_steps
+        passed = min(max(step - held, 0) / max(self.total_steps - held, 1), 1.0)
+        return self.max_lr + (self.min_lr - self.max_lr) * passed
+
+    def beta1_at(self, step: int) -> float | None:
+        """AdamW's beta1 at a 0-based step; None when it does not change."""
+        if not self.beta1_warmup_steps:
+            return None
+        passed = min(step / self.beta1_warmup_steps, 1.0)
+        return self.beta1_start + (self.beta1_end - self.beta1_start) * passed
 
 
 SCHEDULES = {"identity": identity, "warmup_linear": warmup_linear}

@@ -46,12 +46,12 @@ class Slot:
         for _ in range(states):
             count_state(value.shards.shape, value.dtype if rounded else DataType.FLOAT32, self)
 
-    def step(self, kernel: Kernel) -> None:
-        """Run a kernel over the parameter; nothing happens while it has no gradient."""
+    def step(self, kernel: Kernel, direction: Shards | None = None) -> None:
+        """Run a kernel over the parameter; nothing happens while it has no gradient. `direction` stands in for the gradient."""
         if not self.tensor.is_grad_initialized():
             return
         value = self._own()
-        gradient = self.tensor.get_grad().shards
+        gradient = direction or self.tensor.get_grad().shards
         value, data = self._meet(value, gradient)
         target = data if self.master is None else self.master
         kinds = [value.dtype if self.rounded else None] * len(self.state)

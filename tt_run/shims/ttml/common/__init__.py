@@ -12,6 +12,11 @@ _SUBMODULES = (
     "trainer",
     "checkpoints",
     "logs",
+    "sampling",
+    "pipeline",
+    "performance",
+    "memory_utils",
+    "muon_optimizer",
 )
 
 __getattr__, __dir__ = _publish(globals(), {}, _SUBMODULES)

@@ -2,6 +2,9 @@
 
 from tt_run.runtime.exports import publish as _publish
 
-_TABLE = {"tt_run.runtime.train.optimizers.schedulers": "identity warmup_linear SCHEDULES"}
+_TABLE = {
+    "tt_run.runtime.train.optimizers.schedulers": "identity warmup_linear SCHEDULES WarmupHoldDecay",
+    "tt_run.runtime.train.common.config": "schedule SchedulerConfig",
+}
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

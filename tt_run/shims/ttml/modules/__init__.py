@@ -5,7 +5,7 @@ from tt_run.runtime.exports import publish as _publish
 _TABLE = {
     "tt_run.runtime.train.modules.base": "ModuleBase AbstractModuleBase Parameter Buffer RunMode",
     "tt_run.runtime.train.modules.containers": "ModuleList ModuleDict",
-    "tt_run.runtime.train.modules.linear": "LinearLayer ColumnParallelLinear RowParallelLinear",
+    "tt_run.runtime.train.modules.linear": "LinearLayer ColumnParallelLinear RowParallelLinear VocabParallelEmbedding",
     "tt_run.runtime.train.modules.layers": "Embedding LayerNormLayer RMSNormLayer DropoutLayer",
 }
 _SUBMODULES = ("distributed",)

@@ -2,6 +2,8 @@
 
 from tt_run.runtime.exports import publish as _publish
 
-_TABLE = {"tt_run.runtime.train.modules.linear": "ColumnParallelLinear RowParallelLinear"}
+_TABLE = {
+    "tt_run.runtime.train.modules.linear": "ColumnParallelLinear RowParallelLinear VocabParallelEmbedding"
+}
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -8,6 +8,7 @@ _TABLE = {
     "tt_run.runtime.train.optimizers.adamw": """
         AdamW AdamWConfig MorehAdamW AdamWFullPrecision AdamWFullPrecisionConfig AdamWComposite AdamWCompositeConfig=AdamWConfig
     """,
+    "tt_run.runtime.train.optimizers.muon": "Muon MuonConfig NoOp",
     "tt_run.runtime.train.optimizers.remote": "RemoteOptimizer",
 }
 

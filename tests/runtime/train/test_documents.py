@@ -1,0 +1,165 @@
+"""The Python examples of the public documents under `tt-run --emulate`: only downloads, undefined names and sizes are replaced."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tests.e2e.launch import ROOT, tt_run
+
+PROGRAMS = Path(__file__).parent / "programs"
+N150 = ("--emulate", "--system", "n150", "python")
+TEXT = ROOT / "configs" / "training" / "data" / "shakespeare.txt"
+
+DOWNLOADS = '''
+"""Stands in for huggingface_hub and transformers: nothing is downloaded."""
+
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).parent
+
+
+def hf_hub_download(repo_id, filename):
+    return str(HERE / filename)
+
+
+class AutoTokenizer:
+    vocab_size = 60
+
+    @staticmethod
+    def from_pretrained(name):
+        return AutoTokenizer()
+
+    def encode(self, text, return_tensors):
+        return np.array([[ord(c) % 60 for c in text]], np.int64)
+
+    def decode(self, ids):
+        return " ".join(str(int(i)) for i in ids)
+'''
+
+
+def lines(out: str, word: str) -> list[str]:
+    return [text.split(word, 1)[1].strip() for text in out.splitlines() if word in text]
+
+
+def test_linear_regression() -> None:
+    ran = tt_run(*N150, PROGRAMS / "guide_linear_regression.py").check()
+    losses = [float(text) for text in lines(ran.out, "Loss:")]
+    assert len(losses) == 10
+    assert losses[-1] < 0.001 < losses[0]
+    (prediction,) = lines(ran.out, "Prediction for [1, 1]:")
+    assert float(prediction) == pytest.approx(1.0, abs=0.02)
+
+
+def test_nanogpt() -> None:
+    ran = tt_run(*N150, PROGRAMS / "guide_nanogpt.py", TEXT).check()
+    losses = [float(text) for text in lines(ran.out, "Loss:")]
+    assert len(losses) == 3
+    assert losses[-1] < losses[0] - 0.2
+    assert lines(ran.out, "Vocab size:") == ["70"]
+    text = ran.out.split("Generated text:\n[0] ")[1].removesuffix("\n").replace("\n[0] ", "\n")
+    assert len(text) == 6
+
+
+def llama_files(folder: Path) -> None:
+    """A Llama of one block with 60 tokens in Hugging Face's names and bfloat16, as a file written here byte by byte."""
+    generator = np.random.default_rng(0)
+    width, heads, groups, hidden = 64, 4, 2, 128
+    head = width // heads
+    shapes: dict[str, tuple[int, ...]] = {
+        "model.embed_tokens.weight": (60, width),
+        "lm_head.weight": (60, width),
+        "model.norm.weight": (width,),
+        "model.layers.0.input_layernorm.weight": (width,),
+        "model.layers.0.post_attention_layernorm.weight": (width,),
+        "model.layers.0.self_attn.q_proj.weight": (width, width),
+        "model.layers.0.self_attn.k_proj.weight": (groups * head, width),
+        "model.layers.0.self_attn.v_proj.weight": (groups * head, width),
+        "model.layers.0.self_attn.o_proj.weight": (width, width),
+        "model.layers.0.mlp.gate_proj.weight": (hidden, width),
+        "model.layers.0.mlp.up_proj.weight": (hidden, width),
+        "model.layers.0.mlp.down_proj.weight": (width, hidden),
+    }
+    header, body = {}, b""
+    for name, shape in shapes.items():
+        raw = generator.standard_normal(shape).astype(ml_dtypes.bfloat16).tobytes()
+        header[name] = {
+            "dtype": "BF16",
+            "shape": list(shape),
+            "data_offsets": [len(body), len(body) + len(raw)],
+        }
+        body += raw
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + body)
+    (folder / "downloads.py").write_text(DOWNLOADS)
+    configs = folder / "tt-train" / "configs" / "model_configs"
+    configs.mkdir(parents=True)
+    (configs / "tinyllama.yaml").write_text(
+        "transformer_config:\n  model_type: llama\n  runner_type: memory_efficient\n  num_heads: 4\n  num_groups: 2\n"
+        "  embedding_dim: 64\n  intermediate_dim: 128\n  dropout_prob: 0.0\n  num_blocks: 1\n  vocab_size: 60\n"
+        "  max_sequence_length: 64\n  theta: 10000.0\n  weight_tying: disabled\n"
+    )
+
+
+def test_tinyllama(tmp_path: Path) -> None:
+    llama_files(tmp_path)
+    env = {"TT_METAL_HOME": str(tmp_path), "PYTHONPATH": str(tmp_path)}
+    ran = tt_run(*N150, PROGRAMS / "guide_tinyllama.py", env=env).check()
+    assert "not loaded" not in ran.out
+    (generated,) = lines(ran.out, "Generated:")
+    ids = [int(word) for word in generated.split()]
+    assert len(ids) == len("The capital of France is")
+    assert all(0 <= number < 64 for number in ids)
+    assert len(set(ids)) > 1
+
+
+def test_modules_memory_and_rates() -> None:
+    ran = tt_run(*N150, PROGRAMS / "guide_modules.py").check()
+    names = (
+        "GPTMLP/fc1/bias,GPTMLP/fc1/weight,GPTMLP/fc2/bias,GPTMLP/fc2/weight,LayerNorm/beta,LayerNorm/gamma"
+    )
+    assert ran.field("names") == [names]
+    assert [ran.field(word) for word in ("gradients", "deterministic", "random")] == [["True"]] * 3
+    for phase in ("MODEL_CREATION", "FORWARD_PASS", "BACKWARD_PASS", "ITERATION_COMPLETE"):
+        assert f"--- {phase} ---" in ran.out
+    (rates,) = lines(ran.out, "Samples/s:")
+    samples, tokens = (float(word) for word in rates.replace("Tokens/s:", "").split(","))
+    assert tokens == pytest.approx(16 * samples, rel=1e-3)
+    assert samples > 0
+
+
+def test_parallelism() -> None:
+    ran = tt_run("--emulate", "--system", "galaxy", "python", PROGRAMS / "guide_parallelism.py").check()
+    errors = lines(ran.out, "error ")
+    expected = [
+        "RuntimeError: ParallelismContext is not initialized.",
+        "RuntimeError: mesh_shape [1, 32] does not fit the mesh graph descriptor's device topology [8, 4]",
+        "RuntimeError: mesh_shape [32, 1] does not fit the mesh graph descriptor's device topology [8, 4]",
+        "RuntimeError: mesh_shape must be a list/tuple of 2 integers: [rows, cols]",
+        "RuntimeError: mesh_shape must be a list/tuple of 2 integers: [rows, cols]",
+        "RuntimeError: Physical chip id 32 not found in control plane chip mapping",
+        "RuntimeError: open_device was called after the device was created.",
+        "RuntimeError: The number of parallelization axes must be equal to the number of mesh shape dimensions",
+        "RuntimeError: enable_cp: context parallelism is not emulated",
+        "RuntimeError: ParallelismContext is not initialized.",
+        "RuntimeError: ParallelismContext is already initialized.",
+        "RuntimeError: Output features must be divisible by the TP size. Output features = 12, TP size = 8",
+        "RuntimeError: Input features must be divisible by the TP size. Input features = 12, TP size = 8",
+        "RuntimeError: DistributedContext is not initialized.",
+        "RuntimeError: SocketManager is not initialized. Do not forget to call initialize_socket_manager.",
+        "RuntimeError: the tensor is sharded over 32 devices",
+    ]
+    assert len(errors) == len(expected)
+    for text, start in zip(errors, expected, strict=True):
+        assert text.startswith(start)
+    assert lines(ran.out, "axes")[-1] == "0 4 1 8"
+    assert "shape [2, 1, 1, 1]" in ran.out
+    assert ran.field("batch") == ["4"]
+    assert lines(ran.out, "mesh ")[-1] == "[4, 8]"
+    assert lines(ran.out, "opened") == ["[1, 8]", "[8, 4]", "[1, 1]"]

@@ -1,0 +1,160 @@
+"""Every name that the documents and the specification publish (sections 1 to 10 and 13) resolves through the shims."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.launch import ROOT, environment
+
+SHIMS = ROOT / "tt_run" / "shims"
+
+PUBLISHED = {
+    "ttml": "autograd ops modules models optimizers core common init schedulers Layout DataType argmax Mesh mesh open_device_mesh",
+    "ttml.autograd": """
+        AutoContext Tensor AutocastTensor Graph GraphNode NodeId GradMode PreferredPrecision DistributedConfig
+        ParallelismContext create_tensor Function DataType
+    """,
+    "ttml.core": "empty_like clip_grad_norm distributed utils",
+    "ttml.core.utils": "MemoryUsageTracker",
+    "ttml.core.distributed": """
+        enable_fabric shard_tensor_to_mesh_mapper concat_mesh_to_tensor_composer create_mesh_composer
+        create_mesh_composer_config synchronize_gradients SocketType SocketManager DistributedContext
+    """,
+    "ttml.common": "config utils data model_factory generate sampling schedulers trainer performance memory_utils muon_optimizer",
+    "ttml.common.config": "load_config TrainingConfig DeviceConfig MultiHostConfig SchedulerConfig get_tt_metal_home",
+    "ttml.common.utils": """
+        set_seed round_up_to_tile initialize_device create_optimizer get_loss_over_devices build_logits_mask no_grad
+        PerformanceMeter
+    """,
+    "ttml.common.data": "CharTokenizer load_shakespeare_text prepare_data get_batch build_causal_mask",
+    "ttml.common.model_factory": "TransformerModelFactory adjust_vocab_size map_runner_type",
+    "ttml.common.performance": "PerformanceMeter",
+    "ttml.common.muon_optimizer": "Muon",
+    "ttml.init": "uniform normal zeros ones",
+    "ttml.ops": """
+        ReduceType binary unary matmul linear loss layernorm rmsnorm dropout embedding attention multi_head_utils rope
+        reshape sample distributed
+    """,
+    "ttml.ops.binary": "add sub mul div",
+    "ttml.ops.unary": "relu gelu silu mean exp clip log_softmax",
+    "ttml.ops.matmul": "matmul_op",
+    "ttml.ops.linear": "linear",
+    "ttml.ops.loss": "mse_loss cross_entropy_loss nll_loss",
+    "ttml.ops.layernorm": "layernorm composite_layernorm",
+    "ttml.ops.rmsnorm": "rmsnorm rmsnorm_composite",
+    "ttml.ops.dropout": "dropout",
+    "ttml.ops.embedding": "embedding",
+    "ttml.ops.attention": "scaled_dot_product_attention",
+    "ttml.ops.multi_head_utils": "heads_creation heads_fusion grouped_heads_creation",
+    "ttml.ops.rope": "build_rope_params rope RopeScalingParams",
+    "ttml.ops.reshape": "reshape",
+    "ttml.ops.sample": "sample_op",
+    "ttml.ops.distributed": "all_reduce broadcast all_gather reduce_scatter scatter ring_shift GradOutputType",
+    "ttml.modules": """
+        ModuleBase AbstractModuleBase Parameter Buffer ModuleList ModuleDict RunMode LinearLayer Embedding
+        ColumnParallelLinear RowParallelLinear VocabParallelEmbedding
+    """,
+    "ttml.models": "RunnerType WeightTyingType linear_regression nanogpt gpt2 llama mlp distributed KvCache KvCacheConfig",
+    "ttml.models.linear_regression": "create_linear_regression_model",
+    "ttml.models.nanogpt": "NanoGPTConfig NanoGPT create_nanogpt GPTBlock GPTMLP MultiHeadAttention Embedding LayerNorm",
+    "ttml.models.gpt2": "GPT2TransformerConfig create_gpt2_model",
+    "ttml.models.llama": "LlamaConfig Llama create_llama_model",
+    "ttml.models.mlp": "MultiLayerPerceptronParameters create_mlp_model",
+    "ttml.models.distributed.gpt2": "create_gpt2_model",
+    "ttml.models.distributed.llama": "create_llama_model",
+    "ttml.models.distributed.pipeline_parallel": "PipelineParallelConfig llama",
+    "ttml.models.distributed.pipeline_parallel.llama": "create_llama_model",
+    "ttml.optimizers": """
+        SGD SGDConfig SGDComposite AdamW AdamWConfig MorehAdamW AdamWComposite AdamWFullPrecision AdamWFullPrecisionConfig
+        NoOp Muon MuonConfig RemoteOptimizer
+    """,
+    "ttml.schedulers": "LambdaScheduler StepScheduler LinearScheduler CosineAnnealingScheduler SequentialScheduler",
+}
+METHODS = {
+    "ttml.autograd.AutoContext": """
+        get_instance open_device close_device get_device set_seed get_seed set_gradient_mode get_gradient_mode
+        add_backward_node get_graph reset_graph initialize_distributed_context get_distributed_context
+        initialize_socket_manager get_socket_manager initialize_parallelism_context get_parallelism_context
+        is_parallelism_context_initialized get_profiler close_profiler
+    """,
+    "ttml.autograd.ParallelismContext": "get_ddp_axis get_tp_axis get_ddp_size get_tp_size is_ddp_enabled is_tp_enabled",
+    "ttml.autograd.Tensor": """
+        from_numpy to_numpy get_value get_grad get_grad_rw get_grad_tensor set_grad set_grad_from_tensor add_grad
+        is_grad_initialized set_requires_grad get_requires_grad backward shape get_shape get_rank dtype to_string assign
+        set_value get_node set_node clean_node __add__ __sub__ __mul__ __truediv__ __div__
+    """,
+    "ttml.core.distributed.DistributedContext": "rank size barrier create_sub_context",
+    "ttml.core.distributed.SocketManager": "send recv",
+    "ttml.core.utils.MemoryUsageTracker": "begin_capture snapshot end_capture print_memory_usage clear",
+    "ttml.modules.ModuleBase": """
+        create_name get_name register_module register_tensor override_module override_tensor parameters train eval
+        set_run_mode get_run_mode __call__
+    """,
+    "ttml.modules.AbstractModuleBase": """
+        named_parameters named_modules named_children named_buffers modules children buffers state_dict
+    """,
+    "ttml.modules.ModuleList": "append extend insert pop __iadd__ __len__ __iter__ __getitem__",
+    "ttml.models.llama.Llama": "load_from_safetensors",
+    "ttml.models.nanogpt.NanoGPT": "load_from_safetensors",
+    "ttml.models.RunnerType": "from_string Default MemoryEfficient",
+    "ttml.models.WeightTyingType": "from_string Enabled Disabled",
+    "ttml.optimizers.AdamW": """
+        zero_grad step get_lr set_lr get_steps set_steps get_name get_state_dict set_state_dict print_stats
+    """,
+    "ttml.optimizers.RemoteOptimizer": """
+        zero_grad step receive_weights send_gradients get_sorted_parameters get_lr set_lr get_steps set_steps get_name
+        get_state_dict set_state_dict print_stats
+    """,
+    "ttml.schedulers.StepScheduler": "step get_last_lr get_current_lr get_state_dict set_state_dict",
+    "ttml.common.utils.PerformanceMeter": "step get_metrics",
+    "ttml.Layout": "TILE ROW_MAJOR",
+    "ttml.DataType": "BFLOAT16 FLOAT32 UINT32 INT32 BFLOAT8_B BFLOAT4_B UINT8 UINT16",
+}
+
+
+@pytest.fixture(autouse=True)
+def shims(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(SHIMS))
+
+
+@pytest.mark.parametrize("module", PUBLISHED)
+def test_published_names_resolve(module: str) -> None:
+    found = importlib.import_module(module)
+    for name in PUBLISHED[module].split():
+        assert getattr(found, name) is not None, f"{module}.{name}"
+        assert name in dir(found)
+
+
+@pytest.mark.parametrize("owner", METHODS)
+def test_members_exist(owner: str) -> None:
+    module, name = owner.rsplit(".", 1)
+    found = getattr(importlib.import_module(module), name)
+    missing = [member for member in METHODS[owner].split() if not hasattr(found, member)]
+    assert not missing
+
+
+def test_an_unknown_name_is_told_its_neighbours() -> None:
+    with pytest.raises(AttributeError, match="create_nanogpt"):
+        _ = importlib.import_module("ttml.models.nanogpt").create_nanogtp
+
+
+def test_ttml_may_be_imported_first_and_stays_light(tmp_path: Path) -> None:
+    code = (
+        "import ttml, sys; import ttnn; from ttml.common.config import load_config; from ttml.common.data import CharTokenizer; "
+        "assert ttml.DataType is ttnn.DataType; print([m for m in ('datasets', 'transformers', 'torch') if m in sys.modules])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment({"PYTHONPATH": f"{SHIMS}:{ROOT}"}),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert ran.stdout.strip() == "[]"

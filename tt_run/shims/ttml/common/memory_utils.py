@@ -1,0 +1,7 @@
+"""`ttml.common.memory_utils`: names only; memory of devices."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {"tt_run.runtime.train.memory": "MemoryUsageTracker"}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)
