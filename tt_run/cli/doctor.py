@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from tt_run.contract import Exit
+from tt_run.cli.doctor_report import Check, report
 from tt_run.errors import LauncherError
+from tt_run.launch.agent import answer
 from tt_run.launch.line import build_line
 from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher, candidates, find_launcher
@@ -25,29 +23,25 @@ from tt_run.plan.model import LaunchPlan, RankPlan
 TRIAL_SECONDS = 30.0
 TRIAL_RANKS = 2
 _TRIAL = "from mpi4py import MPI; c = MPI.COMM_WORLD; print('ranks', c.allreduce(1), MPI.Get_library_version().split(',')[0])"
-_WHICH_TTNN = "import importlib.util as u; s = u.find_spec('ttnn'); print(s.origin or list(s.submodule_search_locations)[0] if s else '')"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One fact about the machine; `ok` is None for a fact that is neither good nor bad."""
-
-    name: str
-    ok: bool | None
-    text: str
+_ORIGIN = (
+    "import sys, importlib.util as u; s = u.find_spec(sys.argv[1]); "
+    "print((s.origin or list(s.submodule_search_locations)[0]) if s else '')"
+)
 
 
 def doctor(options: Mapping[str, Any]) -> int:
-    """Prints every check; exit code 0 when all of them passed."""
-    checks = list(local_checks(Machine.current()))
-    if options["output_format"] == "json":
-        print(json.dumps([{"name": c.name, "ok": c.ok, "text": c.text} for c in checks], ensure_ascii=False))
-    else:
-        width = max(len(check.name) for check in checks)
-        for check in checks:
-            mark = {True: "ok  ", False: "FAIL", None: "    "}[check.ok]
-            print(f"{mark} {check.name:<{width}}  {check.text}")
-    return Exit.FAILED if any(check.ok is False for check in checks) else Exit.OK
+    """Prints every check of this machine, or of the hosts that the options name; exit code 0 unless a launch would fail.
+
+    Raises UsageError and InputError for hosts that cannot be read.
+    """
+    from tt_run.cli.doctor_hosts import hosts_to_check, remote_checks
+    from tt_run.inputs.world import World
+
+    world = World.current()
+    hosts, args = hosts_to_check(options, world)
+    if hosts is None:
+        return report(local_checks(Machine.current()), options["output_format"])
+    return report(remote_checks(options, world, hosts, args), options["output_format"])
 
 
 def local_checks(machine: Machine) -> Iterable[Check]:
@@ -75,10 +69,13 @@ def local_checks(machine: Machine) -> Iterable[Check]:
         if other.path != launcher.path:
             yield Check("mpirun, not used", None, f"{other.path} ({other.source})")
     yield trial(launcher, machine)
-    yield Check("ttnn of ranks", None, _which_ttnn(machine.environ, {}) or "absent without --emulate")
     shims = str(Path(__file__).resolve().parents[1] / "shims")
-    emulated = _which_ttnn(machine.environ, {"PYTHONPATH": shims})
-    yield Check("ttnn of emulated ranks", emulated.startswith(shims), emulated or "absent")
+    for package in ("ttnn", "ttml"):
+        yield Check(
+            f"{package} of ranks", None, _origin(package, machine.environ) or "absent without --emulate"
+        )
+        emulated = _origin(package, {**machine.environ, "PYTHONPATH": shims})
+        yield Check(f"{package} with --emulate", emulated.startswith(shims), emulated or "absent")
 
 
 def trial(launcher: Launcher, machine: Machine) -> Check:
@@ -87,30 +84,17 @@ def trial(launcher: Launcher, machine: Machine) -> Check:
     plan = LaunchPlan(ranks, (sys.executable, "-c", _TRIAL), Path.cwd())
     line = build_line(plan, launcher, machine, LaunchOptions(), Path.cwd(), plan.program)
     environment = {**machine.environ, **line.environment}
-    answer = _answer(line.command, environment)
-    said = answer.strip().splitlines()[-1] if answer.strip() else "no answer"
-    return Check("two MPI ranks", answer.count(f"ranks {TRIAL_RANKS}") == TRIAL_RANKS, said)
+    said = answer(line.command, TRIAL_SECONDS, environment)
+    text = said.out.strip() or said.err.strip() or "no answer"
+    ok = said.out.count(f"ranks {TRIAL_RANKS}") == TRIAL_RANKS
+    return Check(
+        "two MPI ranks", ok, text.splitlines()[-1], "mpirun and mpi4py must be of one MPI" if not ok else ""
+    )
 
 
-def _which_ttnn(environ: Mapping[str, str], extra: Mapping[str, str]) -> str:
-    return _answer((sys.executable, "-c", _WHICH_TTNN), {**environ, **extra}).strip()
-
-
-def _answer(command: tuple[str, ...], environment: Mapping[str, str]) -> str:
-    """What a command prints; why it could not, if it could not. Ends it, with its children, after TRIAL_SECONDS."""
-    try:
-        done = subprocess.run(
-            command,
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=TRIAL_SECONDS,
-        )
-    except subprocess.TimeoutExpired:
-        return f"no answer within {TRIAL_SECONDS:.0f} s"
-    except OSError as error:
-        return str(error)
-    return (done.stdout or done.stderr).decode(errors="replace")
+def _origin(package: str, environ: Mapping[str, str]) -> str:
+    """The file that `import PACKAGE` would read in a Python program; empty when there is none."""
+    return answer((sys.executable, "-c", _ORIGIN, package), TRIAL_SECONDS, environ).out.strip()
 
 
 def _writable(name: str, folder: Path) -> Check:
