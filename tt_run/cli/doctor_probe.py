@@ -42,8 +42,9 @@ for peer in sys.argv[1:]:
 _SHELL = """
 echo "began=$(date +%s.%N)"; read -r name </proc/sys/kernel/hostname; echo "host=$name"
 PATH={path}:$PATH; LD_LIBRARY_PATH={library}:$LD_LIBRARY_PATH; export PATH LD_LIBRARY_PATH
-[ -x {launcher} ] && echo "launcher=$({launcher} --version 2>&1 | head -n 1)"
-[ -x {daemon} ] && echo "daemon={daemon}"
+launcher={launcher} daemon={daemon}
+[ -x "$launcher" ] && echo "launcher=$("$launcher" --version 2>&1 | head -n 1)"
+[ -x "$daemon" ] && echo "daemon=$daemon"
 program=$(command -v {program}) && [ -x "$program" ] && echo "program=$program"
 folder=${{TMPDIR:-/tmp}}; trial=$folder/.tt-run-doctor.$$
 if (: >"$trial") 2>/dev/null; then rm -f "$trial"; echo "temporary=$folder"; else echo "temporary_error=$folder"; fi

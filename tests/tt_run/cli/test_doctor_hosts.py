@@ -1,0 +1,151 @@
+"""What the doctor makes of a host's answer; asking real hosts is tested in tests/multihost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tt_run.cli.doctor_checks import HostAnswer, Wanted
+from tt_run.cli.doctor_probe import Question, clock_skew, read_facts
+from tt_run.cli.doctor_report import Check
+from tt_run.launch.agent import Answer, RemoteAgent, answer
+
+QUESTION = Question("/mpi/bin/mpirun", "/mpi/bin/prted", "python3", "python3", "/usr/bin", Path("/token"))
+WELL = {
+    "began": "100.0",
+    "ended": "101.0",
+    "host": "node1",
+    "launcher": "mpirun (Open MPI) 5.0.11",
+    "daemon": "/mpi/bin/prted",
+    "program": "/usr/bin/python3",
+    "python": "3.11.7 at /usr/bin/python3",
+    "mpi4py": "4.1.2",
+    "library": "Open MPI v5.0.11",
+    "libmpi": "/mpi/lib/libmpi.so.40",
+    "temporary": "/tmp",
+    "shared": "yes",
+    "address.lo": "127.0.0.1",
+    "address.eth0": "10.0.0.1",
+    "peer.node2": "10.0.0.2",
+}
+
+
+def examine(
+    changed: dict[str, str | None] | None = None, interface: str | None = None, is_python: bool = True
+) -> dict[str, Check]:
+    facts = {name: value for name, value in {**WELL, **(changed or {})}.items() if value is not None}
+    wanted = Wanted(QUESTION, (5, 0), ("ssh",), Path("/work"), interface, is_python)
+    host = HostAnswer("node1", Answer(0), facts, 100.0, 101.0)
+    return {check.name: check for check in host.checks(wanted)}
+
+
+def test_a_host_that_has_everything() -> None:
+    checks = examine()
+    assert len(checks) == 11 and all(check.ok for check in checks.values())
+
+
+@pytest.mark.parametrize(
+    ("changed", "name", "says"),
+    [
+        ({"daemon": None}, "launcher", "no /mpi/bin/prted"),
+        ({"launcher": "mpirun (Open MPI) 4.1.8"}, "launcher", "here 5.0"),
+        ({"program": None}, "program", "not on the launching shell's PATH"),
+        ({"python": None}, "Python", "absent"),
+        ({"library": None, "mpi4py_error": "ImportError: no libmpi"}, "mpi4py", "ImportError: no libmpi"),
+        ({"library": "Open MPI v4.1.8"}, "MPI library", "every process would be rank 0 of 1"),
+        ({"library": "MPICH Version: 4.2"}, "MPI library", "every process would be rank 0 of 1"),
+        ({"temporary": None, "temporary_error": "/full"}, "temporary folder", "/full is not writable"),
+        ({"shared": None}, "launch folder", "does not see this machine's /work"),
+        ({"address.eth0": ""}, "interface", "none with an IPv4 address"),
+        ({"peer_error.node2": "unknown"}, "peers", "node2: unknown"),
+        ({"peer.node2": "127.0.1.1"}, "peers", "node2 is 127.0.1.1, which is node1 itself"),
+    ],
+)
+def test_each_thing_that_can_be_wrong(changed: dict[str, str | None], name: str, says: str) -> None:
+    found = examine(changed)[name]
+    assert found.ok is False and says in found.text and found.hint
+
+
+def test_python_need_not_be_there_for_another_program() -> None:
+    assert examine({"python": None}, is_python=False)["Python"].ok is None
+
+
+@pytest.mark.parametrize(
+    ("interface", "says"),
+    [("eth7", "eth7 does not exist; there is eth0 10.0.0.1"), ("eth0", "eth0 10.0.0.1")],
+)
+def test_a_named_interface(interface: str, says: str) -> None:
+    assert examine(interface=interface)["interface"].text == says
+
+
+@pytest.mark.parametrize(
+    ("began", "ended", "skew"),
+    [("100.4", "100.6", 0.0), ("105.0", "106.0", 5.0), ("90.0", "91.0", -10.0), ("99.5", "101.5", 0.5)],
+)
+def test_a_clock_is_wrong_only_beyond_the_time_of_the_way(began: str, ended: str, skew: float) -> None:
+    assert clock_skew({"began": began, "ended": ended}, 100.0, 101.0) == pytest.approx(skew)
+
+
+def test_a_clock_that_is_off_is_a_warning() -> None:
+    clock = examine({"began": "200.0", "ended": "201.0"})["clock"]
+    assert clock.ok is None and clock.text == "100.0 s ahead of this machine's" and clock.hint
+
+
+def test_a_host_that_says_nothing() -> None:
+    host = HostAnswer("node1", Answer(255, "", "ssh: connect to host node1 port 22: No route\n"), {}, 0, 1)
+    [check] = host.checks(Wanted(QUESTION, (5, 0), ("ssh",), Path("/work")))
+    assert (check.name, check.ok, check.hint) == ("reachable", False, "try: ssh node1 true")
+    assert "No route" in check.text
+
+
+def test_the_question_is_answered_by_a_real_shell(tmp_path: Path) -> None:
+    """Names that a shell would split or expand arrive as they are; a greeting is no fact."""
+    folder = tmp_path / "a folder's $name"
+    folder.mkdir()
+    (folder / "token").touch()
+    tool = folder / "tool"
+    tool.write_text("#!/bin/sh\necho 'mpirun (Open MPI) 5.0.11'\n")
+    tool.chmod(0o755)
+    question = Question(
+        str(tool), str(tool), sys.executable, str(tool), "/usr/bin:/bin", folder / "token", ["localhost"]
+    )
+    said = subprocess.run(
+        ["sh", "-c", f"echo welcome = all; {question.line()}"], capture_output=True, timeout=60
+    )
+    facts = read_facts(said.stdout.decode())
+    assert facts["launcher"] == "mpirun (Open MPI) 5.0.11"
+    assert facts["program"] == facts["daemon"] == str(tool)
+    assert facts["shared"] == "yes" and facts["peer.localhost"] in ("127.0.0.1", "::1")
+    assert facts["python"].endswith(sys.executable) and float(facts["began"]) <= float(facts["ended"])
+    assert "welcome " not in facts
+
+
+class TestRemoteAgent:
+    def test_ssh_is_the_default_and_never_asks_for_a_password(self) -> None:
+        assert RemoteAgent.chosen({}).command("h2", "true", 5) == (
+            "ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "h2", "true"
+        )  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("environ", "words", "expected"),
+        [
+            ({"PRTE_MCA_plm_ssh_agent": "/opt/agent"}, (), ("/opt/agent",)),
+            ({"OMPI_MCA_plm_rsh_agent": "ssh : rsh"}, (), ("ssh",)),
+            ({"PRTE_MCA_plm_ssh_agent": "/a"}, ("--mca", "plm_rsh_agent", "/b -x"), ("/b", "-x")),
+            ({"PRTE_MCA_plm_ssh_args": "-p 2222"}, (), ("ssh", "-p", "2222")),
+        ],
+    )
+    def test_what_mpirun_would_use(
+        self, environ: dict[str, str], words: tuple[str, ...], expected: tuple[str, ...]
+    ) -> None:
+        assert RemoteAgent.chosen(environ, words).words == expected
+
+    def test_an_answer_that_does_not_come_is_not_waited_for(self) -> None:
+        assert answer(("sh", "-c", "sleep 60"), 0.2).code is None
+
+    def test_a_remote_shell_that_is_missing(self) -> None:
+        said = RemoteAgent(("/no/such/agent",)).ask(["h2"], "true", 5)["h2"]
+        assert said.code == 127 and "No such file" in said.err
