@@ -53,7 +53,7 @@ print("steps", steps)
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_a_random_schedule_with_late_ranks(ranks: int) -> None:
     result = run_ranks(
-        ranks, PROGRAM, str(ranks), "3", env={"TT_RUN_GUARD_TIMEOUT": "20"}, timeout=40
+        ranks, PROGRAM, str(ranks), "2", env={"TT_RUN_GUARD_TIMEOUT": "20"}, timeout=40
     ).check()
     assert len(set(result.stdout.splitlines())) == 1
 

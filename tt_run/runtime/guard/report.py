@@ -45,6 +45,8 @@ def where(state: RankState, now: float, missing: tuple[int, ...] = ()) -> str:
     if wait is not None and state.waiting:
         for_whom = f", waiting for {_list(missing)}" if missing else ""
         return f"in call {wait.number} {wait.call} at {wait.site}{for_whom} since {max(now - wait.since, 0):.1f} s"
+    if state.remote and not state.last:
+        return "on another host, from which nothing was heard: in no call that waits"
     doing = f"at {state.doing}" if state.doing else "in no call"
     return f"running {doing} after {_calls(state.calls)}{last}"
 

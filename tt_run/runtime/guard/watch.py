@@ -196,17 +196,25 @@ class Guard:
 
     def _conclude(self, finding: diagnosis.Finding, known: dict[int, RankState]) -> NoReturn:
         """Raise the report. One rank writes it for all, so that all show the same; the others wait for it a moment."""
-        involved = (*finding.victims, *finding.culprits)
-        able = [r for r in involved if r in known and known[r].waiting and self.whereabouts.shares_board(r)]
-        author = min(able, default=self.rank)
+        author = self._author(finding, known)
         patience = _now() + _VERDICT_SECONDS
         while author != self.rank and _now() < patience:
+            self.make_progress()
             self._obey_verdict()
             time.sleep(_NAPS[1])
         text = render(finding, known, _now())
         verdict: Verdict = {"code": finding.code, "culprits": finding.culprits, "text": text}
         self.whereabouts.publish_verdict(verdict)
         self._raise(verdict)
+
+    def _author(self, finding: diagnosis.Finding, known: dict[int, RankState]) -> int:
+        """The lowest rank that waits, on the host of a culprit if there is one: it sees where the culprit is."""
+        peers = self.world.peers
+        hosts = {peers[rank].host for rank in finding.culprits}
+        able = [
+            rank for rank in (*finding.victims, *finding.culprits) if rank in known and known[rank].waiting
+        ]
+        return min(able, key=lambda rank: (peers[rank].host not in hosts, rank), default=self.rank)
 
     def _obey_verdict(self) -> None:
         """Raise the report that another rank has written."""

@@ -23,6 +23,7 @@ class Whereabouts:
     def __init__(self, world: World) -> None:
         neighbours = world.neighbours.ranks
         self._rank = world.rank
+        self._world_size = world.size
         self._block = world.neighbours.shared_block(board.ROW_BYTES * len(neighbours))
         self._rows = board.rows(memoryview(self._block.memory), neighbours)
         self._mine = self._rows[world.rank]
@@ -97,7 +98,8 @@ class Whereabouts:
 
     def known(self) -> dict[int, RankState]:
         """What is known of every rank now."""
-        found = {rank: self._read(rank, row) for rank, row in self._rows.items()}
+        found = {rank: RankState(rank, remote=True) for rank in range(self._world_size)}
+        found |= {rank: self._read(rank, row) for rank, row in self._rows.items()}
         for rank, told in self._gossip.heard.items():
             found[rank] = states.state_from_json(
                 rank, told.state, False, told.calls, told.last, told.record, remote=True
@@ -121,10 +123,6 @@ class Whereabouts:
             if found is not None:
                 return found
         return self._gossip.verdict
-
-    def shares_board(self, rank: int) -> bool:
-        """True for the ranks of this host."""
-        return rank in self._rows
 
     def _read(self, rank: int, row: board.Row) -> RankState:
         state, pid = int(row.words[STATE]), int(row.words[PID])
