@@ -383,3 +383,12 @@ def test_in_place_forms_and_other_names(one: MeshDevice):
     assert t.storage is buffer
     assert ops.mul is ops.multiply
     assert ops.sub is ops.subtract
+
+
+def test_tails_of_the_error_function(one: MeshDevice):
+    x = np.concatenate([np.linspace(-40, -5.7, 500), np.linspace(5.7, 40, 500)]).astype(np.float32)[None]
+    assert held(ops.erf(put(one, x))).tolist() == np.sign(x).tolist()
+    assert np.abs(held(ops.gelu(put(one, x[:, :500])))).max() == 0
+    assert held(ops.gelu(put(one, x[:, 500:]))).tolist() == x[:, 500:].tolist()
+    middle = np.linspace(-5, 5, 4001).astype(np.float32)[None]
+    assert np.abs(held(ops.erf(put(one, middle))) - erf(middle.astype(float))).max() < 5e-7
