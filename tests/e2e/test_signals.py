@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 
 import pytest
 
@@ -104,17 +103,17 @@ def test_stacks_on_demand_do_not_disturb_the_run(jobs: Jobs) -> None:
     assert places and all(line.startswith("tt-run: rank") for line in places)
 
 
-def test_a_reader_that_goes_away_does_not_end_the_run(jobs: Jobs) -> None:
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_reader_that_goes_away_does_not_end_the_run(jobs: Jobs, stream: str) -> None:
     job = jobs.start(
         "sh",
         "-c",
-        "for i in 1 2 3 4 5 6 7 8; do echo line $i; sleep 0.1; done; touch done$OMPI_COMM_WORLD_RANK",
+        "until [ -e go ]; do sleep 0.05; done; echo x; echo y >&2; touch done$OMPI_COMM_WORLD_RANK",
     )
-    assert job.process.stdout is not None
-    job.process.stdout.readline()
-    job.process.stdout.close()
-    deadline = time.monotonic() + 30
-    while job.process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert job.process.poll() == 0
+    job.wait_started()
+    reader = getattr(job.process, stream)
+    reader.close()
+    (jobs.root / "go").touch()
+    until(lambda: job.process.poll() is not None, what="the end of tt-run")
+    assert job.process.returncode == 0
     assert (jobs.root / "done0").exists() and (jobs.root / "done1").exists()

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,9 +54,8 @@ def execute(
 
     verdict = attempt.verdict
     if not verdict.succeeded:
-        rerun = ["tt-run", *words]
-        for line in failure_report(attempt, rerun):
-            print(line, file=sys.stderr)
+        with suppress(BrokenPipeError):
+            print("\n".join(failure_report(attempt, ["tt-run", *words])), file=sys.stderr, flush=True)
         if options["annotations"] == "github":
             print(annotation(verdict, attempt.failures))
     _write_records(plan, attempt, options["report"])
@@ -97,9 +97,10 @@ def run_options(options: Mapping[str, Any]) -> RunOptions:
 
 
 def say(text: str) -> None:
-    """One message of tt-run itself, on standard error."""
-    for line in text.splitlines():
-        print(f"tt-run: {line}", file=sys.stderr, flush=True)
+    """One message of tt-run itself, on standard error. A reader that has gone away does not end the run."""
+    with suppress(BrokenPipeError):
+        for line in text.splitlines():
+            print(f"tt-run: {line}", file=sys.stderr, flush=True)
 
 
 def _write_records(plan: LaunchPlan, attempt: Attempt, report: str | None) -> None:

@@ -15,6 +15,7 @@ from tt_run.contract import Exit
 TYPE_CHECKING = False  # typing itself takes longer than the help text
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TextIO
 
     from mgd.diagnostics import Diagnostic
 
@@ -25,11 +26,11 @@ def main() -> None:
     """The console script: runs the command line, then ends the process without the interpreter's tidying up, which costs 10 ms."""
     gc.disable()  # nothing here lives long enough to be worth collecting
     code = run(sys.argv[1:])
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _silence_stdout()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            _silence(stream)
     os._exit(code)
 
 
@@ -40,7 +41,7 @@ def run(words: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:
-        _silence_stdout()
+        _silence(sys.stdout)
         return Exit.OK
     except Exception as error:
         return _failed(error, words)
@@ -110,9 +111,9 @@ def _internal(error: Exception, words: Sequence[str]) -> int:
     return Exit.INTERNAL
 
 
-def _silence_stdout() -> None:
+def _silence(stream: TextIO) -> None:
     """Whoever read our output has gone; Python must not complain about it at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 if __name__ == "__main__":
