@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.ops.elementwise import evaluate, finish
 from tt_run.runtime.ops.placement import result_topology
 from tt_run.runtime.tensor.dtypes import convert, is_float
 from tt_run.runtime.tensor.shards import Shards, combine
@@ -34,8 +35,22 @@ def compute(
 ) -> Tensor:
     """One result of a kernel, in the place of its operands; `dtype` defaults to their common type."""
     dtype = dtype or common_dtype(*values)
-    shards = combine(lambda *stacks: _rounded(kernel(*stacks), dtype), *(value.shards for value in values))
+    shards = combine(
+        lambda *stacks: _rounded(kernel(*stacks), dtype, stacks), *(value.shards for value in values)
+    )
     return values[0].derive(shards, dtype=dtype, layout=layout, topology=result_topology(values))
+
+
+def elementwise(kernel: Callable[..., Array], *values: Tensor, dtype: DataType | None = None) -> Tensor:
+    """As `compute` for a kernel whose elements stand alone: evaluated and rounded block by block while a block is in cache."""
+    dtype = dtype or common_dtype(*values)
+    shards = combine(lambda *stacks: evaluate(kernel, dtype, *stacks), *(value.shards for value in values))
+    return values[0].derive(shards, dtype=dtype, layout=Layout.TILE, topology=result_topology(values))
+
+
+def moved(kernel: Callable[[Array], Array], value: Tensor) -> Tensor:
+    """A tensor whose elements are those of another in new places: nothing is rounded."""
+    return value.derive(value.shards.map(lambda stack: np.ascontiguousarray(kernel(stack))))
 
 
 def compute_several(
@@ -46,7 +61,7 @@ def compute_several(
     kept: list[tuple[Array, ...]] = []
 
     def first(*stacks: Array) -> Array:
-        kept.append(tuple(_rounded(array, dtype) for array in kernel(*stacks)))
+        kept.append(tuple(_rounded(array, dtype, stacks) for array in kernel(*stacks)))
         return kept[0][0]
 
     index = combine(first, *(value.shards for value in values)).index
@@ -57,10 +72,13 @@ def compute_several(
     )
 
 
-def _rounded(array: Array, dtype: DataType) -> Array:
+def _rounded(array: Array, dtype: DataType, operands: tuple[Array, ...]) -> Array:
+    """A result in the stored form of its type; rounded where it lies unless it is an operand's own memory."""
     if not array.flags.c_contiguous:
         array = np.ascontiguousarray(array)
-    return convert(array, dtype)
+    if any(np.may_share_memory(array, operand) for operand in operands):
+        return convert(array, dtype)
+    return finish(array, dtype)
 
 
 def as_dtype(value: Tensor, dtype: DataType) -> Tensor:
@@ -79,4 +97,4 @@ def full_like(value: Tensor, number: float) -> Tensor:
 
 def add(a: Tensor, b: Tensor) -> Tensor:
     """a + b of equal shapes, in the type of a."""
-    return compute(np.add, a, b, dtype=a.dtype)
+    return elementwise(np.add, a, b, dtype=a.dtype)

@@ -40,7 +40,7 @@ def sub(a: Tensor, b: Any) -> Tensor:
     def rule(gradient: Value) -> None:
         a.add_grad(_to_shape(gradient, a))
         if b.get_requires_grad():
-            b.add_grad(_to_shape(values.compute(np.negative, gradient), b))
+            b.add_grad(_to_shape(values.elementwise(np.negative, gradient), b))
 
     return result(value, (a, b), rule)
 
@@ -72,9 +72,9 @@ def div(a: Tensor, b: Any) -> Tensor:
         if tuple(x.shape) != tuple(y.shape):
             raise RuntimeError("Broadcasting is not supported in the backward pass of operator/")
         if a.get_requires_grad():
-            a.add_grad(values.compute(np.divide, gradient, y))
+            a.add_grad(values.elementwise(np.divide, gradient, y))
         if b.get_requires_grad():
-            b.add_grad(values.compute(lambda g, u, v: -g * u / (v * v), gradient, x, y))
+            b.add_grad(values.elementwise(lambda g, u, v: -g * u / (v * v), gradient, x, y))
 
     return result(_apply(np.divide, x, y), (a, b), rule)
 
@@ -86,9 +86,9 @@ def _scaled(a: Tensor, factor: float) -> Tensor:
         return stack * number
 
     return result(
-        values.compute(scale, a.get_value()),
+        values.elementwise(scale, a.get_value()),
         (a,),
-        lambda gradient: a.add_grad(values.compute(scale, gradient)),
+        lambda gradient: a.add_grad(values.elementwise(scale, gradient)),
     )
 
 
@@ -106,6 +106,8 @@ def _operand(b: Any) -> Tensor:
 
 
 def _apply(kernel: Callable[[Array, Array], Array], x: Value, y: Value) -> Value:
+    if tuple(x.shape) == tuple(y.shape):
+        return values.elementwise(kernel, x, y)
     rank = max(len(x.shape), len(y.shape))
     return values.compute(lambda u, v: kernel(aligned(u, rank), aligned(v, rank)), x, y)
 

@@ -37,29 +37,26 @@ def layernorm(tensor: Tensor, gamma: Tensor, beta: Tensor | None = None) -> Tens
             out += _row(b, width)
         return out.reshape(u.shape)
 
-    def for_input(d: Array, u: Array, g: Array) -> Array:
+    def backward(d: Array, u: Array, g: Array) -> tuple[Array, Array, Array]:
+        """Gradients of the input, gamma and beta; the normalised rows are found once for all three."""
         centred, inverse = _normalised(_flat(u), LAYERNORM_EPSILON)
-        slope = _flat(d) * _row(g, width)
+        flat = _flat(d)
+        for_gamma = np.einsum("...ij,...ij->...j", flat, centred)
+        slope = flat * _row(g, width)
         shift = slope.mean(axis=-1, keepdims=True, dtype=np.float32)
-        pull = (slope * centred).mean(axis=-1, keepdims=True, dtype=np.float32)
+        pull = np.einsum("...i,...i->...", slope, centred)[..., None] / np.float32(width)
         slope -= shift
         centred *= pull
         slope -= centred
         slope *= inverse
-        return slope.reshape(u.shape)
-
-    def for_gamma(d: Array, u: Array) -> Array:
-        centred, _ = _normalised(_flat(u), LAYERNORM_EPSILON)
-        centred *= _flat(d)
-        return centred.sum(axis=1, dtype=np.float32).reshape(-1, *scale.shape)
+        for_beta = flat.sum(axis=1, dtype=np.float32)
+        return slope.reshape(u.shape), for_gamma.reshape(g.shape), for_beta.reshape(g.shape)
 
     def rule(gradient: Value) -> None:
-        if tensor.get_requires_grad():
-            tensor.add_grad(values.compute(for_input, gradient, x, scale))
-        if gamma.get_requires_grad():
-            gamma.add_grad(values.compute(for_gamma, gradient, x))
-        if beta is not None and beta.get_requires_grad():
-            beta.add_grad(values.compute(_column_sums(beta.shape()), gradient))
+        found = values.compute_several(backward, gradient, x, scale)
+        for target, own in zip((tensor, gamma, beta), found, strict=True):
+            if target is not None:
+                target.add_grad(own)
 
     operands = (x, scale) if beta is None else (x, scale, beta.get_value())
     inputs = (tensor, gamma) if beta is None else (tensor, gamma, beta)
@@ -78,26 +75,23 @@ def rmsnorm(tensor: Tensor, gamma: Tensor, epsilon: float = 1e-6) -> Tensor:
         out *= _row(g, width)
         return out.reshape(u.shape)
 
-    def for_input(d: Array, u: Array, g: Array) -> Array:
-        flat = _flat(u)
+    def backward(d: Array, u: Array, g: Array) -> tuple[Array, Array]:
+        """Gradients of the input and gamma."""
+        flat, slope = _flat(u), _flat(d)
         inverse = _inverse_rms(flat, small)
-        slope = _flat(d) * _row(g, width)
-        pull = (slope * flat).mean(axis=-1, keepdims=True, dtype=np.float32)
+        normal = flat * inverse
+        for_gamma = np.einsum("...ij,...ij->...j", slope, normal)
+        slope = slope * _row(g, width)
+        pull = np.einsum("...i,...i->...", slope, normal)[..., None] / np.float32(width)
+        normal *= pull
+        slope -= normal
         slope *= inverse
-        slope -= flat * (pull * inverse * inverse * inverse)
-        return slope.reshape(u.shape)
-
-    def for_gamma(d: Array, u: Array) -> Array:
-        flat = _flat(u)
-        normal = flat * _inverse_rms(flat, small)
-        normal *= _flat(d)
-        return normal.sum(axis=1, dtype=np.float32).reshape(-1, *scale.shape)
+        return slope.reshape(u.shape), for_gamma.reshape(g.shape)
 
     def rule(gradient: Value) -> None:
-        if tensor.get_requires_grad():
-            tensor.add_grad(values.compute(for_input, gradient, x, scale))
-        if gamma.get_requires_grad():
-            gamma.add_grad(values.compute(for_gamma, gradient, x))
+        for_input, for_gamma = values.compute_several(backward, gradient, x, scale)
+        tensor.add_grad(for_input)
+        gamma.add_grad(for_gamma)
 
     return result(values.compute(forward, x, scale), (tensor, gamma), rule)
 
@@ -127,10 +121,6 @@ def _flat(stack: Array) -> Array:
 
 def _row(stack: Array, width: int) -> Array:
     return stack.reshape(len(stack), 1, width)
-
-
-def _column_sums(shape: list[int]) -> Any:
-    return lambda d: _flat(d).sum(axis=1, dtype=np.float32).reshape(-1, *shape)
 
 
 def _check_features(name: str, x: Value, gamma: Tensor, beta: Tensor | None) -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.train import values
 from tt_run.runtime.train.record import result
 from tt_run.runtime.train.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tt_run.runtime.tensor.tensor import Tensor as Value
 
 Array = npt.NDArray[Any]
 Move = Callable[[Array], Array]
@@ -20,9 +24,9 @@ Move = Callable[[Array], Array]
 def _moved(tensor: Tensor, there: Move, back: Move) -> Tensor:
     x = tensor.get_value()
     return result(
-        values.compute(there, x, dtype=x.dtype),
+        values.moved(there, x),
         (tensor,),
-        lambda gradient: tensor.add_grad(values.compute(back, gradient)),
+        lambda gradient: tensor.add_grad(values.moved(back, gradient)),
     )
 
 
@@ -44,23 +48,39 @@ def heads_creation(qkv: Tensor, num_heads: int) -> tuple[Tensor, Tensor, Tensor]
     if width % (3 * num_heads):
         raise RuntimeError(f"heads_creation: {width} features are not 3 x {num_heads} heads")
     third = width // 3
-    q, k, v = (_third(qkv, i * third, third, num_heads) for i in range(3))
+    q, k, v = _parts(qkv, (0, third, 2 * third), third, num_heads)
     return q, k, v
 
 
-def _third(qkv: Tensor, start: int, width: int, heads: int) -> Tensor:
-    batch, _, length, full = qkv.shape()
+def _parts(joint: Tensor, starts: Sequence[int], width: int, heads: int) -> tuple[Tensor, ...]:
+    """Cuts [B, 1, S, width] of the last dimension, each as [B, heads, S, width / heads].
 
-    def there(x: Array) -> Array:
-        part = x[..., start : start + width]
-        return part.reshape(-1, batch, length, heads, width // heads).transpose(0, 1, 3, 2, 4)
+    Their gradients are written side by side into one array, which reaches the joint tensor once: adding three that are mostly zeros
+    would cost as many passes over all of it.
+    """
+    batch, _, length, full = joint.shape()
+    x = joint.get_value()
+    hub = result(x, (joint,), joint.add_grad)
 
-    def back(g: Array) -> Array:
-        out = np.zeros((len(g), batch, 1, length, full), np.float32)
-        out[..., start : start + width] = g.transpose(0, 1, 3, 2, 4).reshape(-1, batch, 1, length, width)
-        return out
+    def part(start: int) -> Tensor:
+        def there(stack: Array) -> Array:
+            own = stack[..., start : start + width]
+            return own.reshape(-1, batch, length, heads, width // heads).transpose(0, 1, 3, 2, 4)
 
-    return _moved(qkv, there, back)
+        def rule(gradient: Value) -> None:
+            shards = gradient.shards
+            rows = shards.data.transpose(0, 1, 3, 2, 4).reshape(-1, batch, 1, length, width)
+            whole = hub.get_grad() if hub.is_grad_initialized() else None
+            if whole is not None and whole.shards.index == shards.index:
+                whole.shards.data[..., start : start + width] = rows
+                return
+            padded = np.zeros((len(rows), batch, 1, length, full), np.float32)
+            padded[..., start : start + width] = rows
+            hub.add_grad(gradient.derive(Shards(padded, shards.index)))
+
+        return result(values.moved(there, x), (hub,), rule)
+
+    return tuple(part(start) for start in starts)
 
 
 def heads_fusion(tensor: Tensor) -> Tensor:
@@ -84,11 +104,9 @@ def grouped_heads_creation(
             f"grouped_heads_creation: {width} query and {paired} key-value features do not cut into {num_heads} heads and {num_groups} groups"
         )
     half = paired // 2
-    return (
-        _third(qs, 0, width, num_heads),
-        _third(kvs, 0, half, num_groups),
-        _third(kvs, half, half, num_groups),
-    )
+    (query,) = _parts(qs, (0,), width, num_heads)
+    key, value = _parts(kvs, (0, half), half, num_groups)
+    return query, key, value
 
 
 def _four(tensor: Tensor, name: str) -> list[int]:

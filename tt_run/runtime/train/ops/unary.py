@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.ops import functions
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.ops import functions, tables
 from tt_run.runtime.train import values
 from tt_run.runtime.train.record import result
 from tt_run.runtime.train.tensor import Tensor
@@ -29,9 +31,9 @@ def _unary(
     """An elementwise operation; `backward(gradient, input)`."""
     x = tensor.get_value()
     return result(
-        values.compute(forward, x),
+        values.elementwise(forward, x),
         (tensor,),
-        lambda gradient: tensor.add_grad(values.compute(backward, gradient, x)),
+        lambda gradient: tensor.add_grad(values.elementwise(backward, gradient, x)),
     )
 
 
@@ -42,11 +44,25 @@ def relu(tensor: Tensor) -> Tensor:
 
 def gelu(tensor: Tensor) -> Tensor:
     """x times the normal distribution function of x; the gradient is that of the same form."""
-    return _unary(tensor, functions.gelu, _gelu_backward)
+    x = tensor.get_value()
+    half = x.dtype is DataType.BFLOAT16 and math.prod(x.shape) >= tables.SMALLEST
+
+    def backward(g: Array, u: Array) -> Array:
+        return (_table_of_slopes(u) if half else _gelu_slope(u)) * g
+
+    if half:
+        value = x.derive(
+            x.shards.map(lambda stack: tables.look_up(functions.gelu, stack)), layout=Layout.TILE
+        )
+    else:
+        value = values.elementwise(functions.gelu, x)
+    return result(
+        value, (tensor,), lambda gradient: tensor.add_grad(values.elementwise(backward, gradient, x))
+    )
 
 
-def _gelu_backward(gradient: Array, x: Array) -> Array:
-    """g * (Phi(x) + x * phi(x))."""
+def _gelu_slope(x: Array) -> Array:
+    """Phi(x) + x * phi(x)."""
     slope = functions.erf(x * _ROOT_HALF)
     slope += np.float32(1)
     slope *= np.float32(0.5)
@@ -56,8 +72,19 @@ def _gelu_backward(gradient: Array, x: Array) -> Array:
     bell *= x
     bell *= _DENSITY
     slope += bell
-    slope *= gradient
     return slope
+
+
+@cache
+def _slopes() -> Array:
+    """The slope at every bfloat16 number, by its 16 bits: what computing it gives, found once."""
+    numbers = (np.arange(1 << 16, dtype=np.uint32) << np.uint32(16)).view(np.float32)
+    with np.errstate(all="ignore"):
+        return _gelu_slope(numbers)
+
+
+def _table_of_slopes(x: Array) -> Array:
+    return _slopes()[(x.view(np.uint32) >> np.uint32(16)).reshape(-1)].reshape(x.shape)
 
 
 def silu(tensor: Tensor, use_composite_bw: bool = False) -> Tensor:
