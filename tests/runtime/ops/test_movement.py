@@ -25,6 +25,14 @@ CASES: dict[str, tuple[Callable[[Tensor], Any], np.ndarray]] = {
     "reshape": (lambda t: ops.reshape(t, (6, 20)), X.reshape(6, 20)),
     "reshape infers": (lambda t: ops.reshape(t, [5, -1]), X.reshape(5, 24)),
     "view": (lambda t: ops.view(t, (2, 15, 4)), X.reshape(2, 15, 4)),
+    "reshape by its other name": (
+        lambda t: ops.reshape(t, logical_shape=(6, 20), padded_shape=(32, 32)),
+        X.reshape(6, 20),
+    ),
+    "pad by its other name": (
+        lambda t: ops.pad(t, output_padded_shape=[2, 3, 8, 8], input_tensor_start=[0, 0, 1, 0], value=0),
+        np.pad(X, [(0, 0), (0, 0), (1, 2), (0, 4)]),
+    ),
     "permute": (lambda t: ops.permute(t, (3, 0, 2, 1)), X.transpose(3, 0, 2, 1)),
     "permute negative": (lambda t: ops.permute(t, (-1, 0, 2, 1)), X.transpose(3, 0, 2, 1)),
     "transpose": (lambda t: ops.transpose(t, 1, -1), X.swapaxes(1, -1)),
@@ -191,3 +199,20 @@ def test_placements_stay_as_they_were(mesh: MeshDevice):
     t = put(mesh, counted(8, 4), I32, shard=0)
     for result in (ops.transpose(t, 0, 1), ops.reshape(t, (2, 2)), ops.permute(t, (1, 0)), ops.sum(t, 1)):
         assert result.tensor_topology() == t.tensor_topology()
+
+
+def test_typecast_forms(one: MeshDevice):
+    t = put(one, X, F32)
+    for result in (
+        ops.typecast(t, I32),
+        ops.typecast(t, F32, I32),
+        ops.typecast(input_tensor=t, dtype=I32),
+        ops.typecast(t, input_dtype=F32, output_dtype=I32),
+    ):
+        assert (result.dtype, held(result).tolist()) == (I32, X.tolist())
+    with pytest.raises(RuntimeError, match="does not match"):
+        ops.typecast(t, BF16, I32)
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        ops.typecast(t)
+    with pytest.raises(TypeError, match="missing argument 'shape'"):
+        ops.reshape(t)

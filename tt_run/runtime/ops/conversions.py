@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tt_run.runtime.enums import BufferType, DataType, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, Operation, operation
 from tt_run.runtime.ops.operands import ints, on_device, settle
 from tt_run.runtime.tensor import layouts
-from tt_run.runtime.tensor.dtypes import check_layout, convert
+from tt_run.runtime.tensor.dtypes import BLOCK_FLOATS, check_layout, convert
 from tt_run.runtime.tensor.memory import (
     DRAM_MEMORY_CONFIG,
     CoreCoord,
@@ -24,7 +24,28 @@ from tt_run.runtime.tensor.tensor import Tensor
 
 to_layout: Operation = operation("ttnn.to_layout")(layouts.to_layout)
 to_memory_config: Operation = operation("ttnn.to_memory_config")(layouts.to_memory_config)
-typecast: Operation = operation("ttnn.typecast")(layouts.typecast)
+
+
+@operation("ttnn.typecast")
+def typecast(
+    input_tensor: Tensor,
+    dtype: DataType | None = None,
+    output_dtype: DataType | None = None,
+    *,
+    input_dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """The tensor in another element type: `(x, dtype)` or `(x, input_dtype, output_dtype)`, the first of which must be the tensor's."""
+    if not isinstance(input_tensor, Tensor):
+        raise ArgumentMismatch(f"expected a ttnn.Tensor, got {type(input_tensor).__name__}")
+    first = dtype if input_dtype is None else input_dtype
+    if first is None:
+        raise ArgumentMismatch("typecast needs a dtype")
+    return layouts.typecast(
+        input_tensor, first, output_dtype, memory_config=memory_config, output_tensor=output_tensor
+    )
 
 
 def _copied(
@@ -129,3 +150,42 @@ def sharded_to_interleaved(
 ) -> Tensor:
     """The tensor spread over memory banks again."""
     return _copied(input_tensor, output_dtype, memory_config or DRAM_MEMORY_CONFIG)
+
+
+def _in_layout(
+    tensor: Tensor, layout: Layout, dtype: DataType | None, memory_config: MemoryConfig | None
+) -> Tensor:
+    on_device(tensor, kind="data movement")
+    dtype = dtype or tensor.dtype
+    check_layout(dtype, layout)
+    shards = tensor.shards.map(lambda stack: convert(stack, dtype))
+    return settle((tensor,), shards, dtype, memory_config=memory_config, layout=layout)
+
+
+@operation("ttnn.tilize")
+def tilize(
+    input_tensor: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataType | None = None,
+    use_multicore: bool = True,
+    use_low_perf: bool = False,
+    tile: object = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """The same elements in TILE layout, in `dtype` if given."""
+    return _in_layout(input_tensor, Layout.TILE, dtype, memory_config)
+
+
+@operation("ttnn.untilize")
+def untilize(
+    input_tensor: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    use_multicore: bool = True,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """The same elements in ROW_MAJOR layout; block floats become bfloat16, which they need to leave their tiles."""
+    on_device(input_tensor, kind="data movement")
+    dtype = DataType.BFLOAT16 if input_tensor.dtype in BLOCK_FLOATS else None
+    return _in_layout(input_tensor, Layout.ROW_MAJOR, dtype, memory_config)

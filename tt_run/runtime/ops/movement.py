@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops.dispatch import operation
+from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.operands import axis_of, ints, on_device, settle, volume
 from tt_run.runtime.tensor.dtypes import BLOCK_FLOATS, quantize, stored_dtype
 from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
@@ -56,21 +56,30 @@ def resolve_shape(shape: Sequence[int], old: Sequence[int]) -> tuple[int, ...]:
     return wanted
 
 
+def _either(given: Sequence[Any] | None, alias: Sequence[Any] | None, name: str) -> Sequence[Any]:
+    """The value of a parameter that goes by two names."""
+    value = alias if given is None else given
+    if value is None:
+        raise ArgumentMismatch(f"missing argument {name!r}")
+    return value
+
+
 @operation("ttnn.reshape")
 def reshape(
     input_tensor: Tensor,
-    shape: Sequence[int],
+    shape: Sequence[int] | None = None,
     padded_shape: Sequence[int] | None = None,
     *,
+    logical_shape: Sequence[int] | None = None,
     memory_config: MemoryConfig | None = None,
     pad_value: float | None = None,
     reshape_tile_mode: object = None,
     sub_core_grids: CoreRangeSet | None = None,
     skip_padding_fill: bool = False,
 ) -> Tensor:
-    """The same elements in row-major order under another shape; one length may be -1."""
+    """The same elements in row-major order under another shape; one length may be -1. Padding follows from the layout."""
     on_device(input_tensor, kind="data movement")
-    wanted = resolve_shape(shape, tuple(input_tensor.shape))
+    wanted = resolve_shape(_either(shape, logical_shape, "shape"), tuple(input_tensor.shape))
     return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), memory_config)
 
 
@@ -212,10 +221,11 @@ def roll(input_tensor: Tensor, shifts: int | Sequence[int], dim: int | Sequence[
 @operation("ttnn.pad")
 def pad(
     input_tensor: Tensor,
-    padding: Sequence[Any],
+    padding: Sequence[Any] | None = None,
     input_tensor_start: Sequence[int] | None = None,
     value: float = 0.0,
     *,
+    output_padded_shape: Sequence[int] | None = None,
     use_multicore: bool = True,
     memory_config: MemoryConfig | None = None,
     sub_core_grids: CoreRangeSet | None = None,
@@ -228,6 +238,7 @@ def pad(
     if isinstance(input_tensor_start, (int, float)):
         value, input_tensor_start = input_tensor_start, None
     shape = tuple(input_tensor.shape)
+    padding = _either(padding, output_padded_shape, "padding")
     if input_tensor_start is None:
         widths = [ints(pair) for pair in padding]
         widths = [(0, 0)] * (len(shape) - len(widths)) + widths
@@ -240,44 +251,3 @@ def pad(
     if fill.dtype == np.float32:
         fill = quantize(fill.reshape(1), input_tensor.dtype)[0]
     return moved(input_tensor, lambda s: np.pad(s, [(0, 0), *widths], constant_values=fill), memory_config)
-
-
-def _in_layout(
-    tensor: Tensor, layout: Layout, dtype: DataType | None, memory_config: MemoryConfig | None
-) -> Tensor:
-    from tt_run.runtime.tensor.dtypes import check_layout, convert
-
-    on_device(tensor, kind="data movement")
-    dtype = dtype or tensor.dtype
-    check_layout(dtype, layout)
-    shards = tensor.shards.map(lambda stack: convert(stack, dtype))
-    return settle((tensor,), shards, dtype, memory_config=memory_config, layout=layout)
-
-
-@operation("ttnn.tilize")
-def tilize(
-    input_tensor: Tensor,
-    *,
-    memory_config: MemoryConfig | None = None,
-    dtype: DataType | None = None,
-    use_multicore: bool = True,
-    use_low_perf: bool = False,
-    tile: object = None,
-    sub_core_grids: CoreRangeSet | None = None,
-) -> Tensor:
-    """The same elements in TILE layout, in `dtype` if given."""
-    return _in_layout(input_tensor, Layout.TILE, dtype, memory_config)
-
-
-@operation("ttnn.untilize")
-def untilize(
-    input_tensor: Tensor,
-    *,
-    memory_config: MemoryConfig | None = None,
-    use_multicore: bool = True,
-    sub_core_grids: CoreRangeSet | None = None,
-) -> Tensor:
-    """The same elements in ROW_MAJOR layout; block floats become bfloat16, which they need to leave their tiles."""
-    on_device(input_tensor, kind="data movement")
-    dtype = DataType.BFLOAT16 if input_tensor.dtype in BLOCK_FLOATS else None
-    return _in_layout(input_tensor, Layout.ROW_MAJOR, dtype, memory_config)
