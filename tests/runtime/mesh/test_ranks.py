@@ -73,6 +73,26 @@ def test_a_rank_that_opens_another_shape_is_named() -> None:
     assert "error[TTG001]: rank 1 disagrees with rank 0 on call 1: shape, arguments" in result.ranks[0].stderr
 
 
+def test_closing_on_the_way_out_does_not_hide_the_exception() -> None:
+    program = (
+        "from tt_run.runtime.mesh import *\nfrom tt_run.runtime import guard\nfrom tt_run.runtime.comm import world\n"
+        "mesh = open_mesh_device()\n"
+        "try:\n"
+        "    if world().rank:\n"
+        "        raise ValueError('bad batch')\n"
+        "    guard.collective(mesh.group, guard.Signature('all_gather'))\n"
+        "finally:\n"
+        "    close_mesh_device(mesh)\n"
+    )
+    result = run_ranks(
+        2, program, env={"TT_MESH_GRAPH_DESC_PATH": str(CONFIGS / "t3k_2x4_two_hosts.textproto")}
+    )
+    assert result.returncode == 1
+    assert "error[TTG003]: rank 1 raised an exception" in result.ranks[0].stderr
+    assert "raised ValueError: bad batch at" in result.ranks[0].stderr
+    assert "GuardError" not in result.ranks[1].stderr
+
+
 def test_a_descriptor_for_more_ranks_is_one_error_on_each() -> None:
     program = "from tt_run.runtime.mesh import *\nopen_mesh_device()\n"
     result = run_ranks(

@@ -6,6 +6,8 @@ system mesh of the device at coordinate i; the ids that programs see are process
 
 from __future__ import annotations
 
+import sys
+
 from tt_run.runtime import guard
 from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.mesh.arrange import bounding_rectangle, places_in, tile
@@ -159,12 +161,15 @@ class MeshDevice(Layout, Chips):
         self._lay_out(shape, tuple((row + r) * columns + column + c for r, c in places))
 
     def close(self) -> None:
-        """Give the devices back; its submeshes close with it. Closing twice does nothing."""
+        """Give the devices back; its submeshes close with it. Closing twice does nothing.
+
+        All ranks of the mesh close together, except one that is on its way out with an exception: that is what the others must hear of.
+        """
         if not self.is_open:
             return
         for child in self._children:
             child.close()
-        if self.parent is None and self.group.is_member:
+        if self.parent is None and self.group.is_member and sys.exc_info()[1] is None:
             guard.collective(self.group, guard.Signature("close_mesh_device", shape=tuple(self._shape)))
         self.is_open = False
 
