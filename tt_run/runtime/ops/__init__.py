@@ -21,6 +21,7 @@ from tt_run.runtime.ops import (  # noqa: F401 - entering the operations is the 
     products,
     reductions,
     rotary,
+    ternary,
     unary,
 )
 from tt_run.runtime.ops.dispatch import Operation, registry, run, set_recorder
