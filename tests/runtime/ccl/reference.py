@@ -14,6 +14,11 @@ def groups(mesh, axis):
     return (grid.T if axis == 0 else grid).tolist()
 
 
+def device_groups(mesh, axis):
+    """The same as the tuples that a mesh device gives."""
+    return tuple(map(tuple, groups(mesh, axis)))
+
+
 def bfloat16(array):
     return array.astype(ml_dtypes.bfloat16).astype(np.float32)
 

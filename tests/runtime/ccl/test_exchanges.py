@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.runtime.ccl.fakes import Switch, on_threads
+from tests.runtime.ccl.reference import device_groups
 from tt_run.runtime.ccl import rows
 from tt_run.runtime.ccl.gather import all_broadcast, all_gather, every_shard
-from tt_run.runtime.ccl.groups import device_groups, exchanges
+from tt_run.runtime.ccl.groups import exchanges
 from tt_run.runtime.ccl.reduce import all_reduce, reduce_scatter
 from tt_run.runtime.ccl.rows import Source
 from tt_run.runtime.ccl.wire import Alone, HalfWords

@@ -1,15 +1,21 @@
 """Device groups and the exchanges between their ranks."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tt_run.runtime.ccl.groups import device_groups, exchanges
+from tests.runtime.ccl.reference import device_groups
+from tt_run.runtime.ccl.groups import exchanges
+from tt_run.runtime.mesh import MeshShape, open_mesh_device
 
 
-def test_groups_follow_the_mesh_axes():
-    assert device_groups((2, 4), None) == ((0, 1, 2, 3, 4, 5, 6, 7),)
-    assert device_groups((2, 4), 0) == ((0, 4), (1, 5), (2, 6), (3, 7))
-    assert device_groups((2, 4), 1) == device_groups((2, 4), -1) == ((0, 1, 2, 3), (4, 5, 6, 7))
+@pytest.mark.parametrize("shape", [(2, 4), (4, 2), (1, 8), (2, 2)])
+def test_groups_of_a_mesh_follow_its_axes(shape):
+    device = open_mesh_device(MeshShape(*shape))
+    for axis in (None, 0, 1):
+        assert device.axis_groups(axis) == device_groups(shape, axis)
+    assert device.axis_groups(-1) == device.axis_groups(1)
+    device.close()
 
 
 def test_columns_of_a_mesh_cut_in_halves_stay_local():

@@ -5,7 +5,6 @@ A device is named by its *position*: its row-major index on the mesh device, the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -40,22 +39,6 @@ class Exchange:
         return max(map(len, self.held))
 
 
-def device_groups(mesh_shape: Sequence[int], cluster_axis: int | None) -> tuple[DeviceGroup, ...]:
-    """The groups of a collective: all devices in row-major order, or one group per line along a mesh axis.
-
-    Axis 0 joins the devices of a column (the row varies), axis 1 those of a row; groups are independent and ordered by their
-    first device. Specification section 9.
-    """
-    shape = tuple(int(size) for size in mesh_shape)
-    total = _product(shape)
-    if cluster_axis is None:
-        return (tuple(range(total)),)
-    axis = cluster_axis % len(shape)
-    length, stride = shape[axis], _product(shape[axis + 1 :])
-    firsts = [p for p in range(total) if p // stride % length == 0]
-    return tuple(tuple(first + step * stride for step in range(length)) for first in firsts)
-
-
 @lru_cache(maxsize=512)
 def exchanges(groups: tuple[DeviceGroup, ...], owners: tuple[int, ...]) -> tuple[Exchange, ...]:
     """Cut groups into exchanges, one per distinct set of owning ranks; `owners[position]` is a world rank.
@@ -73,10 +56,3 @@ def exchanges(groups: tuple[DeviceGroup, ...], owners: tuple[int, ...]) -> tuple
         )
         for ranks, members in sets.items()
     )
-
-
-def _product(sizes: Sequence[int]) -> int:
-    total = 1
-    for size in sizes:
-        total *= size
-    return total
