@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -23,7 +24,7 @@ from tt_run.runtime.guard.watch import Guard
 
 _GRACE = 2.0  # seconds between a rank's failure and the end of the job: the others report in that time
 _COURTESY = 0.3  # by which a rank that only waited leaves the end of the job to the one at fault, and to its exit code
-_FINALIZE = 20.0  # seconds that MPI may take to shut down once all ranks have ended
+_FINALIZE = 20  # seconds that MPI may take to shut down once all ranks have ended
 _BEACON_SECONDS = 0.1
 
 
@@ -94,9 +95,9 @@ class Lifecycle:
         elif self._after or self._before:
             self._world.everyone.barrier()
         _call_all(self._after)
-        watchdog = threading.Timer(_FINALIZE, lambda: os._exit(1))
-        watchdog.daemon = True
-        watchdog.start()
+        # No Python runs any more when MPI shuts down, so only the kernel can end a shutdown that blocks.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(_FINALIZE)
 
     def _leave_fork(self, status: int) -> NoReturn:
         """End a forked child: it is no rank, and shutting down the MPI it inherited would block."""
