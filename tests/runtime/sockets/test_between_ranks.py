@@ -24,9 +24,9 @@ def run(program, *args):
     )
 
 
-@pytest.mark.parametrize("ends", ["ids", "ranks"])
-def test_tensors_there_and_back(ends):
-    result = run(PROGRAM, ends).check()
+@pytest.mark.parametrize("words", [["ids"], ["ranks"], ["ids", "apart"]])
+def test_tensors_there_and_back(words):
+    result = run(PROGRAM, *words).check()
     assert [rank.stdout.split() for rank in result.ranks] == [["rank", "0", "done"], ["rank", "1", "done"]]
 
 
