@@ -54,6 +54,10 @@ def launch(options: Mapping[str, Any], words: Sequence[str]) -> int:
     if options["check_only"]:
         print(f"tt-run: {len(plan.ranks)} ranks, no errors", file=sys.stderr)
         return Exit.OK
+    if options["emit"]:
+        from tt_run.cli.emit import emit
+
+        return emit(plan, options, words)
     if options["print_env"] is not None or options["dry_run"]:
         from tt_run.cli.looks import print_env, print_plan
 

@@ -41,6 +41,22 @@ def parse(words: Sequence[str]) -> dict[str, Any]:
     return values
 
 
+def words_without(words: Sequence[str], *keys: str) -> tuple[str, ...]:
+    """The command line less some options, by key; the program's own words are left alone. `words` have been parsed before."""
+    rest, kept = list(words), []
+    while rest and rest[0].startswith("-") and rest[0] != "-":
+        taken = [rest.pop(0)]
+        if taken[0] == "--":
+            kept += taken
+            break
+        option, attached = _find(taken[0])
+        if not option.is_flag and attached is None:
+            taken.append(rest.pop(0))
+        if option.key not in keys:
+            kept += taken
+    return (*kept, *rest)
+
+
 def _find(word: str) -> tuple[Option, str | None]:
     """The option of a word, and the value that is attached to it: `--name=value` or `-nvalue`."""
     name, equals, value = word.partition("=")

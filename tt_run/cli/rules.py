@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 
 from mgd.diagnostics import Diagnostic
+from tt_run.contract import GUARD_FINDINGS
 from tt_run.errors import UsageError
 from tt_run.plan.rules import RULES as PLAN_RULES
 from tt_run.plan.rules import explain as explain_plan_rule
@@ -32,6 +33,13 @@ RULES: tuple[Rule, ...] = (
         "Only the emulated runtime checks collectives, counts bytes and writes a timeline.",
         "Add --emulate.",
         "tt-run --rank-binding ranks.yaml --ledger bytes.json ./app",
+    ),
+    Rule(
+        "TTR023",
+        "job that the scheduler cannot take",
+        "An MPIJob gives every worker the same number of ranks and its own name; a Slurm job brings its own hosts.",
+        "Name hosts with --hosts a:2,b:2, as many ranks on each; leave --no-scheduler out.",
+        "tt-run --emit mpijob --hosts a:2,b:1 --rank-binding ranks.yaml ./app",
     ),
     Rule(
         "TTR034",
@@ -73,6 +81,8 @@ RULES: tuple[Rule, ...] = (
         "Something happened that its authors did not foresee.",
         "Report it with the file that the message names.",
     ),
+    # What ranks of an emulated run report about each other.
+    *(Rule(code, title, why, f"{hint[0].upper()}{hint[1:]}.") for code, (title, why, hint) in GUARD_FINDINGS.items()),
 )
 _BY_CODE = {rule.code: rule for rule in (*PLAN_RULES, *RULES)}
 
