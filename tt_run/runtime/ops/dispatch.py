@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
@@ -18,6 +19,12 @@ from tt_run.runtime.tensor.tensor import Tensor
 
 QUEUES = 2
 """Command queues that a mesh device may have; `queue_id` names one."""
+
+
+# Classes that programs know as `ttnn.…`.
+_PUBLIC = re.compile(
+    r"\b(Tensor|DataType|Layout|MemoryConfig|CoreRangeSet|CoreGrid|Tile|MeshDevice|MeshCoordinate)\b"
+)
 
 
 class ArgumentMismatch(TypeError):
@@ -87,12 +94,7 @@ class Operation:
         """The signatures as text, in the reference's notation."""
         if self.signatures:
             return self.signatures
-        text = (
-            str(inspect.signature(self.compute))
-            .replace("'", "")
-            .replace("Tensor", "ttnn.Tensor")
-            .replace("ttnn.ttnn.", "ttnn.")
-        )
+        text = _PUBLIC.sub(r"ttnn.\1", str(inspect.signature(self.compute)).replace("'", ""))
         return (f"{self.__name__}{text}",)
 
     def _nearest(self, kwargs: Mapping[str, Any]) -> str:
@@ -179,5 +181,5 @@ def _check_queue(kwargs: dict[str, Any]) -> None:
 
 
 def _call_text(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    words = [type_name(a) for a in args] + [f"{k}: {type_name(v)}" for k, v in kwargs.items()]
-    return f"{name}({', '.join(words)})"
+    words = [*map(type_name, args), *(f"{k}: {type_name(v)}" for k, v in kwargs.items())]
+    return f"{name}({', '.join(words)})".replace("tt_run.runtime.enums.", "ttnn.")
