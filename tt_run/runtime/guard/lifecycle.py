@@ -24,7 +24,7 @@ from tt_run.runtime.guard.watch import Guard
 
 _GRACE = 2.0  # seconds between a rank's failure and the end of the job: the others report in that time
 _COURTESY = 0.3  # by which a rank that only waited leaves the end of the job to the one at fault, and to its exit code
-_FINALIZE = 20  # seconds that MPI may take to shut down once all ranks have ended
+_FINALIZE = 60  # seconds that MPI may take to shut down once all ranks have ended
 _BEACON_SECONDS = 0.1
 
 
@@ -95,9 +95,10 @@ class Lifecycle:
         elif self._after or self._before:
             self._world.everyone.barrier()
         _call_all(self._after)
-        # No Python runs any more when MPI shuts down, so only the kernel can end a shutdown that blocks.
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(_FINALIZE)
+        if self._guard is not None:
+            # All ranks have ended. No Python runs any more when MPI shuts down: only the kernel can end a shutdown that blocks.
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(_FINALIZE)
 
     def _leave_fork(self, status: int) -> NoReturn:
         """End a forked child: it is no rank, and shutting down the MPI it inherited would block."""
