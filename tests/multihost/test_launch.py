@@ -148,3 +148,13 @@ def test_a_line_of_the_dry_run_does_the_same_without_tt_run(three_hosts: Cluster
     assert [seen(tmp_path, rank)["host"] for rank in range(3)] == ["h1", "h2", "h3"]
     assert [seen(tmp_path, rank)["env"]["TT_MESH_ID"] for rank in range(3)] == ["0", "1", "2"]
     assert os.environ.get("TT_MESH_ID") is None
+
+
+def test_an_emitted_batch_script_runs_in_its_allocation(three_hosts: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "tell.py").write_text(TELL)
+    words = ("--rank-binding", str(FOUR_RANKS), "--hosts", "h2:2,h3:2", "python", "tell.py")
+    script = three_hosts.run("h1", "tt-run", "--emit", "slurm", *words, cwd=tmp_path).check().out
+    (tmp_path / "job.sh").write_text(script)
+    three_hosts.run("h1", "sh", "job.sh", cwd=tmp_path, env=slurm()).check()
+    assert [seen(tmp_path, rank)["host"] for rank in range(4)] == ["h2", "h2", "h3", "h3"]
+    assert (tmp_path / "tt-run-logs" / "slurm-7" / "rank-0003.out").read_text() == "rank 3 of h3\n"
