@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import SupportsIndex
+from typing import Any
 
 from tt_run.runtime.ccl import fabric
 from tt_run.runtime.enums import DataType, Layout
@@ -92,7 +92,12 @@ def position_of(device: MeshDevice, coord: MeshCoordinate, role: str) -> int:
     return index
 
 
-def _whole(value: object, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise ArgumentMismatch(f"{name} must be an int, not {type(value).__name__}")
-    return operator.index(value)
+def _whole(value: Any, name: str) -> int:
+    if type(value) is int:
+        return value
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
+        raise ArgumentMismatch(f"{name} must be an int, not {type(value).__name__}") from None
