@@ -42,20 +42,7 @@ def assert_same_training(folder: Path, words: tuple[str, ...], form: str, optimi
     assert sorted(arrays) == sorted(expected)
     for name, array in arrays.items():
         whole = expected[name]
-        if name.endswith("kv_linear/weight") and "tp" in form:
-            whole = dealt(whole, tensor_parallel(words))
         assert np.linalg.norm(array - whole) <= TOLERANCE * np.linalg.norm(whole), name
-
-
-def tensor_parallel(words: tuple[str, ...]) -> int:
-    return {"n300": 2, "loudbox": 8, "t3000": 4, "p150-x4-line": 4}.get(words[1], 8)
-
-
-def dealt(rows: np.ndarray, parts: int) -> np.ndarray:
-    """[keys | values] as tensor parallelism lays them out: each device's keys, then its values."""
-    length = rows.shape[2] // (2 * parts)
-    split = rows.reshape(*rows.shape[:2], 2, parts, length, rows.shape[3])
-    return np.swapaxes(split, 2, 3).reshape(rows.shape)
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", pytest.param("adamw", marks=pytest.mark.slow)])

@@ -5,6 +5,7 @@ A parameter is replicated, or cut evenly along one or both axes of the mesh, as 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,11 +17,51 @@ from tt_run.runtime.tensor.configs import MeshComposerConfig, MeshMapperConfig
 from tt_run.runtime.tensor.dtypes import convert
 from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.tensor.topology import PlacementShard
+from tt_run.runtime.train.graph import PreferredPrecision
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
+    from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Joint:
+    """How a joint matrix lies when it is cut: `dim` holds `sections` side by side, and each of `parts` cuts has a part of every one.
+
+    [q | k | v] over two devices is stored as [q0 k0 v0 | q1 k1 v1].
+    """
+
+    dim: int
+    sections: int
+    parts: int
+
+    def dealt(self, array: Array) -> Array:
+        """The whole matrix in the order in which it is cut."""
+        return self._swapped(array, self.sections, self.parts)
+
+    def gathered(self, array: Array) -> Array:
+        """Undo `dealt`."""
+        return self._swapped(array, self.parts, self.sections)
+
+    def _swapped(self, array: Array, outer: int, inner: int) -> Array:
+        shape, dim = array.shape, self.dim
+        split = array.reshape(*shape[:dim], outer, inner, shape[dim] // (outer * inner), *shape[dim + 1 :])
+        return np.ascontiguousarray(np.swapaxes(split, dim, dim + 1)).reshape(shape)
+
+
+def whole_parameter(tensor: Tensor, stack: Array | None = None) -> Array:
+    """As `whole`, in the order of the model on one device."""
+    array = whole(tensor.get_value(PreferredPrecision.FULL), stack)
+    return array if tensor.joint is None else tensor.joint.gathered(array)
+
+
+def restore_parameter(tensor: Tensor, array: Array, name: str, *, rounded: bool = True) -> Value:
+    """As `restore`, from the order of the model on one device."""
+    if tensor.joint is not None and array.ndim > tensor.joint.dim:
+        array = tensor.joint.dealt(array)
+    return restore(tensor.get_value(PreferredPrecision.FULL), array, name, rounded=rounded)
 
 
 def cuts(value: Value) -> dict[int, int]:

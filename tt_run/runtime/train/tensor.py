@@ -21,6 +21,7 @@ from tt_run.runtime.train.graph import NodeId, PreferredPrecision
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.spec import Shape
     from tt_run.runtime.tensor.tensor import Tensor as Value
+    from tt_run.runtime.train.placed import Joint
 
 Array = npt.NDArray[Any]
 
@@ -31,12 +32,14 @@ _NUMPY_TYPES = (DataType.BFLOAT16, DataType.FLOAT32, DataType.UINT32, DataType.I
 class Tensor:
     """Wraps a `ttnn.Tensor`; `shape()` is the shape of one device's shard."""
 
-    __slots__ = ("__weakref__", "_cast", "_gradient", "_node", "_requires_grad", "_zeroed")
+    __slots__ = ("__weakref__", "_cast", "_gradient", "_node", "_requires_grad", "_zeroed", "joint")
 
     def __init__(self, value: Value | None = None, requires_grad: bool = True) -> None:
         self._cast = AutocastTensor(value)
         self._gradient: Value | None = None
         self._zeroed = False
+        self.joint: Joint | None = None
+        """How a parameter's rows are dealt to tensor-parallel devices; None where they lie as in the model."""
         self._requires_grad = requires_grad
         self._node: NodeId | None = None
 

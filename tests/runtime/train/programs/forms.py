@@ -10,7 +10,7 @@ import ttml
 import ttnn
 from ttml.common.data import build_causal_mask
 
-from tt_run.runtime.train.placed import whole
+from tt_run.runtime.train.placed import whole_parameter
 
 FORM, OPTIMIZER, FILE = sys.argv[1:4]
 STEPS, BATCH, LENGTH, VOCABULARY = 20, 8, 32, 256
@@ -85,7 +85,7 @@ for _ in range(STEPS):
     optimizer.step()
 
 # Without the root's name a stage of a pipeline and a whole model call a parameter the same.
-arrays = {name.split("/", 1)[1]: whole(tensor.get_value()) for name, tensor in parameters.items()}
+arrays = {name.split("/", 1)[1]: whole_parameter(tensor) for name, tensor in parameters.items()}
 first_of_mesh = (
     pipeline or not ttnn.using_distributed_env() or int(ttnn.distributed_context_world_rank()) == 0
 )

@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.graph import PreferredPrecision
-from tt_run.runtime.train.placed import restore, whole
+from tt_run.runtime.train.placed import restore_parameter, whole_parameter
 from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]
@@ -60,15 +59,13 @@ def save(
         "optimizer": {},
         "generators": _generators(),
     }
-    placements = {
-        name: tensor.get_value(PreferredPrecision.FULL) for name, tensor in model.parameters().items()
-    }
-    for name, value in placements.items():
-        arrays[f"parameter/{name}"] = whole(value)
+    parameters = model.parameters()
+    for name, tensor in parameters.items():
+        arrays[f"parameter/{name}"] = whole_parameter(tensor)
     for name, entry in (optimizer.get_state_dict() if optimizer is not None else {}).items():
         if isinstance(entry, np.ndarray):
             parameter = name.split("/", 1)[1]
-            arrays[f"optimizer/{name}"] = whole(placements[parameter], entry)
+            arrays[f"optimizer/{name}"] = whole_parameter(parameters[parameter], entry)
         else:
             header["optimizer"][name] = entry
     if not write:
@@ -116,17 +113,13 @@ def apply(checkpoint: Checkpoint, model: Any, optimizer: Any = None) -> int:
         )
         raise ValueError(f"the checkpoint is of another model ({named})")
     for name, tensor in parameters.items():
-        tensor.set_value(
-            restore(tensor.get_value(PreferredPrecision.FULL), checkpoint.parameters[name], name)
-        )
+        tensor.set_value(restore_parameter(tensor, checkpoint.parameters[name], name))
     if optimizer is not None and checkpoint.optimizer:
         state = dict(checkpoint.optimizer)
         for key, entry in state.items():
             if isinstance(entry, np.ndarray):
                 name = key.split("/", 1)[1]
-                state[key] = restore(
-                    parameters[name].get_value(PreferredPrecision.FULL), entry, key, rounded=False
-                ).shards.data
+                state[key] = restore_parameter(parameters[name], entry, key, rounded=False).shards.data
         optimizer.set_state_dict(state)
     _restore_generators(checkpoint.generators)
     return checkpoint.step

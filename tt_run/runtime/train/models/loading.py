@@ -7,7 +7,6 @@ neighbours; keys and values share one matrix. Rows of the vocabulary beyond the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +15,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.models.safetensors import Weights
-from tt_run.runtime.train.models.transformer import dealt_rows
-from tt_run.runtime.train.placed import cuts, restore, whole
+from tt_run.runtime.train.placed import cuts, restore_parameter, whole_parameter
 from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -54,21 +52,14 @@ class _Filling:
     loaded: set[str] = field(default_factory=set)
     used: set[str] = field(default_factory=set)
 
-    def put(
-        self, path: str, array: Array, *sources: str, deal: Callable[[Array, int], Array] | None = None
-    ) -> None:
-        """Load an array into a parameter; `deal` lays joint rows out for so many tensor-parallel devices."""
+    def put(self, path: str, array: Array, *sources: str) -> None:
+        """Load an array, in the order of the model on one device, into a parameter."""
         self.used.update(sources)
         name = f"{self.root}/{path}"
         target = self.parameters.get(name)
         if target is None:
             return
-        value = target.get_value(PreferredPrecision.FULL)
-        fitted = _fitted(target, array, sources[0])
-        parts = _parts(target)
-        if deal is not None and parts > 1:
-            fitted = deal(fitted, parts)
-        target.set_value(restore(value, fitted, sources[0]))
+        target.set_value(restore_parameter(target, _fitted(target, array, sources[0]), sources[0]))
         self.loaded.add(name)
 
     def report(self, everything: set[str]) -> None:
@@ -113,7 +104,6 @@ def load_llama(model: Llama, directory: str) -> None:
                     both,
                     name,
                     value,
-                    deal=_halves_of_rows,
                 )
     filling.report(set(tensors))
 
@@ -137,24 +127,9 @@ def load_gpt2(model: GPT, directory: str) -> None:
             if f"{part}.{kind}" in _GPT2:
                 filling.put(f"{root}/{_GPT2[f'{part}.{kind}']}", tensors[name], name)
             elif part in _GPT2:
-                deal = None
-                if part == "attn.c_attn":
-                    deal = _thirds_of_rows if kind == "weight" else _thirds_of_bias
                 array = np.ascontiguousarray(tensors[name].T) if kind == "weight" else tensors[name]
-                filling.put(f"{root}/{_GPT2[part]}/{kind}", array, name, deal=deal)
+                filling.put(f"{root}/{_GPT2[part]}/{kind}", array, name)
     filling.report(set(tensors))
-
-
-def _thirds_of_rows(array: Array, parts: int) -> Array:
-    return dealt_rows(array, 2, 3, parts)
-
-
-def _thirds_of_bias(array: Array, parts: int) -> Array:
-    return dealt_rows(array, 3, 3, parts)
-
-
-def _halves_of_rows(array: Array, parts: int) -> Array:
-    return dealt_rows(array, 2, 2, parts)
 
 
 def interleaved(rows: Array, heads: int) -> Array:
@@ -162,12 +137,6 @@ def interleaved(rows: Array, heads: int) -> Array:
     width = rows.shape[0] // heads
     split = rows.reshape(heads, 2, width // 2, *rows.shape[1:])
     return np.swapaxes(split, 1, 2).reshape(rows.shape)
-
-
-def _parts(target: Tensor) -> int:
-    value = target.get_value(PreferredPrecision.FULL)
-    extents = value.tensor_topology().distribution_shape()
-    return int(np.prod([extents[axis] for axis in cuts(value)], dtype=np.int64))
 
 
 def _fitted(target: Tensor, array: Array, source: str) -> Array:
@@ -183,7 +152,7 @@ def _fitted(target: Tensor, array: Array, source: str) -> Array:
     if array.shape == (columns, rows):
         return np.ascontiguousarray(array.T).reshape(shape)
     if array.ndim == 2 and array.shape[1] == columns and array.shape[0] < rows:
-        padded = whole(value).reshape(rows, columns)
+        padded = whole_parameter(target).reshape(rows, columns)
         padded[: array.shape[0]] = array
         return padded.reshape(shape)
     raise RuntimeError(f"{source}: the file has shape {list(array.shape)}, the model wants {[rows, columns]}")

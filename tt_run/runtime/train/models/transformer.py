@@ -16,6 +16,7 @@ from tt_run.runtime.train.ops import binary, norms, shapes
 from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
 from tt_run.runtime.train.ops.embedding import embedding
 from tt_run.runtime.train.ops.unary import gelu
+from tt_run.runtime.train.placed import Joint
 from tt_run.runtime.train.reading import Logits
 from tt_run.runtime.train.tensor import Tensor
 
@@ -103,17 +104,12 @@ def dealt(make: initial.Initializer, dim: int, sections: int, parts: int) -> ini
     """
 
     def redrawn(shape: tuple[int, ...], mapper: object = None) -> Tensor:
-        return initial.place(dealt_rows(make(shape).to_numpy(), dim, sections, parts), mapper)
+        joint = Joint(dim, sections, parts)
+        tensor = initial.place(joint.dealt(make(shape).to_numpy()), mapper)
+        tensor.joint = joint
+        return tensor
 
     return redrawn
-
-
-def dealt_rows(array: np.ndarray, dim: int, sections: int, parts: int) -> np.ndarray:
-    """An array with `dim` reordered so that each of `parts` equal cuts holds its part of each of `sections`."""
-    shape = array.shape
-    length = shape[dim] // (sections * parts)
-    split = array.reshape(*shape[:dim], sections, parts, length, *shape[dim + 1 :])
-    return np.swapaxes(split, dim, dim + 1).reshape(shape)
 
 
 class GPTMLP(AbstractModuleBase):

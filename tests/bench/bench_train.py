@@ -1,0 +1,100 @@
+"""A training step of NanoGPT (6 layers, 6 heads, width 384, 4 x 128 tokens, 10.8 million parameters) next to torch on the same cores.
+
+Ratios of steps are CPU time, alternated in one process on one thread; rates over two ranks are wall time and need two free cores.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests.bench.common import Row, skipped, summarise
+from tt_run import contract
+
+ROUNDS = 7
+NO_TORCH = "PyTorch is not installed"
+
+
+def run() -> list[Row]:
+    """All rows; those next to torch are skipped without it."""
+    return [
+        _step("float32", 1.4),
+        _step("bfloat16", 1.8),
+        _devices(),
+        _ranks(),
+        _memory(),
+    ]
+
+
+def _child(words: list[str], system: str) -> list[str]:
+    """The lines that a benchmark program prints, on one BLAS thread for each process."""
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", contract.SYSTEM: system}
+    env.pop(contract.MESH_GRAPH_DESC_PATH, None)
+    ran = subprocess.run(
+        ["timeout", "-k", "5", "300", *words],
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return ran.stdout.splitlines()
+
+
+def _program(what: str, rounds: int = ROUNDS, system: str = "n150") -> dict[str, Any]:
+    lines = _child([sys.executable, "-m", "tests.bench.train_steps", what, str(rounds)], system)
+    found: dict[str, Any] = json.loads(lines[-1])
+    return found
+
+
+def _step(arithmetic: str, target: float) -> Row:
+    name = f"NanoGPT step, {arithmetic} / torch eager, 1 thread"
+    if importlib.util.find_spec("torch") is None:
+        return skipped(name, target, NO_TORCH)
+    found = summarise(_program(f"step-{arithmetic}")["pairs"])
+    return Row(name, found.ratio, target, detail=found.detail("ours", "torch"))
+
+
+def _devices() -> Row:
+    found = summarise(_program("ddp8", system="loudbox")["pairs"])
+    return Row(
+        "DDP over 8 devices in a process / one device, batch 8",
+        found.ratio,
+        1.6,
+        detail=found.detail("8", "1"),
+    )
+
+
+def _ranks() -> Row:
+    """Two ranks of one device each, and two processes of torch DDP, in turn."""
+    name, target = "DDP over 2 ranks / torch DDP gloo over 2 processes, tokens/s", 0.75
+    if importlib.util.find_spec("torch") is None:
+        return skipped(name, target, NO_TORCH, at_most=False)
+    logs = Path(tempfile.mkdtemp(prefix="bench-train-"))
+    words = ["tt-run", "--emulate", "--system", "n300", "--split", "1x2", "--log-dir", str(logs / "run")]
+    words += [sys.executable, "-m", "tests.bench.train_steps", "ranks", "5"]
+    pairs = []
+    for _ in range(3):
+        ours = [float(line.split("rate ")[1]) for line in _child(words, "n300") if "rate " in line]
+        pairs.append((min(ours), float(_program("gloo", 5)["rate"])))
+    ratio = statistics.median(a / b for a, b in pairs)
+    best = (max(rate) for rate in zip(*pairs, strict=True))
+    return Row(name, ratio, target, at_most=False, detail="best {:.0f} and {:.0f} tokens/s".format(*best))
+
+
+def _memory() -> Row:
+    found = _program("memory")
+    detail = f"{found['real'] / 2**20:.0f} MiB, tracker {found['tracked'] / 2**20:.0f} MiB"
+    return Row(
+        "peak memory of a step / what MemoryUsageTracker reports",
+        found["real"] / found["tracked"],
+        1.3,
+        detail=detail,
+    )

@@ -1,0 +1,200 @@
+"""Programs of the training benchmark, each a process of its own: `python -m tests.bench.train_steps WHAT ROUNDS` prints one JSON object.
+
+step-float32, step-bfloat16: ours and torch eager in turn, CPU seconds of a step. ddp8: eight devices and one, the same total batch.
+memory: peak of a step and the tracker's sum. ranks: tokens/s of this rank's job (run by tt-run). gloo: the same of torch DDP.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+BATCH, LENGTH, WIDTH, BLOCKS, HEADS, VOCABULARY = 4, 128, 384, 6, 6, 96
+RATE = 3e-4
+
+
+def windows(batch: int = BATCH) -> np.ndarray:
+    return np.random.default_rng(0).integers(0, VOCABULARY, (batch, LENGTH + 1)).astype(np.uint32)
+
+
+def our_step(devices: int, arithmetic: str, batch: int = BATCH, on_phase: Any = None) -> Callable[[], float]:
+    """A step of NanoGPT on a mesh [1, devices] in a context of its own."""
+    from tt_run.runtime.train.common.trainer import Trainer
+    from tt_run.runtime.train.context import AutoContext
+    from tt_run.runtime.train.models.gpt import NanoGPTConfig, create_nanogpt
+    from tt_run.runtime.train.optimizers.adamw import AdamW, AdamWConfig
+    from tt_run.runtime.train.parallelism import DistributedConfig
+
+    context = AutoContext._instance = AutoContext()
+    context.set_arithmetic(arithmetic)
+    context.open_device([1, devices])
+    context.initialize_parallelism_context(DistributedConfig(enable_ddp=devices > 1))
+    context.set_seed(1)
+    config = NanoGPTConfig(VOCABULARY, LENGTH, WIDTH, BLOCKS, HEADS, 0.2)
+    model = create_nanogpt(config)
+    optimizer = AdamW(model.parameters(), AdamWConfig.make(lr=RATE))
+    trainer = Trainer(model, optimizer, sequence_length=LENGTH, batch_size=batch)
+    trainer.on_phase = on_phase
+    text = windows(batch)
+
+    def step() -> float:
+        AutoContext._instance = context
+        return trainer.step(lambda: (text[:, :-1].copy(), text[:, 1:].copy()))[0]
+
+    return step
+
+
+def torch_model() -> Any:
+    """The same model in torch eager."""
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.ln1, self.ln2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+            self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+            self.fc1, self.fc2 = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+
+        def forward(self, x: Any) -> Any:
+            batch, length, _ = x.shape
+            q, k, v = (
+                t.view(batch, length, HEADS, -1).transpose(1, 2) for t in self.qkv(self.ln1(x)).chunk(3, -1)
+            )
+            mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + functional.dropout(self.out(mixed.transpose(1, 2).reshape(x.shape)), 0.2)
+            return x + functional.dropout(self.fc2(functional.gelu(self.fc1(self.ln2(x)))), 0.2)
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.wte, self.wpe = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(LENGTH, WIDTH)
+            self.blocks = nn.ModuleList([Block() for _ in range(BLOCKS)])
+            self.ln_f = nn.LayerNorm(WIDTH)
+
+        def forward(self, ids: Any) -> Any:
+            x = functional.dropout(self.wte(ids) + self.wpe(torch.arange(ids.shape[1])), 0.2)
+            for block in self.blocks:
+                x = block(x)
+            return self.ln_f(x) @ self.wte.weight.T
+
+    return Model()
+
+
+def torch_step(batch: int = BATCH, wrap: Callable[[Any], Any] = lambda model: model) -> Callable[[], float]:
+    import torch
+
+    torch.set_num_threads(1)
+    model = wrap(torch_model())
+    optimizer = torch.optim.AdamW(model.parameters(), RATE)
+    text = torch.tensor(windows(batch).astype(np.int64))
+
+    def step() -> float:
+        optimizer.zero_grad()
+        out = model(text[:, :-1]).reshape(-1, VOCABULARY)
+        loss = torch.nn.functional.cross_entropy(out, text[:, 1:].reshape(-1))
+        loss.backward()
+        optimizer.step()
+        return float(loss.detach())
+
+    return step
+
+
+def in_turn(a: Callable[[], object], b: Callable[[], object], rounds: int) -> list[list[float]]:
+    """CPU seconds of both, pair by pair, after two steps of warming up."""
+    pairs = []
+    for turn in range(rounds + 2):
+        times = {}
+        for name, call in (("a", a), ("b", b))[:: 1 if turn % 2 else -1]:
+            started = time.process_time()
+            call()
+            times[name] = time.process_time() - started
+        pairs.append([times["a"], times["b"]])
+    return pairs[2:]
+
+
+def memory() -> dict[str, float]:
+    """Bytes of the third step's peak above what was there before the model, and the tracker's peak for the same."""
+    import tracemalloc
+
+    import tt_run.runtime.ops
+    from tt_run.runtime.train.memory import MemoryUsageTracker
+
+    tracemalloc.start()
+    guard = MemoryUsageTracker.begin_capture()
+    step = our_step(1, "float32")
+    before = tracemalloc.get_traced_memory()[0]
+    step()
+    step()
+    MemoryUsageTracker.snapshot("WARM")
+    tracemalloc.reset_peak()
+    step()
+    MemoryUsageTracker.end_capture("STEP")
+    guard.release()
+    assert before and tt_run.runtime.ops
+    return {
+        "real": float(tracemalloc.get_traced_memory()[1]),
+        "tracked": float(MemoryUsageTracker.get_dram_peak()),
+    }
+
+
+def rate(step: Callable[[], object], rounds: int, tokens: int) -> float:
+    """Tokens per second of wall time, the median of steps."""
+    times = []
+    for _ in range(rounds + 2):
+        started = time.perf_counter()
+        step()
+        times.append(time.perf_counter() - started)
+    return tokens / statistics.median(times[2:])
+
+
+def gloo_rank(rank: int, port: int, rounds: int) -> None:
+    """One of two torch DDP processes of one thread; the first prints."""
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    dist.init_process_group("gloo", rank=rank, world_size=2)
+    found = rate(torch_step(BATCH, DistributedDataParallel), rounds, 2 * BATCH * LENGTH)
+    if rank == 0:
+        print(json.dumps({"rate": found}), flush=True)
+    dist.destroy_process_group()
+
+
+def gloo(rounds: int) -> None:
+    import socket
+
+    import torch.multiprocessing as spawning
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    spawning.spawn(gloo_rank, args=(port, rounds), nprocs=2)
+
+
+def main() -> None:
+    what, rounds = sys.argv[1], int(sys.argv[2])
+    if what.startswith("step-"):
+        print(json.dumps({"pairs": in_turn(our_step(1, what[5:]), torch_step(), rounds)}))
+    elif what == "ddp8":
+        # Eight sequences: one for each device.
+        print(json.dumps({"pairs": in_turn(our_step(8, "float32", 8), our_step(1, "float32", 8), rounds)}))
+    elif what == "memory":
+        print(json.dumps(memory()))
+    elif what == "gloo":
+        gloo(rounds)
+    else:
+        found = rate(our_step(2, "float32", 2 * BATCH), rounds, 2 * BATCH * LENGTH)
+        print(f"rate {found!r}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
