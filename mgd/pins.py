@@ -16,11 +16,6 @@ SLOTS = range(256)
 cached_pattern = lru_cache(maxsize=1024)(read_pattern)
 
 
-def is_pattern(node: LogicalFabricNodeId) -> bool:
-    """True when a device is named by patterns."""
-    return bool(node.mesh_id_regex or node.chip_id_regex)
-
-
 def pin_groups(descriptor: Descriptor, meshes: Sequence[Mesh]) -> tuple[PinGroup, ...]:
     """All groups, by mesh id, those of one mesh in the order of the entries."""
     devices = {mesh.mesh_id: mesh.device_count for mesh in meshes if not mesh.is_switch}
@@ -35,13 +30,13 @@ def entry_groups(entry: AsicPinning, devices: dict[int, int]) -> Iterator[PinGro
     )
     revision = "" if not entry.board_revision else type_name(BoardRevision, entry.board_revision)
     chosen: dict[int, list[int]] = {}
-    any_pattern = any(is_pattern(node) for node in entry.logical_fabric_node_id)
+    any_pattern = next(written_patterns(entry), None) is not None  # one at a slot makes it a pattern entry too
     for node in entry.logical_fabric_node_id:
         for mesh_id, chips in node_devices(node, devices):
             chosen.setdefault(mesh_id, []).extend(chips)
     for mesh_id in sorted(chosen):
-        chips = chosen[mesh_id]
-        yield PinGroup(mesh_id, tuple(dict.fromkeys(chips) if any_pattern else chips), slots, revision)
+        if chips := chosen[mesh_id]:  # patterns that match no device make no group
+            yield PinGroup(mesh_id, tuple(dict.fromkeys(chips) if any_pattern else chips), slots, revision)
 
 
 def node_devices(node: LogicalFabricNodeId, devices: dict[int, int]) -> Iterator[tuple[int, Sequence[int]]]:

@@ -21,7 +21,7 @@ from mgd.cli.words import DescriptorWord
 def command(files: tuple[str, ...], form: str, profile: str, quiet: bool) -> int:
     """Check descriptors and tell every mistake, with line, column and what to write instead.
 
-    FILE is a path, a folder (all *.textproto below it), - for standard input, or the name of a system.
+    FILE is a path, a folder (all descriptors below it), - for standard input, or the name of a system.
     Exit code: 0 all accepted, 1 one is rejected, 2 wrong usage or one is unreadable.
     """
     return check_files(files, form, profile, quiet=quiet)

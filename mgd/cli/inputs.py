@@ -21,7 +21,7 @@ class WrongUsage(Exception):
 def expand_words(words: Iterable[str], *, systems: bool = True) -> Iterator[str]:
     """The file names that the words stand for: files as they are, folders by their descriptors, systems by their file.
 
-    A folder gives every `*.textproto` below it and the YAML files that are named like descriptors, sorted.
+    A folder gives every `*.textproto` below it and the YAML files that are named like descriptors or hold one, sorted.
     Without `systems` names of systems mean nothing: verbs that write do not touch what ships. Raises WrongUsage
     for a folder without descriptors.
     """
@@ -63,12 +63,22 @@ def read_input(word: str) -> tuple[bytes, str]:
 
 
 def load_input(word: str) -> Descriptor:
-    """The descriptor of one input. Raises UnreadableError and ParseError."""
+    """The descriptor of one input; on standard input, which has no name, MGD 1.0 is told by its sections.
+
+    Raises UnreadableError and ParseError.
+    """
     from mgd.reading import load, loads
 
-    if word == STDIN:
-        return loads(sys.stdin.buffer.read(), file=STDIN_NAME)
-    return load(_system_file(word) or word)
+    if word != STDIN:
+        return load(_system_file(word) or word)
+    data = sys.stdin.buffer.read()
+    if b"ChipSpec" in data or b"Board" in data:
+        from mgd.v1.reading import loads as loads_v1
+        from mgd.v1.recognition import is_first_format
+
+        if is_first_format(data):
+            return loads_v1(data, file=STDIN_NAME)
+    return loads(data, file=STDIN_NAME)
 
 
 def _is_dir(path: Path) -> bool:
@@ -80,8 +90,22 @@ def _is_dir(path: Path) -> bool:
 
 def _below(folder: Path) -> Iterator[Path]:
     yield from folder.rglob("*.textproto")
-    for pattern in ("*mesh_graph_descriptor*.y*ml", "mgd.y*ml"):
-        yield from folder.rglob(pattern)
+    for pattern in ("*.yaml", "*.yml"):
+        yield from (each for each in folder.rglob(pattern) if _is_old_descriptor(each))
+
+
+def _is_old_descriptor(path: Path) -> bool:
+    """True for a YAML file that is named like a descriptor or that has its sections; other YAML lies beside descriptors."""
+    if "mesh_graph_descriptor" in path.name or path.stem == "mgd":
+        return True
+    from mgd.errors import UnreadableError
+    from mgd.reading import read_bytes
+    from mgd.v1.recognition import is_first_format
+
+    try:
+        return path.is_file() and is_first_format(read_bytes(str(path)))
+    except (OSError, UnreadableError):
+        return False
 
 
 def _system_file(word: str) -> str | None:

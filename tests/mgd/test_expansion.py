@@ -250,6 +250,16 @@ def test_pattern_pins_go_mesh_by_mesh() -> None:
     ]
 
 
+def test_a_pattern_at_a_slot_makes_a_pattern_entry() -> None:
+    entry = node("chip_id: 3") + node("chip_id: 3") + slot('tray_id_regex: "2,1"')
+    assert pins(entry) == [(0, (3,), ((1, 0), (2, 0)))]
+
+
+def test_patterns_that_match_nothing_make_no_group() -> None:
+    entries = (node('mesh_id_regex: "7" chip_id: 0'), node('chip_id_regex: "8-9"'), node('chip_id_regex: "7-9"'))
+    assert pins(*(entry + slot("tray_id: 1") for entry in entries)) == [(0, (7,), ((1, 0),))]
+
+
 def test_a_rejected_descriptor_is_not_expanded() -> None:
     with pytest.raises(RejectedError) as caught:
         expand(loads(mesh(hosts="1, 3") + TOP.replace("M0", "MO")))

@@ -89,6 +89,34 @@ def test_folders_are_searched_and_sorted(mgd: Mgd, tmp_path: Path, good: str, ba
     assert files == ["a.textproto", "b.textproto"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ChipSpec: {arch: blackhole\n",  # broken YAML
+        "# boards\nBoard:\n  - {name: A}\nMesh: []\n",
+        "{ChipSpec: {}, Board: []}",
+    ],
+)
+def test_a_folder_gives_mgd_1_0_whatever_its_name(mgd: Mgd, tmp_path: Path, text: str) -> None:
+    write(tmp_path, "host_board_mismatch.yaml", text)
+    write(tmp_path, "training.yml", "Mesh: [1, 2]\nlayers: 3\n")
+    result = mgd("check", "--format", "json", tmp_path)
+    verdicts = {Path(each["file"]).name: each["verdict"] for each in map(json.loads, result.out.splitlines())}
+    assert (result.code, verdicts) == (1, {"host_board_mismatch.yaml": "reject"})
+
+
+def test_mgd_1_0_on_standard_input(mgd: Mgd) -> None:
+    text = (
+        "ChipSpec: {arch: blackhole, ethernet_ports: {N: 2, E: 2, S: 2, W: 2}}\n"
+        "Board: [{name: A, type: Mesh, topology: [2, 2]}]\n"
+        "Mesh: [{id: 0, board: A, device_topology: [2, 4], host_topology: [1, %d]}]\n"
+        "Graph: []\n"
+    )
+    assert mgd("check", "-", stdin=text % 2).code == 0
+    result = mgd("check", "-", stdin=text % 1)
+    assert result.code == 1 and "error[MGD210]" in result.out and "--> <stdin>:3:66" in result.out
+
+
 def test_a_folder_without_descriptors_is_wrong_usage(mgd: Mgd, tmp_path: Path) -> None:
     result = mgd("check", tmp_path)
     assert result.code == 2 and "no descriptor" in result.err
