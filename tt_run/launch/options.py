@@ -12,7 +12,7 @@ class LaunchOptions:
     """The choices of `tt-run` that concern the launcher's line alone (specification: tt-run sections 7 and 8).
 
     `bare`: no word of our own, apart from placement. `mpmd`: one application context per rank, as the reference does.
-    `stdin`: rank 0 reads this process's standard input; otherwise every rank sees its end at once.
+    `stdin`: rank 0 reads this process's standard input; otherwise no rank has anything to read.
     """
 
     bare: bool = False

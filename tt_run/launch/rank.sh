@@ -51,6 +51,12 @@ trap : HUP INT TERM USR1 USR2
         printf 'rank=%s\nhost=%s\npid=%s\npgid=%s\nstart=%s\n' "$OMPI_COMM_WORLD_RANK" "$_tt_host" "$_tt_pid" "$_tt_group" \
             "$(date +%s.%N)" >>"$_tt_base.status"
         exec >>"$_tt_base.out" 2>>"$_tt_base.err"
+        # Without --stdin nobody reads; Open MPI 5 would never tell a reader that there is no more.
+        if [ "$OMPI_COMM_WORLD_RANK" = 0 ] && [ -p "$_tt_run/launch/stdin" ]; then
+            exec <"$_tt_run/launch/stdin"
+        elif [ ! -e "$_tt_run/launch/stdin-from-mpirun" ]; then
+            exec </dev/null
+        fi
         _tt_refuse() {
             echo "tt-run: $2" >&2
             printf 'error=%s\n' "$2" >>"$_tt_base.status"

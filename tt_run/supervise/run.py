@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from tt_run.launch.line import LaunchLine, build_line
 from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher
 from tt_run.launch.options import LaunchOptions
+from tt_run.launch.process import Process
 from tt_run.launch.wrapper import wrapper_words, write_wrapper
 from tt_run.plan.model import LaunchPlan
 from tt_run.supervise.folder import RunFolder, make_folder
@@ -46,34 +48,40 @@ def run_plan(
             folder = make_folder(run_dir if number == 1 else run_dir.with_name(f"{run_dir.name}.{number}"))
             words = wrapper_words(folder.path, len(plan.ranks))
             line = build_line(plan, launcher, machine, launch, folder.path, words)
-            start = Start(
-                line,
-                words,
-                len(plan.ranks),
-                plan.cwd,
-                folder.launcher_log,
-                machine.environ,
-                launch.stdin,
-            )
-            job = _start(plan, start, folder, backend or MpirunBackend())
+            start = Start(line, words, len(plan.ranks), plan.cwd, folder.launcher_log, machine.environ)
+            job, feeder = _start(plan, start, folder, backend or MpirunBackend(), launch.stdin)
             try:
                 announce(line, folder)
                 from tt_run.launch.agent import RemoteAgent
                 from tt_run.supervise.attempt import attend  # while mpirun starts
+
+                gc.enable()
+                agent = RemoteAgent.chosen(machine.environ, plan.mpi_args) if plan.placement.hosts else None
+                attempt = attend(job, plan, line, folder, options, inbox, say, number, agent)
             except BaseException:
                 job.kill()
                 raise
-            gc.enable()
-            agent = RemoteAgent.chosen(machine.environ, plan.mpi_args) if plan.placement.hosts else None
-            attempt = attend(job, plan, line, folder, options, inbox, say, number, agent)
+            finally:
+                if feeder is not None:
+                    feeder.kill()
+                    feeder.wait()
             if attempt.is_final or number > options.max_restarts:
                 return attempt
             say(f"{attempt.verdict.sentence}; restart {number} of {options.max_restarts}")
 
 
-def _start(plan: LaunchPlan, start: Start, folder: RunFolder, backend: Backend) -> Job:
-    """Writes what the ranks read and starts the launcher."""
+def _start(
+    plan: LaunchPlan, start: Start, folder: RunFolder, backend: Backend, stdin: bool
+) -> tuple[Job, Process | None]:
+    """Writes what the ranks read and starts the launcher, and what feeds rank 0 where that is asked for."""
     write_wrapper(plan, folder.path)
+    feeder = None
+    if stdin:
+        from tt_run.launch.stdin import feed_stdin, is_forwarded, prepare_stdin
+
+        prepare_stdin(plan, folder.path)
+        start = replace(start, stdin=is_forwarded(plan))
+        feeder = feed_stdin(plan, folder.path)
     if plan.generated_files:
         from tt_run.launch.generated import write_generated
 
@@ -82,8 +90,10 @@ def _start(plan: LaunchPlan, start: Start, folder: RunFolder, backend: Backend) 
     if rankfile is not None and rankfile.text is not None:
         rankfile.path.write_text(rankfile.text, encoding="utf-8")
     try:
-        return backend.start(start)
+        return backend.start(start), feeder
     except OSError as error:
+        if feeder is not None:
+            feeder.kill()
         reason = f"{start.line.launcher} cannot be executed: {error.strerror}"
         raise LauncherError(
             Diagnostic("TTR504", reason, help="tt-run --doctor shows what is there")

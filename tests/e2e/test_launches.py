@@ -1,0 +1,121 @@
+"""Launches that succeed: what every rank sees, through real mpirun."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.jobs import Jobs
+from tests.e2e.launch import environment, tt_run
+from tests.tt_run.sandbox import MESH_2X4_TWO_HOSTS, TWO_RANKS
+
+SYSTEM = ("--emulate", "--system", "t3000", "--split", "1x2")
+PRINT_ENVIRONMENT = ("sh", "-c", "sleep 0.1; cat /proc/self/environ")
+
+
+@pytest.fixture
+def bound(tmp_path: Path) -> Path:
+    """A folder with two rank bindings, the second with values that a shell would break."""
+    hostile = '      ODD: "it\'s \\"a\\"\\n$HOME `x` * ="\n'
+    (tmp_path / "rb.yaml").write_text(TWO_RANKS.replace('"2,3"\n', '"2,3"\n' + hostile))
+    (tmp_path / "mesh.textproto").write_text(MESH_2X4_TWO_HOSTS)
+    return tmp_path
+
+
+def seen(folder: Path, rank: int) -> dict[str, str]:
+    entries = (folder / "run" / f"rank-{rank:04d}.out").read_text().split("\0")
+    return {name: value for name, _, value in (entry.partition("=") for entry in entries if entry)}
+
+
+LEAKS = {
+    "TT_VISIBLE_DEVICES": "31",
+    "TT_MESH_HOST_RANK": "7",
+    "TT_METAL_MOCK_CLUSTER_DESC_PATH": "/leak",
+    "TT_MESH_ID": "9",
+}
+
+
+@pytest.mark.parametrize("form", [(), ("--mpmd",), ("--bare",)], ids=["one context", "mpmd", "bare"])
+def test_each_rank_sees_exactly_its_plan(bound: Path, form: tuple[str, ...]) -> None:
+    """The reference lets blocked variables of the parent through to local ranks."""
+    words = ("--rank-binding", "rb.yaml", "--log-dir", "run", *form)
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    ran = tt_run(*words, *PRINT_ENVIRONMENT, cwd=bound, env={**LEAKS, **root, "FOO": "bar"})
+    assert ran.check().code == 0
+    zero, one = seen(bound, 0), seen(bound, 1)
+    assert (zero["TT_VISIBLE_DEVICES"], one["TT_VISIBLE_DEVICES"]) == ("0,1", "2,3")
+    assert (zero["TT_MESH_HOST_RANK"], one["TT_MESH_HOST_RANK"]) == ("0", "1")
+    assert (zero["TT_RUN_RANK"], one["TT_RUN_RANK"]) == ("0", "1")
+    assert zero["TT_MESH_ID"] == one["TT_MESH_ID"] == "0"
+    assert "TT_METAL_MOCK_CLUSTER_DESC_PATH" not in zero
+    assert "ODD" not in zero and one["ODD"].startswith('it\'s "a"\n')
+    assert zero["FOO"] == "bar"
+    assert zero["TT_METAL_CACHE"] != one["TT_METAL_CACHE"]
+
+
+def test_what_print_env_says_is_what_the_rank_sees(bound: Path) -> None:
+    options = ("--rank-binding", "rb.yaml", "--log-dir", "run")
+    said = json.loads(tt_run(*options, "--print-env", "1", "--format", "json", "true", cwd=bound).check().out)
+    tt_run(*options, *PRINT_ENVIRONMENT, cwd=bound).check()
+    environ = seen(bound, 1)
+    assert {name: environ.get(name) for name in said} == {
+        name: entry["value"] for name, entry in said.items()
+    }
+
+
+def test_nobody_reads_standard_input_unless_asked(jobs: Jobs) -> None:
+    assert jobs.run("cat").out == ""
+
+
+@pytest.mark.parametrize(("option", "shown"), [((), ""), (("--stdin",), "[0] hello\n")])
+def test_rank_0_reads_standard_input_when_asked(tmp_path: Path, option: tuple[str, ...], shown: str) -> None:
+    ran = subprocess.run(
+        ["timeout", "-k", "5", "60", "tt-run", *SYSTEM, *option, "--log-dir", "run", "cat"],
+        cwd=tmp_path,
+        env=environment(),
+        input="hello\n",
+        capture_output=True,
+        text=True,
+    )
+    assert (ran.returncode, ran.stdout) == (0, shown)
+
+
+def test_a_colon_is_an_argument_like_any_other(jobs: Jobs) -> None:
+    """In the reference it splits the command line."""
+    assert jobs.run("echo", "a", ":", "b", options=("--no-prefix",)).out == "a : b\na : b\n"
+
+
+def test_options_of_the_program_reach_the_program(jobs: Jobs) -> None:
+    ran = jobs.run("echo", "-svv", "--dry-run", "--help", "-M", "x", options=("--tee", "0", "--no-prefix"))
+    assert ran.out == "-svv --dry-run --help -M x\n"
+
+
+def test_more_ranks_than_cores(jobs: Jobs) -> None:
+    ran = jobs.run("sh", "-c", "sleep 0.2; echo $TT_RUN_RANK", ranks=4)
+    assert sorted(ran.check().out.splitlines()) == [f"[{rank}] {rank}" for rank in range(4)]
+
+
+def test_the_run_folder_holds_plan_logs_and_records(jobs: Jobs) -> None:
+    jobs.run("sh", "-c", "echo out; echo err >&2").check()
+    folder = jobs.started[0].folder
+    plan = json.loads((folder.path / "plan.json").read_text())
+    assert plan["verdict"]["exit_code"] == 0
+    assert [outcome["exit"] for outcome in plan["outcomes"]] == [0, 0]
+    assert (folder.path / "plan.json").stat().st_mode & 0o077 == 0
+    assert folder.out(1).read_text() == "out\n" and folder.err(1).read_text() == "err\n"
+
+
+def test_a_report_that_cannot_be_written_does_not_change_the_verdict(jobs: Jobs) -> None:
+    ran = jobs.run("true", options=("--report", "/no/such/folder/report.json"))
+    assert ran.code == 0
+    assert "TTR036" in ran.err
+
+
+def test_a_failing_line_is_annotated_when_asked(jobs: Jobs) -> None:
+    ran = jobs.run(
+        *jobs.python("if rank == 1:\n    raise ValueError('no good')\n"), options=("--annotations", "github")
+    )
+    assert f"::error file={jobs.root}/program.py,line=4,title=tt-run::" in ran.out
