@@ -108,6 +108,12 @@ def own_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     yield from _make(tmp_path_factory.mktemp("n"), 3)
 
 
+@pytest.fixture(scope="module")
+def named_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Two hosts with the names that the documentation uses."""
+    yield from _make(tmp_path_factory.mktemp("n"), 2, "--names", "node1,node2")
+
+
 @pytest.fixture(scope="session")
 def ssh_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Two hosts with a real sshd each; needs real root and the sshd program."""
