@@ -33,7 +33,9 @@ output_tensor = ttnn.all_gather(
     topology=ttnn.Topology.Linear,
 )
 
-chunks = np.split(as_array(ttnn.to_torch(mesh_tensor, mesh_composer=ttnn.ConcatMeshToTensor(mesh_device, dim=3))), 8, 3)
+chunks = np.split(
+    as_array(ttnn.to_torch(mesh_tensor, mesh_composer=ttnn.ConcatMeshToTensor(mesh_device, dim=3))), 8, 3
+)
 found = as_array(ttnn.to_torch(output_tensor, mesh_composer=ttnn.ConcatMeshToTensor(mesh_device, dim=0)))
 assert tuple(output_tensor.shape) == (1, 1, 32, 64)
 for device, shard in enumerate(found):

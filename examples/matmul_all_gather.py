@@ -52,6 +52,8 @@ if mesh_device.get_device_ids():
     assert np.array_equal(copies[0], copies[1])
     pcc = correlation(values_a @ values_b, copies[:1])
     assert pcc > 0.999, pcc
-    print(f"2 devices hold {gathered.shape} each, correlation with NumPy float32 {pcc:.6f}  sha256 {digest(copies)}")
+    print(
+        f"2 devices hold {gathered.shape} each, correlation with NumPy float32 {pcc:.6f}  sha256 {digest(copies)}"
+    )
 
 ttnn.close_mesh_device(mesh_device)

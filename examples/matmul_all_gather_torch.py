@@ -11,7 +11,9 @@ from arrays import correlation
 
 # Check available GPUs
 num_gpus = 2
-devices = [torch.device(f"cuda:{i}" if torch.cuda.device_count() >= num_gpus else "cpu") for i in range(num_gpus)]
+devices = [
+    torch.device(f"cuda:{i}" if torch.cuda.device_count() >= num_gpus else "cpu") for i in range(num_gpus)
+]
 
 # Create input tensors, those of the TT-NN program
 rng = np.random.default_rng(9)

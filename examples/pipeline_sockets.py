@@ -14,7 +14,9 @@ from arrays import as_array, as_user_tensor, correlation, digest, gelu
 
 STAGES, HIDDEN, TOKENS, MICRO_BATCHES = 4, 128, 64, 3
 rng = np.random.default_rng(11)  # seeded: every rank holds the same
-weights = [rng.standard_normal((HIDDEN, HIDDEN), np.float32) * np.float32(1.5 * HIDDEN**-0.5) for _ in range(STAGES)]
+weights = [
+    rng.standard_normal((HIDDEN, HIDDEN), np.float32) * np.float32(1.5 * HIDDEN**-0.5) for _ in range(STAGES)
+]
 batches = [rng.standard_normal((1, 1, TOKENS, HIDDEN), np.float32) for _ in range(MICRO_BATCHES)]
 
 mesh_device = ttnn.open_mesh_device()
