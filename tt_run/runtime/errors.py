@@ -11,9 +11,13 @@ import sys
 from collections.abc import Mapping, Sequence
 
 
-def fatal(message: str, condition: str = "false") -> RuntimeError:
-    """The error of a failed check: `TT_FATAL @ file:line: condition`, `info:`, the message."""
-    return RuntimeError(f"TT_FATAL @ {_caller()}: {condition}\ninfo:\n{message}")
+def fatal(message: str, condition: str = "false", *, hint: str | None = None) -> RuntimeError:
+    """The error of a failed check: `TT_FATAL @ file:line: condition`, `info:`, the message.
+
+    A hint of ours goes above `info:`, so that the message stays what programs compare it with.
+    """
+    advice = f"help: {hint}\n" if hint else ""
+    return RuntimeError(f"TT_FATAL @ {_caller()}: {condition}\n{advice}info:\n{message}")
 
 
 def throw(message: str) -> RuntimeError:

@@ -208,3 +208,11 @@ def test_what_is_remote_is_said() -> None:
     assert device[2].count("Remote") == 2
     assert device[3].count("Unknown ID") == 2
     assert len(device[2:6]) == 4 and device[5].strip("│ ") == ""
+
+
+def test_what_cannot_be_drawn_is_logged(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    visualize_tensor(3)  # type: ignore[arg-type]
+    assert capsys.readouterr().out == ""
+    assert "Error visualizing tensor" in caplog.text

@@ -304,7 +304,11 @@ def test_output_tensor_is_written_and_returned(one: MeshDevice):
         ((1, 1, 32, 64), (1, 1, 32, 32), "Invalid subtile broadcast type"),
         ((1, 1, 32, 32), (1, 1, 64, 32), "Invalid subtile broadcast type"),
         ((5,), (4,), "Invalid subtile broadcast type"),
-        ((2, 3, 32, 32), (2, 2, 32, 32), "Broadcasting rule violation for rank -3, dim a: 3, dim b: 2"),
+        (
+            (2, 3, 32, 32),
+            (2, 2, 32, 32),
+            "Broadcasting rule violation at dimension index -3 (output rank 4), dim a: 3, dim b: 2",
+        ),
     ],
 )
 def test_shapes_that_do_not_broadcast(one: MeshDevice, a: tuple[int, ...], b: tuple[int, ...], text: str):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ from tt_run.runtime.mesh.system import system_mesh
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.placement import TensorLike
+
+_log = logging.getLogger("ttnn")
 
 CELL = 30
 _LONGEST = CELL * 4
@@ -61,8 +64,15 @@ def visualize_mesh_device(mesh_device: MeshDevice, tensor: TensorLike | None = N
 def visualize_tensor(tensor: TensorLike, *, svg: str | Path | None = None) -> None:
     """Print a tensor's placements, and for each device of its mesh which part it holds; equal parts share a colour.
 
-    `svg` names a file that gets the same as a picture.
+    `svg` names a file that gets the same as a picture. What cannot be drawn is logged, as the reference does: a look never ends a program.
     """
+    try:
+        _draw_tensor(tensor, svg)
+    except (AttributeError, RuntimeError, ValueError) as error:
+        _log.error("Error visualizing tensor: %s", error)
+
+
+def _draw_tensor(tensor: TensorLike, svg: str | Path | None) -> None:
     if svg is not None:
         Path(svg).write_text(tensor_svg(tensor), encoding="utf-8")
     from rich.panel import Panel

@@ -167,7 +167,7 @@ def activation(given: Activation) -> Function:
     if name in FUNCTIONS:
         return FUNCTIONS[name]
     near = difflib.get_close_matches(name, FUNCTIONS, n=3)
-    raise fatal(f"Unknown unary op: {name}" + (f"\nhelp: did you mean {' or '.join(near)}?" if near else ""))
+    raise fatal(f"Unknown unary op: {name}", hint=f"did you mean {' or '.join(near)}?" if near else None)
 
 
 def _parametrised(name: str, params: tuple[float, ...]) -> Function:

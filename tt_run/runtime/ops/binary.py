@@ -183,9 +183,13 @@ def check_broadcast(a: Iterable[int], b: Iterable[int]) -> None:
             continue
         if back <= 2:
             raise fatal(
-                f"Invalid subtile broadcast type\nhelp: shapes {list(left)} and {list(right)} differ in dimension {-back}"
+                "Invalid subtile broadcast type",
+                hint=f"shapes {list(left)} and {list(right)} differ in dimension {-back}",
             )
-        raise fatal(f"Broadcasting rule violation for rank {-back}, dim a: {ours}, dim b: {theirs}")
+        raise fatal(
+            f"Broadcasting rule violation at dimension index {-back} (output rank {max(len(left), len(right))}), "
+            f"dim a: {ours}, dim b: {theirs}"
+        )
 
 
 def _check_scalar(value: object) -> None:

@@ -51,7 +51,8 @@ def resolve_shape(shape: Sequence[int], old: Sequence[int]) -> tuple[int, ...]:
             wanted = tuple(total // known if d == -1 else d for d in wanted)
     if any(d < 0 for d in wanted) or volume(wanted) != total:
         raise fatal(
-            f"Invalid arguments to reshape: shape {list(wanted)} does not hold the {total} elements of {list(old)}"
+            "Invalid arguments to reshape",
+            hint=f"shape {list(wanted)} does not hold the {total} elements of {list(old)}",
         )
     return wanted
 

@@ -50,7 +50,7 @@ def _host_text(kind: str, position: int, tensor: Tensor) -> str:
     if kind == "matmul":
         return "Operands to matmul need to be on device!"
     if kind == "unary":
-        return f"Unary operation requires input to be on Device. Input storage type: {cpp(tensor.storage_type())}"
+        return f"Unary operation requires input to be on Device. Input storage type: {tensor.storage_type().value}"
     return f"Input tensor {_LETTERS[position % 8]} must be on device, got storage type: {cpp(tensor.storage_type())}"
 
 
@@ -113,10 +113,16 @@ def axis_of(dim: int, rank: int) -> int:
 
 
 def axes_of(dims: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
-    """Dimensions of a reduction, each once, in order; None means all of them."""
+    """Dimensions of a reduction, each once, in order; None means all of them. Raises RuntimeError for one there is none of."""
     if dims is None:
         return tuple(range(rank))
     listed = [dims] if isinstance(dims, int) else list(dims)
+    for place, dim in enumerate(listed):
+        if isinstance(dim, int) and not -rank <= dim < max(rank, 1):
+            raise fatal(
+                f"Unsupported dim {dim + rank if dim < 0 else dim} at index {place}. After possible adjustment, needs to be at "
+                f"least 0 and less than rank {rank}, or exactly 0 for a rank 0 tensor."
+            )
     return tuple(sorted({axis_of(d, rank) for d in listed})) if listed else tuple(range(rank))
 
 

@@ -81,7 +81,7 @@ def _check(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> None:
                 f"bmm (non-bcast matmul) expects input tensors of shapes BCMK*BCKN=BCMN, got {list(ours)} and {list(theirs)}"
             )
     if a.layout is not Layout.TILE or b.layout is not Layout.TILE:
-        raise fatal("Inputs to matmul must be tilized\nhelp: ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)")
+        raise fatal("Inputs to matmul must be tilized", hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)")
     for tensor in (a, b):
         if not is_float(tensor.dtype):
             raise fatal(

@@ -82,10 +82,11 @@ def chosen_dtype(name: str, wanted: DataType | None) -> DataType:
         if wanted is not None:
             return wanted
         raise fatal(
-            "ndarray_import failed\nhelp: float64 has no counterpart; convert it to float32 or pass dtype="
+            "ndarray_import failed", hint="float64 has no counterpart; convert it to float32 or pass dtype="
         )
     raise fatal(
-        f"ndarray_import failed\nhelp: element type {name} is not supported; convert it to one of {', '.join(_DEFAULTS)}"
+        "ndarray_import failed",
+        hint=f"element type {name} is not supported; convert it to one of {', '.join(_DEFAULTS)}",
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from tt_run.runtime.enums import DataType, Layout
+import math
+
+from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.dtypes import BLOCK_FLOATS, check_layout, convert
 from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
-from tt_run.runtime.tensor.spec import padded_shape
+from tt_run.runtime.tensor.spec import Shape, padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 
 
@@ -49,8 +51,10 @@ def to_dtype(tensor: Tensor, dtype: DataType) -> Tensor:
         before, after = tensor.padded_shape, padded_shape(tuple(tensor.shape), layout, tensor.tile)
         if before.volume() != after.volume():
             raise fatal(
-                f"to_dtype: Converting layout to Layout::TILE implicitly changed physical shape from {before} to {after}; "
-                "call to_layout(tensor, ttnn.TILE_LAYOUT) first"
+                f"to_dtype: Converting layout to {cpp(layout)} implicitly changed physical shape from {_rows(before)} to "
+                f"{_rows(after)} due to alignment constraints. This is currently unsupported. "
+                "Please pad the tensor explicitly before conversion.",
+                hint="call to_layout(tensor, ttnn.TILE_LAYOUT) first",
             )
     return tensor if dtype is tensor.dtype else _converted(tensor, dtype, layout, None)
 
@@ -93,6 +97,12 @@ def to_memory_config(
         return result
     output_tensor.overwrite(result.shards)
     return output_tensor
+
+
+def _rows(shape: Shape) -> str:
+    """A physical shape as the reference prints it: rows and columns."""
+    *outer, columns = tuple(shape)
+    return f"({math.prod(outer)}, {columns})"
 
 
 def _converted(tensor: Tensor, dtype: DataType, layout: Layout, memory_config: MemoryConfig | None) -> Tensor:

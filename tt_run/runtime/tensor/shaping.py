@@ -33,7 +33,8 @@ def _resolve(volume: int, shape: tuple[int, ...]) -> tuple[int, ...]:
         shape = tuple(volume // known if length == -1 else length for length in shape)
     if math.prod(shape) != volume:
         raise fatal(
-            f"Invalid arguments to reshape: shape {list(shape)} has {math.prod(shape)} elements, tensor has {volume}"
+            "Invalid arguments to reshape",
+            hint=f"shape {list(shape)} has {math.prod(shape)} elements, tensor has {volume}",
         )
     return shape
 
