@@ -47,8 +47,10 @@ def find_quitter(statuses: Sequence[RankStatus]) -> RankStatus | None:
     if not failed or own or any(status.end is None for status in failed):
         return None
     first = min(status.end for status in failed if status.end is not None)
+    # A peer sees the connection close before the quitter's own wrapper has written its record.
+    last = first + SAME_MOMENT if any(status.code in PEER_CODES for status in failed) else first
     before = [
-        s for s in statuses if s.succeeded and s.end is not None and first - QUITTER_SECONDS <= s.end <= first
+        s for s in statuses if s.succeeded and s.end is not None and first - QUITTER_SECONDS <= s.end <= last
     ]
     return max(before, key=lambda status: status.end or 0.0, default=None)
 

@@ -99,10 +99,11 @@ def test_a_rank_that_failed_by_itself_stays_the_culprit() -> None:
     assert (verdict.exit_code, verdict.culprit) == (1, failed)
 
 
-def test_a_peer_that_saw_the_connection_close_does_not_hide_the_quitter() -> None:
+@pytest.mark.parametrize("end", [2.0, 2.302])
+def test_a_peer_that_saw_the_connection_close_does_not_hide_the_quitter(end: float) -> None:
     statuses = [
         RankStatus(0, host="h1", start=1.0, end=2.6, signal=15),
-        RankStatus(1, host="h2", start=1.0, end=2.0, code=0),
+        RankStatus(1, host="h2", start=1.0, end=end, code=0),
         RankStatus(2, host="h3", start=1.0, end=2.3, code=14),
     ]
     verdict = judge(statuses, ENDED, {}, True)
