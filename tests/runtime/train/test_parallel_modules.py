@@ -1,0 +1,170 @@
+"""Layers cut over several devices against PyTorch's whole ones: values, every gradient, and SGD, which hides no factor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.train.pytorch import torch_or_skip
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
+from tt_run.runtime.train.modules.linear import (
+    ColumnParallelLinear,
+    LinearLayer,
+    RowParallelLinear,
+    VocabParallelEmbedding,
+)
+from tt_run.runtime.train.ops import binary, distributed, unary
+from tt_run.runtime.train.ops.embedding import embedding
+from tt_run.runtime.train.ops.loss import mse_loss
+from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
+from tt_run.runtime.train.placed import whole, whole_parameter
+from tt_run.runtime.train.tensor import Tensor
+
+INPUTS, OUTPUTS, BATCH = 8, 12, 5
+TOLERANCE = {"float32": 3e-6, "bfloat16": 3e-2}  # relative to the largest element; see test_ops
+LAYERS = {
+    "column": lambda: ColumnParallelLinear(INPUTS, OUTPUTS, gather_output=True),
+    "column-no-bias": lambda: ColumnParallelLinear(INPUTS, OUTPUTS, False, True),
+    "row": lambda: RowParallelLinear(INPUTS, OUTPUTS),
+    "row-no-bias": lambda: RowParallelLinear(INPUTS, OUTPUTS, False),
+}
+
+
+def near(ours: np.ndarray, theirs: Any, bound: float, what: str) -> None:
+    expected = theirs.detach().numpy().reshape(ours.shape)
+    assert float(np.abs(ours - expected).max()) <= bound * float(np.abs(expected).max()), what
+
+
+def slope(tensor: Tensor) -> np.ndarray:
+    """The whole gradient; it lies as the value does."""
+    return whole(tensor.get_value().derive(tensor.get_grad().shards))
+
+
+def draw(*shape: int, seed: int = 1) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape, np.float32)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("arithmetic", ["float32", "bfloat16"])
+@pytest.mark.parametrize("parts", [1, 2, 4])
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_cut_layer_is_the_whole_one(opened: Any, name: str, parts: int, arithmetic: str) -> None:
+    torch = torch_or_skip()
+    context = opened((1, parts), arithmetic, tp=parts > 1)
+    layer = LAYERS[name]()
+    named = {path.split("/")[1]: tensor for path, tensor in layer.parameters().items()}
+    twins = {n: torch.tensor(whole_parameter(t), requires_grad=True) for n, t in named.items()}
+    x = Tensor.from_numpy(draw(BATCH, 1, 3, INPUTS), new_type=DataType.BFLOAT16)
+    y = Tensor.from_numpy(draw(BATCH, 1, 3, OUTPUTS, seed=2), new_type=DataType.BFLOAT16)
+    tx = torch.tensor(x.to_numpy(), requires_grad=True)
+    optimizer = SGD(layer.parameters(), SGDConfig.make(lr=0.5))
+    bound = TOLERANCE[arithmetic]
+    for step in range(2):
+        optimizer.zero_grad()
+        x.set_grad(None)
+        out = layer(x)
+        bias = twins["bias"].view(-1) if "bias" in twins else None
+        expected = torch.nn.functional.linear(tx, twins["weight"][0, 0], bias)
+        near(out.to_numpy(), expected, bound, f"value at step {step}")
+        mse_loss(out, y).backward()
+        context.reset_graph()
+        tx.grad = None
+        torch.nn.functional.mse_loss(expected, torch.tensor(y.to_numpy())).backward()
+        near(slope(x), tx.grad, 3 * bound, f"gradient of the input at step {step}")
+        optimizer.step()
+        for n, twin in twins.items():
+            near(slope(named[n]), twin.grad, 3 * bound, f"gradient of {n} at step {step}")
+            with torch.no_grad():
+                twin -= 0.5 * twin.grad
+            twin.grad = None
+            near(whole_parameter(named[n]), twin, 3 * bound, f"{n} after step {step}")
+
+
+@pytest.mark.parametrize("parts", [2, 4])
+def test_a_column_layer_feeds_a_row_layer_without_a_gather(opened: Any, parts: int) -> None:
+    def trained(shape: tuple[int, int], tp: bool) -> list[np.ndarray]:
+        context = opened(shape, tp=tp)
+        first: Any = ColumnParallelLinear(INPUTS, OUTPUTS) if tp else LinearLayer(INPUTS, OUTPUTS)
+        second: Any = (
+            RowParallelLinear(OUTPUTS, INPUTS, input_is_parallel=True) if tp else LinearLayer(OUTPUTS, INPUTS)
+        )
+        parameters = {f"{i}/{n}": t for i, m in enumerate((first, second)) for n, t in m.parameters().items()}
+        optimizer = SGD(parameters, SGDConfig.make(lr=0.3, momentum=0.9))
+        x = Tensor.from_numpy(draw(BATCH, 1, 3, INPUTS))
+        for _ in range(4):
+            optimizer.zero_grad()
+            mse_loss(second(unary.gelu(first(x))), x).backward()
+            context.reset_graph()
+            optimizer.step()
+        return [
+            whole_parameter(tensor)
+            for _, tensor in sorted(parameters.items(), key=lambda p: p[0][0] + p[0][-4:])
+        ]
+
+    for ours, single in zip(trained((1, parts), True), trained((1, 1), False), strict=True):
+        np.testing.assert_allclose(ours, single, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("parts", [2, 4])
+def test_a_cut_vocabulary_is_the_whole_one(opened: Any, parts: int) -> None:
+    context = opened((1, parts), tp=True)
+    module = VocabParallelEmbedding(16, 6)
+    (table,) = module.parameters().values()
+    plain = Tensor.from_numpy(whole_parameter(table))
+    ids = np.random.default_rng(4).integers(0, 16, (3, 1, 1, 9)).astype(np.uint32)
+    given = Tensor.from_numpy(ids, layout=Layout.ROW_MAJOR)
+    ours, expected = module(given), embedding(given, plain)
+    assert ours.to_numpy().tobytes() == expected.to_numpy().tobytes()
+    weights = Tensor.from_numpy(draw(3, 1, 9, 6))
+    for out in (ours, expected):
+        unary.mean(binary.mul(out, weights)).backward()
+    context.reset_graph()
+    np.testing.assert_allclose(slope(table), slope(plain), rtol=1e-6)
+    with pytest.raises(RuntimeError, match="Vocabulary must be divisible by the TP size"):
+        VocabParallelEmbedding(15, 6)
+
+
+def test_gradients_of_data_parallel_groups_are_averaged_once(opened: Any) -> None:
+    context = opened((2, 2), ddp=True, tp=True)
+    layer = ColumnParallelLinear(INPUTS, OUTPUTS, gather_output=True)
+    device = context.get_device()
+    cut = shard_tensor_to_mesh_mapper(device, 0, context.get_parallelism_context().get_ddp_axis())
+    x, y = draw(4, 1, 1, INPUTS), draw(4, 1, 1, OUTPUTS, seed=2)
+    mse_loss(layer(Tensor.from_numpy(x, mapper=cut)), Tensor.from_numpy(y, mapper=cut)).backward()
+    synchronize_gradients(layer.parameters())
+    found = {n: slope(t) for n, t in layer.parameters().items()}
+    context.reset_graph()
+    for tensor in layer.parameters().values():
+        tensor.set_grad(None)
+    mse_loss(layer(Tensor.from_numpy(x)), Tensor.from_numpy(y)).backward()
+    for name, tensor in layer.parameters().items():
+        np.testing.assert_allclose(found[name], slope(tensor), rtol=2e-5, atol=1e-7)
+
+
+def test_explicit_flags_keep_their_meaning(opened: Any) -> None:
+    """A gradient that differs from device to device is summed by all_reduce's backward, unless that is told to do nothing."""
+    context = opened((1, 4), tp=True)
+    cut = shard_tensor_to_mesh_mapper(context.get_device(), 3, 1)
+    scale = np.arange(1, 5, dtype=np.float32).reshape(1, 1, 1, 4)
+    for noop, expected in ((False, 10.0), (True, None)):
+        x = Tensor.from_numpy(np.ones((1, 1, 1, 4), np.float32), mapper=cut)
+        total = distributed.all_reduce(x, noop, 1)
+        assert total.to_numpy().item() == 4.0
+        unary.mean(binary.mul(total, Tensor.from_numpy(scale, mapper=cut))).backward()
+        context.reset_graph()
+        gradient = slope(x).ravel()
+        assert gradient.tolist() == (scale.ravel().tolist() if noop else [expected] * 4)
+
+
+def test_ring_shift_moves_and_its_gradient_returns(opened: Any) -> None:
+    context = opened((1, 4), tp=True)
+    cut = shard_tensor_to_mesh_mapper(context.get_device(), 3, 1)
+    x = Tensor.from_numpy(np.arange(4, dtype=np.float32).reshape(1, 1, 1, 4), mapper=cut)
+    moved = distributed.ring_shift(x, 1)
+    assert whole(moved.get_value()).ravel().tolist() == [3, 0, 1, 2]
+    weights = Tensor.from_numpy(np.array([1, 2, 3, 4], np.float32).reshape(1, 1, 1, 4), mapper=cut)
+    unary.mean(binary.mul(moved, weights)).backward()
+    assert slope(x).ravel().tolist() == [2, 3, 4, 1]
