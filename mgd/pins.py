@@ -30,7 +30,8 @@ def entry_groups(entry: AsicPinning, devices: dict[int, int]) -> Iterator[PinGro
     )
     revision = "" if not entry.board_revision else type_name(BoardRevision, entry.board_revision)
     chosen: dict[int, list[int]] = {}
-    any_pattern = next(written_patterns(entry), None) is not None  # one at a slot makes it a pattern entry too
+    # One at a slot makes it a pattern entry too.
+    any_pattern = next(written_patterns(entry), None) is not None
     for node in entry.logical_fabric_node_id:
         for mesh_id, chips in node_devices(node, devices):
             chosen.setdefault(mesh_id, []).extend(chips)

@@ -252,7 +252,10 @@ def _follows(templates: Templates, graph: GraphDescriptor, found: Unresolved) ->
 
 
 def _kinds(report: Report, node: NodeRef, target: Target, first: NodeRef, label: str) -> None:
+    help = "name nodes of one kind; sub_ref reaches into a graph"
+    if {label, target.label} == {"DEVICE", "MESH"}:
+        help = "give device_id at all nodes or at none"
     report.add(
         "MGD036", f"a connection joins a {label} and a {target.label}", report.at(node),
-        report.at(first, text=f"a {label}"), help="give device_id at all nodes or at none",
+        report.at(first, text=f"a {label}"), help=help,
     )  # fmt: skip

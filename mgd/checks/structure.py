@@ -105,7 +105,7 @@ def _architectures(report: Report) -> None:
     for template in templates:
         if template.arch not in known:
             listed = ", ".join(each.name for each in known)
-            found = type_name(Architecture, template.arch) if template.arch else "no architecture"
+            found = f"the unknown architecture {int(template.arch)}" if template.arch else "no architecture"
             report.add(
                 "MGD007",
                 f"{quoted(template.name)} has {found}",

@@ -38,7 +38,7 @@ class Slot:
         """What stands on the right of the colon, in words."""
         return {
             INT: "an integer",
-            ENUM: f"a {self.type_name} name",
+            ENUM: f"a{'n' * (self.type_name[:1] in 'AEIO')} {self.type_name} name",
             BOOL: "true or false",
             STRING: "a quoted string",
         }.get(self.kind, "a message in braces")

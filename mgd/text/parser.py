@@ -23,7 +23,7 @@ _DONE = SKIP + r"[,;]?" + SKIP
 # Whatever follows a SKIP that can fail begins with a character that no SKIP contains: failing costs one pass, not a square.
 _ITEM = re.compile(
     rf"({IDENTIFIER}){SKIP}(?:"
-    rf":{SKIP}(?:(-?(?:0|[1-9][0-9]{{0,9}}))(?=[\s,;}}#]){_DONE}"
+    rf":{SKIP}(?:((?:-(?=[1-9]))?(?:0|[1-9][0-9]{{0,9}}))(?=[\s,;}}#]){_DONE}"
     rf"|({IDENTIFIER})(?=[\s,;}}#]){_DONE}"
     rf"|\"([^\"\\\n\0]*)\"(?!{BLANK}[\"'#]){_DONE}"
     rf"|(\{{){SKIP})"

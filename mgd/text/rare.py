@@ -115,7 +115,7 @@ class RareReader(ScalarReader):
         if not colon:
             if self.kind == "open":
                 return self._wrong(slot)
-            return self._unexpected(f'":" and {slot.wanted} after {slot.name}')
+            return self._unexpected(f'":" and {slot.wanted} after {slot.name}', self._with_colon(name))
         if self.word == "[":
             if slot.repeated:
                 self._next()
@@ -130,6 +130,12 @@ class RareReader(ScalarReader):
         self._scalar(slot)
         self._separator()
         return None
+
+    def _with_colon(self, name: str) -> str:
+        """What to write for a value that follows its name without a colon."""
+        if self.kind in ("name", "number", "string") or self.word in ("[", "-"):
+            return f"write {shown(name)}: {shown(self.word)}"
+        return ""
 
     def _mark(self, slot: Slot, at: int) -> None:
         """Note that a field is given; twice is a mistake, so are two members of a oneof."""
@@ -174,7 +180,7 @@ class RareReader(ScalarReader):
                         continue
                     return self._separator()
                 if not self._accept(","):
-                    return self._unexpected('"," or "]" in a list')
+                    return self._unexpected('"," or "]" in a list', 'write "," between the items of a list')
             if self.kind == "open" and (slot is None or slot.kind == MESSAGE):
                 grammar = UNKNOWN if slot is None or slot.message is None else slot.message
                 return self._open(grammar, slot, self.start, depth)
@@ -182,7 +188,9 @@ class RareReader(ScalarReader):
                 depth, fresh = depth + 1, True
                 continue
             if self.word in ("]", ",") and self.kind == "mark":
-                return self._unexpected("a list item")
+                return self._unexpected(
+                    "a list item", "remove the comma before it" if self.word == "]" else "remove it"
+                )
             if slot is None:
                 self._unknown_scalar()
             elif slot.kind == MESSAGE:
@@ -218,7 +226,7 @@ class RareReader(ScalarReader):
         if self.kind == "open":
             return self._open(UNKNOWN, None, at)
         if not colon:
-            return self._unexpected(f'":" or "{{" after {shown(name)}')
+            return self._unexpected(f'":" or "{{" after {shown(name)}', self._with_colon(name))
         if self.word == "[" and self.kind == "mark":
             self._next()
             return self._list(None, 1)

@@ -66,10 +66,9 @@ class ScalarReader(TokenReader):
         low, high = {INT: (slot.low, slot.high), ENUM: (-(1 << 31), (1 << 31) - 1)}.get(slot.kind, (0, 1))
         if not low <= value <= high or (negative and low == 0):
             literal = shown(self.text[start : self.end])
-            self.problems.error(
-                codes.OUT_OF_RANGE, start, f"{slot.name} is {literal}; it lies between {low} and {high}",
-                help=f"write a number from {low} to {high}",
-            )  # fmt: skip
+            told = f"{slot.name} is {literal}; it lies between {low} and {high}"
+            help = f"write {slot.wanted}" if slot.kind == BOOL else f"write a number from {low} to {high}"
+            self.problems.error(codes.OUT_OF_RANGE, start, told, help=help)
             return self._next()
         self._next()
         if slot.kind == BOOL:
@@ -95,7 +94,7 @@ class ScalarReader(TokenReader):
 
     def _unknown_enum(self, slot: Slot) -> None:
         near = nearest(self.word, slot.names)
-        listed = ", ".join(slot.names)
+        listed = ", ".join(name for name, member in slot.names.items() if member)  # 0 stands for none of them
         self.problems.error(
             codes.UNKNOWN_ENUM, self.start, f"{slot.name} has no value {shown(self.word)}; it is one of {listed}",
             help=f"write {near}" if near else f"write one of {listed}",

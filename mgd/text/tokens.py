@@ -53,21 +53,31 @@ class TokenReader:
         if not self._accept(","):
             self._accept(";")
 
-    def _unexpected(self, wanted: str) -> None:
+    def _unexpected(self, wanted: str, help: str = "") -> None:
         """Report the current token and find a place from which reading on makes sense."""
         if self.kind == "end":
             self._eof(wanted)
             self._lost = True
             return
         if self.start > self._line_end:
-            help = "comments begin with #" if self.word == "/" else "see the line above it"
-            self.problems.error(
-                codes.UNEXPECTED, self.start, f"expected {wanted}, found {quoted(self.word)}", help=help
-            )
+            told = f"expected {wanted}, found {quoted(self.word)}"
+            self.problems.error(codes.UNEXPECTED, self.start, told, help=help or self._advice())
             line_end = self.text.find("\n", self.start)
             self._line_end = line_end if line_end >= 0 else len(self.text)
         self._lost = True
         self._resume()
+
+    def _advice(self) -> str:
+        """What to do about a current token that has no place where it stands."""
+        if self.word == "/":
+            return "comments begin with #"
+        if self.word in (",", ";"):
+            return "remove it; one separator behind a field is enough"
+        if self.kind == "bad":
+            return "remove it"
+        if self.kind == "number" and self.word[0] == "0":
+            return "remove the leading 0, which means octal"
+        return "see what stands before it"
 
     def _eof(self, wanted: str) -> None:
         self.problems.error(

@@ -256,7 +256,11 @@ def test_a_pattern_at_a_slot_makes_a_pattern_entry() -> None:
 
 
 def test_patterns_that_match_nothing_make_no_group() -> None:
-    entries = (node('mesh_id_regex: "7" chip_id: 0'), node('chip_id_regex: "8-9"'), node('chip_id_regex: "7-9"'))
+    entries = (
+        node('mesh_id_regex: "7" chip_id: 0'),
+        node('chip_id_regex: "8-9"'),
+        node('chip_id_regex: "7-9"'),
+    )
     assert pins(*(entry + slot("tray_id: 1") for entry in entries)) == [(0, (7,), ((1, 0),))]
 
 

@@ -59,10 +59,33 @@ def test_independent_mistakes_are_all_told() -> None:
         ("\ufeffname: 3", [("MGD102", 1, 1)]),
         ("# \0", [("MGD102", 1, 3)]),
         ('mesh_descriptors { name: "a\\xg" }', [("MGD112", 1, 28)]),
+        ("mesh_descriptors { express_links { dim_idx: -0 } }", [("MGD105", 1, 45)]),
     ],
 )
 def test_places(text: str, wanted: list[tuple[str, int, int]]) -> None:
     assert mistakes(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("mesh_descriptors { channels { count 2 } }", "write count: 2"),
+        ("mesh_descriptors { device_topology { dims [ 2 ] } }", "write dims: ["),
+        ("foo 1", "write foo: 1"),
+        ("mesh_descriptors { device_topology { dims: [ 2, ] } }", "remove the comma before it"),
+        ("mesh_descriptors { device_topology { dims: [ 2 4 ] } }", 'write "," between the items of a list'),
+        ("mesh_descriptors { name: 'x',; }", "remove it; one separator behind a field is enough"),
+        ("\u00a0mesh_descriptors { }", "remove it"),
+        ("foo: 08", "remove the leading 0, which means octal"),
+        ("mesh_descriptors { arch: GRENDEL }", "write one of WORMHOLE_B0, BLACKHOLE, QUASAR"),
+        ("graph_descriptors { connections { directional: 2 } }", "write true or false"),
+    ],
+)
+def test_advice_can_be_typed(text: str, advice: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        loads(text)
+    errors = [each for each in caught.value.diagnostics if each.is_error]
+    assert [each.help for each in errors] == [advice]
 
 
 def test_reading_goes_on_behind_a_mistake() -> None:
