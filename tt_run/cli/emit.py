@@ -35,6 +35,11 @@ def emit(plan: LaunchPlan, options: Mapping[str, Any], words: Sequence[str]) -> 
         raise _cannot(
             form, "the names of its pods are not known yet", "write --hosts a:2,b:2 for the numbers alone"
         )
+    allocates = options["mesh_graph_descriptor"] or options["mesh_graph_descriptor_mapping"]
+    if allocates and not plan.emulate:
+        raise _cannot(
+            form, "ranks of a descriptor alone are placed on hosts by name", "write --rank-binding FILE"
+        )
     job = Job(plan, words_without(words, "emit", "hosts"), folder)
     if not job.nodes.is_even:
         counts = ", ".join(f"{host.name} {host.slots}" for host in plan.placement.hosts)

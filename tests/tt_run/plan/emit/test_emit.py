@@ -20,6 +20,7 @@ from tt_run.plan.emit.slurm import slurm_script
 from tt_run.plan.model import HostSlots, LaunchPlan, Placement
 
 BINDINGS = str(ROOT / "configs" / "bindings" / "t3k_2x4_four_hosts.yaml")
+DESCRIPTOR = str(ROOT / "configs" / "mgd" / "t3k_2x4_two_hosts.textproto")
 SLURM = {
     "SLURM_JOB_ID": "7",
     "SLURM_JOB_NODELIST": "a,b",
@@ -179,10 +180,12 @@ def test_the_volume_of_a_manifest_is_everywhere() -> None:
     [
         (("--emit", "mpijob", "--hosts", "a:3,b:1"), "every worker has the same number of ranks"),
         (("--emit", "mpijob", "--mpi-args", "--host a:2,b:2"), "the names of its pods are not known yet"),
+        (("--emit", "mpijob", "--hosts", "a,b", "-m", DESCRIPTOR), "placed on hosts by name"),
         (("--emit", "slurm", "--no-scheduler"), "--no-scheduler ignores the hosts"),
     ],
 )
 def test_what_a_scheduler_cannot_do_is_refused(tmp_path: Path, words: tuple[str, ...], says: str) -> None:
-    ran = tt_run(*words, "--rank-binding", BINDINGS, "sh", cwd=tmp_path)
+    source = () if "-m" in words else ("--rank-binding", BINDINGS)
+    ran = tt_run(*words, *source, "sh", cwd=tmp_path)
     assert (ran.code, ran.out) == (2, "")
     assert "error[TTR023]" in ran.err and says in ran.err and "help:" in ran.err
