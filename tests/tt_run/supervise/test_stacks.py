@@ -26,8 +26,8 @@ Thread 0x00007f1 (most recent call first):
 
 Current thread 0x00007f2 (most recent call first):
   File "/opt/venv/lib/python3.11/site-packages/thing/core.py", line 7 in inner
-  File "/work/train.py", line 12 in step
-  File "/work/train.py", line 30 in <module>
+  File "/project/train.py", line 12 in step
+  File "/project/train.py", line 30 in <module>
 """
 
 
@@ -41,7 +41,7 @@ def test_the_main_thread_is_read() -> None:
 
 
 def test_the_place_is_in_the_users_code() -> None:
-    assert parse_stack(3, DUMP).where == Frame("/work/train.py", 12, "step")
+    assert parse_stack(3, DUMP).where == Frame("/project/train.py", 12, "step")
 
 
 @pytest.mark.parametrize(
