@@ -102,6 +102,8 @@ def test_each_rank_of_two_numbers_its_own_half() -> None:
     assert grid(left) == [[2, 0, None, None], [3, 1, None, None]]
     assert grid(right) == [[None, None, 0, 2], [None, None, 1, 3]]
     assert left.owners == right.owners == (0, 0, 1, 1, 0, 0, 1, 1)
+    # Each takes its own two cards for its machine.
+    assert left.machine.cluster_type == right.machine.cluster_type == "N300_2x2"
     assert str(right.local_range.start) == "MeshCoordinate([0, 2])"
     assert (tuple(left.shape), tuple(left.local_shape), left.all_local) == ((2, 4), (2, 2), False)
     with pytest.raises(RuntimeError, match=r"Device at MeshCoordinate\(\[0, 3\]\) is remote"):

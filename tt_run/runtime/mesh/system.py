@@ -18,7 +18,6 @@ from tt_run.runtime.comm import World, world
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate, row_major
 from tt_run.runtime.mesh.machine import (
-    Discovered,
     Machine,
     discover,
     local_numbers,
@@ -148,7 +147,7 @@ def _discovered(machine: Machine, visible_text: str | None, rank: int) -> System
         shape=shape,
         ids=tuple(numbers[chip] for chip in found.chips),
         owners=(rank,) * len(found.chips),
-        machine=replace(machine, cluster_type=_cluster_type(machine, found)),
+        machine=replace(machine, cluster_type=_cluster_type(machine, found.dims)),
         local_range=MeshCoordinateRange(shape),
         visible_devices=len(seen),
         visible_pcie_devices=len(machine.pcie if visible is None else visible),
@@ -156,11 +155,11 @@ def _discovered(machine: Machine, visible_text: str | None, rank: int) -> System
     )
 
 
-def _cluster_type(machine: Machine, found: Discovered) -> str:
-    """What a machine of N300 cards is taken for when only some of its chips are visible."""
-    if not machine.partners or len(found.chips) == len(machine.chips):
+def _cluster_type(machine: Machine, dims: tuple[int, int]) -> str:
+    """What a machine of N300 cards is taken for when only some of its chips, in a block of `dims`, are visible."""
+    if not machine.partners or dims[0] * dims[1] == len(machine.chips):
         return machine.cluster_type
-    return "N300_2x2" if found.dims == (2, 2) else "N300"
+    return "N300_2x2" if dims == (2, 2) else "N300"
 
 
 def _from_descriptor(path: str, environment: Mapping[str, str], ranks: World) -> SystemMesh:
@@ -172,7 +171,10 @@ def _from_descriptor(path: str, environment: Mapping[str, str], ranks: World) ->
     mesh = graph.mesh(mesh_id)
     owners = owners_of(mesh, places, path)
     block = mesh.host_block(host_rank)
-    ids, machine, pcie = local_ids(mesh, block, environment.get(contract.VISIBLE_DEVICES))
+    visible = environment.get(contract.VISIBLE_DEVICES)
+    ids, machine, pcie = local_ids(mesh, block, visible)
+    if visible:
+        machine = replace(machine, cluster_type=_cluster_type(machine, (block.rows, block.columns)))
     shape = MeshShape(mesh.dims)
     return SystemMesh(
         mesh_id=mesh_id,
