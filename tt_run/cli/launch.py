@@ -49,6 +49,7 @@ def launch(options: Mapping[str, Any], words: Sequence[str]) -> int:
         stdin=options["stdin"],
         tcp_interface=options["tcp_interface"],
         rankfile_syntax=options["rankfile_syntax"],
+        unchecked=options["check"] == CheckLevel.OFF.value,
     )
     run_dir = predicted_folder(Path(options["log_dir"]) if options["log_dir"] else None, plan.cwd)
     if options["check_only"]:

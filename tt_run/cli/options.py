@@ -68,7 +68,7 @@ OPTIONS: Sequence[Option] = (
     Option(WHERE, "--tcp-interface", "NAME", "Network interface for MPI between hosts."),
     Option(WHERE, "--no-scheduler", "", "Ignore a Slurm or MPIJob allocation."),
     Option(WHERE, "--force-rediscovery", "", "Accepted; every launch allocates anew."),
-    Option(HOW, "--bare", "", "Add no word of its own to mpirun's line."),
+    Option(HOW, "--bare", "", "Add no transport or network setting to mpirun's line."),
     Option(HOW, "--mpmd", "", "One application context per rank."),
     Option(HOW, "--stdin", "", "Rank 0 reads this terminal; otherwise nobody does."),
     Option(HOW, "--debug-gdbserver", "", "Each rank under gdbserver, port 20000 + rank."),

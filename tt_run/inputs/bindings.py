@@ -81,7 +81,7 @@ def read_rank_bindings(
     top = document.mapping(document.root, "the rank-binding file", _TOP_KEYS)
     if len(findings.broken) > before:
         return None
-    bindings = _read_ranks(document, top.get("rank_bindings"), search)
+    bindings = _read_ranks(document, top.get("rank_bindings"), search, descriptor_must_exist)
     descriptor_field = top.get("mesh_graph_desc_path")
     descriptor = _descriptor(document, descriptor_field, search, descriptor_must_exist)
     global_env = read_env(document, top.get("global_env"), "global_env")
@@ -103,7 +103,9 @@ def read_rank_bindings(
     )
 
 
-def _read_ranks(document: Document, field: Field | None, search: PathSearch) -> tuple[Binding, ...]:
+def _read_ranks(
+    document: Document, field: Field | None, search: PathSearch, must_exist: bool
+) -> tuple[Binding, ...]:
     if field is None:
         document.fatal(
             "TTR105", "the rank-binding file has no 'rank_bindings'", document.root, "the list is required"
@@ -114,7 +116,7 @@ def _read_ranks(document: Document, field: Field | None, search: PathSearch) -> 
         if isinstance(field.value, yaml.SequenceNode):
             document.fatal("TTR109", "rank_bindings is empty", field.value, "at least one rank is needed")
         return ()
-    read = [_read_rank(document, entry, index, search) for index, entry in enumerate(entries)]
+    read = [_read_rank(document, entry, index, search, must_exist) for index, entry in enumerate(entries)]
     bindings = [binding for binding in read if binding is not None]
     if len(bindings) == len(entries):
         check_contiguous(bindings, document.findings)
@@ -149,7 +151,9 @@ def check_contiguous(bindings: Iterable[Binding], findings: Findings) -> None:
     )
 
 
-def _read_rank(document: Document, node: yaml.Node, index: int, search: PathSearch) -> Binding | None:
+def _read_rank(
+    document: Document, node: yaml.Node, index: int, search: PathSearch, must_exist: bool
+) -> Binding | None:
     what = f"rank_bindings[{index}]"
     fields = document.mapping(node, what, _RANK_KEYS)
     if not isinstance(node, yaml.MappingNode):
@@ -171,7 +175,9 @@ def _read_rank(document: Document, node: yaml.Node, index: int, search: PathSear
         if name not in fields:
             document.fatal("TTR105", f"{what} has no {name!r}", node, "the key is required")
     env = read_env(document, fields.get("env_overrides"), f"{what}.env_overrides", "env_overrides")
-    descriptor, descriptor_at = _own_descriptor(document, fields.get("mesh_graph_desc_path"), what, search)
+    descriptor, descriptor_at = _own_descriptor(
+        document, fields.get("mesh_graph_desc_path"), what, search, must_exist
+    )
     rank, mesh_id = numbers["rank"], numbers["mesh_id"]
     if rank is None or mesh_id is None:
         return None
@@ -212,7 +218,7 @@ def _descriptor(document: Document, field: Field | None, search: PathSearch, mus
 
 
 def _own_descriptor(
-    document: Document, field: Field | None, what: str, search: PathSearch
+    document: Document, field: Field | None, what: str, search: PathSearch, must_exist: bool
 ) -> tuple[Path | None, Position | None]:
     if field is None or is_null(field.value):
         return None, None
@@ -220,7 +226,9 @@ def _own_descriptor(
     if not text:
         return None, None
     at = document.at(field.value)
-    return search.find(text, "mesh graph descriptor of a rank", at, beside=document.path.parent), at
+    beside = document.path.parent
+    found = search.find(text, "mesh graph descriptor of a rank", at, beside=beside, must_exist=must_exist)
+    return found, at
 
 
 def _mock_paths(document: Document, field: Field | None) -> dict[int, str]:

@@ -182,6 +182,8 @@ class Document:
         if isinstance(node, yaml.ScalarNode) and wanted == "text":
             help = f'quote it: "{node.value}"'
         found = "an empty file" if node is None else kind(node)
+        if isinstance(node, yaml.ScalarNode) and node.value:
+            found += f": {node.value[:40]}"
         self.fatal("TTR104", f"{what} must be {wanted}", node, f"this is {found}", help)
 
 

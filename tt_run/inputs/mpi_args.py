@@ -30,18 +30,22 @@ _BIND_TO = ("--bind-to", "-bind-to")
 _COUNT = ("-np", "--np", "-n", "-c", "--n")
 _MCA = ("--mca", "-mca")
 _OVERSUBSCRIBE = ("--oversubscribe", "-oversubscribe")
-_RANKFILE_POLICY = r"(?i)rankfile:(?P<options>.*)"
-_FILE_OPTION = r"(?i)file=(?P<file>[^,:\s]*)"
+RANKFILE_POLICY = ("rankfile:file=", "")
+"""What stands before and after the name of a rankfile in a --map-by policy, where the user says no more."""
+
+_FILE_OF_POLICY = r"(?i)rankfile:(?:.*[:,])?file=(?P<file>[^,:\s]*)"
 
 
 @dataclass(frozen=True, slots=True)
 class MpiArgs:
-    """The user's words by meaning. `words` are those passed on, without the rankfile; `qualifiers` are what else the
-    rankfile policy said, e.g. ("oversubscribe",); `hosts` is each token of --host lists, e.g. "a:2"."""
+    """The user's words by meaning. `words` are those passed on, without the rankfile, which stood before
+    `words[rankfile_at]`; `policy` is what stood around its name, e.g. ("rankfile:file=", ":oversubscribe"); `hosts` is
+    each token of --host lists, e.g. "a:2"."""
 
     words: tuple[str, ...] = ()
     rankfile: str | None = None
-    qualifiers: tuple[str, ...] = ()
+    rankfile_at: int = 0
+    policy: tuple[str, str] = RANKFILE_POLICY
     hosts: tuple[str, ...] = ()
     hostfile: str | None = None
     bind_to: str | None = None
@@ -97,7 +101,7 @@ class _Reader:
             help = "leave ':' out: tt-run makes one part for each rank"
             self._problem("TTR006", "--mpi-args holds ':', which would start another program", help)
         elif name in _RANKFILE:
-            self._know(rankfile=self._value(name, inline)[1])
+            self._know(rankfile=self._value(name, inline)[1], rankfile_at=len(self.result.words))
         elif name in _MAP_BY:
             self._map_by(*self._value(name, inline))
         elif name in _HOST:
@@ -133,13 +137,14 @@ class _Reader:
         return value
 
     def _map_by(self, spelled: list[str], policy: str | None) -> None:
-        match = re.search(_RANKFILE_POLICY, policy or "")
-        file = re.search(_FILE_OPTION, match["options"]) if match else None
-        if policy is None or match is None or file is None:
+        match = re.search(_FILE_OF_POLICY, policy or "")
+        if policy is None or match is None:
             self._keep(spelled)
             return
-        rest = policy[: match.start()] + match["options"].replace(file.group(0), "")
-        self._know(rankfile=file["file"], qualifiers=tuple(filter(None, re.split(r"[,:]", rest))))
+        around = (policy[: match.start("file")], policy[match.end("file") :])
+        is_plain = around[0].lower() == RANKFILE_POLICY[0] and not around[1]
+        policy_around = RANKFILE_POLICY if is_plain else around
+        self._know(rankfile=match["file"], rankfile_at=len(self.result.words), policy=policy_around)
 
     def _mca(self, name: str, inline: str | None) -> None:
         spelled, key = self._value(name, inline)

@@ -14,10 +14,11 @@ from tt_run.inputs.world import World
 @dataclass(frozen=True)
 class PathSearch:
     """Finds files the way the reference does: `$TT_METAL_HOME`, then the launch directory; and then, which it does not,
-    the directory of the file that names the path."""
+    the directory of the file that names the path. `is_strict` (`--check off`): there only what starts with `./` or `../`."""
 
     world: World
     findings: Findings
+    is_strict: bool = False
 
     @property
     def roots(self) -> tuple[Path, ...]:
@@ -38,14 +39,16 @@ class PathSearch:
     ) -> Path | None:
         """The absolute path of an existing file, or None with a finding.
 
-        `what` names the kind of file in messages, `named_at` is where an input names it. `beside` is a directory to try
-        last, `first` one to try before all others. With `must_exist` off a missing file is taken from the launch directory.
+        `what` names the kind of file in messages, `named_at` is where an input names it. `beside` is the directory of that
+        input, `first` one to try before all others. With `must_exist` off a missing file is taken from the launch directory.
         """
         path = self.world.expand_user(text)
         if path.is_absolute():
             searched: Sequence[Path] = (path,)
         else:
-            folders = [*([first] if first else []), *self.roots, *([beside] if beside else [])]
+            extends = not self.is_strict or text.startswith(("./", "../"))
+            last = [beside] if beside and extends else []
+            folders = [*([first] if first else []), *self.roots, *last]
             searched = tuple(dict.fromkeys(folder / path for folder in folders))
         hits = [candidate for candidate in searched if candidate.is_file()]
         if hits:
@@ -53,7 +56,7 @@ class PathSearch:
             return hits[0].resolve()
         if not must_exist:
             return (self.world.cwd / path).resolve()
-        self._tell_missing(path, what, named_at, searched)
+        self._tell_missing(path, what, named_at, searched, beside)
         return None
 
     def _tell_shadowed(
@@ -75,11 +78,19 @@ class PathSearch:
             )
 
     def _tell_missing(
-        self, path: Path, what: str, named_at: Position | None, searched: Sequence[Path]
+        self,
+        path: Path,
+        what: str,
+        named_at: Position | None,
+        searched: Sequence[Path],
+        beside: Path | None,
     ) -> None:
         directory = next((place for place in searched if place.is_dir()), None)
         if directory is not None:
             text, help = "is a directory", "name the file in it"
+        elif beside is not None and (beside / path).is_file():
+            text = "not in the launch directory"
+            help = f"write ./{path} for the file beside the one that names it"
         else:
             meant = _near_file(path, searched)
             text = "no such file"

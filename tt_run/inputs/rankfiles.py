@@ -50,6 +50,13 @@ class Rankfile:
         ranks = [line.rank for line in self.lines]
         return ranks == sorted(ranks)
 
+    @property
+    def trouble(self) -> str:
+        """Why Open MPI would misread the file, empty when it would not."""
+        if self.has_crlf:
+            return "it has CRLF line ends"
+        return "" if self.is_in_order else "its ranks are not in ascending order"
+
     def by_rank(self) -> dict[int, RankfileLine]:
         """The line of each rank; the first one of a rank that stands twice."""
         found: dict[int, RankfileLine] = {}

@@ -94,27 +94,28 @@ def binding_defaults(plan: LaunchPlan, given: GivenWords) -> list[Default]:
 
 
 def oversubscribe_defaults(plan: LaunchPlan, given: GivenWords) -> list[Default]:
-    """As the reference does: a rankfile that puts several ranks on a host needs it, since its --host list counts one slot each."""
+    """As the reference does: a rankfile that puts several ranks on a host needs it, since its --host list counts one slot each;
+    and ranks that share cores, by this or by the user's own word, let each other run while they wait."""
+    asked = given.has(*OVERSUBSCRIBE_WORDS)
     crowded = plan.placement.rankfile is not None and any(host.slots > 1 for host in plan.placement.hosts)
-    if not crowded or given.has(*OVERSUBSCRIBE_WORDS):
+    if not crowded and not asked:
         return []
-    words = ["--oversubscribe"]
-    if not given.sets("mpi_yield_when_idle"):
-        words += ["--mca", "mpi_yield_when_idle", "1"]
-    return [Default(tuple(words), "the rankfile puts several ranks on a host")]
+    yielding = () if given.sets("mpi_yield_when_idle") else ("--mca", "mpi_yield_when_idle", "1")
+    if asked:
+        return [Default(yielding, "--oversubscribe: ranks share cores")] if yielding else []
+    return [Default(("--oversubscribe", *yielding), "the rankfile puts several ranks on a host")]
 
 
 def default_words(
     plan: LaunchPlan, machine: Machine, options: LaunchOptions, major: int | None
 ) -> tuple[Default, ...]:
-    """Every word that tt-run adds by itself; none with `--bare`, apart from what placement cannot do without."""
+    """Every word that tt-run adds by itself; with `--bare` only binding and sharing of cores, as in the reference."""
     given = GivenWords(plan.mpi_args, machine.environ)
-    needed = oversubscribe_defaults(plan, given)
+    front = (*binding_defaults(plan, given), *oversubscribe_defaults(plan, given))
     if options.bare:
-        return tuple(needed)
+        return (*front, *plan.defaults)
     return (
-        *binding_defaults(plan, given),
-        *needed,
+        *front,
         *transport_defaults(plan, given, options, major),
         *keepalive_defaults(plan, given, major),
         *plan.defaults,

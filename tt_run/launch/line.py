@@ -143,8 +143,12 @@ def _line(
     global_args = [word for default in front for word in default.words]
     global_args += tags
     global_args += [word for default in defaults if default not in front for word in default.words]
-    global_args += _placement_words(plan, rankfile, options, major, machine)
-    global_args += plan.mpi_args
+    # Where the user had named the rankfile: mpirun reads some of its words in order.
+    at = plan.placement.rankfile_at
+    global_args += plan.mpi_args[:at]
+    global_args += _rankfile_words(plan, rankfile, options, major)
+    global_args += plan.mpi_args[at:]
+    global_args += _host_words(plan, rankfile)
     told = (*defaults, *(Default((f"{name}={d.words[0]}",), d.why) for name, d in environment.items()))
     return LaunchLine(
         launcher=launcher.path,
@@ -160,25 +164,26 @@ def _line(
     )
 
 
-def _placement_words(
-    plan: LaunchPlan,
-    rankfile: RankfileUse | None,
-    options: LaunchOptions,
-    major: int | None,
-    machine: Machine,
-) -> list[str]:
-    words: list[str] = []
-    if rankfile is not None:
-        path = _relative(rankfile.path, plan.cwd)
-        words += rankfile_words(path, plan.placement.rankfile_words, options.rankfile_syntax, major)
-    if plan.placement.hosts and not GivenWords(plan.mpi_args, {}).has(*PLACEMENT_WORDS):
-        named = [
-            host.name if rankfile is not None else f"{host.name}:{host.slots}"
-            for host in plan.placement.hosts
-        ]
-        hostfile = plan.placement.hostfile
-        words += ["--hostfile", str(hostfile)] if hostfile else ["--host", ",".join(named)]
-    return words
+def _rankfile_words(
+    plan: LaunchPlan, rankfile: RankfileUse | None, options: LaunchOptions, major: int | None
+) -> tuple[str, ...]:
+    if rankfile is None:
+        return ()
+    path = _relative(rankfile.path, plan.cwd)
+    policy, syntax = plan.placement.rankfile_policy, options.rankfile_syntax
+    return rankfile_words(path, policy, syntax, major, unchecked=options.unchecked)
+
+
+def _host_words(plan: LaunchPlan, rankfile: RankfileUse | None) -> list[str]:
+    """The hosts of the plan, unless the user's own words name them."""
+    if not plan.placement.hosts or GivenWords(plan.mpi_args, {}).has(*PLACEMENT_WORDS):
+        return []
+    if plan.placement.hostfile is not None:
+        return ["--hostfile", str(plan.placement.hostfile)]
+    named = [
+        host.name if rankfile is not None else f"{host.name}:{host.slots}" for host in plan.placement.hosts
+    ]
+    return ["--host", ",".join(named)]
 
 
 def _relative(path: Path, cwd: Path) -> str:

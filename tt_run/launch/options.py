@@ -12,7 +12,7 @@ class LaunchOptions:
     """The choices of `tt-run` that concern the launcher's line alone (specification: tt-run sections 7 and 8).
 
     `bare`: no word of our own, apart from placement. `mpmd`: one application context per rank, as the reference does.
-    `stdin`: rank 0 reads this process's standard input; otherwise no rank has anything to read.
+    `unchecked`: forms that the launcher is known to ignore are passed on. `stdin`: rank 0 reads this process's standard input; otherwise no rank has anything to read.
     """
 
     bare: bool = False
@@ -20,3 +20,4 @@ class LaunchOptions:
     stdin: bool = False
     tcp_interface: str | None = None
     rankfile_syntax: str = "auto"
+    unchecked: bool = False

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import yaml
+
 from mgd.diagnostics import Position
 from mgd.graph import InterLink, Mesh, MeshGraph, PinGroup
 from tt_run.contract import VISIBLE_DEVICES
@@ -78,6 +80,8 @@ def _descriptors(request: LaunchRequest, search: PathSearch, findings: Findings)
         document.fatal("TTR105", f"the mapping has no {_KEY!r}", document.root, "the key is required")
         return []
     paths: dict[int, Path] = {}
+    if isinstance(field.value, yaml.MappingNode) and not field.value.value:
+        document.fatal("TTR109", f"{_KEY} is empty", field.value, "at least one descriptor is needed")
     for item in document.mapping(field.value, _KEY).values():
         number = document.integer(item.key, f"a key of {_KEY}")
         text = document.text(item.value, f"{_KEY}[{item.key.value}]")

@@ -9,6 +9,7 @@ from pathlib import Path
 from mgd.diagnostics import Diagnostic, Position
 from tt_run.inputs.environment import EnvVar
 from tt_run.inputs.hosts import HostSlots
+from tt_run.inputs.mpi_args import RANKFILE_POLICY
 
 __all__ = ["Default", "EnvVar", "GeneratedFile", "HostSlots", "LaunchPlan", "Placement", "RankPlan"]
 
@@ -43,7 +44,12 @@ class Placement:
 
     hosts: tuple[HostSlots, ...] = ()
     rankfile: Path | None = None
-    rankfile_words: tuple[str, ...] = ()  # further qualifiers a user gave with the policy
+    rankfile_copy: str = ""  # its lines as every Open MPI reads them
+    rankfile_trouble: str = (
+        ""  # why the launcher must be given that copy; empty when the user's own file will do
+    )
+    rankfile_policy: tuple[str, str] = RANKFILE_POLICY
+    rankfile_at: int = 0  # how many of the user's words stood before it
     source: str = "this machine"
     hostfile: Path | None = None  # to be named to the launcher, which alone can count the slots of its hosts
 

@@ -16,7 +16,7 @@ from tt_run.inputs.mpi_args import MpiArgs, host_token
 from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.world import World
 from tt_run.plan.model import Placement
-from tt_run.plan.request import LaunchRequest
+from tt_run.plan.request import CheckLevel, LaunchRequest
 
 if TYPE_CHECKING:
     from tt_run.inputs.rankfiles import Rankfile
@@ -55,7 +55,10 @@ def seat(
     if mpi_args.rankfile is not None:
         from tt_run.inputs.rankfiles import read_rankfile
 
-        path = PathSearch(world, findings).find(mpi_args.rankfile, "rankfile")
+        unchecked = request.check is CheckLevel.OFF
+        path = PathSearch(world, findings).find(mpi_args.rankfile, "rankfile", must_exist=not unchecked)
+        if unchecked and path is not None and not path.is_file():
+            return _by_missing_rankfile(path, mpi_args, count, world, findings)
         rankfile = path and read_rankfile(path, world, findings)
         if not rankfile:
             return Seating(Placement(), (Seat(),) * count)
@@ -110,8 +113,32 @@ def _by_rankfile(
     every = tuple(HostSlots(name, max(1, used[name])) for name in rankfile.hosts)
     hosts = named.hosts if named else every
     source = f"rankfile {rankfile.file}"
-    placement = Placement(hosts, _named(rankfile.path, world), mpi_args.qualifiers, source)
+    placement = Placement(
+        hosts,
+        _named(rankfile.path, world),
+        rankfile.normal_text(),
+        rankfile.trouble,
+        mpi_args.policy,
+        mpi_args.rankfile_at,
+        source,
+    )
     return Seating(placement, seats, rankfile, named)
+
+
+def _by_missing_rankfile(
+    path: Path, mpi_args: MpiArgs, count: int, world: World, findings: Findings
+) -> Seating:
+    """The rankfile as named, for mpirun to complain about: what the reference does, and `--check off` asks for."""
+    findings.warn(
+        "TTR101", f"rankfile not found: {world.shown(path)}", help="mpirun will not start without it"
+    )
+    placement = Placement(
+        rankfile=_named(path, world),
+        rankfile_policy=mpi_args.policy,
+        rankfile_at=mpi_args.rankfile_at,
+        source=f"rankfile {world.shown(path)}",
+    )
+    return Seating(placement, (Seat(),) * count)
 
 
 def _named(path: Path | None, world: World) -> Path | None:

@@ -47,7 +47,7 @@ class Source:
 
 def read_source(request: LaunchRequest, world: World, findings: Findings) -> Source | None:
     """Everything the request names, read. None with findings when some of it cannot be understood."""
-    search = PathSearch(world, findings)
+    search = PathSearch(world, findings, is_strict=request.check is CheckLevel.OFF)
     mock = _mock_cluster(request, search, findings)
     derived: Derived | None = None
     if request.system is not None:

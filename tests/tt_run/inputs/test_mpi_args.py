@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.tt_run.sandbox import codes
 from tt_run.errors import UsageError
-from tt_run.inputs.mpi_args import MpiArgs, read_mpi_args, split_mpi_args
+from tt_run.inputs.mpi_args import RANKFILE_POLICY, MpiArgs, read_mpi_args, split_mpi_args
 
 
 def read(text: str, ranks: int | None = 2) -> MpiArgs:
@@ -32,20 +32,18 @@ def test_every_spelling_of_a_rankfile(text: str) -> None:
     args = read(f"--bind-to core {text} -x A=b")
     assert args.rankfile == "rf"
     assert args.words == ("--bind-to", "core", "-x", "A=b")
-    assert args.qualifiers == ()
+    assert args.rankfile_at == 2
+    assert args.policy == RANKFILE_POLICY
 
 
 @pytest.mark.parametrize(
-    ("policy", "qualifiers"),
-    [
-        ("rankfile:file=rf:oversubscribe", ("oversubscribe",)),
-        ("rankfile:file=rf,pe=2", ("pe=2",)),
-        ("rankfile:oversubscribe,file=rf", ("oversubscribe",)),
-    ],
+    "policy",
+    ["rankfile:file=rf:oversubscribe", "rankfile:file=rf,pe=2", "rankfile:oversubscribe,file=rf"],
 )
-def test_the_rest_of_a_policy_is_kept(policy: str, qualifiers: tuple[str, ...]) -> None:
+def test_the_rest_of_a_policy_is_kept(policy: str) -> None:
     args = read(f"--map-by {policy}")
-    assert (args.rankfile, args.qualifiers) == ("rf", qualifiers)
+    assert args.rankfile == "rf"
+    assert "other".join(args.policy) == policy.replace("rf", "other")
 
 
 @pytest.mark.parametrize("text", ["--map-by node", "--map-by=ppr:2:node", "--map-by slot:pe=2"])

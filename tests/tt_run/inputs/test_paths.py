@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from tests.tt_run.sandbox import Sandbox, codes, only
 from tt_run.inputs.findings import nearest
 
@@ -45,6 +47,17 @@ def test_the_folder_of_the_naming_file_comes_last(sandbox: Sandbox) -> None:
     sandbox.write("f.yaml", "")
     assert sandbox.search.find("f.yaml", "file", beside=beside) == sandbox.cwd / "f.yaml"
     assert sandbox.search.find("f.yaml", "file", first=beside) == beside / "f.yaml"
+
+
+def test_a_strict_search_takes_only_dotted_paths_from_the_folder_of_the_naming_file(sandbox: Sandbox) -> None:
+    beside = sandbox.write("sub/f.yaml", "").parent
+    strict = dataclasses.replace(sandbox.search, is_strict=True)
+    assert strict.find("./f.yaml", "file", beside=beside) == beside / "f.yaml"
+    assert strict.find("f.yaml", "file", beside=beside) is None
+    assert (
+        only(sandbox.findings.broken, "TTR101").help
+        == "write ./f.yaml for the file beside the one that names it"
+    )
 
 
 def test_missing_files_name_what_was_searched_and_the_nearest(sandbox: Sandbox) -> None:

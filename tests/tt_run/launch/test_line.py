@@ -11,6 +11,8 @@ import pytest
 
 from tests.tt_run.launch.conftest import DEADLINE, plan_of, rank_plan
 from tt_run.errors import UsageError
+from tt_run.inputs.findings import Findings
+from tt_run.inputs.rankfiles import parse_rankfile
 from tt_run.launch.line import LaunchLine, build_line, build_mpmd_line
 from tt_run.launch.machine import Machine, physical_cores
 from tt_run.launch.mpirun import Launcher
@@ -101,9 +103,9 @@ def test_a_users_binding_is_left_alone() -> None:
     assert "none" not in words
 
 
-def test_bare_adds_no_word() -> None:
+def test_bare_adds_no_setting_of_transports() -> None:
     bare = line(plan_of(*TWO), Machine(cores=1), bare=True)
-    assert bare.global_args == ()
+    assert bare.global_args == ("--bind-to", "none")
     assert bare.environment == {}
 
 
@@ -145,10 +147,10 @@ def test_blocked_variables_are_taken_from_the_launcher_too() -> None:
 
 
 def rankfile_plan(tmp_path: Path, text: str, slot: str = "0") -> LaunchPlan:
-    path = tmp_path / "rankfile"
-    path.write_bytes(text.encode())
+    read = parse_rankfile(text, "rankfile", Findings(), tmp_path / "rankfile")
     ranks = tuple(rank_plan(number, ("prog",), host=f"h{number}", slot=slot) for number in (0, 1))
-    placement = Placement((HostSlots("h0", 1), HostSlots("h1", 1)), path, source="rankfile")
+    hosts = (HostSlots("h0", 1), HostSlots("h1", 1))
+    placement = Placement(hosts, read.path, read.normal_text(), read.trouble, source="rankfile")
     return LaunchPlan(ranks, ("prog",), tmp_path, placement=placement)
 
 
@@ -196,6 +198,27 @@ def test_a_corrected_rankfile_is_written_by_the_first_pasted_line(tmp_path: Path
     subprocess.run(["sh", "-c", first], check=True, timeout=DEADLINE)
     assert (tmp_path / "new/rankfile").read_text() == GOOD
     assert "rankfile:file=new/rankfile" in second
+
+
+def test_the_rankfile_stands_where_the_user_named_it(tmp_path: Path) -> None:
+    plan = rankfile_plan(tmp_path, GOOD)
+    policy = ("rankfile:oversubscribe,file=", ",pe=2")
+    placement = dataclasses.replace(plan.placement, rankfile_at=2, rankfile_policy=policy)
+    plan = dataclasses.replace(plan, placement=placement, mpi_args=("--bind-to", "core", "-x", "A=b"))
+    assert line(plan, bare=True).global_args == (
+        *("--bind-to", "core", "--map-by", "rankfile:oversubscribe,file=rankfile,pe=2"),
+        *("-x", "A=b", "--host", "h0,h1"),
+    )
+
+
+def test_ranks_that_share_cores_let_each_other_run() -> None:
+    words = line(plan_of(*TWO, mpi_args=("--oversubscribe",)), bare=True).global_args
+    assert words == ("--bind-to", "none", "--mca", "mpi_yield_when_idle", "1", "--oversubscribe")
+
+
+def test_a_syntax_that_open_mpi_5_ignores_is_passed_on_unchecked(tmp_path: Path) -> None:
+    made = line(rankfile_plan(tmp_path, GOOD), rankfile_syntax="mca", unchecked=True)
+    assert "--mca rmaps_rankfile_path rankfile" in " ".join(made.global_args)
 
 
 @pytest.mark.parametrize(("slot", "unbound"), [("0", True), ("1", True), ("0-3", False), ("0:1", False)])

@@ -5,9 +5,11 @@ from __future__ import annotations
 from tt_run.inputs.findings import Findings, nearest
 from tt_run.plan.checks.subject import Subject
 
+_INTERFACE_PARAMETERS = ("btl_tcp_if_include", "btl_tcp_if_exclude")
+
 
 def check_hosts(subject: Subject, findings: Findings) -> None:
-    """TTR309 and TTR311."""
+    """TTR309, TTR311 and TTR313."""
     _check_slots(subject, findings)
     _check_interface(subject, findings)
 
@@ -34,6 +36,13 @@ def _check_slots(subject: Subject, findings: Findings) -> None:
 
 def _check_interface(subject: Subject, findings: Findings) -> None:
     name, known = subject.request.tcp_interface, subject.world.interfaces
+    settled = next((word for word in _INTERFACE_PARAMETERS if word in subject.mpi_args.mca), None)
+    if name is not None and (settled or subject.request.bare):
+        reason = f"--mpi-args sets {settled}" if settled else "--bare leaves network settings out"
+        findings.warn(
+            "TTR313", f"--tcp-interface {name} is not used: {reason}", help="keep one of the two settings"
+        )
+        return
     if name is None or known is None or name in known:
         return
     meant = nearest(name, known)

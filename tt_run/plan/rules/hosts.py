@@ -77,4 +77,11 @@ HOSTS = (
         "--mca rmaps_rankfile_path is accepted without a word and the ranks land elsewhere.",
         "Write --mpi-args '--rankfile FILE'.",
     ),
+    Rule(
+        "TTR313",
+        "--tcp-interface that is not used",
+        "Another word has settled which interfaces MPI uses, so the option has no effect.",
+        "Keep one of the two settings.",
+        "tt-run --tcp-interface eth0 --mpi-args '--mca btl_tcp_if_exclude lo' …",
+    ),
 )
