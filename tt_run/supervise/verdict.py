@@ -160,17 +160,23 @@ def _failed(case: Case) -> Verdict | None:
     culprit = case.culprit
     if culprit is None:
         return None
-    if (
-        case.multi_host
-        and culprit.signal in ENDED_BY_MPIRUN
-        and any(s.host != culprit.host for s in case.unrecorded)
-    ):
-        return None  # nobody failed by itself: ranks were ended because those of another host had gone
+    if _ended_for_a_host(case, culprit):
+        return None
     followers, victims = _others(case, culprit)
     # mpirun gives a wrapper a quarter of a second to write its record before it kills that, too: no record, but no riddle.
     code = (culprit.exit_code or Exit.FAILED) & 0xFF or Exit.FAILED
     sentence = f"{_named(culprit)} {culprit.outcome()}"
     return Verdict(code, sentence, culprit, followers, (*victims, *case.unrecorded))
+
+
+def _ended_for_a_host(case: Case, culprit: RankStatus) -> bool:
+    """Whether nobody failed by itself: ranks were ended because those of another host had gone.
+
+    mpirun returns 0 then, or hangs until it is killed; of a rank that failed it says so with a code of its own.
+    """
+    code = case.observation.launcher_code
+    elsewhere = any(status.host != culprit.host for status in case.unrecorded)
+    return case.multi_host and culprit.signal in ENDED_BY_MPIRUN and elsewhere and (code is None or code <= 0)
 
 
 def _others(case: Case, culprit: RankStatus | None) -> tuple[tuple[RankStatus, ...], tuple[RankStatus, ...]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from tests.tt_run.supervise.test_verdict import ENDED
@@ -108,3 +110,15 @@ def test_a_peer_that_saw_the_connection_close_does_not_hide_the_quitter(end: flo
     ]
     verdict = judge(statuses, ENDED, {}, True)
     assert verdict.sentence.startswith("rank 1 on h2 ended with 0 but without MPI_Finalize")
+
+
+def test_a_killed_rank_is_no_lost_host_though_another_left_no_record() -> None:
+    """mpirun kills a wrapper a quarter of a second after it has asked it to end."""
+    statuses = [
+        running(0, "h1"),
+        RankStatus(1, host="h2", start=1.0, end=2.003, signal=9),
+        RankStatus(2, host="h3", start=1.0, end=2.0, code=14),
+    ]
+    verdict = judge(statuses, dataclasses.replace(ENDED, launcher_code=14), {}, True)
+    assert verdict.sentence == "rank 1 on h2 was killed by SIGKILL"
+    assert judge(statuses, ENDED, {}, True).exit_code == Exit.HOST_LOST
