@@ -172,11 +172,14 @@ def _failed(case: Case) -> Verdict | None:
 def _ended_for_a_host(case: Case, culprit: RankStatus) -> bool:
     """Whether nobody failed by itself: ranks were ended because those of another host had gone.
 
-    mpirun returns 0 then, or hangs until it is killed; of a rank that failed it says so with a code of its own.
+    mpirun returns 0 then, or hangs until it is ended, and its ranks only with it; of a rank that failed it tells by a code of its own.
     """
-    code = case.observation.launcher_code
     elsewhere = any(status.host != culprit.host for status in case.unrecorded)
-    return case.multi_host and culprit.signal in ENDED_BY_MPIRUN and elsewhere and (code is None or code <= 0)
+    if not (case.multi_host and elsewhere and culprit.signal in ENDED_BY_MPIRUN):
+        return False
+    torn, code = case.observation.torn_down_at, case.observation.launcher_code
+    ended_with_it = torn is not None and culprit.end is not None and culprit.end >= torn
+    return code == 0 or (code is not None and code < 0 and ended_with_it)
 
 
 def _others(case: Case, culprit: RankStatus | None) -> tuple[tuple[RankStatus, ...], tuple[RankStatus, ...]]:
