@@ -40,7 +40,7 @@ RULES = (
     ),
     Rule(
         "MGD204", "unequal-ports",
-        "ethernet_ports gives the same positive number for N, E, S and W; Z is optional.",
+        "ethernet_ports gives the same number for N, E, S and W, 0 only for single chips; Z is optional.",
         "Links join opposite sides port by port.",
         "ethernet_ports: { N: 2, E: 2, S: 2, W: 4 }",
         "ethernet_ports: { N: 2, E: 2, S: 2, W: 2 }",
@@ -64,7 +64,7 @@ RULES = (
     ),
     Rule(
         "MGD207", "malformed-mesh",
-        "A mesh has an id; topologies are [rows, columns], two positive numbers.",
+        "A mesh has an id of its own; topologies are [rows, columns], two positive numbers.",
         "Without them there is no grid.",
         "device_topology: [8]",
         "device_topology: [2, 4]",

@@ -67,7 +67,8 @@ def _template(name: str, mesh: BoardMesh, value: FirstFormat) -> MeshDescriptor:
         name,
         Architecture[value.arch],
         TorusTopology(mesh.devices, types if rings else (), mesh.devices_at),
-        Channels(value.ports, None, mesh.at),
+        # A single-chip board may have no ports at all; 2.0 asks for a count, its own files of such boards say 1.
+        Channels(max(value.ports, 1), None, mesh.at),
         MeshTopology(mesh.hosts, mesh.hosts_at),
         at=mesh.at,
     )

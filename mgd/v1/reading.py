@@ -7,20 +7,14 @@ from typing import Any
 from mgd.descriptor import Descriptor
 from mgd.diagnostics import Severity
 from mgd.errors import RejectedError
-from mgd.text.problems import nearest, quoted, shown
+from mgd.text.problems import nearest, quoted
+from mgd.v1.chip import check_ports, read_chip
 from mgd.v1.links import read_links
-from mgd.v1.model import Board, BoardMesh, FirstFormat, Shape
-from mgd.v1.nodes import Findings, YamlSource, compose, entries, integer, is_list, is_map, offset, text_of
+from mgd.v1.model import Board, BoardMesh, FirstFormat
+from mgd.v1.nodes import Findings, YamlSource, compose, entries, integer, is_map, offset, text_of
+from mgd.v1.sections import has_section, shape_of, shown_shape, unknown_keys
 
-ARCHITECTURES = {"wormhole_b0": "WORMHOLE_B0", "blackhole": "BLACKHOLE"}
 BOARD_TYPES = ("MESH", "TORUS_X", "TORUS_Y", "TORUS_XY")
-_KEYS = {
-    "": ("ChipSpec", "Board", "Mesh", "RelaxedGraph", "Graph"),
-    "ChipSpec": ("arch", "ethernet_ports"),
-    "ethernet_ports": ("N", "E", "S", "W", "Z"),
-    "Board": ("name", "type", "topology"),
-    "Mesh": ("id", "board", "device_topology", "host_topology", "host_ranks"),
-}
 
 
 def loads(text: str | bytes, *, file: str = "") -> Descriptor:
@@ -55,112 +49,21 @@ def read(text: str | bytes, *, file: str = "") -> tuple[FirstFormat | None, Find
         )
         return None, found
     sections = entries(root)
-    _unknown_keys(found, root, "")
-    arch, ports, z_ports = _chip(found, root, sections.get("ChipSpec"))
+    unknown_keys(found, root, "")
+    arch, ports, z_ports = read_chip(found, root, sections.get("ChipSpec"))
     boards = _boards(found, root, sections.get("Board"))
     meshes = _meshes(found, root, sections.get("Mesh"), boards)
+    if ports == 0 and not found.has_errors:
+        check_ports(found, sections.get("ChipSpec"), meshes)
     mode, links = read_links(found, root, sections, meshes)
     if found.has_errors:
         return None, found
     return FirstFormat(arch, ports, z_ports, tuple(boards.values()), tuple(meshes), mode, links), found
 
 
-def _unknown_keys(found: Findings, node: Any, section: str) -> None:
-    known = _KEYS[section]
-    seen: set[str] = set()
-    for key, _ in node.value if is_map(node) else ():
-        name = text_of(key) or ""
-        if name not in known:
-            near = nearest(name, known)
-            found.add(
-                "MGD214", offset(key), f"{section or 'the file'} has no key {shown(name)}; it is skipped",
-                help=f"did you mean {near}?" if near else f"its keys are {', '.join(known)}",
-            )  # fmt: skip
-        elif name in seen:
-            found.add(
-                "MGD214", offset(key), f"{name} is given twice; the first one counts", help="remove one"
-            )
-        seen.add(name)
-
-
-def _section(found: Findings, root: Any, node: Any, name: str, *, as_map: bool = False) -> bool:
-    if node is not None and (is_map(node) if as_map else is_list(node)):
-        return True
-    what = "a map" if as_map else "a list"
-    told = f"{name} is missing" if node is None else f"{name} is not {what}"
-    found.add(
-        "MGD201",
-        offset(root if node is None else node),
-        told,
-        help=f"write {name}: {'{ … }' if as_map else '[ … ]'}",
-    )
-    return False
-
-
-def _chip(found: Findings, root: Any, node: Any) -> tuple[str, int, int]:
-    if not _section(found, root, node, "ChipSpec", as_map=True):
-        return "", 0, 0
-    _unknown_keys(found, node, "ChipSpec")
-    values = entries(node)
-    word = text_of(values.get("arch")) or ""
-    arch = ARCHITECTURES.get(word.lower(), "")
-    if not arch:
-        at = offset(values.get("arch", node))
-        found.add(
-            "MGD203", at, f"arch {quoted(word)} is unknown", help=f"write one of {', '.join(ARCHITECTURES)}"
-        )
-    ports = values.get("ethernet_ports")
-    if ports is None or not is_map(ports):
-        found.add(
-            "MGD204",
-            offset(ports or node),
-            "ethernet_ports is missing",
-            help="write ethernet_ports: { N: 2, E: 2, S: 2, W: 2 }",
-        )
-        return arch, 0, 0
-    _unknown_keys(found, ports, "ethernet_ports")
-    counts = entries(ports)
-    numbers = {side: integer(counts.get(side)) for side in "NESW"}
-    first = numbers["N"]
-    for side, number in numbers.items():
-        at = offset(counts.get(side, ports))
-        if number is None or number < 1:
-            found.add(
-                "MGD204", at, f"the ports of side {side} are not a positive number", help=f"write {side}: 2"
-            )
-        elif first is not None and number != first:
-            found.add(
-                "MGD204", at, f"side {side} has {number} ports, side N {first}", help=f"write {side}: {first}"
-            )
-    z_ports = integer(counts["Z"]) if "Z" in counts else 0
-    if z_ports is None or z_ports < 0:
-        found.add("MGD204", offset(counts["Z"]), "the Z ports are not a number", help="write Z: 0")
-    return arch, first or 0, z_ports or 0
-
-
-def shape_of(found: Findings, owner: Any, node: Any, name: str) -> Shape | None:
-    """The [rows, columns] of a node, its absence and mistakes reported."""
-    if node is None or not is_list(node):
-        told = f"{name} is missing" if node is None else f"{name} is not a list"
-        found.add(
-            "MGD207", offset(owner if node is None else node), told, help=f"write {name}: [rows, columns]"
-        )
-        return None
-    numbers = [integer(each) for each in node.value[:3]]
-    if len(numbers) != 2 or any(each is None or each < 1 for each in numbers):
-        found.add(
-            "MGD207",
-            offset(node),
-            f"{name} is not two positive numbers",
-            help=f"write {name}: [rows, columns]",
-        )
-        return None
-    return (numbers[0] or 0, numbers[1] or 0)
-
-
 def _boards(found: Findings, root: Any, node: Any) -> dict[str, Board]:
     boards: dict[str, Board] = {}
-    if not _section(found, root, node, "Board"):
+    if not has_section(found, root, node, "Board"):
         return boards
     for each in node.value:
         if found.is_full:
@@ -173,7 +76,7 @@ def _boards(found: Findings, root: Any, node: Any) -> dict[str, Board]:
                 help="write { name: B, type: Mesh, topology: [2, 4] }",
             )
             continue
-        _unknown_keys(found, each, "Board")
+        unknown_keys(found, each, "Board")
         values = entries(each)
         name, word = text_of(values.get("name")) or "", text_of(values.get("type")) or ""
         if not name:
@@ -202,7 +105,7 @@ def _boards(found: Findings, root: Any, node: Any) -> dict[str, Board]:
 
 def _meshes(found: Findings, root: Any, node: Any, boards: dict[str, Board]) -> list[BoardMesh]:
     meshes: list[BoardMesh] = []
-    if not _section(found, root, node, "Mesh"):
+    if not has_section(found, root, node, "Mesh"):
         return meshes
     if not node.value:
         found.add("MGD201", offset(node), "Mesh lists no mesh", help="add { id: 0, board: …, … }")
@@ -212,11 +115,22 @@ def _meshes(found: Findings, root: Any, node: Any, boards: dict[str, Board]) -> 
         if not is_map(each):
             found.add("MGD207", offset(each), "a mesh is not a map", help="write { id: 0, board: B, … }")
             continue
-        _unknown_keys(found, each, "Mesh")
+        unknown_keys(found, each, "Mesh")
         mesh = _mesh(found, each, entries(each), boards)
         if mesh is not None:
+            _own_id(found, mesh, meshes)
             meshes.append(mesh)
     return meshes
+
+
+def _own_id(found: Findings, mesh: BoardMesh, before: list[BoardMesh]) -> None:
+    same = next((each for each in before if each.mesh_id == mesh.mesh_id), None)
+    if same is not None:
+        taken = {each.mesh_id for each in before}
+        free = next(number for number in range(len(taken) + 1) if number not in taken)
+        found.add(
+            "MGD207", mesh.at, f"two meshes have the id {mesh.mesh_id}", (same.at, "the first one"), help=f"write id: {free}"
+        )  # fmt: skip
 
 
 def _mesh(found: Findings, node: Any, values: dict[str, Any], boards: dict[str, Board]) -> BoardMesh | None:
@@ -250,7 +164,7 @@ def _fits(found: Findings, mesh: BoardMesh, board: Board) -> None:
     """Boards tile the mesh, one host per board."""
     if 0 in board.shape:
         return
-    shown_board, shown_mesh = (f"{rows}x{columns}" for rows, columns in (board.shape, mesh.devices))
+    shown_board, shown_mesh = shown_shape(board.shape), shown_shape(mesh.devices)
     if any(extent % side for extent, side in zip(mesh.devices, board.shape, strict=True)):
         found.add(
             "MGD209", mesh.devices_at, f"{shown_mesh} devices are not made of {shown_board} boards",

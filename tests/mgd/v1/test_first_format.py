@@ -51,6 +51,17 @@ def test_values_and_positions() -> None:
     assert graph.inter_policy == "RELAXED"
 
 
+def test_single_chips_may_have_no_ports() -> None:
+    text = (
+        "ChipSpec: { arch: blackhole, ethernet_ports: { N: 0, E: 0, S: 0, W: 0 } }\n"
+        "Board: [ { name: P150, type: Mesh, topology: [1, 1] } ]\n"
+        "Mesh: [ { id: 0, board: P150, device_topology: [1, 1], host_topology: [1, 1] } ]\nGraph: []\n"
+    )
+    assert summary(expand(loads(text)))["channels"] == 0
+    converted = expand(loads_text(to_textproto(text)))  # 2.0 wants a count
+    assert [(each.dims, each.channels) for each in converted.meshes] == [((1, 1), 1)]
+
+
 def test_links_between_devices_are_strict() -> None:
     text = TWO.replace("RelaxedGraph", "Graph").replace("[M0, M1, 3]", "[[M0, D7], [M1, D0], 2]")
     read = loads(text)

@@ -1,0 +1,76 @@
+"""The sections of MGD 1.0 and what their parts have in common: known keys, kinds, shapes (specification: MGD section 11)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mgd.text.problems import nearest, shown
+from mgd.v1.model import Shape
+from mgd.v1.nodes import Findings, integer, is_list, is_map, offset, text_of
+
+KEYS = {
+    "": ("ChipSpec", "Board", "Mesh", "RelaxedGraph", "Graph"),
+    "ChipSpec": ("arch", "ethernet_ports"),
+    "ethernet_ports": ("N", "E", "S", "W", "Z"),
+    "Board": ("name", "type", "topology"),
+    "Mesh": ("id", "board", "device_topology", "host_topology", "host_ranks"),
+}
+
+
+def unknown_keys(found: Findings, node: Any, section: str) -> None:
+    """Report keys that a section does not know, and those given twice."""
+    known = KEYS[section]
+    seen: set[str] = set()
+    for key, _ in node.value if is_map(node) else ():
+        name = text_of(key) or ""
+        if name not in known:
+            near = nearest(name, known)
+            found.add(
+                "MGD214", offset(key), f"{section or 'the file'} has no key {shown(name)}; it is skipped",
+                help=f"did you mean {near}?" if near else f"its keys are {', '.join(known)}",
+            )  # fmt: skip
+        elif name in seen:
+            found.add(
+                "MGD214", offset(key), f"{name} is given twice; the first one counts", help="remove one"
+            )
+        seen.add(name)
+
+
+def has_section(found: Findings, root: Any, node: Any, name: str, *, as_map: bool = False) -> bool:
+    """True when a section is there and is a list, or a map; else that is reported."""
+    if node is not None and (is_map(node) if as_map else is_list(node)):
+        return True
+    what = "a map" if as_map else "a list"
+    told = f"{name} is missing" if node is None else f"{name} is not {what}"
+    found.add(
+        "MGD201",
+        offset(root if node is None else node),
+        told,
+        help=f"write {name}: {'{ … }' if as_map else '[ … ]'}",
+    )
+    return False
+
+
+def shape_of(found: Findings, owner: Any, node: Any, name: str) -> Shape | None:
+    """The [rows, columns] of a node, its absence and mistakes reported."""
+    if node is None or not is_list(node):
+        told = f"{name} is missing" if node is None else f"{name} is not a list"
+        found.add(
+            "MGD207", offset(owner if node is None else node), told, help=f"write {name}: [rows, columns]"
+        )
+        return None
+    numbers = [integer(each) for each in node.value[:3]]
+    if len(numbers) != 2 or any(each is None or each < 1 for each in numbers):
+        found.add(
+            "MGD207",
+            offset(node),
+            f"{name} is not two positive numbers",
+            help=f"write {name}: [rows, columns]",
+        )
+        return None
+    return (numbers[0] or 0, numbers[1] or 0)
+
+
+def shown_shape(shape: Shape) -> str:
+    """A shape as people write it: 2x4."""
+    return "x".join(map(str, shape))
