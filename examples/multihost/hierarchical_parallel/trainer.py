@@ -28,6 +28,12 @@ class Channels:
         self.workers, self.three_tier = workers, size == workers + 2
         self.aggregator, self.optimizer = workers, workers + 1
 
+    def check_links(self):
+        """Refuse a descriptor in which a worker cannot reach the aggregator, or the aggregator the optimizer."""
+        pairs = [(worker, self.aggregator) for worker in range(self.workers)]
+        pairs += [(self.aggregator, self.optimizer)] if self.three_tier else []
+        ttml.core.distributed.check_links(self.world, pairs)
+
     def role(self, wish=None):
         """The role of this rank; a role asked for on the command line must be the one that the rank has."""
         rank = self.world.rank()
@@ -78,17 +84,18 @@ def gather_mean(channels, group, tensor):
 
 
 @no_grad()
-def run_aggregator_optimizer(channels, model, optimizer, steps):
+def run_aggregator_optimizer(channels, model, optimizer, steps, rate):
     """Send the first weights; then, each step, average the workers' gradients, step, send the new weights."""
     group = channels.with_workers()
     for worker in range(channels.workers):
         for _, tensor in ordered(model):
             channels.sockets.send(tensor, group, worker)
-    for _ in range(steps):
+    for step in range(steps):
         for _, tensor in ordered(model):
             gather_mean(channels, group, tensor)
         ttml.core.distributed.synchronize_gradients(model.parameters())
         optimizer.step()
+        optimizer.set_lr(rate(step))
         for _, tensor in ordered(model):
             for worker in range(channels.workers):
                 channels.sockets.send(tensor, group, worker)
@@ -116,15 +123,16 @@ def run_aggregator(channels, model, steps):
 
 
 @no_grad()
-def run_optimizer(channels, model, optimizer, steps):
+def run_optimizer(channels, model, optimizer, steps, rate):
     """Send the first weights; then, each step, take the mean gradients, step, send the new weights."""
     downward = channels.with_optimizer()
     for _, tensor in ordered(model):
         channels.sockets.send(tensor, downward, 0)
-    for _ in range(steps):
+    for step in range(steps):
         for _, tensor in ordered(model):
             tensor.set_grad(ttml.core.empty_like(tensor).get_value())
             channels.sockets.recv(tensor, downward, 0, use_grad=True)
         optimizer.step()
+        optimizer.set_lr(rate(step))
         for _, tensor in ordered(model):
             channels.sockets.send(tensor, downward, 0)

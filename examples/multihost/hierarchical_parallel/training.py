@@ -17,6 +17,7 @@ from ttml.common.checkpoints import save
 from ttml.common.config import DeviceConfig, MultiHostConfig, TrainingConfig, load_config
 from ttml.common.data import CharTokenizer, build_causal_mask, get_batch, load_shakespeare_text
 from ttml.common.model_factory import TransformerModelFactory
+from ttml.common.schedulers import schedule
 from ttml.common.trainer import Placing
 from ttml.common.utils import (
     PerformanceMeter,
@@ -48,6 +49,10 @@ def main():
     for name in ("model_config", "multihost_config"):
         if training.get(name):
             yaml.update({key: value for key, value in load_config(training[name]).items() if key not in yaml})
+    if training.get("use_clip_grad_norm"):
+        raise SystemExit(
+            "clip_grad_norm is not supported with several hosts; help: use_clip_grad_norm: false"
+        )
     config, device, hosts = TrainingConfig(yaml), DeviceConfig(yaml), MultiHostConfig(yaml)
 
     context = ttml.autograd.AutoContext.get_instance()
@@ -59,6 +64,7 @@ def main():
     world = context.get_distributed_context()
     channels = trainer.Channels(hosts.num_workers, world.size())
     role = channels.role(options.worker_type)
+    channels.check_links()
     tier = "3-tier" if channels.three_tier else "2-tier"
     print(f"Rank {world.rank()}/{world.size()}: Running as {role} ({tier} mode)", flush=True)
 
@@ -79,7 +85,7 @@ def main():
     else:
         optimizer = create_optimizer(model, yaml)
         run = trainer.run_optimizer if role == "optimizer" else trainer.run_aggregator_optimizer
-        run(channels, model, optimizer, config.steps)
+        run(channels, model, optimizer, config.steps, schedule(yaml, config.steps))
         if options.save:
             print(
                 f"saved {save(options.save, step=config.steps, model=model, optimizer=optimizer)}", flush=True

@@ -21,15 +21,20 @@ def check(hosts, world):
         )
     if world.size() < 2:
         raise SystemExit("a pipeline needs at least two ranks")
+    neighbours = [(rank, rank + 1) for rank in range(world.size() - 1)]
+    far = ttml.core.distributed.check_links(world, neighbours)
+    if far and world.rank() == 0:
+        print(f"note: activations of stages {far} pass through other meshes", flush=True)
 
 
 class Stage:
     """The blocks of this rank. Every rank draws each batch from the same seed; past the first rank only its shape counts."""
 
-    def __init__(self, model, optimizer, config):
+    def __init__(self, model, optimizer, config, rate):
         self.context = ttml.autograd.AutoContext.get_instance()
         self.world, self.sockets = self.context.get_distributed_context(), self.context.get_socket_manager()
         self.model, self.optimizer, self.config = model, optimizer, config
+        self.rate, self.steps = rate, 0
         self.is_first, self.last = self.world.rank() == 0, self.world.size() - 1
         self.is_last = self.world.rank() == self.last
         self.placing = Placing.current()
@@ -48,6 +53,8 @@ class Stage:
             self.context.reset_graph()
         ttml.core.distributed.synchronize_gradients(self.model.parameters())
         self.optimizer.step()
+        self.optimizer.set_lr(self.rate(self.steps))
+        self.steps += 1
         return total / count if self.is_last else float("nan")
 
     def _micro_batch(self, inputs, targets, count):

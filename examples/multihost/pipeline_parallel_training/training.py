@@ -17,6 +17,7 @@ from ttml.common.checkpoints import save
 from ttml.common.config import DeviceConfig, MultiHostConfig, TrainingConfig, load_config
 from ttml.common.data import CharTokenizer, get_batch, load_shakespeare_text
 from ttml.common.model_factory import TransformerModelFactory
+from ttml.common.schedulers import schedule
 from ttml.common.utils import (
     PerformanceMeter,
     create_optimizer,
@@ -43,6 +44,10 @@ def main():
     for name in ("model_config", "multihost_config"):
         if training.get(name):
             yaml.update({key: value for key, value in load_config(training[name]).items() if key not in yaml})
+    if training.get("use_clip_grad_norm"):
+        raise SystemExit(
+            "clip_grad_norm is not supported with several hosts; help: use_clip_grad_norm: false"
+        )
     config, device, hosts = TrainingConfig(yaml), DeviceConfig(yaml), MultiHostConfig(yaml)
     context = ttml.autograd.AutoContext.get_instance()
     if config.arithmetic:
@@ -64,7 +69,7 @@ def main():
     yaml["transformer_config"]["vocab_size"] = round_up_to_tile(tokenizer.vocab_size)
     model = TransformerModelFactory(yaml).create_model()
     optimizer = create_optimizer(model, yaml)
-    stage = trainer.Stage(model, optimizer, config)
+    stage = trainer.Stage(model, optimizer, config, schedule(yaml, config.steps))
     draw = np.random.default_rng(config.seed)
     meter = PerformanceMeter(config)
     for step in range(config.steps):

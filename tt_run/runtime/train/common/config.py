@@ -255,7 +255,9 @@ class TrainingConfig:
         )
         self.use_clip_grad_norm = bool(given.get("use_clip_grad_norm", False))
         self.clip_grad_norm_max_norm = float(given.get("clip_grad_norm_max_norm", 1.0))
-        self.lr = float(given.get("learning_rate", 3e-4))
+        # The nested form has the last word, as it has when the optimizer is made: schedules start from this rate.
+        nested = mapping(given.get("optimizer"), "optimizer")
+        self.lr = float(nested.get("lr", nested.get("learning_rate", given.get("learning_rate", 3e-4))))
         self.beta1 = float(given.get("beta1", 0.9))
         self.beta2 = float(given.get("beta2", 0.999))
         self.eps = float(given.get("eps", 1e-8))

@@ -9,6 +9,7 @@ from typing import Any
 OPTIMIZER = [
     "type",
     "lr",
+    "learning_rate",
     "beta1",
     "beta2",
     "epsilon",

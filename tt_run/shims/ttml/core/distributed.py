@@ -8,6 +8,7 @@ _TABLE = {
         create_mesh_composer create_mesh_composer_config synchronize_gradients
     """,
     "tt_run.runtime.train.multihost": "SocketType SocketManager DistributedContext",
+    "tt_run.runtime.train.links": "check_links",
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)
