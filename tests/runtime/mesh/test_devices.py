@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape, close_mesh_device, opening
 from tt_run.runtime.mesh.arrange import bounding_rectangle, places_in, snake, tile
+from tt_run.runtime.mesh.hardware import DispatchCoreAxis, DispatchCoreConfig, DispatchCoreType
 from tt_run.runtime.mesh.opening import open_device, open_mesh_device
+from tt_run.runtime.mesh.view import SubDevice, SubDeviceId
 
 
 @pytest.fixture
@@ -289,3 +291,17 @@ def test_sub_device_managers(mesh: MeshDevice) -> None:
         mesh.load_sub_device_manager(second)
     mesh.clear_loaded_sub_device_manager()
     mesh.remove_sub_device_manager(first)
+
+
+def test_programs_may_say_which_cores_dispatch() -> None:
+    config = DispatchCoreConfig(DispatchCoreType.WORKER, DispatchCoreAxis.COL)
+    mesh = open_mesh_device(MeshShape(1, 2), dispatch_core_config=config)
+    layout = mesh.create_sub_device_manager([SubDevice([])], 0)
+    mesh.load_sub_device_manager(layout)
+    mesh.set_sub_device_stall_group([SubDeviceId(0)])
+    with pytest.raises(RuntimeError, match="Cannot remove active sub-device manager"):
+        mesh.remove_sub_device_manager(layout)
+    mesh.clear_loaded_sub_device_manager()
+    mesh.remove_sub_device_manager(layout)
+    with pytest.raises(RuntimeError, match="Sub-device manager does not exist"):
+        mesh.load_sub_device_manager(layout)

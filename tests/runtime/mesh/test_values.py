@@ -55,6 +55,11 @@ def test_all_spellings_of_a_shape(shape: MeshShape) -> None:
         (lambda: MeshShape(2, 4)[-5], RuntimeError, "ShapeBase[] index out of range. -5 not in [-4, 2)"),
         (lambda: MeshShape(2, 4) == (2, 4), TypeError, "__eq__(): incompatible"),
         (lambda: len(MeshShape(2, 4)), TypeError, "has no len()"),
+        (
+            lambda: len(MeshCoordinate(0, 1)),
+            TypeError,
+            "object of type 'ttnn._ttnn.multi_device.MeshCoordinate' has no len()",
+        ),
         (lambda: MeshCoordinate(0, 1)[2], RuntimeError, "Index out of bounds: 2 not in [-2, 2)"),
         (lambda: MeshCoordinate(0, 1) < MeshCoordinate(0, 2), TypeError, "'<' not supported"),
         (lambda: MeshCoordinate(0, 1) + MeshCoordinate(0, 2), TypeError, "unsupported operand"),

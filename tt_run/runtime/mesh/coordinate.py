@@ -72,6 +72,12 @@ class MeshCoordinate:
     def __repr__(self) -> str:
         return f"MeshCoordinate([{', '.join(map(str, self._values))}])"
 
+    def __len__(self) -> NoReturn:
+        raise TypeError(f"object of type '{self.bound_name}' has no len()")
+
+    def __bool__(self) -> bool:
+        return True
+
     def __lt__(self, other: object) -> NoReturn:
         raise self._no_operator("'<' not supported between instances of {} and {}", other)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tt_run.runtime.cores import CoreCoord, CoreGrid
-from tt_run.runtime.enums import NamedEnum
+from tt_run.runtime.enums import FabricTensixConfig, NamedEnum
 
 
 class Arch(NamedEnum):
@@ -36,6 +38,31 @@ class ClusterType(NamedEnum):
     P300_X2 = 15
     BLACKHOLE_GALAXY = 16
     CUSTOM = 17
+
+
+class DispatchCoreType(NamedEnum):
+    """Which cores of a chip dispatch its commands."""
+
+    WORKER = 0
+    ETH = 1
+    COUNT = 2
+
+
+class DispatchCoreAxis(NamedEnum):
+    """Along which axis of the grid the dispatching cores lie."""
+
+    ROW = 0
+    COL = 1
+    COUNT = 2
+
+
+@dataclass
+class DispatchCoreConfig:
+    """Which cores dispatch; meshes accept it. It costs cores and time on chips and changes no result, so nothing here depends on it."""
+
+    type: DispatchCoreType | None = None
+    axis: DispatchCoreAxis | None = None
+    fabric_tensix_config: FabricTensixConfig = FabricTensixConfig.DISABLED
 
 
 def arch_of(name: str) -> Arch:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from tt_run.runtime.cores import CoreRangeSet
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.layout import local_range
@@ -85,6 +87,27 @@ class ProgramCache:
 
     def __len__(self) -> int:
         return len(self._programs)
+
+
+@dataclass(frozen=True, slots=True)
+class SubDeviceId:
+    """Names a sub-device of the active layout by its place there."""
+
+    value: int
+
+    bound_name: ClassVar[str] = "ttnn._ttnn.device.SubDeviceId"
+
+    def __int__(self) -> int:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class SubDevice:
+    """The cores of one part of a device: one set of core ranges for each kind of core."""
+
+    cores: Sequence[CoreRangeSet]
+
+    bound_name: ClassVar[str] = "ttnn._ttnn.device.SubDevice"
 
 
 @dataclass(frozen=True, slots=True)

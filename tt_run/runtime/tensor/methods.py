@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy.typing as npt
 
 from tt_run.runtime.enums import Layout
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, type_name
 from tt_run.runtime.tensor import operators
 from tt_run.runtime.tensor.memory import MemoryConfig
 
@@ -113,6 +113,10 @@ class TensorMethods:
 
     def __rsub__(self, other: Any) -> Any:
         return operators.call("rsub", self, other)
+
+    def __neg__(self) -> NoReturn:
+        # The reference has none (ttnn specification, section 5); its words name the type in full.
+        raise TypeError(f"bad operand type for unary -: '{type_name(self)}'")
 
     def __mul__(self, other: Any) -> Any:
         return operators.call("mul", self, other)

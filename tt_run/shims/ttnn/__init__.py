@@ -15,7 +15,7 @@ _TABLE = {
     """,
     "tt_run.runtime.mesh": """
         MeshShape MeshCoordinate MeshCoordinateRange MeshCoordinateRangeSet
-        compute_distribution_to_mesh_mapping MeshDevice SystemMeshDescriptor FabricNodeId open_mesh_device
+        compute_distribution_to_mesh_mapping MeshDevice Device=MeshDevice SystemMeshDescriptor FabricNodeId open_mesh_device
         close_mesh_device create_mesh_device open_device close_device
     """,
     "tt_run.runtime.mesh.opening": """
@@ -25,7 +25,8 @@ _TABLE = {
         get_pcie_device_ids get_arch_name GetNumAvailableDevices=get_num_devices
         GetNumPCIeDevices=get_num_pcie_devices
     """,
-    "tt_run.runtime.mesh.hardware": "Arch ClusterType",
+    "tt_run.runtime.mesh.hardware": "Arch ClusterType DispatchCoreType DispatchCoreAxis DispatchCoreConfig",
+    "tt_run.runtime.mesh.view": "SubDevice SubDeviceId SubDeviceManagerId",
     "tt_run.runtime.mesh.pictures": "visualize_system_mesh visualize_mesh_device visualize_tensor",
     "tt_run.runtime.mesh.distributed": """
         init_distributed_context distributed_context_is_initialized using_distributed_env

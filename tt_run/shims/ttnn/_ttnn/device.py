@@ -3,7 +3,8 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.mesh.hardware": "Arch",
+    "tt_run.runtime.mesh.hardware": "Arch DispatchCoreType DispatchCoreAxis DispatchCoreConfig",
+    "tt_run.runtime.mesh.view": "SubDevice SubDeviceId SubDeviceManagerId",
     "tt_run.runtime.mesh.opening": "get_arch_name",
 }
 
