@@ -38,20 +38,22 @@ def launch(options: Mapping[str, Any], words: Sequence[str]) -> int:
         if launcher
         else LauncherFacts()
     )
-    if options["force_rediscovery"]:
-        print("tt-run: --force-rediscovery: every launch allocates anew, nothing is kept", file=sys.stderr)
     request = launch_request(options)
+    if options["force_rediscovery"] and (request.rank_binding or request.rank_bindings_mapping):
+        print("tt-run: --force-rediscovery: ignored, rank bindings are given", file=sys.stderr)
+    launch_options = _launch_options(options)
+    run_dir = predicted_folder(Path(options["log_dir"]) if options["log_dir"] else None, world.cwd)
+    allocates = request.mesh_graph_descriptor or request.mesh_graph_descriptor_mapping
+    if options["discover"] or (allocates and not request.emulate):
+        from tt_run.cli.discover import Surroundings, with_discovered_ranks
+
+        around = Surroundings(world, machine, launcher, launch_options, run_dir)
+        allocated = with_discovered_ranks(request, options, around)
+        if allocated is None:
+            return Exit.OK
+        request = allocated
     plan = with_emulation_options(build_plan(request, world, facts), options, world)
     _tell_findings(plan)
-    launch_options = LaunchOptions(
-        bare=options["bare"],
-        mpmd=options["mpmd"],
-        stdin=options["stdin"],
-        tcp_interface=options["tcp_interface"],
-        rankfile_syntax=options["rankfile_syntax"],
-        unchecked=options["check"] == CheckLevel.OFF.value,
-    )
-    run_dir = predicted_folder(Path(options["log_dir"]) if options["log_dir"] else None, plan.cwd)
     if options["check_only"]:
         print(f"tt-run: {len(plan.ranks)} ranks, no errors", file=sys.stderr)
         return Exit.OK
@@ -83,6 +85,17 @@ def launch(options: Mapping[str, Any], words: Sequence[str]) -> int:
     from tt_run.cli.execute import execute
 
     return execute(plan, launcher, machine, launch_options, run_dir, options, words)
+
+
+def _launch_options(options: Mapping[str, Any]) -> LaunchOptions:
+    return LaunchOptions(
+        bare=options["bare"],
+        mpmd=options["mpmd"],
+        stdin=options["stdin"],
+        tcp_interface=options["tcp_interface"],
+        rankfile_syntax=options["rankfile_syntax"],
+        unchecked=options["check"] == CheckLevel.OFF.value,
+    )
 
 
 def launch_request(options: Mapping[str, Any]) -> LaunchRequest:

@@ -37,7 +37,7 @@ def allocate(
 
     Raises RefusedError when the blocks do not fit on the hosts or machines.
     """
-    paths = _descriptors(request, search, findings)
+    paths = descriptors_of(request, search, findings)
     graphs = [read_descriptor(path, search.world, findings, request.check) for path in paths]
     read = [graph for graph in graphs if graph is not None]
     if not read or len(read) < len(paths):
@@ -66,7 +66,7 @@ def _settle(findings: Findings) -> None:
     findings.judged[:] = [finding for finding in findings.judged if not finding.is_error]
 
 
-def _descriptors(request: LaunchRequest, search: PathSearch, findings: Findings) -> list[Path]:
+def descriptors_of(request: LaunchRequest, search: PathSearch, findings: Findings) -> list[Path]:
     """The descriptor of each sub-context; a single one for `-m`."""
     if request.mesh_graph_descriptor is not None:
         found = search.find(request.mesh_graph_descriptor, "mesh graph descriptor")
@@ -177,22 +177,31 @@ def _files(
     mock: MockCluster | None,
 ) -> tuple[GeneratedFile, ...]:
     """The files of the allocation in the folder where the reference keeps its own, named by the inputs' fingerprint."""
-    contents = [path.read_bytes() for path, _ in named]
-    if request.mesh_graph_descriptor is not None:
-        given, asked = contents[0], named[0][0]
-    else:
-        mapping = request.mesh_graph_descriptor_mapping or ""
-        asked = search.find(mapping, "mesh graph descriptor mapping") or Path(mapping)
-        given = asked.read_bytes()
-        contents = [allocation.several(given, contents)]
-    machines = {rank: path.read_bytes() for rank, path in mock.descriptors.items()} if mock else None
-    hosts = [host.name for host in parse_hosts(request.hosts).hosts] if request.hosts else []
-    key = allocation.fingerprint(contents[0], hosts, machines)
+    asked, key = named_inputs([path for path, _ in named], request, search, mock)
     folder = allocation.folder(search.world.cwd, key)
     parts = allocation.parts_of(made, [(str(path), graph) for path, graph in named])
     texts = {
         **allocation.files(made, parts, mock=mock is not None),
-        f"mgd{asked.suffix}": given.decode("utf-8", "replace"),
-        ".phase1_cache_key": key + "\n",
+        f"mgd{asked.suffix}": asked.read_bytes().decode("utf-8", "replace"),
+        allocation.KEY_FILE: key + "\n",
     }
     return tuple(GeneratedFile(folder / name, text) for name, text in texts.items())
+
+
+def named_inputs(
+    paths: Sequence[Path], request: LaunchRequest, search: PathSearch, mock: MockCluster | None
+) -> tuple[Path, str]:
+    """The file that the request names (the descriptor, or the mapping of several), and the fingerprint of all inputs."""
+    contents = [path.read_bytes() for path in paths]
+    asked, described = paths[0], contents[0]
+    if request.mesh_graph_descriptor_mapping is not None:
+        mapping = request.mesh_graph_descriptor_mapping
+        asked = search.find(mapping, "mesh graph descriptor mapping") or Path(mapping)
+        described = allocation.several(asked.read_bytes(), contents)
+    machines = {rank: path.read_bytes() for rank, path in mock.descriptors.items()} if mock else None
+    hosts = [host.name for host in parse_hosts(request.hosts).hosts] if request.hosts else []
+    factory = None
+    if request.factory_system_descriptor is not None:
+        found = search.find(request.factory_system_descriptor, "factory system descriptor")
+        factory = found.read_bytes() if found else None
+    return asked, allocation.fingerprint(described, hosts, machines, factory)

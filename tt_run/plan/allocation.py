@@ -150,10 +150,15 @@ def _warnings(
 # --- the files (tt-run specification, section 11) ----------------------------------------------------------------------
 
 FORMAT = 1  # of the generated files; part of their first line
+DERIVED = "# Written by tt-run from"  # how that line starts: tells derived bindings from discovered ones
+KEY_FILE = ".phase1_cache_key"
 
 
 def fingerprint(
-    descriptors: bytes, hosts: Sequence[str] = (), machines: Mapping[int, bytes] | None = None
+    descriptors: bytes,
+    hosts: Sequence[str] = (),
+    machines: Mapping[int, bytes] | None = None,
+    factory: bytes | None = None,
 ) -> str:
     """64 hex digits that name the inputs of an allocation, as the reference computes them.
 
@@ -165,6 +170,8 @@ def fingerprint(
     else:
         for rank in sorted(machines):
             digest.update(str(rank).encode() + b"\0" + hashlib.sha256(machines[rank]).digest())
+    if factory is not None:
+        digest.update(b"\0fsd\0" + factory)
     return digest.hexdigest()
 
 
@@ -237,7 +244,7 @@ def parts_of(allocation: Allocation, graphs: Sequence[tuple[str, MeshGraph]]) ->
 def bindings_yaml(ranks: Sequence[AllocatedRank], descriptor_path: str) -> str:
     """Ranks as a rank-binding file that `--rank-binding` takes."""
     lines = [
-        f"# Written by tt-run from the descriptor and its hosts (format {FORMAT}); edits are overwritten.",
+        f"{DERIVED} the descriptor and its hosts (format {FORMAT}); edits are overwritten.",
         "rank_bindings:",
     ]
     for rank in ranks:

@@ -49,6 +49,13 @@ COMMAND_LINE = (
         "tt-run --emulate --system t3000 --split 3x1 python x.py",
     ),
     Rule(
+        "TTR009",
+        "discovery of nothing",
+        "--discover asks the hardware where the ranks of a descriptor go; without a descriptor, or emulated, there is nothing to ask.",
+        "Name a descriptor and hosts, or leave --discover out.",
+        "tt-run --discover --rank-binding ranks.yaml ./app",
+    ),
+    Rule(
         "TTR010",
         "options of --tracy that cannot be read",
         "The base port must be a positive number, and -t and -o need a value.",

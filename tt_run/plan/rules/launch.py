@@ -30,4 +30,22 @@ LAUNCH = (
         "--rankfile-syntax mca places ranks by rmaps_rankfile_path, which Open MPI 5 does not read.",
         "Use --rankfile-syntax auto.",
     ),
+    Rule(
+        "TTR510",
+        "no generator to discover with",
+        "--discover asks TT-Metal's generate_rank_bindings, which needs a build of it and hardware.",
+        "Build TT-Metal and set TT_METAL_HOME, or leave --discover out: ranks are then derived from the descriptor.",
+    ),
+    Rule(
+        "TTR511",
+        "discovery failed",
+        "The generator ended with an error, ran past its deadline, or left a result out. Nothing of it is kept.",
+        "Read its output in the folder that is named, or leave --discover out.",
+    ),
+    Rule(
+        "TTR512",
+        "another launch discovers",
+        "Two discoveries would write the same files, so one waits for the other, but not for ever.",
+        "End the other launch, then try again.",
+    ),
 )

@@ -1,0 +1,159 @@
+"""`--discover`: a stand-in for the generator of TT-Metal under real mpirun, and what is done with its results."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+DESCRIPTOR = REPOSITORY / "configs/mgd/t3k_2x4_two_hosts.textproto"
+DEADLINE = 60
+HOST = os.uname().nodename
+SHOW = ("sh", "-c", "echo rank $TT_RUN_RANK sees $TT_VISIBLE_DEVICES")
+
+GENERATOR = """\
+#!/bin/sh
+while [ $# -gt 0 ]; do
+    case $1 in --output-dir) out=$2; shift ;; --mesh-graph-descriptor) descriptor=$2; shift ;; esac
+    shift
+done
+echo "$TT_RUN_RANK" >> asked
+[ ! -f broken ] || exit 4
+[ "$TT_RUN_RANK" = 0 ] || exit 0
+cat > "$out/rank_bindings.yaml" <<END
+rank_bindings:
+  - {rank: 0, mesh_id: 0, mesh_host_rank: 0, env_overrides: {TT_VISIBLE_DEVICES: "0,1"}}
+  - {rank: 1, mesh_id: 0, mesh_host_rank: 1, env_overrides: {TT_VISIBLE_DEVICES: "2,3"}}
+mesh_graph_desc_path: $descriptor
+END
+[ -f partial ] || printf 'rank 0=localhost slot=0\\nrank 1=localhost slot=1\\n' > "$out/rankfile"
+mock=$TT_METAL_MOCK_CLUSTER_DESC_PATH
+[ -z "$mock" ] || printf 'rank_to_cluster_mock_cluster_desc: {"0": %s, "1": %s}\\n' "$mock" "$mock" > "$out/phase2_mock_mapping.yaml"
+"""
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    """A launch directory with a descriptor and a generator."""
+    generator = tmp_path / "build/tools/scaleout/generate_rank_bindings"
+    generator.parent.mkdir(parents=True)
+    generator.write_text(GENERATOR)
+    generator.chmod(0o755)
+    shutil.copy(DESCRIPTOR, tmp_path / "mesh.textproto")
+    return tmp_path
+
+
+def tt_run(machine: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tt_run.cli.main", *words]
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("TT_")}
+    environ["PYTHONPATH"] = str(REPOSITORY)
+    return subprocess.run(command, cwd=machine, env=environ, capture_output=True, text=True, timeout=DEADLINE)
+
+
+def discovered(machine: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return tt_run(machine, "--discover", "-m", "mesh.textproto", "--hosts", HOST, *words)
+
+
+def times_asked(machine: Path) -> int:
+    return len((machine / "asked").read_text().split()) if (machine / "asked").exists() else 0
+
+
+def folder(machine: Path) -> Path:
+    (found,) = (path for path in (machine / "generated/ttrun").iterdir() if path.is_dir())
+    return found
+
+
+def test_the_ranks_are_those_that_the_generator_found(machine: Path) -> None:
+    answer = discovered(machine, *SHOW)
+    assert answer.returncode == 0, answer.stderr
+    assert "rank 0 sees 0,1" in answer.stdout
+    assert "rank 1 sees 2,3" in answer.stdout
+    assert (folder(machine) / "rankfile").read_text() == f"rank 0={HOST} slot=0\nrank 1={HOST} slot=1\n"
+    assert len((folder(machine) / ".phase1_cache_key").read_text()) == 65
+
+
+def test_what_is_known_is_used_until_a_refresh_is_asked_for(machine: Path) -> None:
+    assert discovered(machine, "true").returncode == 0
+    assert discovered(machine, "true").returncode == 0
+    without = tt_run(
+        machine, "-m", "mesh.textproto", "--hosts", HOST, "--dry-run", "--format", "json", "true"
+    )
+    assert json.loads(without.stdout)["ranks"][1]["env"]["TT_VISIBLE_DEVICES"] == "2,3"
+    assert times_asked(machine) == 1
+    assert discovered(machine, "--force-rediscovery", "true").returncode == 0
+    assert times_asked(machine) == 2
+
+
+def test_a_refresh_that_fails_leaves_nothing_that_looks_whole(machine: Path) -> None:
+    assert discovered(machine, "true").returncode == 0
+    (machine / "broken").touch()
+    answer = discovered(machine, "--force-rediscovery", "true")
+    assert answer.returncode == 69
+    assert "TTR511" in answer.stderr
+    assert "exited with 4" in answer.stderr
+    assert {path.name for path in folder(machine).iterdir()} == {"hostfile", "mgd.textproto"}
+
+
+def test_a_result_that_is_missing_is_told(machine: Path) -> None:
+    (machine / "partial").touch()
+    answer = discovered(machine, "true")
+    assert answer.returncode == 69
+    assert "left no rank_bindings.yaml or rank_bindings_mapping.yaml, rankfile in" in answer.stderr
+    assert not (folder(machine) / ".phase1_cache_key").exists()
+
+
+def test_derived_ranks_are_not_taken_for_discovered_ones(machine: Path) -> None:
+    derived = ("-m", "mesh.textproto", "--hosts", f"{HOST}:2")
+    assert tt_run(machine, *derived, "true").returncode == 0
+    assert (folder(machine) / ".phase1_cache_key").exists()
+    answer = discovered(machine, *SHOW)
+    assert "rank 1 sees 2,3" in answer.stdout, answer.stderr
+    assert times_asked(machine) == 1
+
+
+def test_a_mock_cluster_is_discovered_with_one_generator_for_each_machine(machine: Path) -> None:
+    for name in ("one", "two"):
+        (machine / f"{name}.yaml").write_text("arch: {0: wormhole_b0}\n")
+    (machine / "mock.yaml").write_text("rank_to_cluster_mock_cluster_desc: {0: one.yaml, 1: two.yaml}\n")
+    words = ("--discover", "-m", "mesh.textproto", "--mock-cluster-rank-binding", "mock.yaml")
+    answer = tt_run(
+        machine, *words, "--check", "warn", "sh", "-c", "echo mock $TT_METAL_MOCK_CLUSTER_DESC_PATH"
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert times_asked(machine) == 2
+    assert answer.stdout.count(f"mock {machine.resolve()}/one.yaml") == 2
+
+
+def test_a_dry_run_shows_the_generator_and_writes_nothing(machine: Path) -> None:
+    before = sorted(machine.rglob("*"))
+    answer = discovered(machine, "--dry-run", "true")
+    assert answer.returncode == 0, answer.stderr
+    assert "generate_rank_bindings --mesh-graph-descriptor" in answer.stdout
+    assert sorted(machine.rglob("*")) == before
+
+
+def test_without_a_generator_the_places_are_named(machine: Path) -> None:
+    shutil.rmtree(machine / "build")
+    answer = discovered(machine, "true")
+    assert answer.returncode == 69
+    assert "TTR510" in answer.stderr
+    assert str(machine.resolve() / "build/tools/scaleout/generate_rank_bindings") in answer.stderr
+
+
+def test_there_must_be_something_to_discover(machine: Path) -> None:
+    answer = tt_run(machine, "--discover", "--rank-binding", "ranks.yaml", "true")
+    assert answer.returncode == 2
+    assert "TTR009" in answer.stderr
+
+
+def test_a_missing_program_is_told_before_the_generator_starts(machine: Path) -> None:
+    answer = discovered(machine, "no-such-program")
+    assert answer.returncode != 0
+    assert "no-such-program" in answer.stderr
+    assert times_asked(machine) == 0

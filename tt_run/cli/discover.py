@@ -1,0 +1,111 @@
+"""Automatic allocation by discovery, as the command line asks for it: use what is known, ask the hardware, or show how."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mgd.diagnostics import Diagnostic
+from tt_run.cli.execute import run_options, say
+from tt_run.errors import LauncherError, UsageError
+from tt_run.inputs.findings import Findings
+from tt_run.inputs.mpi_args import read_mpi_args, split_mpi_args
+from tt_run.inputs.world import World
+from tt_run.launch.discover import DEADLINE, discover, discovery_plan
+from tt_run.launch.line import build_mpmd_line
+from tt_run.launch.machine import Machine
+from tt_run.launch.mpirun import Launcher
+from tt_run.launch.options import LaunchOptions
+from tt_run.plan.checks.program import require_program
+from tt_run.plan.discovery import Discovery, find_generator, generator_places, read_discovery
+from tt_run.plan.model import LaunchPlan
+from tt_run.plan.request import LaunchRequest
+from tt_run.plan.usage import refuse_misuse
+from tt_run.supervise.options import Tee
+from tt_run.supervise.run import run_plan
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a discovery is started with."""
+
+    world: World
+    machine: Machine
+    launcher: Launcher | None
+    launch: LaunchOptions
+    run_dir: Path
+
+
+def with_discovered_ranks(
+    request: LaunchRequest, options: Mapping[str, Any], around: Surroundings
+) -> LaunchRequest | None:
+    """The request with the ranks that discovery has found, or as it is where nothing was discovered and nobody asks for it.
+
+    None when a dry run has shown the discovery that would come first. Raises TtRunError.
+    """
+    refuse_misuse(request)
+    discovery = None if request.emulate else read_discovery(request, around.world)
+    if discovery is None:
+        if options["discover"]:
+            raise UsageError(
+                Diagnostic(
+                    "TTR009", "--discover needs -m or -M, and hardware", help="add -m FILE --hosts a,b"
+                )
+            )
+        return request
+    refresh = options["force_rediscovery"]
+    if discovery.is_known and not refresh:
+        say(f"ranks as discovered in {discovery.folder}; --force-rediscovery does not use them")
+        return discovery.request(request, around.world)
+    if not options["discover"]:
+        return request
+    generator = find_generator(around.world)
+    if generator is None:
+        places = ", ".join(map(str, generator_places(around.world)))
+        raise LauncherError(
+            Diagnostic(
+                "TTR510",
+                "there is no generate_rank_bindings to discover with",
+                help="build TT-Metal, or leave --discover out to derive the ranks from the descriptor",
+                notes=(f"looked for: {places}",),
+            )
+        )
+    words = read_mpi_args(split_mpi_args(request.mpi_args)).words
+    plan = discovery_plan(discovery, generator, request, around.world, words)
+    if options["dry_run"] or options["check_only"] or options["print_env"] is not None:
+        _show(discovery, plan, options, around)
+        return None
+    findings = Findings()
+    require_program(request, around.world, findings)  # before minutes of discovery, not after
+    findings.stop_if_broken()
+    if around.launcher is None:
+        raise LauncherError(Diagnostic("TTR501", "there is no mpirun to discover with"))
+    launcher = around.launcher
+    say(f"discovering on {', '.join(discovery.hosts) or 'the mock cluster'} for {discovery.folder}")
+    discover(discovery, around.world, lambda: _run(plan, launcher, options, around), refresh=refresh)
+    return discovery.request(request, around.world)
+
+
+def _run(plan: LaunchPlan, launcher: Launcher, options: Mapping[str, Any], around: Surroundings) -> str:
+    """Runs the generator under the same supervision as a program; what went wrong, or an empty text."""
+    watching = replace(run_options(options), timeout=DEADLINE, max_restarts=0, tee=Tee.parse("all"))
+    folder = around.run_dir.with_name(f"{around.run_dir.name}-discovery")
+    attempt = run_plan(plan, launcher, around.machine, around.launch, watching, folder, say)
+    if attempt.verdict.succeeded:
+        return ""
+    return f"{attempt.verdict.sentence}; its output is in {attempt.folder.path}"
+
+
+def _show(discovery: Discovery, plan: LaunchPlan, options: Mapping[str, Any], around: Surroundings) -> None:
+    """What would be started first; what follows depends on its answer."""
+    launcher = around.launcher or Launcher("mpirun", "nowhere")
+    line = build_mpmd_line(plan, launcher, around.machine, around.launch, around.run_dir)
+    if options["output_format"] == "json":
+        view = {"folder": str(discovery.folder), "key": discovery.key, "command": list(line.command)}
+        print(json.dumps({"discovery": view}, ensure_ascii=False))
+    else:
+        print("\n".join(line.shell_lines()))
+    say(f"the ranks follow from what this writes to {discovery.folder}, so they cannot be shown yet")
