@@ -216,3 +216,13 @@ def test_what_cannot_be_drawn_is_logged(
     visualize_tensor(3)  # type: ignore[arg-type]
     assert capsys.readouterr().out == ""
     assert "Error visualizing tensor" in caplog.text
+
+
+def test_a_long_annotation_ends_in_an_ellipsis(capsys: pytest.CaptureFixture[str]) -> None:
+    mesh = open_mesh_device(MeshShape(2, 4))
+    shape = (10**6, 10**6, 10**6, 10**6, 10**6, 10**6)
+    visualize_tensor(Placing(shape, mesh, [Shard(0), Shard(5)], MeshShape(2, 4)))
+    out = capsys.readouterr().out
+    mesh.close()
+    assert "…" in out
+    assert "Layout" not in out

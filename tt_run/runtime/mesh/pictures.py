@@ -127,9 +127,9 @@ def _table(title: str, shape: MeshShape, cell: Callable[[MeshCoordinate], Cell])
         for column in range(columns):
             text, color = cell(MeshCoordinate(row, column))
             style = Style(bgcolor=color, color="black") if color else None
-            drawn.append(
-                Align(Text(text[:_LONGEST], justify="center"), "center", vertical="middle", style=style)
-            )
+            content = Text(text, justify="center")
+            content.truncate(_LONGEST, overflow="ellipsis")
+            drawn.append(Align(content, "center", vertical="middle", style=style))
         table.add_row(*drawn)
     return table
 
