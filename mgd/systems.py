@@ -21,6 +21,7 @@ ARCHES = {"wormhole": "WORMHOLE_B0", "blackhole": "BLACKHOLE"}
 
 FABRIC_TYPES = ("MESH", "TORUS_X", "TORUS_Y", "TORUS_XY")
 _TORUS_CLUSTERS = ("GALAXY", "BLACKHOLE_GALAXY")
+_SIMULATORS = {"SIMULATOR_WORMHOLE_B0": "N150", "SIMULATOR_BLACKHOLE": "P150", "SIMULATOR_QUASAR": "P150"}
 _BY_DEVICE_COUNT = {8: "loudbox", 32: "galaxy-1x32"}
 
 
@@ -128,6 +129,7 @@ def for_cluster_type(cluster_type: str, fabric_type: str = "MESH") -> System:
     file, which the caller can tell by `System.fabric_type`. Raises UnknownSystem; CUSTOM clusters always need a path.
     """
     wanted = _normal(cluster_type).upper().replace("-", "_")
+    wanted = _SIMULATORS.get(wanted, wanted)
     rows = [system for system in systems() if system.cluster_type.upper() == wanted]
     if not rows:
         known = tuple(dict.fromkeys(system.cluster_type for system in systems() if system.cluster_type))

@@ -184,7 +184,9 @@ def _title(wishes: Wishes, figure: str) -> str:
     count = (
         f"{wishes.count} meshes of {' and '.join(shapes)}" if wishes.count > 1 else f"One {shapes[0]} mesh"
     )
-    hosts = "" if set(wishes.hosts) == {(1, 1)} else " over hosts"
+    cuts = {f"{rows}x{columns}" for rows, columns in wishes.hosts}
+    hosts = "" if cuts == {"1x1"} else f" over {' and '.join(sorted(cuts))} hosts"
+    hosts += " each" if hosts and wishes.count > 1 else ""
     words = {
         "all": ", every pair linked",
         "ring": " in a ring",

@@ -30,14 +30,27 @@ class Shape(click.ParamType):
             self.fail(str(error), param, ctx)
 
 
+class Count(click.ParamType):
+    """1 or more, up to a limit; unlike click's own range it leaves the help short."""
+
+    name = "N"
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        text = str(value)
+        if not (text.isascii() and text.isdigit() and len(text) < 12 and 1 <= int(text) <= self.most):
+            self.fail(f"{text!r} is not a number from 1 to {self.most}", param, ctx)
+        return int(text)
+
+
 _POLICY = click.Choice(["RELAXED", "STRICT"], case_sensitive=False)
-_COUNT = click.IntRange(1, 2**31 - 1)
+_COUNT = Count(2**31 - 1)
 
 
 @click.command(context_settings={"show_default": True})
-@click.option(
-    "--system", metavar="NAME", help="Start from a shipped system; then only --hosts and --meshes apply."
-)
+@click.option("--system", metavar="NAME", help="A shipped system, with --hosts and --meshes alone.")
 @click.option(
     "--arch",
     type=click.Choice(list(ARCHES), case_sensitive=False),
@@ -50,23 +63,33 @@ _COUNT = click.IntRange(1, 2**31 - 1)
     "--hosts", type=Shape(), multiple=True, default=["1x1"], help="Hosts of each mesh; again for others."
 )
 @click.option(
-    "--wrap", type=click.Choice(list(WRAPS)), default="none", help="Closed dimensions: x rows, y columns."
+    "--wrap",
+    type=click.Choice(list(WRAPS)),
+    metavar="AXES",
+    default="none",
+    help="x closes rows, y columns; xy, none.",
 )
-@click.option("--channels", type=_COUNT, metavar="N", default=2, help="Channels of each link in a mesh.")
-@click.option("--policy", type=_POLICY, default="RELAXED", help="STRICT: no channel may be missing.")
-@click.option("--meshes", type=click.IntRange(1, 4096), metavar="N", default=1, help="How many meshes.")
+@click.option("--channels", type=_COUNT, default=2, help="Channels of each link in a mesh.")
+@click.option(
+    "--policy",
+    type=_POLICY,
+    metavar="NAME",
+    default="RELAXED",
+    help="RELAXED or STRICT, in each mesh.",
+)
+@click.option("--meshes", type=Count(4096), default=1, help="How many meshes.")
 @click.option(
     "--link",
     "links",
     metavar="LINKS",
     multiple=True,
     default=["all"],
-    help=f"{', '.join(FIGURES)}; or 0-1, 0-1:8, 0.3-1.0 …",
+    help=f"{', '.join(FIGURES)}; 0-1:8, 0.3-1.0 …",
 )
+@click.option("--link-channels", type=_COUNT, help="Channels between meshes.  [default: as --channels]")
 @click.option(
-    "--link-channels", type=_COUNT, metavar="N", help="Channels between meshes.  [default: as --channels]"
+    "--link-policy", type=_POLICY, metavar="NAME", default="RELAXED", help="The same between meshes."
 )
-@click.option("--link-policy", type=_POLICY, default="RELAXED", help="The same for links between meshes.")
 @click.option("--z", "z_direction", is_flag=True, help="Links between meshes take Z ports.")
 @click.option(
     "--pin", "pins", metavar="PIN", multiple=True, help="mesh.device@tray,location, such as 0.0@1,1."
@@ -88,8 +111,8 @@ def command(
 
     \b
     mgd new --shape 2x4 --hosts 1x2 -o two_hosts.textproto
-    mgd new --arch blackhole --shape 8x4 --wrap xy --meshes 3 --link ring --link-channels 8
-    mgd new --system galaxy --hosts 2x1 --meshes 2 -o two.textproto --bindings two.yaml
+    mgd new --arch blackhole --shape 8x4 --wrap xy --meshes 3 --link ring
+    mgd new --system galaxy --hosts 2x1 -o g.textproto --bindings g.yaml
     """
     from mgd.checking import check
     from mgd.reading import loads

@@ -136,6 +136,9 @@ def test_a_typo_is_answered_with_the_nearest_names() -> None:
         ("P150_X8", "MESH", "p150_x8_mesh_graph_descriptor"),
         ("P300", "MESH", "p300_mesh_graph_descriptor"),
         ("P300_X2", "MESH", "p300_x2_mesh_graph_descriptor"),
+        ("SIMULATOR_WORMHOLE_B0", "MESH", "n150_mesh_graph_descriptor"),
+        ("SIMULATOR_BLACKHOLE", "MESH", "p150_mesh_graph_descriptor"),
+        ("SIMULATOR_QUASAR", "TORUS_X", "p150_mesh_graph_descriptor"),
     ],
 )
 def test_choice_by_cluster_type(cluster: str, fabric: str, stem: str) -> None:
