@@ -229,6 +229,11 @@ class Tensor:
         """The text of the value."""
         return str(self.get_value(PreferredPrecision.FULL))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the value, not gradient and graph. Raises RuntimeError for a sharded tensor; checkpoints hold those whole."""
+        value = self.get_value(PreferredPrecision.FULL)
+        return _unpickled, (self.to_numpy(), value.dtype, value.layout, self._requires_grad)
+
     def __repr__(self) -> str:
         shape = "no value" if not self._cast.has_tensor() else f"shape={self.shape()}, dtype={self.dtype()}"
         return f"ttml.autograd.Tensor({shape}, requires_grad={self._requires_grad})"
@@ -265,6 +270,12 @@ def _own_type(array: Array) -> DataType:
     if array.dtype == ml_dtypes.bfloat16:
         return DataType.BFLOAT16
     return {"float32": DataType.FLOAT32, "int32": DataType.INT32, "uint32": DataType.UINT32}[array.dtype.name]
+
+
+def _unpickled(array: Array, dtype: DataType, layout: Layout, requires_grad: bool) -> Tensor:
+    tensor = Tensor.from_numpy(array, layout, dtype)
+    tensor.set_requires_grad(requires_grad)
+    return tensor
 
 
 def create_tensor(value: Value | None = None, requires_grad: bool = True) -> Tensor:

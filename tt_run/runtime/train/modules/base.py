@@ -55,6 +55,9 @@ class ModuleBase:
     _run_mode: RunMode
     _name: str
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
     # --- names and registration --------------------------------------------------------------------------------------
 
     def create_name(self, name: str) -> None:

@@ -1,0 +1,269 @@
+"""Tensors, the graph, the context and modules: what they refuse, what they keep, what they name."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.train.autocast import AutocastTensor
+from tt_run.runtime.train.function import Function
+from tt_run.runtime.train.graph import GradMode, PreferredPrecision
+from tt_run.runtime.train.modules.base import AbstractModuleBase, Buffer, ModuleBase, Parameter, RunMode
+from tt_run.runtime.train.modules.containers import ModuleDict, ModuleList
+from tt_run.runtime.train.modules.layers import DropoutLayer
+from tt_run.runtime.train.modules.linear import LinearLayer
+from tt_run.runtime.train.ops import binary, unary
+from tt_run.runtime.train.ops.dropout import dropout
+from tt_run.runtime.train.tensor import Tensor, create_tensor
+
+ONES = np.ones((1, 1, 2, 4), np.float32)
+
+
+@pytest.fixture(autouse=True)
+def context(opened: Any) -> Any:
+    return opened((1, 1), "bfloat16")
+
+
+def test_types_that_numpy_may_give() -> None:
+    for array, dtype in (
+        (ONES, DataType.FLOAT32),
+        (ONES.astype(ml_dtypes.bfloat16), DataType.BFLOAT16),
+        (ONES.astype(np.int32), DataType.INT32),
+        (ONES.astype(np.uint32), DataType.UINT32),
+    ):
+        assert Tensor.from_numpy(array).dtype() is dtype
+    wide = np.arange(8).reshape(1, 1, 2, 4)
+    assert Tensor.from_numpy(wide, Layout.ROW_MAJOR, DataType.UINT32).to_numpy().tolist() == wide.tolist()
+    with pytest.raises(RuntimeError, match="Unsupported precision: expected 32 bits, got 64 bits"):
+        Tensor.from_numpy(wide)
+    with pytest.raises(RuntimeError, match="Unsupported type"):
+        Tensor.from_numpy(ONES.astype(np.int16))
+    with pytest.raises(RuntimeError, match="Unsupported type"):
+        Tensor.from_numpy(ONES, new_type=DataType.BFLOAT8_B)
+    turned = np.arange(8, dtype=np.float32).reshape(1, 1, 2, 4).transpose(0, 1, 3, 2)
+    assert Tensor.from_numpy(turned).to_numpy().tolist() == turned.tolist()
+
+
+def test_values_in_both_precisions() -> None:
+    third = Tensor.from_numpy(np.full((1, 1, 1, 2), 1 / 3, np.float32))
+    assert third.get_value(PreferredPrecision.FULL).to_numpy()[0, 0, 0, 0] == np.float32(1 / 3)
+    half = np.float32(ml_dtypes.bfloat16(1 / 3))
+    assert third.get_value().to_numpy()[0, 0, 0, 0] == half
+    assert third.get_value(PreferredPrecision.HALF).dtype is DataType.BFLOAT16
+    assert third.to_numpy()[0, 0, 0, 0] == np.float32(1 / 3)
+    assert third.to_numpy(DataType.BFLOAT16)[0, 0, 0, 0] == half
+    whole = Tensor.from_numpy(np.array([[[[3]]]], np.int32))
+    assert whole.get_value().item() == 3
+    assert third.get_value().get_layout() is Layout.TILE
+    assert third.get_value().to_numpy(DataType.UINT32).dtype == np.uint32
+
+
+def test_gradients_accumulate_and_check_their_shape() -> None:
+    tensor = Tensor.from_numpy(ONES)
+    assert not tensor.is_grad_initialized()
+    assert tensor.get_grad_tensor() is None
+    with pytest.raises(RuntimeError, match="the tensor has no gradient"):
+        tensor.get_grad()
+    one = Tensor.from_numpy(ONES).get_value()
+    for _ in range(3):
+        tensor.add_grad(one)
+    assert (tensor.get_grad().to_numpy() == 3).all()
+    tensor.zero_grad()
+    assert (tensor.get_grad().to_numpy() == 0).all()
+    tensor.add_grad(one)
+    tensor.add_grad(one)
+    assert (tensor.get_grad().to_numpy() == 2).all()
+    with pytest.raises(
+        RuntimeError,
+        match=r"Shapes of gradients are not equal. Expected: \[1, 1, 2, 4\], got: \[1, 1, 1, 4\]",
+    ):
+        tensor.add_grad(Tensor.from_numpy(ONES[:, :, :1]).get_value())
+    tensor.set_grad(None)
+    tensor.set_requires_grad(False)
+    tensor.add_grad(one)
+    assert not tensor.is_grad_initialized()
+
+
+def test_backward_may_be_repeated_only_when_the_graph_is_kept(context: Any) -> None:
+    x = Tensor.from_numpy(ONES)
+    loss = unary.mean(x * x)
+    loss.backward(True)
+    loss.backward(False)
+    # Accumulated twice on x; the second pass also meets the gradients that the first left on the way.
+    assert x.is_grad_initialized()
+    with pytest.raises(RuntimeError, match="Memory from the node is released!"):
+        loss.backward()
+    with pytest.raises(RuntimeError, match="This tensor has no associated gradient function"):
+        Tensor.from_numpy(ONES).backward()
+    after = unary.mean(Tensor.from_numpy(ONES))
+    context.reset_graph()
+    with pytest.raises(RuntimeError, match="released"):
+        after.backward()
+    with pytest.raises(RuntimeError, match="Graph node is already set for this tensor!"):
+        after.set_node(after.get_node())
+    after.clean_node()
+    assert after.get_node() is None
+
+
+def test_the_seed_of_ones_has_any_shape() -> None:
+    x = Tensor.from_numpy(ONES)
+    (x * 3.0).backward()
+    assert (x.get_grad().to_numpy() == 3).all()
+
+
+def test_nothing_is_recorded_when_gradients_are_off(context: Any) -> None:
+    context.set_gradient_mode(GradMode.DISABLED)
+    assert (Tensor.from_numpy(ONES) + Tensor.from_numpy(ONES)).get_node() is None
+    assert context.add_backward_node(lambda: None, []) is None
+    context.set_gradient_mode(GradMode.ENABLED)
+    assert not context.get_graph().nodes
+
+
+def test_operands_that_are_no_autograd_tensors() -> None:
+    x, y = Tensor.from_numpy(ONES), Tensor.from_numpy(ONES * 2)
+    for other in (y.get_value(), AutocastTensor(y.get_value())):
+        out = binary.add(x, other)
+        assert (out.to_numpy() == 3).all()
+    assert ((x / y).to_numpy() == 0.5).all()
+    assert ((x - y).to_numpy() == -1).all()
+    with pytest.raises(TypeError, match="expected a ttml.autograd.Tensor"):
+        binary.add(x, "no")
+    assert create_tensor().get_requires_grad()
+    with pytest.raises(RuntimeError, match="no value yet"):
+        create_tensor().get_value()
+
+
+def test_an_operation_written_in_python() -> None:
+    class Cube(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Any:
+            ctx.save_for_backward(x)
+            return (x * x * x).get_value()
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return binary.mul(x * x * 3.0, gradient)
+
+    x = Tensor.from_numpy(ONES * 2)
+    unary.mean(Cube.apply(x)).backward()
+    assert (x.get_grad().to_numpy() == 12 / 8).all()
+
+
+def test_clip_passes_gradients_inside() -> None:
+    x = Tensor.from_numpy(np.array([[[[-2.0, -0.5, 0.5, 2.0]]]], np.float32))
+    out = unary.clip(x, -1, 1)
+    assert out.to_numpy().ravel().tolist() == [-1, -0.5, 0.5, 1]
+    out.backward()
+    assert x.get_grad().to_numpy().ravel().tolist() == [0, 1, 1, 0]
+
+
+# --- dropout ---------------------------------------------------------------------------------------------------------
+
+
+def test_dropout_keeps_the_mean_and_repeats_with_its_seed(context: Any) -> None:
+    x = Tensor.from_numpy(np.ones((1, 1, 256, 256), np.float32))
+    assert dropout(x, 0.0) is x
+    context.set_seed(3)
+    out = dropout(x, 0.25)
+    values = out.to_numpy()
+    assert set(np.unique(values)) == {0.0, np.float32(ml_dtypes.bfloat16(1 / 0.75))}
+    assert float((values == 0).mean()) == pytest.approx(0.25, abs=0.01)
+    out.backward()
+    assert x.get_grad().to_numpy().tobytes() == values.tobytes()
+    context.set_seed(3)
+    assert dropout(x, 0.25).to_numpy().tobytes() == values.tobytes()
+    with pytest.raises(RuntimeError, match=r"in \[0, 1\)"):
+        dropout(x, 1.0)
+    layer = DropoutLayer(0.5)
+    layer.eval()
+    assert layer(x) is x
+
+
+def test_masks_are_shared_by_devices_unless_asked_otherwise(opened: Any) -> None:
+    opened((1, 4), ddp=True)
+    x = Tensor.from_numpy(np.ones((1, 1, 8, 32), np.float32))
+    assert len(set(dropout(x, 0.5).get_value().shards.index)) == 1
+    own = dropout(x, 0.5, use_per_device_seed=True).get_value().shards
+    assert len({shard.tobytes() for shard in own.each() if shard is not None}) == 4
+
+
+# --- modules ---------------------------------------------------------------------------------------------------------
+
+
+class Pair(AbstractModuleBase):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = LinearLayer(4, 4)
+        self.scale = Parameter(Tensor.from_numpy(ONES))
+        self.table = Buffer(Tensor.from_numpy(ONES))
+        self.again = self.first
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.again(self.first(x))
+        return out
+
+
+def test_names_of_parameters() -> None:
+    module = Pair()
+    assert list(module.parameters()) == ["Pair/scale", "Pair/first/weight", "Pair/first/bias"]
+    assert [name for name, _ in module.named_parameters()] == ["scale", "first.weight", "first.bias"]
+    assert [name for name, _ in module.named_buffers()] == ["table"]
+    assert sorted(module.state_dict()) == ["first.bias", "first.weight", "scale", "table"]
+    assert module.scale
+    module.create_name("root")
+    assert "root/first/weight" in module.parameters()
+    module.eval()
+    assert all(child.get_run_mode() is RunMode.EVAL for child in module.children())
+    assert [name for name, _ in module.named_modules()] == ["", "first", "again"]
+
+
+def test_registering_twice_is_an_error() -> None:
+    module = ModuleBase()
+    module.register_tensor(Tensor.from_numpy(ONES), "a")
+    with pytest.raises(RuntimeError, match="already has something named 'a'"):
+        module.register_tensor(Tensor.from_numpy(ONES), "a")
+    with pytest.raises(RuntimeError, match="already has something named 'a'"):
+        module.register_module(ModuleBase(), "a")
+    module.override_tensor(Tensor.from_numpy(ONES * 2), "a")
+    with pytest.raises(RuntimeError, match="no module named 'b'"):
+        module.override_module(ModuleBase(), "b")
+
+    class Early(AbstractModuleBase):
+        def __init__(self) -> None:
+            self.x = 1
+
+    with pytest.raises(AttributeError, match="call super"):
+        Early()
+
+
+def test_lists_and_dicts_of_modules() -> None:
+    parts = [LinearLayer(2, 2, False) for _ in range(3)]
+    held = ModuleList(parts[:2])
+    held += [parts[2]]
+    assert (len(held), held[-1], list(held[1:])) == (3, parts[2], parts[1:])
+    assert list(held.parameters()) == [f"ModuleList/{i}/weight" for i in range(3)]
+    with pytest.raises(IndexError, match="index 3 is out of range"):
+        held[3]
+    held.insert(0, parts[2])
+    assert held.pop(0) is parts[2]
+    assert list(held) == parts
+    named = ModuleDict({"a": parts[0]})
+    named["b"] = parts[1]
+    assert list(named.parameters()) == ["ModuleDict/a/weight", "ModuleDict/b/weight"]
+    assert "a" in named
+    assert named.pop("a") is parts[0]
+
+
+def test_a_layer_may_be_pickled() -> None:
+    layer = LinearLayer(4, 3)
+    x = Tensor.from_numpy(ONES)
+    twin = pickle.loads(pickle.dumps(layer))
+    assert twin(x).to_numpy().tobytes() == layer(x).to_numpy().tobytes()
+    assert list(twin.parameters()) == list(layer.parameters())
+    assert twin.get_weight().dtype() is DataType.BFLOAT16

@@ -1,0 +1,334 @@
+"""Configuration files: every key, unknown ones with line and nearest, where files are found; all that ship can be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mgd.resources import configs_root
+from tt_run.runtime.train.common import config as configs
+from tt_run.runtime.train.common.config import (
+    DeviceConfig,
+    EvalConfig,
+    MultiHostConfig,
+    SchedulerConfig,
+    TrainingConfig,
+    find_config,
+    load_config,
+    schedule,
+)
+from tt_run.runtime.train.common.factory import TransformerModelFactory, adjust_vocab_size
+from tt_run.runtime.train.common.keys import KEYS, ConfigError
+from tt_run.runtime.train.common.utils import create_optimizer
+from tt_run.runtime.train.models.gpt import GPT2
+from tt_run.runtime.train.models.llama import Llama
+from tt_run.runtime.train.models.mlp import MultiLayerPerceptronParameters, create_mlp_model
+from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
+
+SHIPPED = configs_root() / "training"
+FILES = sorted(SHIPPED.glob("*_configs/*.yaml"))
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cwd").mkdir()
+    monkeypatch.chdir(tmp_path / "cwd")
+    monkeypatch.setenv("TT_METAL_HOME", str(tmp_path / "home"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_files_that_ship_can_be_used(file: Path) -> None:
+    document = load_config(file)
+    if "training_config" in document:
+        training = TrainingConfig(document)
+        device = DeviceConfig(document)
+        assert (
+            training.batch_size % (device.mesh_shape[0] if device.enable_tp else device.total_devices()) == 0
+            or not device.enable_ddp
+        )
+        assert "transformer_config" in load_config(str(training.model_config))
+        assert (
+            training.seq_len
+            == load_config(str(training.model_config))["transformer_config"]["max_sequence_length"]
+        )
+        if training.multihost_config:
+            assert MultiHostConfig(str(training.multihost_config)).enabled
+        assert schedule(document, 100)(50) > 0
+    if "transformer_config" in document:
+        TransformerModelFactory(document)
+    assert len(document) > 0
+
+
+def test_there_is_a_configuration_for_each_machine() -> None:
+    names = {file.name for file in FILES}
+    shapes = {
+        tuple(load_config(file)["device_config"]["mesh_shape"])
+        for file in FILES
+        if "training" in file.parent.name
+    }
+    assert {(1, 1), (1, 2), (1, 8), (4, 8)} <= shapes
+    assert "tinyllama.yaml" in names
+    assert load_config("tinyllama.yaml")["transformer_config"]["model_type"] == "llama"
+
+
+def test_unknown_keys_are_named_all_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text(
+        "training_config:\n  batch_sise: 3\n  max_steps: 4\ndevice_config:\n  mesh_shape: [1, 1]\n  enable_dpd: true\n"
+        "transformer_config:\n  rope_scaling:\n    scaling_facter: 2\nmodel: {}\n"
+    )
+    with pytest.raises(ConfigError) as caught:
+        load_config(file)
+    assert str(caught.value).splitlines() == [
+        f"{file}:2: unknown key 'batch_sise' in training_config; help: did you mean 'batch_size'?",
+        f"{file}:6: unknown key 'enable_dpd' in device_config; help: did you mean 'enable_ddp'?",
+        f"{file}:9: unknown key 'scaling_facter' in rope_scaling; help: did you mean 'scaling_factor'?",
+        str(caught.value).splitlines()[3],
+    ]
+    assert str(caught.value).splitlines()[3].startswith(f"{file}:10: unknown key 'model'; help: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("training_config: [1]\n", "training_config is a map of settings"),
+        ("- 1\n", "a configuration is a map"),
+        ("training_config: {a: ]\n", ":1:"),
+    ],
+)
+def test_malformed_files(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "x.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        load_config(tmp_path / "x.yaml")
+
+
+def test_where_files_are_found(tmp_path: Path) -> None:
+    places = [
+        Path("configs/model_configs/m.yaml"),
+        tmp_path / "root/model_configs/m.yaml",
+        tmp_path / "home/tt-train/configs/model_configs/m.yaml",
+    ]
+    for place in places:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("eval_config: {}\n")
+    root = str(tmp_path / "root")
+    assert find_config("configs/model_configs/m.yaml", root) == places[0].absolute()
+    places[0].unlink()
+    for given in ("configs/model_configs/m.yaml", "model_configs/m.yaml", "m.yaml"):
+        assert find_config(given, root) == places[1]
+        assert find_config(given) == places[2]
+    assert find_config(places[1]) == places[1]
+    assert find_config("training_configs/tiny.yaml") == SHIPPED / "training_configs" / "tiny.yaml"
+    with pytest.raises(FileNotFoundError, match="looked for"):
+        find_config("absent.yaml")
+
+
+def test_every_training_key_reaches_its_attribute() -> None:
+    given = {
+        "project_name": "p",
+        "seed": 1,
+        "model_save_interval": 2,
+        "batch_size": 12,
+        "validation_batch_size": 3,
+        "num_epochs": 4,
+        "max_steps": 5,
+        "eval_every": 6,
+        "gradient_accumulation_steps": 7,
+        "data_path": "d",
+        "tokenizer_type": "bpe",
+        "tokenizer_path": "t",
+        "scheduler_type": "warmup_linear",
+        "learning_rate": 0.5,
+        "weight_decay": 0.25,
+        "beta1": 0.1,
+        "beta2": 0.2,
+        "eps": 0.3,
+        "use_clip_grad_norm": True,
+        "clip_grad_norm_max_norm": 2.0,
+        "checkpoint_dir": "c",
+        "arithmetic": "float32",
+    }
+    names = {
+        "model_save_interval": "save_every",
+        "num_epochs": "epochs",
+        "max_steps": "steps",
+        "learning_rate": "lr",
+    }
+    made = TrainingConfig({"training_config": given})
+    for key, value in given.items():
+        assert getattr(made, names.get(key, key)) == value, key
+    assert made.use_bpe
+    others = {
+        "model_config",
+        "multihost_config",
+        "optimizer",
+        "transformer_config",
+        "model_type",
+        "scheduler_config",
+    }
+    switches = {"use_moreh_adamw", "use_kahan_summation", "use_sgd"}
+    assert set(KEYS["training_config"]) == {*given, *others, *switches}
+
+
+def test_defaults() -> None:
+    made = TrainingConfig({})
+    assert (made.seed, made.batch_size, made.validation_batch_size, made.steps) == (42, 64, 32, 1000)
+    assert (made.lr, made.beta1, made.beta2, made.eps, made.weight_decay) == (3e-4, 0.9, 0.999, 1e-8, 0.01)
+    assert (made.eval_every, made.save_every, made.checkpoint_dir, made.seq_len) == (
+        200,
+        500,
+        "checkpoints",
+        128,
+    )
+    limits = EvalConfig({})
+    assert (limits.repetition_penalty, limits.temperature, limits.top_k, limits.top_p) == (1.0, 0.7, 50, 1.0)
+    assert (DeviceConfig({}).mesh_shape, DeviceConfig({}).total_devices()) == ((1, 1), 1)
+    assert (MultiHostConfig({}).enabled, MultiHostConfig({}).mode) == (False, "single")
+    assert (SchedulerConfig({}).max_lr, SchedulerConfig({}).total_steps) == (1e-3, 1000)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: TrainingConfig({"training_config": {"tokenizer_type": "words"}}),
+            "Unknown tokenizer_type: words",
+        ),
+        (
+            lambda: TrainingConfig({"training_config": {"scheduler_type": "warmup"}}),
+            "did you mean 'warmup_linear'",
+        ),
+        (lambda: TrainingConfig({"training_config": {"batch_size": 0}}), "batch_size must be at least 1"),
+        (lambda: DeviceConfig({"device_config": {"enable_cp": True}}), "not emulated"),
+        (lambda: MultiHostConfig({"multihost_config": {"socket_type": "tcp"}}), "not one of mpi, fabric"),
+        (
+            lambda: TransformerModelFactory({"transformer_config": {"model_type": "bert"}}),
+            "Model type bert not supported",
+        ),
+    ],
+)
+def test_values_that_mean_nothing(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_modes_of_several_hosts() -> None:
+    stages = {"num_blocks": 4, "blocks_per_rank": {"0": 1, "1": 3}}
+    pipeline = MultiHostConfig(
+        {"multihost_config": {"enabled": True, "socket_type": "FABRIC", "pipeline_parallel_config": stages}}
+    )
+    assert (pipeline.mode, pipeline.socket_type) == ("pipeline", "fabric")
+    assert pipeline.pipeline_parallel_config == {"num_blocks": 4, "blocks_per_rank": {0: 1, 1: 3}}
+    assert MultiHostConfig({"multihost_config": {"enabled": True, "num_workers": 3}}).mode == "hierarchical"
+
+
+def test_the_factory_follows_every_key(opened: Any) -> None:
+    opened()
+    common = {
+        "num_heads": 4,
+        "embedding_dim": 64,
+        "dropout_prob": 0.1,
+        "num_blocks": 1,
+        "vocab_size": 70,
+        "max_sequence_length": 32,
+    }
+    common["runner_type"] = "memory_efficient"
+    gpt = TransformerModelFactory(
+        {
+            "transformer_config": {
+                **common,
+                "weight_tying": "enabled",
+                "positional_embedding_type": "fixed",
+                "experimental": {"use_composite_layernorm": True},
+            }
+        }
+    ).create_model()
+    assert isinstance(gpt, GPT2)
+    assert (gpt.config.vocab_size, gpt.config.dropout_prob) == (96, 0.1)
+    assert gpt.config.runner_type is RunnerType.MemoryEfficient
+    assert gpt.config.weight_tying is WeightTyingType.Enabled
+    assert gpt.config.experimental.use_composite_layernorm
+    assert not any("wpe" in name for name in gpt.parameters())
+    scaling = {
+        "scaling_factor": 8.0,
+        "high_freq_factor": 3.0,
+        "low_freq_factor": 2.0,
+        "original_context_length": 16,
+    }
+    llama = TransformerModelFactory(
+        {
+            "transformer_config": {
+                **common,
+                "model_type": "llama",
+                "num_groups": 2,
+                "theta": 5000.0,
+                "intermediate_dim": 96,
+                "rope_scaling": scaling,
+            }
+        }
+    ).create_model()
+    assert isinstance(llama, Llama)
+    made = llama.config
+    assert (made.num_groups, made.theta, made.intermediate_dim) == (2, 5000.0, 96)
+    assert {name: getattr(made, name) for name in scaling} == scaling
+
+
+def test_vocabularies_are_rounded() -> None:
+    assert adjust_vocab_size(70, False, 32) == 96
+    assert adjust_vocab_size(32000, True, 32) == 32768
+
+
+@pytest.mark.parametrize(
+    ("training", "name", "rate"),
+    [
+        ({}, "AdamW", 3e-4),
+        ({"use_moreh_adamw": True, "learning_rate": 0.1}, "MorehAdamW", 0.1),
+        ({"use_sgd": True, "learning_rate": 0.1}, "SGD", 0.1),
+        ({"optimizer": {"type": "sgd", "lr": 0.2, "momentum": 0.9, "nesterov": True}}, "SGD", 0.2),
+        (
+            {"optimizer": {"type": "AdamWFullPrecision", "lr": 0.2, "amsgrad": True}},
+            "AdamWFullPrecision",
+            0.2,
+        ),
+        ({"optimizer": {"type": "Muon", "lr": 0.02, "momentum": 0.9, "ns_steps": 4}}, "Muon", 0.02),
+        ({"optimizer": {"type": "NoOp"}}, "NoOp", 0.0),
+    ],
+)
+def test_optimizers_by_configuration(opened: Any, training: dict[str, Any], name: str, rate: float) -> None:
+    opened()
+    model = create_mlp_model(MultiLayerPerceptronParameters(4, [8], 2))
+    optimizer = create_optimizer(model, {"training_config": training})
+    assert (optimizer.get_name(), optimizer.get_lr()) == (name, rate)
+    with pytest.raises(ConfigError, match="did you mean 'AdamW'"):
+        create_optimizer(model, {"training_config": {"optimizer": {"type": "AdamX"}}})
+
+
+def test_schedules_by_configuration() -> None:
+    warm = schedule({"training_config": {"scheduler_type": "warmup_linear", "learning_rate": 2.0}}, 100)
+    assert [round(warm(step), 4) for step in (0, 9, 99)] == [0.2, 2.0, 0.02]
+    nested = schedule(
+        {"training_config": {"optimizer": {"type": "SGD", "lr": 0.5}, "learning_rate": 2.0}}, 100
+    )
+    assert nested(50) == 0.5
+    held = {"max_lr": 1.0, "min_lr": 0.1, "warmup_steps": 10, "hold_steps": 10}
+    own = schedule({"scheduler_config": held, "training_config": {"max_steps": 40}}, 40)
+    assert [round(own(step), 4) for step in (0, 5, 10, 20, 30, 40, 50)] == [
+        0.0,
+        0.5,
+        1.0,
+        1.0,
+        0.55,
+        0.1,
+        0.1,
+    ]
+    with pytest.raises(ConfigError, match="beta1_warmup_steps"):
+        schedule({"scheduler_config": {**held, "beta1_warmup_steps": 5}}, 40)
+
+
+def test_lines_of_keys() -> None:
+    lines = configs.key_lines("a:\n  b: 1\nc: {d: 2}\n")
+    assert lines == {("a",): 1, ("a", "b"): 2, ("c",): 3, ("c", "d"): 3}
+    assert yaml.safe_load("a: 1") == {"a": 1}
