@@ -131,7 +131,7 @@ def test_operands_that_are_no_autograd_tensors() -> None:
         assert (out.to_numpy() == 3).all()
     assert ((x / y).to_numpy() == 0.5).all()
     assert ((x - y).to_numpy() == -1).all()
-    with pytest.raises(TypeError, match="expected a ttml.autograd.Tensor"):
+    with pytest.raises(TypeError, match="expected a ttml"):
         binary.add(x, "no")
     assert create_tensor().get_requires_grad()
     with pytest.raises(RuntimeError, match="no value yet"):
