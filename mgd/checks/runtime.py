@@ -21,11 +21,11 @@ def check_runtime(report: Report) -> None:
                 "MGD050", f"{quoted(mesh.name)} has {len(dims_of(mesh))} device dims and {len(hosts)} host dims; the runtime wants 2 and 2",
                 report.at(mesh.device_topology or mesh, "dims" if mesh.device_topology else ""), help="write two dims",
             )  # fmt: skip
-    for template in descriptor.templates():
-        if template.express_connections:
+    for mesh in descriptor.mesh_descriptors:  # those of switches are let through, and dropped
+        if mesh.express_connections:
             report.add(
-                "MGD051", f"{quoted(template.name)} has express_connections, which the runtime refuses",
-                report.at(template.express_connections[0]), help="write express_links",
+                "MGD051", f"{quoted(mesh.name)} has express_connections, which the runtime refuses",
+                report.at(mesh.express_connections[0]), help="write express_links",
             )  # fmt: skip
     for graph in descriptor.graph_descriptors[1:]:
         report.add(
@@ -50,20 +50,15 @@ def _graph(report: Report, graph: GraphDescriptor) -> None:
                 "MGD054", f"a connection of {quoted(graph.name)} has {len(connection.nodes)} nodes; the runtime takes 2",
                 report.at(connection), help="write one connection per pair of nodes",
             )  # fmt: skip
-        policy = _weight(connection)
+        policy = policy_name(connection.channels, "STRICT")
         if first is None:
             first = connection
-        elif policy != (expected := _weight(first)):
+        elif policy != (expected := policy_name(first.channels, "STRICT")):
             report.add(
                 "MGD055", f"a connection of {quoted(graph.name)} is {policy}, the first one {expected}",
                 report.at(connection.channels, "policy"), report.at(first.channels, "policy", text="the first one"),
-                help=f"write policy: {expected} in all of them",
+                help=f"write policy: {expected if expected == 'RELAXED' else 'STRICT'} in all of them",
             )  # fmt: skip
-
-
-def _weight(connection: Connection) -> str:
-    """RELAXED, or STRICT for all else."""
-    return "RELAXED" if policy_name(connection.channels, "STRICT") == "RELAXED" else "STRICT"
 
 
 def _suffix(report: Report) -> None:
