@@ -396,3 +396,14 @@ def test_tails_of_the_error_function(one: MeshDevice):
     assert held(ops.gelu(put(one, x[:, 500:]))).tolist() == x[:, 500:].tolist()
     middle = np.linspace(-5, 5, 4001).astype(np.float32)[None]
     assert np.abs(held(ops.erf(put(one, middle))) - erf(middle.astype(float))).max() < 5e-7
+
+
+@pytest.mark.parametrize("name", ["exp", "sqrt", "gelu", "sigmoid", "tanh", "floor", "softplus"])
+def test_functions_of_real_numbers_refuse_integers(one: MeshDevice, name: str) -> None:
+    tensor = put(one, np.arange(4, dtype=np.int32), DataType.INT32)
+    with pytest.raises(RuntimeError) as error:
+        getattr(ops, name)(tensor)
+    assert message(error.value) == (
+        f"Unary: UnaryOpType::{name.upper()} does not support integer input dtype DataType::INT32"
+    )
+    assert held(ops.relu6(put(one, np.arange(8, dtype=np.int32), DataType.INT32))).max() == 6

@@ -98,6 +98,8 @@ INTEGER_FUNCTIONS = frozenset(
     [
         "identity",
         "relu",
+        "relu6",
+        "signbit",
         "square",
         "abs",
         "neg",
@@ -111,7 +113,7 @@ INTEGER_FUNCTIONS = frozenset(
         "gez",
     ]
 )
-"""Those that integers keep exactly; the others go through float32."""
+"""Those that take integers as they are; the operations of the others refuse them."""
 
 _WITH_PARAMETER: dict[str, Callable[..., Array]] = {
     "leaky_relu": f.leaky_relu,

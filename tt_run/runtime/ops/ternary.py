@@ -154,7 +154,12 @@ def clamp(
         raise fatal("Only one of 'min' or 'max' can be None. Please provide one value")
     if not isinstance(min, Tensor) and not isinstance(max, Tensor):
         return unary.apply(
-            input_tensor, lambda x: _limited(x, min, max), memory_config, output_tensor, integers=True
+            input_tensor,
+            lambda x: _limited(x, min, max),
+            memory_config,
+            output_tensor,
+            name="clamp_tss",
+            integers=True,
         )
     limits = [m for m in (min, max) if m is not None]
     kernel: Callable[..., Array] = _between

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, NamedEnum
+from tt_run.runtime.enums import DataType, NamedEnum, cpp
+from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops import functions as f
 from tt_run.runtime.ops.activations import FUNCTIONS, INTEGER_FUNCTIONS, Function
 from tt_run.runtime.ops.dispatch import Operation, operation
@@ -45,14 +46,21 @@ def apply(
     memory_config: MemoryConfig | None = None,
     output_tensor: Tensor | None = None,
     *,
+    name: str,
     integers: bool = False,
 ) -> Tensor:
-    """`function` of every element, dtype and placement of the input. `integers`: the function takes integer arrays as they are."""
+    """`function` of every element, dtype and placement of the input. `integers`: the function takes integer arrays as they are.
+
+    Raises RuntimeError for integers where it does not.
+    """
     on_device(input_tensor, kind="unary")
     shards, dtype = input_tensor.shards, input_tensor.dtype
     data = shards.data
     if data.dtype != np.float32 and not integers:
-        data = data.astype(np.float32)
+        raise fatal(
+            f"Unary: UnaryOpType::{name.upper()} does not support integer input dtype {cpp(dtype)}",
+            hint="ttnn.typecast(tensor, ttnn.float32)",
+        )
     if dtype is DataType.BFLOAT16 and pays(function, data.size):
         result = Shards(look_up(function, data), shards.index)
     else:
@@ -70,7 +78,7 @@ def _plain(name: str, function: Function) -> Operation:
         output_tensor: Tensor | None = None,
         sub_core_grids: CoreRangeSet | None = None,
     ) -> Tensor:
-        return apply(input_tensor, function, memory_config, output_tensor, integers=integers)
+        return apply(input_tensor, function, memory_config, output_tensor, name=name, integers=integers)
 
     compute.__doc__ = f"{name} of every element; dtype, shape and placement of the input."
     return operation(f"ttnn.{name}")(compute)
@@ -85,7 +93,7 @@ def _with_mode(name: str, function: Function) -> Operation:
         output_tensor: Tensor | None = None,
         sub_core_grids: CoreRangeSet | None = None,
     ) -> Tensor:
-        return apply(input_tensor, function, memory_config, output_tensor)
+        return apply(input_tensor, function, memory_config, output_tensor, name=name)
 
     compute.__doc__ = f"{name} of every element. The approximate mode of a device is computed exactly here."
     return operation(f"ttnn.{name}")(compute)
@@ -109,7 +117,7 @@ def identity(
     input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, output_tensor: Tensor | None = None
 ) -> Tensor:
     """A copy."""
-    return apply(input_tensor, np.copy, memory_config, output_tensor, integers=True)
+    return apply(input_tensor, np.copy, memory_config, output_tensor, name="identity", integers=True)
 
 
 @operation("ttnn.gelu")
@@ -124,7 +132,9 @@ def gelu(
 ) -> Tensor:
     """x times the normal distribution function of x; the tanh form for that variant and in approximate mode."""
     approximate = fast_and_approximate_mode or variant is not GeluVariant.Accurate
-    return apply(input_tensor, f.gelu_tanh if approximate else f.gelu, memory_config, output_tensor)
+    return apply(
+        input_tensor, f.gelu_tanh if approximate else f.gelu, memory_config, output_tensor, name="gelu"
+    )
 
 
 @operation("ttnn.sigmoid")
@@ -139,7 +149,7 @@ def sigmoid(
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Tensor:
     """1 / (1 + exp(-x)), computed accurately in every mode."""
-    return apply(input_tensor, f.sigmoid, memory_config, output_tensor)
+    return apply(input_tensor, f.sigmoid, memory_config, output_tensor, name="sigmoid")
 
 
 @operation("ttnn.tanh")
@@ -152,7 +162,7 @@ def tanh(
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Tensor:
     """Hyperbolic tangent, computed accurately in every mode."""
-    return apply(input_tensor, np.tanh, memory_config, output_tensor)
+    return apply(input_tensor, np.tanh, memory_config, output_tensor, name="tanh")
 
 
 @operation("ttnn.softplus")
@@ -171,7 +181,7 @@ def softplus(
         if (beta, threshold) == (1.0, 20.0)
         else partial(f.softplus, beta=beta, threshold=threshold)
     )
-    return apply(input_tensor, function, memory_config, output_tensor)
+    return apply(input_tensor, function, memory_config, output_tensor, name="softplus")
 
 
 @operation("ttnn.round")
@@ -184,7 +194,9 @@ def round(
 ) -> Tensor:
     """x rounded to `decimals` places, ties to even."""
     scale = np.float32(10.0**decimals)
-    return apply(input_tensor, lambda x: np.rint(x * scale) / scale, memory_config, output_tensor)
+    return apply(
+        input_tensor, lambda x: np.rint(x * scale) / scale, memory_config, output_tensor, name="round"
+    )
 
 
 @operation("ttnn.leaky_relu")
@@ -196,7 +208,13 @@ def leaky_relu(
     output_tensor: Tensor | None = None,
 ) -> Tensor:
     """x, times the slope below zero."""
-    return apply(input_tensor, lambda x: f.leaky_relu(x, negative_slope), memory_config, output_tensor)
+    return apply(
+        input_tensor,
+        lambda x: f.leaky_relu(x, negative_slope),
+        memory_config,
+        output_tensor,
+        name="leaky_relu",
+    )
 
 
 @operation("ttnn.elu")
@@ -208,7 +226,7 @@ def elu(
     output_tensor: Tensor | None = None,
 ) -> Tensor:
     """x above zero, alpha (exp(x) - 1) below."""
-    return apply(input_tensor, lambda x: f.elu(x, alpha), memory_config, output_tensor)
+    return apply(input_tensor, lambda x: f.elu(x, alpha), memory_config, output_tensor, name="elu")
 
 
 @operation("ttnn.celu")
@@ -220,7 +238,7 @@ def celu(
     output_tensor: Tensor | None = None,
 ) -> Tensor:
     """max(0, x) + min(0, alpha (exp(x / alpha) - 1))."""
-    return apply(input_tensor, lambda x: f.celu(x, alpha), memory_config, output_tensor)
+    return apply(input_tensor, lambda x: f.celu(x, alpha), memory_config, output_tensor, name="celu")
 
 
 @operation("ttnn.selu")
@@ -228,7 +246,7 @@ def selu(
     input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, output_tensor: Tensor | None = None
 ) -> Tensor:
     """ELU with the scale and alpha that keep means and variances."""
-    return apply(input_tensor, f.selu, memory_config, output_tensor)
+    return apply(input_tensor, f.selu, memory_config, output_tensor, name="selu")
 
 
 @operation("ttnn.softshrink")
@@ -240,7 +258,9 @@ def softshrink(
     output_tensor: Tensor | None = None,
 ) -> Tensor:
     """x moved towards zero by lambd."""
-    return apply(input_tensor, lambda x: f.softshrink(x, lambd), memory_config, output_tensor)
+    return apply(
+        input_tensor, lambda x: f.softshrink(x, lambd), memory_config, output_tensor, name="softshrink"
+    )
 
 
 @operation("ttnn.hardshrink")
@@ -252,7 +272,9 @@ def hardshrink(
     output_tensor: Tensor | None = None,
 ) -> Tensor:
     """x, zero within lambd of zero."""
-    return apply(input_tensor, lambda x: f.hardshrink(x, lambd), memory_config, output_tensor)
+    return apply(
+        input_tensor, lambda x: f.hardshrink(x, lambd), memory_config, output_tensor, name="hardshrink"
+    )
 
 
 @operation("ttnn.hardtanh")
@@ -265,4 +287,6 @@ def hardtanh(
     output_tensor: Tensor | None = None,
 ) -> Tensor:
     """x limited to [min_val, max_val]."""
-    return apply(input_tensor, lambda x: f.hardtanh(x, min_val, max_val), memory_config, output_tensor)
+    return apply(
+        input_tensor, lambda x: f.hardtanh(x, min_val, max_val), memory_config, output_tensor, name="hardtanh"
+    )
