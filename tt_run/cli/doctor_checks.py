@@ -27,6 +27,7 @@ class Wanted:
     cwd: Path
     interface: str | None = None
     is_python: bool = True
+    emulate: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class HostAnswer:
         yield self._launcher(wanted)
         yield self._program(wanted)
         yield from self._python(wanted)
+        yield self._package(wanted)
         yield from self._folders(wanted)
         yield self._interface(wanted)
         yield from self._peers()
@@ -118,6 +120,18 @@ class HostAnswer:
             yield self.check(
                 "launch folder", False, f"{self.host} does not see this machine's {wanted.cwd}", hint
             )
+
+    def _package(self, wanted: Wanted) -> Check:
+        folder = wanted.question.package
+        if "package" in self.facts:
+            return self.check("tt-run", True, str(folder))
+        lacks = (
+            "ranks there find no emulation"
+            if wanted.emulate
+            else "no stacks and no exceptions from ranks there"
+        )
+        hint = f"install tt-run at the same path on {self.host}"
+        return self.check("tt-run", False if wanted.emulate else None, f"no {folder}: {lacks}", hint)
 
     def _interface(self, wanted: Wanted) -> Check:
         addresses = _under(self.facts, "address.")

@@ -44,6 +44,7 @@ class Trip:
     program: str
     mca: Mapping[str, str]
     interface: str | None = None
+    emulate: bool = False
 
     def is_here(self, host: str) -> bool:
         return host in ("localhost", self.world.hostname, self.world.hostname.partition(".")[0])
@@ -97,7 +98,15 @@ def remote_checks(
         return
     program = options["program"][0] if options["program"] else sys.executable
     trip = Trip(
-        hosts, agent, launcher, world, _python(program, world), program, args.mca, options["tcp_interface"]
+        hosts,
+        agent,
+        launcher,
+        world,
+        _python(program),
+        program,
+        args.mca,
+        options["tcp_interface"],
+        options["emulate"],
     )
     bad = False
     for check in _all_hosts(trip):
@@ -109,7 +118,7 @@ def remote_checks(
         yield trial_over_hosts(trip)
 
 
-def _python(program: str, world: World) -> str:
+def _python(program: str) -> str:
     """The interpreter that the ranks would use: the program itself when it is one, else the one of tt-run."""
     return program if os.path.basename(program).startswith("python") else sys.executable  # noqa: PTH119
 
@@ -125,6 +134,7 @@ def _all_hosts(trip: Trip) -> Iterable[Check]:
         trip.program,
         trip.world.get("PATH") or "",
         token,
+        Path(__file__).resolve().parents[1],
         names,
     )
     try:
@@ -137,7 +147,13 @@ def _all_hosts(trip: Trip) -> Iterable[Check]:
         token.unlink(missing_ok=True)
     is_python = trip.program == trip.python
     wanted = Wanted(
-        question, trip.launcher.version, trip.agent.words, trip.world.cwd, trip.interface, is_python
+        question,
+        trip.launcher.version,
+        trip.agent.words,
+        trip.world.cwd,
+        trip.interface,
+        is_python,
+        trip.emulate,
     )
     for name in names:
         yield from answers[name].checks(wanted)

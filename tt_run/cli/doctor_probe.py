@@ -49,6 +49,7 @@ program=$(command -v {program}) && [ -x "$program" ] && echo "program=$program"
 folder=${{TMPDIR:-/tmp}}; trial=$folder/.tt-run-doctor.$$
 if (: >"$trial") 2>/dev/null; then rm -f "$trial"; echo "temporary=$folder"; else echo "temporary_error=$folder"; fi
 [ -e {token} ] && echo "shared=yes"
+[ -d {package} ] && echo "package=yes"
 command -v {python} >/dev/null && {python} -c {code} {peers}
 echo "ended=$(date +%s.%N)"
 """
@@ -56,7 +57,8 @@ echo "ended=$(date +%s.%N)"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a launch would need on a host: `daemon` is the program that mpirun starts there, `token` a file that only a shared folder shows."""
+    """What a launch would need on a host: `daemon` is the program that mpirun starts there, `token` a file that only a
+    shared folder shows, `package` the folder of tt-run, from which ranks load its Python hook and the emulation."""
 
     launcher: str
     daemon: str
@@ -64,13 +66,14 @@ class Question:
     program: str
     path: str
     token: Path
+    package: Path
     peers: Sequence[str] = ()
 
     def line(self) -> str:
         """The shell line."""
         words = {
             name: shlex.quote(str(getattr(self, name)))
-            for name in ("launcher", "daemon", "python", "program", "path", "token")
+            for name in ("launcher", "daemon", "python", "program", "path", "token", "package")
         }
         library = shlex.quote(str(Path(self.launcher).parent.parent / "lib"))
         script = _SHELL.format(

@@ -13,7 +13,9 @@ from tt_run.cli.doctor_probe import Question, clock_skew, read_facts
 from tt_run.cli.doctor_report import Check
 from tt_run.launch.agent import Answer, RemoteAgent, answer
 
-QUESTION = Question("/mpi/bin/mpirun", "/mpi/bin/prted", "python3", "python3", "/usr/bin", Path("/token"))
+QUESTION = Question(
+    "/mpi/bin/mpirun", "/mpi/bin/prted", "python3", "python3", "/usr/bin", Path("/token"), Path("/env/tt_run")
+)
 WELL = {
     "began": "100.0",
     "ended": "101.0",
@@ -27,6 +29,7 @@ WELL = {
     "libmpi": "/mpi/lib/libmpi.so.40",
     "temporary": "/tmp",
     "shared": "yes",
+    "package": "yes",
     "address.lo": "127.0.0.1",
     "address.eth0": "10.0.0.1",
     "peer.node2": "10.0.0.2",
@@ -44,7 +47,7 @@ def examine(
 
 def test_a_host_that_has_everything() -> None:
     checks = examine()
-    assert len(checks) == 11 and all(check.ok for check in checks.values())
+    assert len(checks) == 12 and all(check.ok for check in checks.values())
 
 
 @pytest.mark.parametrize(
@@ -67,6 +70,14 @@ def test_a_host_that_has_everything() -> None:
 def test_each_thing_that_can_be_wrong(changed: dict[str, str | None], name: str, says: str) -> None:
     found = examine(changed)[name]
     assert found.ok is False and says in found.text and found.hint
+
+
+def test_the_emulation_must_be_there_only_for_emulated_ranks() -> None:
+    facts = {name: value for name, value in WELL.items() if name != "package"}
+    for emulate, ok in ((False, None), (True, False)):
+        wanted = Wanted(QUESTION, (5, 0), ("ssh",), Path("/work"), emulate=emulate)
+        found = {c.name: c for c in HostAnswer("node1", Answer(0), facts, 100.0, 101.0).checks(wanted)}
+        assert found["tt-run"].ok is ok and found["tt-run"].hint
 
 
 def test_python_need_not_be_there_for_another_program() -> None:
@@ -110,7 +121,14 @@ def test_the_question_is_answered_by_a_real_shell(tmp_path: Path) -> None:
     tool.write_text("#!/bin/sh\necho 'mpirun (Open MPI) 5.0.11'\n")
     tool.chmod(0o755)
     question = Question(
-        str(tool), str(tool), sys.executable, str(tool), "/usr/bin:/bin", folder / "token", ["localhost"]
+        str(tool),
+        str(tool),
+        sys.executable,
+        str(tool),
+        "/usr/bin:/bin",
+        folder / "token",
+        folder,
+        ["localhost"],
     )
     said = subprocess.run(
         ["sh", "-c", f"echo welcome = all; {question.line()}"], capture_output=True, timeout=60
@@ -118,7 +136,7 @@ def test_the_question_is_answered_by_a_real_shell(tmp_path: Path) -> None:
     facts = read_facts(said.stdout.decode())
     assert facts["launcher"] == "mpirun (Open MPI) 5.0.11"
     assert facts["program"] == facts["daemon"] == str(tool)
-    assert facts["shared"] == "yes" and facts["peer.localhost"] in ("127.0.0.1", "::1")
+    assert facts["shared"] == facts["package"] == "yes" and facts["peer.localhost"] in ("127.0.0.1", "::1")
     assert facts["python"].endswith(sys.executable) and float(facts["began"]) <= float(facts["ended"])
     assert "welcome " not in facts
 
