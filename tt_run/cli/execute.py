@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mgd.diagnostics import Diagnostic
 from tt_run import contract
 from tt_run.errors import UsageError
+from tt_run.inputs.findings import counted
 from tt_run.launch.line import LaunchLine
 from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher
@@ -42,7 +43,7 @@ def execute(
     def announce(line: LaunchLine, folder: RunFolder) -> None:
         if options["verbose"]:
             say(shlex.join(line.command))
-        say(f"{len(plan.ranks)} ranks on {_where(plan)}, logs in {folder.path}")
+        say(f"{counted(len(plan.ranks), 'rank')} on {_where(plan)}, logs in {folder.path}")
         if line.told_defaults():
             say(f"added {line.told_defaults()}")
         import json  # noqa: F401 - needed at the end, read while mpirun starts

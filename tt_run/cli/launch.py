@@ -8,12 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mgd.diagnostics import Diagnostic, render
+from mgd.diagnostics import Diagnostic, Severity
 from tt_run import contract
+from tt_run.cli.told import tell
 from tt_run.contract import Exit
 from tt_run.errors import LauncherError, UsageError
+from tt_run.inputs.findings import counted
 from tt_run.inputs.world import World
 from tt_run.launch.machine import Machine, physical_cores
+from tt_run.launch.mpi_library import library_beside_python
 from tt_run.launch.mpirun import Launcher, find_launcher
 from tt_run.launch.options import LaunchOptions
 from tt_run.plan.build import build_plan
@@ -33,12 +36,8 @@ def launch(options: Mapping[str, Any], words: Sequence[str]) -> int:
     world = World.current()
     machine = Machine(world.environ, physical_cores(), world.is_root)
     launcher, missing = _launcher(world)
-    facts = (
-        LauncherFacts(path=Path(launcher.path), version=(launcher.major,) if launcher.major else None)
-        if launcher
-        else LauncherFacts()
-    )
     request = launch_request(options)
+    facts = _facts(launcher, request, world)
     if options["force_rediscovery"] and (request.rank_binding or request.rank_bindings_mapping):
         print("tt-run: --force-rediscovery: ignored, rank bindings are given", file=sys.stderr)
     launch_options = _launch_options(options)
@@ -53,9 +52,9 @@ def launch(options: Mapping[str, Any], words: Sequence[str]) -> int:
             return Exit.OK
         request = allocated
     plan = with_emulation_options(build_plan(request, world, facts), options, world)
-    _tell_findings(plan)
+    tell(plan.findings, notes=options["verbose"])
     if options["check_only"]:
-        print(f"tt-run: {len(plan.ranks)} ranks, no errors", file=sys.stderr)
+        print(f"tt-run: {counted(len(plan.ranks), 'rank')}, no errors", file=sys.stderr)
         return Exit.OK
     if options["emit"]:
         from tt_run.cli.emit import emit
@@ -67,7 +66,7 @@ def launch(options: Mapping[str, Any], words: Sequence[str]) -> int:
         if options["print_env"] is not None:
             return print_env(plan, options["print_env"], run_dir, options["output_format"])
         if launcher is None and missing is not None:
-            _tell((dataclasses.replace(missing, severity=_warning()),))
+            tell((dataclasses.replace(missing, severity=Severity.WARNING),))
         return print_plan(
             plan,
             launcher or Launcher("mpirun", "nowhere"),
@@ -129,16 +128,16 @@ def _launcher(world: World) -> tuple[Launcher | None, Diagnostic | None]:
         return None, error.diagnostics[0]
 
 
-def _warning() -> Any:
-    from mgd.diagnostics import Severity
-
-    return Severity.WARNING
-
-
-def _tell_findings(plan: LaunchPlan) -> None:
-    _tell(plan.findings)
-
-
-def _tell(diagnostics: Sequence[Diagnostic]) -> None:
-    for diagnostic in diagnostics:
-        print(render(diagnostic, colour=sys.stderr.isatty(), more="tt-run --explain"), file=sys.stderr)
+def _facts(launcher: Launcher | None, request: LaunchRequest, world: World) -> LauncherFacts:
+    """What the check may know of the launcher, and of mpi4py where the program runs under this Python."""
+    if launcher is None:
+        return LauncherFacts()
+    program = world.which(request.program[0]) if request.program and not request.emulate else None
+    is_this_python = request.emulate or (
+        program is not None and program.parent == Path(sys.executable).parent
+    )
+    return LauncherFacts(
+        path=Path(launcher.path),
+        version=(launcher.major,) if launcher.major else None,
+        mpi4py=library_beside_python() if is_this_python else None,
+    )

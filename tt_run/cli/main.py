@@ -86,10 +86,10 @@ def _failed(error: Exception, words: Sequence[str]) -> int:
 
 def report_error(diagnostics: Sequence[Diagnostic], code: int) -> int:
     """Prints findings on standard error, says that nothing was launched, and gives the exit code back."""
-    from mgd.diagnostics import count, render
+    from mgd.diagnostics import count
+    from tt_run.cli.told import tell
 
-    for diagnostic in diagnostics:
-        print(render(diagnostic, colour=sys.stderr.isatty(), more="tt-run --explain"), file=sys.stderr)
+    tell(diagnostics)
     errors, warnings = count(diagnostics)
     numbers: list[tuple[int, str]] = [(errors, "error"), (warnings, "warning")]
     parts = [f"{number} {word}{'s' * (number != 1)}" for number, word in numbers if number]

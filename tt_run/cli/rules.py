@@ -82,7 +82,10 @@ RULES: tuple[Rule, ...] = (
         "Report it with the file that the message names.",
     ),
     # What ranks of an emulated run report about each other.
-    *(Rule(code, title, why, f"{hint[0].upper()}{hint[1:]}.") for code, (title, why, hint) in GUARD_FINDINGS.items()),
+    *(
+        Rule(code, title, why, f"{hint[0].upper()}{hint[1:]}.")
+        for code, (title, why, hint) in GUARD_FINDINGS.items()
+    ),
 )
 _BY_CODE = {rule.code: rule for rule in (*PLAN_RULES, *RULES)}
 
@@ -90,6 +93,13 @@ _BY_CODE = {rule.code: rule for rule in (*PLAN_RULES, *RULES)}
 def page(code: str) -> str:
     """The help page of a code. Raises UsageError for an unknown one, with the nearest."""
     wanted = code.strip().upper()
+    if wanted.startswith("MGD"):
+        from mgd.rules import find_rule
+        from mgd.rules.pages import page as descriptor_page
+
+        found = find_rule(wanted)
+        if found is not None:
+            return descriptor_page(found).rstrip()
     if wanted not in _BY_CODE:
         close = difflib.get_close_matches(wanted, _BY_CODE, n=1)
         hint = f"tt-run --explain {close[0]}?" if close else "codes look like TTR204"

@@ -64,6 +64,11 @@ def listed(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers[:8])) + (", …" if len(numbers) > 8 else "")
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 rank`, `2 ranks`."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def folded(found: Iterable[Diagnostic], most: int = 20) -> tuple[Diagnostic, ...]:
     """The findings, of each code the first `most`; the last of these tells how many more there are.
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from mgd.diagnostics import Diagnostic
 from tt_run.errors import UsageError
+from tt_run.inputs.findings import counted
 
 _RANKFILE = ("--rankfile", "-rankfile", "-rf")
 _MAP_BY = ("--map-by", "-map-by")
@@ -161,7 +162,7 @@ class _Reader:
         if value is not None and self.ranks is not None and value != str(self.ranks):
             self._problem(
                 "TTR007",
-                f"--mpi-args says {name} {value}, but there are {self.ranks} ranks",
+                f"--mpi-args says {name} {value}, but the bindings have {counted(self.ranks, 'rank')}",
                 f"leave {name} out: the rank bindings say how many ranks there are",
             )
 

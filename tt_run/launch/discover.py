@@ -46,15 +46,13 @@ def discovery_plan(
             request.factory_system_descriptor, "factory system descriptor"
         )
         common[FACTORY_DESCRIPTOR] = EnvVar(str(found), "factory system descriptor")
+    machines = [path for _, path in sorted(discovery.machines.items())]
     ranks = []
-    for rank, host in enumerate(discovery.hosts or sorted(discovery.machines)):
+    for rank, host in enumerate(discovery.hosts or [world.hostname] * len(machines)):
         env = {**common, contract.RANK: EnvVar(str(rank), "rank")}
-        if discovery.machines:
-            path = discovery.machines[int(host)]
-            env[contract.MOCK_CLUSTER_DESC_PATH] = EnvVar(str(path), "mock cluster mapping")
-            ranks.append(RankPlan(rank, argv, env, 0, host=world.hostname))
-        else:
-            ranks.append(RankPlan(rank, argv, env, 0, host=str(host)))
+        if machines:
+            env[contract.MOCK_CLUSTER_DESC_PATH] = EnvVar(str(machines[rank]), "mock cluster mapping")
+        ranks.append(RankPlan(rank, argv, env, 0, host=host))
     placement = Placement(tuple(HostSlots(host) for host in discovery.hosts), source="--hosts")
     words = mpi_args if discovery.hosts or "--oversubscribe" in mpi_args else ("--oversubscribe", *mpi_args)
     return LaunchPlan(tuple(ranks), argv, world.cwd, placement, words, unset=BLOCKED)

@@ -15,6 +15,7 @@ from pathlib import Path
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from mgd.graph import Mesh, MeshGraph
 from tt_run.errors import RefusedError
+from tt_run.inputs.findings import counted
 from tt_run.plan.model import HostSlots
 from tt_run.plan.placement.solve import Placed
 
@@ -62,9 +63,9 @@ def allocate_on_hosts(graph: MeshGraph, hosts: Sequence[HostSlots], *, source: s
         raise RefusedError(
             Diagnostic(
                 "TTR180",
-                f"the descriptor has {len(blocks)} host blocks, {source} gives {len(slots)} slots ({listed})",
+                f"the descriptor has {counted(len(blocks), 'host block')}, {source} gives {counted(len(slots), 'slot')} ({listed})",
                 (Label(Position(graph.file)),) if graph.file else (),
-                f"name {len(blocks)} hosts, or give slots: --hosts {hosts[0].name if hosts else 'host'}:{len(blocks)}",
+                f"name {counted(len(blocks), 'host')}, or give slots: --hosts {hosts[0].name if hosts else 'host'}:{len(blocks)}",
             )
         )
     ranks = tuple(
@@ -127,7 +128,7 @@ def _warnings(
         found.append(
             Diagnostic(
                 "TTR181",
-                f"{len(idle)} hosts of {source} get no rank: {', '.join(idle[:8])}{' …' if len(idle) > 8 else ''}",
+                f"{source}: {counted(len(idle), 'host')} without a rank: {', '.join(idle[:8])}{' …' if len(idle) > 8 else ''}",
                 where,
                 "name as many hosts as the descriptor has host blocks",
                 Severity.WARNING,

@@ -96,7 +96,8 @@ def read_discovery(request: LaunchRequest, world: World) -> Discovery | None:
     if findings.broken:
         findings.stop_if_broken()
     asked, key = named_inputs(paths, request, search, mock)
-    hosts = sorted(host.name for host in parse_hosts(request.hosts).hosts) if request.hosts else []
+    named = parse_hosts(request.hosts).hosts if request.hosts and mock is None else ()
+    hosts = sorted(host.name for host in named)
     short = allocation.folder(world.cwd, key)
     taken = _key_in(short) not in (None, key) and not _is_derived(short)
     folder = short.with_name(key) if taken else short

@@ -17,7 +17,7 @@ from tt_run.inputs.environment import (
     passed_through,
     per_rank_folders,
 )
-from tt_run.inputs.findings import Findings
+from tt_run.inputs.findings import Findings, counted
 from tt_run.inputs.world import World
 from tt_run.plan.request import LaunchRequest
 from tt_run.plan.slots import Seating
@@ -117,7 +117,8 @@ def _emulation(request: LaunchRequest, source: Source, seating: Seating, world: 
         ),
     }
     threads = EnvVar(
-        str(max(1, world.cores // crowd)), f"default: {world.cores} cores over {crowd} ranks of a host"
+        str(max(1, world.cores // crowd)),
+        f"default: {counted(world.cores, 'core')} over {counted(crowd, 'rank')} of a host",
     )
     for name in _THREADS:
         given = world.get(name)

@@ -1,4 +1,4 @@
-"""What is known of the MPI launcher and of the MPI that mpi4py was built for; found out elsewhere, judged here."""
+"""What is known of the MPI launcher and of the MPI that mpi4py loads; found out elsewhere, judged here."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class LauncherFacts:
-    """The launcher's path (None: there is none), its version ("5.0.11", None: it does not say), and what mpi4py was built
-    for ("Open MPI 5.0.11", None: unknown or mpi4py is absent)."""
+    """The launcher's path (None: there is none), its version ("5.0.11", None: it does not say), and what mpi4py loads
+    ("Open MPI 5.0", None: unknown or mpi4py is absent)."""
 
     path: Path | None = None
     version: tuple[int, ...] | None = None

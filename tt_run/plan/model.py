@@ -91,6 +91,7 @@ class LaunchPlan:
     findings: tuple[Diagnostic, ...] = ()
     emulate: bool = False
     generated_files: tuple[GeneratedFile, ...] = ()
+    folders: tuple[Path, ...] = ()  # made just before the launch: where the ranks' profiles go
     launcher_env: Mapping[str, str] = field(
         default_factory=dict
     )  # what mpirun itself gets on top, e.g. the root guard

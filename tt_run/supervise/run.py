@@ -86,6 +86,8 @@ def _start(
         from tt_run.launch.generated import write_generated
 
         write_generated(plan.generated_files)
+    for made in plan.folders:
+        made.mkdir(parents=True, exist_ok=True)
     rankfile = start.line.rankfile
     if rankfile is not None and rankfile.text is not None:
         rankfile.path.write_text(rankfile.text, encoding="utf-8")

@@ -260,3 +260,23 @@ def test_a_launch_imports_no_numpy_and_no_mpi(launch_folder: Path) -> None:
         "socket",
         "google.protobuf",
     }
+
+
+def test_descriptor_and_guard_codes_are_explained_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--explain", "MGD071"]) == Exit.OK
+    assert "MGD071" in capsys.readouterr().out
+    assert run(["--explain", "TTG004"]) == Exit.OK
+    assert "wait for each other" in capsys.readouterr().out
+
+
+def test_notes_are_for_those_who_want_more(launch_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    launch = ("--emulate", "--system", "n300", "--meshes", "2", "--check-only", "true")
+    assert run(launch) == Exit.OK
+    assert capsys.readouterr().err == "tt-run: 2 ranks, no errors\n"
+    assert run(["-v", *launch]) == Exit.OK
+    assert "more: mgd explain MGD071" in capsys.readouterr().err
+
+
+def test_one_rank_is_one_rank(launch_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--emulate", "--system", "n300", "--check-only", "true"]) == Exit.OK
+    assert capsys.readouterr().err == "tt-run: 1 rank, no errors\n"

@@ -419,3 +419,27 @@ def test_several_descriptors_are_allocated_together(sandbox: Sandbox) -> None:
     for number in range(2):
         own = yaml.safe_load(texts[f"rank_bindings_subctx_{number}.yaml"])
         assert own["rank_bindings"] == [{"rank": 0, "mesh_id": 0, "mesh_host_rank": 0}]
+
+
+def test_the_folders_of_profiles_are_planned_and_not_made(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    plan = sandbox.plan(tracy="-o prof")
+    assert plan.folders == (sandbox.cwd / "prof/rank0", sandbox.cwd / "prof/rank1")
+    assert not (sandbox.cwd / "prof").exists()
+
+
+def test_a_rankfile_that_is_missing_is_passed_on_unchecked(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    plan = sandbox.plan(mpi_args="-x A=b --rankfile gone", check="off")
+    assert plan.placement.rankfile == sandbox.cwd / "gone"
+    assert plan.placement.rankfile_at == 2
+    assert [rank.host for rank in plan.ranks] == [None, None]
+    assert codes(plan.findings) == ["TTR101"]
+    assert codes(sandbox.refusal(InputError, mpi_args="--rankfile gone")) == ["TTR101"]
+
+
+def test_an_interface_that_is_not_used_is_told(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    words = "--mca btl_tcp_if_exclude lo"
+    assert codes(sandbox.plan(tcp_interface="eth0", mpi_args=words).findings) == ["TTR313"]
+    assert codes(sandbox.plan(tcp_interface="eth0", bare=True).findings) == ["TTR313"]

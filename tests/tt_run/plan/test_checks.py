@@ -86,7 +86,7 @@ def test_a_mesh_of_several_hosts_wants_host_ranks(sandbox: Sandbox) -> None:
 def test_a_mesh_without_rank(sandbox: Sandbox) -> None:
     sandbox.two_ranks(bindings("rank: 0, mesh_id: 1"), TWO_MESHES)
     finding = only(sandbox.refusal(RefusedError), "TTR207")
-    assert finding.message == "no rank is bound to mesh 0: the descriptor needs 2 ranks, 1 are bound"
+    assert finding.message == "no rank is bound to mesh 0: the descriptor needs 2 ranks, bound: 1"
     assert finding.help == "add - {rank: 1, mesh_id: 0, mesh_host_rank: 0}"
 
 

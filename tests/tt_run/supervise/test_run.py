@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -154,3 +155,14 @@ class TestReport:
         text = annotation(failed.verdict, {1: record})
         assert text.startswith("::error file=a%2Cb.py,line=3,title=tt-run::")
         assert text.endswith("ValueError: 50%25%0Aof it")
+
+
+def test_folders_of_the_plan_are_there_when_ranks_start(tmp_path: Path) -> None:
+    plan = dataclasses.replace(
+        plan_of(("sh", "-c", "ls -d prof/rank0"), cwd=tmp_path), folders=(tmp_path / "prof/rank0",)
+    )
+    machine, launcher = Machine(dict(os.environ), cores=8), Launcher("local", "test")
+    attempt = run_plan(
+        plan, launcher, machine, LaunchOptions(), QUIET, tmp_path / "run", print, backend=LocalBackend()
+    )
+    assert attempt.verdict.succeeded

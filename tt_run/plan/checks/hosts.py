@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tt_run.inputs.findings import Findings, nearest
+from tt_run.inputs.findings import Findings, counted, nearest
 from tt_run.plan.checks.subject import Subject
 
 _INTERFACE_PARAMETERS = ("btl_tcp_if_include", "btl_tcp_if_exclude")
@@ -28,7 +28,7 @@ def _check_slots(subject: Subject, findings: Findings) -> None:
     spread = ",".join(f"{host.name}:{each}" for host in hosts.hosts)
     findings.error(
         "TTR309",
-        f"{count} ranks do not fit in the {hosts.slots} slots of {hosts.source}",
+        f"{count} ranks do not fit in the {counted(hosts.slots, 'slot')} of {hosts.source}",
         help=f"write {spread}, or add --mpi-args --oversubscribe",
         notes=(", ".join(f"{host.name} takes {host.slots}" for host in hosts.hosts[:8]),),
     )

@@ -23,7 +23,7 @@ def check_launcher(subject: Subject, findings: Findings) -> None:
     tell = findings.error if is_python else findings.warn
     tell(
         "TTR402",
-        f"the launcher is {facts.vendor} {version}, mpi4py was built for {facts.mpi4py}: every process would be rank 0 of 1",
+        f"the launcher is {facts.vendor} {version}, mpi4py loads {facts.mpi4py}: every process would be rank 0 of 1",
         help="put the mpirun of that MPI first on PATH, or reinstall mpi4py: pip install --no-binary mpi4py mpi4py",
         notes=(f"launcher: {facts.path}",),
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from mgd.diagnostics import Label, Position
 from mgd.graph import Mesh, MeshGraph
 from tt_run.inputs.bindings import Binding
-from tt_run.inputs.findings import Findings, label, listed
+from tt_run.inputs.findings import Findings, counted, label, listed
 from tt_run.plan.checks.subject import Subject
 
 _Context = tuple[int | None, Path]
@@ -124,13 +124,13 @@ def _check_complete(
         )
         place = f"mesh_id: {mesh.mesh_id}, mesh_host_rank: {missing[0]}"
         too_few = len(bindings) < wanted
-        count = f": the descriptor needs {wanted} ranks, {len(bindings)} are bound" if too_few else ""
+        count = f": the descriptor needs {counted(wanted, 'rank')}, bound: {len(bindings)}" if too_few else ""
         where = mesh.host_position or mesh.position
         findings.error(
             "TTR207",
             f"no rank is bound to {what}{count}",
             *_at(where, graph, f"mesh {mesh.mesh_id} is cut over {_hosts(mesh)}"),
-            Label(bindings[-1].position, f"the last of {len(bindings)} ranks"),
+            Label(bindings[-1].position, f"the last of {counted(len(bindings), 'rank')}"),
             help=f"add - {{rank: {len(bindings)}, {place}}}" if too_few else f"give one of the ranks {place}",
         )
 

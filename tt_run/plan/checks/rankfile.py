@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Label, Position
-from tt_run.inputs.findings import Findings, label, listed
+from tt_run.inputs.findings import Findings, counted, label, listed
 from tt_run.plan.checks.subject import Subject
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def _check_ranks(subject: Subject, rankfile: Rankfile, findings: Findings) -> No
         findings.error(
             "TTR301",
             f"the rankfile does not place rank {ranks}",
-            Label(Position(rankfile.file), f"places {len(lines)} ranks, {count} are bound"),
+            Label(Position(rankfile.file), f"places {counted(len(lines), 'rank')}, bound: {count}"),
             Label(missing[0].position, f"rank {missing[0].rank} is bound here"),
             help=f"add the line: rank {missing[0].rank}=HOST slot=0",
         )

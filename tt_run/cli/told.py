@@ -1,0 +1,16 @@
+"""Findings as people read them, on standard error."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from mgd.diagnostics import Diagnostic, Severity, render
+
+
+def tell(diagnostics: Sequence[Diagnostic], *, notes: bool = True) -> None:
+    """Prints the findings, each with the command that explains it; without `notes` only what is wrong."""
+    for finding in diagnostics:
+        if notes or finding.severity is not Severity.NOTE:
+            more = "mgd explain" if finding.code.startswith("MGD") else "tt-run --explain"
+            print(render(finding, colour=sys.stderr.isatty(), more=more), file=sys.stderr)
