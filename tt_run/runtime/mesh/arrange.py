@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.shape import MeshShape
@@ -62,16 +60,6 @@ def tile(outer: MeshShape, inner: MeshShape) -> list[MeshCoordinate]:
                 f"Shape {outer} is not divisible by submesh shape {inner} along dimension {dimension}"
             )
     return [MeshCoordinate(r, c) for r in range(0, outer[0], inner[0]) for c in range(0, outer[1], inner[1])]
-
-
-def bounding_rectangle(places: Sequence[Place]) -> tuple[Place, MeshShape] | None:
-    """The north-west corner and extents of the rectangle that the places fill exactly; None when they do not fill one."""
-    rows = [row for row, _ in places]
-    columns = [column for _, column in places]
-    extents = (max(rows) - min(rows) + 1, max(columns) - min(columns) + 1)
-    if extents[0] * extents[1] != len(set(places)):
-        return None
-    return (min(rows), min(columns)), MeshShape(extents)
 
 
 def _check_rank(outer: MeshShape, requested: MeshShape) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 
 from tt_run.runtime import guard
-from tt_run.runtime.errors import fatal, throw
-from tt_run.runtime.mesh.arrange import bounding_rectangle, places_in, tile
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.mesh.arrange import places_in, snake, tile
 from tt_run.runtime.mesh.chips import Chips
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.layout import Layout, Positions
@@ -140,25 +140,26 @@ class MeshDevice(Layout, Chips):
     def reshape(self, shape: MeshShape) -> None:
         """Arrange the same devices as another shape, in place.
 
-        A line becomes any other line; a rectangle is laid out anew as `open_mesh_device` would. Raises RuntimeError when the number of
-        devices differs or neighbours would not be linked.
+        A line runs through the rows of the old shape, back and forth. Any other shape is laid out anew from the place of the first device,
+        as `open_mesh_device` would. Raises RuntimeError when the number of devices differs or the new layout needs other devices.
         """
         if shape.mesh_size() != self._shape.mesh_size():
             raise fatal("New shape must have the same number of devices as current shape")
         if shape == self._shape:
             return
-        if 1 in shape and 1 in self._shape:
-            self._lay_out(shape, self.positions)
+        if shape.dims() == 2 and 1 in shape:
+            columns = self._shape[1]
+            self._lay_out(shape, tuple(self.positions[r * columns + c] for r, c in snake(self._shape)))
             return
         columns = self.system.shape[1]
-        rectangle = bounding_rectangle([divmod(position, columns) for position in self.positions])
-        if rectangle is None:
-            raise throw(
-                f"Mesh reshape from {self._shape} to {shape} would connect devices that are not linked."
+        first = MeshCoordinate(divmod(self.positions[0], columns))
+        positions = tuple(r * columns + c for r, c in places_in(self.system.shape, shape, first))
+        if not set(positions) <= set(self.positions):
+            raise fatal(
+                f"User has requested a reshape of the MeshDevice to shape: {shape}, but it is not possible to form a physically "
+                f"connected mesh grid with the opened devices from the original shape: {self._shape}."
             )
-        (row, column), outer = rectangle
-        places = places_in(outer, shape, None)
-        self._lay_out(shape, tuple((row + r) * columns + column + c for r, c in places))
+        self._lay_out(shape, positions)
 
     def close(self) -> None:
         """Give the devices back; its submeshes close with it. Closing twice does nothing.
