@@ -67,7 +67,7 @@ def test_every_form_equals_one_device(
 @pytest.mark.parametrize(
     ("whole", "split", "form"),
     [
-        pytest.param("loudbox", "1x2", "ddp", id="ddp8-over-2"),
+        pytest.param("loudbox", "1x2", "ddp_drop", id="ddp8-dropout-bfloat16-over-2"),
         pytest.param("loudbox", "1x4", "tp", id="tp8-over-4"),
         pytest.param("t3000", "2x1", "ddp_tp", id="ddp2-tp4-over-2"),
     ],

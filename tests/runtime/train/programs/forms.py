@@ -1,6 +1,6 @@
 """Train a small Llama for 20 steps in one form of parallelism; print every loss, and whole parameters into a file.
 
-forms.py FORM OPTIMIZER FILE     FORM: single, ddp, tp, ddp_tp, pp; the mesh is the rank's whole system
+forms.py FORM OPTIMIZER FILE     FORM: single, ddp, tp, ddp_tp, pp, ddp_drop (with dropout, in bfloat16); the mesh is the rank's whole system
 """
 
 import sys
@@ -17,7 +17,9 @@ STEPS, BATCH, LENGTH, VOCABULARY = 20, 8, 32, 256
 autograd, ops = ttml.autograd, ttml.ops
 
 context = autograd.AutoContext.get_instance()
-context.set_arithmetic("float32")
+# Dropout masks follow from the shape of a shard, so that form is compared with itself on other splits only, and in bfloat16.
+DROPS = "drop" in FORM
+context.set_arithmetic("bfloat16" if DROPS else "float32")
 pipeline = FORM == "pp"
 rank, size = 0, 1
 if pipeline:
@@ -32,6 +34,7 @@ context.initialize_parallelism_context(
 )
 context.set_seed(7)
 config = ttml.models.llama.LlamaConfig(
+    dropout_prob=0.2 if DROPS else 0.0,
     num_heads=8,
     num_groups=8,
     embedding_dim=64,
