@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,7 +61,8 @@ def read_input(word: str) -> tuple[bytes, str]:
     if word == STDIN:
         return sys.stdin.buffer.read(), STDIN_NAME
     name = _system_file(word) or word
-    return read_bytes(name), name
+    with _system_hint(word):
+        return read_bytes(name), name
 
 
 def load_input(word: str) -> Descriptor:
@@ -70,7 +73,8 @@ def load_input(word: str) -> Descriptor:
     from mgd.reading import load, loads
 
     if word != STDIN:
-        return load(_system_file(word) or word)
+        with _system_hint(word):
+            return load(_system_file(word) or word)
     data = sys.stdin.buffer.read()
     if b"ChipSpec" in data or b"Board" in data:
         from mgd.v1.reading import loads as loads_v1
@@ -108,14 +112,37 @@ def _is_old_descriptor(path: Path) -> bool:
         return False
 
 
+@contextmanager
+def _system_hint(word: str) -> Iterator[None]:
+    """Let an error about a file that is not there name the systems that may have been meant."""
+    from mgd.errors import UnreadableError
+
+    try:
+        yield
+    except UnreadableError as error:
+        near = _near_systems(word)
+        if not near:
+            raise
+        help = f"did you mean the system {near}? `mgd systems` lists them"
+        raise UnreadableError(replace(each, help=help) for each in error.diagnostics) from None
+
+
+def _near_systems(word: str) -> str:
+    """Systems with a name like the word."""
+    if not _is_name(word):
+        return ""
+    from mgd.systems import UnknownSystem, find
+
+    try:
+        find(word)
+    except UnknownSystem as unknown:
+        return " or ".join(unknown.nearest)
+    return ""
+
+
 def _system_file(word: str) -> str | None:
     """The file of a shipped system, for a word that looks like a name and is not a file."""
-    if "/" in word or "." in word:
-        return None
-    try:
-        if Path(word).exists():
-            return None
-    except (OSError, ValueError):
+    if not _is_name(word):
         return None
     from mgd.systems import UnknownSystem, find
 
@@ -123,3 +150,13 @@ def _system_file(word: str) -> str | None:
         return str(find(word).path)
     except UnknownSystem:
         return None
+
+
+def _is_name(word: str) -> bool:
+    """True for a word that looks like the name of a system and is not a file."""
+    if not word or "/" in word or "." in word:
+        return False
+    try:
+        return not Path(word).exists()
+    except (OSError, ValueError):
+        return False

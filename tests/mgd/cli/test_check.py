@@ -117,6 +117,12 @@ def test_mgd_1_0_on_standard_input(mgd: Mgd) -> None:
     assert result.code == 1 and "error[MGD210]" in result.out and "--> <stdin>:3:66" in result.out
 
 
+def test_a_misspelt_system_is_hinted_at(mgd: Mgd) -> None:
+    result = mgd("check", "t300")
+    assert result.code == 2 and "did you mean the system t3000" in result.out
+    assert "check the path" in mgd("check", "x" * 300).out
+
+
 def test_a_folder_without_descriptors_is_wrong_usage(mgd: Mgd, tmp_path: Path) -> None:
     result = mgd("check", tmp_path)
     assert result.code == 2 and "no descriptor" in result.err
