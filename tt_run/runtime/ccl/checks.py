@@ -56,7 +56,7 @@ def scatter_dim(tensor: Tensor, dim: int, members: int) -> int:
     if rank < 2:
         raise fatal("reduce_scatter currently supports rank 2 tensors at minimum", "rank > 1")
     if not -rank <= dim < rank:
-        raise fatal(f"Invalid scatter dim {dim} for {rank}D input tensor", "scatter_dim < rank")
+        raise fatal(f"Invalid scatter dim {dim} for rank {rank} tensor", "scatter_dim < rank")
     if tensor.dtype not in _SUMMED:
         raise fatal(f"reduce_scatter supports {', '.join(d.name for d in _SUMMED)}, got {tensor.dtype}")
     dim %= rank

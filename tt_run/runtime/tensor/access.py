@@ -134,9 +134,9 @@ def copy_host_to_device_tensor(
     """Write a host tensor into the buffer of a device tensor. Raises RuntimeError when their specs differ."""
     device = device_tensor.device()
     if host_tensor.device() is not None:
-        raise fatal("Host tensor must be on host")
+        raise fatal("Source tensor is not on host.")
     if device is None:
-        raise fatal("Device tensor must be on device")
+        raise fatal("Destination tensor is not on device.")
     device.require_open("copy_host_to_device_tensor")
     _check_same(host_tensor, device_tensor)
     device_tensor.overwrite(counted_on(host_tensor, device))
@@ -149,7 +149,7 @@ def copy_device_to_host_tensor(
     """Write a device tensor into a host tensor. Raises RuntimeError when their specs differ."""
     device = device_tensor.device()
     if device is None:
-        raise fatal("Device tensor must be on device")
+        raise fatal("Source tensor is not on device.")
     device.require_open("copy_device_to_host_tensor")
     transfers.check(device, "read")
     _check_same(host_tensor, device_tensor)
