@@ -144,6 +144,10 @@ class Run:
             config.batch_size * config.gradient_accumulation_steps
         )
         self.steps = min(config.steps, max(windows, 1) * config.epochs)
+        if self.steps < config.steps and self.speaks:
+            print(
+                f"{self.steps} steps: num_epochs {config.epochs} of {windows} steps each, less than max_steps {config.steps}"
+            )
         make = PipelineTrainer if self.pipeline else Trainer
         self.trainer = make(
             self.model,

@@ -208,6 +208,10 @@ def test_defaults() -> None:
             lambda: TransformerModelFactory({"transformer_config": {"model_type": "bert"}}),
             "Model type bert not supported",
         ),
+        (
+            lambda: TransformerModelFactory({"device_config": {"enable_pp": True}}),
+            "enable_pp needs a multihost_config",
+        ),
     ],
 )
 def test_values_that_mean_nothing(make: Any, message: str) -> None:

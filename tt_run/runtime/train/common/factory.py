@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tt_run.runtime.train.common.config import DeviceConfig, MultiHostConfig
-from tt_run.runtime.train.common.keys import mapping
+from tt_run.runtime.train.common.keys import ConfigError, mapping
 from tt_run.runtime.train.models.gpt import (
     Experimental,
     GPT2TransformerConfig,
@@ -37,13 +37,18 @@ def map_runner_type(name: str) -> RunnerType:
 class TransformerModelFactory:
     """Builds the model of a configuration given as a map.
 
-    Raises ValueError for a model type it does not know: a configuration without `model_type` means GPT-2.
+    Raises ValueError for a model type it does not know: a configuration without `model_type` means GPT-2; ConfigError for `enable_pp` without stages.
     """
 
     def __init__(self, yaml_config: Mapping[str, Any]) -> None:
         self.transformer_config = dict(mapping(yaml_config.get("transformer_config"), "transformer_config"))
         self.device_config = DeviceConfig(yaml_config)
         self.multihost_config = MultiHostConfig(yaml_config)
+        if self.device_config.enable_pp and self.multihost_config.mode != "pipeline":
+            raise ConfigError(
+                "device_config: enable_pp needs a multihost_config with enabled: true and a pipeline_parallel_config; "
+                "help: name one in training_config: multihost_config"
+            )
         inner = mapping(yaml_config.get("training_config"), "training_config")
         self.model_type = str(
             self.transformer_config.get("model_type") or inner.get("model_type") or "gpt2"
