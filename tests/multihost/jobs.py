@@ -20,6 +20,8 @@ HOSTS = ("h1", "h2", "h3")
 DEADLINE = 40.0
 # One small mesh per rank and one rank per host: nothing that a fault needs is missing, and nothing else costs time.
 THREE = ("--emulate", "--system", "n150", "--meshes", "3", "--hosts", "h1:1,h2:1,h3:1")
+# The hosts share the cores of this machine, which Open MPI does not know: a rank that waits must let the others run.
+YIELDING = {"OMPI_MCA_mpi_yield_when_idle": "1"}
 IN_MPI = "from mpi4py import MPI\ncomm = MPI.COMM_WORLD\ncomm.Barrier()\nprint('up', flush=True)\n"
 FOREVER = "while True:\n    comm.Barrier()\n    time.sleep(0.01)\n"
 
@@ -135,7 +137,8 @@ class HostJobs:
         folder = RunFolder(self.root / f"run{len(self.started)}")
         words = ["tt-run", *where, "--log-dir", str(folder.path), *options, *program]
         keep = f'echo $$ >{self.root}/pid && exec "$@"'
-        process = self.cluster.start("h1", "sh", "-c", keep, "keep", *words, cwd=self.root, env=env)
+        settings = {**YIELDING, **(env or {})}
+        process = self.cluster.start("h1", "sh", "-c", keep, "keep", *words, cwd=self.root, env=settings)
         job = HostJob(self.cluster, process, folder, ranks)
         self.started.append(job)
         return job
