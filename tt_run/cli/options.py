@@ -67,6 +67,9 @@ OPTIONS: Sequence[Option] = (
     ),
     Option(WHERE, "--tcp-interface", "NAME", "Network interface for MPI between hosts."),
     Option(WHERE, "--no-scheduler", "", "Ignore a Slurm or MPIJob allocation."),
+    Option(
+        WHERE, "--placement-timeout", "SECONDS", "Search so long for chips of a mock cluster [60].", "seconds"
+    ),
     Option(WHERE, "--discover", "", "Ask the hardware: generate_rank_bindings of TT-Metal on every host."),
     Option(WHERE, "--force-rediscovery", "", "Do not use what was discovered earlier."),
     Option(HOW, "--bare", "", "Add no transport or network setting to mpirun's line."),

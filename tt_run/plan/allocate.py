@@ -120,14 +120,15 @@ def _on_machines(
 ) -> Derived:
     """The ranks where the solver places their meshes on the chips of the mock cluster, with the devices each one sees."""
     from tt_run.plan.placement.physical import build
-    from tt_run.plan.placement.solve import place, shortfall_findings
+    from tt_run.plan.placement.solve import PLACEMENT_SECONDS, place, shortfall_findings
 
     files = list(dict.fromkeys(mock.descriptors[rank] for rank in sorted(mock.descriptors)))
     clusters = [read_cluster(path) for path in files]
     machines = build(clusters)
     findings.judged.extend(machines.findings)
     graph = _joined([graph for _, graph in named])
-    placed = place(graph, machines, file=search.world.shown(Path(graph.file)) if graph.file else "")
+    file = search.world.shown(Path(graph.file)) if graph.file else ""
+    placed = place(graph, machines, seconds=request.placement_timeout or PLACEMENT_SECONDS, file=file)
     findings.judged.extend(shortfall_findings(placed, graph.file))
     described = dict(zip(_host_names(clusters), map(str, files), strict=True))
     made = allocation.allocate_on_machines(placed, described, local_host=search.world.hostname)
@@ -137,7 +138,8 @@ def _on_machines(
     )
     mocked = {rank.rank: rank.cluster_descriptor for rank in made.ranks if rank.cluster_descriptor}
     written = () if request.emulate else _files(made, named, request, search, mock)
-    return Derived(replace(bindings, bindings=ranks, mock=mocked), dict(named), written, _why(made))
+    merged = replace(bindings, bindings=ranks, mock=mocked)
+    return Derived(merged, dict(named), written, _why(made), placed)
 
 
 def _why(made: allocation.Allocation) -> dict[int, str]:

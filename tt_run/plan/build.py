@@ -60,6 +60,7 @@ def build_plan(
         findings=_judge(findings.judged, request.check),
         emulate=request.emulate,
         generated_files=source.generated_files,
+        placed=source.placed,
         folders=tuple(world.cwd / tracy.rank_folder(rank.rank) for rank in ranks)
         if tracy is not None
         else (),

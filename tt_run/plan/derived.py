@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Position
 from mgd.graph import MeshGraph
 from tt_run.inputs.bindings import Binding, RankBindings
 from tt_run.plan.model import GeneratedFile
+
+if TYPE_CHECKING:
+    from tt_run.plan.placement.solve import Placed
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,7 @@ class Derived:
     graphs: Mapping[Path, MeshGraph]
     files: tuple[GeneratedFile, ...] = ()
     why: Mapping[int, str] = field(default_factory=dict)
+    placed: Placed | None = None  # which chip each device sits on, where machines were described
 
 
 def bindings_of(graph: MeshGraph, descriptor: Path) -> RankBindings:

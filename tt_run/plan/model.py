@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Diagnostic, Position
 from tt_run.inputs.environment import EnvVar
 from tt_run.inputs.hosts import HostSlots
 from tt_run.inputs.mpi_args import RANKFILE_POLICY
+
+if TYPE_CHECKING:
+    from tt_run.plan.placement.solve import Placed
 
 __all__ = ["Default", "EnvVar", "GeneratedFile", "HostSlots", "LaunchPlan", "Placement", "RankPlan"]
 
@@ -91,6 +95,7 @@ class LaunchPlan:
     findings: tuple[Diagnostic, ...] = ()
     emulate: bool = False
     generated_files: tuple[GeneratedFile, ...] = ()
+    placed: Placed | None = None  # which chip each device sits on, where machines were described
     folders: tuple[Path, ...] = ()  # made just before the launch: where the ranks' profiles go
     launcher_env: Mapping[str, str] = field(
         default_factory=dict

@@ -65,6 +65,7 @@ def plan_json(
             "source": plan.placement.source,
             "hosts": [{"name": host.name, "slots": host.slots} for host in plan.placement.hosts],
             "rankfile": str(plan.placement.rankfile) if plan.placement.rankfile else None,
+            "chips": plan.placed.as_json() if plan.placed is not None else None,
         },
         "unset": list(plan.unset),
         "generated_files": [str(file.path) for file in plan.generated_files],
@@ -83,6 +84,7 @@ def plan_table(plan: LaunchPlan) -> str:
         for row in (header, *rows)
     ]
     lines += ["", *(f"rank {rank.rank}: {rank.why}" for rank in plan.ranks)] if plan.ranks[0].why else []
+    lines += ["", plan.placed.table()] if plan.placed is not None else []
     tail = [f"hosts from: {plan.placement.source}", f"program:    {shlex.join(plan.program)}"]
     tail += [f"writes:     {file.path}" for file in plan.generated_files]
     return "\n".join([*lines, "", *tail])

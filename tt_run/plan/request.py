@@ -43,4 +43,5 @@ class LaunchRequest:
     debug_gdbserver: bool = False
     tracy: str | None = None
     no_scheduler: bool = False
+    placement_timeout: float | None = None
     check: CheckLevel = CheckLevel.ERROR

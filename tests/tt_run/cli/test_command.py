@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from mgd.resources import configs_root
 from tests.tt_run.sandbox import MESH_2X4_TWO_HOSTS, TWO_RANKS
 from tt_run.cli import rules
 from tt_run.cli.main import run
@@ -280,3 +281,16 @@ def test_notes_are_for_those_who_want_more(launch_folder: Path, capsys: pytest.C
 def test_one_rank_is_one_rank(launch_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--emulate", "--system", "n300", "--check-only", "true"]) == Exit.OK
     assert capsys.readouterr().err == "tt-run: 1 rank, no errors\n"
+
+
+def test_json_says_on_which_chip_every_device_sits(
+    launch_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configs = configs_root()
+    descriptor, mock = configs / "mgd/t3k_2x4_two_hosts.textproto", configs / "mock/t3000_two_ranks.yaml"
+    words = ["-m", str(descriptor), "--mock-cluster-rank-binding", str(mock), "--placement-timeout", "30"]
+    assert run([*words, "--dry-run", "--format", "json", "true"]) == Exit.OK
+    chips = json.loads(capsys.readouterr().out)["placement"]["chips"]
+    assert [device["chip"] for device in chips["meshes"][0]["devices"]] == [4, 0, 2, 6, 5, 1, 3, 7]
+    assert chips["proven"] is True
+    assert not (launch_folder / "generated").exists()

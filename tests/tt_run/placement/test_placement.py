@@ -269,3 +269,16 @@ def test_recorded_split_t3000() -> None:
     assert_embeds(placed)
     assert not placed.meshes[0].shortfalls
     assert {placed.meshes[0].host_of(rank) for rank in range(2)} == set(graph.hosts)
+
+
+def test_links_tell_their_channels(t3000: PhysicalGraph) -> None:
+    told = place(MeshGraph((mesh(2, 4),)), t3000).as_json()["meshes"]
+    assert isinstance(told, list)
+    assert told[0]["links"][0] == {"link": [0, 1], "channels": 2}
+    assert len(told[0]["links"]) == 10
+
+
+def test_a_machine_without_such_chips_is_no_matter_of_size(t3000: PhysicalGraph) -> None:
+    with pytest.raises(RefusedError) as caught:
+        place(MeshGraph((mesh(1, 1, arch="BLACKHOLE"),)), t3000)
+    assert caught.value.diagnostics[0].help.startswith("describe a machine with BLACKHOLE chips")

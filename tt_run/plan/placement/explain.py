@@ -52,7 +52,9 @@ def sizes(wanted: Sequence[MeshDemand], physical: PhysicalGraph, file: str) -> l
                     "TTR170",
                     f"the descriptor wants {count} {arch} devices, the machine has {present} chips",
                     file,
-                    f"use a descriptor of at most {chips[arch]} devices, or more hosts",
+                    f"use a descriptor of at most {chips[arch]} devices, or more hosts"
+                    if chips[arch]
+                    else f"describe a machine with {arch} chips, or use a descriptor for this one",
                 )
             )
     largest = max((len(physical.chips_of(h)) for h in range(len(physical.hosts))), default=0)

@@ -15,6 +15,7 @@ from tt_run.plan.placement.physical import Node, PhysicalGraph
 from tt_run.plan.placement.regions import assign
 from tt_run.plan.placement.search import Clock, Embedding, OutOfTime, best
 
+PLACEMENT_SECONDS = 60.0
 RULE = "canonical: lexicographically smallest by (host, tray, location), row-major"
 
 
@@ -70,15 +71,21 @@ class Placed:
         taken = {node.index for mesh in self.meshes for node in mesh.nodes}
         return tuple(node for node in self.physical.nodes if node.index not in taken)
 
-    def to_json(self) -> str:
-        """Where every device sits, which links run short, what stays unused. Unique ids are text: they exceed 2^53."""
-        value = {
+    def as_json(self) -> dict[str, object]:
+        """Where every device sits, the channels that each link uses, which run short, what stays unused.
+
+        Unique ids are text: they exceed 2^53.
+        """
+        return {
             "rule": RULE,
             "proven": self.proven,
-            "meshes": [_mesh_json(mesh) for mesh in self.meshes],
+            "meshes": [_mesh_json(mesh, self.physical) for mesh in self.meshes],
             "unused": [_node_json(node) for node in self.unused],
         }
-        return json.dumps(value, indent=1)
+
+    def to_json(self) -> str:
+        """The same as text."""
+        return json.dumps(self.as_json(), indent=1)
 
     def table(self) -> str:
         """One line per host rank: host, block and chips, then the shortfalls."""
@@ -117,7 +124,7 @@ def _node_json(node: Node) -> dict[str, object]:
     }
 
 
-def _mesh_json(placed: PlacedMesh) -> dict[str, object]:
+def _mesh_json(placed: PlacedMesh, physical: PhysicalGraph) -> dict[str, object]:
     columns = placed.demand.mesh.dims[1]
     return {
         "mesh_id": placed.mesh_id,
@@ -129,13 +136,24 @@ def _mesh_json(placed: PlacedMesh) -> dict[str, object]:
             }
             for d, node in enumerate(placed.nodes)
         ],
+        "links": [
+            {
+                "link": [a, b],
+                "channels": min(
+                    placed.demand.channels, physical.grid[placed.nodes[a].index].get(placed.nodes[b].index, 0)
+                ),
+            }
+            for a, b in placed.demand.links
+        ],
         "shortfalls": [
             {"link": [s.a, s.b], "channels": s.channels, "wanted": s.wanted} for s in placed.shortfalls
         ],
     }
 
 
-def place(graph: MeshGraph, physical: PhysicalGraph, *, seconds: float = 60.0, file: str = "") -> Placed:
+def place(
+    graph: MeshGraph, physical: PhysicalGraph, *, seconds: float = PLACEMENT_SECONDS, file: str = ""
+) -> Placed:
     """Place every mesh of a graph on a machine.
 
     Raises RefusedError with the reasons, cheapest first, when there is no placement, and with TTR179 when none was found in
