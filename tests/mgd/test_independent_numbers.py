@@ -34,7 +34,7 @@ class Grid(NamedTuple):
     chords: tuple[Chord, ...]
 
     def closes(self, dim: int) -> bool:
-        return self.rings[dim] and self[dim] >= 3
+        return self.rings[dim] and (self.rows, self.columns)[dim] >= 3
 
     def text(self) -> str:
         types = ", ".join("RING" if ring else "LINE" for ring in self.rings)
