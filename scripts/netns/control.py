@@ -31,12 +31,16 @@ def up(state: State, names: list[str], *, subnet: str, sshd: bool, ttl: float, a
     if len(str(state.folder)) > 80:
         raise ClusterError(f"the state folder's path is too long for a unix socket: {state.folder}")
     if running(state):
-        raise ClusterError(f"a cluster is already up in {state.folder}: `netns-cluster down` first, or -s DIR")
+        raise ClusterError(
+            f"a cluster is already up in {state.folder}: `netns-cluster down` first, or -s DIR"
+        )
     if sshd and not is_capable_root():
         raise ClusterError("--sshd needs real root", 77)
     down(state)
     state.folder.mkdir(mode=0o700, parents=True)
-    config = Config({name: f"{subnet}.{i}" for i, name in enumerate(names, 1)}, sshd, ttl, _login_environment())
+    config = Config(
+        {name: f"{subnet}.{i}" for i, name in enumerate(names, 1)}, sshd, ttl, _login_environment()
+    )
     lines = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in config.hosts.items())]
     state.etc_hosts.write_text("\n".join(lines) + "\n")
     os.mkfifo(state.orders, 0o600)
@@ -133,7 +137,14 @@ def call(state: State, host: str, argv: list[str], *, login: bool) -> int:
         raise ClusterError(f"cannot reach host {host} ({problem.strerror})", 255) from None
     env = None if login else dict(os.environ)
     send(connection, argv, env, os.environ.get("HOME", "/") if login else str(Path.cwd()))
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2):
+    for number in (
+        signal.SIGINT,
+        signal.SIGTERM,
+        signal.SIGHUP,
+        signal.SIGQUIT,
+        signal.SIGUSR1,
+        signal.SIGUSR2,
+    ):
         signal.signal(number, lambda n, _: connection.send(bytes([n])))
     answer = b""
     while True:

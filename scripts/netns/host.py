@@ -120,7 +120,9 @@ class _Server:
         else:
             env.setdefault("PRTE_MCA_plm_ssh_agent", str(self.state.agent))
             env.setdefault("OMPI_MCA_plm_rsh_agent", str(self.state.agent))
-        env.update(TMPDIR=str(self.state.tmp(self.name)), HOSTNAME=self.name, NETNS_CLUSTER=str(self.state.folder))
+        env.update(
+            TMPDIR=str(self.state.tmp(self.name)), HOSTNAME=self.name, NETNS_CLUSTER=str(self.state.folder)
+        )
         pid = os.fork()
         if pid == 0:
             self._exec(request, env, streams)

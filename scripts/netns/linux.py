@@ -12,13 +12,27 @@ from pathlib import Path
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
 _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 12, 21
-HOST_NAMESPACES = ["--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child=SIGKILL"]
+HOST_NAMESPACES = [
+    "--net",
+    "--uts",
+    "--ipc",
+    "--mount",
+    "--pid",
+    "--fork",
+    "--mount-proc",
+    "--kill-child=SIGKILL",
+]
 
 
 def tool(*words: str, check: bool = True) -> str:
     """Run a tool and return what it prints. Raises RuntimeError with its words and output when it fails."""
     result = subprocess.run(
-        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
     )
     if check and result.returncode:
         raise RuntimeError(f"{' '.join(words)}: exit {result.returncode}: {result.stdout.strip()}")

@@ -45,7 +45,19 @@ def _plug_in(state: State) -> dict[str, subprocess.Popen]:
     own = Path("/proc/self/ns/net").stat().st_ino
     for number, (name, process) in enumerate(hosts.items(), 1):
         _until(lambda p=process: Path(f"/proc/{p.pid}/ns/net").stat().st_ino != own, process, name)
-        tool("ip", "link", "add", f"v{number}", "type", "veth", "peer", "name", "eth0", "netns", str(process.pid))
+        tool(
+            "ip",
+            "link",
+            "add",
+            f"v{number}",
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "eth0",
+            "netns",
+            str(process.pid),
+        )
         tool("ip", "link", "set", f"v{number}", "master", "br0", "up")
     for name, process in hosts.items():
         _until(lambda n=name: state.socket(n).exists(), process, name)
@@ -73,7 +85,9 @@ def _obey(state: State, hosts: dict[str, subprocess.Popen]) -> None:
         for line in os.read(orders, 4096).decode().splitlines():
             verb, name = line.split()
             if verb == "kill":
-                hosts[name].kill()  # unshare dies, --kill-child takes the host's first process, the kernel the rest
+                hosts[
+                    name
+                ].kill()  # unshare dies, --kill-child takes the host's first process, the kernel the rest
                 hosts[name].wait()
             else:
                 tool("ip", "link", "set", links[name], "down" if verb == "cut" else "up", check=False)
