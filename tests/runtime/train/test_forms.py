@@ -49,12 +49,14 @@ def assert_same_training(folder: Path, words: tuple[str, ...], form: str, optimi
 @pytest.mark.parametrize(
     ("words", "form"),
     [
-        pytest.param(("--system", "n300"), "ddp", id="ddp2"),
+        pytest.param(("--system", "n300"), "ddp", id="ddp2", marks=pytest.mark.slow),
+        pytest.param(("--system", "n300-x2"), "ddp", id="ddp4", marks=pytest.mark.slow),
         pytest.param(("--system", "loudbox"), "ddp", id="ddp8"),
-        pytest.param(("--system", "n300"), "tp", id="tp2"),
+        pytest.param(("--system", "n300"), "tp", id="tp2", marks=pytest.mark.slow),
+        pytest.param(("--system", "n300-x2"), "tp", id="tp4", marks=pytest.mark.slow),
         pytest.param(("--system", "loudbox"), "tp", id="tp8"),
         pytest.param(("--system", "t3000"), "ddp_tp", id="ddp2-tp4"),
-        pytest.param(("--system", "n150", "--meshes", "2"), "pp", id="pp2"),
+        pytest.param(("--system", "n150", "--meshes", "2"), "pp", id="pp2", marks=pytest.mark.slow),
         pytest.param(("--system", "n150", "--meshes", "4"), "pp", id="pp4"),
     ],
 )
@@ -68,7 +70,8 @@ def test_every_form_equals_one_device(
     ("whole", "split", "form"),
     [
         pytest.param("loudbox", "1x2", "ddp_drop", id="ddp8-dropout-bfloat16-over-2"),
-        pytest.param("loudbox", "1x4", "tp", id="tp8-over-4"),
+        pytest.param("loudbox", "1x2", "tp", id="tp8-over-2"),
+        pytest.param("loudbox", "1x4", "tp", id="tp8-over-4", marks=pytest.mark.slow),
         pytest.param("t3000", "2x1", "ddp_tp", id="ddp2-tp4-over-2"),
     ],
 )
