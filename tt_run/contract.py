@@ -50,7 +50,7 @@ class Exit(enum.IntEnum):
     UNREADABLE = 66  # an input file is missing, unreadable or not well-formed
     NO_LAUNCHER = 69  # mpirun is missing or unusable
     INTERNAL = 70  # a bug of ours
-    HOST_LOST = 75  # a host or its daemon disappeared
+    HOST_LOST = 75  # a host or its daemon was lost, or could not be reached
     START_TIMEOUT = 76  # ranks did not start in time
     HANG = 77  # the hang watchdog ended the run
     TIMEOUT = 124  # --timeout
@@ -67,7 +67,7 @@ EXIT_MEANING: dict[int, str] = {
     Exit.UNREADABLE: "an input file is missing, unreadable or not well-formed; nothing was launched",
     Exit.NO_LAUNCHER: "no usable mpirun",
     Exit.INTERNAL: "a bug in tt-run",
-    Exit.HOST_LOST: "a host disappeared during the run",
+    Exit.HOST_LOST: "a host was lost or could not be reached",
     Exit.START_TIMEOUT: "ranks did not start in time",
     Exit.HANG: "the ranks made no progress within --hang-timeout",
     Exit.TIMEOUT: "--timeout passed",
