@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import sys
 from typing import Any
 
@@ -89,7 +90,8 @@ def plain(value: Any) -> Any:
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (int, float, bool, str)) or value is None:
         return value
-    return {"repr": repr(value), "str": str(value), "type": type(value).__name__}
+    texts = {"repr": repr(value), "str": str(value), "type": type(value).__name__}
+    return {key: re.sub(r"0x[0-9a-f]+", "0xADDR", text) for key, text in texts.items()}
 
 
 def message_of(error: BaseException) -> str:
