@@ -136,7 +136,7 @@ def test_logits_and_all_gradients(opened: Any, name: str, arithmetic: str) -> No
 
 @pytest.mark.torch
 @pytest.mark.parametrize("arithmetic", ["float32", "bfloat16"])
-@pytest.mark.parametrize("name", ["nanogpt", "gpt2", "llama"])
+@pytest.mark.parametrize("name", [pytest.param("nanogpt", marks=pytest.mark.slow), "gpt2", "llama"])
 def test_twenty_steps_follow_the_same_curve(opened: Any, name: str, arithmetic: str) -> None:
     torch = torch_or_skip()
     context = opened((1, 1), arithmetic)
