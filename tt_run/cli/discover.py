@@ -20,9 +20,10 @@ from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher
 from tt_run.launch.options import LaunchOptions
 from tt_run.plan.checks.program import require_program
+from tt_run.plan.descriptors import read_descriptor
 from tt_run.plan.discovery import Discovery, find_generator, generator_places, read_discovery
 from tt_run.plan.model import LaunchPlan
-from tt_run.plan.request import LaunchRequest
+from tt_run.plan.request import CheckLevel, LaunchRequest
 from tt_run.plan.usage import refuse_misuse
 from tt_run.supervise.options import Tee
 from tt_run.supervise.run import run_plan
@@ -60,9 +61,13 @@ def with_discovered_ranks(
     if discovery.is_known and not refresh:
         say(f"ranks as discovered in {discovery.folder}; --force-rediscovery does not use them")
         return discovery.request(request, around.world)
-    if not options["discover"]:
+    is_asked = options["discover"]
+    if not is_asked and not (_looks_unchecked(options) and _is_beyond_us(discovery, around.world)):
         return request
     generator = find_generator(around.world)
+    if generator is None and not is_asked:
+        generator = generator_places(around.world)[0]
+        say(f"there is no {generator}; only it could say where the ranks of {discovery.asked} go")
     if generator is None:
         places = ", ".join(map(str, generator_places(around.world)))
         raise LauncherError(
@@ -87,6 +92,19 @@ def with_discovered_ranks(
     say(f"discovering on {', '.join(discovery.hosts) or 'the mock cluster'} for {discovery.folder}")
     discover(discovery, around.world, lambda: _run(plan, launcher, options, around), refresh=refresh)
     return discovery.request(request, around.world)
+
+
+def _looks_unchecked(options: Mapping[str, Any]) -> bool:
+    return bool(options["dry_run"]) and options["check"] == CheckLevel.OFF.value
+
+
+def _is_beyond_us(discovery: Discovery, world: World) -> bool:
+    """Whether a descriptor is none that ranks can be derived from: a look that checks nothing then shows, as the reference
+    does, whom a launch would have to ask."""
+    findings = Findings()
+    return any(
+        read_descriptor(path, world, findings, CheckLevel.OFF) is None for path in discovery.descriptors
+    )
 
 
 def _run(plan: LaunchPlan, launcher: Launcher, options: Mapping[str, Any], around: Surroundings) -> str:

@@ -35,6 +35,7 @@ class Discovery:
     asked: Path
     key: str
     folder: Path
+    descriptors: tuple[Path, ...]
     is_mapping: bool = False
     hosts: tuple[str, ...] = ()
     machines: Mapping[int, Path] = field(default_factory=dict)
@@ -99,10 +100,12 @@ def read_discovery(request: LaunchRequest, world: World) -> Discovery | None:
     named = parse_hosts(request.hosts).hosts if request.hosts and mock is None else ()
     hosts = sorted(host.name for host in named)
     short = allocation.folder(world.cwd, key)
-    taken = _key_in(short) not in (None, key) and not _is_derived(short)
-    folder = short.with_name(key) if taken else short
     is_mapping = request.mesh_graph_descriptor_mapping is not None
-    return Discovery(asked, key, folder, is_mapping, tuple(hosts), dict(mock.descriptors) if mock else {})
+    machines = dict(mock.descriptors) if mock else {}
+    found = Discovery(asked, key, short, tuple(paths), is_mapping, tuple(hosts), machines)
+    # Another discovery whose fingerprint begins alike: this one takes the long name.
+    taken = found.is_whole and _key_in(short) not in (None, key)
+    return replace(found, folder=short.with_name(key)) if taken else found
 
 
 def generator_places(world: World) -> tuple[Path, ...]:

@@ -146,6 +146,16 @@ def test_without_a_generator_the_places_are_named(machine: Path) -> None:
     assert str(machine.resolve() / "build/tools/scaleout/generate_rank_bindings") in answer.stderr
 
 
+def test_an_unchecked_look_at_a_descriptor_beyond_us_shows_whom_to_ask(machine: Path) -> None:
+    (machine / "mesh.textproto").write_text('mesh_descriptors { name: "M0" }\n')
+    look = ("-m", "mesh.textproto", "--hosts", HOST, "--dry-run", "--format", "json")
+    answer = tt_run(machine, *look, "--check", "off", "true")
+    assert answer.returncode == 0, answer.stderr
+    command = json.loads(answer.stdout)["discovery"]["command"]
+    assert str(machine.resolve() / "build/tools/scaleout/generate_rank_bindings") in command
+    assert tt_run(machine, *look, "true").returncode == 66
+
+
 def test_there_must_be_something_to_discover(machine: Path) -> None:
     answer = tt_run(machine, "--discover", "--rank-binding", "ranks.yaml", "true")
     assert answer.returncode == 2
