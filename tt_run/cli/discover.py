@@ -10,6 +10,7 @@ from typing import Any
 
 from mgd.diagnostics import Diagnostic
 from tt_run.cli.execute import run_options, say
+from tt_run.contract import Exit
 from tt_run.errors import LauncherError, UsageError
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.mpi_args import read_mpi_args, split_mpi_args
@@ -27,6 +28,7 @@ from tt_run.plan.request import CheckLevel, LaunchRequest
 from tt_run.plan.usage import refuse_misuse
 from tt_run.supervise.options import Tee
 from tt_run.supervise.run import run_plan
+from tt_run.supervise.watch import EndedBy
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +110,19 @@ def _is_beyond_us(discovery: Discovery, world: World) -> bool:
 
 
 def _run(plan: LaunchPlan, launcher: Launcher, options: Mapping[str, Any], around: Surroundings) -> str:
-    """Runs the generator under the same supervision as a program; what went wrong, or an empty text."""
+    """Runs the generator under the same supervision as a program; what went wrong, or an empty text.
+
+    Raises LauncherError, with the exit code of the signal, when the user ended it.
+    """
     watching = replace(run_options(options), timeout=DEADLINE, max_restarts=0, tee=Tee.parse("all"))
     folder = around.run_dir.with_name(f"{around.run_dir.name}-discovery")
     attempt = run_plan(plan, launcher, around.machine, around.launch, watching, folder, say)
     if attempt.verdict.succeeded:
         return ""
+    if attempt.observation.ended_by is EndedBy.SIGNAL:
+        error = LauncherError(Diagnostic("TTR511", f"discovery was ended: {attempt.verdict.sentence}"))
+        error.exit_code = Exit(attempt.verdict.exit_code)
+        raise error
     return f"{attempt.verdict.sentence}; its output is in {attempt.folder.path}"
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -160,6 +162,25 @@ def test_there_must_be_something_to_discover(machine: Path) -> None:
     answer = tt_run(machine, "--discover", "--rank-binding", "ranks.yaml", "true")
     assert answer.returncode == 2
     assert "TTR009" in answer.stderr
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_discovery_that_the_user_ends_leaves_nothing(machine: Path, number: int, code: int) -> None:
+    generator = machine / "build/tools/scaleout/generate_rank_bindings"
+    generator.write_text("#!/bin/sh\necho $$ > started.part; mv started.part started; exec sleep 60\n")
+    words = ("--discover", "-m", "mesh.textproto", "--hosts", HOST, "true")
+    command = [sys.executable, "-m", "tt_run.cli.main", *words]
+    environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    launch = subprocess.Popen(command, cwd=machine, env=environ, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + DEADLINE
+    while not (machine / "started").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    launch.send_signal(number)
+    _, said = launch.communicate(timeout=DEADLINE)
+    assert launch.returncode == code, said
+    assert not Path("/proc", (machine / "started").read_text().strip()).exists()
+    assert not (folder(machine) / ".phase1_cache_key").exists()
 
 
 def test_a_missing_program_is_told_before_the_generator_starts(machine: Path) -> None:
