@@ -1,4 +1,4 @@
-"""What surprises programmers of the reference must surprise them here first (ttnn specification, section 15): one test each."""
+"""What surprises programmers of the reference must surprise them here first (ttnn specification, sections 3 and 15): one test each."""
 
 from __future__ import annotations
 
@@ -154,3 +154,14 @@ def descriptor() -> Any:
     from mgd.resources import configs_root
 
     return configs_root() / "mgd" / "t3k_2x4_two_hosts.textproto"
+
+
+def test_nothing_is_computed_on_a_closed_mesh() -> None:
+    mesh = open_mesh_device(MeshShape(1, 2))
+    tensor = from_torch(rows(2, 2), device=mesh)
+    mesh.close()
+    assert (str(mesh), mesh.get_device_ids()) == ("MeshDevice(1x2 grid, 2 devices)", [4, 0])
+    with pytest.raises(RuntimeError, match="is closed"):
+        ops.relu(tensor)
+    with pytest.raises(RuntimeError, match="is closed"):
+        all_gather(tensor, 0)

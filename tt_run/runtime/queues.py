@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.ranges import MeshCoordinateRange
 
@@ -95,7 +95,5 @@ def on_finish(wait: Callable[[MeshDevice], None]) -> None:
 
 def _checked(event: MeshEvent, name: str) -> MeshEvent:
     if not isinstance(event, MeshEvent):
-        raise TypeError(
-            f"{name}(): incompatible function arguments. A MeshEvent is needed, not {type(event).__name__}"
-        )
+        raise incompatible(name, (f"{name}(…, mesh_event: ttnn.MeshEvent) -> None",), (event,))
     return event

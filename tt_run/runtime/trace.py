@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tt_run.runtime.errors import fatal, throw
+from tt_run.runtime.errors import fatal, incompatible, throw
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.dispatch import Operation, run, set_recorder
 from tt_run.runtime.queues import queue_number
@@ -218,10 +218,8 @@ def _forbid(device: MeshDevice, direction: str) -> None:
 
 def _number(trace_id: MeshTraceId, name: str) -> int:
     if not isinstance(trace_id, MeshTraceId):
-        raise TypeError(
-            f"{name}(): incompatible function arguments. trace_id is the ttnn.MeshTraceId that begin_trace_capture returned, "
-            f"not {type(trace_id).__name__}"
-        )
+        signature = f"{name}(mesh_device: ttnn.MeshDevice, trace_id: ttnn.MeshTraceId, …)"
+        raise incompatible(name, (signature,), kwargs={"trace_id": trace_id})
     return int(trace_id)
 
 

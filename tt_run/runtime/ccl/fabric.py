@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tt_run.runtime.enums import FabricConfig, FabricReliabilityMode, FabricTensixConfig
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 
 STRICT_VARIABLE = "TT_RUN_STRICT"
@@ -46,9 +46,9 @@ def set_fabric_config(
     Planes, tensix, UDM, manager and router settings tune hardware; the emulation has nothing that they change.
     """
     if not isinstance(config, FabricConfig):
-        raise TypeError(
-            "set_fabric_config(): incompatible function arguments. `config` is a ttnn.FabricConfig: "
-            + ", ".join(member.name for member in FabricConfig)
+        members = " | ".join(f"ttnn.{member}" for member in FabricConfig)
+        raise incompatible(
+            "set_fabric_config", (f"set_fabric_config(config: {members}, …) -> None",), (config,)
         )
     _state.config = config
     _state.reliability = reliability_mode

@@ -43,6 +43,8 @@ def on_device(*tensors: Tensor, kind: str = "eltwise binary") -> MeshDevice:
             raise fatal(f"Operands to {kind} need to be on the same device!")
     if first is None:
         raise ArgumentMismatch("no ttnn.Tensor among the arguments")
+    if not first.is_open:
+        first.require_open(kind)
     return first
 
 
