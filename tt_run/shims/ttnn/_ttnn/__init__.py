@@ -2,7 +2,7 @@
 
 from tt_run.runtime.exports import publish as _publish
 
-_TABLE = {}
+_TABLE: dict[str, str] = {}
 
 _SUBMODULES = (
     "activation",
