@@ -1,6 +1,6 @@
 """What hangs on a cluster is an error here: the ranks of one mesh call different collectives.
 
-    tt-run --emulate --system t3000 --split 1x2 python examples/diverging_ranks.py
+tt-run --emulate --system t3000 --split 1x2 python examples/diverging_ranks.py
 """
 
 import numpy as np

@@ -102,7 +102,11 @@ def as_user_tensor(array):
 
 
 def as_array(tensor):
-    return tensor.float().numpy() if torch is not None and isinstance(tensor, torch.Tensor) else np.asarray(tensor, np.float32)
+    return (
+        tensor.float().numpy()
+        if torch is not None and isinstance(tensor, torch.Tensor)
+        else np.asarray(tensor, np.float32)
+    )
 
 
 def main() -> int:
@@ -166,7 +170,9 @@ def report(mesh_device, expected, output, clock):
         return
     pcc = float(np.corrcoef(expected.ravel(), output.ravel())[0, 1])
     digest = hashlib.sha256(np.ascontiguousarray(output).tobytes()).hexdigest()[:16]
-    print(f"output {tuple(output.shape)}  correlation with NumPy float32 {pcc:.6f}  sha256 {digest}", flush=True)
+    print(
+        f"output {tuple(output.shape)}  correlation with NumPy float32 {pcc:.6f}  sha256 {digest}", flush=True
+    )
     if not pcc >= 0.98:
         sys.exit(f"correlation {pcc:.6f} is below 0.98")
 

@@ -99,7 +99,9 @@ def test_runtime_layers_point_down() -> None:
 
 @pytest.mark.parametrize("library", ["mpi4py"])
 def test_mpi_is_imported_in_one_module(library: str) -> None:
-    users = {module for module, path in modules() for name, _ in imports(path) if name.split(".")[0] == library}
+    users = {
+        module for module, path in modules() for name, _ in imports(path) if name.split(".")[0] == library
+    }
     assert users <= {"tt_run.runtime.comm"}, users
 
 
@@ -114,7 +116,11 @@ def test_mpi_is_imported_in_one_module(library: str) -> None:
 )
 def test_importing_stays_light(statement: str, forbidden: tuple[str, ...]) -> None:
     found = subprocess.run(
-        [sys.executable, "-c", f"{statement}\nimport sys\nprint([m for m in {forbidden!r} if m in sys.modules])"],
+        [
+            sys.executable,
+            "-c",
+            f"{statement}\nimport sys\nprint([m for m in {forbidden!r} if m in sys.modules])",
+        ],
         capture_output=True,
         text=True,
         cwd=ROOT,

@@ -23,20 +23,28 @@ SUBCONTEXT_SIZES = "TT_RUN_SUBCONTEXT_SIZES"
 # --- ours --------------------------------------------------------------------------------------------------------------
 EMULATE = "TT_RUN_EMULATE"  # "1": the shims are first on PYTHONPATH
 RUN_DIR = "TT_RUN_DIR"  # the run folder; the files below live in it
-WORLD_SIZE = "TT_RUN_WORLD_SIZE"  # how many ranks the plan has; a different MPI size is an error, not a surprise
+WORLD_SIZE = (
+    "TT_RUN_WORLD_SIZE"  # how many ranks the plan has; a different MPI size is an error, not a surprise
+)
 SYSTEM = "TT_RUN_SYSTEM"  # the system a lone process emulates when no descriptor path is set
 GUARD = "TT_RUN_GUARD"  # "off": collectives carry no signature
-GUARD_TIMEOUT = "TT_RUN_GUARD_TIMEOUT"  # seconds a rank waits for its peers in one collective before it reports
+GUARD_TIMEOUT = (
+    "TT_RUN_GUARD_TIMEOUT"  # seconds a rank waits for its peers in one collective before it reports
+)
 LEDGER = "TT_RUN_LEDGER"  # file: bytes and hops per link, collective and axis
 TIMELINE = "TT_RUN_TIMELINE"  # file: trace events for Perfetto
 STRICT = "TT_RUN_STRICT"  # "1": the reference's prerequisites (fabric before opening, …) are errors
 
 # --- files of a run folder ---------------------------------------------------------------------------------------------
-STATUS_FILE = "rank-{rank:04d}.status"  # written by the wrapper: lines NAME=VALUE (rank host pid start end exit|signal)
+STATUS_FILE = (
+    "rank-{rank:04d}.status"  # written by the wrapper: lines NAME=VALUE (rank host pid start end exit|signal)
+)
 STDOUT_FILE = "rank-{rank:04d}.out"
 STDERR_FILE = "rank-{rank:04d}.err"
 STACKS_FILE = "rank-{rank:04d}.stacks"  # faulthandler output on SIGUSR1
-FAILURE_FILE = "rank-{rank:04d}.failure.json"  # written by the rank itself: exception, file, line, last collective
+FAILURE_FILE = (
+    "rank-{rank:04d}.failure.json"  # written by the rank itself: exception, file, line, last collective
+)
 PLAN_FILE = "plan.json"
 
 

@@ -100,7 +100,9 @@ def summarise(pairs: Sequence[tuple[float, float]]) -> Paired:
     )
 
 
-def command(words: Sequence[str], *, env: dict[str, str] | None = None, timeout: float = 120) -> Callable[[], None]:
+def command(
+    words: Sequence[str], *, env: dict[str, str] | None = None, timeout: float = 120
+) -> Callable[[], None]:
     """A callable that runs a command with its output thrown away; raises when it fails, so a broken peer is not a fast one."""
 
     def call() -> None:

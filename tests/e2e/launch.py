@@ -36,7 +36,9 @@ class Ran:
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The parent's environment less what a developer's shell may hold of TT_*, with this Python's scripts first on PATH."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("TT_", "OMPI_", "PRTE_", "PMIX_", "SLURM_"))}
+    kept = {
+        k: v for k, v in os.environ.items() if not k.startswith(("TT_", "OMPI_", "PRTE_", "PMIX_", "SLURM_"))
+    }
     kept["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}"
     return {**kept, **(extra or {})}
 
@@ -53,4 +55,6 @@ def tt_run(
         capture_output=True,
         check=False,
     )
-    return Ran(result.returncode, result.stdout.decode(errors="replace"), result.stderr.decode(errors="replace"))
+    return Ran(
+        result.returncode, result.stdout.decode(errors="replace"), result.stderr.decode(errors="replace")
+    )

@@ -35,13 +35,17 @@ def test_main_job_matches_the_reference(main_job: Ran) -> None:
 
 @pytest.mark.parametrize("split", ["1x1", "2x1", "2x2"])
 def test_same_bits_however_the_mesh_is_cut(main_job: Ran, split: str) -> None:
-    cut = tt_run("--emulate", "--system", "t3000", "--split", split, "python", EXAMPLE, "--quiet", timeout=110)
+    cut = tt_run(
+        "--emulate", "--system", "t3000", "--split", split, "python", EXAMPLE, "--quiet", timeout=110
+    )
     assert digest(cut) == digest(main_job)
 
 
 def test_correlation_below_the_bound_fails_loudly(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.py"
-    wrong.write_text((ROOT / EXAMPLE).read_text().replace("dim=3, num_links=1", "dim=3, num_links=1) * (-1.0", 1))
+    wrong.write_text(
+        (ROOT / EXAMPLE).read_text().replace("dim=3, num_links=1", "dim=3, num_links=1) * (-1.0", 1)
+    )
     ran = tt_run("--emulate", "--system", "t3000", "--split", "1x2", "python", wrong, "--quiet", timeout=110)
     assert ran.code != 0
     assert "is below 0.98" in ran.err + ran.out
@@ -65,7 +69,9 @@ def test_bad_bindings_are_refused_with_positions(
     text = (ROOT / BINDING).read_text()
     assert old in text
     (folder / "binding.yaml").write_text(text.replace(old, new, 1))
-    ran = tt_run("--emulate", "--rank-binding", folder / "binding.yaml", "sh", "-c", f"touch {tmp_path}/started")
+    ran = tt_run(
+        "--emulate", "--rank-binding", folder / "binding.yaml", "sh", "-c", f"touch {tmp_path}/started"
+    )
     assert ran.code == code, ran.err
     assert re.search(position, ran.err), ran.err
     assert re.search(r"^error\[TTR\d+\]", ran.err, re.MULTILINE), ran.err
