@@ -139,5 +139,5 @@ def _facts(launcher: Launcher | None, request: LaunchRequest, world: World) -> L
     return LauncherFacts(
         path=Path(launcher.path),
         version=(launcher.major,) if launcher.major else None,
-        mpi4py=library_beside_python() if is_this_python else None,
+        mpi4py=library_beside_python() if is_this_python and not world.get("MPI4PY_LIBMPI") else None,
     )

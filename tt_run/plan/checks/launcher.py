@@ -19,7 +19,8 @@ def check_launcher(subject: Subject, findings: Findings) -> None:
     if match is None or (match["vendor"] == facts.vendor and int(match["major"]) == facts.major):
         return
     version = ".".join(map(str, facts.version or ()))
-    is_python = subject.request.emulate or any("python" in word for word in subject.request.program[:1])
+    # What is no Python itself may still start one, so it is told, but not refused.
+    is_python = any("python" in word or word.endswith(".py") for word in subject.request.program[:1])
     tell = findings.error if is_python else findings.warn
     tell(
         "TTR402",
