@@ -94,9 +94,9 @@ def read_discovery(request: LaunchRequest, world: World) -> Discovery | None:
 
         path = search.find(request.mock_cluster_rank_binding, "mock cluster rank binding")
         mock = read_mock_cluster(path, search, findings) if path else None
-    if findings.broken:
-        findings.stop_if_broken()
+    findings.stop_if_broken()
     asked, key = named_inputs(paths, request, search, mock)
+    findings.stop_if_broken()
     named = parse_hosts(request.hosts).hosts if request.hosts and mock is None else ()
     hosts = sorted(host.name for host in named)
     short = allocation.folder(world.cwd, key)

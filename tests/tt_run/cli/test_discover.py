@@ -188,3 +188,9 @@ def test_a_missing_program_is_told_before_the_generator_starts(machine: Path) ->
     assert answer.returncode != 0
     assert "no-such-program" in answer.stderr
     assert times_asked(machine) == 0
+
+
+def test_a_factory_descriptor_that_is_missing_is_told_first(machine: Path) -> None:
+    answer = discovered(machine, "--factory-system-descriptor", "gone", "--check", "off", "--dry-run", "true")
+    assert answer.returncode == 66
+    assert "factory system descriptor not found: gone" in answer.stderr
