@@ -47,14 +47,21 @@ class Job:
         return self.board.of(rank)
 
     def wait_started(self) -> Job:
-        until(lambda: self.board.all_started, what="the start of all ranks")
+        self._until(lambda: self.board.all_started, what="the start of all ranks")
         return self
 
     def wait_for_line(self, text: str, rank: int | None = None) -> Job:
         """Until each rank (or one) has written a line to its standard output."""
         ranks = range(self.size) if rank is None else (rank,)
-        until(lambda: all(text in self._out(each) for each in ranks), what=f"the line {text!r}")
+        self._until(lambda: all(text in self._out(each) for each in ranks), what=f"the line {text!r}")
         return self
+
+    def _until(self, holds: Callable[[], bool], what: str) -> None:
+        """Like `until`, and over at once when tt-run ended without it."""
+        until(lambda: self.process.poll() is not None or holds(), what=what)
+        if not holds():
+            out, err = self.process.communicate(timeout=DEADLINE)
+            raise AssertionError(f"tt-run ended with {self.process.returncode} before {what}\n{out}\n{err}")
 
     def _out(self, rank: int) -> str:
         try:

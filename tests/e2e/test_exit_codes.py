@@ -74,11 +74,11 @@ def test_timeout(jobs: Jobs) -> None:
     assert ran.code == Exit.TIMEOUT
 
 
-def fake_mpirun(folder: Path, does: str) -> dict[str, str]:
+def fake_mpirun(folder: Path, does: str, version: str = "5.0.11") -> dict[str, str]:
     """The variable that makes a script the launcher; `$@` are the words of the wrapper in it."""
     launcher = folder / "mpirun"
     launcher.write_text(
-        '#!/bin/sh\n[ "$1" = --version ] && { echo "mpirun (Open MPI) 5.0.11"; exit; }\n'
+        f'#!/bin/sh\n[ "$1" = --version ] && {{ echo "mpirun (Open MPI) {version}"; exit; }}\n'
         f'while [ "$1" != -np ]; do shift; done; shift 2\n{does}\n'
     )
     launcher.chmod(0o755)
@@ -157,3 +157,14 @@ def test_restarts_are_limited(jobs: Jobs) -> None:
     ran = jobs.run("sh", "-c", "exit 3", options=("--max-restarts", "1"))
     assert ran.code == 3
     assert ran.err.count("restart ") == 1
+
+
+def test_a_launcher_of_another_mpi_is_refused_for_the_programs_it_would_break(tmp_path: Path) -> None:
+    launcher = fake_mpirun(tmp_path, "exit 1", version="4.1.8")
+    broken = tt_run(*SYSTEM, "--dry-run", "python3", "-c", "pass", cwd=tmp_path, env=launcher)
+    assert broken.code == Exit.REFUSED, broken.err
+    assert "TTR402" in broken.err
+    tt_run(*SYSTEM, "--dry-run", "sh", "-c", "exit 0", cwd=tmp_path, env=launcher).check()
+    elsewhere = tmp_path / "python3"
+    elsewhere.symlink_to("/bin/sh")
+    tt_run(*SYSTEM, "--dry-run", str(elsewhere), "-c", "exit 0", cwd=tmp_path, env=launcher).check()

@@ -19,7 +19,7 @@ from tt_run.launch.machine import Machine, physical_cores
 from tt_run.launch.mpi_library import library_beside_python
 from tt_run.launch.mpirun import Launcher, find_launcher
 from tt_run.launch.options import LaunchOptions
-from tt_run.plan.build import build_plan
+from tt_run.plan.build import build_plan, starting_world
 from tt_run.plan.launcher import LauncherFacts
 from tt_run.plan.model import EnvVar, LaunchPlan
 from tt_run.plan.request import CheckLevel, LaunchRequest
@@ -132,10 +132,8 @@ def _facts(launcher: Launcher | None, request: LaunchRequest, world: World) -> L
     """What the check may know of the launcher, and of mpi4py where the program runs under this Python."""
     if launcher is None:
         return LauncherFacts()
-    program = world.which(request.program[0]) if request.program and not request.emulate else None
-    is_this_python = request.emulate or (
-        program is not None and program.parent == Path(sys.executable).parent
-    )
+    program = starting_world(request, world).which(request.program[0]) if request.program else None
+    is_this_python = program is not None and program.parent == Path(sys.executable).parent
     return LauncherFacts(
         path=Path(launcher.path),
         version=(launcher.major,) if launcher.major else None,

@@ -37,7 +37,7 @@ def build_plan(
     words = split_mpi_args(request.mpi_args)
     tracy = parse_tracy(request.tracy, world) if request.tracy is not None else None
     findings = Findings()
-    starting = _starting_world(request, world)
+    starting = starting_world(request, world)
     require_program(request, starting, findings)
     source = read_source(request, world, findings)
     if source is None:
@@ -67,7 +67,7 @@ def build_plan(
     )
 
 
-def _starting_world(request: LaunchRequest, world: World) -> World:
+def starting_world(request: LaunchRequest, world: World) -> World:
     """The world in which the program is looked for: the PATH of the ranks."""
     return (
         replace(world, environ={**world.environ, "PATH": emulated_path(world)}) if request.emulate else world
