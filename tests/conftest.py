@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 
 import pytest
 
@@ -11,6 +12,12 @@ import pytest
 EXCUSED = re.compile(r"record(ing|ed)|JAX|may read everything")
 
 _unexcused: list[str] = []
+
+
+def pytest_configure() -> None:
+    """What a test starts must be able to be interrupted, also where a shell started the tests in the background."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
