@@ -112,9 +112,9 @@ class Watch:
             self.board.refresh()
 
     def _step(self) -> None:
+        changed = self.board.refresh()  # first: an answer to a signal speaks of every rank that has started
         for number in self.inbox.take():
             self._on_signal(number)
-        changed = self.board.refresh()
         self.progress.update(self.board.started, time.monotonic() - self._started)
         printed = self.console.pump()
         now = time.monotonic()
