@@ -56,7 +56,7 @@ def test_correlation_below_the_bound_fails_loudly(tmp_path: Path) -> None:
     [
         ("unknown mesh", "mesh_id: 0", "mesh_id: 7", 65, r"binding\.yaml:\d+:\d+"),
         ("host rank", "mesh_host_rank: 1", "mesh_host_rank: 3", 65, r"binding\.yaml:\d+:\d+"),
-        ("unknown key", "mesh_host_rank: 1", "mesh_host_rnak: 1", 66, r"binding\.yaml:\d+:\d+"),
+        ("unknown key", "mesh_host_rank: 1", "mesh_host_rnak: 1", 65, r"binding\.yaml:\d+:\d+"),
         ("broken yaml", "rank_bindings:", "rank_bindings: [", 66, r"binding\.yaml:\d+:\d+"),
     ],
 )

@@ -211,7 +211,8 @@ def read_document(path: Path, world: World, findings: Findings) -> Document | No
         mark = error.problem_mark or error.context_mark
         position = Position(file, mark.line + 1, mark.column + 1) if mark else Position(file)
         reason = " ".join(part for part in (error.problem, error.context) if part)
-        findings.fatal("TTR103", "not well-formed YAML", Label(position, reason))
+        help = "close what is open before that place, and indent with spaces, the same depth for the keys of one mapping"
+        findings.fatal("TTR103", "not well-formed YAML", Label(position, reason), help=help)
         return None
     except yaml.YAMLError as error:  # a character that YAML forbids
         findings.fatal("TTR103", "not well-formed YAML", Label(Position(file), " ".join(str(error).split())))

@@ -141,6 +141,10 @@ def _install_exit() -> None:
             except ValueError:
                 code = self.code
                 if code not in (None, 0) and _mpi() is not None:
+                    if not isinstance(
+                        code, int
+                    ):  # a message, which the interpreter would write only after this
+                        print(code, file=sys.stderr)
                     _leave(code & 0xFF if isinstance(code, int) else 1)
 
     Exit.__name__ = Exit.__qualname__ = "SystemExit"
