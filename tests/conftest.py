@@ -15,9 +15,11 @@ _unexcused: list[str] = []
 
 
 def pytest_configure() -> None:
-    """What a test starts must be able to be interrupted, also where a shell started the tests in the background."""
+    """What a test starts must be able to be interrupted and hung up, also where the tests run in the background or under nohup."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
