@@ -11,7 +11,6 @@ into a line and column.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mgd._messages import (
@@ -43,6 +42,7 @@ from mgd._schema import (
     TorusTopologyType,
 )
 from mgd.diagnostics import Diagnostic, Position
+from mgd.lean import dataclass, field
 from mgd.message import Message
 
 if TYPE_CHECKING:

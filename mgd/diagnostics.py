@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from mgd.lean import dataclass, field
 
 
 class Severity(enum.Enum):

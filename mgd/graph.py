@@ -7,10 +7,10 @@ dimension 1 west-east (specification: MGD section 7). Hosts cut the mesh into eq
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from mgd.diagnostics import Position
+from mgd.lean import dataclass, field
 
 if TYPE_CHECKING:
     from mgd.v1.model import FirstFormat

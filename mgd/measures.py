@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import combinations
 
 from mgd.graph import Mesh, MeshGraph
+from mgd.lean import dataclass
 
 MOST_DEVICES = 4096  # of a mesh with express links, whose diameter needs a search from every device
 MOST_MESHES = 14  # whose halves are all tried

@@ -7,11 +7,11 @@ Sources: MGD specification, sections 10 (choice) and 12 (known systems); the tra
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mgd.lean import dataclass
 from mgd.resources import configs_root
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ PACKAGES = ("mgd", "tt_run")
 
 # Each part may import the parts named after it, and itself. What is not listed may be imported by nobody but its own part.
 SHARED = {"mgd", "tt_run.contract", "tt_run.errors"}
+CHECKED = ["--check-only", "--rank-binding", "configs/bindings/t3k_2x4_two_hosts.yaml", "sleep", "1"]
 LAUNCHER = ["tt_run.inputs", "tt_run.plan", "tt_run.launch", "tt_run.supervise", "tt_run.cli"]
 RUNTIME = [
     ("comm",),
@@ -112,6 +113,12 @@ def test_mpi_is_imported_in_one_module(library: str) -> None:
         ("import tt_run", ("numpy", "mpi4py", "rich", "google.protobuf", "yaml")),
         ("import tt_run.cli.main", ("numpy", "mpi4py", "rich", "google.protobuf", "yaml")),
         ("import tt_run.plan.model", ("numpy", "mpi4py")),
+        # mgd.lean says why: what a launch loads is part of every launch's time.
+        (f"from tt_run.cli.main import run\nrun({CHECKED!r})", ("dataclasses", "inspect", "json", "click")),
+        (
+            "import tt_run.cli.execute, tt_run.supervise.attempt",
+            ("dataclasses", "inspect", "json", "subprocess"),
+        ),
     ],
 )
 def test_importing_stays_light(statement: str, forbidden: tuple[str, ...]) -> None:

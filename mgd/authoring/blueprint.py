@@ -7,7 +7,8 @@ all of it reads alike and is already in the form that `mgd fmt` keeps.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from mgd.lean import dataclass
 
 Dims = tuple[int, int]
 

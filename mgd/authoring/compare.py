@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
 
 from mgd.graph import InterConnection, Mesh, MeshGraph, Node, PinGroup
+from mgd.lean import dataclass
 
 Key = tuple[int, ...]
 

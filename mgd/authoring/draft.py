@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from mgd.authoring.blueprint import Blueprint, Connection, Dims, GraphLinks, MeshTemplate, Pin
 from mgd.errors import MgdError
+from mgd.lean import dataclass
 
 ARCHES = {
     "wormhole": "WORMHOLE_B0",

@@ -8,8 +8,8 @@ knows nothing of the schema, so unknown fields keep their place and value.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
+from mgd.lean import dataclass, field
 from mgd.text.tree import Block, Comment, Field, Scalar, read_tree
 
 WIDTH = 100

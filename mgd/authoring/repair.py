@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from mgd.diagnostics import Diagnostic, Position
 from mgd.errors import ParseError
+from mgd.lean import dataclass
 from mgd.reading import loads
 from mgd.text.tree import Block, Field, Scalar, Tree, read_tree, replaced
 

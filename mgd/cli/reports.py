@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from mgd.diagnostics import Diagnostic, Severity, count, render
+from mgd.lean import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

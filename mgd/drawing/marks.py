@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from mgd.lean import dataclass, field
 
 Device = tuple[int, int]  # mesh_id, device id
 Edge = tuple[int, int, int]  # mesh_id, lower and higher device id

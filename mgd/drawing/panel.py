@@ -10,12 +10,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 
 from mgd.drawing.canvas import Canvas, host_style
 from mgd.drawing.marks import Marks
 from mgd.graph import Mesh
+from mgd.lean import dataclass
 
 MOST_ROWS = 64  # a taller mesh is drawn without its middle
 TALL_ROWS = 16  # up to here a line of links stands between two rows of devices

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html import escape
 
 from mgd.drawing.svg_page import TITLE, Panel
 from mgd.graph import MeshGraph
+from mgd.lean import dataclass
 
 
 def far_links(graph: MeshGraph, panels: list[Panel]) -> Iterator[str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mgd.graph import Block, Mesh, MeshGraph
+from mgd.lean import dataclass
 
 PITCH = 44  # between the middles of neighbouring devices
 DEVICE = 28  # side of a device

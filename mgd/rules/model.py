@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mgd.diagnostics import Severity
+from mgd.lean import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from mgd import _schema, descriptor
+from mgd.lean import dataclass, field
 
 INT, ENUM, BOOL, STRING, MESSAGE = range(5)
 _KINDS = {"int32": INT, "uint32": INT, "enum": ENUM, "bool": BOOL, "string": STRING, "message": MESSAGE}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from dataclasses import dataclass, field
 
 from mgd.diagnostics import Position
+from mgd.lean import dataclass, field
 
 
 @dataclass(slots=True)

@@ -20,8 +20,8 @@ text that has no structure; the parser explains such a text better.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
+from mgd.lean import dataclass, field
 from mgd.text.lexer import find_tokens
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from mgd.lean import dataclass, field
 
 Shape = tuple[int, int]
 

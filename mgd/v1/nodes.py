@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from mgd.errors import ParseError
+from mgd.lean import dataclass
 from mgd.rules import severity_of
 from mgd.text.source import Source
 

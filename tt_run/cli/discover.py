@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mgd.diagnostics import Diagnostic
+from mgd.lean import dataclass, replace
 from tt_run.cli.execute import run_options, say
 from tt_run.contract import Exit
 from tt_run.errors import LauncherError, UsageError

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from mgd.lean import dataclass
 from tt_run.cli.doctor_probe import Question, clock_skew
 from tt_run.cli.doctor_report import Check
 from tt_run.launch.agent import Answer

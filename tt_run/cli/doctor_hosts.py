@@ -7,10 +7,10 @@ import shlex
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mgd.lean import dataclass, replace
 from tt_run.cli.doctor_checks import HostAnswer, Wanted
 from tt_run.cli.doctor_probe import Question, read_facts
 from tt_run.cli.doctor_report import Check

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from mgd.lean import dataclass
 
 # For any Python 3: imports MPI without starting it, and says which library that has loaded.
 _PYTHON = """

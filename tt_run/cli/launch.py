@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mgd.diagnostics import Diagnostic, Severity
+from mgd.lean import replace
 from tt_run import contract
 from tt_run.cli.told import tell
 from tt_run.contract import Exit
@@ -25,7 +25,7 @@ from tt_run.plan.model import EnvVar, LaunchPlan
 from tt_run.plan.request import CheckLevel, LaunchRequest
 from tt_run.supervise.folder import predicted_folder
 
-_REQUEST_FIELDS = tuple(field.name for field in dataclasses.fields(LaunchRequest) if field.name != "check")
+_REQUEST_FIELDS = tuple(name for name in LaunchRequest.__match_args__ if name != "check")
 
 
 def launch(options: Mapping[str, Any], words: Sequence[str]) -> int:
@@ -66,7 +66,7 @@ def launch(options: Mapping[str, Any], words: Sequence[str]) -> int:
         if options["print_env"] is not None:
             return print_env(plan, options["print_env"], run_dir, options["output_format"])
         if launcher is None and missing is not None:
-            tell((dataclasses.replace(missing, severity=Severity.WARNING),))
+            tell((replace(missing, severity=Severity.WARNING),))
         return print_plan(
             plan,
             launcher or Launcher("mpirun", "nowhere"),
@@ -116,8 +116,8 @@ def with_emulation_options(plan: LaunchPlan, options: Mapping[str, Any], world: 
     if not plan.emulate:
         names = ", ".join(variable.origin for variable in asked.values())
         raise UsageError(Diagnostic("TTR022", f"{names}: only emulated ranks know it", help="add --emulate"))
-    ranks = tuple(dataclasses.replace(rank, env={**rank.env, **asked}) for rank in plan.ranks)
-    return dataclasses.replace(plan, ranks=ranks)
+    ranks = tuple(replace(rank, env={**rank.env, **asked}) for rank in plan.ranks)
+    return replace(plan, ranks=ranks)
 
 
 def _launcher(world: World) -> tuple[Launcher | None, Diagnostic | None]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sys
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
+from mgd.lean import replace
 from tt_run.contract import Exit
 from tt_run.errors import LauncherError, UsageError
 from tt_run.launch.line import writing_command
@@ -62,7 +62,7 @@ def print_env(plan: LaunchPlan, rank: int, run_dir: Path, output_format: str) ->
                 "TTR035", f"--print-env {rank}: the plan has ranks 0 to {last}", help="write --print-env 0"
             )
         )
-    ranks = tuple(dataclasses.replace(each, env=rank_environment(plan, each, run_dir)) for each in plan.ranks)
+    ranks = tuple(replace(each, env=rank_environment(plan, each, run_dir)) for each in plan.ranks)
     if output_format == "json":
         environment = ranks[rank].env
         view = {
@@ -71,7 +71,7 @@ def print_env(plan: LaunchPlan, rank: int, run_dir: Path, output_format: str) ->
         }
         print(json.dumps(view, ensure_ascii=False))
     else:
-        print(environment_view(dataclasses.replace(plan, ranks=ranks), rank))
+        print(environment_view(replace(plan, ranks=ranks), rank))
     return Exit.OK
 
 

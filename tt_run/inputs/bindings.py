@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import yaml
 
 from mgd.diagnostics import Label, Position
+from mgd.lean import dataclass, field, replace
 from tt_run.inputs.document import Document, Field, is_null, read_document
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.paths import PathSearch
@@ -245,4 +245,4 @@ def _mock_paths(document: Document, field: Field | None) -> dict[int, str]:
 
 def shifted(binding: Binding, by: int, **changes: object) -> Binding:
     """The binding with its rank moved up, and further fields replaced."""
-    return replace(binding, rank=binding.rank + by, **changes)  # type: ignore[arg-type]
+    return replace(binding, rank=binding.rank + by, **changes)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from mgd.diagnostics import Diagnostic
+from mgd.lean import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
 from mgd.diagnostics import Label, Position
+from mgd.lean import dataclass
 from tt_run.inputs.findings import Findings, nearest
 from tt_run.inputs.world import World
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from mgd.diagnostics import Label
+from mgd.lean import dataclass
 from tt_run import contract
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.settings import Setting

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
+from mgd.lean import dataclass, field, replace
 from tt_run.errors import InputError
 
 
-@dataclass
+@dataclass()
 class Findings:
     """What has been found so far, in two weights.
 

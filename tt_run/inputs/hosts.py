@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic, Label, Position
+from mgd.lean import dataclass
 from tt_run.errors import UsageError
 from tt_run.inputs.document import read_text
 from tt_run.inputs.findings import Findings

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
 from mgd.diagnostics import Position
+from mgd.lean import dataclass
 from tt_run.inputs.document import Document, read_document
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.paths import PathSearch

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mgd.diagnostics import Diagnostic
+from mgd.lean import dataclass, field, replace
 from tt_run.errors import UsageError
 from tt_run.inputs.findings import counted
 
@@ -84,7 +84,7 @@ def host_token(token: str) -> tuple[str, int | None]:
     return (name, int(count)) if colon and name and count.isascii() and count.isdigit() else (token, None)
 
 
-@dataclass
+@dataclass()
 class _Reader:
     """One pass over the words: `left` are those to come, `result` what is known so far."""
 

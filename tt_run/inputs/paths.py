@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from mgd.diagnostics import Label, Position
+from mgd.lean import dataclass
 from tt_run.inputs.findings import Findings, nearest
 from tt_run.inputs.world import World
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from mgd.diagnostics import Label, Position
+from mgd.lean import dataclass
 from tt_run.inputs.document import read_text
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.world import World

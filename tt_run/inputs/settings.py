@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mgd.diagnostics import Label, Position
+from mgd.lean import dataclass
 from tt_run.inputs.document import Document, Field
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from mgd.diagnostics import Label
+from mgd.lean import replace
 from tt_run.inputs.bindings import Binding, RankBindings, read_rank_bindings, shifted
 from tt_run.inputs.document import Document, read_document
 from tt_run.inputs.findings import Findings

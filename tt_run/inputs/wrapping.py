@@ -6,11 +6,11 @@ import os
 import re
 import shlex
 import sys
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
+from mgd.lean import dataclass
 from tt_run.errors import UsageError
 from tt_run.inputs.world import World
 

@@ -8,7 +8,8 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+
+from mgd.lean import dataclass
 
 MOST_AT_ONCE = 32  # remote shells open at the same time
 _AGENT = ("plm_ssh_agent", "plm_rsh_agent")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from mgd.lean import dataclass
 from tt_run.launch.line import LaunchLine
 from tt_run.launch.process import spawn, tied
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mgd.lean import dataclass, field
 from tt_run.launch.defaults import (
     OVERSUBSCRIBE_WORDS,
     PLACEMENT_WORDS,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from mgd.lean import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from mgd.lean import dataclass
 
 RANKFILE_SYNTAXES = ("auto", "rankfile", "map-by", "mca")
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
+from mgd.lean import dataclass
 from tt_run.errors import UsageError
 from tt_run.plan.model import LaunchPlan
 

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import yaml
 
 from mgd.diagnostics import Position
 from mgd.graph import InterLink, Mesh, MeshGraph, PinGroup
+from mgd.lean import replace
 from tt_run.contract import VISIBLE_DEVICES
 from tt_run.inputs.bindings import Binding, RankBindings, shifted
 from tt_run.inputs.chips import ClusterDescriptor

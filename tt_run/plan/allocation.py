@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from mgd.graph import Mesh, MeshGraph
+from mgd.lean import dataclass, replace
 from tt_run.errors import RefusedError
 from tt_run.inputs.findings import counted
 from tt_run.plan.model import HostSlots

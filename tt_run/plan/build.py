@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from mgd.diagnostics import Diagnostic, Severity
+from mgd.lean import replace
 from tt_run.errors import RefusedError
 from tt_run.inputs.environment import BLOCKED, EnvVar
 from tt_run.inputs.findings import Findings, folded

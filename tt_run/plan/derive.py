@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from pathlib import Path
 
 from mgd import systems
 from mgd.authoring import derive
 from mgd.diagnostics import Diagnostic
 from mgd.errors import MgdError
+from mgd.lean import replace
 from tt_run.errors import UsageError
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.world import World

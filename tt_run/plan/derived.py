@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Position
 from mgd.graph import MeshGraph
+from mgd.lean import dataclass, field
 from tt_run.inputs.bindings import Binding, RankBindings
 from tt_run.plan.model import GeneratedFile
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from mgd.lean import dataclass, field, replace
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.hosts import parse_hosts
 from tt_run.inputs.paths import PathSearch

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Diagnostic, Position
+from mgd.lean import dataclass, field
 from tt_run.inputs.environment import EnvVar
 from tt_run.inputs.hosts import HostSlots
 from tt_run.inputs.mpi_args import RANKFILE_POLICY

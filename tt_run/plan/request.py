@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from mgd.lean import dataclass
 
 
 class CheckLevel(Enum):

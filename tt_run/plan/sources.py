@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Label, Position
 from mgd.graph import MeshGraph
+from mgd.lean import dataclass, field, replace
 from tt_run.inputs.bindings import Binding, RankBindings, read_rank_bindings
 from tt_run.inputs.findings import Findings, listed
 from tt_run.inputs.paths import PathSearch

@@ -9,9 +9,9 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from mgd.lean import dataclass, field
 from tt_run.launch.agent import RemoteAgent
 from tt_run.launch.backend import Job
 from tt_run.launch.line import LaunchLine

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from mgd.lean import dataclass, field
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.options import Tee
 
@@ -15,7 +15,7 @@ CHUNK = 1 << 16
 PARTIAL_SECONDS = 1.0  # an unfinished line, such as a prompt, is shown after this long
 
 
-@dataclass
+@dataclass()
 class _Stream:
     path: Path
     prefix: bytes
@@ -25,7 +25,7 @@ class _Stream:
     partial_since: float = 0.0
 
 
-@dataclass
+@dataclass()
 class Console:
     """Follows the log files of the ranks; `pump` is called as often as the console is to be up to date.
 

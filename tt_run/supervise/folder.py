@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
+from mgd.lean import dataclass
 from tt_run import contract
 from tt_run.errors import UsageError
 

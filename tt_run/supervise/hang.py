@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
+from mgd.lean import dataclass, field
 from tt_run.launch.backend import Job
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.options import STRANDED_SECONDS
@@ -29,7 +29,7 @@ class HangFinding:
     stacks: tuple[RankStack, ...]
 
 
-@dataclass
+@dataclass()
 class HangWatch:
     """Looks for hangs. `seconds` is the value of --hang-timeout (None: the automatic rule only); `automatic` switches that rule."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from mgd.lean import dataclass
 from tt_run.supervise.stacks import rank_list
 from tt_run.supervise.status import RankStatus
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from mgd.diagnostics import Diagnostic
+from mgd.lean import dataclass, field
 from tt_run.errors import UsageError
 
 STRANDED_SECONDS = (

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TextIO
+
+from mgd.lean import dataclass
 
 FEWEST_RANKS = 8
 PATIENCE_SECONDS = 0.5  # a start faster than this needs no line
 
 
-@dataclass
+@dataclass()
 class Progress:
     """Rewrites one line of a terminal; `stream` is None where there is none."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Diagnostic
+from mgd.lean import replace
 from tt_run.errors import LauncherError
 from tt_run.launch.backend import Backend, Job, MpirunBackend, Start
 from tt_run.launch.line import LaunchLine, build_line

@@ -12,8 +12,8 @@ import signal
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
+from mgd.lean import dataclass
 from tt_run.launch.backend import Job
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.status import StatusBoard

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from mgd.lean import dataclass, field
 from tt_run.supervise.folder import RunFolder
 
 
@@ -99,7 +99,7 @@ def _seconds(text: str | None) -> float | None:
         return None
 
 
-@dataclass
+@dataclass()
 class StatusBoard:
     """The records of all ranks, kept up to date by `refresh`."""
 

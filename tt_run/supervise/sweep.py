@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from mgd.lean import dataclass
 from tt_run import contract
 from tt_run.launch.agent import RemoteAgent, answer
 from tt_run.supervise.folder import RunFolder

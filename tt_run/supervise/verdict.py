@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from mgd.lean import dataclass
 from tt_run.contract import Exit
 from tt_run.supervise.culprit import (
     ENDED_BY_MPIRUN,

@@ -12,8 +12,8 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 
+from mgd.lean import dataclass, field
 from tt_run.launch.backend import Job
 from tt_run.supervise.console import Console
 from tt_run.supervise.hang import HangWatch
@@ -56,7 +56,7 @@ class Observation:
     swept: tuple[int, ...] = ()  # ranks that left processes behind, which were ended
 
 
-@dataclass
+@dataclass()
 class Watch:
     """One run being watched. `run` returns when the launcher has ended and no local process of a rank is left."""
 

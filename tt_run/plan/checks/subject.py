@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mgd.diagnostics import Position
+from mgd.lean import dataclass
 from tt_run.inputs.bindings import Binding
 from tt_run.inputs.mpi_args import MpiArgs
 from tt_run.inputs.world import World

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from mgd.lean import dataclass
 from tt_run import contract
 from tt_run.plan.model import LaunchPlan
 

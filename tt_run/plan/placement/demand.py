@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from mgd.graph import InterLink, Mesh, MeshGraph, PinGroup
+from mgd.lean import dataclass, replace
 from tt_run.plan.placement.physical import PhysicalGraph
 
 Slot = tuple[int, int]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from mgd.graph import InterLink
+from mgd.lean import replace
 from tt_run.plan.placement.demand import MeshDemand, mesh_demand
 from tt_run.plan.placement.physical import PhysicalGraph
 from tt_run.plan.placement.regions import assign

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
+from mgd.lean import dataclass
 from tt_run.inputs.chips import Chip, ClusterDescriptor, RemoteLink
 
 Z_CHANNELS = (8, 9)  # of a Blackhole Galaxy: these never serve grid links inside a mesh

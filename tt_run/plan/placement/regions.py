@@ -8,9 +8,9 @@ meshes fails early. Objectives: fewest hosts, then canonical order.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from mgd.graph import InterLink
+from mgd.lean import dataclass
 from tt_run.plan.placement.demand import MeshDemand
 from tt_run.plan.placement.physical import PhysicalGraph
 from tt_run.plan.placement.search import Clock, Embedding, embeddings, lacking

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
+from mgd.lean import dataclass, field
 from tt_run.plan.placement.demand import MeshDemand
 from tt_run.plan.placement.physical import PhysicalGraph
 
@@ -23,7 +23,7 @@ class OutOfTime(Exception):
     """The deadline passed: nothing was found, and nothing was proven either."""
 
 
-@dataclass
+@dataclass()
 class Clock:
     """A deadline shared by nested searches; looks at the time once in a thousand steps. `now` is replaceable in tests."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mgd.diagnostics import Diagnostic
 from mgd.graph import MeshGraph
+from mgd.lean import dataclass
 from tt_run.errors import RefusedError
 from tt_run.plan.placement import explain
 from tt_run.plan.placement.demand import MeshDemand, demands, links_between
