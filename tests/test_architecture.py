@@ -116,7 +116,7 @@ def test_mpi_is_imported_in_one_module(library: str) -> None:
         # mgd.lean says why: what a launch loads is part of every launch's time.
         (f"from tt_run.cli.main import run\nrun({CHECKED!r})", ("dataclasses", "inspect", "json", "click")),
         (
-            "import tt_run.cli.execute, tt_run.supervise.attempt",
+            "import tt_run.cli.execute, tt_run.supervise.attend",
             ("dataclasses", "inspect", "json", "subprocess"),
         ),
     ],

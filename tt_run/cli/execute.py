@@ -46,9 +46,6 @@ def execute(
         say(f"{counted(len(plan.ranks), 'rank')} on {_where(plan)}, logs in {folder.path}")
         if line.told_defaults():
             say(f"added {line.told_defaults()}")
-        import json  # noqa: F401 - needed at the end, read while mpirun starts
-
-        import tt_run.supervise.report  # noqa: F401
 
     attempt = run_plan(plan, launcher, machine, launch, choices, run_dir, say, announce)
     from tt_run.supervise.report import annotation, failure_report

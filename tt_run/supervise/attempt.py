@@ -1,33 +1,24 @@
-"""One try of a run, from the moment the launcher has started to the verdict.
+"""What one try of a run amounts to once it is over: the verdict on its records, and what had to be ended elsewhere.
 
-Imported while mpirun starts its ranks, which takes longer than the import: none of it costs the user time.
+Imported while the ranks run: it takes longer than mpirun takes to start them, and they need the cores.
 """
 
 from __future__ import annotations
 
 import os
-import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from mgd.lean import dataclass, field
 from tt_run.launch.agent import RemoteAgent
-from tt_run.launch.backend import Job
 from tt_run.launch.line import LaunchLine
 from tt_run.plan.model import LaunchPlan
-from tt_run.supervise.console import Console
 from tt_run.supervise.folder import RunFolder
-from tt_run.supervise.guardian import post_guardian
-from tt_run.supervise.hang import HangWatch
 from tt_run.supervise.lost_hosts import read_lost_hosts
-from tt_run.supervise.options import RunOptions
-from tt_run.supervise.progress import Progress
-from tt_run.supervise.signals import SignalInbox
 from tt_run.supervise.status import StatusBoard, read_failure
 from tt_run.supervise.sweep import Swept, sweep_hosts
 from tt_run.supervise.verdict import Verdict, judge
-from tt_run.supervise.watch import EndedBy, Observation, Watch
+from tt_run.supervise.watch import EndedBy, Observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,44 +40,19 @@ class Attempt:
         return self.verdict.succeeded or self.observation.ended_by in (EndedBy.SIGNAL, EndedBy.TIMEOUT)
 
 
-def attend(
-    job: Job,
+def conclude(
     plan: LaunchPlan,
     line: LaunchLine,
-    folder: RunFolder,
-    options: RunOptions,
-    inbox: SignalInbox,
-    say: Callable[[str], None],
-    number: int = 1,
-    agent: RemoteAgent | None = None,
+    board: StatusBoard,
+    observation: Observation,
+    number: int,
+    environ: Mapping[str, str],
 ) -> Attempt:
-    """Watches a started job to its end and judges it. The job is gone when this returns or raises.
+    """Judges a run that is over, and ends on other hosts what mpirun itself could not end there.
 
-    `agent` reaches other hosts where mpirun itself could not end what it had started there.
+    `environ` is the launcher's, which may name the remote shell.
     """
-    board = StatusBoard(folder, len(plan.ranks))
-    guardian = post_guardian(job.pid, folder)
-    console = Console(
-        folder,
-        board.size,
-        options.tee,
-        sys.stdout.buffer,
-        sys.stderr.buffer,
-        time.monotonic,
-        colour=sys.stdout.isatty(),
-        prefixes=options.prefixes,
-    )
-    hang = HangWatch(options.hang_timeout, options.automatic_hang, options.stranded_seconds)
-    progress = Progress(sys.stderr if options.progress else None, board.size)
-    survives_failures = "--with-ft" in plan.mpi_args
-    try:
-        watch = Watch(job, board, console, options, inbox, hang, progress, say, survives_failures)
-        observation = watch.run()
-    except BaseException:
-        job.kill()
-        raise
-    finally:
-        guardian.dismiss()
+    folder = board.folder
     failures = {
         rank: found for rank in range(board.size) if (found := read_failure(folder, rank)) is not None
     }
@@ -94,6 +60,7 @@ def attend(
     verdict = judge(board.all(), observation, failures, plan.placement.is_multi_host, lost)
     is_orderly = observation.launcher_code is not None and observation.launcher_code >= 0
     elsewhere = Swept()
-    if agent is not None and (lost or not is_orderly):
+    if plan.placement.hosts and (lost or not is_orderly):
+        agent = RemoteAgent.chosen(environ, plan.mpi_args)
         elsewhere = sweep_hosts(agent, board.all(), folder, os.uname().nodename)
     return Attempt(folder, line, board, observation, failures, verdict, number, elsewhere)

@@ -52,12 +52,10 @@ def run_plan(
             job, feeder = _start(plan, start, folder, backend or MpirunBackend(), launch.stdin)
             try:
                 announce(line, folder)
-                from tt_run.launch.agent import RemoteAgent
-                from tt_run.supervise.attempt import attend  # while mpirun starts
+                from tt_run.supervise.attend import attend  # while mpirun starts
 
                 gc.enable()
-                agent = RemoteAgent.chosen(machine.environ, plan.mpi_args) if plan.placement.hosts else None
-                attempt = attend(job, plan, line, folder, options, inbox, say, number, agent)
+                board, observation = attend(job, plan, folder, options, inbox, say)
             except BaseException:
                 job.kill()
                 raise
@@ -65,6 +63,9 @@ def run_plan(
                 if feeder is not None:
                     feeder.kill()
                     feeder.wait()
+            from tt_run.supervise.attempt import conclude
+
+            attempt = conclude(plan, line, board, observation, number, machine.environ)
             if attempt.is_final or number > options.max_restarts:
                 return attempt
             say(f"{attempt.verdict.sentence}; restart {number} of {options.max_restarts}")

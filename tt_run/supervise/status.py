@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from collections.abc import Mapping
 from typing import Any
@@ -155,6 +154,8 @@ class StatusBoard:
 
 def read_failure(folder: RunFolder, rank: int) -> Mapping[str, Any] | None:
     """What the rank itself wrote about its failure, None when it wrote nothing readable."""
+    import json
+
     try:
         record = json.loads(folder.failure(rank).read_text(encoding="utf-8", errors="replace"))
     except (OSError, ValueError):

@@ -69,6 +69,7 @@ class Watch:
     progress: Progress
     say: Callable[[str], None]
     survives_failures: bool = False  # ULFM: a failed rank does not end the job
+    meanwhile: Callable[[], None] | None = None  # called once, when every rank has started and there is time
     ended_by: EndedBy = EndedBy.ITSELF
     signal: int | None = None
     torn_down_at: float | None = None
@@ -122,6 +123,9 @@ class Watch:
             self._escalate()
         if self.torn_down_at is not None:
             return
+        if self.meanwhile is not None and self.board.all_started:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
         self._check_ends()
         self._check_deadlines(now - self._started)
         if self.torn_down_at is None:

@@ -1,0 +1,65 @@
+"""Standing by a job that has just been started, until it has ended.
+
+Imported while mpirun starts the ranks, so it imports little: they share the cores.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+from tt_run.launch.backend import Job
+from tt_run.plan.model import LaunchPlan
+from tt_run.supervise.console import Console
+from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.guardian import post_guardian
+from tt_run.supervise.hang import HangWatch
+from tt_run.supervise.options import RunOptions
+from tt_run.supervise.progress import Progress
+from tt_run.supervise.signals import SignalInbox
+from tt_run.supervise.status import StatusBoard
+from tt_run.supervise.watch import Observation, Watch
+
+
+def attend(
+    job: Job,
+    plan: LaunchPlan,
+    folder: RunFolder,
+    options: RunOptions,
+    inbox: SignalInbox,
+    say: Callable[[str], None],
+) -> tuple[StatusBoard, Observation]:
+    """Watches a started job to its end: the ranks' records and what was seen. The job is gone when this returns or raises."""
+    board = StatusBoard(folder, len(plan.ranks))
+    guardian = post_guardian(job.pid, folder)
+    console = Console(
+        folder,
+        board.size,
+        options.tee,
+        sys.stdout.buffer,
+        sys.stderr.buffer,
+        time.monotonic,
+        colour=sys.stdout.isatty(),
+        prefixes=options.prefixes,
+    )
+    hang = HangWatch(options.hang_timeout, options.automatic_hang, options.stranded_seconds)
+    progress = Progress(sys.stderr if options.progress else None, board.size)
+    survives_failures = "--with-ft" in plan.mpi_args
+    try:
+        watch = Watch(
+            job, board, console, options, inbox, hang, progress, say, survives_failures, _read_ahead
+        )
+        return board, watch.run()
+    except BaseException:
+        job.kill()
+        raise
+    finally:
+        guardian.dismiss()
+
+
+def _read_ahead() -> None:
+    """Imports what the end of the run needs."""
+    import json  # noqa: F401
+
+    import tt_run.supervise.report  # noqa: F401
