@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from typing import NamedTuple
+
+from mgd.lean import dataclass
 
 
 class Policy(enum.IntEnum):
@@ -48,7 +49,8 @@ class GraphTopologyType(enum.IntEnum):
     RING = 2
 
 
-class Field(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Field:
     """One field of a message; `type` is the enum class or the name of the message."""
 
     name: str

@@ -7,7 +7,7 @@ dimension 1 west-east (specification: MGD section 7). Hosts cut the mesh into eq
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Position
 from mgd.lean import dataclass, field
@@ -137,7 +137,8 @@ class Mesh:
         return tuple(links)
 
 
-class GraphInstance(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class GraphInstance:
     """One instantiated graph: its own id and name, the path of its ancestors, and how many children it has."""
 
     graph_id: int
@@ -152,7 +153,8 @@ class GraphInstance(NamedTuple):
         return (*self.path, (self.name, self.graph_id))
 
 
-class Node(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Node:
     """One end of a connection: an instance by path, or one of its devices."""
 
     path: Path
@@ -169,7 +171,8 @@ class Node(NamedTuple):
         return "/".join(steps if self.device is None else [*steps, f"D{self.device}({self.device})"])
 
 
-class InterConnection(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class InterConnection:
     """A connection among instances, as one declaration: of n nodes, owned by a graph (section 7.4)."""
 
     nodes: tuple[Node, ...]
@@ -212,7 +215,8 @@ class PinGroup:
     board_revision: str = ""
 
 
-class Requested(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Requested:
     """Channels that a FABRIC graph wants from one mesh to another, or between two of their devices (section 7.5)."""
 
     source: int

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import warnings
-from typing import NamedTuple
+
+from mgd.lean import dataclass
 
 LONGEST = 200
 MOST_QUANTIFIERS = 8
-_LIST = re.compile(r"[0-9,\- \t]+")
+_LIST = r"[0-9,\- \t]+"
 _POSIX = {
     "[:digit:]": "0-9",
     "[:d:]": "0-9",
@@ -20,18 +21,16 @@ _POSIX = {
     "[:xdigit:]": "0-9A-Fa-f",
     "[:alpha:]": "A-Za-z",
 }
-_ATOM = re.compile(
-    r"\\(?P<escape>.)|(?P<set>\[\^?(?:\[:[a-z]+:\]|\\.|[^\]\\])*\])|(?P<group>\(\?.?|\()|(?P<count>\{[^}]*\}?)|(?P<many>[*+?])|(?P<plain>.)",
-    re.S,
-)
-_COUNT = re.compile(r"\{([0-9]{1,4})(?:,([0-9]{0,4}))?\}")
+_ATOM = r"\\(?P<escape>.)|(?P<set>\[\^?(?:\[:[a-z]+:\]|\\.|[^\]\\])*\])|(?P<group>\(\?.?|\()|(?P<count>\{[^}]*\}?)|(?P<many>[*+?])|(?P<plain>.)"
+_COUNT = r"\{([0-9]{1,4})(?:,([0-9]{0,4}))?\}"
 
 
 class PatternError(ValueError):
     """The pattern means nothing; the text says why."""
 
 
-class Pattern(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Pattern:
     """A pattern that has been read: either ranges of numbers (inclusive) or an expression."""
 
     text: str
@@ -63,7 +62,7 @@ def read_pattern(text: str) -> Pattern:
     trimmed = text.strip(" \t\r\n\v\f")
     if not trimmed:
         raise PatternError("the pattern is blank")
-    if _LIST.fullmatch(trimmed):
+    if re.fullmatch(_LIST, trimmed):
         return Pattern(text, ranges=_ranges(trimmed))
     return _expression(text, trimmed)
 
@@ -94,7 +93,7 @@ def _expression(text: str, trimmed: str) -> Pattern:
         raise PatternError(f"the expression is longer than {LONGEST} characters")
     parts, quantifiers = [], 0
     before, found = "start", None
-    for found in _ATOM.finditer(trimmed):
+    for found in re.finditer(_ATOM, trimmed, re.S):
         kind = found.lastgroup or "plain"
         word = found[0]
         if kind == "group":
@@ -133,7 +132,7 @@ def _check_group(word: str, trimmed: str, start: int) -> None:
 
 
 def _check_count(word: str) -> None:
-    found = _COUNT.fullmatch(word)
+    found = re.fullmatch(_COUNT, word)
     if not found or (found[2] and int(found[1]) > int(found[2])):
         raise PatternError(f"malformed repetition {word[:20]!r}")
     if max(int(found[1]), int(found[2] or 0)) > 1000:

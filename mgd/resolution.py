@@ -7,7 +7,7 @@ thousand times is looked at once.
 from __future__ import annotations
 
 from itertools import islice
-from typing import NamedTuple, Union
+from typing import Union
 
 from mgd.descriptor import (
     Descriptor,
@@ -19,6 +19,7 @@ from mgd.descriptor import (
     SwitchDescriptor,
     SwitchRef,
 )
+from mgd.lean import dataclass
 from mgd.text.problems import quoted
 
 BEYOND = 1 << 62
@@ -61,7 +62,8 @@ def device_count(template: MeshDescriptor | SwitchDescriptor) -> int:
     return count
 
 
-class Child(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Child:
     """One entry of a graph's `instances`."""
 
     local_id: int
@@ -76,7 +78,8 @@ class Child(NamedTuple):
         return self.template.type if isinstance(self.template, GraphDescriptor) else "MESH"
 
 
-class Target(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Target:
     """What a node of a connection is: the children passed through from the declaring graph, and perhaps a device."""
 
     steps: tuple[Child, ...]
@@ -91,7 +94,8 @@ class Target(NamedTuple):
         return "DEVICE" if self.device is not None else self.child.label
 
 
-class Unresolved(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Unresolved:
     """Why a node of a connection means nothing: the culprit is field `name` of `reference`."""
 
     reference: Reference | NodeRef

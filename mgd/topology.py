@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from mgd.graph import Mesh
+from mgd.lean import dataclass
 
 
-class EdgePort(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class EdgePort:
     """One channel that leaves a mesh: direction "N", "E", "S", "W" or "Z", its number along that edge, and its device."""
 
     direction: str

@@ -5,12 +5,11 @@ All counts are computed per template, before anything is expanded (rule MGD090).
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from mgd.checks.references import Reached
 from mgd.checks.report import Report
 from mgd.descriptor import GraphDescriptor, GraphTopologyType, MeshDescriptor, NodeRef
 from mgd.express import chord_count
+from mgd.lean import dataclass
 from mgd.patterns import Pattern
 from mgd.pins import SLOTS, cached_pattern, written_patterns
 from mgd.resolution import BEYOND, Templates, device_count, dims_of
@@ -25,7 +24,8 @@ MOST_CHORDS = 1 << 20
 MOST_PIN_STEPS = 1 << 22
 
 
-class Totals(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Totals:
     """What the top-level instance amounts to. `grids` counts meshes and switches, `records` directed connections."""
 
     grids: int = 0

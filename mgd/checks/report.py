@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from mgd.descriptor import Descriptor
 from mgd.diagnostics import Diagnostic, Label, Severity
+from mgd.lean import dataclass
 from mgd.rules import severity_of
 
 MOST = 200
 """Findings that are kept of one rule: a large file with one mistake in every line stays readable, and quick to check."""
 
 
-class Spot(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Spot:
     """A message of the descriptor, or a value of one of its fields, and what is to be seen there."""
 
     message: Any

@@ -26,10 +26,9 @@ find_tokens = _TOKEN.finditer
 
 _skip = re.compile(SKIP).match
 _INTEGER = re.compile(r"0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*")
-_FLOAT = re.compile(r"(?:[0-9]+\.[0-9]*|\.[0-9]+|[1-9][0-9]*|0)(?:[eE][+-]?[0-9]+)?[fF]?")
-_ESCAPE = re.compile(
-    r"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U(00[0-9a-fA-F]{6})|(.))", re.S
-)
+# Rare, so compiled when first needed.
+_FLOAT = r"(?:[0-9]+\.[0-9]*|\.[0-9]+|[1-9][0-9]*|0)(?:[eE][+-]?[0-9]+)?[fF]?"
+_ESCAPE = r"(?s:\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U(00[0-9a-fA-F]{6})|(.)))"
 _SIMPLE = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92, "?": 63, "'": 39, '"': 34}
 _LONGEST_INTEGER = 40  # digits; int() on longer ones is slow, then refused by Python itself
 
@@ -56,7 +55,7 @@ def integer(literal: str) -> int | None:
 
 def is_number(literal: str) -> bool:
     """True for a well-formed integer or float."""
-    return bool(_INTEGER.fullmatch(literal) or _FLOAT.fullmatch(literal))
+    return bool(_INTEGER.fullmatch(literal) or re.fullmatch(_FLOAT, literal))
 
 
 class BadEscape(ValueError):
@@ -75,7 +74,7 @@ def string_bytes(literal: str) -> bytes:
     parts, done = [], 0
     while (start := body.find("\\", done)) >= 0:
         parts.append(body[done:start].encode("utf-8", "surrogatepass"))
-        found = _ESCAPE.match(body, start)
+        found = re.compile(_ESCAPE).match(body, start)  # `re` keeps what it has compiled
         if found is None:
             raise BadEscape(start + 1, body[start : start + 2])
         parts.append(_escaped(found, start + 1))

@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
@@ -108,6 +107,8 @@ def _is_module(name: str) -> bool:
     if not name.isidentifier():  # a dotted name would import its parent
         return False
     try:
+        from importlib.util import find_spec
+
         return find_spec(name) is not None
     except (ImportError, ValueError):
         return False
