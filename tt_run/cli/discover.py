@@ -59,6 +59,14 @@ def with_discovered_ranks(
                 )
             )
         return request
+    if options["discover"] and request.rank_pinning_file is not None:
+        raise UsageError(
+            Diagnostic(
+                "TTR016",
+                "--rank-pinning-file: what --discover asks decides by itself where ranks go",
+                help="leave one of the two out",
+            )
+        )
     refresh = options["force_rediscovery"]
     if discovery.is_known and not refresh:
         say(f"ranks as discovered in {discovery.folder}; --force-rediscovery does not use them")

@@ -67,6 +67,7 @@ OPTIONS: Sequence[Option] = (
     ),
     Option(WHERE, "--tcp-interface", "NAME", "Network interface for MPI between hosts."),
     Option(WHERE, "--no-scheduler", "", "Ignore a Slurm or MPIJob allocation."),
+    Option(WHERE, "--rank-pinning-file", "FILE", "Hosts of single ranks of an allocation (YAML)."),
     Option(
         WHERE, "--placement-timeout", "SECONDS", "Search so long for chips of a mock cluster [60].", "seconds"
     ),

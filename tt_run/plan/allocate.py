@@ -20,11 +20,14 @@ from tt_run.inputs.findings import Findings
 from tt_run.inputs.hosts import parse_hosts
 from tt_run.inputs.mock import MockCluster
 from tt_run.inputs.paths import PathSearch
+from tt_run.inputs.pinnings import RankPin, read_rank_pinnings
+from tt_run.inputs.rankfiles import parse_rankfile
 from tt_run.inputs.settings import Setting
 from tt_run.plan import allocation
 from tt_run.plan.derived import Derived, bindings_of
 from tt_run.plan.descriptors import read_descriptor
 from tt_run.plan.model import GeneratedFile
+from tt_run.plan.pinned import resolve_pins, with_pinned_environment
 from tt_run.plan.request import LaunchRequest
 
 _KEY = "subcontext_id_to_mesh_graph_descriptor"
@@ -48,14 +51,23 @@ def allocate(
     if mock is not None:
         return _on_machines(request, merged, list(zip(paths, read, strict=True)), mock, search, findings)
     if request.hosts:
-        made = allocation.allocate_on_hosts(_joined(read), parse_hosts(request.hosts).hosts)
+        hosts = parse_hosts(request.hosts).hosts
+        pins = _pins(request, merged, read, [host.name for host in hosts], search, findings)
+        if findings.broken:
+            return None
+        merged = with_pinned_environment(merged, pins)
+        made = allocation.allocate_on_hosts(_joined(read), hosts, pinned=pins)
         findings.judged.extend(made.findings if not request.emulate else ())
         written = (
             ()
             if request.emulate
             else _files(made, list(zip(paths, read, strict=True)), request, search, None)
         )
-        return Derived(merged, by_path, written, _why(made))
+        rankfile = None
+        if pins:
+            named = request.rank_pinning_file or ""
+            rankfile = parse_rankfile(allocation.rankfile(made), named, findings, search.world.cwd / named)
+        return Derived(merged, by_path, written, _why(made), rankfile=rankfile)
     return Derived(merged, by_path)
 
 
@@ -117,7 +129,7 @@ def _on_machines(
     mock: MockCluster,
     search: PathSearch,
     findings: Findings,
-) -> Derived:
+) -> Derived | None:
     """The ranks where the solver places their meshes on the chips of the mock cluster, with the devices each one sees."""
     from tt_run.plan.placement.physical import build
     from tt_run.plan.placement.solve import PLACEMENT_SECONDS, place, shortfall_findings
@@ -127,19 +139,47 @@ def _on_machines(
     machines = build(clusters)
     findings.judged.extend(machines.findings)
     graph = _joined([graph for _, graph in named])
+    pins = _pins(request, bindings, [graph for _, graph in named], machines.hosts, search, findings)
+    if findings.broken:
+        return None
+    blocks = allocation.blocks_of(graph)
     file = search.world.shown(Path(graph.file)) if graph.file else ""
-    placed = place(graph, machines, seconds=request.placement_timeout or PLACEMENT_SECONDS, file=file)
+    placed = place(
+        graph,
+        machines,
+        seconds=request.placement_timeout or PLACEMENT_SECONDS,
+        file=file,
+        hosts={blocks[rank][0]: pin.host for rank, pin in pins.items()},
+    )
     findings.judged.extend(shortfall_findings(placed, graph.file))
     described = dict(zip(_host_names(clusters), map(str, files), strict=True))
-    made = allocation.allocate_on_machines(placed, described, local_host=search.world.hostname)
+    made = allocation.allocate_on_machines(placed, described, local_host=search.world.hostname, pinned=pins)
     ranks = tuple(
-        replace(binding, env=_visible(rank.visible_devices)) if rank.visible_devices else binding
-        for binding, rank in zip(bindings.bindings, made.ranks, strict=True)
+        replace(binding, env={**_visible(rank.visible_devices), **binding.env})
+        if rank.visible_devices
+        else binding
+        for binding, rank in zip(with_pinned_environment(bindings, pins).bindings, made.ranks, strict=True)
     )
     mocked = {rank.rank: rank.cluster_descriptor for rank in made.ranks if rank.cluster_descriptor}
     written = () if request.emulate else _files(made, named, request, search, mock)
     merged = replace(bindings, bindings=ranks, mock=mocked)
     return Derived(merged, dict(named), written, _why(made), placed)
+
+
+def _pins(
+    request: LaunchRequest,
+    bindings: RankBindings,
+    graphs: Sequence[MeshGraph],
+    hosts: Sequence[str],
+    search: PathSearch,
+    findings: Findings,
+) -> dict[int, RankPin]:
+    """The rank pins of the request by rank; findings for those that cannot be kept."""
+    if request.rank_pinning_file is None:
+        return {}
+    path = search.find(request.rank_pinning_file, "rank pinning file")
+    pins = read_rank_pinnings(path, search.world, findings) if path else ()
+    return resolve_pins(pins, bindings, graphs, hosts, findings)
 
 
 def _why(made: allocation.Allocation) -> dict[int, str]:
@@ -206,4 +246,8 @@ def named_inputs(
     if request.factory_system_descriptor is not None:
         found = search.find(request.factory_system_descriptor, "factory system descriptor")
         factory = found.read_bytes() if found else None
-    return asked, allocation.fingerprint(described, hosts, machines, factory)
+    pins = None
+    if request.rank_pinning_file is not None:
+        pinning = search.find(request.rank_pinning_file, "rank pinning file")
+        pins = pinning.read_bytes() if pinning else None
+    return asked, allocation.fingerprint(described, hosts, machines, factory, pins)

@@ -13,9 +13,11 @@ from pathlib import Path
 
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from mgd.graph import Mesh, MeshGraph
-from mgd.lean import dataclass, replace
+from mgd.lean import dataclass, field, replace
+from tt_run.contract import VISIBLE_DEVICES
 from tt_run.errors import RefusedError
 from tt_run.inputs.findings import counted
+from tt_run.inputs.pinnings import RankPin
 from tt_run.plan.model import HostSlots
 from tt_run.plan.placement.solve import Placed
 
@@ -32,6 +34,7 @@ class AllocatedRank:
     why: str
     visible_devices: str | None = None
     cluster_descriptor: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)  # what a pin of the rank sets, as written
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +54,24 @@ class Allocation:
         return tuple(HostSlots(name, count) for name, count in counts.items())
 
 
-def allocate_on_hosts(graph: MeshGraph, hosts: Sequence[HostSlots], *, source: str = "--hosts") -> Allocation:
+def blocks_of(graph: MeshGraph) -> list[tuple[int, int]]:
+    """(mesh id, host rank) of each rank of an allocation, in the order of the ranks."""
+    return [(mesh.mesh_id, rank) for mesh in _in_order(graph) for rank in range(mesh.host_count)]
+
+
+def allocate_on_hosts(
+    graph: MeshGraph,
+    hosts: Sequence[HostSlots],
+    *,
+    source: str = "--hosts",
+    pinned: Mapping[int, RankPin] | None = None,
+) -> Allocation:
     """One rank per host block in (mesh id, host rank) order, hosts in the order given, each filled to its slots.
 
-    Raises RefusedError (TTR180) when there are more blocks than slots.
+    Pinned ranks take slots of their hosts first. Raises RefusedError when there are more blocks than slots (TTR180), or more
+    ranks pinned to a host than it has slots (TTR183).
     """
-    blocks = [(mesh.mesh_id, rank) for mesh in _in_order(graph) for rank in range(mesh.host_count)]
+    blocks = blocks_of(graph)
     slots = [(host.name, slot, host.slots) for host in hosts for slot in range(host.slots)]
     if len(blocks) > len(slots):
         listed = ", ".join(f"{host.name}:{host.slots}" for host in hosts) or "none"
@@ -68,26 +83,64 @@ def allocate_on_hosts(graph: MeshGraph, hosts: Sequence[HostSlots], *, source: s
                 f"name {counted(len(blocks), 'host')}, or give slots: --hosts {hosts[0].name if hosts else 'host'}:{len(blocks)}",
             )
         )
+    kept = _pinned_slots(slots, pinned or {}, source)
+    rest = iter([slot for slot in slots if slot not in kept.values()])
     ranks = tuple(
-        AllocatedRank(
-            number,
-            mesh_id,
-            host_rank,
-            name,
-            slot,
-            f"host block {host_rank} of mesh {mesh_id} takes slot {slot + 1} of {of} on {name} ({source})",
+        _seated(
+            number, block, kept[number] if number in kept else next(rest), (pinned or {}).get(number), source
         )
-        for number, ((mesh_id, host_rank), (name, slot, of)) in enumerate(zip(blocks, slots, strict=False))
+        for number, block in enumerate(blocks)
     )
     return Allocation(ranks, tuple(_warnings(graph, ranks, hosts, source)))
 
 
+_Slot = tuple[str, int, int]  # host, slot, how many it has
+
+
+def _pinned_slots(slots: Sequence[_Slot], pinned: Mapping[int, RankPin], source: str) -> dict[int, _Slot]:
+    """The slot of each pinned rank: the first of its host that no other pinned rank has."""
+    kept: dict[int, _Slot] = {}
+    for rank, pin in sorted(pinned.items()):
+        own = [slot for slot in slots if slot[0] == pin.host]
+        free = [slot for slot in own if slot not in kept.values()]
+        if not free:
+            others = [number for number, slot in kept.items() if slot[0] == pin.host]
+            raise RefusedError(
+                Diagnostic(
+                    "TTR183",
+                    f"{counted(len(others) + 1, 'rank')} are pinned to {pin.host}, {source} gives it {counted(len(own), 'slot')}",
+                    (
+                        Label(pin.position, f"rank {rank} here"),
+                        *(Label(pinned[number].position, f"rank {number} there") for number in others[:4]),
+                    ),
+                    f"give it more: --hosts {pin.host}:{len(others) + 1}",
+                )
+            )
+        kept[rank] = free[0]
+    return kept
+
+
+def _seated(
+    number: int, block: tuple[int, int], slot: _Slot, pin: RankPin | None, source: str
+) -> AllocatedRank:
+    (mesh_id, host_rank), (host, index, of) = block, slot
+    why = f"host block {host_rank} of mesh {mesh_id} takes slot {index + 1} of {of} on {host} ({source})"
+    if pin is None:
+        return AllocatedRank(number, mesh_id, host_rank, host, index, why)
+    why = f"host block {host_rank} of mesh {mesh_id} is pinned to {host} ({pin.position})"
+    return AllocatedRank(number, mesh_id, host_rank, host, index, why, env=pin.values())
+
+
 def allocate_on_machines(
-    placed: Placed, descriptors: Mapping[str, str], *, local_host: str | None = None
+    placed: Placed,
+    descriptors: Mapping[str, str],
+    *,
+    local_host: str | None = None,
+    pinned: Mapping[int, RankPin] | None = None,
 ) -> Allocation:
     """Ranks of a placement in (mesh id, host rank) order; `descriptors` names each host's cluster descriptor file.
 
-    `local_host` replaces every host name: a mock run puts all ranks on this machine.
+    The placement has kept to the hosts of `pinned` already. `local_host` replaces every host name: a mock run puts all ranks on this machine.
     """
     ranks: list[AllocatedRank] = []
     used: dict[str, int] = {}
@@ -98,6 +151,12 @@ def allocate_on_machines(
             nodes = mesh.rank_nodes(host_rank)
             slot = used.get(host, 0)
             used[host] = slot + 1
+            pin = (pinned or {}).get(len(ranks))
+            where = (
+                f"it is pinned to {physical} ({pin.position})"
+                if pin
+                else f"its {len(nodes)} devices fit the chips of {physical}"
+            )
             ranks.append(
                 AllocatedRank(
                     len(ranks),
@@ -105,9 +164,10 @@ def allocate_on_machines(
                     host_rank,
                     host,
                     slot,
-                    f"its {len(nodes)} devices fit the chips of {physical} from tray {nodes[0].chip.tray}, location {nodes[0].chip.location} on",
+                    f"{where} from tray {nodes[0].chip.tray}, location {nodes[0].chip.location} on",
                     mesh.visible_devices(host_rank),
                     descriptors.get(physical),
+                    pin.values() if pin else {},
                 )
             )
     return Allocation(tuple(ranks), (), placed)
@@ -160,6 +220,7 @@ def fingerprint(
     hosts: Sequence[str] = (),
     machines: Mapping[int, bytes] | None = None,
     factory: bytes | None = None,
+    pins: bytes | None = None,
 ) -> str:
     """64 hex digits that name the inputs of an allocation, as the reference computes them.
 
@@ -173,6 +234,8 @@ def fingerprint(
             digest.update(str(rank).encode() + b"\0" + hashlib.sha256(machines[rank]).digest())
     if factory is not None:
         digest.update(b"\0fsd\0" + factory)
+    if pins is not None:
+        digest.update(b"\0pins\0" + pins)
     return digest.hexdigest()
 
 
@@ -252,9 +315,12 @@ def bindings_yaml(ranks: Sequence[AllocatedRank], descriptor_path: str) -> str:
         lines.append(f"  - rank: {rank.rank}  # {rank.why}")
         lines.append(f"    mesh_id: {rank.mesh_id}")
         lines.append(f"    mesh_host_rank: {rank.mesh_host_rank}")
+        env = dict(rank.env)
         if rank.visible_devices is not None:
+            env.setdefault(VISIBLE_DEVICES, rank.visible_devices)
+        if env:
             lines.append("    env_overrides:")
-            lines.append(f'      TT_VISIBLE_DEVICES: "{rank.visible_devices}"')
+            lines += [f"      {name}: {json.dumps(value, ensure_ascii=False)}" for name, value in env.items()]
     lines.append(f"mesh_graph_desc_path: {json.dumps(descriptor_path)}")
     return "\n".join(lines) + "\n"
 

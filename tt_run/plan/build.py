@@ -43,7 +43,7 @@ def build_plan(
         findings.stop_if_broken()
         raise AssertionError("an input that cannot be read has a finding")
     mpi_args = read_mpi_args(words, len(source.bindings.bindings))
-    seating = seat(request, source.bindings, mpi_args, world, findings)
+    seating = seat(request, source, mpi_args, world, findings)
     findings.stop_if_broken()
     ranks = _ranks(request, source, seating, world, findings, tracy)
     if request.check is not CheckLevel.OFF:

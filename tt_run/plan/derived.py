@@ -13,6 +13,7 @@ from tt_run.inputs.bindings import Binding, RankBindings
 from tt_run.plan.model import GeneratedFile
 
 if TYPE_CHECKING:
+    from tt_run.inputs.rankfiles import Rankfile
     from tt_run.plan.placement.solve import Placed
 
 
@@ -25,6 +26,7 @@ class Derived:
     files: tuple[GeneratedFile, ...] = ()
     why: Mapping[int, str] = field(default_factory=dict)
     placed: Placed | None = None  # which chip each device sits on, where machines were described
+    rankfile: Rankfile | None = None  # where rank pins keep the ranks from filling the hosts in order
 
 
 def bindings_of(graph: MeshGraph, descriptor: Path) -> RankBindings:

@@ -44,5 +44,6 @@ class LaunchRequest:
     debug_gdbserver: bool = False
     tracy: str | None = None
     no_scheduler: bool = False
+    rank_pinning_file: str | None = None
     placement_timeout: float | None = None
     check: CheckLevel = CheckLevel.ERROR

@@ -8,8 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mgd.lean import dataclass
-from tt_run.inputs.bindings import RankBindings
+from mgd.lean import dataclass, replace
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.hosts import HostList, HostSlots, parse_hosts, read_hostfile, scheduler_hosts
 from tt_run.inputs.mpi_args import MpiArgs, host_token
@@ -20,6 +19,7 @@ from tt_run.plan.request import CheckLevel, LaunchRequest
 
 if TYPE_CHECKING:
     from tt_run.inputs.rankfiles import Rankfile
+    from tt_run.plan.sources import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ class Seating:
 
 
 def seat(
-    request: LaunchRequest, bindings: RankBindings, mpi_args: MpiArgs, world: World, findings: Findings
+    request: LaunchRequest, source: Source, mpi_args: MpiArgs, world: World, findings: Findings
 ) -> Seating:
     """Seats from, in this order: a rankfile, hosts in --mpi-args, --hosts, a scheduler, this machine."""
-    count = len(bindings.bindings)
+    count = len(source.bindings.bindings)
     hosts = _named_hosts(request, mpi_args, world, findings)
     if mpi_args.rankfile is not None:
         from tt_run.inputs.rankfiles import read_rankfile
@@ -63,6 +63,11 @@ def seat(
         if not rankfile:
             return Seating(Placement(), (Seat(),) * count)
         return _by_rankfile(rankfile, mpi_args, hosts, count, world)
+    if source.rankfile is not None:
+        trouble = "rank pins keep the ranks from filling the hosts in order"
+        pinned = _by_rankfile(source.rankfile, mpi_args, hosts, count, world)
+        placement = replace(pinned.placement, rankfile_trouble=trouble, source="--hosts and rank pins")
+        return replace(pinned, placement=placement)
     # Ranks allocated on a mock cluster all run here, whatever machines they stand for.
     allocates = request.mesh_graph_descriptor is not None or request.mesh_graph_descriptor_mapping is not None
     here = request.no_scheduler or (allocates and request.mock_cluster_rank_binding is not None)

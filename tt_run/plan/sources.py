@@ -19,6 +19,7 @@ from tt_run.plan.request import CheckLevel, LaunchRequest
 
 if TYPE_CHECKING:
     from tt_run.inputs.mock import MockCluster
+    from tt_run.inputs.rankfiles import Rankfile
     from tt_run.plan.placement.solve import Placed
 
 
@@ -32,6 +33,7 @@ class Source:
     generated_files: tuple[GeneratedFile, ...] = ()
     why: Mapping[int, str] = field(default_factory=dict)
     placed: Placed | None = None
+    rankfile: Rankfile | None = None  # one that nobody wrote: it keeps rank pins
 
     def graph_of(self, binding: Binding) -> MeshGraph | None:
         """The mesh graph that a rank lives in, None when its descriptor was not read."""
@@ -70,7 +72,9 @@ def read_source(request: LaunchRequest, world: World, findings: Findings) -> Sou
         return None
     bindings = derived.bindings
     factory = factory or bindings.factory_descriptor
-    return Source(bindings, derived.graphs, factory, derived.files, derived.why, derived.placed)
+    return Source(
+        bindings, derived.graphs, factory, derived.files, derived.why, derived.placed, derived.rankfile
+    )
 
 
 def _read_bindings(request: LaunchRequest, search: PathSearch, findings: Findings) -> RankBindings | None:

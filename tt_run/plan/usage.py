@@ -93,6 +93,16 @@ def _hosts_problems(request: LaunchRequest) -> list[Diagnostic]:
                 help="add --hosts host1:2,host2:2, or --mock-cluster-rank-binding FILE",
             )
         ]
+    if request.rank_pinning_file is not None and not (
+        allocates and (request.hosts or request.mock_cluster_rank_binding)
+    ):
+        return [
+            Diagnostic(
+                "TTR016",
+                "--rank-pinning-file needs an allocation: -m or -M, with --hosts or a mock cluster",
+                help="add them, or leave it out: rank bindings with a rankfile say themselves where ranks go",
+            )
+        ]
     return []
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mgd.graph import InterLink, Mesh, MeshGraph, PinGroup
 from mgd.lean import dataclass, replace
@@ -15,7 +15,7 @@ Slot = tuple[int, int]
 class MeshDemand:
     """One mesh: `earlier[d]` lists the lower-numbered neighbours of device d, `degree[d]` all its neighbours.
 
-    Every link wants `channels`; a STRICT mesh refuses less, a RELAXED one counts the shortfall. `pins[d]` is the set of
+    `host` is the one host that the mesh may take (None: any). Every link wants `channels`; a STRICT mesh refuses less, a RELAXED one counts the shortfall. `pins[d]` is the set of
     (tray, location) slots that device d may take.
     """
 
@@ -25,6 +25,7 @@ class MeshDemand:
     host_rank: tuple[int, ...]
     pins: dict[int, frozenset[Slot]]
     strict: bool
+    host: str | None = None
 
     @property
     def channels(self) -> int:
@@ -48,14 +49,36 @@ class MeshDemand:
         """Meshes with equal keys fit the same regions of the machine."""
         mesh = self.mesh
         pins = tuple(sorted((device, tuple(sorted(slots))) for device, slots in self.pins.items()))
-        return (mesh.arch, mesh.dims, mesh.dim_types, self.host_rank, mesh.channels, self.strict, pins)
+        return (
+            mesh.arch,
+            mesh.dims,
+            mesh.dim_types,
+            self.host_rank,
+            mesh.channels,
+            self.strict,
+            pins,
+            self.host,
+        )
 
 
-def demands(graph: MeshGraph, physical: PhysicalGraph, *, processes: int | None = None) -> list[MeshDemand]:
-    """The demand of every mesh in id order; `processes` tells whether the single-process corner rule applies (section 6.1.5)."""
+def demands(
+    graph: MeshGraph,
+    physical: PhysicalGraph,
+    *,
+    processes: int | None = None,
+    hosts: Mapping[int, str] | None = None,
+) -> list[MeshDemand]:
+    """The demand of every mesh in id order.
+
+    `processes` tells whether the single-process corner rule applies (section 6.1.5); `hosts` are those of pinned meshes by id.
+    """
+    pinned = hosts or {}
     ordered = sorted(graph.meshes, key=lambda mesh: mesh.mesh_id)
     total = processes if processes is not None else sum(mesh.host_count for mesh in ordered)
-    return [mesh_demand(mesh, graph.pins, physical, processes=total) for mesh in ordered]
+    return [
+        replace(mesh_demand(mesh, graph.pins, physical, processes=total), host=pinned.get(mesh.mesh_id))
+        for mesh in ordered
+    ]
 
 
 def mesh_demand(

@@ -185,6 +185,13 @@ def _relaxations(demand: MeshDemand, physical: PhysicalGraph) -> Iterator[tuple[
             relaxed = replace(line, pins=demand.pins, host_rank=demand.host_rank)
             types = ", ".join(kinds)
             yield "TTR174", f"without its wrap on dimension {dim}", f"dim_types: [{types}]", relaxed
+    if demand.host is not None:
+        yield (
+            "TTR175",
+            f"on another host than {demand.host}",
+            "change its rank pin",
+            replace(demand, host=None),
+        )
     if demand.pins:
         yield "TTR175", "without any pins", "drop the pinnings, or name other slots", demand.without_pins()
         for device in sorted(demand.pins):
@@ -210,11 +217,34 @@ def _relaxations(demand: MeshDemand, physical: PhysicalGraph) -> Iterator[tuple[
             )
 
 
+def _rank_pins(
+    wanted: Sequence[MeshDemand], links: Links, physical: PhysicalGraph, file: str, clock: Clock
+) -> list[Diagnostic]:
+    found: list[Diagnostic] = []
+    for pinned in (demand for demand in wanted if demand.host is not None):
+        freed = [replace(demand, host=None) if demand is pinned else demand for demand in wanted]
+        try:
+            placed = assign(freed, links, physical, clock.part(0.1)).placed
+        except OutOfTime:
+            continue
+        if placed is not None:
+            found.append(
+                _finding(
+                    "TTR175",
+                    f"the meshes would fit if mesh {pinned.mesh.mesh_id} were not pinned to {pinned.host}",
+                    file,
+                    "change its rank pin",
+                    position=pinned.mesh.position,
+                )
+            )
+    return found
+
+
 def _between_meshes(
     wanted: Sequence[MeshDemand], links: Links, physical: PhysicalGraph, file: str, clock: Clock
 ) -> list[Diagnostic]:
-    """Reason 8: which requested link between meshes, dropped alone, makes all of them fit."""
-    found: list[Diagnostic] = []
+    """Reasons 6 and 8: which rank pin, or which requested link between meshes, dropped alone makes all of them fit."""
+    found = _rank_pins(wanted, links, physical, file, clock)
     for pair, requests in links.items():
         rest = {other: value for other, value in links.items() if other != pair}
         try:

@@ -102,7 +102,12 @@ class _Search:
         self.nodes = physical.nodes
         least = demand.channels if demand.strict or shortfall == 0 else 1
         usable = free if free is not None else frozenset(range(len(physical.nodes)))
-        usable = frozenset(i for i in usable if physical.nodes[i].chip.arch == demand.mesh.arch)
+        usable = frozenset(
+            i
+            for i in usable
+            if physical.nodes[i].chip.arch == demand.mesh.arch
+            and demand.host in (None, physical.nodes[i].host)
+        )
         # Only links that could serve count towards a chip's degree.
         self.near = [
             {j: channels for j, channels in row.items() if channels >= least and j in usable}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mgd.diagnostics import Diagnostic
 from mgd.graph import MeshGraph
@@ -152,14 +152,19 @@ def _mesh_json(placed: PlacedMesh, physical: PhysicalGraph) -> dict[str, object]
 
 
 def place(
-    graph: MeshGraph, physical: PhysicalGraph, *, seconds: float = PLACEMENT_SECONDS, file: str = ""
+    graph: MeshGraph,
+    physical: PhysicalGraph,
+    *,
+    seconds: float = PLACEMENT_SECONDS,
+    file: str = "",
+    hosts: Mapping[int, str] | None = None,
 ) -> Placed:
-    """Place every mesh of a graph on a machine.
+    """Place every mesh of a graph on a machine; `hosts` are those of pinned meshes by id.
 
     Raises RefusedError with the reasons, cheapest first, when there is no placement, and with TTR179 when none was found in
     `seconds`; the two are never mixed.
     """
-    wanted = demands(graph, physical)
+    wanted = demands(graph, physical, hosts=hosts)
     links = links_between(graph)
     first = explain.sizes(wanted, physical, file)
     if first:

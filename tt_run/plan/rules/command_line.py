@@ -98,6 +98,13 @@ COMMAND_LINE = (
         "tt-run -m mesh.textproto --hosts a,b,a python x.py",
     ),
     Rule(
+        "TTR016",
+        "rank pins without an allocation",
+        "Pins say on which of the given hosts an allocated rank must run; without hosts or an allocation they would mean nothing.",
+        "Add -m FILE and --hosts a,b (or a mock cluster), or leave --rank-pinning-file out.",
+        "tt-run --rank-binding f.yaml --rank-pinning-file pins.yaml python x.py",
+    ),
+    Rule(
         "TTR031",
         "the run folder cannot be made",
         "Logs and status records of the ranks go there, and the verdict is made from them.",

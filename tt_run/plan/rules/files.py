@@ -135,4 +135,24 @@ FILES = (
         "Write: hostname slots=2",
         "metal-wh-01 slot=1",
     ),
+    Rule(
+        "TTR121",
+        "a pin of a rank or host that is not there",
+        "A pin that names nothing would be dropped without a word, and the rank would run elsewhere.",
+        "Name a rank of the allocation and one of its hosts.",
+        "rank_pinnings: [{rank: 7, host: metal-wh-01}]",
+    ),
+    Rule(
+        "TTR122",
+        "rank pinned twice",
+        "Only one of the hosts could be meant.",
+        "Keep one of the entries.",
+        "rank_pinnings: [{rank: 0, host: a}, {mesh_id: 0, mesh_host_rank: 0, host: b}]",
+    ),
+    Rule(
+        "TTR123",
+        "pin of a mesh that lies on several hosts",
+        "Its hosts must be cabled to each other in the order of the mesh, which the allocation finds out.",
+        "Pin only ranks of meshes with one host block.",
+    ),
 )

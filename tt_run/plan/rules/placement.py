@@ -102,4 +102,10 @@ PLACEMENT = (
         "Without a description of the machine, TT_VISIBLE_DEVICES cannot be derived for each rank.",
         "Describe the machine with --mock-cluster-rank-binding FILE, or use --emulate.",
     ),
+    Rule(
+        "TTR183",
+        "more ranks pinned to a host than it takes",
+        "Each rank needs a slot of its own.",
+        "Give the host more slots (--hosts a:2), or pin fewer ranks to it.",
+    ),
 )

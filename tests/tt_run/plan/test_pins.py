@@ -1,0 +1,157 @@
+"""Ranks of an allocation that are tied to hosts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mgd.resources import configs_root
+from tests.tt_run.sandbox import Sandbox, codes, only, places
+from tt_run.errors import InputError, RefusedError, UsageError
+from tt_run.launch.rankfile import choose_rankfile
+
+THREE_MESHES = """\
+mesh_descriptors {
+  name: "M0"
+  arch: WORMHOLE_B0
+  device_topology { dims: [2, 2] }
+  host_topology { dims: [1, 1] }
+  channels { count: 2 policy: RELAXED }
+}
+graph_descriptors {
+  name: "G0"
+  type: "FABRIC"
+  instances { mesh { mesh_descriptor: "M0" mesh_id: 0 } }
+  instances { mesh { mesh_descriptor: "M0" mesh_id: 1 } }
+  instances { mesh { mesh_descriptor: "M0" mesh_id: 2 } }
+  graph_topology { layout_type: ALL_TO_ALL channels { count: 1 policy: RELAXED } }
+}
+top_level_instance { graph { graph_descriptor: "G0" graph_id: 0 } }
+"""
+
+
+@pytest.fixture
+def pinned(sandbox: Sandbox) -> Sandbox:
+    """Three meshes of one host each; `pins` writes what is tied."""
+    sandbox.write("meshes.textproto", THREE_MESHES)
+    return sandbox
+
+
+def pins(sandbox: Sandbox, *entries: str) -> None:
+    sandbox.write("pins.yaml", "rank_pinnings:\n" + "".join(f"  - {{{entry}}}\n" for entry in entries))
+
+
+def request(**more: object) -> dict[str, object]:
+    named = {"mesh_graph_descriptor": "meshes.textproto", "hosts": "a,b,c", "rank_pinning_file": "pins.yaml"}
+    return {**named, **more}
+
+
+def test_pinned_ranks_go_first_and_the_others_fill_the_rest(pinned: Sandbox) -> None:
+    pins(pinned, "rank: 0, host: c", "mesh_id: 2, mesh_host_rank: 0, host: b, env_overrides: {COLOUR: red}")
+    plan = pinned.plan(**request())
+    assert [rank.host for rank in plan.ranks] == ["c", "a", "b"]
+    assert plan.ranks[0].why == "host block 0 of mesh 0 is pinned to c (pins.yaml:2:5)"
+    assert plan.ranks[2].env["COLOUR"].value == "red" and "COLOUR" not in plan.ranks[1].env
+    texts = {file.path.name: file.text for file in plan.generated_files}
+    assert texts["rankfile"] == "rank 0=c slot=0\nrank 1=a slot=0\nrank 2=b slot=0\n"
+    assert 'COLOUR: "red"' in texts["rank_bindings.yaml"]
+
+
+def test_mpirun_is_given_a_rankfile(pinned: Sandbox) -> None:
+    pins(pinned, "rank: 0, host: c")
+    plan = pinned.plan(**request())
+    used = choose_rankfile(plan, Path("/run"))
+    assert used is not None and used.path == Path("/run/rankfile")
+    assert used.text == "rank 0=c slot=0\nrank 1=a slot=0\nrank 2=b slot=0\n"
+    assert plan.placement.source == "--hosts and rank pins"
+
+
+def test_two_ranks_may_share_a_host_with_slots(pinned: Sandbox) -> None:
+    pins(pinned, "rank: 0, host: b", "rank: 2, host: b")
+    plan = pinned.plan(**request(hosts="a:1,b:2"))
+    assert [(rank.host, rank.slot) for rank in plan.ranks] == [("b", "0"), ("a", "0"), ("b", "1")]
+
+
+def test_without_pins_nothing_changes(pinned: Sandbox) -> None:
+    pins(pinned, "rank: 0, host: a")
+    free = pinned.plan(**request(rank_pinning_file=None))
+    kept = pinned.plan(**request())
+    assert [rank.host for rank in free.ranks] == [rank.host for rank in kept.ranks] == ["a", "b", "c"]
+    assert free.placement.rankfile is None
+    assert free.generated_files[0].path.parent != kept.generated_files[0].path.parent  # other inputs
+
+
+@pytest.mark.parametrize(
+    ("entries", "code", "at"),
+    [
+        (["rank: 3, host: a"], "TTR121", ["pins.yaml:2:5"]),
+        (["mesh_id: 7, mesh_host_rank: 0, host: a"], "TTR121", ["pins.yaml:2:5"]),
+        (["rank: 0, host: d"], "TTR121", ["pins.yaml:2:21"]),
+        (
+            ["rank: 1, host: a", "mesh_id: 1, mesh_host_rank: 0, host: b"],
+            "TTR122",
+            ["pins.yaml:3:5", "pins.yaml:2:5"],
+        ),
+        (["host: a"], "TTR105", ["pins.yaml:2:5"]),
+        (["rank: 1"], "TTR105", ["pins.yaml:2:5"]),
+        (["rank: 1, mesh_id: 1, host: a"], "TTR105", ["pins.yaml:2:5"]),
+        (["rank: x, host: a"], "TTR104", ["pins.yaml:2:12"]),
+        (["rank: 1, hots: a"], "TTR106", ["pins.yaml:2:15"]),
+    ],
+)
+def test_a_pin_that_means_nothing(pinned: Sandbox, entries: list[str], code: str, at: list[str]) -> None:
+    pins(pinned, *entries)
+    found = pinned.refusal(**request())
+    assert [
+        place.rpartition("/")[2] for place in places(next(each for each in found if each.code == code))
+    ] == at
+
+
+def test_more_pins_than_slots(pinned: Sandbox) -> None:
+    pins(pinned, "rank: 0, host: a", "rank: 1, host: a")
+    finding = only(pinned.refusal(RefusedError, **request()), "TTR183")
+    assert "2 ranks are pinned to a, --hosts gives it 1 slot" in finding.message
+    assert len(finding.labels) == 2
+
+
+def test_a_mesh_over_several_hosts_is_not_pinned(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    pins(sandbox, "rank: 1, host: a")
+    found = sandbox.refusal(InputError, **request(mesh_graph_descriptor="mesh.textproto"))
+    assert codes(found) == ["TTR123"]
+
+
+@pytest.mark.parametrize(
+    "change", [{"hosts": None}, {"mesh_graph_descriptor": None, "rank_binding": "rb.yaml"}]
+)
+def test_pins_need_an_allocation(pinned: Sandbox, change: dict[str, object]) -> None:
+    pinned.two_ranks()
+    assert "TTR016" in codes(pinned.refusal(UsageError, **request(emulate=True, **change)))
+
+
+def test_pins_on_described_machines(pinned: Sandbox) -> None:
+    """Two T3000 of one kind, each with room for two of the meshes."""
+    one = (configs_root() / "mock/t3000.yaml").read_text()
+    pinned.write("m0.yaml", one)
+    pinned.write("m1.yaml", re.sub(r"\b300(\d)\b", r"400\1", one))
+    pinned.write("mock.yaml", "rank_to_cluster_mock_cluster_desc: {0: m0.yaml, 1: m1.yaml}\n")
+    pinned.write(
+        "meshes.textproto",
+        THREE_MESHES.replace(
+            "graph_topology { layout_type: ALL_TO_ALL channels { count: 1 policy: RELAXED } }", ""
+        ),
+    )
+    asked = request(hosts=None, mock_cluster_rank_binding="mock.yaml")
+    free = pinned.plan(**{**asked, "rank_pinning_file": None})
+    assert free.placed is not None
+    first, second = free.placed.physical.hosts
+    assert [mesh.host_of(0) for mesh in free.placed.meshes] == [first, first, second]
+    pins(pinned, f"rank: 0, host: {second}", f"rank: 2, host: {first}")
+    kept = pinned.plan(**asked)
+    assert kept.placed is not None
+    assert [mesh.host_of(0) for mesh in kept.placed.meshes][::2] == [second, first]
+    pins(pinned, *(f"rank: {rank}, host: {first}" for rank in range(3)))
+    finding = pinned.refusal(RefusedError, **asked)[0]
+    assert finding.code == "TTR175" and f"were not pinned to {first}" in finding.message
