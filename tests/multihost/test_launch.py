@@ -133,6 +133,29 @@ def test_every_source_of_hosts_places_the_ranks_and_is_named(
     assert f"({source}" in ran.err
 
 
+def test_pinned_ranks_run_on_their_hosts(jobs: HostJobs, tmp_path: Path) -> None:
+    (tmp_path / "mesh.textproto").write_text(
+        'mesh_descriptors { name: "M" arch: WORMHOLE_B0 device_topology { dims: [1, 1] } host_topology { dims: [1, 1] } '
+        "channels { count: 1 } }\n"
+        'graph_descriptors { name: "G" type: "FABRIC" '
+        + "".join(f'instances {{ mesh {{ mesh_descriptor: "M" mesh_id: {n} }} }} ' for n in range(3))
+        + '}\ntop_level_instance { graph { graph_descriptor: "G" graph_id: 0 } }\n'
+    )
+    (tmp_path / "pins.yaml").write_text(
+        "rank_pinnings: [{rank: 0, host: h3}, {mesh_id: 2, mesh_host_rank: 0, host: h1, env_overrides: {HUE: red}}]\n"
+    )
+    where = ("-m", "mesh.textproto", "--hosts", "h1:1,h2:1,h3:1", "--rank-pinning-file", "pins.yaml")
+    tell = "read -r host </proc/sys/kernel/hostname; echo on $host $HUE; sleep 0.3"
+    job = jobs.start("sh", "-c", tell, where=where, ranks=3)
+    ran = job.end().check()
+    assert [job.folder.out(rank).read_text().split()[1:] for rank in range(3)] == [
+        ["h3"],
+        ["h2"],
+        ["h1", "red"],
+    ]
+    assert "(--hosts and rank pins)" in ran.err
+
+
 def test_no_scheduler_keeps_the_ranks_here(jobs: HostJobs) -> None:
     where = ("--rank-binding", str(FOUR_RANKS), "--no-scheduler")
     job = jobs.start("sh", "-c", "hostname; sleep 0.3", where=where, ranks=4, env=slurm())
