@@ -53,7 +53,7 @@ def _record_of(attempt: Attempt, culprit: RankStatus) -> Mapping[str, Any] | Non
 def _culprit_lines(culprit: RankStatus, record: Mapping[str, Any] | None, folder: RunFolder) -> list[str]:
     lines = []
     if record is not None:
-        lines += _exception_lines(record)
+        lines += _exception_lines(record, culprit.rank)
     if record is None or not record.get("guard"):  # what the guard says is complete, the log only repeats it
         tail = last_lines(folder.err(culprit.rank), LAST_LINES) or last_lines(
             folder.out(culprit.rank), LAST_LINES
@@ -65,13 +65,15 @@ def _culprit_lines(culprit: RankStatus, record: Mapping[str, Any] | None, folder
     return lines
 
 
-def _exception_lines(record: Mapping[str, Any]) -> list[str]:
-    """Exception, place and last collective, as the rank itself wrote them down."""
+def _exception_lines(record: Mapping[str, Any], culprit: int) -> list[str]:
+    """Exception, place and last collective as the culprit wrote them down, or what the guard said about it elsewhere."""
     message = str(record.get("message", "")).splitlines() or [""]
     if record.get("guard"):  # its first line is the verdict's sentence already
         lines = [f"  {line}"[:200] for line in message[1:GUARD_LINES]]
     else:
         lines = [f"  {record.get('exception')}: {message[0]}"[:300]]
+    if record.get("rank") != culprit:  # another rank's place, which the guard's lines name already
+        return lines
     if record.get("file"):
         lines.append(f"    at {record['file']}:{record.get('line')}")
     if record.get("last_collective"):

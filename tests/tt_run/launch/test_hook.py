@@ -19,10 +19,12 @@ from tt_run.supervise.folder import RunFolder
 
 # An mpi4py that is always up and whose finalization, like the real one among dead peers, would never end.
 FAKE_MPI = """
-import atexit, sys, time
+import os
 def Is_initialized(): return True
 def Is_finalized(): return False
-atexit.register(lambda: print("waits in MPI_Finalize", flush=True))
+class Finalize:  # like the real one after all Python functions for the end of the program
+    def __del__(self, write=os.write): write(1, b"waits in MPI_Finalize\\n")
+finalize = Finalize()
 """
 
 
@@ -93,7 +95,7 @@ atexit.register(print, "at exit", flush=True)
 raise ValueError
 """
     ran = hooked.run(text)
-    assert (ran.returncode, ran.stdout) == (1, "mine goes on\nat exit\nwaits in MPI_Finalize\n")
+    assert (ran.returncode, ran.stdout) == (1, "mine goes on\nat exit\n")
 
 
 def test_a_better_record_is_kept(hooked: HookedPython) -> None:
@@ -117,6 +119,14 @@ def test_a_failure_while_mpi_is_up_ends_the_process(hooked: HookedPython, ending
     ran = hooked.run(f"import sys\nfrom mpi4py import MPI\nprint('before')\n{ending}\n")
     assert ran.returncode == code
     assert ran.stdout == "before\n"
+
+
+@pytest.mark.parametrize("ending", ["raise ValueError", "sys.exit(1)", "sys.exit('message')"])
+def test_the_programs_own_end_is_kept_while_mpi_is_up(hooked: HookedPython, ending: str) -> None:
+    text = f"import atexit, sys\nfrom mpi4py import MPI\natexit.register(print, 'at exit')\n{ending}\n"
+    ran = hooked.run(text)
+    assert (ran.returncode, ran.stdout) == (1, "at exit\n")
+    assert "message" in ran.stderr or "message" not in ending
 
 
 @pytest.mark.parametrize(

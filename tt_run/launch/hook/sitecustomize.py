@@ -105,19 +105,28 @@ def _leave(code: int) -> None:
     os._exit(code)
 
 
+def _end(code: int) -> None:
+    """Ends the process without waiting in MPI_Finalize, once what the program wants done at its end has been done."""
+    import atexit
+
+    _FAILED.append(code)
+    atexit._run_exitfuncs()
+    _leave(code)
+
+
 def _install_exception_hook() -> None:
     def report(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
         sys.__excepthook__(kind, value, traceback)
         if os.getpid() != _PID:
             return
-        _FAILED.append(130 if issubclass(kind, KeyboardInterrupt) else 1)
+        code = 130 if issubclass(kind, KeyboardInterrupt) else 1
         try:
             _record_failure(kind, value, traceback)
         finally:
-            # A hook that was put in this one's place and calls it has more to do; the rank then leaves after the program's own
-            # functions for its end.
+            # A hook that was put in this one's place and calls it has more to do; the rank then leaves in `note`.
             if sys.excepthook is report and _mpi() is not None:
-                _leave(_FAILED[-1])
+                _end(code)
+            _FAILED.append(code)
 
     sys.excepthook = report
 
@@ -145,7 +154,7 @@ def _install_exit() -> None:
                         code, int
                     ):  # a message, which the interpreter would write only after this
                         print(code, file=sys.stderr)
-                    _leave(code & 0xFF if isinstance(code, int) else 1)
+                    _end(code & 0xFF if isinstance(code, int) else 1)
 
     Exit.__name__ = Exit.__qualname__ = "SystemExit"
     Exit.__module__ = "builtins"
