@@ -15,7 +15,7 @@ from tt_run.launch.line import LaunchLine
 from tt_run.plan.model import LaunchPlan
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.lost_hosts import read_lost_hosts
-from tt_run.supervise.status import StatusBoard, read_failure
+from tt_run.supervise.status import StatusBoard, mpi_at_end, read_failure
 from tt_run.supervise.sweep import Swept, sweep_hosts
 from tt_run.supervise.verdict import Verdict, judge
 from tt_run.supervise.watch import EndedBy, Observation
@@ -57,7 +57,8 @@ def conclude(
         rank: found for rank in range(board.size) if (found := read_failure(folder, rank)) is not None
     }
     lost = read_lost_hosts(folder.launcher_said())
-    verdict = judge(board.all(), observation, failures, plan.placement.is_multi_host, lost)
+    without_mpi = frozenset(s.rank for s in board.all() if s.ended and mpi_at_end(folder, s.rank) == "never")
+    verdict = judge(board.all(), observation, failures, plan.placement.is_multi_host, lost, without_mpi)
     is_orderly = observation.launcher_code is not None and observation.launcher_code >= 0
     elsewhere = Swept()
     if plan.placement.hosts and (lost or not is_orderly):

@@ -16,7 +16,7 @@ from tt_run.launch.backend import Job
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.options import STRANDED_SECONDS
 from tt_run.supervise.stacks import RankStack, collect, grouped, rank_list
-from tt_run.supervise.status import RankStatus, StatusBoard
+from tt_run.supervise.status import RankStatus, StatusBoard, mpi_at_end
 
 RESAMPLE_SECONDS = 1.0
 
@@ -91,17 +91,10 @@ class HangWatch:
 def _gone(board: StatusBoard) -> list[RankStatus]:
     """Ranks that have ended well, or have reached the end of their program and wait in MPI_Finalize."""
     return [
-        s for s in board.all() if s.succeeded or (s.started and not s.ended and _mpi_at_end(board, s.rank))
+        s
+        for s in board.all()
+        if s.succeeded or (s.started and not s.ended and mpi_at_end(board.folder, s.rank))
     ]
-
-
-def _mpi_at_end(board: StatusBoard, rank: int) -> str:
-    """What a Python rank noted at its end about MPI: "never" entered, "finalized", still "open"; empty without a note."""
-    try:
-        text = board.folder.ending(rank).read_text(encoding="utf-8")
-    except OSError:
-        return ""
-    return text.rstrip().rpartition("mpi=")[2]
 
 
 def stranded(board: StatusBoard, stacks: Sequence[RankStack]) -> str | None:
@@ -111,7 +104,7 @@ def stranded(board: StatusBoard, stacks: Sequence[RankStack]) -> str | None:
     waiting = [stack for stack in stacks if stack.rank not in gone_ranks]
     if not gone or not waiting or not all(stack.in_mpi for stack in waiting):
         return None
-    never = [s.rank for s in gone if s.succeeded and _mpi_at_end(board, s.rank) in ("never", "")]
+    never = [s.rank for s in gone if s.succeeded and mpi_at_end(board.folder, s.rank) in ("never", "")]
     closed = [s.rank for s in gone if s.rank not in never]
     waiters = rank_list([s.rank for s in waiting]) + (" waits" if len(waiting) == 1 else " wait")
     parts = []

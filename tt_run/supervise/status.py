@@ -152,6 +152,15 @@ class StatusBoard:
         return min(failed, key=lambda status: status.end or 0.0, default=None)
 
 
+def mpi_at_end(folder: RunFolder, rank: int) -> str:
+    """What a Python rank noted at its end about MPI: "never" entered, "finalized", still "open"; empty without a note."""
+    try:
+        text = folder.ending(rank).read_text(encoding="utf-8")
+    except OSError:
+        return ""
+    return text.rstrip().rpartition("mpi=")[2]
+
+
 def read_failure(folder: RunFolder, rank: int) -> Mapping[str, Any] | None:
     """What the rank itself wrote about its failure, None when it wrote nothing readable."""
     import json

@@ -6,7 +6,7 @@ Measured with Open MPI 5: a lost host gives 0, a killed rank 137 or 14 by chance
 from __future__ import annotations
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from mgd.lean import dataclass
 from tt_run.contract import Exit
@@ -53,6 +53,7 @@ class Case:
     failures: Failures
     multi_host: bool = False
     lost_hosts: Sequence[LostHost] = ()
+    without_mpi: Set[int] = frozenset()
 
     @property
     def ended_by_itself(self) -> bool:
@@ -81,12 +82,14 @@ def judge(
     failures: Failures,
     multi_host: bool = False,
     lost_hosts: Sequence[LostHost] = (),
+    without_mpi: Set[int] = frozenset(),
 ) -> Verdict:
     """The verdict on a run that is over: the first of the rules below that has one.
 
-    `failures` are the records that ranks wrote about themselves, by rank; `lost_hosts` those that mpirun complained of.
+    `failures` are the records that ranks wrote about themselves, by rank; `lost_hosts` those that mpirun complained of,
+    `without_mpi` the ranks that noted at their end that they had never entered MPI.
     """
-    case = Case(statuses, observation, failures, multi_host, lost_hosts)
+    case = Case(statuses, observation, failures, multi_host, lost_hosts, without_mpi)
     for rule in (_ended_from_outside, _host_lost, _accused, _quitter, _failed, _succeeded):
         verdict = rule(case)
         if verdict is not None:
@@ -151,7 +154,8 @@ def _quitter(case: Case) -> Verdict | None:
     quitter = find_quitter(case.statuses) if case.ended_by_itself else None
     if quitter is None:
         return None
-    sentence = f"{_named(quitter)} ended with 0 but without MPI_Finalize, so mpirun ended the others"
+    how = "without ever entering MPI" if quitter.rank in case.without_mpi else "but without MPI_Finalize"
+    sentence = f"{_named(quitter)} ended with 0 {how}, so mpirun ended the others"
     return Verdict(Exit.FAILED, sentence, quitter, (), case.failed, case.unrecorded)
 
 

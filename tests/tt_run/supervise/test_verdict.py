@@ -137,7 +137,12 @@ class TestQuitters:
         found = verdict_of(rank(0, end=10.3, signal=15), rank(1, end=10.0, code=0), rank(2, end=5.0, code=0))
         assert found.culprit is not None and found.culprit.rank == 1
         assert found.exit_code == Exit.FAILED
-        assert "without MPI_Finalize" in found.sentence
+        assert "ended with 0 but without MPI_Finalize" in found.sentence
+
+    def test_one_who_was_never_in_mpi_is_told_so(self) -> None:
+        statuses = (rank(0, end=10.3, signal=15), rank(1, end=10.0, code=0))
+        found = judge(statuses, ENDED, {}, without_mpi=frozenset({1}))
+        assert "ended with 0 without ever entering MPI, so mpirun ended the others" in found.sentence
 
     def test_a_rank_that_ended_well_long_before_is_not_blamed(self) -> None:
         found = verdict_of(rank(0, end=20.0, signal=15), rank(1, end=10.0, code=0))
