@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,10 @@ SLEEP = ("sh", "-c", "echo up; exec sleep 600")
         ("os._exit(3)", 3, "exited with 3"),
         ("os.kill(os.getpid(), signal.SIGKILL)", 137, "was killed by SIGKILL"),
         ("os.kill(os.getpid(), signal.SIGSEGV)", 139, "was killed by SIGSEGV"),
+        ("os.abort()", 134, "was killed by SIGABRT"),
+        ("raise RuntimeError('boom')", 1, "exited with 1"),
+        ("sys.exit(5)", 5, "exited with 5"),
+        ("comm.Abort(9)", 9, "exited with 9"),
         ("os._exit(0)", 1, "ended with 0 but without MPI_Finalize"),
     ],
 )
@@ -44,6 +49,16 @@ def test_the_report_shows_exception_last_lines_and_log(jobs: HostJobs, tmp_path:
     assert "ValueError: no good" in ran.err and f"{program[1]}:8" in ran.err
     assert f"log: {job.folder.err(2)}" in ran.err
     assert "ValueError: no good" in job.folder.err(2).read_text()
+
+
+def test_a_rank_that_ends_before_mpi_starts(jobs: HostJobs, tmp_path: Path) -> None:
+    """Whoever notices first, mpirun or the watch for hangs: the rank is named, and nobody waits for ever."""
+    program = python(tmp_path, f"if rank == 1:\n    sys.exit()\n{IN_MPI}{FOREVER}")
+    job = jobs.start(*program, options=("--hang-timeout", "3"))
+    ran = job.end()
+    assert ran.code in (Exit.HANG, Exit.FAILED)
+    assert re.search(r"rank 1( on h2)? ended with 0 without ever entering MPI", named(ran.err)), ran.err
+    job.check_gone()
 
 
 def test_a_program_that_one_host_lacks(jobs: HostJobs) -> None:
