@@ -142,7 +142,7 @@ def test_the_programs_own_end_is_kept_while_mpi_is_up(hooked: HookedPython, endi
 )
 def test_an_exit_that_is_no_failure_goes_its_ordinary_way(hooked: HookedPython, ending: str) -> None:
     ran = hooked.run(f"import sys\nfrom mpi4py import MPI\n{ending}\n")
-    assert (ran.returncode, ran.stdout) == (0, "waits in MPI_Finalize\n")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "waits in MPI_Finalize\n", "")
 
 
 def test_without_mpi_everything_ends_in_order(hooked: HookedPython) -> None:

@@ -160,7 +160,8 @@ def _install_exit() -> None:
     Exit.__module__ = "builtins"
 
     def leave(status: Any = None) -> Any:
-        raise Exit(status)
+        # In other threads it ends only the thread, quietly: threading compares the class itself.
+        raise Exit(status) if _thread.get_ident() == main_thread else SystemExit(status)
 
     leave.__name__ = leave.__qualname__ = "exit"
     leave.__doc__ = sys.exit.__doc__
