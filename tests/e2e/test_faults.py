@@ -6,6 +6,8 @@ The reference launcher hangs for ever on three of these, and names another rank 
 from __future__ import annotations
 
 import json
+import shlex
+from pathlib import Path
 
 import pytest
 
@@ -105,6 +107,23 @@ def test_a_program_that_is_missing_on_the_host(jobs: Jobs) -> None:
 def test_children_that_a_rank_leaves_behind_are_ended(jobs: Jobs) -> None:
     ran = jobs.run("sh", "-c", "(trap '' TERM HUP; exec sleep 600) & echo up")
     assert ran.code == 0  # nobody is left: Jobs.run has checked it
+    assert "ranks 0-1 left processes behind, which were ended" in ran.err
+
+
+@pytest.mark.parametrize("trap", ["", "trap '' TERM;"], ids=["polite", "stubborn"])
+def test_a_daemon_that_a_rank_leaves_behind_is_ended(jobs: Jobs, trap: str) -> None:
+    """A session of its own keeps it out of the rank's process group."""
+    daemon = f"{trap} echo $$ >daemon.$OMPI_COMM_WORLD_RANK; while :; do sleep 0.1; done"
+    wait = 'while [ ! -s "daemon.$OMPI_COMM_WORLD_RANK" ]; do sleep 0.01; done'
+    ran = jobs.run(
+        "sh", "-c", f"[ $OMPI_COMM_WORLD_RANK = 0 ] || {{ setsid sh -c {shlex.quote(daemon)} & {wait}; }}"
+    )
+    assert ran.code == 0
+    assert "rank 1 left processes behind, which were ended" in ran.err
+    stat = Path("/proc", (jobs.root / "daemon.1").read_text().strip(), "stat")
+    assert (
+        not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+    )  # some containers never reap
 
 
 class TestHangs:

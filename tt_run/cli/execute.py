@@ -49,6 +49,7 @@ def execute(
 
     attempt = run_plan(plan, launcher, machine, launch, choices, run_dir, say, announce)
     from tt_run.supervise.report import annotation, failure_report
+    from tt_run.supervise.stacks import rank_list
 
     verdict = attempt.verdict
     if not verdict.succeeded:
@@ -56,6 +57,8 @@ def execute(
             print("\n".join(failure_report(attempt, ["tt-run", *words])), file=sys.stderr, flush=True)
         if options["annotations"] == "github":
             print(annotation(verdict, attempt.failures))
+    elif attempt.observation.swept:
+        say(f"{rank_list(attempt.observation.swept)} left processes behind, which were ended")
     _write_records(plan, attempt, options["report"])
     return verdict.exit_code
 

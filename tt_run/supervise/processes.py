@@ -6,12 +6,15 @@ import os
 import signal
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
+from tt_run import contract
 from tt_run.supervise.status import StatusBoard
 
 PARTING_SECONDS = 0.3  # what the last steps of the wrappers get after mpirun has ended
 POLL_SECONDS = 0.005
+STRAY_SECONDS = 1.0  # what a process in a session of its own gets after SIGTERM
 
 
 def kill_group(pgid: int, number: int) -> bool:
@@ -38,6 +41,48 @@ def end_groups(groups: Mapping[int, int], grace: float = PARTING_SECONDS) -> tup
         kill_group(pgid, signal.SIGKILL)
     remaining(left, 1.0)
     return tuple(left)
+
+
+def end_strays(run_dir: Path, after: int) -> tuple[int, ...]:
+    """Ends what has left its rank's process group (`setsid`), SIGTERM first; the ranks that had left something.
+
+    Such a process is known by the run folder in its environment. `after` is the process id of the launcher: what the run has
+    started is younger.
+    """
+    mark = f"{contract.RUN_DIR}={run_dir}".encode("utf-8", "surrogateescape")
+    found = _marked(mark, after)
+    for number, seconds in ((signal.SIGTERM, STRAY_SECONDS), (signal.SIGKILL, 1.0)):
+        left = set(found)
+        for pid in left:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+        deadline = time.monotonic() + seconds
+        while left and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+            left &= _marked(mark, after).keys()
+        if not left:
+            break
+    return tuple(sorted(set(found.values())))
+
+
+def _marked(mark: bytes, after: int) -> dict[int, int]:
+    """The rank of each process with the mark in its environment, by process id."""
+    latest = int(Path("/proc/loadavg").read_text(encoding="ascii").split()[-1])
+    if latest < after:
+        after = 0  # the numbers have begun again
+    found: dict[int, int] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208 - a Path for each process takes longer than the rest
+        if not name.isdigit() or int(name) <= after or int(name) == os.getpid():
+            continue
+        try:
+            with open(f"/proc/{name}/environ", "rb") as stream:
+                variables = stream.read().split(b"\0")
+        except OSError:
+            continue
+        if mark in variables:
+            ranks = [v.partition(b"=")[2] for v in variables if v.startswith(b"OMPI_COMM_WORLD_RANK=")]
+            found[int(name)] = int(ranks[0]) if ranks and ranks[0].isdigit() else 0
+    return found
 
 
 def remaining(groups: Mapping[int, int], seconds: float) -> dict[int, int]:

@@ -18,7 +18,7 @@ from tt_run.launch.backend import Job
 from tt_run.supervise.console import Console
 from tt_run.supervise.hang import HangWatch
 from tt_run.supervise.options import RunOptions
-from tt_run.supervise.processes import end_groups, kill_group, local_groups
+from tt_run.supervise.processes import end_groups, end_strays, kill_group, local_groups
 from tt_run.supervise.progress import Progress
 from tt_run.supervise.signals import ENDING_SIGNALS, SignalInbox
 from tt_run.supervise.stacks import RankStack
@@ -90,7 +90,10 @@ class Watch:
             waiter.close()
         self.progress.clear()
         self._settle(code)
-        swept = end_groups(local_groups(self.board, os.uname().nodename))
+        swept = {
+            *end_groups(local_groups(self.board, os.uname().nodename)),
+            *end_strays(self.board.folder.path, self.job.pid),
+        }
         self.console.pump(final=True)
         return Observation(
             self.ended_by,
@@ -101,7 +104,7 @@ class Watch:
             self.signal,
             self._stacks,
             self._stuck,
-            swept,
+            tuple(sorted(swept)),
         )
 
     def _settle(self, code: int) -> None:
