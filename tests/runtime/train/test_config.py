@@ -16,6 +16,7 @@ from tt_run.runtime.train.common.config import (
     MultiHostConfig,
     SchedulerConfig,
     TrainingConfig,
+    TransformerConfig,
     find_config,
     load_config,
     schedule,
@@ -185,7 +186,7 @@ def test_defaults() -> None:
     )
     limits = EvalConfig({})
     assert (limits.repetition_penalty, limits.temperature, limits.top_k, limits.top_p) == (1.0, 0.7, 50, 1.0)
-    assert (DeviceConfig({}).mesh_shape, DeviceConfig({}).total_devices()) == ((1, 1), 1)
+    assert (DeviceConfig({}).mesh_shape, DeviceConfig({}).total_devices()) == ([1, 1], 1)
     assert (MultiHostConfig({}).enabled, MultiHostConfig({}).mode) == (False, "single")
     assert (SchedulerConfig({}).max_lr, SchedulerConfig({}).total_steps) == (1e-3, 1000)
 
@@ -278,6 +279,37 @@ def test_the_factory_follows_every_key(opened: Any) -> None:
     made = llama.config
     assert (made.num_groups, made.theta, made.intermediate_dim) == (2, 5000.0, 96)
     assert {name: getattr(made, name) for name in scaling} == scaling
+
+
+def test_the_factory_reads_the_files_that_a_training_configuration_names(opened: Any) -> None:
+    """A program may hand over what it loaded and set the vocabulary under training_config, as the multi-host scripts do."""
+    opened()
+    document = load_config("tiny_2tier.yaml")
+    document["training_config"].setdefault("transformer_config", {})["vocab_size"] = 70
+    factory = TransformerModelFactory(document)
+    named = load_config("tiny_llama.yaml")["transformer_config"]
+    assert factory.transformer_config.max_sequence_length == named["max_sequence_length"]
+    assert (factory.transformer_config.vocab_size, factory.model_type) == (70, "llama")
+    assert (factory.multihost_config.mode, factory.multihost_config.num_workers) == ("hierarchical", 3)
+    model = factory.create_model()
+    assert isinstance(model, Llama)
+    assert (model.config.vocab_size, model.config.num_blocks) == (96, named["num_blocks"])
+    assert TrainingConfig(document).seq_len == named["max_sequence_length"]
+    own = {**document, "transformer_config": {"max_sequence_length": 64}}
+    assert TrainingConfig(own).seq_len == 64
+
+
+def test_a_section_may_be_given_by_itself() -> None:
+    assert DeviceConfig({"mesh_shape": [1, 8], "enable_ddp": True}).mesh_shape == [1, 8]
+    assert TrainingConfig({"batch_size": 3, "model_config": "tiny_llama.yaml"}).batch_size == 3
+    assert MultiHostConfig({"enabled": True, "num_workers": 2}).num_workers == 2
+    assert TransformerConfig({"num_heads": 2, "weight_tying": True}).weight_tying == "enabled"
+    assert SchedulerConfig({"max_lr": 0.5}).max_lr == 0.5
+    assert EvalConfig({"top_k": 7}).top_k == 7
+    with pytest.raises(ConfigError, match=r"unknown key 'batch_sise' in training_config.*'batch_size'"):
+        TrainingConfig({"batch_sise": 3})
+    with pytest.raises(ConfigError, match=r"weight_tying: 'enabld'.*did you mean 'enabled'"):
+        TransformerConfig({"weight_tying": "enabld"})
 
 
 def test_vocabularies_are_rounded() -> None:

@@ -60,6 +60,10 @@ def test_batches_are_windows(tmp_path: Path) -> None:
         data.get_batch(train, 90, 1)
     with pytest.raises(ValueError, match="needs tokenizer_path"):
         data.prepare_data(SimpleNamespace(data_path=tmp_path / "t.txt", use_bpe=True))
+    whole = {"training_config": {"data_path": str(tmp_path / "t.txt")}}
+    assert np.array_equal(data.prepare_data(whole)[0], train)
+    with pytest.raises(ValueError, match="needs tokenizer_path"):
+        data.prepare_data({"training_config": {**whole["training_config"], "tokenizer_type": "bpe"}})
     assert data.build_causal_mask(3).tolist() == [[[[1, 0, 0], [1, 1, 0], [1, 1, 1]]]]
 
 

@@ -14,7 +14,7 @@ from ttml.common.utils import create_optimizer, initialize_device, round_up_to_t
 yaml = load_config(sys.argv[1])
 batch, steps, target = int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 yaml.update(load_config(yaml["training_config"]["model_config"]))
-yaml.pop("multihost_config", None)
+yaml["training_config"].pop("multihost_config", None)
 config = TrainingConfig(yaml)
 context = ttml.autograd.AutoContext.get_instance()
 context.set_arithmetic(config.arithmetic)

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from tt_run.runtime.train.common.keys import ConfigError, check, mapping, one_of
+from tt_run.runtime.train.common.keys import SECTIONS, ConfigError, check, mapping, one_of
 from tt_run.runtime.train.device import pair
 from tt_run.runtime.train.optimizers.schedulers import SCHEDULES, WarmupHoldDecay
 
@@ -91,26 +91,40 @@ def key_lines(text: str) -> dict[tuple[str, ...], int]:
     return lines
 
 
-def _section(source: Any, name: str) -> Mapping[str, Any]:
-    """A section of a configuration given as a map, a path, or the section itself."""
+def _whole(source: Any, name: str) -> Mapping[str, Any]:
+    """A configuration given as a map, the path of a file, or one of its sections by itself, here `name`.
+
+    Raises ConfigError for a map that is none of them.
+    """
+    if source is None:
+        return {}
     if isinstance(source, (str, os.PathLike)):
-        source = load_config(source)
-    return mapping(mapping(source, "the configuration").get(name), name)
+        return load_config(source)
+    given = mapping(source, "the configuration")
+    if given and not any(section in given for section in SECTIONS):
+        check({name: given}, "the configuration")
+        return {name: given}
+    return given
+
+
+def _section(source: Any, name: str) -> Mapping[str, Any]:
+    """A section of a configuration, empty where it has none."""
+    return mapping(_whole(source, name).get(name), name)
 
 
 @dataclass
 class DeviceConfig:
     """The mesh and what runs over its axes."""
 
-    mesh_shape: tuple[int, int] = (1, 1)
+    mesh_shape: Sequence[int] = (1, 1)
     device_ids: Sequence[int] = ()
     enable_ddp: bool = False
     enable_tp: bool = False
     enable_pp: bool = False
 
     def __init__(self, source: Any = None) -> None:
-        given = _section(source, "device_config") if source is not None else {}
-        self.mesh_shape = pair(given.get("mesh_shape"))
+        given = _section(source, "device_config")
+        self.mesh_shape = list(pair(given.get("mesh_shape")))
         self.device_ids = list(given.get("device_ids") or [])
         self.enable_ddp = bool(given.get("enable_ddp", False))
         self.enable_tp = bool(given.get("enable_tp", False))
@@ -135,7 +149,7 @@ class MultiHostConfig:
     pipeline_parallel_config: dict[str, Any] | None = None
 
     def __init__(self, source: Any = None) -> None:
-        given = _section(source, "multihost_config") if source is not None else {}
+        given = _section(source, "multihost_config")
         self.enabled = bool(given.get("enabled", False))
         self.num_workers = int(given.get("num_workers", 1))
         self.socket_type = str(given.get("socket_type", "mpi")).lower()
@@ -161,6 +175,62 @@ class MultiHostConfig:
 
 
 @dataclass
+class TransformerConfig:
+    """Kind and sizes of the model, as a configuration gives them; `dropout_prob` None means the default of the kind."""
+
+    model_type: str | None = None
+    model_path: str | None = None
+    runner_type: str = "default"
+    num_heads: int = 6
+    embedding_dim: int = 384
+    dropout_prob: float | None = None
+    num_blocks: int = 6
+    vocab_size: int = 96
+    max_sequence_length: int = 128
+    weight_tying: str = "disabled"
+    positional_embedding_type: str = "trainable"
+    experimental: Mapping[str, Any] = field(default_factory=dict)
+    intermediate_dim: int | None = None
+    theta: float = 10000.0
+    num_groups: int = 3
+    rope_scaling: Mapping[str, Any] = field(default_factory=dict)
+
+    def __init__(self, source: Any = None) -> None:
+        given = _model_settings(source)
+        for name in (
+            "num_heads",
+            "embedding_dim",
+            "num_blocks",
+            "vocab_size",
+            "max_sequence_length",
+            "num_groups",
+        ):
+            setattr(self, name, int(given.get(name, getattr(type(self), name))))
+        for name in ("runner_type", "positional_embedding_type"):
+            setattr(self, name, str(given.get(name, getattr(type(self), name))))
+        tying = {"true": "enabled", "false": "disabled", "none": "disabled"}
+        wish = str(given.get("weight_tying")).lower()
+        self.weight_tying = one_of("weight_tying", tying.get(wish, wish), ("enabled", "disabled"))
+        self.model_type, self.model_path = given.get("model_type"), given.get("model_path")
+        dropout, hidden = given.get("dropout_prob"), given.get("intermediate_dim")
+        self.dropout_prob = None if dropout is None else float(dropout)
+        self.intermediate_dim = None if hidden is None else int(hidden)
+        self.theta = float(given.get("theta", 10000.0))
+        self.experimental = mapping(given.get("experimental"), "experimental")
+        self.rope_scaling = mapping(given.get("rope_scaling"), "rope_scaling")
+
+
+def _model_settings(source: Any) -> Mapping[str, Any]:
+    """`transformer_config` of a configuration or of the file that its `model_config` names, with what `training_config` changes of it."""
+    whole = _whole(source, "transformer_config")
+    training = mapping(whole.get("training_config"), "training_config")
+    given = mapping(whole.get("transformer_config"), "transformer_config")
+    if not given and training.get("model_config"):
+        given = _section(training["model_config"], "transformer_config")
+    return {**given, **mapping(training.get("transformer_config"), "transformer_config")}
+
+
+@dataclass
 class SchedulerConfig:
     """Rates and lengths of a schedule with warm-up and hold."""
 
@@ -174,13 +244,14 @@ class SchedulerConfig:
     beta1_warmup_steps: int = 0
 
     def __init__(self, source: Any = None) -> None:
-        given = _section(source, "scheduler_config") if source is not None else {}
+        whole = _whole(source, "scheduler_config")
+        given = mapping(whole.get("scheduler_config"), "scheduler_config")
         for name in ("max_lr", "min_lr", "beta1_start", "beta1_end"):
             setattr(self, name, float(given.get(name, getattr(type(self), name))))
         for name in ("warmup_steps", "hold_steps", "beta1_warmup_steps"):
             setattr(self, name, int(given.get(name, getattr(type(self), name))))
-        steps = _section(source, "training_config") if source is not None else {}
-        self.total_steps = int(steps.get("max_steps", 1000))
+        training = mapping(whole.get("training_config"), "training_config")
+        self.total_steps = int(training.get("max_steps", 1000))
 
     def schedule(self) -> WarmupHoldDecay:
         """The schedule of these settings."""
@@ -213,7 +284,7 @@ class EvalConfig:
     top_p: float = 1.0
 
     def __init__(self, source: Any = None) -> None:
-        given = _section(source, "eval_config") if source is not None else {}
+        given = _section(source, "eval_config")
         self.repetition_penalty = float(given.get("repetition_penalty", 1.0))
         self.temperature = float(given.get("temperature", 0.7))
         self.top_k = int(given.get("top_k", 50))
@@ -231,7 +302,8 @@ class TrainingConfig:
     raw: Mapping[str, Any] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        given = _section(self.source, "training_config") if self.source is not None else {}
+        whole = _whole(self.source, "training_config")
+        given = mapping(whole.get("training_config"), "training_config")
         self.raw = given
         self.project_name = str(given.get("project_name", "tt_train"))
         self.seed = int(given.get("seed", 42))
@@ -265,25 +337,10 @@ class TrainingConfig:
         self.checkpoint_dir = str(given.get("checkpoint_dir", "checkpoints"))
         self.arithmetic = given.get("arithmetic")
         self._positive("batch_size", "steps", "epochs", "gradient_accumulation_steps")
-        self.transformer_config = self._model()
-        self.seq_len = int(self.transformer_config.get("max_sequence_length", 128))
+        self.transformer_config = TransformerConfig(whole)
+        self.seq_len = self.transformer_config.max_sequence_length
 
     def _positive(self, *names: str) -> None:
         for name in names:
             if getattr(self, name) < 1:
                 raise ConfigError(f"training_config: {name} must be at least 1, got {getattr(self, name)}")
-
-    def _model(self) -> Mapping[str, Any]:
-        if self.model_config:
-            return _section(self.model_config, "transformer_config")
-        whole = (
-            load_config(self.source)
-            if isinstance(self.source, (str, os.PathLike))
-            else mapping(self.source, "the configuration")
-        )
-        inner = (
-            self.raw.get("transformer_config")
-            if isinstance(self.raw.get("transformer_config"), Mapping)
-            else None
-        )
-        return mapping(whole.get("transformer_config") or inner, "transformer_config")

@@ -6,12 +6,14 @@ The text that ships with the examples is used where no file is named.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from tt_run.runtime.train.common.config import TrainingConfig
 
 Ids = npt.NDArray[np.uint32]
 
@@ -110,8 +112,11 @@ def load_shakespeare_text(path: str | os.PathLike[str] | None = None) -> str:
 def prepare_data(cfg: Any) -> tuple[Ids, Ids, int, Callable[[Sequence[int]], str]]:
     """(training ids, validation ids, vocabulary rounded up to 32, decode): nine tenths to train on, the rest to check.
 
-    `cfg.data_path` names the text; `cfg.use_bpe` needs `cfg.tokenizer_path`, a tokenizer.json, and the tokenizers package.
+    `cfg` is a `TrainingConfig` or the whole configuration as a map: `data_path` names the text; `tokenizer_type: bpe` needs
+    `tokenizer_path`, a tokenizer.json, and the tokenizers package.
     """
+    if isinstance(cfg, Mapping):
+        cfg = TrainingConfig(cfg)
     text = load_shakespeare_text(getattr(cfg, "data_path", None) or None)
     tokenizer = make_tokenizer(cfg, text)
     ids = np.array(tokenizer.encode(text), np.uint32)

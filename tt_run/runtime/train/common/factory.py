@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tt_run.runtime.train.common.config import DeviceConfig, MultiHostConfig
+from tt_run.runtime.train.common.config import DeviceConfig, MultiHostConfig, TransformerConfig
 from tt_run.runtime.train.common.keys import ConfigError, mapping
 from tt_run.runtime.train.models.gpt import (
     Experimental,
@@ -30,8 +30,7 @@ def adjust_vocab_size(vocab_size: int, enable_tp: bool, total_devices: int) -> i
 
 def map_runner_type(name: str) -> RunnerType:
     """The runner that a configuration names. Raises ValueError for an unknown name."""
-    found: RunnerType = RunnerType.from_string(name)  # type: ignore[assignment]
-    return found
+    return RunnerType.from_string(name)
 
 
 class TransformerModelFactory:
@@ -41,17 +40,19 @@ class TransformerModelFactory:
     """
 
     def __init__(self, yaml_config: Mapping[str, Any]) -> None:
-        self.transformer_config = dict(mapping(yaml_config.get("transformer_config"), "transformer_config"))
+        training = mapping(yaml_config.get("training_config"), "training_config")
+        self.transformer_config = TransformerConfig(yaml_config)
         self.device_config = DeviceConfig(yaml_config)
-        self.multihost_config = MultiHostConfig(yaml_config)
+        self.multihost_config = MultiHostConfig(
+            yaml_config if "multihost_config" in yaml_config else training.get("multihost_config")
+        )
         if self.device_config.enable_pp and self.multihost_config.mode != "pipeline":
             raise ConfigError(
                 "device_config: enable_pp needs a multihost_config with enabled: true and a pipeline_parallel_config; "
                 "help: name one in training_config: multihost_config"
             )
-        inner = mapping(yaml_config.get("training_config"), "training_config")
         self.model_type = str(
-            self.transformer_config.get("model_type") or inner.get("model_type") or "gpt2"
+            self.transformer_config.model_type or training.get("model_type") or "gpt2"
         ).lower()
         if self.model_type not in _MODELS:
             raise ValueError(f"Model type {self.model_type} not supported; one of {', '.join(_MODELS)}")
@@ -68,46 +69,35 @@ class TransformerModelFactory:
         return (create_distributed_llama_model if parallel else create_llama_model)(self._llama())
 
     def _common(self) -> dict[str, Any]:
-        given = self.transformer_config
-        vocabulary = adjust_vocab_size(
-            int(given.get("vocab_size", 96)), self.device_config.enable_tp, self.device_config.total_devices()
-        )
-        tying = (
-            WeightTyingType.Enabled
-            if "enabled" in str(given.get("weight_tying", "disabled"))
-            else WeightTyingType.Disabled
-        )
+        given, device = self.transformer_config, self.device_config
         return {
-            "num_heads": int(given.get("num_heads", 6)),
-            "embedding_dim": int(given.get("embedding_dim", 384)),
-            "dropout_prob": float(given.get("dropout_prob", 0.2)),
-            "num_blocks": int(given.get("num_blocks", 6)),
-            "vocab_size": vocabulary,
-            "max_sequence_length": int(given.get("max_sequence_length", 128)),
-            "runner_type": map_runner_type(str(given.get("runner_type", "default"))),
-            "weight_tying": tying,
+            "num_heads": given.num_heads,
+            "embedding_dim": given.embedding_dim,
+            "num_blocks": given.num_blocks,
+            "vocab_size": adjust_vocab_size(given.vocab_size, device.enable_tp, device.total_devices()),
+            "max_sequence_length": given.max_sequence_length,
+            "runner_type": map_runner_type(given.runner_type),
+            "weight_tying": WeightTyingType.from_string(given.weight_tying),
         }
 
     def _gpt2(self) -> GPT2TransformerConfig:
         given = self.transformer_config
-        experimental = mapping(given.get("experimental"), "experimental")
         return GPT2TransformerConfig(
             **self._common(),
-            positional_embedding_type=str(given.get("positional_embedding_type", "trainable")),
-            experimental=Experimental(bool(experimental.get("use_composite_layernorm", False))),
+            dropout_prob=0.2 if given.dropout_prob is None else given.dropout_prob,
+            positional_embedding_type=given.positional_embedding_type,
+            experimental=Experimental(bool(given.experimental.get("use_composite_layernorm", False))),
         )
 
     def _llama(self) -> LlamaConfig:
         given = self.transformer_config
-        scaling = mapping(given.get("rope_scaling"), "rope_scaling")
-        common = self._common()
-        common["dropout_prob"] = float(given.get("dropout_prob", 0.0))
-        hidden = given.get("intermediate_dim")
+        scaling = given.rope_scaling
         return LlamaConfig(
-            **common,
-            num_groups=int(given.get("num_groups", 3)),
-            theta=float(given.get("theta", 10000.0)),
-            intermediate_dim=None if hidden is None else int(hidden),
+            **self._common(),
+            dropout_prob=given.dropout_prob or 0.0,
+            num_groups=given.num_groups,
+            theta=given.theta,
+            intermediate_dim=given.intermediate_dim,
             scaling_factor=float(scaling.get("scaling_factor", 0.0)),
             high_freq_factor=float(scaling.get("high_freq_factor", 4.0)),
             low_freq_factor=float(scaling.get("low_freq_factor", 1.0)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.graph import GradMode, Graph
@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
 
 
+_Kind = TypeVar("_Kind", bound="_Named")
+
+
 class _Named(enum.Enum):
     @classmethod
-    def from_string(cls, text: str) -> _Named:
+    def from_string(cls: type[_Kind], text: str) -> _Kind:
         """The member that a configuration names. Raises ValueError listing the names."""
         wanted = text.strip().lower().replace("_", "").replace("-", "")
         for member in cls:
