@@ -33,6 +33,9 @@ GUARD_TIMEOUT = (
 )
 LEDGER = "TT_RUN_LEDGER"  # file: bytes and hops per link, collective and axis
 TIMELINE = "TT_RUN_TIMELINE"  # file: trace events for Perfetto
+MESH_SHAPE = (
+    "TT_RUN_MESH_SHAPE"  # "any": a training mesh need not be a rectangle of the descriptor's; row by row
+)
 STRICT = "TT_RUN_STRICT"  # "1": the reference's prerequisites (fabric before opening, …) are errors
 
 # --- files of a run folder ---------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tt_run.runtime import events
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train.autocast import AutocastTensor
 from tt_run.runtime.train.function import Function
@@ -19,7 +20,8 @@ from tt_run.runtime.train.modules.layers import DropoutLayer
 from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.ops import binary, unary
 from tt_run.runtime.train.ops.dropout import dropout
-from tt_run.runtime.train.tensor import Tensor, create_tensor
+from tt_run.runtime.train.profiler import profiler_marker, profiler_marker_end, profiler_marker_start
+from tt_run.runtime.train.tensor import Tensor, create_tensor, get_links
 
 ONES = np.ones((1, 1, 2, 4), np.float32)
 
@@ -207,6 +209,64 @@ class Pair(AbstractModuleBase):
     def forward(self, x: Tensor) -> Tensor:
         out: Tensor = self.again(self.first(x))
         return out
+
+
+def test_numbers_of_numpy_scale_as_others_do() -> None:
+    x = Tensor.from_numpy(ONES)
+    for number in (2, 2.0, np.float32(2), np.float64(2), np.int64(2)):
+        assert (x * number).to_numpy().tolist() == (ONES * 2).tolist()
+        assert (x / number).to_numpy().tolist() == (ONES / 2).tolist()
+    with pytest.raises(TypeError, match=r"expected a ttml\.autograd\.Tensor"):
+        _ = x * "2"
+
+
+def test_an_operation_by_hand(context: Any) -> None:
+    """The guide's product of two tensors: a value, a rule that adds to both gradients, a node behind theirs."""
+    a, b = Tensor.from_numpy(ONES * 3), Tensor.from_numpy(ONES * 5)
+    scaled = a * 2.0
+    out = create_tensor()
+    out.set_value(binary.mul(scaled, b).get_value())
+
+    def rule() -> None:
+        gradient = Tensor(out.get_grad(), requires_grad=False)
+        scaled.add_grad((gradient * b).get_value())
+        b.add_grad((gradient * scaled).get_value())
+
+    assert get_links(a, b, None) == []
+    assert get_links(scaled, b) == [scaled.get_node()]
+    out.set_node(context.add_backward_node(rule, get_links(scaled, b)))
+    out.backward(False)
+    assert a.get_grad_tensor().to_numpy().tolist() == (ONES * 10).tolist()
+    assert b.get_grad_tensor().to_numpy().tolist() == (ONES * 6).tolist()
+
+
+def test_markers_stand_in_the_stream_of_events(context: Any) -> None:
+    seen: list[tuple[str, str]] = []
+    end = events.subscribe(
+        lambda event: seen.append((event.name, event.site.rsplit("/", 1)[-1].split(":")[0]))
+    )
+    try:
+        x = Tensor.from_numpy(ONES)
+        inside = profiler_marker_start(x, "block")
+        out = unary.mean(profiler_marker_end(inside * 2.0, "block"))
+        out.backward(False)
+        assert profiler_marker(None, "step") is None
+        context.get_profiler().read_results(context.get_device(), "by hand")
+        plain = Tensor.from_numpy(np.ones((1, 1, 1, 4), np.uint32))
+        assert profiler_marker(plain, "ids") is plain
+    finally:
+        end()
+    names = [name for name, site in seen if site == "test_autograd.py" and name[0] in "[sb"]
+    assert names == [
+        "[FWD] [START] block",
+        "[FWD] [END] block",
+        "[BWD] [END] block",
+        "[BWD] [START] block",
+        "step",
+        "by hand",
+        "[FWD] ids",
+    ]
+    assert x.get_grad_tensor().to_numpy().tolist() == (ONES / 4).tolist()
 
 
 def test_names_of_parameters() -> None:

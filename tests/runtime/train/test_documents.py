@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.e2e.launch import ROOT, tt_run
+from tests.e2e.launch import ROOT, environment, tt_run
 
 PROGRAMS = Path(__file__).parent / "programs"
 N150 = ("--emulate", "--system", "n150", "python")
@@ -163,3 +165,51 @@ def test_parallelism() -> None:
     assert ran.field("batch") == ["4"]
     assert lines(ran.out, "mesh ")[-1] == "[4, 8]"
     assert lines(ran.out, "opened") == ["[1, 8]", "[8, 4]", "[1, 1]"]
+
+
+OPEN = """
+import sys, ttml
+ctx = ttml.autograd.AutoContext.get_instance()
+ctx.open_device([int(side) for side in sys.argv[1].split("x")])
+print("opened", list(ctx.get_device().shape), ctx.get_device().get_num_devices())
+"""
+LINE = str(ROOT / "configs" / "mgd" / "galaxy_1x32_mesh_graph_descriptor.textproto")
+
+
+@pytest.mark.parametrize(
+    ("shape", "env", "told"),
+    [
+        pytest.param("1x8", {}, "", id="8 devices choose the T3000 as a line"),
+        pytest.param("1x32", {}, "", id="32 devices choose the Galaxy as a line"),
+        pytest.param("4x8", {}, "laid out row by row", id="the guide's example on the file that is chosen"),
+        pytest.param("4x8", {"TT_MESH_GRAPH_DESC_PATH": LINE, "TT_RUN_MESH_SHAPE": "any"}, "row by row"),
+    ],
+)
+def test_a_descriptor_is_chosen(shape: str, env: dict[str, str], told: str) -> None:
+    ran = run_alone(OPEN, shape, env)
+    rows, columns = shape.split("x")
+    assert ran.stdout == f"opened [{rows}, {columns}] {int(rows) * int(columns)}\n"
+    assert told in ran.stderr
+    assert bool(ran.stderr) == bool(told)
+
+
+@pytest.mark.parametrize(
+    ("shape", "env", "told"),
+    [
+        ("4x8", {"TT_MESH_GRAPH_DESC_PATH": LINE}, "mesh_shape [4, 8] does not fit"),
+        ("4x8", {"TT_MESH_GRAPH_DESC_PATH": LINE, "TT_RUN_MESH_SHAPE": "yes"}, "is not one of fit, any"),
+        ("1x8", {"TT_MESH_GRAPH_DESC_PATH": "/absent.textproto"}, "/absent.textproto"),
+    ],
+)
+def test_a_descriptor_that_does_not_do(shape: str, env: dict[str, str], told: str) -> None:
+    ran = run_alone(OPEN, shape, env)
+    assert ran.returncode not in (0, -9)
+    assert told in ran.stderr
+
+
+def run_alone(code: str, word: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """A program of one process that no launcher started: the shims are on its path."""
+    words = {"PYTHONPATH": f"{ROOT / 'tt_run' / 'shims'}:{ROOT}", **env}
+    return subprocess.run(
+        [sys.executable, "-c", code, word], env=environment(words), capture_output=True, text=True, timeout=60
+    )

@@ -17,7 +17,7 @@ PUBLISHED = {
     "ttml": "autograd ops modules models optimizers core common init schedulers Layout DataType argmax Mesh mesh open_device_mesh",
     "ttml.autograd": """
         AutoContext Tensor AutocastTensor Graph GraphNode NodeId GradMode PreferredPrecision DistributedConfig
-        ParallelismContext create_tensor Function DataType
+        ParallelismContext create_tensor get_links Function DataType
     """,
     "ttml.core": "empty_like clip_grad_norm distributed utils",
     "ttml.core.utils": "MemoryUsageTracker",
@@ -26,7 +26,7 @@ PUBLISHED = {
         create_mesh_composer_config synchronize_gradients SocketType SocketManager DistributedContext
     """,
     "ttml.common": "config utils data model_factory generate sampling schedulers trainer performance memory_utils muon_optimizer",
-    "ttml.common.config": "load_config TrainingConfig DeviceConfig MultiHostConfig SchedulerConfig get_tt_metal_home",
+    "ttml.common.config": "load_config TrainingConfig DeviceConfig MultiHostConfig TransformerConfig SchedulerConfig get_tt_metal_home",
     "ttml.common.utils": """
         set_seed round_up_to_tile initialize_device create_optimizer get_loss_over_devices build_logits_mask no_grad
         PerformanceMeter
@@ -35,6 +35,7 @@ PUBLISHED = {
     "ttml.common.model_factory": "TransformerModelFactory adjust_vocab_size map_runner_type",
     "ttml.common.performance": "PerformanceMeter",
     "ttml.common.muon_optimizer": "Muon",
+    "ttml.common.profiler_utils": "profiler_marker profiler_marker_start profiler_marker_end",
     "ttml.init": "uniform normal zeros ones",
     "ttml.ops": """
         ReduceType binary unary matmul linear loss layernorm rmsnorm dropout embedding attention multi_head_utils rope

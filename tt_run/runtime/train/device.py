@@ -2,12 +2,14 @@
 
 A shape fits when it is a rectangle inside the descriptor's, as it is or turned; a line that ttnn would lay out as a snake is refused,
 as the "Distributed Training Guide" says ([1, 32] on 4x8). Where no descriptor is named, 8 devices mean the 1x8 T3000 and 32 the
-1x32 Galaxy; there only the number of devices must match, for the guide's own example opens [4, 8] on it.
+1x32 Galaxy; there only the number of devices must match, with a warning, for the guide's own example opens [4, 8] on it. With
+TT_RUN_MESH_SHAPE=any that holds for every descriptor.
 """
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -57,18 +59,30 @@ def open_mesh(mesh_shape: Any, device_ids: Sequence[int] | None) -> MeshDevice:
         )
     if wanted > whole[0] * whole[1]:
         raise RuntimeError(_outside(shape, whole))
-    if not automatic and not fits(shape, whole):
-        raise RuntimeError(
-            f"mesh_shape [{shape[0]}, {shape[1]}] does not fit the mesh graph descriptor's device topology [{whole[0]}, {whole[1]}]: "
-            f"it is no rectangle inside it, as it is or turned. help: use a mesh_shape of at most [{whole[0]}, {whole[1]}], or a "
-            f"descriptor of {shape[0]}x{shape[1]} in {contract.MESH_GRAPH_DESC_PATH}"
-        )
-    if automatic and not device_ids and not fits(shape, whole):
-        # The guide's own example: [4, 8] on the 1x32 file. The chips of the line, laid out row by row.
-        device_ids = [number for number in system_mesh().ids if number is not None][:wanted]
+    if not fits(shape, whole):
+        what = f"mesh_shape [{shape[0]}, {shape[1]}] does not fit the mesh graph descriptor's device topology [{whole[0]}, {whole[1]}]"
+        chips = [number for number in system_mesh().ids if number is not None]
+        if not (automatic or _any_shape()) or (not device_ids and len(chips) < wanted):
+            raise RuntimeError(
+                f"{what}: it is no rectangle inside it, as it is or turned. help: use a mesh_shape of at most [{whole[0]}, {whole[1]}], "
+                f"or a descriptor of {shape[0]}x{shape[1]} in {contract.MESH_GRAPH_DESC_PATH}; {contract.MESH_SHAPE}=any lays the chips "
+                "of one host out row by row, which hardware refuses"
+            )
+        if not device_ids:
+            warnings.warn(
+                f"{what}: its chips are laid out row by row, which hardware may refuse", stacklevel=3
+            )
+            device_ids = chips[:wanted]
     if device_ids:
         return open_mesh_device(MeshShape(shape), physical_device_ids=list(device_ids))
     return open_mesh_device(MeshShape(shape))
+
+
+def _any_shape() -> bool:
+    wish = os.environ.get(contract.MESH_SHAPE, "fit")
+    if wish not in ("fit", "any"):
+        raise ValueError(f"{contract.MESH_SHAPE}={wish!r} is not one of fit, any")
+    return wish == "any"
 
 
 def _outside(shape: tuple[int, int], whole: tuple[int, int]) -> str:

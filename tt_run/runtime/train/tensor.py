@@ -283,6 +283,12 @@ def create_tensor(value: Value | None = None, requires_grad: bool = True) -> Ten
     return Tensor(value, requires_grad)
 
 
+def get_links(*tensors: Tensor | None) -> list[NodeId]:
+    """The nodes that made some tensors, for `AutoContext.add_backward_node`; leaves and None have none."""
+    nodes = [tensor.get_node() for tensor in tensors if tensor is not None]
+    return [node for node in nodes if node is not None]
+
+
 def empty_like(tensor: Tensor) -> Tensor:
     """A tensor of the same shape, type and place; its elements are zeros."""
     return Tensor(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def sub(a: Tensor, b: Any) -> Tensor:
 
 def mul(a: Tensor, b: Any) -> Tensor:
     """a * b; `b` may be a number."""
-    if isinstance(b, (int, float)):
+    if isinstance(b, Real):
         return _scaled(a, float(b))
     b = _operand(b)
     x, y = a.get_value(), b.get_value()
@@ -63,7 +64,7 @@ def mul(a: Tensor, b: Any) -> Tensor:
 
 def div(a: Tensor, b: Any) -> Tensor:
     """a / b; `b` may be a number. The backward pass of a broadcast quotient raises RuntimeError, as the reference does."""
-    if isinstance(b, (int, float)):
+    if isinstance(b, Real):
         return _scaled(a, 1.0 / float(b))
     b = _operand(b)
     x, y = a.get_value(), b.get_value()

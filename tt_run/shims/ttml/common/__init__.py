@@ -17,6 +17,7 @@ _SUBMODULES = (
     "performance",
     "memory_utils",
     "muon_optimizer",
+    "profiler_utils",
 )
 
 __getattr__, __dir__ = _publish(globals(), {}, _SUBMODULES)
