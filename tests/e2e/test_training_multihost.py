@@ -103,6 +103,25 @@ def test_minimal_example_by_its_runner() -> None:
     assert ran.out.count("Finished") == 2
 
 
+def test_minimal_example_on_the_mesh_of_a_configuration(tmp_path: Path) -> None:
+    (tmp_path / "four.yaml").write_text("device_config:\n  mesh_shape: [1, 4]\n")
+    hosts = EXAMPLES / "fabric_minimal_example" / "configurations" / "2loudboxes" / "hosts.txt"
+    words = (
+        "--emulate",
+        "--hostfile",
+        str(hosts),
+        "--config",
+        str(tmp_path / "four.yaml"),
+    )
+    ran = runner("fabric_minimal_example", *words).check()
+    assert "sum over ranks and devices: 12.0 on all 4 devices" in ran.out
+    assert "--hostfile and --sync are not used" in ran.err
+    assert (
+        "absent.yaml not found"
+        in runner("fabric_minimal_example", "--emulate", "--config", "absent.yaml").err
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("example", "ranks", "setup"),

@@ -4,13 +4,22 @@
 tt-run --emulate --system loudbox --meshes 2 python example.py
 """
 
+import argparse
 import sys
 
 import numpy as np
 import ttml
+from ttml.common.config import DeviceConfig, load_config
+from ttml.common.utils import initialize_device
 
 
 def main():
+    parser = argparse.ArgumentParser(description="Send, add, reduce.")
+    parser.add_argument(
+        "-c", "--config", help="training configuration whose device_config says the mesh [1x8]"
+    )
+    options = parser.parse_args()
+    yaml = load_config(options.config) if options.config else {"device_config": {"mesh_shape": [1, 8]}}
     context = ttml.autograd.AutoContext.get_instance()
     context.initialize_distributed_context()
     world = context.get_distributed_context()
@@ -21,9 +30,8 @@ def main():
         )
     context.initialize_socket_manager(ttml.core.distributed.SocketType.FABRIC)
     sockets = context.get_socket_manager()
-    ttml.core.distributed.enable_fabric(8)
-    context.open_device([1, 8])
-    devices = context.get_device().get_num_devices()
+    initialize_device(yaml)
+    devices = DeviceConfig(yaml).total_devices()
 
     tensor = ttml.autograd.Tensor.from_numpy(
         np.full((1, 1, 1, 1024), rank + 1, np.float32), new_type=ttml.DataType.BFLOAT16

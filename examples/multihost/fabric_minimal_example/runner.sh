@@ -3,7 +3,7 @@
 #   ./runner.sh [--hostfile FILE] [--rank-bindings FILE] [--config NAME] [--emulate] [--sync]
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
-hostfile="$here/configurations/2loudboxes/hosts.txt"
+hostfile=""
 bindings="$here/configurations/2loudboxes/rank_bindings.yaml"
 config=""
 emulate=0
@@ -27,8 +27,10 @@ done
 arguments=()
 [ -z "$config" ] || arguments=(-c "$config")
 if [ "$emulate" = 1 ]; then
+  [ -z "$hostfile" ] && [ "$sync" = 0 ] || echo "--emulate: every rank runs on this machine; --hostfile and --sync are not used" >&2
   exec tt-run --emulate --rank-binding "$bindings" python "$here/example.py" "${arguments[@]+"${arguments[@]}"}"
 fi
+hostfile="${hostfile:-$here/configurations/2loudboxes/hosts.txt}"
 if [ "$sync" = 1 ]; then
   # Without a file system that all hosts share, the code has to be there first.
   while read -r host _; do
