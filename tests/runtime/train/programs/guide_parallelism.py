@@ -31,6 +31,7 @@ says(
     DistributedConfig(enable_ddp=True, enable_tp=True, enable_cp=True),
 )
 says(ttml.modules.ColumnParallelLinear, 4, 8)
+says(ttml.models.distributed.llama.create_llama_model, ttml.models.llama.LlamaConfig(num_blocks=1))
 
 # Initialize ONCE
 autograd_ctx.initialize_parallelism_context(DistributedConfig(enable_ddp=True, enable_tp=True))

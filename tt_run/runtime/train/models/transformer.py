@@ -22,11 +22,8 @@ from tt_run.runtime.train.tensor import Tensor
 
 
 def tensor_parallel_size() -> int:
-    """Devices along the tensor-parallel axis; 1 when it is off or the context is not initialised."""
-    context = AutoContext.get_instance()
-    return (
-        context.get_parallelism_context().get_tp_size() if context.is_parallelism_context_initialized() else 1
-    )
+    """Devices along the tensor-parallel axis, 1 when it is off. Raises RuntimeError before the axes are initialised."""
+    return AutoContext.get_instance().get_parallelism_context().get_tp_size()
 
 
 def as_logits(tensor: Tensor) -> Tensor:
