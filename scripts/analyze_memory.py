@@ -88,12 +88,17 @@ def draw(runs: list[dict[str, float]], given: argparse.Namespace) -> None:
             )
             bottom += size
         axes.text(number, bottom / MIB, f"{bottom / MIB:.1f} MB", ha="center", va="bottom")
+    tallest = max(sum(sizes.values()) for sizes in runs)
+    beyond = given.device_memory > 5 * tallest > 0
     axes.axhline(
         given.device_memory / MIB,
         color="red",
         linestyle="--",
-        label=f"device memory ({given.device_memory / MIB / 1024:.0f} GB)",
+        label=f"device memory ({given.device_memory / MIB / 1024:.0f} GB{', beyond the picture' if beyond else ''})",
     )
+    if beyond:
+        # A small model's bars would be a line at the bottom.
+        axes.set_ylim(0, 1.6 * tallest / MIB)
     axes.set_ylabel("MB")
     axes.set_xticks(range(len(runs)), [f"run {n + 1}" for n in range(len(runs))])
     axes.set_title(given.title)

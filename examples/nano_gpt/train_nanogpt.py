@@ -292,8 +292,12 @@ def first_rank():
 
 def main():
     options = arguments()
-    run = Run(options)
-    done = run.start()
+    try:
+        run = Run(options)
+        done = run.start()
+    except (ValueError, FileNotFoundError) as problem:
+        # What a configuration or a checkpoint says is the user's to mend; a traceback would hide it.
+        raise SystemExit(f"error: {problem}") from None
     if options.prompt is None or not options.model_path:
         run.train(done)
     if options.max_new_tokens:

@@ -111,3 +111,4 @@ def test_mistakes_are_told(launch: tuple[str, ...], words: tuple[str, ...], text
     ran = tt_run("--emulate", *launch, "python", SCRIPT, *words, "--max_steps", "1", timeout=60)
     assert ran.code not in (0, 124, 137)
     assert text in ran.out + ran.err
+    assert ("Traceback" in ran.err) == text.startswith("Physical")  # what `open_device` says names its line

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import ttml
-from ttml.common.config import DeviceConfig, load_config
+from ttml.common.config import ConfigError, DeviceConfig, load_config
 from ttml.common.utils import initialize_device
 
 
@@ -62,4 +62,7 @@ def check(name, tensor, expected):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except (ConfigError, FileNotFoundError) as problem:
+        sys.exit(f"error: {problem}")

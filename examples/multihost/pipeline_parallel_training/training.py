@@ -14,7 +14,7 @@ import numpy as np
 import trainer
 import ttml
 from ttml.common.checkpoints import save
-from ttml.common.config import DeviceConfig, MultiHostConfig, TrainingConfig, load_config
+from ttml.common.config import ConfigError, DeviceConfig, MultiHostConfig, TrainingConfig, load_config
 from ttml.common.data import CharTokenizer, get_batch, load_shakespeare_text
 from ttml.common.model_factory import TransformerModelFactory
 from ttml.common.schedulers import schedule
@@ -90,4 +90,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except (ConfigError, FileNotFoundError) as problem:
+        sys.exit(f"error: {problem}")

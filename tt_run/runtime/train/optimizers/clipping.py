@@ -49,9 +49,8 @@ def clip_grad_norm(
             tensor.set_grad(values.compute(lambda stack: stack * factor, tensor.get_grad()))
     first = given[0].get_grad()
     index = tuple(-1 if row < 0 else 0 for row in first.shards.index)
-    return Tensor(
-        first.derive(Shards(np.full((1, 1, 1, 1, 1), norm, np.float32), index)), requires_grad=False
-    )
+    whole = Shards(np.full((1, 1, 1, 1, 1), norm, np.float32), index)
+    return Tensor(first.derive(whole, dtype=values.DataType.FLOAT32), requires_grad=False)
 
 
 def _powers(tensor: Tensor, order: float) -> float:
