@@ -1,6 +1,6 @@
 """Train a small Llama for 20 steps in one form of parallelism; print every loss, and whole parameters into a file.
 
-forms.py FORM OPTIMIZER FILE     FORM: single, ddp, tp, ddp_tp, pp, ddp_drop (with dropout, in bfloat16); the mesh is the rank's whole system
+forms.py FORM OPTIMIZER FILE     FORM: single, ddp, tp, ddp_tp, pp, pp_tp, pp_ddp, ddp_drop (with dropout, in bfloat16); the mesh is the rank's whole system
 """
 
 import sys
@@ -20,7 +20,7 @@ context = autograd.AutoContext.get_instance()
 # Dropout masks follow from the shape of a shard, so that form is compared with itself on other splits only, and in bfloat16.
 DROPS = "drop" in FORM
 context.set_arithmetic("bfloat16" if DROPS else "float32")
-pipeline = FORM == "pp"
+pipeline = FORM.startswith("pp")
 rank, size = 0, 1
 if pipeline:
     context.initialize_distributed_context()
@@ -47,7 +47,7 @@ if pipeline:
     stages = ttml.models.distributed.pipeline_parallel.PipelineParallelConfig(
         4, dict.fromkeys(range(size), 4 // size)
     )
-    model = ttml.models.distributed.pipeline_parallel.llama.create_llama_model(config, stages)
+    model = ttml.models.distributed.pipeline_parallel.llama.create_llama_model(config, stages, "tp" in FORM)
 elif "tp" in FORM:
     model = ttml.models.distributed.llama.create_llama_model(config)
 else:
