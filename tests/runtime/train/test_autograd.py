@@ -24,6 +24,12 @@ from tt_run.runtime.train.profiler import profiler_marker, profiler_marker_end, 
 from tt_run.runtime.train.tensor import Tensor, create_tensor, get_links
 
 ONES = np.ones((1, 1, 2, 4), np.float32)
+DTYPES = {
+    DataType.FLOAT32: "float32",
+    DataType.BFLOAT16: "float32",
+    DataType.INT32: "int32",
+    DataType.UINT32: "uint32",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -43,10 +49,19 @@ def test_types_that_numpy_may_give() -> None:
     assert Tensor.from_numpy(wide, Layout.ROW_MAJOR, DataType.UINT32).to_numpy().tolist() == wide.tolist()
     with pytest.raises(RuntimeError, match="Unsupported precision: expected 32 bits, got 64 bits"):
         Tensor.from_numpy(wide)
-    with pytest.raises(RuntimeError, match="Unsupported type"):
+    with pytest.raises(TypeError, match="Unsupported type"):
         Tensor.from_numpy(ONES.astype(np.int16))
-    with pytest.raises(RuntimeError, match="Unsupported type"):
+    with pytest.raises(TypeError, match="Unsupported type"):
         Tensor.from_numpy(ONES, new_type=DataType.BFLOAT8_B)
+    with pytest.raises(TypeError, match="Unsupported type"):
+        Tensor.from_numpy(ONES).to_numpy(DataType.BFLOAT4_B)
+    for given in (DataType.FLOAT32, DataType.BFLOAT16, DataType.INT32, DataType.UINT32):
+        for asked in (DataType.FLOAT32, DataType.BFLOAT16, DataType.INT32, DataType.UINT32):
+            array = Tensor.from_numpy(ONES * 3, new_type=given).to_numpy(asked)
+            assert (array.dtype.name, array.tolist()) == (
+                ONES.astype(DTYPES[asked]).dtype.name,
+                (ONES * 3).tolist(),
+            )
     turned = np.arange(8, dtype=np.float32).reshape(1, 1, 2, 4).transpose(0, 1, 3, 2)
     assert Tensor.from_numpy(turned).to_numpy().tolist() == turned.tolist()
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.tensor.dtypes import is_float
+from tt_run.runtime.tensor.dtypes import convert, is_float, stored_dtype
 from tt_run.runtime.train import values
 from tt_run.runtime.train.autocast import AutocastTensor
 from tt_run.runtime.train.graph import NodeId, PreferredPrecision
@@ -54,7 +54,7 @@ class Tensor:
     ) -> Tensor:
         """A tensor from a float32, int32, uint32 or bfloat16 array; on every device when no mapper distributes it.
 
-        64-bit arrays are taken when `new_type` says what they become. Raises RuntimeError for other types.
+        64-bit arrays are taken when `new_type` says what they become. Raises RuntimeError for them without it, TypeError for other types.
         """
         from tt_run.runtime.tensor.borders import from_torch
         from tt_run.runtime.train.context import AutoContext
@@ -68,9 +68,9 @@ class Tensor:
                     f"Unsupported precision: expected 32 bits, got 64 bits ({array.dtype}). help: give new_type, or an array of 32 bits"
                 )
             if new_type is None:
-                raise RuntimeError(f"Unsupported type: {array.dtype}. help: one of {', '.join(_ACCEPTED)}")
+                raise TypeError(f"Unsupported type: {array.dtype}. help: one of {', '.join(_ACCEPTED)}")
         if new_type is not None and new_type not in _NUMPY_TYPES:
-            raise RuntimeError(f"Unsupported type: {new_type}")
+            raise TypeError(f"Unsupported type: {new_type}")
         target = new_type or _own_type(array)
         if is_float(target):
             target = context.storage_dtype(target)
@@ -87,23 +87,29 @@ class Tensor:
     def to_numpy(self, new_type: DataType | None = None, composer: Any = None) -> Array:
         """The full-precision value as an array. A tensor over several devices needs a composer unless all hold the same.
 
-        bfloat16 comes as float32. Raises RuntimeError for a sharded tensor without composer.
+        bfloat16 comes as float32. Raises RuntimeError for a sharded tensor without composer, TypeError for a type NumPy has not.
         """
         from tt_run.runtime.tensor.borders import to_numpy
         from tt_run.runtime.train.distributed import first_shard
 
         value = self.get_value(PreferredPrecision.FULL)
-        if new_type is not None:
-            if new_type not in _NUMPY_TYPES:
-                raise RuntimeError(f"Unsupported type: {new_type}")
-            if is_float(new_type) and is_float(value.dtype):
-                value = values.as_dtype(value, new_type)
+        if new_type is not None and new_type not in _NUMPY_TYPES:
+            raise TypeError(f"Unsupported type: {new_type}")
         array = first_shard(value) if composer is None else to_numpy(value, composer)
-        if new_type is not None and not is_float(new_type):
-            array = array.astype(np.uint32 if new_type is DataType.UINT32 else np.int32)
-        return array
+        if new_type is None or new_type is value.dtype:
+            return array
+        return (
+            convert(array.astype(np.float32), new_type)
+            if is_float(new_type)
+            else array.astype(stored_dtype(new_type))
+        )
 
     # --- value -------------------------------------------------------------------------------------------------------
+
+    @property
+    def tensor(self) -> Tensor:
+        """Itself: a layer's `weight.tensor` reads as that of a `Parameter`."""
+        return self
 
     def get_value(self, precision: PreferredPrecision | None = None) -> Value:
         """The mesh tensor. HALF rounds float32 to bfloat16; the default is what the context's arithmetic asks for."""

@@ -8,6 +8,6 @@ _TABLE = {
     "tt_run.runtime.train.modules.linear": "LinearLayer ColumnParallelLinear RowParallelLinear VocabParallelEmbedding",
     "tt_run.runtime.train.modules.layers": "Embedding LayerNormLayer RMSNormLayer DropoutLayer",
 }
-_SUBMODULES = ("distributed",)
+_SUBMODULES = ("distributed", "module_base", "parameter")
 
 __getattr__, __dir__ = _publish(globals(), _TABLE, _SUBMODULES)

@@ -8,4 +8,6 @@ _TABLE = {
     "tt_run.runtime.train.modules.layers": "Embedding",
 }
 
-__getattr__, __dir__ = _publish(globals(), _TABLE)
+_SUBMODULES = ("embedding", "gpt_block", "gpt_mlp", "multi_head_attention")
+
+__getattr__, __dir__ = _publish(globals(), _TABLE, _SUBMODULES)
