@@ -312,6 +312,20 @@ def test_a_section_may_be_given_by_itself() -> None:
         TransformerConfig({"weight_tying": "enabld"})
 
 
+def test_keys_that_nothing_reads_are_told() -> None:
+    with pytest.raises(ConfigError, match=r"unknown key 'mesh_shpe' in device_config.*'mesh_shape'"):
+        DeviceConfig({"device_config": {"mesh_shpe": [1, 8]}, "my_own": {"anything": 1}})
+    with pytest.warns(UserWarning, match="num_groups, theta only a Llama has"):
+        assert (
+            TransformerModelFactory({"transformer_config": {"num_groups": 4, "theta": 1e4}}).model_type
+            == "gpt2"
+        )
+    empty = TransformerConfig(
+        {"theta": None, "rope_scaling": {"scaling_factor": None}, "intermediate_dim": None}
+    )
+    assert (empty.theta, empty.rope_scaling, empty.names_llama) == (10000.0, {}, ("rope_scaling",))
+
+
 def test_vocabularies_are_rounded() -> None:
     assert adjust_vocab_size(70, False, 32) == 96
     assert adjust_vocab_size(32000, True, 32) == 32768

@@ -20,6 +20,7 @@ from tt_run.runtime.train.optimizers.schedulers import SCHEDULES, WarmupHoldDeca
 
 Schedule = Callable[[int], float]
 
+_LLAMA = {"num_groups", "theta", "intermediate_dim", "rope_scaling"}
 _FOLDERS = ("training_configs", "model_configs", "multihost_configs")
 
 
@@ -94,7 +95,7 @@ def key_lines(text: str) -> dict[tuple[str, ...], int]:
 def _whole(source: Any, name: str) -> Mapping[str, Any]:
     """A configuration given as a map, the path of a file, or one of its sections by itself, here `name`.
 
-    Raises ConfigError for a map that is none of them.
+    A map may have sections of the program's own. Raises ConfigError naming the unknown keys of ours.
     """
     if source is None:
         return {}
@@ -102,8 +103,8 @@ def _whole(source: Any, name: str) -> Mapping[str, Any]:
         return load_config(source)
     given = mapping(source, "the configuration")
     if given and not any(section in given for section in SECTIONS):
-        check({name: given}, "the configuration")
-        return {name: given}
+        given = {name: given}
+    check({section: given[section] for section in SECTIONS if section in given}, "the configuration")
     return given
 
 
@@ -194,9 +195,12 @@ class TransformerConfig:
     theta: float = 10000.0
     num_groups: int = 3
     rope_scaling: Mapping[str, Any] = field(default_factory=dict)
+    names_llama: tuple[str, ...] = ()
+    """The keys that were given and that only a Llama has."""
 
     def __init__(self, source: Any = None) -> None:
         given = _model_settings(source)
+        self.names_llama = tuple(sorted(_LLAMA & set(given)))
         for name in (
             "num_heads",
             "embedding_dim",
@@ -217,7 +221,8 @@ class TransformerConfig:
         self.intermediate_dim = None if hidden is None else int(hidden)
         self.theta = float(given.get("theta", 10000.0))
         self.experimental = mapping(given.get("experimental"), "experimental")
-        self.rope_scaling = mapping(given.get("rope_scaling"), "rope_scaling")
+        scaling = mapping(given.get("rope_scaling"), "rope_scaling")
+        self.rope_scaling = {key: value for key, value in scaling.items() if value is not None}
 
 
 def _model_settings(source: Any) -> Mapping[str, Any]:
@@ -227,7 +232,8 @@ def _model_settings(source: Any) -> Mapping[str, Any]:
     given = mapping(whole.get("transformer_config"), "transformer_config")
     if not given and training.get("model_config"):
         given = _section(training["model_config"], "transformer_config")
-    return {**given, **mapping(training.get("transformer_config"), "transformer_config")}
+    changed = mapping(training.get("transformer_config"), "transformer_config")
+    return {key: value for key, value in {**given, **changed}.items() if value is not None}
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -51,9 +52,14 @@ class TransformerModelFactory:
                 "device_config: enable_pp needs a multihost_config with enabled: true and a pipeline_parallel_config; "
                 "help: name one in training_config: multihost_config"
             )
-        self.model_type = str(
-            self.transformer_config.model_type or training.get("model_type") or "gpt2"
-        ).lower()
+        named = self.transformer_config.model_type or training.get("model_type")
+        if named is None and self.transformer_config.names_llama:
+            warnings.warn(
+                f"{', '.join(self.transformer_config.names_llama)} only a Llama has, and there is no model_type, which means gpt2; "
+                "help: model_type: llama",
+                stacklevel=2,
+            )
+        self.model_type = str(named or "gpt2").lower()
         if self.model_type not in _MODELS:
             raise ValueError(f"Model type {self.model_type} not supported; one of {', '.join(_MODELS)}")
 
