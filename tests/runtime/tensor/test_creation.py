@@ -16,6 +16,7 @@ from tt_run.runtime.tensor.creation import (
     arange,
     empty,
     empty_like,
+    from_buffer,
     full,
     full_like,
     ones,
@@ -48,6 +49,19 @@ def test_on_a_mesh_every_device_has_the_same_stored_once(mesh: MeshDevice) -> No
     assert tensor.tensor_topology().distribution_shape() == MeshShape([8])
     assert tensor.shards.data.shape == (1, 64, 64)
     assert [p.shape for p in get_device_tensors(tensor)] == [[64, 64]] * 8
+
+
+def test_from_the_numbers_of_a_list(mesh: MeshDevice) -> None:
+    made = from_buffer([1.0, 2.5, 3.14159, 4, 5, 6], [2, 3], dtype=DataType.BFLOAT16, device=mesh)
+    assert (made.layout, made.shape, made.device()) == (Layout.ROW_MAJOR, [2, 3], mesh)
+    assert get_device_tensors(made)[7].to_list() == [[1.0, 2.5, 3.140625], [4.0, 5.0, 6.0]]
+    ids = from_buffer(
+        buffer=[7, 8], shape=(1, 1, 1, 2), dtype=DataType.UINT32, device=mesh, layout=Layout.TILE
+    )
+    assert (ids.dtype, ids.layout) == (DataType.UINT32, Layout.TILE)
+    assert from_buffer([0.5] * 4, (2, 2), DataType.BFLOAT8_B, mesh).layout is Layout.TILE
+    with pytest.raises(RuntimeError, match=r"the buffer has 3 elements, shape \[2, 2\] has 4"):
+        from_buffer([1, 2, 3], [2, 2], DataType.INT32, mesh)
 
 
 def test_optional_tensor_is_written(mesh: MeshDevice) -> None:

@@ -11,6 +11,8 @@ import pytest
 
 from tt_run.runtime import events
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.ops import argmax
+from tt_run.runtime.tensor.creation import from_buffer
 from tt_run.runtime.train.autocast import AutocastTensor
 from tt_run.runtime.train.function import Function
 from tt_run.runtime.train.graph import GradMode, PreferredPrecision
@@ -224,6 +226,20 @@ class Pair(AbstractModuleBase):
     def forward(self, x: Tensor) -> Tensor:
         out: Tensor = self.again(self.first(x))
         return out
+
+
+def test_tensors_of_ttnn_read_as_others_do(context: Any) -> None:
+    """A program may wrap what ttnn made, as for token ids that stay on the device."""
+    device = context.get_device()
+    plain = from_buffer([1.0, 3.0, 2.0, 0.0], (1, 1, 1, 4), DataType.BFLOAT16, device, Layout.TILE)
+    x = create_tensor(plain, requires_grad=True)
+    assert x.get_value().to_numpy(DataType.FLOAT32).tolist() == [[[[1, 3, 2, 0]]]]
+    assert argmax(x.get_value(), dim=-1).to_numpy(DataType.UINT32).tolist() == [[[1]]]
+    unary.mean(x).backward(False)
+    assert x.get_grad().to_numpy(DataType.FLOAT32).tolist() == [[[[0.25] * 4]]]
+    x.add_grad(plain)
+    x.set_grad(plain)
+    assert x.get_grad().to_numpy(DataType.FLOAT32).tolist() == [[[[1, 3, 2, 0]]]]
 
 
 def test_numbers_of_numpy_scale_as_others_do() -> None:

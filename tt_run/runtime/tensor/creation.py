@@ -1,4 +1,4 @@
-"""Tensors from a shape: zeros, ones, full, arange, rand, empty and their `*_like` forms.
+"""Tensors from a shape: zeros, ones, full, arange, rand, empty and their `*_like` forms; and from a list of numbers.
 
 Without a device they are un-distributed host tensors; with one, every device holds the same values, which are stored once.
 Source: runtime specification, section 5.
@@ -7,6 +7,7 @@ Source: runtime specification, section 5.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -115,6 +116,32 @@ def arange(
     source = values.astype(np.float32) if is_float(dtype) else values
     return from_array(
         source, source.dtype.name, dtype=dtype, layout=layout, memory_config=memory_config, device=device
+    )
+
+
+@public
+def from_buffer(
+    buffer: Any,
+    shape: Dims,
+    dtype: DataType,
+    device: MeshDevice,
+    layout: Layout | None = None,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """A device tensor from the numbers of a list, row by row; ROW_MAJOR unless said otherwise. Raises RuntimeError when they are too few or many."""
+    dims = tuple(Shape(shape))
+    source = np.asarray(buffer, np.float32 if is_float(dtype) else np.int64).reshape(-1)
+    if source.size != math.prod(dims):
+        raise fatal(
+            f"from_buffer: the buffer has {source.size} elements, shape {list(dims)} has {math.prod(dims)}"
+        )
+    return from_array(
+        source.reshape(dims),
+        source.dtype.name,
+        dtype=dtype,
+        layout=layout,
+        memory_config=memory_config,
+        device=device,
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.train import values
 from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.train.reading import readable
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
@@ -18,7 +19,7 @@ class AutocastTensor:
     __slots__ = ("_half", "_value")
 
     def __init__(self, value: Value | None = None) -> None:
-        self._value = value
+        self._value = None if value is None else readable(value)
         self._half: Value | None = None
 
     def has_tensor(self) -> bool:
@@ -27,7 +28,7 @@ class AutocastTensor:
 
     def set_tensor(self, value: Value) -> None:
         """Replace the value."""
-        self._value, self._half = value, None
+        self._value, self._half = readable(value), None
 
     def get_tensor(self, precision: PreferredPrecision | None = None) -> Value:
         """The value. HALF rounds float32 to bfloat16; the default is what the context's arithmetic asks for.

@@ -68,6 +68,11 @@ class DeviceTensor(Value):
         return super().item() if self.logical_volume() != 1 else cast("float | int", self.to_numpy().item())
 
 
+def readable(value: Value) -> Value:
+    """A tensor that a program made with ttnn, as the training documents read theirs; others are themselves."""
+    return value if isinstance(value, DeviceTensor) else DeviceTensor.like(value)
+
+
 class Logits(DeviceTensor):
     """The output of a language model [B, 1, T, vocabulary]."""
 

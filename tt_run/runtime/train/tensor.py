@@ -17,6 +17,7 @@ from tt_run.runtime.tensor.dtypes import convert, is_float, stored_dtype
 from tt_run.runtime.train import values
 from tt_run.runtime.train.autocast import AutocastTensor
 from tt_run.runtime.train.graph import NodeId, PreferredPrecision
+from tt_run.runtime.train.reading import readable
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.spec import Shape
@@ -58,7 +59,6 @@ class Tensor:
         """
         from tt_run.runtime.tensor.borders import from_torch
         from tt_run.runtime.train.context import AutoContext
-        from tt_run.runtime.train.reading import DeviceTensor
 
         context = AutoContext.get_instance()
         array = np.asarray(numpy_tensor)
@@ -82,7 +82,7 @@ class Tensor:
             mesh_mapper=mapper,
         )
         assert value is not None
-        return Tensor(DeviceTensor.like(value))
+        return Tensor(value)
 
     def to_numpy(self, new_type: DataType | None = None, composer: Any = None) -> Array:
         """The full-precision value as an array. A tensor over several devices needs a composer unless all hold the same.
@@ -145,6 +145,7 @@ class Tensor:
         """Replace the gradient; None takes it away. Raises RuntimeError when the shapes differ."""
         if gradient is not None:
             self._check_shape(gradient)
+            gradient = readable(gradient)
         self._gradient, self._zeroed = gradient, False
 
     def zero_grad(self) -> None:
@@ -162,7 +163,7 @@ class Tensor:
             return
         self._check_shape(gradient)
         if self._gradient is None:
-            self._gradient = gradient
+            self._gradient = readable(gradient)
         elif self._zeroed:
             # Nothing has arrived since zero_grad: adding to zeros would cost a pass over the whole gradient.
             self._gradient = values.as_dtype(gradient, self._gradient.dtype)

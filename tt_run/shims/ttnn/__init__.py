@@ -51,7 +51,7 @@ _TABLE = {
         copy_device_to_host_tensor deallocate allocate_tensor_on_device allocate_tensor_on_host
     """,
     "tt_run.runtime.tensor.creation": """
-        zeros ones full empty arange rand zeros_like ones_like full_like empty_like
+        zeros ones full empty arange rand from_buffer zeros_like ones_like full_like empty_like
     """,
     "tt_run.runtime.tensor.layouts": "to_dtype",
     "tt_run.runtime.tensor.printing": "set_printoptions",
