@@ -43,7 +43,13 @@ def arguments():
     add("--sequence_length", type=int, help="length of a window")
     add("--model_save_path", help="prefix of checkpoints, e.g. checkpoints/run")
     add("--model_path", help="checkpoint to start from; {stage} in it stands for the stage of a pipeline")
-    add("--resume", action="store_true", help="insist on a checkpoint of --model_save_path to go on from")
+    add(
+        "--resume",
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help="go on from FILE, or insist on one of --model_save_path",
+    )
     add("--fresh", action="store_true", help="ignore checkpoints of --model_save_path")
     add("--prompt", help="text to continue; with --model_path nothing is trained")
     add("--max_new_tokens", type=int, default=300)
@@ -53,9 +59,9 @@ def arguments():
     add("--log_dir", help="folder for metrics.jsonl, metrics.csv and, with matplotlib, their plot")
     add("-w", "--wandb", type=int, choices=(0, 1), default=1, help="0: do not log to wandb")
     options = parser.parse_args()
-    if options.resume and options.fresh:
+    if options.resume is not None and options.fresh:
         parser.error("--resume and --fresh exclude each other")
-    if options.resume and not options.model_save_path:
+    if options.resume == "" and not options.model_save_path:
         parser.error("--resume needs --model_save_path")
     return options
 
@@ -177,12 +183,12 @@ class Run:
 
     def start(self):
         """Load the checkpoint that is meant, if any; the number of steps already taken."""
-        path = self.options.model_path
+        path = self.options.model_path or self.options.resume or None
         if path is not None and self.stage is not None:
             path = path.replace("{stage}", str(self.stage))
         if path is None and self.prefix and not self.options.fresh:
             path = latest(self.prefix)
-            if path is None and self.options.resume:
+            if path is None and self.options.resume is not None:
                 raise SystemExit(
                     f"--resume: there is no checkpoint {self.prefix}_final.npz or {self.prefix}_step_N.npz"
                 )
