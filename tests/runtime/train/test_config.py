@@ -312,6 +312,85 @@ def test_a_section_may_be_given_by_itself() -> None:
         TransformerConfig({"weight_tying": "enabld"})
 
 
+GUIDE = {
+    "one device": """
+device_config:
+  mesh_shape: [1, 1]  # Single device
+  enable_ddp: false
+  enable_tp: false
+
+# Use gradient accumulation for effective larger batch
+training_config:
+  batch_size: 4
+  gradient_accumulation_steps: 8  # Effective batch size = 32
+
+# Enable memory-efficient mode for larger models
+transformer_config:
+  runner_type: "memory_efficient"  # Gradient checkpointing
+""",
+    "data parallel": """
+device_config:
+  mesh_shape: [1, 4]  # 4 devices in a row
+  enable_ddp: true
+  enable_tp: false
+
+training_config:
+  batch_size: 16  # Will be split across 4 devices (4 per device)
+""",
+    "tensor parallel": """
+device_config:
+  mesh_shape: [1, 32]  # 32 devices
+  enable_ddp: false
+  enable_tp: true  # Enables FSDP-style parameter sharding
+
+# Vocab size automatically rounded to (32 * 32) = 1024 boundary
+transformer_config:
+  vocab_size: 32000  # Will be padded to 32768
+""",
+    "pipeline": """
+multihost_config:
+  enabled: true
+  num_workers: 4
+  socket_type: "fabric"  # or "mpi"
+  pipeline_parallel_config:
+    num_blocks: 24
+    blocks_per_rank:
+      0: 6  # First 6 blocks on rank 0
+      1: 6  # Next 6 blocks on rank 1
+      2: 6  # Next 6 blocks on rank 2
+      3: 6  # Last 6 blocks on rank 3
+""",
+}
+
+
+@pytest.fixture
+def guide(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[dict[str, Any], TransformerModelFactory]:
+    """A configuration of the onboarding guide, read from a file, and its factory."""
+    (tmp_path / "guide.yaml").write_text(GUIDE[request.param])
+    document = load_config(tmp_path / "guide.yaml")
+    return document, TransformerModelFactory(document)
+
+
+@pytest.mark.parametrize("guide", GUIDE, indirect=True)
+def test_configurations_of_the_guide(guide: tuple[dict[str, Any], TransformerModelFactory]) -> None:
+    document, factory = guide
+    training, device, hosts = TrainingConfig(document), factory.device_config, factory.multihost_config
+    if hosts.enabled:
+        assert (hosts.mode, hosts.num_workers, hosts.socket_type) == ("pipeline", 4, "fabric")
+        assert hosts.pipeline_parallel_config == {
+            "num_blocks": 24,
+            "blocks_per_rank": dict.fromkeys(range(4), 6),
+        }
+    elif device.enable_tp:
+        vocabulary = adjust_vocab_size(factory.transformer_config.vocab_size, True, device.total_devices())
+        assert (vocabulary, device.mesh_shape) == (32768, [1, 32])
+    elif device.enable_ddp:
+        assert training.batch_size // device.total_devices() == 4
+    else:
+        assert training.batch_size * training.gradient_accumulation_steps == 32
+        assert RunnerType.from_string(factory.transformer_config.runner_type) is RunnerType.MemoryEfficient
+
+
 def test_keys_that_nothing_reads_are_told() -> None:
     with pytest.raises(ConfigError, match=r"unknown key 'mesh_shpe' in device_config.*'mesh_shape'"):
         DeviceConfig({"device_config": {"mesh_shpe": [1, 8]}, "my_own": {"anything": 1}})

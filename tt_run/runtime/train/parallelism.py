@@ -50,6 +50,10 @@ class ParallelismContext:
         self._tp = axes.get("tp", Axis())
         self._config = config
 
+    def __repr__(self) -> str:
+        axes = ", ".join(f"{name}={found}" for name, found in (("ddp", self._ddp), ("tp", self._tp)))
+        return f"ParallelismContext({axes})"
+
     def get_ddp_axis(self) -> int | None:
         """The mesh axis of data parallelism, None when it is off."""
         return self._ddp.axis
