@@ -122,6 +122,29 @@ def test_minimal_example_on_the_mesh_of_a_configuration(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("program", "ranks", "name", "hosts"),
+    [
+        pytest.param("fabric_minimal_example/example.py", 4, "tiny_ddp", None, id="minimal-4"),
+        pytest.param("fabric_minimal_example/example.py", 5, "tiny_ddp", None, id="minimal-5"),
+        pytest.param(
+            "hierarchical_parallel/training.py", 2, "tiny_2tier", "2tier_1worker", id="hierarchical-2"
+        ),
+        pytest.param("pipeline_parallel_training/training.py", 4, "tiny_pp", "pipeline_4", id="pipeline-4"),
+        pytest.param("pipeline_parallel_training/training.py", 5, "tiny_pp5", "pipeline_5", id="pipeline-5"),
+    ],
+)
+def test_examples_on_other_numbers_of_ranks(
+    folder: Path, program: str, ranks: int, name: str, hosts: str | None
+) -> None:
+    changes = {"max_steps": 2, **({"multihost_config": f"multihost_configs/{hosts}.yaml"} if hosts else {})}
+    system = "loudbox" if hosts is None else "n150"
+    words = ("--emulate", "--system", system, "--meshes", str(ranks), "python", EXAMPLES / program)
+    ran = tt_run(*words, "-c", config(folder, name, **changes), timeout=110).check()
+    assert ran.out.count("Finished") == ranks
+    assert ("Loss = " if hosts else f"sum over ranks: {ranks * (ranks + 1) / 2} on all 8 devices") in ran.out
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("example", "ranks", "setup"),
