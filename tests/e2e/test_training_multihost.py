@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import subprocess
 from pathlib import Path
 
@@ -135,14 +136,22 @@ def test_minimal_example_on_the_mesh_of_a_configuration(tmp_path: Path) -> None:
     ],
 )
 def test_examples_on_other_numbers_of_ranks(
-    folder: Path, program: str, ranks: int, name: str, hosts: str | None
+    folder: Path, tmp_path: Path, program: str, ranks: int, name: str, hosts: str | None
 ) -> None:
     changes = {"max_steps": 2, **({"multihost_config": f"multihost_configs/{hosts}.yaml"} if hosts else {})}
     system = "loudbox" if hosts is None else "n150"
-    words = ("--emulate", "--system", system, "--meshes", str(ranks), "python", EXAMPLES / program)
-    ran = tt_run(*words, "-c", config(folder, name, **changes), timeout=110).check()
+    ledger = tmp_path / "ledger.json"
+    words = ("--emulate", "--system", system, "--meshes", str(ranks), "--ledger", ledger)
+    ran = tt_run(
+        *words, "python", EXAMPLES / program, "-c", config(folder, name, **changes), timeout=110
+    ).check()
     assert ran.out.count("Finished") == ranks
     assert ("Loss = " if hosts else f"sum over ranks: {ranks * (ranks + 1) / 2} on all 8 devices") in ran.out
+    (stream,) = json.loads(ledger.read_text())["streams"]
+    assert stream["name"] == "SocketManager.send"
+    if hosts is None:
+        # A row of 1024 bfloat16 numbers takes 32 tiles; each of eight devices sends it, of every rank but the first.
+        assert (stream["messages"], stream["bytes"]) == (8 * (ranks - 1), 8 * (ranks - 1) * 32 * 32 * 32 * 2)
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ from tt_run.runtime.train.modules.layers import DropoutLayer
 from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.ops import binary, unary
 from tt_run.runtime.train.ops.dropout import dropout
+from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
 from tt_run.runtime.train.profiler import profiler_marker, profiler_marker_end, profiler_marker_start
 from tt_run.runtime.train.tensor import Tensor, create_tensor, get_links
 
@@ -269,6 +270,35 @@ def test_an_operation_by_hand(context: Any) -> None:
     out.backward(False)
     assert a.get_grad_tensor().to_numpy().tolist() == (ONES * 10).tolist()
     assert b.get_grad_tensor().to_numpy().tolist() == (ONES * 6).tolist()
+
+
+def test_operations_stand_in_the_stream_of_events(context: Any) -> None:
+    """Forward, backward and the optimizer's step, each with the line of the program that led there."""
+    seen: list[events.Event] = []
+    layer, x = LinearLayer(4, 3), Tensor.from_numpy(ONES)
+    optimizer = SGD(layer.parameters(), SGDConfig.make(0.1))
+    end = events.subscribe(seen.append)
+    try:
+        unary.mean(layer(x)).backward(False)
+        optimizer.step()
+    finally:
+        end()
+    assert [(event.kind, event.name) for event in seen] == [
+        ("op", "ttml.linear"),
+        ("op", "ttml.mean"),
+        ("op", "ttml.mean backward"),
+        ("op", "ttml.linear backward"),
+        ("step", "ttml.SGD.step"),
+    ]
+    assert {event.site.rsplit("/", 1)[-1].split(":")[0] for event in seen} == {"test_autograd.py"}
+    assert all(len(event.devices) == 1 for event in seen if event.kind == "op")
+
+
+def test_a_closed_mesh_computes_nothing(context: Any) -> None:
+    x = Tensor.from_numpy(ONES)
+    context.close_device()
+    with pytest.raises(RuntimeError, match="is closed"):
+        unary.mean(x)
 
 
 def test_markers_stand_in_the_stream_of_events(context: Any) -> None:

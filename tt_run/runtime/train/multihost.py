@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime import guard
+from tt_run.runtime import events, guard
 from tt_run.runtime.comm import Group, world
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh.distributed import init_distributed_context
 from tt_run.runtime.tensor.bfloat16 import from_wire, to_wire
-from tt_run.runtime.tensor.dtypes import stored_dtype
+from tt_run.runtime.tensor.dtypes import element_size, stored_dtype
 from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.train import values
 from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.train.record import emit
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
@@ -120,6 +121,7 @@ class SocketManager:
 def send_value(value: Value, context: DistributedContext, rank: int) -> None:
     """Send a mesh tensor to a rank of the context."""
     _check_peer(context, rank)
+    start = events.now()
     shards = value.shards
     header = np.zeros(_HEADER, np.int64)
     header[:4] = (value.dtype.value, len(shards.data), len(shards.index), len(shards.shape))
@@ -128,11 +130,13 @@ def send_value(value: Value, context: DistributedContext, rank: int) -> None:
     body = to_wire(cast("npt.NDArray[np.float32]", data)) if value.dtype is DataType.BFLOAT16 else data
     for part in (header, np.array(shards.index, np.int64), body):
         guard.wait(guard.isend(context.group, np.ascontiguousarray(part), rank, _TAG, "SocketManager.send"))
+    _note("send", value, start, f"to rank {context.group.ranks[rank]}")
 
 
 def receive_value(like: Value, context: DistributedContext, rank: int) -> Value:
     """Receive a mesh tensor from a rank of the context; `like` says what shape, type and place it must have."""
     _check_peer(context, rank)
+    start = events.now()
     header = np.zeros(_HEADER, np.int64)
     guard.wait(guard.irecv(context.group, header, rank, _TAG, "SocketManager.recv"))
     dtype, rows, devices, dims = DataType(int(header[0])), int(header[1]), int(header[2]), int(header[3])
@@ -149,7 +153,24 @@ def receive_value(like: Value, context: DistributedContext, rank: int) -> Value:
             f"recv from rank {sender}: it sent shape {list(shape)} of {dtype} on {devices} devices, "
             f"this rank expects {list(own.shape)} of {like.dtype} on {len(own.index)}"
         )
-    return like.derive(Shards(from_wire(body) if half else body, tuple(int(i) for i in index)))
+    value = like.derive(Shards(from_wire(body) if half else body, tuple(int(i) for i in index)))
+    _note("recv", value, start, f"from rank {context.group.ranks[rank]}")
+    return value
+
+
+def _note(kind: str, value: Value, start: float, detail: str) -> None:
+    """One event for a tensor that travelled: every device sends its shard to the device in the same place."""
+    if events.listening:
+        size = value.padded_shape.volume() * element_size(value.dtype)
+        emit(
+            kind,
+            f"SocketManager.{kind}",
+            start,
+            value,
+            bytes=size,
+            messages=len(value.shards.index),
+            detail=detail,
+        )
 
 
 def _check_peer(context: DistributedContext, rank: int) -> None:

@@ -1,10 +1,15 @@
-"""Entering an operation into the graph: its result, its inputs, its backward rule."""
+"""Entering an operation into the graph: its result, its inputs, its backward rule; and into the stream of events.
+
+An operation that is `recorded` emits one event for its forward pass and one for its backward rule, when somebody listens.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from tt_run.runtime import events
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.tensor import Tensor
 
@@ -12,16 +17,55 @@ if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
 
 Rule = Callable[["Value"], None]
+Call = TypeVar("Call", bound=Callable[..., Any])
+
+_running = ""
+"""The operation whose forward pass runs, while somebody listens."""
+
+
+def recorded(function: Call) -> Call:
+    """Emit an event of kind "op" for each call of an operation, named `ttml.<function>`."""
+    name = f"ttml.{function.__name__}"
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        global _running
+        if not events.listening:
+            return function(*args, **kwargs)
+        before, _running = _running, name
+        start = events.now()
+        try:
+            out = function(*args, **kwargs)
+        finally:
+            _running = before
+        first = out[0] if isinstance(out, tuple) else out
+        emit("op", name, start, first.get_value())
+        return out
+
+    return cast(Call, run)
+
+
+def emit(kind: str, name: str, start: float, value: Value | None = None, **facts: Any) -> None:
+    """Emit an event that ends now, in the place of a value; `facts` are further fields of it."""
+    device = None if value is None else value.device()
+    if device is not None:
+        facts["mesh_id"] = device.mesh_id
+        facts["devices"] = tuple(device.positions[i] for i in device.local_positions)
+    events.emit(events.Event(kind, name, start, events.now(), events.call_site(), **facts))
 
 
 def result(value: Value, inputs: Iterable[Tensor], rule: Rule) -> Tensor:
     """A tensor that came out of `inputs`; `rule` gets the gradient of the result and adds to those of the inputs.
 
-    A result of which no input wants a gradient is a leaf that wants none either: nothing is kept for it.
+    A result of which no input wants a gradient is a leaf that wants none either: nothing is kept for it. Raises RuntimeError when the
+    mesh is closed.
     """
+    device = value.device()
+    if device is not None:
+        device.require_open("ttml")
     inputs = tuple(inputs)
     context = AutoContext.get_instance()
-    out = Tensor(value)
+    out, name = Tensor(value), _running
     if not context.records:
         return out
     if not any(tensor.get_requires_grad() for tensor in inputs):
@@ -30,7 +74,10 @@ def result(value: Value, inputs: Iterable[Tensor], rule: Rule) -> Tensor:
 
     def backward() -> None:
         if out.is_grad_initialized():
+            start = events.now()
             rule(out.get_grad())
+            if name and events.listening:
+                emit("op", f"{name} backward", start, out.get_grad())
 
     links = [node for tensor in inputs if (node := tensor.get_node()) is not None]
     out.set_node(context.graph.add(backward, links))

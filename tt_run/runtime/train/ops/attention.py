@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.ops import gemm
 from tt_run.runtime.train import values
-from tt_run.runtime.train.record import result
+from tt_run.runtime.train.record import recorded, result
 from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ Array = npt.NDArray[Any]
 HIDDEN = np.float32(-1e9)
 
 
+@recorded
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
 ) -> Tensor:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tt_run.runtime.train import values
 from tt_run.runtime.train.autocast import AutocastTensor
 from tt_run.runtime.train.ops.broadcasting import aligned, reduced
-from tt_run.runtime.train.record import result
+from tt_run.runtime.train.record import recorded, result
 from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 
+@recorded
 def add(a: Tensor, b: Any) -> Tensor:
     """a + b. `b` may be a ttnn tensor or an AutocastTensor, which then gets no gradient."""
     b = _operand(b)
@@ -33,6 +34,7 @@ def add(a: Tensor, b: Any) -> Tensor:
     return result(value, (a, b), rule)
 
 
+@recorded
 def sub(a: Tensor, b: Any) -> Tensor:
     """a - b."""
     b = _operand(b)
@@ -46,6 +48,7 @@ def sub(a: Tensor, b: Any) -> Tensor:
     return result(value, (a, b), rule)
 
 
+@recorded
 def mul(a: Tensor, b: Any) -> Tensor:
     """a * b; `b` may be a number."""
     if isinstance(b, Real):
@@ -62,6 +65,7 @@ def mul(a: Tensor, b: Any) -> Tensor:
     return result(_apply(np.multiply, x, y), (a, b), rule)
 
 
+@recorded
 def div(a: Tensor, b: Any) -> Tensor:
     """a / b; `b` may be a number. The backward pass of a broadcast quotient raises RuntimeError, as the reference does."""
     if isinstance(b, Real):

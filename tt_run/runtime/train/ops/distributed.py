@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tt_run.runtime.ccl import collectives, transfers
 from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.train.distributed import is_replicated, members
-from tt_run.runtime.train.record import result
+from tt_run.runtime.train.record import recorded, result
 from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class RingShiftDirection(enum.Enum):
     Backward = -1
 
 
+@recorded
 def all_reduce(tensor: Tensor, noop_backward: bool = False, cluster_axis: int | None = None) -> Tensor:
     """The sum over the axis, on every device."""
     x = tensor.get_value()
@@ -46,6 +47,7 @@ def all_reduce(tensor: Tensor, noop_backward: bool = False, cluster_axis: int | 
     return result(collectives.all_reduce(x, cluster_axis=cluster_axis), (tensor,), rule)
 
 
+@recorded
 def broadcast(tensor: Tensor, cluster_axis: int | None = None) -> Tensor:
     """The tensor as it is; its gradient is summed over the axis."""
     x = tensor.get_value()
@@ -54,6 +56,7 @@ def broadcast(tensor: Tensor, cluster_axis: int | None = None) -> Tensor:
     return result(x, (tensor,), lambda gradient: tensor.add_grad(_summed(gradient, cluster_axis)))
 
 
+@recorded
 def all_gather(
     tensor: Tensor,
     dim: int,
@@ -74,6 +77,7 @@ def all_gather(
     return result(collectives.all_gather(x, dim, cluster_axis=cluster_axis), (tensor,), rule)
 
 
+@recorded
 def reduce_scatter(tensor: Tensor, dim: int, cluster_axis: int | None = None) -> Tensor:
     """The sum over the axis, of which each device keeps its slice of `dim`."""
     x = tensor.get_value()
@@ -83,6 +87,7 @@ def reduce_scatter(tensor: Tensor, dim: int, cluster_axis: int | None = None) ->
     return result(value, (tensor,), lambda gradient: tensor.add_grad(_gathered(gradient, dim, cluster_axis)))
 
 
+@recorded
 def scatter(tensor: Tensor, dim: int, cluster_axis: int | None = None) -> Tensor:
     """Each device's own slice of a tensor that all devices of the axis hold."""
     x = tensor.get_value()
@@ -92,6 +97,7 @@ def scatter(tensor: Tensor, dim: int, cluster_axis: int | None = None) -> Tensor
     return result(value, (tensor,), lambda gradient: tensor.add_grad(_gathered(gradient, dim, cluster_axis)))
 
 
+@recorded
 def ring_shift(
     tensor: Tensor,
     cluster_axis: int | None = None,

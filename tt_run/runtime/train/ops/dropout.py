@@ -14,13 +14,14 @@ import numpy as np
 from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.train import values
 from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.record import result
+from tt_run.runtime.train.record import recorded, result
 from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
 
 
+@recorded
 def dropout(tensor: Tensor, probability: float, use_per_device_seed: bool = False) -> Tensor:
     """The masked and scaled tensor; the tensor itself when `probability` is 0. Raises RuntimeError outside of [0, 1)."""
     if not 0.0 <= probability < 1.0:

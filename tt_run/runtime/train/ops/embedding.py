@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.train import values
-from tt_run.runtime.train.record import result
+from tt_run.runtime.train.record import recorded, result
 from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 
+@recorded
 def embedding(tensor: Tensor, weight: Tensor) -> Tensor:
     """ids [B, 1, 1, T] uint32, weight [1, 1, V, D] -> [B, 1, T, D]. Raises RuntimeError for other types and for ids of V or more."""
     ids, table = tensor.get_value(), weight.get_value()
@@ -47,6 +48,7 @@ def embedding(tensor: Tensor, weight: Tensor) -> Tensor:
     return result(values.compute(forward, ids, table, dtype=table.dtype), (weight,), rule)
 
 
+@recorded
 def partial_embedding(tensor: Tensor, weight: Tensor, first: Tensor) -> Tensor:
     """As `embedding` with a part of the table on each device: rows from `first` [1, 1, 1, 1] on; zeros for ids of other parts."""
     ids, table, start = tensor.get_value(), weight.get_value(), first.get_value()

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.train import values
 from tt_run.runtime.train.ops.unary import log_softmax_of
-from tt_run.runtime.train.record import result
+from tt_run.runtime.train.record import recorded, result
 from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class ReduceType(enum.Enum):
     NONE = 2
 
 
+@recorded
 def mse_loss(prediction: Tensor, target: Tensor, reduce: ReduceType = ReduceType.MEAN) -> Tensor:
     """mean((target - prediction)^2) with shape [1, 1, 1, 1]; the target gets a gradient too unless it requires none."""
     if reduce is not ReduceType.MEAN:
@@ -54,6 +55,7 @@ def mse_loss(prediction: Tensor, target: Tensor, reduce: ReduceType = ReduceType
     return result(values.compute(forward, p, t), (prediction, target), rule)
 
 
+@recorded
 def cross_entropy_loss(prediction: Tensor, target: Tensor, reduce: ReduceType = ReduceType.MEAN) -> Tensor:
     """Mean over all positions of -log softmax(prediction)[target]; prediction [B, 1, T, V] logits, target uint32 [B, T] ids.
 
@@ -82,6 +84,7 @@ def cross_entropy_loss(prediction: Tensor, target: Tensor, reduce: ReduceType = 
     return result(values.compute(forward, logits, ids), (prediction,), rule)
 
 
+@recorded
 def nll_loss(prediction: Tensor, target: Tensor, reduce: ReduceType = ReduceType.MEAN) -> Tensor:
     """Mean over all positions of -prediction[target]; prediction holds log-probabilities."""
     if reduce is not ReduceType.MEAN:

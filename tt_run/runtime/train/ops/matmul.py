@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tt_run.runtime.ops import gemm
 from tt_run.runtime.train import values
 from tt_run.runtime.train.ops.broadcasting import aligned, reduced
-from tt_run.runtime.train.record import result
+from tt_run.runtime.train.record import recorded, result
 from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 
+@recorded
 def matmul_op(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
     """Products of the last two dimensions, batch dimensions broadcast; operands may be taken transposed."""
     x, y = a.get_value(), b.get_value()
@@ -59,6 +60,7 @@ def _turned(stack: Array, turn: bool) -> Array:
     return np.swapaxes(stack, -1, -2) if turn else stack
 
 
+@recorded
 def linear(tensor: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x @ W^T + b: x [..., in], weight [1, 1, out, in], bias [1, 1, 1, out] -> [..., out].
 

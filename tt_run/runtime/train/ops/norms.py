@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.train import values
-from tt_run.runtime.train.record import result
+from tt_run.runtime.train.record import recorded, result
 from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ Array = npt.NDArray[Any]
 LAYERNORM_EPSILON = 1e-6
 
 
+@recorded
 def layernorm(tensor: Tensor, gamma: Tensor, beta: Tensor | None = None) -> Tensor:
     """(x - mean) / sqrt(variance + 1e-6) * gamma + beta with the biased variance; gamma and beta [1, 1, 1, features]."""
     x, scale = tensor.get_value(), gamma.get_value()
@@ -63,6 +64,7 @@ def layernorm(tensor: Tensor, gamma: Tensor, beta: Tensor | None = None) -> Tens
     return result(values.compute(forward, *operands), inputs, rule)
 
 
+@recorded
 def rmsnorm(tensor: Tensor, gamma: Tensor, epsilon: float = 1e-6) -> Tensor:
     """x / sqrt(mean(x^2) + epsilon) * gamma."""
     x, scale = tensor.get_value(), gamma.get_value()

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.train import values
-from tt_run.runtime.train.record import result
+from tt_run.runtime.train.record import recorded, result
 from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]
@@ -66,6 +66,7 @@ def _scaled(frequencies: Array, scaling: RopeScalingParams) -> Array:
     return frequencies * (blend + (1 - blend) / scaling.scaling_factor)
 
 
+@recorded
 def rope(input: Tensor, rope_params: RotaryEmbeddingParams, token_position: int = 0) -> Tensor:
     """Rotate [B, H, S, head_dim] by the positions token_position…token_position + S - 1; backward rotates the other way.
 

@@ -6,9 +6,11 @@ import numpy as np
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train import values
+from tt_run.runtime.train.record import recorded
 from tt_run.runtime.train.tensor import Tensor
 
 
+@recorded
 def sample_op(
     logits: Tensor, temperature: float, seed: int, logits_padding_mask: Tensor | None = None
 ) -> Tensor:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.train import values
-from tt_run.runtime.train.record import result
+from tt_run.runtime.train.record import recorded, result
 from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def _moved(tensor: Tensor, there: Move, back: Move) -> Tensor:
     )
 
 
+@recorded
 def reshape(tensor: Tensor, shape: Sequence[int]) -> Tensor:
     """The same elements in another shape; one size may be -1. Raises RuntimeError when the numbers differ."""
     old = tuple(tensor.shape())
@@ -42,6 +43,7 @@ def reshape(tensor: Tensor, shape: Sequence[int]) -> Tensor:
     return _moved(tensor, lambda x: x.reshape(-1, *new), lambda g: g.reshape(-1, *old))
 
 
+@recorded
 def heads_creation(qkv: Tensor, num_heads: int) -> tuple[Tensor, Tensor, Tensor]:
     """[B, 1, S, 3D] -> query, key, value, each [B, H, S, D/H]; the thirds of the last dimension in that order."""
     width = _four(qkv, "heads_creation")[3]
@@ -83,6 +85,7 @@ def _parts(joint: Tensor, starts: Sequence[int], width: int, heads: int) -> tupl
     return tuple(part(start) for start in starts)
 
 
+@recorded
 def heads_fusion(tensor: Tensor) -> Tensor:
     """[B, H, S, E] -> [B, 1, S, H*E]: heads side by side again."""
     batch, heads, length, width = _four(tensor, "heads_fusion")
@@ -93,6 +96,7 @@ def heads_fusion(tensor: Tensor) -> Tensor:
     )
 
 
+@recorded
 def grouped_heads_creation(
     qs: Tensor, kvs: Tensor, num_heads: int, num_groups: int
 ) -> tuple[Tensor, Tensor, Tensor]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.ops import functions, tables
 from tt_run.runtime.train import values
-from tt_run.runtime.train.record import result
+from tt_run.runtime.train.record import recorded, result
 from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -37,11 +37,13 @@ def _unary(
     )
 
 
+@recorded
 def relu(tensor: Tensor) -> Tensor:
     """max(x, 0)."""
     return _unary(tensor, lambda x: np.maximum(x, np.float32(0)), lambda g, x: g * (x > 0))
 
 
+@recorded
 def gelu(tensor: Tensor) -> Tensor:
     """x times the normal distribution function of x; the gradient is that of the same form."""
     x = tensor.get_value()
@@ -87,6 +89,7 @@ def _table_of_slopes(x: Array) -> Array:
     return _slopes()[(x.view(np.uint32) >> np.uint32(16)).reshape(-1)].reshape(x.shape)
 
 
+@recorded
 def silu(tensor: Tensor, use_composite_bw: bool = False) -> Tensor:
     """x * sigmoid(x); `use_composite_bw` chooses a kernel on devices and changes nothing here."""
     return _unary(tensor, functions.silu, _silu_backward)
@@ -97,6 +100,7 @@ def _silu_backward(gradient: Array, x: Array) -> Array:
     return gradient * gate * (np.float32(1) + x * (np.float32(1) - gate))
 
 
+@recorded
 def exp(tensor: Tensor) -> Tensor:
     """e to the power of x."""
     value = values.compute(np.exp, tensor.get_value())
@@ -105,6 +109,7 @@ def exp(tensor: Tensor) -> Tensor:
     )
 
 
+@recorded
 def clip(tensor: Tensor, low: float, high: float) -> Tensor:
     """x limited to [low, high]; the gradient passes where x was inside. Raises RuntimeError when low exceeds high."""
     if low > high:
@@ -113,6 +118,7 @@ def clip(tensor: Tensor, low: float, high: float) -> Tensor:
     return _unary(tensor, lambda x: np.clip(x, least, most), lambda g, x: g * ((x >= least) & (x <= most)))
 
 
+@recorded
 def mean(tensor: Tensor) -> Tensor:
     """The mean of all elements of a shard, with shape [1, 1, 1, 1]."""
     x = tensor.get_value()
@@ -132,6 +138,7 @@ def mean(tensor: Tensor) -> Tensor:
     return result(values.compute(forward, x), (tensor,), rule)
 
 
+@recorded
 def log_softmax(tensor: Tensor, dim: int = -1) -> Tensor:
     """The logarithm of the softmax over the last dimension."""
     if dim % tensor.get_rank() != tensor.get_rank() - 1:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.train.optimizers.base import OptimizerBase
+from tt_run.runtime.train.optimizers.base import OptimizerBase, observed
 from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]
@@ -80,6 +80,7 @@ class AdamW(OptimizerBase):
         # Kahan summation needs an exact sum before rounding: the float32 master holds value and compensation in one.
         return self._config.use_kahan_summation
 
+    @observed
     def step(self) -> None:
         """Update every parameter that has a gradient."""
         self._steps += 1

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from tt_run.runtime import events
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.optimizers.update import Slot
+from tt_run.runtime.train.record import emit
 from tt_run.runtime.train.tensor import Tensor
+
+Step = Callable[[Any], None]
+
+
+def observed(step: Step) -> Step:
+    """Emit an event of kind "step" for each call of an optimizer's `step`, when somebody listens."""
+
+    @functools.wraps(step)
+    def run(optimizer: Any) -> None:
+        start = events.now()
+        step(optimizer)
+        if events.listening:
+            emit("step", f"ttml.{optimizer.get_name()}.step", start)
+
+    return run
 
 
 class OptimizerBase(ABC):

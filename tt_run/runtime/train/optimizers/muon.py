@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.ops import gemm
 from tt_run.runtime.train.graph import PreferredPrecision
-from tt_run.runtime.train.optimizers.base import OptimizerBase
+from tt_run.runtime.train.optimizers.base import OptimizerBase, observed
 from tt_run.runtime.train.placed import restore, whole
 from tt_run.runtime.train.tensor import Tensor
 
@@ -47,6 +47,7 @@ class Muon(OptimizerBase):
         super().__init__(parameters, lr=config.lr, rounded=False)
         self._config = config
 
+    @observed
     def step(self) -> None:
         """Update every parameter that has a gradient."""
         momentum, lr = np.float32(self._config.momentum), np.float32(self._lr)
@@ -84,6 +85,7 @@ class NoOp(OptimizerBase):
     def __init__(self, parameters: Mapping[str, Tensor], config: Any = None) -> None:
         super().__init__(parameters, lr=0.0)
 
+    @observed
     def step(self) -> None:
         """Nothing but the count."""
         self._steps += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.optimizers.base import print_sizes
+from tt_run.runtime.train.optimizers.base import observed, print_sizes
 from tt_run.runtime.train.tensor import Tensor
 
 
@@ -46,6 +46,7 @@ class RemoteOptimizer:
         for _, tensor in self.get_sorted_parameters():
             self._sockets.send(tensor, self._group, self._aggregator, use_grad=True)
 
+    @observed
     def step(self) -> None:
         """Send all gradients, then take all new weights."""
         self.send_gradients()

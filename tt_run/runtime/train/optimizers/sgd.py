@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.train.optimizers.base import OptimizerBase
+from tt_run.runtime.train.optimizers.base import OptimizerBase, observed
 from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]
@@ -54,6 +54,7 @@ class SGD(OptimizerBase):
         super().__init__(parameters, lr=config.lr)
         self._config = config
 
+    @observed
     def step(self) -> None:
         """Update every parameter that has a gradient."""
         config, lr = self._config, np.float32(self._lr)
