@@ -107,14 +107,17 @@ def test_a_terminal_gets_a_bar(tmp_path: Path) -> None:
     assert re.search(r"█{12}░{12} 2/4  Step: 2, Loss: 1.000000.*ETA: 0:0\d", out.getvalue())
 
 
-def test_wandb_is_used_offline_and_never_stops_a_run(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_wandb_is_used_offline_and_never_stops_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
     calls: list[Any] = []
     run = SimpleNamespace(
         log=lambda values, step: calls.append((step, values["loss"])),
         finish=lambda: calls.append("end"),
         summary={},
     )
-    module = SimpleNamespace(init=lambda **words: calls.append((words["mode"], words["project"])) or run)
+    module = SimpleNamespace(init=lambda **words: calls.append((words.get("mode"), words["project"])) or run)
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
     monkeypatch.delenv("WANDB_MODE", raising=False)
     monkeypatch.setitem(sys.modules, "wandb", module)
@@ -123,6 +126,11 @@ def test_wandb_is_used_offline_and_never_stops_a_run(monkeypatch: pytest.MonkeyP
         log.step(1, 2.0, 0.1, 0.5)
     assert calls == [("offline", "p"), (1, 2.0), "end"]
     assert run.summary == {"parameters": 3}
+    (tmp_path / ".netrc").write_text("machine api.wandb.ai login user password key\n")
+    (tmp_path / ".netrc").chmod(0o600)
+    with TrainingLog(None, total_steps=1, project="mine", wandb="on", quiet=True):
+        pass
+    assert calls[3:] == [(None, "mine"), "end"]
 
     def broken(**words: Any) -> None:
         raise RuntimeError("no network")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import importlib.util
 import json
+import netrc
 import os
 import sys
 import time
@@ -15,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
+from urllib.parse import urlsplit
 
 FIELDS = ("step", "loss", "lr", "seconds", "samples_per_second", "tokens_per_second")
 
@@ -77,10 +79,9 @@ class TrainingLog:
         try:
             import wandb  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-            mode = os.environ.get("WANDB_MODE") or (
-                "online" if os.environ.get("WANDB_API_KEY") else "offline"
-            )
-            return wandb.init(project=self._project, config=self._settings, mode=mode)
+            # Who has logged in, or chosen a mode (also by `wandb offline`), is left to wandb's own settings.
+            words = {} if os.environ.get("WANDB_MODE") or _logged_in() else {"mode": "offline"}
+            return wandb.init(project=self._project, config=self._settings, **words)
         except Exception as problem:
             print(f"wandb is not used: {problem}", file=sys.stderr)
             return None
@@ -139,6 +140,17 @@ class TrainingLog:
 
     def _is_terminal(self) -> bool:
         return self._stream.isatty()
+
+
+def _logged_in() -> bool:
+    """Whether `wandb login` has left a key: in the environment, or for its host in ~/.netrc."""
+    if os.environ.get("WANDB_API_KEY"):
+        return True
+    host = urlsplit(os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai")).hostname
+    try:
+        return host is not None and netrc.netrc(Path.home() / ".netrc").authenticators(host) is not None
+    except (OSError, netrc.NetrcParseError):
+        return False
 
 
 def plot(lines: Path, picture: Path) -> None:
