@@ -145,7 +145,10 @@ def test_parallelism() -> None:
         "RuntimeError: mesh_shape [32, 1] does not fit the mesh graph descriptor's device topology [8, 4]",
         "RuntimeError: mesh_shape must be a list/tuple of 2 integers: [rows, cols]",
         "RuntimeError: mesh_shape must be a list/tuple of 2 integers: [rows, cols]",
-        "RuntimeError: Physical chip id 32 not found in control plane chip mapping",
+        *(
+            f"RuntimeError: Physical chip id {chip} not found in control plane chip mapping. You are"
+            for chip in (32, 99)
+        ),
         "RuntimeError: open_device was called after the device was created.",
         "RuntimeError: The number of parallelization axes must be equal to the number of mesh shape dimensions",
         "RuntimeError: enable_cp: context parallelism is not emulated",

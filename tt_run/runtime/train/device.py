@@ -58,7 +58,13 @@ def open_mesh(mesh_shape: Any, device_ids: Sequence[int] | None) -> MeshDevice:
             f"mesh_shape [{shape[0]}, {shape[1]}] has {wanted} devices, device_ids names {len(device_ids)}: {list(device_ids)}"
         )
     if wanted > whole[0] * whole[1]:
-        raise RuntimeError(_outside(shape, whole))
+        wish = f"mesh_shape [{shape[0]}, {shape[1]}] wants {wanted} devices"
+        raise RuntimeError(_outside(whole[0] * whole[1], wish, whole))
+    absent = [
+        chip for chip in device_ids or () if None not in system_mesh().ids and chip not in system_mesh().ids
+    ]
+    if absent:
+        raise RuntimeError(_outside(absent[0], f"device_ids names {list(device_ids or ())}", whole))
     if not fits(shape, whole):
         what = f"mesh_shape [{shape[0]}, {shape[1]}] does not fit the mesh graph descriptor's device topology [{whole[0]}, {whole[1]}]"
         chips = [number for number in system_mesh().ids if number is not None]
@@ -85,11 +91,11 @@ def _any_shape() -> bool:
     return wish == "any"
 
 
-def _outside(shape: tuple[int, int], whole: tuple[int, int]) -> str:
-    count = whole[0] * whole[1]
+def _outside(chip: int, wish: str, whole: tuple[int, int]) -> str:
+    """The guide's words for a chip that the system does not have."""
     text = (
-        f"Physical chip id {count} not found in control plane chip mapping. You are calling for a chip outside of the "
-        f"fabric cluster: mesh_shape [{shape[0]}, {shape[1]}] wants {shape[0] * shape[1]} devices, "
+        f"Physical chip id {chip} not found in control plane chip mapping. You are calling for a chip outside of the fabric cluster. "
+        f"Check that your mesh graph descriptor specifies the correct topology: {wish}, "
     )
     if _chosen is not None:
         return (

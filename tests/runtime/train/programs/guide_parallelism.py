@@ -22,6 +22,7 @@ def says(call, *words):
 says(autograd_ctx.get_parallelism_context)
 for shape in ([1, 32], [32, 1], [4], "4x8", [5, 8]):
     says(autograd_ctx.open_device, shape)
+says(autograd_ctx.open_device, [1, 2], [0, 99])
 mesh_rows, mesh_cols = 4, 8
 autograd_ctx.open_device([mesh_rows, mesh_cols])
 says(autograd_ctx.open_device, [1, 1])
