@@ -11,6 +11,7 @@ import pytest
 from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.distributed import concat_mesh_to_tensor_composer, shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.ops import matmul, unary
 from tt_run.runtime.train.ops.loss import mse_loss
 from tt_run.runtime.train.optimizers import adamw, schedulers, sgd
@@ -131,6 +132,25 @@ def test_clipping(order: float, bound: float) -> None:
         np.testing.assert_allclose(
             np.asarray(tensor.get_grad().shards.data[0]), twin.grad.numpy(), rtol=1e-4, atol=1e-7
         )
+
+
+@pytest.mark.parametrize("order", [2.0, float("inf")])
+def test_every_device_clips_by_its_own_norm(opened: Any, order: float) -> None:
+    """Without synchronisation data-parallel gradients differ; those cut for tensor parallelism are parts of one."""
+    slopes = np.random.default_rng(3).standard_normal((4, 1, 2, 3), np.float32)
+    for form in ("ddp", "tp"):
+        context = opened((1, 4), "float32", ddp=form == "ddp", tp=form == "tp")
+        device = context.get_device()
+        cut = shard_tensor_to_mesh_mapper(device, 0)
+        parameter = Tensor.from_numpy(slopes, mapper=cut)
+        parameter.set_grad(parameter.get_value())
+        norm = clip_grad_norm({"p": parameter}, 0.5, order)
+        composer = concat_mesh_to_tensor_composer(device, 0)
+        every = slopes.reshape(4, -1) if form == "ddp" else np.tile(slopes.reshape(1, -1), (4, 1))
+        expected = np.linalg.norm(every, order, axis=1)
+        np.testing.assert_allclose(norm.to_numpy(composer=composer).reshape(-1), expected, rtol=1e-6)
+        clipped = parameter.get_grad_tensor().to_numpy(composer=composer)
+        np.testing.assert_allclose(clipped, slopes * (0.5 / expected).reshape(4, 1, 1, 1), rtol=1e-5)
 
 
 def test_full_precision_keeps_what_bfloat16_loses() -> None:
