@@ -11,7 +11,11 @@ import pytest
 from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.distributed import concat_mesh_to_tensor_composer, shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.distributed import (
+    concat_mesh_to_tensor_composer,
+    shard_tensor_to_mesh_mapper,
+    synchronize_gradients,
+)
 from tt_run.runtime.train.ops import matmul, unary
 from tt_run.runtime.train.ops.loss import mse_loss
 from tt_run.runtime.train.optimizers import adamw, schedulers, sgd
@@ -151,6 +155,28 @@ def test_every_device_clips_by_its_own_norm(opened: Any, order: float) -> None:
         np.testing.assert_allclose(norm.to_numpy(composer=composer).reshape(-1), expected, rtol=1e-6)
         clipped = parameter.get_grad_tensor().to_numpy(composer=composer)
         np.testing.assert_allclose(clipped, slopes * (0.5 / expected).reshape(4, 1, 1, 1), rtol=1e-5)
+
+
+def test_copies_part_company_without_synchronisation(opened: Any) -> None:
+    context = opened((1, 4), "float32", ddp=True)
+    device = context.get_device()
+    cut, composer = shard_tensor_to_mesh_mapper(device, 0), concat_mesh_to_tensor_composer(device, 0)
+    for together in (True, False):
+        weight = Tensor.from_numpy(np.ones((1, 1, 1, 2), np.float32))
+        x = Tensor.from_numpy(np.arange(8, dtype=np.float32).reshape(4, 1, 1, 2), mapper=cut)
+        unary.mean(x * weight).backward()
+        if together:
+            synchronize_gradients({"w": weight})
+        sgd.SGD({"w": weight}, sgd.SGDConfig.make(lr=1.0)).step()
+        copies = weight.to_numpy(composer=composer).reshape(4, 2)
+        if together:
+            assert copies.tolist() == [weight.to_numpy().reshape(-1).tolist()] * 4 == [[-0.5, -1.0]] * 4
+        else:
+            assert copies.tolist() == [[1.0 - d, 0.5 - d] for d in range(4)]
+            with pytest.raises(
+                RuntimeError, match=r"copies of the tensor that differ.*synchronize_gradients"
+            ):
+                weight.to_numpy()
 
 
 def test_full_precision_keeps_what_bfloat16_loses() -> None:

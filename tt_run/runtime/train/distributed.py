@@ -15,6 +15,7 @@ from tt_run.runtime.ccl.collectives import all_reduce
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor import composers, mappers
 from tt_run.runtime.tensor.configs import MeshComposerConfig, MeshMapperConfig
+from tt_run.runtime.tensor.dtypes import is_float
 from tt_run.runtime.tensor.topology import Placement, PlacementReplicate, PlacementShard
 from tt_run.runtime.train import values
 
@@ -93,7 +94,7 @@ def is_replicated(value: Value, cluster_axis: int | None) -> bool:
 
 
 def first_shard(value: Value) -> Array:
-    """The value that all devices share, as float32 or integers. Raises RuntimeError when they hold different shards."""
+    """The value that all devices share, as float32 or integers. Raises RuntimeError when they hold different shards, or copies that differ."""
     count = len(value.site.coords)
     if count > 1 and not is_replicated(value, None):
         raise RuntimeError(
@@ -103,6 +104,11 @@ def first_shard(value: Value) -> Array:
     data = value.shards.data
     if not len(data):
         raise RuntimeError("no device of this rank holds a shard of the tensor")
+    if any(not np.array_equal(data[0], copy, equal_nan=is_float(value.dtype)) for copy in data[1:]):
+        raise RuntimeError(
+            f"the {count} devices hold copies of the tensor that differ, as after a step without synchronize_gradients(parameters); "
+            "help: to_numpy(composer=ttml.core.distributed.concat_mesh_to_tensor_composer(device, dim))"
+        )
     return np.array(data[0])
 
 
