@@ -17,6 +17,7 @@ from tt_run.runtime.tensor.configs import MeshComposerConfig, MeshMapperConfig
 from tt_run.runtime.tensor.dtypes import convert
 from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.tensor.topology import PlacementShard
+from tt_run.runtime.train.distributed import first_shard
 from tt_run.runtime.train.graph import PreferredPrecision
 
 if TYPE_CHECKING:
@@ -78,13 +79,14 @@ def cuts(value: Value) -> dict[int, int]:
 def whole(value: Value, stack: Array | None = None) -> Array:
     """The array that a value is a distribution of; `stack` replaces its shards by others in the same places.
 
-    Collective over the ranks of the mesh when the value is cut. Replicas are taken from the first device.
+    Collective over the ranks of the mesh when the value is cut. Raises RuntimeError when copies of a whole value differ; of a cut value the
+    first device's count.
     """
     if stack is not None:
         value = value.derive(Shards(np.asarray(stack, np.float32), value.shards.index))
     placed = cuts(value)
     if not placed:
-        return np.array(value.shards.data[0])
+        return first_shard(value)
     topology = value.tensor_topology()
     device = value.device()
     assert device is not None
