@@ -119,3 +119,9 @@ def test_a_failing_line_is_annotated_when_asked(jobs: Jobs) -> None:
         *jobs.python("if rank == 1:\n    raise ValueError('no good')\n"), options=("--annotations", "github")
     )
     assert f"::error file={jobs.root}/program.py,line=4,title=tt-run::" in ran.out
+
+
+def test_a_program_chooses_its_system_when_nothing_names_one(jobs: Jobs) -> None:
+    script = "import ttml; c = ttml.autograd.AutoContext.get_instance(); c.open_device([1, 8]); print(c.get_device().shape)"
+    ran = tt_run("--emulate", "--log-dir", str(jobs.root / "run"), "python", "-c", script).check()
+    assert "[0] MeshShape([1, 8])" in ran.out

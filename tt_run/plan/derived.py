@@ -29,6 +29,16 @@ class Derived:
     rankfile: Rankfile | None = None  # where rank pins keep the ranks from filling the hosts in order
 
 
+CHOSEN_BY_THE_PROGRAM = Path("(chosen by the program)")
+"""In the place of a descriptor: the emulated runtime takes the system that fits the mesh which the program opens first."""
+
+
+def lone_rank() -> Derived:
+    """One emulated rank on whatever system its program needs."""
+    nowhere = Position("")
+    return Derived(RankBindings("", (Binding(0, 0, nowhere, nowhere, 0),), CHOSEN_BY_THE_PROGRAM), {})
+
+
 def bindings_of(graph: MeshGraph, descriptor: Path) -> RankBindings:
     """One rank for each host block of each mesh: mesh-major, then by host rank (specification: MGD section 8)."""
     nowhere = Position(str(descriptor))

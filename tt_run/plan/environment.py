@@ -19,6 +19,7 @@ from tt_run.inputs.environment import (
 )
 from tt_run.inputs.findings import Findings, counted
 from tt_run.inputs.world import World
+from tt_run.plan.derived import CHOSEN_BY_THE_PROGRAM
 from tt_run.plan.request import LaunchRequest
 from tt_run.plan.slots import Seating
 from tt_run.plan.sources import Source
@@ -57,7 +58,8 @@ def rank_environments(
         variables[contract.MESH_ID] = EnvVar(
             str(binding.mesh_id), _origin("mesh_id", binding.mesh_id_position)
         )
-        variables[contract.MESH_GRAPH_DESC_PATH] = descriptors[path]
+        if path != CHOSEN_BY_THE_PROGRAM:
+            variables[contract.MESH_GRAPH_DESC_PATH] = descriptors[path]
         variables[contract.RANK] = EnvVar(str(rank), "rank")
         if binding.mesh_host_rank is not None:
             variables[contract.MESH_HOST_RANK] = EnvVar(

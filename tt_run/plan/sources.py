@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 from mgd.diagnostics import Label, Position
 from mgd.graph import MeshGraph
 from mgd.lean import dataclass, field, replace
+from tt_run.contract import MESH_GRAPH_DESC_PATH
 from tt_run.inputs.bindings import Binding, RankBindings, read_rank_bindings
 from tt_run.inputs.findings import Findings, listed
 from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.world import World
-from tt_run.plan.derived import Derived
+from tt_run.plan.derived import Derived, lone_rank
 from tt_run.plan.model import GeneratedFile
 from tt_run.plan.request import CheckLevel, LaunchRequest
+from tt_run.plan.usage import SOURCES
 
 if TYPE_CHECKING:
     from tt_run.inputs.mock import MockCluster
@@ -54,6 +56,7 @@ def read_source(request: LaunchRequest, world: World, findings: Findings) -> Sou
     search = PathSearch(world, findings, is_strict=request.check is CheckLevel.OFF)
     mock = _mock_cluster(request, search, findings)
     derived: Derived | None = None
+    request = _with_exported_descriptor(request, world)
     if request.system is not None:
         from tt_run.plan.derive import derive_from_system
 
@@ -62,6 +65,8 @@ def read_source(request: LaunchRequest, world: World, findings: Findings) -> Sou
         from tt_run.plan.allocate import allocate
 
         derived = allocate(request, mock, search, findings) if not findings.broken else None
+    elif request.rank_binding is None and request.rank_bindings_mapping is None:
+        derived = lone_rank()
     else:
         read = _read_bindings(request, search, findings)
         if read is not None:
@@ -75,6 +80,13 @@ def read_source(request: LaunchRequest, world: World, findings: Findings) -> Sou
     return Source(
         bindings, derived.graphs, factory, derived.files, derived.why, derived.placed, derived.rankfile
     )
+
+
+def _with_exported_descriptor(request: LaunchRequest, world: World) -> LaunchRequest:
+    """The request; where an emulation names nothing to launch, with the descriptor that the shell exports for plain programs."""
+    exported = world.get(MESH_GRAPH_DESC_PATH)
+    is_open = request.emulate and all(getattr(request, name) is None for name in SOURCES)
+    return replace(request, mesh_graph_descriptor=exported) if is_open and exported else request
 
 
 def _read_bindings(request: LaunchRequest, search: PathSearch, findings: Findings) -> RankBindings | None:

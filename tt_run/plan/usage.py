@@ -11,7 +11,7 @@ from tt_run.plan.request import LaunchRequest
 
 _SPLIT = r"([1-9][0-9]*)x([1-9][0-9]*)\Z"
 
-_SOURCES = {
+SOURCES = {
     "rank_binding": "--rank-binding",
     "rank_bindings_mapping": "--rank-bindings-mapping",
     "mesh_graph_descriptor": "--mesh-graph-descriptor",
@@ -34,15 +34,15 @@ def refuse_misuse(request: LaunchRequest) -> None:
 
 
 def _source_problems(request: LaunchRequest) -> list[Diagnostic]:
-    given = [option for name, option in _SOURCES.items() if getattr(request, name) is not None]
+    given = [option for name, option in SOURCES.items() if getattr(request, name) is not None]
     if len(given) > 1:
         return [
             Diagnostic(
                 "TTR001", f"{' and '.join(given)} cannot be combined", help=f"keep one of them: {given[0]}"
             )
         ]
-    if not given:
-        options = ", ".join(_SOURCES.values())
+    if not given and not request.emulate:
+        options = ", ".join(SOURCES.values())
         return [
             Diagnostic(
                 "TTR002",

@@ -443,3 +443,19 @@ def test_an_interface_that_is_not_used_is_told(sandbox: Sandbox) -> None:
     words = "--mca btl_tcp_if_exclude lo"
     assert codes(sandbox.plan(tcp_interface="eth0", mpi_args=words).findings) == ["TTR313"]
     assert codes(sandbox.plan(tcp_interface="eth0", bare=True).findings) == ["TTR313"]
+
+
+def test_an_emulation_may_leave_the_system_to_the_program(sandbox: Sandbox) -> None:
+    plan = sandbox.plan(rank_binding=None, emulate=True)
+    assert len(plan.ranks) == 1
+    assert "TT_MESH_GRAPH_DESC_PATH" not in plan.ranks[0].env
+    assert codes(sandbox.refusal(UsageError, rank_binding=None)) == ["TTR002"]
+
+
+def test_an_emulation_takes_the_descriptor_that_the_shell_exports(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    sandbox.set(TT_MESH_GRAPH_DESC_PATH="mesh.textproto")
+    plan = sandbox.plan(rank_binding=None, emulate=True)
+    assert [rank.mesh_host_rank for rank in plan.ranks] == [0, 1]
+    assert plan.ranks[0].env["TT_MESH_GRAPH_DESC_PATH"].value == str(sandbox.cwd / "mesh.textproto")
+    assert len(sandbox.plan(system="n150", emulate=True).ranks) == 1  # what is named counts first
