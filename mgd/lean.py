@@ -3,7 +3,8 @@
 The standard decorator writes and compiles six methods per class when a module is imported, and its module loads the parser of
 Python's own syntax: for the classes that one launch defines, a third of the time until mpirun starts. Here the shared methods are
 shared, and the constructor is compiled when the first value is made. What these classes offer is the same, `dataclasses.fields`,
-`replace` and `asdict` included; what is not needed here (`kw_only`, `InitVar`, `unsafe_hash`) is refused.
+`replace` and `asdict` included; what is not needed here (`InitVar`, `unsafe_hash`, `kw_only` of
+single fields) is refused.
 """
 
 from __future__ import annotations
@@ -53,7 +54,13 @@ def field(
 
 @dataclass_transform(field_specifiers=(field,))
 def dataclass(
-    *, frozen: bool = False, slots: bool = False, eq: bool = True, repr: bool = True, order: bool = False
+    *,
+    frozen: bool = False,
+    slots: bool = False,
+    eq: bool = True,
+    repr: bool = True,
+    order: bool = False,
+    kw_only: bool = False,
 ) -> Callable[[type[T]], type[T]]:
     """The class with a constructor, comparison and text from its annotated fields; see `dataclasses.dataclass`."""
 
@@ -65,7 +72,7 @@ def dataclass(
                 default = own.pop(name, _MISSING)
                 new[name] = default if isinstance(default, Field) else field(default=default)
         fields = {**getattr(cls, "__lean_fields__", {}), **new}
-        methods = _methods(fields, frozen, eq, repr, order)
+        methods = _methods(fields, frozen, eq, repr, order, kw_only)
         if slots:
             for name in ("__dict__", "__weakref__"):
                 own.pop(name, None)
@@ -85,7 +92,7 @@ def dataclass(
                 elif name in vars(made):
                     delattr(made, name)
         if "__init__" not in own:
-            made.__init__ = _first_call(made, fields, frozen, slots)
+            made.__init__ = _first_call(made, fields, frozen, slots, kw_only)
         return made
 
     return decorate
@@ -101,12 +108,14 @@ def replace(value: T, **changes: Any) -> T:
     return made
 
 
-def _methods(fields: dict[str, Field], frozen: bool, eq: bool, repr: bool, order: bool) -> dict[str, Any]:
+def _methods(
+    fields: dict[str, Field], frozen: bool, eq: bool, repr: bool, order: bool, kw_only: bool
+) -> dict[str, Any]:
     """Everything but the constructor."""
     compared = [name for name, each in fields.items() if each.compare]
     methods: dict[str, Any] = {
         "__lean_fields__": fields,
-        "__match_args__": tuple([name for name, each in fields.items() if each.init]),
+        "__match_args__": () if kw_only else tuple([name for name, each in fields.items() if each.init]),
         "__dataclass_fields__": _StandardFields(),
         "__replace__": replace,
     }
@@ -123,18 +132,22 @@ def _methods(fields: dict[str, Field], frozen: bool, eq: bool, repr: bool, order
     return methods
 
 
-def _first_call(cls: Any, fields: dict[str, Field], frozen: bool, slots: bool) -> Callable[..., None]:
+def _first_call(
+    cls: Any, fields: dict[str, Field], frozen: bool, slots: bool, kw_only: bool
+) -> Callable[..., None]:
     """A constructor that replaces itself by the compiled one when it is called."""
 
     def __init__(self: Any, *args: Any, **named: Any) -> None:
-        cls.__init__ = _constructor(cls, fields, frozen, slots)
+        cls.__init__ = _constructor(cls, fields, frozen, slots, kw_only)
         cls.__init__(self, *args, **named)
 
     return __init__
 
 
-def _constructor(cls: Any, fields: dict[str, Field], frozen: bool, slots: bool) -> Callable[..., None]:
-    parameters, body = ["self"], []
+def _constructor(
+    cls: Any, fields: dict[str, Field], frozen: bool, slots: bool, kw_only: bool
+) -> Callable[..., None]:
+    parameters, body = ["self", *(["*"] if kw_only and fields else [])], []
     known: dict[str, Any] = {"_put": object.__setattr__, "_missing": _MISSING}
     for name, each in fields.items():
         value = name

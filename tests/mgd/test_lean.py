@@ -20,6 +20,7 @@ FORMS = [
     {"frozen": True, "slots": True, "order": True},
     {"frozen": True, "eq": False},
     {"slots": True, "repr": False},
+    {"kw_only": True},
 ]
 
 
@@ -110,7 +111,7 @@ def test_the_same_text(both: tuple[type[Any], type[Any]]) -> None:
     if theirs.__repr__ is object.__repr__:
         assert ours.__repr__ is object.__repr__
     else:
-        assert repr(ours(1, "b")) == repr(theirs(1, "b"))
+        assert repr(ours(number=1, host="b")) == repr(theirs(number=1, host="b"))
 
 
 def test_replace_of_its_own() -> None:
