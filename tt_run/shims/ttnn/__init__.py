@@ -98,6 +98,7 @@ _TABLE = {
     "tt_run.runtime.ccl.collectives": "all_gather reduce_scatter all_reduce all_broadcast",
     "tt_run.runtime.ccl.transfers": "broadcast point_to_point mesh_partition",
     "tt_run.runtime.ccl.experts": "all_to_all_dispatch all_to_all_combine",
+    "tt_run.runtime.ccl.reduce_to_root": "reduce_to_root",
     "tt_run.runtime.ccl.fabric": "set_fabric_config get_fabric_config",
     "tt_run.runtime.ccl.asynchronous": """
         create_global_semaphore reset_global_semaphore_value get_global_semaphore_address

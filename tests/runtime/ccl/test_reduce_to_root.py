@@ -1,0 +1,155 @@
+"""reduce_to_root: attention over keys that four devices share is the attention over all keys, on any split over ranks."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from tests.runtime.ccl import reference
+from tests.runtime.mpi import ROOT, mpirun, run_ranks
+from tt_run.runtime.ccl.reduce_to_root import reduce_to_root
+from tt_run.runtime.cores import CoreGrid
+from tt_run.runtime.enums import DataType, Layout, ShardStrategy
+from tt_run.runtime.mesh import MeshCoordinate, MeshShape, open_mesh_device
+from tt_run.runtime.tensor.borders import from_torch
+from tt_run.runtime.tensor.creation import full_like
+from tt_run.runtime.tensor.mappers import ShardTensorToMesh
+from tt_run.runtime.tensor.memory import create_sharded_memory_config
+
+CORES, ROWS, WIDTH, KEYS = 2, 8, 16, 24
+TILE = 4  # columns that one core has of s and m
+
+
+def partial_results():
+    """Per device l, s and m as the cores lay them out, and the attention over all keys."""
+    rng = np.random.default_rng(7)
+    shape = (4, CORES, ROWS, KEYS)
+    scores = rng.standard_normal(shape).astype(np.float32) * 3
+    values = rng.standard_normal((4, CORES, KEYS, WIDTH)).astype(np.float32)
+    top = reference.bfloat16(scores.max(-1, keepdims=True))
+    weights = np.exp(scores - top)
+    numerators = weights @ values
+    sums = weights.sum(-1, keepdims=True)
+    everything = np.exp(scores - scores.max((0, -1), keepdims=True))
+    wanted = (everything @ values).sum(0) / everything.sum((0, -1))[..., None]
+    return [side_by_side(part) for part in (numerators, repeated(sums), repeated(top))], side_by_side(
+        wanted[None]
+    )[0]
+
+
+def repeated(column):
+    """The value is in column 0; what stands beside it does not reach l."""
+    return np.concatenate([column, column.repeat(TILE - 1, -1)], -1)
+
+
+def side_by_side(parts):
+    """(devices, cores, rows, columns) as (devices, rows, cores x columns)."""
+    return np.moveaxis(parts, 1, 2).reshape(*parts.shape[:1], ROWS, -1)
+
+
+def on_line(device, parts, dtype=DataType.BFLOAT16):
+    return [
+        from_torch(
+            part.reshape(-1, part.shape[-1]),
+            dtype,
+            layout=Layout.TILE,
+            device=device,
+            memory_config=create_sharded_memory_config(
+                (ROWS, part.shape[-1]), CoreGrid(x=CORES, y=1), ShardStrategy.WIDTH
+            ),
+            mesh_mapper=ShardTensorToMesh(device, dim=0),
+        )
+        for part in parts
+    ]
+
+
+@pytest.fixture(scope="module")
+def line():
+    device = open_mesh_device(MeshShape(4, 1))
+    yield device
+    device.close()
+
+
+@pytest.mark.parametrize("root", [1, 2])
+def test_the_root_has_the_attention_over_all_keys(line, root):
+    parts, wanted = partial_results()
+    inputs = on_line(line, parts)
+    output, total, top = reduce_to_root(*inputs, MeshCoordinate(root, 0))
+    assert np.allclose(output.shards.of(root), wanted, rtol=0.05, atol=0.02)
+    assert np.array_equal(top.shards.of(root), reference.bfloat16(parts[2]).max(0))
+    assert (output.spec, total.spec, top.spec) == tuple(tensor.spec for tensor in inputs)
+    assert not any(np.any(output.shards.of(other)) for other in range(4) if other != root)
+
+
+def test_the_scale_is_in_the_exponent(line):
+    parts, _ = partial_results()
+    inputs = on_line(line, parts)
+    _, total, _ = reduce_to_root(*inputs, MeshCoordinate(1, 0), scale_fp32=0.0)
+    assert np.allclose(total.shards.of(1), reference.bfloat16(parts[1]).sum(0), rtol=0.02)
+
+
+def test_results_go_into_output_tensors(line):
+    parts, wanted = partial_results()
+    inputs = on_line(line, parts)
+    outputs = [full_like(tensor, 5.0) for tensor in inputs]
+    found = reduce_to_root(
+        *inputs,
+        MeshCoordinate(1, 0),
+        output_tensor_l=outputs[0],
+        output_tensor_s=outputs[1],
+        output_tensor_m=outputs[2],
+    )
+    assert all(a is b for a, b in zip(found, outputs, strict=True))
+    assert np.allclose(outputs[0].shards.of(1), wanted, rtol=0.05, atol=0.02)
+    assert np.all(outputs[0].shards.of(3) == 5.0)
+
+
+def message(error):
+    return str(error.value).split("info:\n")[1]
+
+
+def test_refusals(line):
+    parts, _ = partial_results()
+    inputs = on_line(line, parts)
+    with pytest.raises(RuntimeError) as error:
+        reduce_to_root(*inputs, MeshCoordinate(0, 0))
+    assert message(error) == "Root device must have both forward and backward neighbors in reduce_to_root op"
+    with pytest.raises(RuntimeError) as error:
+        reduce_to_root(*inputs, MeshCoordinate(1, 0), input_mux_cores=[1])
+    assert message(error) == "Input mux cores size must be 4, got 1"
+    with pytest.raises(RuntimeError, match="must be bfloat16 and sharded in L1"):
+        reduce_to_root(*on_line(line, parts, DataType.FLOAT32), MeshCoordinate(1, 0))
+    with pytest.raises(RuntimeError, match="s and m one shape"):
+        reduce_to_root(inputs[0], inputs[1], inputs[0], MeshCoordinate(1, 0))
+    with pytest.raises(RuntimeError, match="Mesh device must contain root coordinate device"):
+        reduce_to_root(*inputs, MeshCoordinate(1, 1))
+    square = open_mesh_device(MeshShape(2, 2))
+    with pytest.raises(RuntimeError, match="a line of 4 devices"):
+        reduce_to_root(*on_line(square, parts), MeshCoordinate(1, 0))
+    square.close()
+
+
+PROGRAM = """
+from tests.runtime.ccl.test_reduce_to_root import digests
+digests()
+"""
+
+
+def digests():
+    """Print the results of the root of the first row of a 2x4 mesh, on the rank that hosts it."""
+    mesh = open_mesh_device(MeshShape(2, 4))
+    line = mesh.create_submesh(MeshShape(1, 4))
+    found = reduce_to_root(*on_line(line, partial_results()[0]), MeshCoordinate(0, 1))
+    if 1 in line.local_positions:
+        rows = [tensor.shards.of(line.local_positions.index(1)) for tensor in found]
+        print(*(hashlib.sha256(row.tobytes()).hexdigest()[:12] for row in rows))
+    mesh.close()
+
+
+@pytest.mark.skipif(mpirun() is None, reason="no mpirun beside this Python or in PATH")
+@pytest.mark.parametrize(("ranks", "hosts"), [(2, "two_hosts"), (4, "four_hosts")])
+def test_ranks_give_the_bits_of_one(ranks, hosts, capsys):
+    digests()
+    descriptor = str(ROOT / "configs" / "mgd" / f"t3k_2x4_{hosts}.textproto")
+    done = run_ranks(ranks, PROGRAM, env={"TT_MESH_GRAPH_DESC_PATH": descriptor}, timeout=60).check()
+    assert "".join(rank.stdout for rank in done.ranks) == capsys.readouterr().out
