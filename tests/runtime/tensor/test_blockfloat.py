@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.tensor.access import get_device_tensors
 from tt_run.runtime.tensor.blockfloat import round_blocks
+from tt_run.runtime.tensor.borders import from_torch
+from tt_run.runtime.tensor.layouts import to_layout
+from tt_run.runtime.tensor.mappers import ShardTensorToMesh
+from tt_run.runtime.tensor.tensor import Tensor
 
 
 def one_block(values: list[float], magnitude_bits: int) -> list[float]:
@@ -80,3 +87,27 @@ def test_scalars_empty_arrays_and_non_finite_blocks() -> None:
     assert round_blocks(np.zeros((0, 4), np.float32), 7).shape == (0, 4)
     assert round_blocks(np.array([np.inf, 1.0], np.float32), 7).tolist() == [np.inf, 0.0]
     assert np.isnan(round_blocks(np.array([np.nan], np.float32), 7)[0])
+
+
+@pytest.mark.parametrize(("dtype", "quantum"), [(DataType.BFLOAT8_B, 1.0), (DataType.BFLOAT4_B, 16.0)])
+def test_a_pad_value_shares_the_exponent_of_the_block_it_fills_up(
+    row: MeshDevice, dtype: DataType, quantum: float
+) -> None:
+    values = np.array(
+        [[1.4, 40.0] * 9] * 2, np.float32
+    )  # 18 columns: one whole block, two elements of the next
+    mapper = ShardTensorToMesh(row, 0)
+    own = from_torch(values, dtype)
+    for padded in (
+        from_torch(values, dtype, pad_value=100.0),
+        Tensor(tensor=values, data_type=dtype, pad_value=100.0),
+        Tensor(values.ravel().tolist(), values.shape, dtype, Layout.TILE, pad_value=100.0),
+        to_layout(from_torch(values), Layout.TILE, dtype, pad_value=100.0),
+        get_device_tensors(from_torch(values, dtype, pad_value=100.0, mesh_mapper=mapper))[1],
+    ):
+        found = padded.to_numpy()
+        assert np.array_equal(found[-1:, :16], own.to_numpy()[-1:, :16])
+        wanted = np.round(np.array([1.4, 40.0]) / quantum) * quantum
+        assert found[-1, 16:].tolist() == wanted.tolist()
+    assert own.to_numpy()[0, 16:].tolist() != found[0, 16:].tolist()
+    assert from_torch(values, pad_value=100.0).to_numpy().tolist() == values.tolist()

@@ -2,7 +2,7 @@
 
 Sixteen consecutive elements of a row inside a 16x16 face share the largest of their exponents; each keeps a sign and 7 (3) magnitude
 bits, the leading one included (runtime specification, section 5). Faces tile the last dimension from its start, so a block is
-16 consecutive elements of the last dimension; padding is zero and cannot raise the exponent.
+16 consecutive elements of the last dimension. Padding of zero cannot raise the exponent of the block that it fills up; another can.
 """
 
 from __future__ import annotations
@@ -17,17 +17,20 @@ BLOCK = 16
 _HIDDEN_BIT = np.uint32(1 << 23)
 
 
-def round_blocks(values: Float32, magnitude_bits: int) -> Float32:
+def round_blocks(values: Float32, magnitude_bits: int, padding: float = 0.0) -> Float32:
     """Round float32 values to blocks of 16 with a shared exponent; `magnitude_bits` is 7 for bfloat8_b, 3 for bfloat4_b.
 
     An element is first cut to the block's scale and what falls off is forgotten; then it is rounded to nearest, ties to even, and
-    saturates at the largest magnitude. A result of zero loses its sign.
+    saturates at the largest magnitude. A result of zero loses its sign. `padding` fills up the last block of a row.
     """
     if not values.size:
         return values
     shape = values.shape or (1,)
     extra = -shape[-1] % BLOCK
-    padded = np.pad(values.reshape(shape), [(0, 0)] * (len(shape) - 1) + [(0, extra)]) if extra else values
+    padded = values
+    if extra:
+        widths = [(0, 0)] * (len(shape) - 1) + [(0, extra)]
+        padded = np.pad(values.reshape(shape), widths, constant_values=np.float32(padding))
     bits = np.ascontiguousarray(padded).reshape(-1, BLOCK).view(np.uint32)
     rounded = _decode(*_encode(bits, magnitude_bits), magnitude_bits)
     return rounded.reshape((*shape[:-1], shape[-1] + extra))[..., : shape[-1]].reshape(values.shape)

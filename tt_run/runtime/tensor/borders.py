@@ -24,6 +24,7 @@ from tt_run.runtime.tensor.dtypes import (
     check_layout,
     chosen_dtype,
     default_layout,
+    quantize_padded,
 )
 from tt_run.runtime.tensor.gathering import every_shard
 from tt_run.runtime.tensor.mappers import Mapper, own_copy
@@ -65,14 +66,18 @@ def from_array(
     memory_config: MemoryConfig | None = None,
     device: MeshDevice | None = None,
     mapper: Mapper | None = None,
+    pad_value: float | None = None,
 ) -> Tensor:
     """A tensor with the values of an array: un-distributed on the host, spread by `mapper`, moved to `device` if one is given.
 
+    `pad_value` fills up the tiles of a block float, whose last blocks it shares an exponent with; other padding is never looked at.
     Raises RuntimeError for an element type without a counterpart and for a block float outside of TILE layout.
     """
     wanted = chosen_dtype(type_name, dtype)
     laid = layout or default_layout(wanted)
     check_layout(wanted, laid)
+    padded = wanted in BLOCK_FLOATS and pad_value
+    converted = DataType.FLOAT32 if padded else wanted
     common: dict[str, Any] = {
         "dtype": wanted,
         "layout": laid,
@@ -80,11 +85,14 @@ def from_array(
         "tile": tile or DEFAULT_TILE,
     }
     if mapper is None:
-        shards = Shards.replicated(own_copy(array, wanted), 1)
-        host = Tensor.of(shards, **common)
+        shards = Shards.replicated(own_copy(array, converted), 1)
     else:
-        placed = mapper.unwrap().place(array, wanted)
-        host = Tensor.of(placed.shards, topology=placed.topology, site=placed.site, **common)
+        placed = mapper.unwrap().place(array, converted)
+        shards = placed.shards
+        common |= {"topology": placed.topology, "site": placed.site}
+    if padded:
+        shards = shards.map(lambda stack: quantize_padded(stack, wanted, padded))
+    host = Tensor.of(shards, **common)
     return host if device is None else to_device(host, device, memory_config)
 
 
@@ -108,7 +116,8 @@ def from_torch(
     """A tensor with the values of a torch tensor or a NumPy array; None gives None.
 
     NumPy arrays are accepted whether or not torch is installed. With `device` and no mapper every device gets the whole.
-    `pad_value` and the conversion switches change nothing here: padding is never stored and conversion is always exact.
+    Padding is never stored: `pad_value` counts only in the shared exponents of a block float. The conversion switches change nothing, as
+    conversion is always exact.
     Raises RuntimeError as the reference does for contradicting options, TypeError for values that are no array.
     """
     if tensor is None:
@@ -137,6 +146,7 @@ def from_torch(
         memory_config=memory_config,
         device=device,
         mapper=mesh_mapper,
+        pad_value=pad_value,
     )
 
 

@@ -85,6 +85,7 @@ def _from_object(
         memory_config=mem_config,
         device=device,
         mapper=mesh_mapper,
+        pad_value=pad_value,
     )
 
 
@@ -112,4 +113,5 @@ def _from_values(
         tile=tile,
         memory_config=memory_config,
         device=device,
+        pad_value=pad_value,
     )

@@ -46,7 +46,8 @@ _DEFAULTS = {
     "uint32": DataType.UINT32,
 }
 
-BLOCK_FLOATS = (DataType.BFLOAT8_B, DataType.BFLOAT4_B)
+_MAGNITUDE_BITS = {DataType.BFLOAT8_B: 7, DataType.BFLOAT4_B: 3}
+BLOCK_FLOATS = tuple(_MAGNITUDE_BITS)
 # Bytes per element; the block floats count their shared exponents apart, as a device does.
 _ELEMENT_SIZE = {DataType.BFLOAT16: 2, DataType.BFLOAT8_B: 1, DataType.BFLOAT4_B: 1, DataType.FP8_E4M3: 1}
 
@@ -108,6 +109,13 @@ def quantize(values: npt.NDArray[np.float32], dtype: DataType) -> npt.NDArray[np
     return _ROUND[dtype](values) if dtype in _ROUND else values
 
 
+def quantize_padded(
+    values: npt.NDArray[np.float32], dtype: DataType, padding: float
+) -> npt.NDArray[np.float32]:
+    """`quantize` to a block float whose tiles are filled up with `padding`, which shares the exponent of the last block of each row."""
+    return round_blocks(values, _MAGNITUDE_BITS[dtype], padding)
+
+
 def convert(values: Array, dtype: DataType) -> Array:
     """Any NumPy array to the stored form of `dtype`; an array that is in that form already is returned itself.
 
@@ -141,7 +149,7 @@ def _round_fp8(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 _ROUND: dict[DataType, Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]]] = {
     DataType.BFLOAT16: round_bfloat16,
-    DataType.BFLOAT8_B: lambda values: round_blocks(values, 7),
-    DataType.BFLOAT4_B: lambda values: round_blocks(values, 3),
+    DataType.BFLOAT8_B: lambda values: round_blocks(values, _MAGNITUDE_BITS[DataType.BFLOAT8_B]),
+    DataType.BFLOAT4_B: lambda values: round_blocks(values, _MAGNITUDE_BITS[DataType.BFLOAT4_B]),
     DataType.FP8_E4M3: _round_fp8,
 }

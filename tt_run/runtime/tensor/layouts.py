@@ -7,7 +7,7 @@ import math
 from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.calls import public
-from tt_run.runtime.tensor.dtypes import BLOCK_FLOATS, check_layout, convert
+from tt_run.runtime.tensor.dtypes import BLOCK_FLOATS, check_layout, convert, quantize_padded
 from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec import Shape, padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
@@ -24,8 +24,8 @@ def to_layout(
 ) -> Tensor:
     """The tensor in another layout, and in another element type if `dtype` is given.
 
-    A block float that leaves TILE layout becomes bfloat16 on a device; on the host it cannot. `pad_value` is accepted: padding is never
-    stored.
+    A block float that leaves TILE layout becomes bfloat16 on a device; on the host it cannot. Padding is never stored:
+    `pad_value` counts only in the shared exponents of a block float.
     """
     wanted = dtype or tensor.dtype
     if layout is not Layout.TILE and wanted in BLOCK_FLOATS:
@@ -34,7 +34,7 @@ def to_layout(
         wanted = DataType.BFLOAT16
     if wanted is tensor.dtype and layout is tensor.layout and memory_config in (None, tensor.memory_config()):
         return tensor
-    return _converted(tensor, wanted, layout, memory_config)
+    return _converted(tensor, wanted, layout, memory_config, pad_value)
 
 
 @public
@@ -105,8 +105,16 @@ def _rows(shape: Shape) -> str:
     return f"({math.prod(outer)}, {columns})"
 
 
-def _converted(tensor: Tensor, dtype: DataType, layout: Layout, memory_config: MemoryConfig | None) -> Tensor:
+def _converted(
+    tensor: Tensor,
+    dtype: DataType,
+    layout: Layout,
+    memory_config: MemoryConfig | None,
+    pad_value: float = 0.0,
+) -> Tensor:
     shards = tensor.shards
-    if dtype is not tensor.dtype:
+    if dtype in BLOCK_FLOATS and pad_value and dtype is not tensor.dtype:
+        shards = shards.map(lambda stack: quantize_padded(convert(stack, DataType.FLOAT32), dtype, pad_value))
+    elif dtype is not tensor.dtype:
         shards = shards.map(lambda stack: convert(stack, dtype))
     return tensor.derive(shards, dtype=dtype, layout=layout, memory_config=memory_config)
