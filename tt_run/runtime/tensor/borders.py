@@ -91,7 +91,7 @@ def from_array(
         shards = placed.shards
         common |= {"topology": placed.topology, "site": placed.site}
     if padded:
-        shards = shards.map(lambda stack: quantize_padded(stack, wanted, padded))
+        shards = shards.map(lambda stack: quantize_padded(stack.astype(np.float32), wanted, padded))
     host = Tensor.of(shards, **common)
     return host if device is None else to_device(host, device, memory_config)
 
