@@ -41,8 +41,13 @@ def places_in(outer: MeshShape, requested: MeshShape, offset: MeshCoordinate | N
 
 
 def snake(outer: MeshShape) -> list[Place]:
-    """All places, row by row, every other row backwards: neighbours on the line are neighbours on the mesh."""
+    """All places, row by row, every other row backwards: neighbours on the line are neighbours on the mesh.
+
+    With two rows that closes into a ring; with two columns only a walk around the border does, so that is what they get.
+    """
     rows, columns = outer
+    if columns == 2 and rows > 2:
+        return [(0, 0), *((r, 1) for r in range(rows)), *((r, 0) for r in range(rows - 1, 0, -1))]
     return [(r, c if r % 2 == 0 else columns - 1 - c) for r in range(rows) for c in range(columns)]
 
 

@@ -7,6 +7,8 @@ system mesh of the device at coordinate i; the ids that programs see are process
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from typing import ClassVar, NamedTuple
 
 from tt_run.runtime import guard
 from tt_run.runtime.errors import fatal
@@ -19,6 +21,14 @@ from tt_run.runtime.mesh.system import SystemMesh
 from tt_run.runtime.mesh.view import FabricNodeId, MeshDeviceView, ProgramCache, SubDevices
 
 
+class Arrangement(NamedTuple):
+    """Where the devices of a mesh were before a reshape."""
+
+    coords: tuple[MeshCoordinate, ...]
+    positions: Positions
+    local_positions: Positions
+
+
 class MeshDevice(Layout, Chips):
     """Devices arranged as a mesh. Opened by `open_mesh_device`, cut by `create_submesh`.
 
@@ -26,6 +36,8 @@ class MeshDevice(Layout, Chips):
     """
 
     bound_name = "ttnn._ttnn.multi_device.MeshDevice"
+    followers: ClassVar[list[Callable[[MeshDevice, Arrangement], None]]] = []
+    """Called with a mesh that was reshaped and how it was arranged before."""
     _opened = 0
 
     def __init__(
@@ -140,16 +152,20 @@ class MeshDevice(Layout, Chips):
     def reshape(self, shape: MeshShape) -> None:
         """Arrange the same devices as another shape, in place.
 
-        A line runs through the rows of the old shape, back and forth. Any other shape is laid out anew from the place of the first device,
-        as `open_mesh_device` would. Raises RuntimeError when the number of devices differs or the new layout needs other devices.
+        A line runs through the old shape as a snake or ring. Any other shape is laid out anew from the place of the first device, as
+        `open_mesh_device` would. Data stays on its devices; tensors follow them to their new coordinates.
+        Raises RuntimeError when the number of devices differs or the new layout needs other devices, TypeError for what is no MeshShape.
         """
+        self.require_open("reshape")
+        if not isinstance(shape, MeshShape):
+            raise TypeError(f"reshape(): new_shape must be a MeshShape, not {type(shape).__name__}")
         if shape.mesh_size() != self._shape.mesh_size():
             raise fatal("New shape must have the same number of devices as current shape")
         if shape == self._shape:
             return
         if shape.dims() == 2 and 1 in shape:
             columns = self._shape[1]
-            self._lay_out(shape, tuple(self.positions[r * columns + c] for r, c in snake(self._shape)))
+            self._rearrange(shape, tuple(self.positions[r * columns + c] for r, c in snake(self._shape)))
             return
         columns = self.system.shape[1]
         first = MeshCoordinate(divmod(self.positions[0], columns))
@@ -159,7 +175,13 @@ class MeshDevice(Layout, Chips):
                 f"User has requested a reshape of the MeshDevice to shape: {shape}, but it is not possible to form a physically "
                 f"connected mesh grid with the opened devices from the original shape: {self._shape}."
             )
+        self._rearrange(shape, positions)
+
+    def _rearrange(self, shape: MeshShape, positions: Positions) -> None:
+        before = Arrangement(self.coords, self.positions, self.local_positions)
         self._lay_out(shape, positions)
+        for follow in self.followers:
+            follow(self, before)
 
     def close(self) -> None:
         """Give the devices back; its submeshes close with it. Closing twice does nothing.

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tt_run.runtime.errors import fatal, type_name
+from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.tensor import transfers
 from tt_run.runtime.tensor.calls import public
+from tt_run.runtime.tensor.following import follow
 from tt_run.runtime.tensor.memory import MemoryConfig
 from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.tensor.site import HostSite
 from tt_run.runtime.tensor.tensor import Tensor, replicated_topology
 
-if TYPE_CHECKING:
-    from tt_run.runtime.mesh.device import MeshDevice
+# Whoever puts tensors on a mesh says what becomes of them when it is reshaped.
+MeshDevice.followers.append(follow)
 
 
 @public

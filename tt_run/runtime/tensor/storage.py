@@ -6,6 +6,7 @@ into them, `deallocate` takes them away. Every write replaces the shards as a wh
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from tt_run.runtime.errors import throw
@@ -62,13 +63,13 @@ class Buffer:
 class Part:
     """The shard of one device inside another tensor's buffer; it sees what is written there later.
 
-    `device` is the number of the local device, None for one of another rank; `coord` its place on the mesh.
+    `whole` is that buffer, `device` the number of the local device, None for one of another rank, `coord` its place on the mesh.
     """
 
-    __slots__ = ("_device", "_whole", "coord")
+    __slots__ = ("_device", "coord", "whole")
 
     def __init__(self, whole: Storage, device: int | None, coord: MeshCoordinate) -> None:
-        self._whole, self._device, self.coord = whole, device, coord
+        self.whole, self._device, self.coord = whole, device, coord
 
     @property
     def is_local(self) -> bool:
@@ -78,7 +79,7 @@ class Part:
     @property
     def shards(self) -> Shards:
         """The parent's shards, all but one device masked out."""
-        shards = self._whole.shards
+        shards = self.whole.shards
         row = -1 if self._device is None else shards.index[self._device]
         index = tuple(0 if i == self._device and row >= 0 else -1 for i in range(len(shards.index)))
         return Shards(shards.data[row : row + 1] if row >= 0 else shards.data[:0], index)
@@ -86,16 +87,22 @@ class Part:
     @property
     def allocated(self) -> bool:
         """Whether the parent's buffer is still there."""
-        return self._whole.allocated
+        return self.whole.allocated
 
     def write(self, shards: Shards) -> None:
         """Replace this device's shard in the parent's buffer; nothing happens for a device of another rank."""
         if self._device is None:
             return
-        arrays = self._whole.shards.each()
+        arrays = self.whole.shards.each()
         arrays[self._device] = shards.of(self._device)
-        self._whole.write(Shards.from_each(arrays, like=self._whole.shards.data))
+        self.whole.write(Shards.from_each(arrays, like=self.whole.shards.data))
+
+    def move(self, order: Sequence[int], moved: Mapping[MeshCoordinate, MeshCoordinate]) -> None:
+        """Follow a reshape: local device i is the one that had number `order[i]`; `moved` gives every coordinate's new one."""
+        if self._device is not None:
+            self._device = order.index(self._device)
+        self.coord = moved.get(self.coord, self.coord)
 
     def free(self) -> None:
         """Give back the parent's buffer: the devices of a mesh tensor share one allocation."""
-        self._whole.free()
+        self.whole.free()

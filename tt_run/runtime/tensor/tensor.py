@@ -128,6 +128,10 @@ class Tensor(TensorMethods):
         """A tensor with this spec, topology and device over another storage."""
         return self._make(storage, self._spec, self._topology, self._device, self._site)
 
+    def place(self, topology: TensorTopology) -> None:
+        """Say anew how the tensor is spread: its mesh was reshaped."""
+        self._topology = topology
+
     @property
     def shards(self) -> Shards:
         """The shards of this rank's devices. Raises RuntimeError after `deallocate`."""
