@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.distribute import current_from_torch
+from tt_run.runtime.tensor.model_cache import CachedModel, cached_model
 from tt_run.runtime.tensor.modules import children_of, enter_evaluation, is_a, is_module_list, parameters_of
 from tt_run.runtime.tensor.parameters import ParameterDict, ParameterList, make_parameter_dict
 from tt_run.runtime.tensor.placing import to_device
@@ -169,20 +170,35 @@ def preprocess_model_parameters(
 
     Linear weights are transposed to (in, out) and tiled, their biases and LayerNorm parameters become (1, n) tiled, Embedding tables stay
     row-major; all in bfloat16. Other parameters are converted by element type. `convert_to_ttnn(module, name)` False keeps a module's arrays;
-    `custom_preprocessor(module, name)` decides first if it returns something. `model_name` and `version` name a cache that the emulation does
-    not keep. Raises RuntimeError for a custom preprocessor of another signature.
+    `custom_preprocessor(module, name)` decides first if it returns something. With `ttnn.CONFIG.enable_model_cache` and a `model_name` the
+    parameters are kept on disk, and a later call with the same `version` reads them: neither the model nor a mapper is asked then.
+    Raises RuntimeError for a custom preprocessor of another signature, and without `initialize_model` where nothing is kept.
     """
-    if initialize_model is None:
-        raise RuntimeError(
-            f'Cached weights for the model {model_name} (version {version}) don\'t exist! And "initialize_model" has to be provided.'
-        )
     _check_custom(custom_preprocessor)
-    model = initialize_model()
-    if enter_evaluation(model):
-        _log.warning("Putting the model in eval mode")
-    walk = _Conversion(convert_to_ttnn or (lambda module, name: True), custom_preprocessor)
-    parameters = walk.module(model, prefix)
+    cache = cached_model(model_name, version)
+    parameters = None if cache is None else _loaded(cache)
+    if parameters is None:
+        if initialize_model is None:
+            raise RuntimeError(
+                f"Cached weights for the model {model_name} (version {version}) don't exist! "
+                'And "initialize_model" has to be provided.'
+            )
+        model = initialize_model()
+        if enter_evaluation(model):
+            _log.warning("Putting the model in eval mode")
+        walk = _Conversion(convert_to_ttnn or (lambda module, name: True), custom_preprocessor)
+        parameters = walk.module(model, prefix)
+        if cache is not None:
+            cache.store(parameters)
     return parameters if device is None else move_to_device(parameters, device)
+
+
+def _loaded(cache: CachedModel) -> Any:
+    try:
+        return cache.load()
+    except (RuntimeError, OSError) as error:
+        _log.warning("%s  Converting the model again.", error)
+        return None
 
 
 @public

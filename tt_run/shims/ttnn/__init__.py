@@ -13,6 +13,7 @@ _TABLE = {
         uint16=DataType.UINT16 int32=DataType.INT32 fp8_e4m3=DataType.FP8_E4M3 int8=DataType.INT8
         ROW_MAJOR_LAYOUT=Layout.ROW_MAJOR TILE_LAYOUT=Layout.TILE
     """,
+    "tt_run.runtime.settings": "CONFIG manage_config",
     "tt_run.runtime.mesh": """
         MeshShape MeshCoordinate MeshCoordinateRange MeshCoordinateRangeSet
         compute_distribution_to_mesh_mapping MeshDevice Device=MeshDevice SystemMeshDescriptor FabricNodeId open_mesh_device
