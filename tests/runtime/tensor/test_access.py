@@ -22,9 +22,10 @@ from tt_run.runtime.tensor.access import (
     from_host_shards,
     get_device_tensors,
 )
-from tt_run.runtime.tensor.borders import from_torch
+from tt_run.runtime.tensor.borders import from_torch, to_torch
 from tt_run.runtime.tensor.composers import ConcatMeshToTensor
 from tt_run.runtime.tensor.mappers import ShardTensorToMesh
+from tt_run.runtime.tensor.shaping import reshape
 from tt_run.runtime.tensor.spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -170,3 +171,17 @@ def test_rules_on_transfers(mesh: MeshDevice) -> None:
         end()
     tensor.cpu()
     assert seen == [(mesh, "read"), (mesh, "read"), (mesh, "write")]
+
+
+@pytest.mark.parametrize("dtype", [DataType.FLOAT32, DataType.BFLOAT16, DataType.INT32])
+def test_shards_without_dimensions_stay_arrays(mesh: MeshDevice, dtype: DataType) -> None:
+    rows = from_torch(
+        np.arange(8, dtype=np.float32), dtype, device=mesh, mesh_mapper=ShardTensorToMesh(mesh, 0)
+    )
+    scalar = reshape(rows, ())
+    parts = get_device_tensors(scalar)
+    assert [part.item() for part in parts] == list(range(8))
+    found = parts[5].to_numpy()
+    assert isinstance(found, np.ndarray) and found.shape == ()
+    torch = pytest.importorskip("torch")
+    assert to_torch(parts[5]).shape == torch.Size([])

@@ -128,7 +128,7 @@ def _carried(call: Call, sender: int, ranks: list[int]) -> Array | None:
         row = shards.of(device.local_positions.index(sender))
         if row is None:
             raise fatal(f"the sender at position {sender} holds no shard of the tensor")
-        row = np.ascontiguousarray(row)
+        row = np.asarray(row, order="C")
     else:
         row = buffers.empty(tuple(call.tensor.shape), shards.data.dtype)
     if len(ranks) == 1:

@@ -138,7 +138,7 @@ def _row(tensor: Tensor, connection: SocketConnection) -> Any:
         raise fatal(
             f"send_async: the device {connection.sender_core.device_coord} holds no shard of the tensor"
         )
-    return np.ascontiguousarray(row)
+    return np.asarray(row, order="C")
 
 
 def _emit(kind: str, tensor: Tensor, socket: MeshSocket, start: float) -> None:

@@ -38,7 +38,7 @@ def round_bfloat16(values: Float32, out: Float32 | None = None) -> Float32:
 
 def to_wire(values: Float32) -> npt.NDArray[np.uint16]:
     """The 16 bits of values that are already rounded: half the bytes for a message or a file."""
-    return np.ascontiguousarray(values).astype(ml_dtypes.bfloat16).view(np.uint16)
+    return values.astype(ml_dtypes.bfloat16, order="C").view(np.uint16)
 
 
 def from_wire(bits: npt.NDArray[np.uint16]) -> Float32:

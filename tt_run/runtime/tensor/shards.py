@@ -71,11 +71,12 @@ class Shards:
     def of(self, device: int) -> Array | None:
         """The shard of a local device, a view."""
         row = self.index[device]
-        return None if row < 0 else self.data[row]
+        # The ellipsis keeps a shard without dimensions an array.
+        return None if row < 0 else self.data[row, ...]
 
     def each(self) -> list[Array | None]:
         """The shard of every local device, views; replicas are the same object."""
-        rows = [self.data[i] for i in range(len(self.data))]
+        rows = [self.data[i, ...] for i in range(len(self.data))]
         return [rows[i] if i >= 0 else None for i in self.index]
 
     def compact(self) -> Shards:
