@@ -9,14 +9,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.tensor import tensorbin
 from tt_run.runtime.tensor.borders import from_torch
 from tt_run.runtime.tensor.composers import ConcatMeshToTensor
 from tt_run.runtime.tensor.files import as_tensor, dump_tensor, load_tensor
 from tt_run.runtime.tensor.mappers import ReplicateTensorToMesh, ShardTensor2dMesh, ShardTensorToMesh
-from tt_run.runtime.tensor.memory import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG
+from tt_run.runtime.tensor.memory import (
+    DRAM_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
+    CoreCoord,
+    CoreRange,
+    CoreRangeSet,
+    MemoryConfig,
+    NdShardSpec,
+    ShardSpec,
+)
 from tt_run.runtime.tensor.tensor import Tensor
 
 
@@ -164,3 +173,21 @@ def test_a_damaged_cache_is_made_again(tmp_path: Path, caplog: pytest.LogCapture
     assert as_tensor(ar(2), cache_file_name=tmp_path / "w").to_list() == [0, 1]
     assert "Making it again" in caplog.text
     assert load_tensor(path).to_list() == [0, 1]
+
+
+@pytest.mark.parametrize("nd", [False, True])
+def test_sharded_memory_survives(tmp_path: Path, nd: bool) -> None:
+    grid = CoreRangeSet(
+        [CoreRange(CoreCoord(0, 0), CoreCoord(1, 0)), CoreRange(CoreCoord(0, 2), CoreCoord(1, 2))]
+    )
+    memory = (
+        MemoryConfig(
+            TensorMemoryLayout.ND_SHARDED,
+            BufferType.L1,
+            nd_shard_spec=NdShardSpec([1, 32], grid, ShardOrientation.COL_MAJOR),
+        )
+        if nd
+        else MemoryConfig(TensorMemoryLayout.WIDTH_SHARDED, BufferType.L1, ShardSpec(grid, [32, 8]))
+    )
+    dump_tensor(tmp_path / "x.tensorbin", made(ar(32, 32), memory_config=memory))
+    assert load_tensor(tmp_path / "x.tensorbin").memory_config() == memory

@@ -10,17 +10,18 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import BufferType, DataType, Layout, TensorMemoryLayout
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.bfloat16 import from_wire, to_wire
 from tt_run.runtime.tensor.dtypes import stored_dtype
-from tt_run.runtime.tensor.memory import MemoryConfig
+from tt_run.runtime.tensor.memory import MemoryConfig, NdShardSpec, ShardSpec
 from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.tensor.spec import Shape, TensorSpec, Tile
 from tt_run.runtime.tensor.topology import PlacementReplicate, PlacementShard, TensorTopology
@@ -89,6 +90,8 @@ def _header(record: Record) -> dict[str, Any]:
         "tile": list(spec.tile.tile_shape),
         "memory_layout": spec.memory_config.memory_layout.name,
         "buffer_type": spec.memory_config.buffer_type.name,
+        "shard_spec": _spec_words(spec.memory_config.shard_spec, "shape"),
+        "nd_shard_spec": _spec_words(spec.memory_config.nd_shard_spec, "shard_shape"),
         "rows": len(record.shards.data),
         "index": list(record.shards.index),
         "mesh": list(record.mesh),
@@ -98,8 +101,39 @@ def _header(record: Record) -> dict[str, Any]:
     }
 
 
+class _Pieces(NamedTuple):
+    """What the two kinds of shard specification are made of."""
+
+    grid: CoreRangeSet
+    shape: list[int]
+    orientation: ShardOrientation
+
+
+def _spec_words(spec: ShardSpec | NdShardSpec | None, shape: str) -> dict[str, Any] | None:
+    if spec is None:
+        return None
+    return {
+        "grid": [[r.start.x, r.start.y, r.end.x, r.end.y] for r in spec.grid],
+        "shape": list(getattr(spec, shape)),
+        "orientation": spec.orientation.name,
+    }
+
+
+def _spec_parts(words: dict[str, Any] | None) -> _Pieces | None:
+    if words is None:
+        return None
+    ranges = [CoreRange(CoreCoord(x, y), CoreCoord(to_x, to_y)) for x, y, to_x, to_y in words["grid"]]
+    return _Pieces(CoreRangeSet(ranges), words["shape"], ShardOrientation[words["orientation"]])
+
+
 def _record(header: dict[str, Any], file: BinaryIO) -> Record:
-    memory = MemoryConfig(TensorMemoryLayout[header["memory_layout"]], BufferType[header["buffer_type"]])
+    pieces, nd_pieces = (_spec_parts(header.get(name)) for name in ("shard_spec", "nd_shard_spec"))
+    memory = MemoryConfig(
+        TensorMemoryLayout[header["memory_layout"]],
+        BufferType[header["buffer_type"]],
+        pieces and ShardSpec(pieces.grid, pieces.shape, pieces.orientation),
+        nd_pieces and NdShardSpec(nd_pieces.shape, nd_pieces.grid, nd_pieces.orientation),
+    )
     height, width = header["tile"]
     dtype = DataType[header["dtype"]]
     spec = TensorSpec(Shape(header["shape"]), dtype, Layout[header["layout"]], memory, Tile((height, width)))
