@@ -12,6 +12,7 @@ import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, TILE, U32, held, put, rounded
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
 
 
@@ -157,6 +158,7 @@ def test_tilize_and_untilize(one: MeshDevice):
     tiled = ops.tilize(t, dtype=BF16)
     assert (tiled.layout, tiled.dtype, tiled.padded_shape) == (TILE, BF16, (2, 3, 32, 32))
     assert ops.untilize(tiled).layout is ROW
+    assert ops.tilize(t, tile=Tile((16, 32))).padded_shape == (2, 3, 16, 32)
     assert held(ops.untilize(tiled)).tolist() == X.astype(float).tolist()
     assert ops.untilize(put(one, X, BFP8)).dtype is BF16
 

@@ -14,6 +14,7 @@ from tt_run.runtime.ops.program_configs import (
     MatmulMultiCoreReuseMultiCastProgramConfig,
     WormholeComputeKernelConfig,
 )
+from tt_run.runtime.tensor.spec import Tile
 
 
 def sample(shape: tuple[int, ...], dtype: DataType, seed: int) -> np.ndarray:
@@ -45,6 +46,12 @@ def test_matmul(one: MeshDevice, a: tuple[int, ...], b: tuple[int, ...], dtype: 
         rounded((x.astype(float) @ y.astype(float)).astype(np.float32), dtype),
         steps=8 if dtype is F32 else 1,
     )
+
+
+def test_the_tile_of_the_output(one: MeshDevice):
+    x, y = put(one, sample((1, 32), BF16, 1), BF16), put(one, sample((32, 7), BF16, 2), BF16)
+    assert ops.matmul(x, y, output_tile=Tile((1, 32))).padded_shape == [1, 32]
+    assert ops.linear(x, y).padded_shape == [32, 32]
 
 
 def test_transposes(one: MeshDevice):

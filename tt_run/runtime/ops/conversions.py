@@ -20,6 +20,7 @@ from tt_run.runtime.tensor.memory import (
     MemoryConfig,
     ShardSpec,
 )
+from tt_run.runtime.tensor.spec import DEFAULT_TILE, Tile
 from tt_run.runtime.tensor.tensor import Tensor
 
 to_layout: Operation = operation("ttnn.to_layout")(layouts.to_layout)
@@ -153,13 +154,17 @@ def sharded_to_interleaved(
 
 
 def _in_layout(
-    tensor: Tensor, layout: Layout, dtype: DataType | None, memory_config: MemoryConfig | None
+    tensor: Tensor,
+    layout: Layout,
+    dtype: DataType | None,
+    memory_config: MemoryConfig | None,
+    tile: Tile | None = None,
 ) -> Tensor:
     on_device(tensor, kind="data movement")
     dtype = dtype or tensor.dtype
     check_layout(dtype, layout)
     shards = tensor.shards.map(lambda stack: convert(stack, dtype))
-    return settle((tensor,), shards, dtype, memory_config=memory_config, layout=layout)
+    return settle((tensor,), shards, dtype, memory_config=memory_config, layout=layout, tile=tile)
 
 
 @operation("ttnn.tilize")
@@ -170,11 +175,11 @@ def tilize(
     dtype: DataType | None = None,
     use_multicore: bool = True,
     use_low_perf: bool = False,
-    tile: object = None,
+    tile: Tile = DEFAULT_TILE,
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Tensor:
     """The same elements in TILE layout, in `dtype` if given."""
-    return _in_layout(input_tensor, Layout.TILE, dtype, memory_config)
+    return _in_layout(input_tensor, Layout.TILE, dtype, memory_config, tile)
 
 
 @operation("ttnn.untilize")

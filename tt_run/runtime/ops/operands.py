@@ -13,6 +13,7 @@ from tt_run.runtime.ops.placement import result_topology
 from tt_run.runtime.tensor.dtypes import BLOCK_FLOATS
 from tt_run.runtime.tensor.memory import MemoryConfig
 from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.tensor.spec import Tile
 from tt_run.runtime.tensor.storage import Buffer
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -64,6 +65,7 @@ def settle(
     memory_config: MemoryConfig | None = None,
     output_tensor: Tensor | None = None,
     layout: Layout | None = None,
+    tile: Tile | None = None,
 ) -> Tensor:
     """The result tensor: in the place of the first operand, or written into `output_tensor` when there is one.
 
@@ -77,6 +79,7 @@ def settle(
         topology is first.tensor_topology()
         and dtype is first.dtype
         and layout is None
+        and tile is None
         and memory_config is None
         and first.shape == shards.data.shape[1:]
     ):
@@ -84,7 +87,9 @@ def settle(
         return first.on(Buffer(shards))
     if dtype in BLOCK_FLOATS and layout is None and first.layout is not Layout.TILE:
         layout = Layout.TILE
-    return first.derive(shards, dtype=dtype, layout=layout, memory_config=memory_config, topology=topology)
+    return first.derive(
+        shards, dtype=dtype, layout=layout, memory_config=memory_config, topology=topology, tile=tile
+    )
 
 
 def into(output: Tensor, shards: Shards, dtype: DataType, like: Tensor) -> Tensor:

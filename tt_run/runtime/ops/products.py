@@ -42,6 +42,7 @@ def product(
     dtype: DataType | None = None,
     memory_config: MemoryConfig | None = None,
     output_tensor: Tensor | None = None,
+    tile: Tile | None = None,
 ) -> Tensor:
     """function(a @ b + bias); dtype: that of a unless given. Shapes (…, M, K) @ (…, K, N), batch dimensions broadcast."""
     tensors = (a, b) if bias is None else (a, b, bias)
@@ -61,7 +62,7 @@ def product(
         return evaluate(function, dtype, values) if function else finish(values, dtype)
 
     shards = combine(compute, *(t.shards for t in tensors))
-    return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
+    return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor, tile=tile)
 
 
 def _check(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> None:
@@ -124,6 +125,7 @@ def matmul(
         dtype=dtype,
         memory_config=memory_config,
         output_tensor=optional_output_tensor,
+        tile=output_tile,
     )
 
 
@@ -163,6 +165,7 @@ def linear(
         dtype=dtype,
         memory_config=memory_config,
         output_tensor=optional_output_tensor,
+        tile=output_tile,
     )
 
 
