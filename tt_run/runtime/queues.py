@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from tt_run.runtime.arguments import public
 from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.ranges import MeshCoordinateRange
@@ -40,6 +41,7 @@ def queue_number(device: MeshDevice, cq_id: Any) -> int:
     return number
 
 
+@public
 def record_event(
     mesh_device: MeshDevice,
     cq_id: Any = None,
@@ -64,6 +66,7 @@ def event_synchronize(mesh_event: MeshEvent) -> None:
     finish(_checked(mesh_event, "event_synchronize")._device)
 
 
+@public
 def synchronize_device(
     mesh_device: MeshDevice, cq_id: Any = None, sub_device_ids: Sequence[Any] = ()
 ) -> None:

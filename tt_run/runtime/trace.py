@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from tt_run.runtime.arguments import public
 from tt_run.runtime.errors import fatal, incompatible, throw
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.dispatch import Operation, run, set_recorder
@@ -122,6 +123,7 @@ _capturing: list[Trace] = []
 _traces: dict[int, Trace] = {}
 
 
+@public
 def begin_trace_capture(mesh_device: MeshDevice, *, cq_id: Any = None) -> MeshTraceId:
     """Record the operations on a mesh and its submeshes from now on. Raises RuntimeError when the queue is being captured already."""
     mesh_device.require_open("begin_trace_capture")
@@ -134,6 +136,7 @@ def begin_trace_capture(mesh_device: MeshDevice, *, cq_id: Any = None) -> MeshTr
     return MeshTraceId(number)
 
 
+@public
 def end_trace_capture(mesh_device: MeshDevice, trace_id: MeshTraceId, *, cq_id: Any = None) -> None:
     """Stop recording. Raises RuntimeError when the queue is not capturing this trace."""
     number, queue = _number(trace_id, "end_trace_capture"), queue_number(mesh_device, cq_id)
@@ -147,6 +150,7 @@ def end_trace_capture(mesh_device: MeshDevice, trace_id: MeshTraceId, *, cq_id: 
     raise fatal(f"CQ {queue} is not being used for tracing tid {number}", "trace_id() == trace_id")
 
 
+@public
 def execute_trace(
     mesh_device: MeshDevice, trace_id: MeshTraceId, *, cq_id: Any = None, blocking: bool = True
 ) -> None:
@@ -165,6 +169,7 @@ def execute_trace(
     trace.replay()
 
 
+@public
 def release_trace(mesh_device: MeshDevice, trace_id: MeshTraceId) -> None:
     """Forget a trace and give back what it holds; nothing happens when it is gone already."""
     _traces.pop(_number(trace_id, "release_trace"), None)

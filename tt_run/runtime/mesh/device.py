@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 from tt_run.runtime import guard
+from tt_run.runtime.arguments import public
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.arrange import places_in, snake, tile
 from tt_run.runtime.mesh.chips import Chips
@@ -105,6 +106,7 @@ class MeshDevice(Layout, Chips):
 
     # --- life ----------------------------------------------------------------------------------------------------------
 
+    @public
     def create_submesh(self, shape: MeshShape, offset: MeshCoordinate | None = None) -> MeshDevice:
         """The rectangle of `shape` at `offset` (the origin when None), as a mesh of its own. Submeshes may overlap and nest.
 
@@ -120,6 +122,7 @@ class MeshDevice(Layout, Chips):
         self._children.append(child)
         return child
 
+    @public
     def create_submeshes(self, shape: MeshShape) -> list[MeshDevice]:
         """Cut the whole mesh into submeshes of one shape, row-major. Raises RuntimeError when it does not divide."""
         return [self.create_submesh(shape, offset) for offset in tile(self._shape, shape)]
@@ -130,10 +133,6 @@ class MeshDevice(Layout, Chips):
 
     def _check_submesh(self, shape: MeshShape, offset: MeshCoordinate | None) -> None:
         self.require_open("create_submesh")
-        if not isinstance(shape, MeshShape):
-            raise TypeError(
-                f"create_submesh(): submesh_shape must be a MeshShape, not {type(shape).__name__}"
-            )
         if any(extent <= 0 for extent in shape):
             raise fatal(f"Invalid submesh shape: ({shape}). All dimensions must be positive.")
         if shape.dims() != self._shape.dims():

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tt_run.runtime import events, guard
+from tt_run.runtime.arguments import public
 from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.arrange import places_in
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
@@ -79,11 +80,13 @@ def _chosen(system: SystemMesh, shape: MeshShape, ids: Sequence[int]) -> tuple[i
     return tuple(known[number] for number in ids)
 
 
+@public
 def close_mesh_device(mesh_device: MeshDevice) -> None:
     """Close a mesh and its submeshes; closing twice does nothing."""
     mesh_device.close()
 
 
+@public
 def close_device(device: MeshDevice) -> None:
     """Finish its work and close it."""
     device.close()

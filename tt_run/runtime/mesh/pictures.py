@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tt_run.runtime.arguments import public
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.placement import placed_shards, shard_colors
@@ -47,6 +48,7 @@ def visualize_system_mesh() -> None:
     console.print(_table(title, system.shape, cell))
 
 
+@public
 def visualize_mesh_device(mesh_device: MeshDevice, tensor: TensorLike | None = None) -> None:
     """Print the devices of a mesh with their ids; with `tensor` (the documents' form), also the shape of the shard on each."""
     shards = {} if tensor is None else placed_shards(tensor)

@@ -7,13 +7,13 @@ Source: ttnn specification, sections 8 and 10.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from tt_run.runtime import events
+from tt_run.runtime.arguments import FAULTS, mismatch, nearest
 from tt_run.runtime.errors import fatal, type_name
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -55,7 +55,7 @@ class Operation:
                 result = self.compute(*args, **kwargs)
             else:
                 result = _observed(self, args, kwargs)
-        except TypeError as error:
+        except FAULTS as error:
             self._explain(error, args, kwargs)
         self._compiled(args, kwargs)
         return result
@@ -72,22 +72,19 @@ class Operation:
         if device is not None:
             device.program_cache.use(tuple(program))
 
-    def _explain(self, error: TypeError, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> NoReturn:
-        """Raise the reference's text when the arguments fit no signature; any other TypeError goes on as it is."""
-        fault = str(error)
-        if not isinstance(error, ArgumentMismatch):
-            try:
-                inspect.signature(self.compute).bind(*args, **kwargs)
-            except TypeError as mismatch:
-                fault = str(mismatch)
-            else:
-                raise error
+    def _explain(self, error: Exception, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> NoReturn:
+        """Raise the reference's text when the arguments fit no signature; any other error goes on as it is."""
+        fault = (
+            str(error) if isinstance(error, ArgumentMismatch) else mismatch(self.compute, args, kwargs, error)
+        )
+        if fault is None:
+            raise error
         raise TypeError(
             f"{self.name}(): incompatible function arguments.\n"
             f"Called with:\n    {_call_text(self.__name__, args, kwargs)}\n"
             f"Available signatures:\n"
             + "\n".join(f"    {s}" for s in self.described())
-            + f"\n{fault}{self._nearest(kwargs)}"
+            + f"\n{fault}{nearest(self.compute, kwargs)}"
         ) from None
 
     def described(self) -> tuple[str, ...]:
@@ -96,14 +93,6 @@ class Operation:
             return self.signatures
         text = _PUBLIC.sub(r"ttnn.\1", str(inspect.signature(self.compute)).replace("'", ""))
         return (f"{self.__name__}{text}",)
-
-    def _nearest(self, kwargs: Mapping[str, Any]) -> str:
-        known = list(inspect.signature(self.compute).parameters)
-        hints = []
-        for word in kwargs:
-            near = difflib.get_close_matches(word, known, n=1) if word not in known else []
-            hints += [f"'{word}': did you mean '{near[0]}'?"] if near else []
-        return "".join(f"\nhelp: {hint}" for hint in hints)
 
     def __repr__(self) -> str:
         return f"<operation {self.name}>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -141,6 +142,6 @@ def volume(shape: Sequence[int]) -> int:
 def ints(values: Any) -> tuple[int, ...]:
     """A shape or list of dimensions as given by a program. Raises what lists the signatures for anything else."""
     try:
-        return tuple(int(v) for v in values)
+        return tuple(operator.index(v) for v in values)
     except (TypeError, ValueError):
         raise ArgumentMismatch(f"expected a sequence of ints, got {values!r}") from None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NoReturn
 
 from tt_run.runtime import guard, queues
+from tt_run.runtime.arguments import public
 from tt_run.runtime.comm import Group, world
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
@@ -120,6 +121,7 @@ class MeshSocket:
         return f"<{self.bound_name} object at {id(self):#x}>"
 
 
+@public
 def create_socket_pair(
     sender_mesh: MeshDevice, receiver_mesh: MeshDevice, config: SocketConfig
 ) -> tuple[MeshSocket, MeshSocket]:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tt_run.runtime.arguments import public
 from tt_run.runtime.enums import DataType, Layout, StorageType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor import transfers
-from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.dtypes import check_layout, stored_dtype
 from tt_run.runtime.tensor.gathering import every_shard
 from tt_run.runtime.tensor.memory import DRAM_MEMORY_CONFIG, MemoryConfig

@@ -14,10 +14,10 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.arguments import public
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.bfloat16 import to_wire
-from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.composers import MeshToTensor
 from tt_run.runtime.tensor.dtypes import (
     BLOCK_FLOATS,

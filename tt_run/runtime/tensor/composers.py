@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.arguments import public
 from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.shape import MeshShape
-from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.configs import MeshComposerConfig
 from tt_run.runtime.tensor.distribution import Distribution, check_dims
 from tt_run.runtime.tensor.gathering import every_shard

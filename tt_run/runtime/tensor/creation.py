@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tt_run.runtime.arguments import public
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.access import mesh_replicated
 from tt_run.runtime.tensor.borders import from_array
-from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.configs import MeshMapperConfig
 from tt_run.runtime.tensor.dtypes import check_layout, convert, default_layout, is_float, stored_dtype
 from tt_run.runtime.tensor.mappers import TensorToMesh

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tt_run.runtime import guard
+from tt_run.runtime.arguments import public
 from tt_run.runtime.comm import world
 from tt_run.runtime.enums import DataType, DumpTensorMode, Layout
 from tt_run.runtime.tensor import tensorbin
 from tt_run.runtime.tensor.borders import from_torch
-from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.gathering import every_shard
 from tt_run.runtime.tensor.mappers import Mapper
 from tt_run.runtime.tensor.memory import MemoryConfig

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from tt_run.runtime.arguments import public
 from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.dtypes import BLOCK_FLOATS, check_layout, convert, quantize_padded
 from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec import Shape, padded_shape
@@ -27,6 +27,8 @@ def to_layout(
     A block float that leaves TILE layout becomes bfloat16 on a device; on the host it cannot. Padding is never stored:
     `pad_value` counts only in the shared exponents of a block float.
     """
+    if not isinstance(layout, Layout):
+        raise TypeError(f"layout must be a ttnn.Layout, got {layout!r}")
     wanted = dtype or tensor.dtype
     if layout is not Layout.TILE and wanted in BLOCK_FLOATS:
         if tensor.device() is None or dtype is not None:

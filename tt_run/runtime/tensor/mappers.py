@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.arguments import public
 from tt_run.runtime.enums import DataType, cpp
 from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.bfloat16 import round_bfloat16
-from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.configs import MeshMapperConfig
 from tt_run.runtime.tensor.copying import dense, stacked
 from tt_run.runtime.tensor.distribution import Distribution, check_dims, chunk_bounds

@@ -72,6 +72,15 @@ class MemoryConfig:
 
     bound_name: ClassVar[str] = "ttnn._ttnn.tensor.MemoryConfig"
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.memory_layout, TensorMemoryLayout) or not isinstance(
+            self.buffer_type, BufferType
+        ):
+            raise TypeError(
+                "MemoryConfig needs a ttnn.TensorMemoryLayout and a ttnn.BufferType, "
+                f"got {self.memory_layout!r} and {self.buffer_type!r}"
+            )
+
     def is_sharded(self) -> bool:
         """Whether the buffer of one device is cut over cores."""
         return self.memory_layout is not TensorMemoryLayout.INTERLEAVED
@@ -147,3 +156,6 @@ def _cuts(grid: CoreRangeSet, strategy: ShardStrategy, orientation: ShardOrienta
 
 DRAM_MEMORY_CONFIG = MemoryConfig()
 L1_MEMORY_CONFIG = MemoryConfig(buffer_type=BufferType.L1)
+L1_HEIGHT_SHARDED_MEMORY_CONFIG, L1_WIDTH_SHARDED_MEMORY_CONFIG, L1_BLOCK_SHARDED_MEMORY_CONFIG = (
+    MemoryConfig(_STRATEGY_LAYOUT[strategy], BufferType.L1) for strategy in ShardStrategy
+)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tt_run.runtime.arguments import public
 from tt_run.runtime.errors import fatal, type_name
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.tensor import transfers
-from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.following import follow
 from tt_run.runtime.tensor.memory import MemoryConfig
 from tt_run.runtime.tensor.shards import Shards

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tt_run.runtime.arguments import public
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.tensor.calls import public
 from tt_run.runtime.tensor.distribute import current_from_torch
 from tt_run.runtime.tensor.model_cache import CachedModel, cached_model
 from tt_run.runtime.tensor.modules import children_of, enter_evaluation, is_a, is_module_list, parameters_of

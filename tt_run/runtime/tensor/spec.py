@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,7 +23,7 @@ class Shape:
     bound_name = "ttnn._ttnn.types.Shape"
 
     def __init__(self, dims: Iterable[int]) -> None:
-        lengths = tuple(map(int, dims))
+        lengths = tuple(map(operator.index, dims))
         if lengths and min(lengths) < 0:
             raise TypeError(f"a Shape holds no negative lengths, got {list(lengths)}")
         self._dims = lengths

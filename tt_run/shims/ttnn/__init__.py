@@ -38,7 +38,8 @@ _TABLE = {
         distributed_context_subcontext_sizes distributed_context_local_to_world_rank Rank Size Tag
     """,
     "tt_run.runtime.tensor.memory": """
-        MemoryConfig ShardSpec NdShardSpec DRAM_MEMORY_CONFIG L1_MEMORY_CONFIG CoreCoord CoreRange
+        MemoryConfig ShardSpec NdShardSpec DRAM_MEMORY_CONFIG L1_MEMORY_CONFIG
+        L1_HEIGHT_SHARDED_MEMORY_CONFIG L1_WIDTH_SHARDED_MEMORY_CONFIG L1_BLOCK_SHARDED_MEMORY_CONFIG CoreCoord CoreRange
         CoreRangeSet CoreGrid create_sharded_memory_config
     """,
     "tt_run.runtime.tensor.spec": "Shape Tile TensorSpec TILE_SIZE",

@@ -1,0 +1,103 @@
+"""Arguments of the wrong kind are a TypeError that names the argument, wherever the call would have noticed them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tt_run.runtime import ops, queues, trace
+from tt_run.runtime.arguments import mismatch, public
+from tt_run.runtime.enums import Layout
+from tt_run.runtime.mesh import MeshDevice, MeshShape, close_mesh_device, open_mesh_device
+from tt_run.runtime.mesh.pictures import visualize_mesh_device
+from tt_run.runtime.sockets.socket import create_socket_pair
+from tt_run.runtime.tensor import access, borders, composers, files, layouts, mappers, placing
+from tt_run.runtime.tensor.memory import MemoryConfig
+from tt_run.runtime.tensor.spec import Shape
+from tt_run.runtime.tensor.tensor import Tensor
+
+
+@pytest.fixture(scope="module")
+def device() -> Iterator[MeshDevice]:
+    mesh = open_mesh_device(MeshShape(1, 2))
+    yield mesh
+    mesh.close()
+
+
+def array() -> Any:
+    return np.ones((32, 32), np.float32)
+
+
+def host() -> Tensor:
+    made = borders.from_torch(array())
+    assert made is not None
+    return made
+
+
+CALLS: dict[str, tuple[Callable[[MeshDevice], Any], str]] = {
+    "dtype": (lambda d: borders.from_torch(array(), dtype="bf16"), "dtype"),
+    "mapper": (lambda d: borders.from_torch(array(), mesh_mapper=5), "argument 'mesh_mapper' must be"),
+    "memory": (lambda d: borders.from_torch(array(), memory_config=5), "argument 'memory_config' must be MemoryConfig"),
+    "composer": (lambda d: borders.to_torch(host(), mesh_composer=5), "argument 'mesh_composer' must be MeshToTensor"),
+    "read": (lambda d: borders.to_torch(5), "argument 'tensor' must be Tensor, got int"),
+    "move": (lambda d: placing.to_device(5, d), "argument 'tensor' must be Tensor, got int"),
+    "fetch": (lambda d: placing.from_device(None), "argument 'tensor' must be Tensor, got NoneType"),
+    "layout": (lambda d: layouts.to_layout(host(), 5), "layout must be a ttnn.Layout, got 5"),
+    "parts": (lambda d: access.get_device_tensors(5), "argument 'tensor' must be Tensor"),
+    "dump": (lambda d: files.dump_tensor("a.tensorbin", 5), "argument 'tensor' must be Tensor"),
+    "cut": (lambda d: mappers.ShardTensorToMesh(5, 0), "argument 'mesh_device' must be Site, got int"),
+    "spread": (lambda d: mappers.distribute_tensor(host(), 5), "argument 'mapper' must be Mapper, got int"),
+    "compose": (lambda d: composers.aggregate_tensor(host(), 5), "argument 'composer' must be MeshToTensor"),
+    "close": (lambda d: close_mesh_device(5), "argument 'mesh_device' must be MeshDevice, got int"),
+    "submesh": (lambda d: d.create_submesh((1, 1)), "argument 'shape' must be MeshShape, got tuple"),
+    "offset": (lambda d: d.create_submesh(MeshShape(1, 1), (0, 1)), "argument 'offset' must be MeshCoordinate"),
+    "draw": (lambda d: visualize_mesh_device(5), "argument 'mesh_device' must be MeshDevice"),
+    "capture": (lambda d: trace.begin_trace_capture(5), "argument 'mesh_device' must be MeshDevice"),
+    "event": (lambda d: queues.record_event(5), "argument 'mesh_device' must be MeshDevice"),
+    "socket": (lambda d: create_socket_pair(d, 5, 6), "argument 'receiver_mesh' must be MeshDevice"),
+    "operation": (lambda d: ops.to_layout(5, Layout.TILE), "argument 'tensor' must be Tensor, got int"),
+    "shape": (lambda d: ops.reshape(placing.to_device(host(), d), [32.0, 32]), "expected a sequence of ints, got [32.0, 32]"),
+    "lengths": (lambda d: Shape("ab"), "'str' object cannot be interpreted"),
+    "config": (lambda d: MemoryConfig(5), "needs a ttnn.TensorMemoryLayout"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_argument_is_named(device: MeshDevice, name: str) -> None:
+    call, text = CALLS[name]
+    with pytest.raises(TypeError) as error:
+        call(device)
+    assert text in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "good", "bad"),
+    [
+        ("int", [1, np.int64(2)], [1.5, "1", None]),
+        ("float | None", [1, 2.5, np.float32(1), None], ["1", [1]]),
+        ("Sequence[int] | int", [[1, 2], (3,), 4], ["12", [1.5], 2.5]),
+        ("str", ["a"], [1]),
+        ("SomethingElse", [1, "a", None], []),
+    ],
+)
+def test_what_annotations_take(annotation: str, good: list[Any], bad: list[Any]) -> None:
+    def function(value: Any) -> None:
+        pass
+
+    function.__annotations__["value"] = annotation
+    assert [value for value in good if mismatch(function, (value,), {}, ValueError())] == []
+    assert [value for value in bad if not mismatch(function, (value,), {}, ValueError())] == []
+
+
+def test_errors_from_further_inside_stay_what_they_are() -> None:
+    @public
+    def function(value: int) -> Any:
+        raise AttributeError("inside")
+
+    with pytest.raises(AttributeError, match="inside"):
+        function(1)
+    with pytest.raises(TypeError, match="argument 'value' must be int, got str"):
+        function("a")  # type: ignore[arg-type]

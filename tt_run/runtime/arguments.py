@@ -1,0 +1,126 @@
+"""Wrong arguments of public functions, in the reference's words, with the names and types that exist.
+
+Arguments are looked at only after a call has failed, so a call that is right pays nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import numbers
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from tt_run.runtime.errors import type_name
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+FAULTS = (TypeError, AttributeError, ValueError)
+"""What a call with an argument of the wrong type may run into."""
+
+# Annotations by the names of the classes that they stand for.
+_CLASSES = {
+    **{
+        name: (name,)
+        for name in (
+            "CoreCoord", "CoreRangeSet", "DataType", "DumpTensorMode", "FabricConfig", "Layout", "MemoryConfig", "MeshComposerConfig",
+            "MeshCoordinate", "MeshCoreCoord", "MeshDevice", "MeshMapperConfig", "MeshShape", "MeshSocket", "SocketConfig", "Tensor", "Tile",
+        )
+    },
+    "Site": ("MeshDevice", "HostSite"),
+    "TensorToMesh": ("CppTensorToMesh",),
+    "Mapper": ("CppTensorToMesh", "ReplicateTensorToMeshWrapper"),
+    "MeshToTensor": ("CppMeshToTensor",),
+    "str": ("str",),
+    "None": ("NoneType",),
+}  # fmt: skip
+
+
+def public(function: Function) -> Function:
+    """The function, raising TypeError with its signature and the nearest names when arguments do not fit it."""
+
+    @functools.wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except FAULTS as error:
+            fault = mismatch(function, args, kwargs, error)
+            if fault is None:
+                raise
+            raise TypeError(_text(function, args, kwargs, fault)) from error
+
+    return checked  # type: ignore[return-value]
+
+
+def mismatch(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
+) -> str | None:
+    """What is wrong with the arguments of a call that ended in an error; None when they fit and it came from further inside.
+
+    A TypeError of a call that binds says already which type it wants.
+    """
+    signature = inspect.signature(function)
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as unbound:
+        return str(unbound)
+    if isinstance(error, TypeError):
+        return None
+    for name, value in bound.arguments.items():
+        parameter = signature.parameters[name]
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        wanted = parameter.annotation
+        if isinstance(wanted, str) and not _fits(value, wanted):
+            return f"argument {name!r} must be {wanted}, got {type_name(value)}"
+    return None
+
+
+def nearest(function: Callable[..., Any], kwargs: Mapping[str, Any]) -> str:
+    """A line of help for every keyword that the function does not have."""
+    known = list(inspect.signature(function).parameters)
+    near = [(word, difflib.get_close_matches(word, known, 1)) for word in kwargs if word not in known]
+    return "".join(f"\nhelp: {word!r}: did you mean {match[0]!r}?" for word, match in near if match)
+
+
+def _fits(value: Any, annotation: str) -> bool:
+    """Whether a value is of an annotated type, as far as we know the annotation."""
+    return any(_is_a(value, kind.strip()) for kind in annotation.split(" | "))
+
+
+def _is_a(value: Any, kind: str) -> bool:
+    if kind in _CLASSES:
+        return any(base.__name__ in _CLASSES[kind] for base in type(value).__mro__)
+    if kind == "int":
+        return _is_whole(value)
+    if kind == "float":
+        return isinstance(value, numbers.Real) or _is_whole(value)
+    if kind == "Sequence[int]":
+        return not isinstance(value, str) and hasattr(value, "__iter__") and all(map(_is_whole, value))
+    if kind == "Sequence[Tensor]":
+        return (
+            hasattr(value, "__iter__")
+            and not _is_a(value, "Tensor")
+            and all(_is_a(v, "Tensor") for v in value)
+        )
+    return True
+
+
+def _is_whole(value: Any) -> bool:
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _text(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], fault: str) -> str:
+    name = function.__name__
+    given = [type(value).__name__ for value in args] + [f"{k}: {type(v).__name__}" for k, v in kwargs.items()]
+    signature = str(inspect.signature(function)).replace("'", "")
+    return (
+        f"ttnn.{name}(): incompatible function arguments.\nCalled with:\n    {name}({', '.join(given)})\n"
+        f"Available signatures:\n    {name}{signature}\n{fault}{nearest(function, kwargs)}"
+    )
