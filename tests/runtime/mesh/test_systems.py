@@ -174,3 +174,27 @@ def test_embedding_respects_every_link() -> None:
     assert found is not None
     assert all(found[i + 1] in near[found[i]] for i in (0, 1, 2, 4, 5, 6))
     assert all(found[i + 4] in near[found[i]] for i in range(4))
+
+
+def test_pods_that_repeat_their_ids() -> None:
+    places: list[tuple[int | None, int | None]] = [(mesh_id, 0) for mesh_id in range(4)]
+    system = rank_of("closetbox_16x2x4", places, 3)
+    assert (system.mesh_id, tuple(system.shape), system.all_local) == (3, (2, 4), True)
+
+
+def test_one_id_for_meshes_of_different_shape(tmp_path: Path) -> None:
+    path = tmp_path / "pods.textproto"
+    text = (CONFIGS / "closetbox_16x2x4.textproto").read_text()
+    small = """mesh_descriptors { name: "small" arch: WORMHOLE_B0 device_topology { dims: [1, 2] }
+      host_topology { dims: [1, 1] } channels { count: 2 policy: RELAXED } }
+    graph_descriptors { name: "other" type: "SUPERPOD"
+      instances { mesh { mesh_descriptor: "small" mesh_id: 0 } } instances { mesh { mesh_descriptor: "small" mesh_id: 1 } }
+      graph_topology { layout_type: ALL_TO_ALL channels { count: 2 policy: RELAXED } } }
+    """
+    last = 'instances { graph { graph_descriptor: "pod" graph_id: 3 } }'
+    assert last in text
+    path.write_text(small + text.replace(last, last.replace('"pod"', '"other"')))
+    with pytest.raises(
+        RuntimeError, match=r"several meshes with the id 0 and of different shape: \(2, 4\) and \(1, 2\)"
+    ):
+        lone(TT_MESH_GRAPH_DESC_PATH=str(path))

@@ -29,7 +29,7 @@ from tt_run.runtime.mesh.ranges import MeshCoordinateRange
 from tt_run.runtime.mesh.shape import MeshShape
 
 if TYPE_CHECKING:
-    from mgd.graph import MeshGraph
+    from mgd.graph import Mesh, MeshGraph
 
 DEFAULT_SYSTEM = "t3000"
 
@@ -166,9 +166,10 @@ def _from_descriptor(path: str, environment: Mapping[str, str], ranks: World) ->
     graph = _graph(path)
     # Sub-contexts number their meshes independently: only the ranks of this one count.
     peers = tuple(peer for peer in ranks.peers if peer.subcontext == ranks.peers[ranks.rank].subcontext)
-    places = places_of(peers, {mesh.mesh_id: mesh for mesh in graph.meshes if not mesh.is_switch}, path)
+    meshes = _by_id(graph, path)
+    places = places_of(peers, meshes, path)
     mesh_id, host_rank = places[ranks.rank]
-    mesh = graph.mesh(mesh_id)
+    mesh = meshes[mesh_id]
     owners = owners_of(mesh, places, path)
     block = mesh.host_block(host_rank)
     visible = environment.get(contract.VISIBLE_DEVICES)
@@ -188,6 +189,23 @@ def _from_descriptor(path: str, environment: Mapping[str, str], ranks: World) ->
         visible_pcie_devices=pcie,
         coords=tuple(row_major(shape)),
     )
+
+
+def _by_id(graph: MeshGraph, path: str) -> dict[int, Mesh]:
+    """The meshes that ranks can host. Pods may repeat each other's ids: a rank is in one pod, and there the id is its own.
+
+    Raises RuntimeError when meshes of one id differ, for then it matters which is meant.
+    """
+    found: dict[int, Mesh] = {}
+    for mesh in graph.meshes:
+        if mesh.is_switch:
+            continue
+        first = found.setdefault(mesh.mesh_id, mesh)
+        if (first.dims, first.host_dims) != (mesh.dims, mesh.host_dims):
+            raise fatal(
+                f"{path} has several meshes with the id {mesh.mesh_id} and of different shape: {first.dims} and {mesh.dims}"
+            )
+    return found
 
 
 def _graph(path: str) -> MeshGraph:
