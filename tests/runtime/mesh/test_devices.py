@@ -67,6 +67,7 @@ def test_how_a_mesh_lies_on_the_system(
             "Requested mesh shape dimensions mismatch: MeshShape([2, 2, 2]) != MeshShape([2, 4])",
         ),
         (MeshShape([8]), None, "MeshDeviceViewImpl is not 2D!"),
+        (MeshShape(0, 4), None, "Requested mesh shape MeshShape([0, 4]) has no devices."),
         (
             MeshShape(2, 4),
             MeshCoordinate(0, 1),

@@ -18,6 +18,8 @@ def places_in(outer: MeshShape, requested: MeshShape, offset: MeshCoordinate | N
     _check_rank(outer, requested)
     start = (offset[0], offset[1]) if offset is not None else (0, 0)
     rows, columns = requested
+    if requested.mesh_size() == 0:
+        raise fatal(f"Requested mesh shape {requested} has no devices.", "requested_size > 0")
     if requested.mesh_size() > outer.mesh_size():
         raise fatal(
             f"Requested mesh shape {requested} requires {requested.mesh_size()} devices, "
