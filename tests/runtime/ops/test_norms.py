@@ -175,3 +175,11 @@ def test_embedding_of_sharded_ids_and_tables(mesh: MeshDevice):
         assert np.array_equal(
             held(by_width, device), table[ids.astype(int)][..., device * 4 : device * 4 + 4]
         )
+
+
+@pytest.mark.parametrize("name", ["softmax", "scale_mask_softmax", "layer_norm", "rms_norm"])
+def test_integers_are_refused(one: MeshDevice, name: str):
+    with pytest.raises(RuntimeError, match=r"works on floating-point tensors, got DataType.INT32"):
+        getattr(ops, name)(put(one, np.ones((2, 3)), DataType.INT32))
+    with pytest.raises(RuntimeError, match="groupnorm works on floating-point tensors"):
+        ops.group_norm(put(one, np.ones((1, 1, 2, 4)), DataType.INT32), num_groups=2)

@@ -16,7 +16,7 @@ from tt_run.runtime.ops import reduction
 from tt_run.runtime.ops.binary import align, check_broadcast
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.elementwise import finish
-from tt_run.runtime.ops.operands import axis_of, on_device, settle, volume
+from tt_run.runtime.ops.operands import axis_of, floating, on_device, settle, volume
 from tt_run.runtime.ops.rows import along, along_last
 from tt_run.runtime.tensor.memory import CoreGrid, MemoryConfig
 from tt_run.runtime.tensor.shards import combine
@@ -50,6 +50,7 @@ def softmax(
 ) -> Tensor:
     """exp(x) / sum of exp(x) along `dim`; numeric_stable=False overflows as the formula does."""
     on_device(input_tensor, kind="softmax")
+    floating("softmax", input_tensor)
     axis = axis_of(dim, len(input_tensor.shape)) + 1
     function = softmax_rows if numeric_stable else _unstable_softmax_rows
     shards = input_tensor.shards.map(lambda s: along(axis, function, input_tensor.dtype, s))
@@ -66,6 +67,7 @@ def masked_softmax(
     """softmax(x * scale + mask) along the last dimension; the mask broadcasts."""
     operands = (x,) if mask is None else (x, mask)
     on_device(*operands, kind="softmax")
+    floating("softmax", *operands)
     if mask is not None:
         check_broadcast(mask.shape, x.shape)
     function = softmax_rows if stable else _unstable_softmax_rows
@@ -160,6 +162,7 @@ def _normalised(
     row_of(weight, width, "weight"), row_of(bias, width, "bias")
     given = [t for t in (residual, weight, bias) if t is not None]
     on_device(x, *given, kind="layernorm")
+    floating("layernorm", x, *given)
     if residual is not None and residual.shape != x.shape:
         raise fatal(f"Input and residual shapes must be equal, got {x.shape} and {residual.shape}")
     tiny = np.float32(epsilon)
@@ -241,6 +244,7 @@ def group_norm(
     """
     given = [t for t in (weight, bias) if t is not None]
     on_device(input_tensor, *given, kind="groupnorm")
+    floating("groupnorm", input_tensor, *given)
     channels = input_tensor.shape[-1]
     if num_groups < 1 or channels % num_groups:
         raise fatal(f"channel must be divisible by num_groups: {channels} channels, {num_groups} groups")

@@ -11,7 +11,7 @@ from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.dispatch import ArgumentMismatch
 from tt_run.runtime.ops.placement import result_topology
-from tt_run.runtime.tensor.dtypes import BLOCK_FLOATS
+from tt_run.runtime.tensor.dtypes import BLOCK_FLOATS, is_float
 from tt_run.runtime.tensor.memory import MemoryConfig
 from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.tensor.spec import Tile
@@ -56,6 +56,16 @@ def _host_text(kind: str, position: int, tensor: Tensor) -> str:
     if kind == "unary":
         return f"Unary operation requires input to be on Device. Input storage type: {tensor.storage_type().value}"
     return f"Input tensor {_LETTERS[position % 8]} must be on device, got storage type: {cpp(tensor.storage_type())}"
+
+
+def floating(name: str, *tensors: Tensor) -> None:
+    """Raises RuntimeError for tensors of integers, whose results would all be cut to 0."""
+    for tensor in tensors:
+        if not is_float(tensor.dtype):
+            raise fatal(
+                f"{name} works on floating-point tensors, got {tensor.dtype}",
+                hint="ttnn.typecast(tensor, ttnn.bfloat16)",
+            )
 
 
 def settle(
