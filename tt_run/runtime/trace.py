@@ -9,6 +9,7 @@ that the capture gave it. Operations on submeshes belong to the capture of the p
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -119,14 +120,21 @@ class Trace:
                     fresh[id(old)] = new
 
 
+SLOW_DISPATCH = "TT_METAL_SLOW_DISPATCH_MODE"
+
 _capturing: list[Trace] = []
 _traces: dict[int, Trace] = {}
 
 
 @public
 def begin_trace_capture(mesh_device: MeshDevice, *, cq_id: Any = None) -> MeshTraceId:
-    """Record the operations on a mesh and its submeshes from now on. Raises RuntimeError when the queue is being captured already."""
+    """Record the operations on a mesh and its submeshes from now on.
+
+    Raises RuntimeError when the queue is being captured already, and where TT_METAL_SLOW_DISPATCH_MODE asks for the mode without queues.
+    """
     mesh_device.require_open("begin_trace_capture")
+    if SLOW_DISPATCH in os.environ:
+        raise throw("Not supported for slow dispatch")
     _forget_closed()
     queue, number = queue_number(mesh_device, cq_id), next(_ids)
     if any(trace.device is mesh_device and trace.queue == queue for trace in _capturing):

@@ -213,3 +213,10 @@ def test_a_mesh_closed_in_its_capture_leaves_nothing_behind():
     assert not trace.is_trace_capture_active(lost)
     trace.execute_trace(device, number)
     device.close()
+
+
+def test_slow_dispatch_has_no_traces(device, monkeypatch):
+    monkeypatch.setenv(trace.SLOW_DISPATCH, "1")
+    with pytest.raises(RuntimeError, match="Not supported for slow dispatch"):
+        trace.begin_trace_capture(device)
+    assert not trace.is_trace_capture_active(device)
