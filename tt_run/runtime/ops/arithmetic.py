@@ -107,7 +107,6 @@ def _with_second(rule: Rule) -> Operation:
         activations: Sequence[Activation] = (),
         input_tensor_a_activations: Sequence[Activation] = (),
         input_tensor_b_activations: Sequence[Activation] = (),
-        fast_and_approximate_mode: bool | None = True,
     ) -> Tensor:
         second = _either(input_tensor_b, input_b, "input_tensor_b", "input_b")
         fused = (activations, input_tensor_a_activations, input_tensor_b_activations)
@@ -117,7 +116,27 @@ def _with_second(rule: Rule) -> Operation:
     return operation(f"ttnn.{rule.name}")(compute)
 
 
-rsub, maximum, minimum = _with_second(_RSUB), _with_second(_MAXIMUM), _with_second(_MINIMUM)
+maximum, minimum = _with_second(_MAXIMUM), _with_second(_MINIMUM)
+
+
+@operation("ttnn.rsub")
+def rsub(
+    input_tensor_a: Operand,
+    input_tensor_b: Operand | None = None,
+    *,
+    input_b: Operand | None = None,
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    activations: Sequence[Activation] = (),
+    input_tensor_a_activations: Sequence[Activation] = (),
+    input_tensor_b_activations: Sequence[Activation] = (),
+    fast_and_approximate_mode: bool | None = True,
+) -> Tensor:
+    """b - a. Tensors broadcast; the second operand may be a number. Computed exactly in every mode."""
+    second = _either(input_tensor_b, input_b, "input_tensor_b", "input_b")
+    fused = (activations, input_tensor_a_activations, input_tensor_b_activations)
+    return apply(_RSUB, input_tensor_a, second, dtype, memory_config, output_tensor, *fused)
 
 
 @operation("ttnn.pow")

@@ -217,7 +217,6 @@ def _binary(rule: Rule) -> Operation:
         input_tensor_a: Tensor | float,
         input_tensor_b: Tensor | float,
         *,
-        fast_and_approximate_mode: bool = False,
         dtype: DataType | None = None,
         memory_config: MemoryConfig | None = None,
         output_tensor: Tensor | None = None,
@@ -243,7 +242,44 @@ def _binary(rule: Rule) -> Operation:
     return operation(f"ttnn.{rule.name}")(compute)
 
 
-BINARY: dict[str, Operation] = {name: _binary(rule) for name, rule in RULES.items()}
+def _moded(rule: Rule, approximate: bool) -> Operation:
+    def compute(
+        input_tensor_a: Tensor | float,
+        input_tensor_b: Tensor | float,
+        *,
+        fast_and_approximate_mode: bool = approximate,
+        dtype: DataType | None = None,
+        memory_config: MemoryConfig | None = None,
+        output_tensor: Tensor | None = None,
+        activations: Sequence[Activation] = (),
+        input_tensor_a_activations: Sequence[Activation] = (),
+        input_tensor_b_activations: Sequence[Activation] = (),
+        sub_core_grids: CoreRangeSet | None = None,
+        sub_device_id: object = None,
+    ) -> Tensor:
+        return apply(
+            rule,
+            input_tensor_a,
+            input_tensor_b,
+            dtype,
+            memory_config,
+            output_tensor,
+            activations,
+            input_tensor_a_activations,
+            input_tensor_b_activations,
+        )
+
+    compute.__doc__ = f"{rule.doc} Tensors broadcast; either may be a number; computed exactly in every mode."
+    return operation(f"ttnn.{rule.name}")(compute)
+
+
+_APPROXIMATE = {"add": True, "subtract": True, "multiply": False}
+"""The operations with a fast mode, and whether a device takes it unless told otherwise."""
+
+BINARY: dict[str, Operation] = {
+    name: _moded(rule, _APPROXIMATE[name]) if name in _APPROXIMATE else _binary(rule)
+    for name, rule in RULES.items()
+}
 """The operations that differ in nothing but their kernel."""
 
 add, subtract, multiply = BINARY["add"], BINARY["subtract"], BINARY["multiply"]

@@ -23,6 +23,7 @@ from tt_run.runtime.tensor.tensor import Tensor
 
 Array = npt.NDArray[Any]
 Dims = int | Sequence[int] | None
+Scaled = Callable[[Array, float], Array]
 
 
 def reduced(
@@ -57,19 +58,19 @@ def _scaled(values: Array, scalar: float) -> Array:
     return values if scalar == 1.0 else values * np.float32(scalar)
 
 
-def _sum(rows: Array, scalar: float, correction: bool) -> Array:
+def _sum(rows: Array, scalar: float) -> Array:
     return _scaled(reduction.total(rows), scalar)
 
 
-def _mean(rows: Array, scalar: float, correction: bool) -> Array:
+def _mean(rows: Array, scalar: float) -> Array:
     return _scaled(reduction.mean(rows), scalar)
 
 
-def _max(rows: Array, scalar: float, correction: bool) -> Array:
+def _max(rows: Array, scalar: float) -> Array:
     return _scaled(np.max(rows, axis=-1), scalar)
 
 
-def _min(rows: Array, scalar: float, correction: bool) -> Array:
+def _min(rows: Array, scalar: float) -> Array:
     return _scaled(np.min(rows, axis=-1), scalar)
 
 
@@ -81,7 +82,7 @@ def _std(rows: Array, scalar: float, correction: bool) -> Array:
     return _scaled(np.sqrt(reduction.variance(rows, int(correction))), scalar)
 
 
-def _reduction(name: str, function: Callable[[Array, float, bool], Array], doc: str) -> Operation:
+def _total(name: str, function: Scaled, doc: str) -> Operation:
     def compute(
         input_tensor: Tensor,
         dim: int | Sequence[int] | None = None,
@@ -95,30 +96,75 @@ def _reduction(name: str, function: Callable[[Array, float, bool], Array], doc: 
         fast_and_approximate_mode: bool = False,
         output_layout: Layout | None = None,
     ) -> Tensor:
-        bessel = name in ("std", "var") if correction is None else correction
         return reduced(
             input_tensor,
             dim,
             keepdim,
-            lambda rows: function(rows, scalar, bessel),
+            lambda rows: function(rows, scalar),
             memory_config=memory_config,
             layout=output_layout,
         )
 
+    return _named(name, compute, doc)
+
+
+def _extreme(name: str, function: Scaled, doc: str) -> Operation:
+    def compute(
+        input_tensor: Tensor,
+        dim: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        *,
+        memory_config: MemoryConfig | None = None,
+        compute_kernel_config: object = None,
+        scalar: float = 1.0,
+        correction: bool | None = None,
+        sub_core_grids: CoreRangeSet | None = None,
+        fast_and_approximate_mode: bool = False,
+    ) -> Tensor:
+        return reduced(
+            input_tensor, dim, keepdim, lambda rows: function(rows, scalar), memory_config=memory_config
+        )
+
+    return _named(name, compute, doc)
+
+
+def _spread(name: str, function: Callable[[Array, float, bool], Array], doc: str) -> Operation:
+    def compute(
+        input_tensor: Tensor,
+        dim: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        *,
+        memory_config: MemoryConfig | None = None,
+        compute_kernel_config: object = None,
+        scalar: float = 1.0,
+        correction: bool = True,
+        sub_core_grids: CoreRangeSet | None = None,
+    ) -> Tensor:
+        return reduced(
+            input_tensor,
+            dim,
+            keepdim,
+            lambda rows: function(rows, scalar, correction),
+            memory_config=memory_config,
+        )
+
+    return _named(name, compute, doc)
+
+
+def _named(name: str, compute: Callable[..., Tensor], doc: str) -> Operation:
     compute.__doc__ = f"{doc} over `dim` (None: all dimensions), times `scalar`."
     return operation(f"ttnn.{name}")(compute)
 
 
 REDUCTIONS: dict[str, Operation] = {
-    name: _reduction(name, function, doc)
-    for name, function, doc in (
-        ("sum", _sum, "The sum"),
-        ("mean", _mean, "The mean"),
-        ("max", _max, "The largest element"),
-        ("min", _min, "The smallest element"),
-        ("var", _var, "The variance, with Bessel's correction unless `correction` is False,"),
-        ("std", _std, "The standard deviation, with Bessel's correction unless `correction` is False,"),
-    )
+    "sum": _total("sum", _sum, "The sum"),
+    "mean": _total("mean", _mean, "The mean"),
+    "max": _extreme("max", _max, "The largest element"),
+    "min": _extreme("min", _min, "The smallest element"),
+    "var": _spread("var", _var, "The variance, with Bessel's correction unless `correction` is False,"),
+    "std": _spread(
+        "std", _std, "The standard deviation, with Bessel's correction unless `correction` is False,"
+    ),
 }
 
 

@@ -176,12 +176,9 @@ def clip(
     max: Operand | None = None,
     *,
     memory_config: MemoryConfig | None = None,
-    output_tensor: Tensor | None = None,
 ) -> Tensor:
     """Elements limited to [min, max], numbers or tensors; one of them may be left out."""
-    result: Tensor = clamp.compute(
-        input_tensor, min, max, memory_config=memory_config, output_tensor=output_tensor
-    )
+    result: Tensor = clamp.compute(input_tensor, min, max, memory_config=memory_config)
     return result
 
 

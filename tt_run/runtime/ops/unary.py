@@ -143,7 +143,6 @@ def sigmoid(
     *,
     vector_mode: int = 4,
     mode: SigmoidMode = SigmoidMode.Accurate,
-    fast_and_approximate_mode: bool = False,
     memory_config: MemoryConfig | None = None,
     output_tensor: Tensor | None = None,
     sub_core_grids: CoreRangeSet | None = None,
