@@ -46,9 +46,9 @@ def incompatible(
 
 
 def type_name(value: object) -> str:
-    """The name of a value's type as the reference prints it; classes of the library carry theirs in `bound_name`."""
+    """The name of a value's type as the reference prints it; classes of the library carry theirs in `_bound_name`."""
     kind = type(value)
-    bound = getattr(kind, "bound_name", None)
+    bound = getattr(kind, "_bound_name", None)
     if isinstance(bound, str):
         return bound
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

@@ -26,7 +26,7 @@ _addresses = itertools.count(0x10000, 16)
 class GlobalSemaphore:
     """A counter on cores of every device of a mesh."""
 
-    bound_name = "ttnn._ttnn.global_semaphore.global_semaphore"
+    _bound_name = "ttnn._ttnn.global_semaphore.global_semaphore"
 
     def __init__(self, device: MeshDevice, cores: CoreRangeSet, value: int) -> None:
         self.device, self.cores, self.value = device, cores, int(value)

@@ -23,7 +23,7 @@ class MeshCoordinate:
     """
 
     __slots__ = ("_values",)
-    bound_name = "ttnn._ttnn.multi_device.MeshCoordinate"
+    _bound_name = "ttnn._ttnn.multi_device.MeshCoordinate"
     _values: tuple[int, ...]
 
     def __init__(self, *args: object, **kwargs: object) -> None:
@@ -73,7 +73,7 @@ class MeshCoordinate:
         return f"MeshCoordinate([{', '.join(map(str, self._values))}])"
 
     def __len__(self) -> NoReturn:
-        raise TypeError(f"object of type '{self.bound_name}' has no len()")
+        raise TypeError(f"object of type '{self._bound_name}' has no len()")
 
     def __bool__(self) -> bool:
         return True
@@ -90,7 +90,7 @@ class MeshCoordinate:
     def _no_operator(self, text: str, other: object) -> TypeError:
         return TypeError(
             text.format(
-                f"'{self.bound_name}'", f"'{getattr(type(other), 'bound_name', type(other).__name__)}'"
+                f"'{self._bound_name}'", f"'{getattr(type(other), '_bound_name', type(other).__name__)}'"
             )
         )
 

@@ -36,7 +36,7 @@ class MeshDevice(Layout, Chips):
     Its layout (`shape`, `coords`, `positions`, `owner_rank`, …) still answers after `close`.
     """
 
-    bound_name = "ttnn._ttnn.multi_device.MeshDevice"
+    _bound_name = "ttnn._ttnn.multi_device.MeshDevice"
     followers: ClassVar[list[Callable[[MeshDevice, Arrangement], None]]] = []
     """Called with a mesh that was reshaped and how it was arranged before."""
     _opened = 0

@@ -50,19 +50,19 @@ class _Number:
 class Rank(_Number):
     """The number of a rank."""
 
-    bound_name = "ttnn._ttnn.multi_device.Rank"
+    _bound_name = "ttnn._ttnn.multi_device.Rank"
 
 
 class Size(_Number):
     """A number of ranks."""
 
-    bound_name = "ttnn._ttnn.multi_device.Size"
+    _bound_name = "ttnn._ttnn.multi_device.Size"
 
 
 class Tag(_Number):
     """The tag of a message."""
 
-    bound_name = "ttnn._ttnn.multi_device.Tag"
+    _bound_name = "ttnn._ttnn.multi_device.Tag"
 
 
 _initialized = False

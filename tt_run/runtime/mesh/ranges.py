@@ -22,7 +22,7 @@ class MeshCoordinateRange:
     """
 
     __slots__ = ("end", "start")
-    bound_name = "ttnn._ttnn.multi_device.MeshCoordinateRange"
+    _bound_name = "ttnn._ttnn.multi_device.MeshCoordinateRange"
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         bounds = _bounds(args, kwargs)
@@ -70,7 +70,7 @@ class MeshCoordinateRangeSet:
     """Ranges of coordinates that do not overlap; ranges that form a larger rectangle are joined."""
 
     __slots__ = ("_ranges",)
-    bound_name = "ttnn._ttnn.multi_device.MeshCoordinateRangeSet"
+    _bound_name = "ttnn._ttnn.multi_device.MeshCoordinateRangeSet"
 
     def __init__(self, *ranges: MeshCoordinateRange) -> None:
         self._ranges: list[MeshCoordinateRange] = []

@@ -24,7 +24,7 @@ class MeshShape:
     """
 
     __slots__ = ("_extents",)
-    bound_name = "ttnn._ttnn.multi_device.MeshShape"
+    _bound_name = "ttnn._ttnn.multi_device.MeshShape"
     _extents: tuple[int, ...]
 
     def __init__(self, *args: object, **kwargs: object) -> None:
@@ -74,7 +74,7 @@ class MeshShape:
         return f"MeshShape([{', '.join(map(str, self._extents))}])"
 
     def __len__(self) -> NoReturn:
-        raise TypeError(f"object of type '{self.bound_name}' has no len()")
+        raise TypeError(f"object of type '{self._bound_name}' has no len()")
 
     def __bool__(self) -> bool:
         return True

@@ -84,7 +84,7 @@ class SystemMesh:
 class SystemMeshDescriptor:
     """The system mesh as programs ask for it."""
 
-    bound_name = "ttnn._ttnn.multi_device.SystemMeshDescriptor"
+    _bound_name = "ttnn._ttnn.multi_device.SystemMeshDescriptor"
 
     def __init__(self) -> None:
         self._system = system_mesh()

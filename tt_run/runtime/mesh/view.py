@@ -24,7 +24,7 @@ class FabricNodeId:
     mesh_id: int
     chip_id: int
 
-    bound_name = "ttnn._ttnn.fabric.FabricNodeId"
+    _bound_name = "ttnn._ttnn.fabric.FabricNodeId"
 
     def __repr__(self) -> str:
         return f"FabricNodeId(M{self.mesh_id}, D{self.chip_id})"
@@ -33,7 +33,7 @@ class FabricNodeId:
 class MeshDeviceView:
     """Which devices of a mesh are here."""
 
-    bound_name = "ttnn._ttnn.multi_device.MeshDeviceView"
+    _bound_name = "ttnn._ttnn.multi_device.MeshDeviceView"
 
     def __init__(self, device: MeshDevice) -> None:
         self._device = device
@@ -95,7 +95,7 @@ class SubDeviceId:
 
     value: int
 
-    bound_name: ClassVar[str] = "ttnn._ttnn.device.SubDeviceId"
+    _bound_name: ClassVar[str] = "ttnn._ttnn.device.SubDeviceId"
 
     def __int__(self) -> int:
         return self.value
@@ -107,7 +107,7 @@ class SubDevice:
 
     cores: Sequence[CoreRangeSet]
 
-    bound_name: ClassVar[str] = "ttnn._ttnn.device.SubDevice"
+    _bound_name: ClassVar[str] = "ttnn._ttnn.device.SubDevice"
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class MeshSocket:
     are empty, outside of the mesh or share a receiving core.
     """
 
-    bound_name = "ttnn._ttnn.mesh_socket.MeshSocket"
+    _bound_name = "ttnn._ttnn.mesh_socket.MeshSocket"
     lanes: tuple[Lane, ...]
 
     def __init__(self, mesh_device: MeshDevice, config: SocketConfig) -> None:
@@ -118,7 +118,7 @@ class MeshSocket:
         return connection.receiver_core if self._role is SocketEndpoint.SENDER else connection.sender_core
 
     def __repr__(self) -> str:
-        return f"<{self.bound_name} object at {id(self):#x}>"
+        return f"<{self._bound_name} object at {id(self):#x}>"
 
 
 @public

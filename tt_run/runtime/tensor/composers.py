@@ -29,7 +29,7 @@ class CppMeshToTensor:
     """A composer made by `create_mesh_composer` and its relatives; `config()` tells what it does. The class has the reference's name."""
 
     __slots__ = ("_config", "_distribution")
-    bound_name = "ttnn._ttnn.multi_device.CppMeshToTensor"
+    _bound_name = "ttnn._ttnn.multi_device.CppMeshToTensor"
 
     def __init__(self, mesh_device: Site, config: MeshComposerConfig) -> None:
         self._distribution = Distribution(mesh_device, config, len(config.dims), "dimensions")
@@ -67,7 +67,7 @@ class CppMeshToTensor:
         return _concatenate(found, grid, dims)
 
     def __repr__(self) -> str:
-        return f"<{self.bound_name} object at {id(self):#x}>"
+        return f"<{self._bound_name} object at {id(self):#x}>"
 
 
 MeshToTensor = CppMeshToTensor

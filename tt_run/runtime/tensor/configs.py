@@ -62,7 +62,7 @@ class MeshMapperConfig(Overrides):
     """
 
     __slots__ = ("_placements",)
-    bound_name = "ttnn._ttnn.multi_device.MeshMapperConfig"
+    _bound_name = "ttnn._ttnn.multi_device.MeshMapperConfig"
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         bound = _bind(args, kwargs, "placements", _is_placements)
@@ -93,7 +93,7 @@ class MeshComposerConfig(Overrides):
     """
 
     __slots__ = ("_dims",)
-    bound_name = "ttnn._ttnn.multi_device.MeshComposerConfig"
+    _bound_name = "ttnn._ttnn.multi_device.MeshComposerConfig"
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         bound = _bind(args, kwargs, "dims", _is_dims)

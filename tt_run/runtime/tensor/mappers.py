@@ -49,7 +49,7 @@ class CppTensorToMesh:
     """A mapper made by `create_mesh_mapper` and its relatives; `config()` tells what it does. The class has the reference's name."""
 
     __slots__ = ("_config", "_distribution")
-    bound_name = "ttnn._ttnn.multi_device.CppTensorToMesh"
+    _bound_name = "ttnn._ttnn.multi_device.CppTensorToMesh"
 
     def __init__(self, mesh_device: Site, config: MeshMapperConfig) -> None:
         self._distribution = Distribution(mesh_device, config, len(config.placements), "placements")
@@ -76,7 +76,7 @@ class CppTensorToMesh:
         return Placed(_stack({p: k for p, _, k in held}, pieces, grid.site, dtype), grid.site, topology)
 
     def __repr__(self) -> str:
-        return f"<{self.bound_name} object at {id(self):#x}>"
+        return f"<{self._bound_name} object at {id(self):#x}>"
 
 
 TensorToMesh = CppTensorToMesh
@@ -150,7 +150,7 @@ class ReplicateTensorToMeshWrapper:
     """What the legacy `ReplicateTensorToMesh` returns; `unwrap()` gives the mapper."""
 
     __slots__ = ("_mapper",)
-    bound_name = "ttnn.distributed.distributed.ReplicateTensorToMeshWrapper"
+    _bound_name = "ttnn.distributed.distributed.ReplicateTensorToMeshWrapper"
 
     def __init__(self, mapper: TensorToMesh) -> None:
         self._mapper = mapper
@@ -164,7 +164,7 @@ class ReplicateTensorToMeshWrapper:
         return self._mapper.config()
 
     def __repr__(self) -> str:
-        return f"<{self.bound_name} object at {id(self):#x}>"
+        return f"<{self._bound_name} object at {id(self):#x}>"
 
 
 _CREATE = (

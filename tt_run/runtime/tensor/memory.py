@@ -70,7 +70,7 @@ class MemoryConfig:
     shard_spec: ShardSpec | None = None
     nd_shard_spec: NdShardSpec | None = None
 
-    bound_name: ClassVar[str] = "ttnn._ttnn.tensor.MemoryConfig"
+    _bound_name: ClassVar[str] = "ttnn._ttnn.tensor.MemoryConfig"
 
     def __post_init__(self) -> None:
         if not isinstance(self.memory_layout, TensorMemoryLayout) or not isinstance(

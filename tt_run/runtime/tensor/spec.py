@@ -20,7 +20,7 @@ class Shape:
     """Lengths of a shard's dimensions; equal to any list or tuple with the same numbers."""
 
     __slots__ = ("_dims",)
-    bound_name = "ttnn._ttnn.types.Shape"
+    _bound_name = "ttnn._ttnn.types.Shape"
 
     def __init__(self, dims: Iterable[int]) -> None:
         lengths = tuple(map(operator.index, dims))
@@ -88,7 +88,7 @@ class Tile:
     tile_shape: tuple[int, int] = (TILE_SIZE, TILE_SIZE)
     transpose_tile: bool = False
 
-    bound_name: ClassVar[str] = "ttnn._ttnn.tensor.Tile"
+    _bound_name: ClassVar[str] = "ttnn._ttnn.tensor.Tile"
 
     def __post_init__(self) -> None:
         height, width = self.tile_shape
@@ -126,7 +126,7 @@ class TensorSpec:
     memory_config: MemoryConfig = DRAM_MEMORY_CONFIG
     tile: Tile = DEFAULT_TILE
 
-    bound_name: ClassVar[str] = "ttnn._ttnn.tensor.TensorSpec"
+    _bound_name: ClassVar[str] = "ttnn._ttnn.tensor.TensorSpec"
 
     def __post_init__(self) -> None:
         # Programs also write a plain sequence for the shape and a buffer type for the memory configuration.

@@ -45,7 +45,7 @@ class Tensor(TensorMethods):
 
     __slots__ = ("__weakref__", "_device", "_id", "_site", "_spec", "_storage", "_topology")
 
-    bound_name = "ttnn._ttnn.tensor.Tensor"
+    _bound_name = "ttnn._ttnn.tensor.Tensor"
     _device: MeshDevice | None
     _id: int
     _site: Site

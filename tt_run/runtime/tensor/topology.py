@@ -19,11 +19,13 @@ class PlacementReplicate:
     """Every device along this axis of the distribution holds the same shard."""
 
     __slots__ = ()
-    bound_name = "ttnn._ttnn.multi_device.PlacementReplicate"
+    _bound_name = "ttnn._ttnn.multi_device.PlacementReplicate"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PlacementReplicate):
-            raise incompatible("__eq__", (f"__eq__(self, arg: {self.bound_name}, /) -> bool",), (self, other))
+            raise incompatible(
+                "__eq__", (f"__eq__(self, arg: {self._bound_name}, /) -> bool",), (self, other)
+            )
         return True
 
     def __hash__(self) -> int:
@@ -40,7 +42,7 @@ class PlacementShard:
     """
 
     __slots__ = ("_dim",)
-    bound_name = "ttnn._ttnn.multi_device.PlacementShard"
+    _bound_name = "ttnn._ttnn.multi_device.PlacementShard"
 
     def __init__(self, *args: int) -> None:
         if len(args) != 1 or isinstance(args[0], bool) or not isinstance(args[0], int):
