@@ -25,6 +25,7 @@ from tt_run.runtime.tensor.access import (
 from tt_run.runtime.tensor.borders import from_torch, to_torch
 from tt_run.runtime.tensor.composers import ConcatMeshToTensor
 from tt_run.runtime.tensor.mappers import ShardTensorToMesh
+from tt_run.runtime.tensor.placing import to_device
 from tt_run.runtime.tensor.shaping import reshape
 from tt_run.runtime.tensor.spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
@@ -185,3 +186,10 @@ def test_shards_without_dimensions_stay_arrays(mesh: MeshDevice, dtype: DataType
     assert isinstance(found, np.ndarray) and found.shape == ()
     torch = pytest.importorskip("torch")
     assert to_torch(parts[5]).shape == torch.Size([])
+
+
+def test_device_tensors_do_not_move_between_meshes(mesh: MeshDevice) -> None:
+    tensor = from_torch(ar(2, 2), device=mesh)
+    assert to_device(tensor, mesh) is tensor
+    with pytest.raises(RuntimeError, match="Currently do not support moving between devices"):
+        to_device(tensor, mesh.create_submesh(MeshShape(1, 2)))

@@ -29,12 +29,17 @@ def to_device(
 ) -> Tensor:
     """The tensor on a mesh: a distributed one keeps its topology, an un-distributed one is replicated to every device.
 
-    Raises RuntimeError when the tensor was distributed for a mesh of another shape or the device is closed, TypeError for what is no
-    device.
+    Raises RuntimeError when the tensor is on another mesh or was distributed for one of another shape, or the device is closed, TypeError
+    for what is no device.
     """
     if not hasattr(device, "local_positions"):
         raise TypeError(f"ttnn.to_device: expected a MeshDevice, got {type_name(device)}")
     if tensor.device() is not None:
+        if tensor.device() is not device:
+            raise fatal(
+                "Currently do not support moving between devices",
+                hint=f"the tensor is on {tensor.device()}: bring it to the host with ttnn.from_device first",
+            )
         return tensor
     device.require_open("to_device")
     transfers.check(device, "write")
