@@ -25,6 +25,8 @@ def publish(
         for entry in names.split():
             public, _, own = entry.partition("=")
             homes[public] = (module, own or public)
+    # A star import sees names that were not asked for yet only where they are listed.
+    namespace["__all__"] = sorted(name for name in (*homes, *submodules) if not name.startswith("_"))
 
     def resolve(name: str) -> Any:
         if name in homes:

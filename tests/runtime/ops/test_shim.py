@@ -164,7 +164,8 @@ def test_documented_names_are_there(ttnn: ModuleType, path: str):
 def test_every_operation_is_published(ttnn: ModuleType):
     from tt_run.runtime.ops.dispatch import registry
 
-    for module in ("ccl.collectives", "ccl.transfers", "ccl.experts", "ccl.asynchronous", "sockets.transfer"):
+    collectives = ("collectives", "transfers", "experts", "asynchronous", "reduce_to_root")
+    for module in (*(f"ccl.{name}" for name in collectives), "sockets.transfer"):
         importlib.import_module(f"tt_run.runtime.{module}")
     for name, operation in registry.items():
         found: Any = ttnn
@@ -195,3 +196,15 @@ def test_importing_is_silent_and_loads_neither_mpi_nor_torch():
         timeout=60,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_star_import_brings_every_name():
+    code = "from ttnn import *\nfrom ttnn.transformer import *\nprint(open_mesh_device, add, scaled_dot_product_attention, experimental)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": f"{SHIMS}:{ROOT}", "PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
