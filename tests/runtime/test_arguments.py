@@ -101,3 +101,8 @@ def test_errors_from_further_inside_stay_what_they_are() -> None:
         function(1)
     with pytest.raises(TypeError, match="argument 'value' must be int, got str"):
         function("a")  # type: ignore[arg-type]
+
+
+def test_the_nearest_keyword_is_named() -> None:
+    with pytest.raises(TypeError, match="help: 'mesh_shap': did you mean 'mesh_shape'"):
+        open_mesh_device(mesh_shap=MeshShape(1, 1))  # type: ignore[call-arg]

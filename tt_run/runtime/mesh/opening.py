@@ -25,6 +25,7 @@ _OPEN = (
 _default: MeshDevice | None = None
 
 
+@public
 def open_mesh_device(
     mesh_shape: MeshShape | None = None,
     l1_small_size: int = 0,
@@ -118,6 +119,7 @@ def create_mesh_device(
         device.close()
 
 
+@public
 def open_device(
     device_id: int = 0,
     l1_small_size: int = 0,
