@@ -10,9 +10,10 @@ import pytest
 
 from tt_run.runtime import ops, queues, trace
 from tt_run.runtime.arguments import mismatch, public
-from tt_run.runtime.enums import Layout
+from tt_run.runtime.enums import BufferType, Layout
 from tt_run.runtime.mesh import MeshDevice, MeshShape, close_mesh_device, open_mesh_device
 from tt_run.runtime.mesh.pictures import visualize_mesh_device
+from tt_run.runtime.sockets.config import SocketConfig, SocketConnection, SocketMemoryConfig
 from tt_run.runtime.sockets.socket import create_socket_pair
 from tt_run.runtime.tensor import access, borders, composers, files, layouts, mappers, placing
 from tt_run.runtime.tensor.memory import MemoryConfig
@@ -61,6 +62,9 @@ CALLS: dict[str, tuple[Callable[[MeshDevice], Any], str]] = {
     "operation": (lambda d: ops.to_layout(5, Layout.TILE), "argument 'tensor' must be Tensor, got int"),
     "shape": (lambda d: ops.reshape(placing.to_device(host(), d), [32.0, 32]), "expected a sequence of ints, got [32.0, 32]"),
     "lengths": (lambda d: Shape("ab"), "'str' object cannot be interpreted"),
+    "core": (lambda d: SocketConnection(5, 6), "SocketConnection(): 'sender_core' must be MeshCoreCoord, got int"),
+    "fifo": (lambda d: SocketMemoryConfig(BufferType.L1, "4k"), "'fifo_size' must be int, got str"),
+    "ends": (lambda d: SocketConfig([5], SocketMemoryConfig(BufferType.L1, 8)), "expected a SocketConnection, got int"),
     "config": (lambda d: MemoryConfig(5), "needs a ttnn.TensorMemoryLayout"),
 }  # fmt: skip
 

@@ -5,6 +5,7 @@ Arguments are looked at only after a call has failed, so a call that is right pa
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import functools
 import inspect
@@ -25,8 +26,8 @@ _CLASSES = {
     **{
         name: (name,)
         for name in (
-            "CoreCoord", "CoreRangeSet", "DataType", "DumpTensorMode", "FabricConfig", "Layout", "MemoryConfig", "MeshComposerConfig",
-            "MeshCoordinate", "MeshCoreCoord", "MeshDevice", "MeshMapperConfig", "MeshShape", "MeshSocket", "SocketConfig", "Tensor", "Tile",
+            "BufferType", "CoreCoord", "CoreRangeSet", "DataType", "DumpTensorMode", "FabricConfig", "Layout", "MemoryConfig", "MeshComposerConfig",
+            "MeshCoordinate", "MeshCoreCoord", "MeshDevice", "MeshMapperConfig", "MeshShape", "MeshSocket", "SocketConfig", "SocketConnection", "Tensor", "Tile",
         )
     },
     "Site": ("MeshDevice", "HostSite"),
@@ -76,6 +77,16 @@ def mismatch(
         if isinstance(wanted, str) and not _fits(value, wanted):
             return f"argument {name!r} must be {wanted}, got {type_name(value)}"
     return None
+
+
+def check_fields(value: Any) -> None:
+    """Raises TypeError for a field of a dataclass that is not what its annotation says: call it in `__post_init__`."""
+    for field in dataclasses.fields(value):
+        given = getattr(value, field.name)
+        if isinstance(field.type, str) and not _fits(given, field.type):
+            raise TypeError(
+                f"{type(value).__name__}(): {field.name!r} must be {field.type}, got {type_name(given)}"
+            )
 
 
 def nearest(function: Callable[..., Any], kwargs: Mapping[str, Any]) -> str:

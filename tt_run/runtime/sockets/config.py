@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tt_run.runtime.arguments import check_fields
 from tt_run.runtime.enums import BufferType, NamedEnum
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.tensor.memory import CoreCoord
 
@@ -25,6 +27,9 @@ class MeshCoreCoord:
     device_coord: MeshCoordinate
     core_coord: CoreCoord
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def __repr__(self) -> str:
         return f"MeshCoreCoord(device={self.device_coord}, core=({self.core_coord.x},{self.core_coord.y}))"
 
@@ -36,6 +41,9 @@ class SocketConnection:
     sender_core: MeshCoreCoord
     receiver_core: MeshCoreCoord
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 @dataclass(frozen=True)
 class SocketMemoryConfig:
@@ -46,6 +54,9 @@ class SocketMemoryConfig:
     sender_sub_device: Any = None
     receiver_sub_device: Any = None
     per_core_allocation: bool = False
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 class SocketConfig:
@@ -67,6 +78,10 @@ class SocketConfig:
         receiver_mesh_id: int | None = None,
     ) -> None:
         self._connections = tuple(socket_connection_config)
+        kinds = [(connection, SocketConnection) for connection in self._connections]
+        for part, kind in (*kinds, (socket_mem_config, SocketMemoryConfig)):
+            if not isinstance(part, kind):
+                raise TypeError(f"SocketConfig(): expected a {kind.__name__}, got {type_name(part)}")
         self._memory = socket_mem_config
         self._ranks = _ends("rank", sender_rank, receiver_rank)
         self._mesh_ids = _ends("mesh_id", sender_mesh_id, receiver_mesh_id)
