@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import pickle
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -145,3 +147,23 @@ def test_where_a_distribution_lies(
     distribution: MeshShape, mesh: MeshShape, expected: list[tuple[int, int]]
 ) -> None:
     assert [tuple(c) for c in compute_distribution_to_mesh_mapping(distribution, mesh)] == expected
+
+
+@pytest.mark.parametrize("operation", [operator.lt, operator.le, operator.gt, operator.ge])
+def test_nothing_has_an_order(operation: Any) -> None:
+    for value, name in ((MeshShape(1, 2), "MeshShape"), (MeshCoordinate(1, 2), "MeshCoordinate")):
+        bound = f"'ttnn._ttnn.multi_device.{name}'"
+        with pytest.raises(TypeError, match=f"not supported between instances of {bound} and {bound}"):
+            operation(value, value)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "operation"), [("+", operator.add), ("-", operator.sub), ("*", operator.mul)]
+)
+def test_nothing_has_arithmetic(symbol: str, operation: Any) -> None:
+    for value, name in ((MeshShape(1, 2), "MeshShape"), (MeshCoordinate(1, 2), "MeshCoordinate")):
+        with pytest.raises(TypeError) as error:
+            operation(value, 2)
+        assert str(error.value) == (
+            f"unsupported operand type(s) for {symbol}: 'ttnn._ttnn.multi_device.{name}' and 'int'"
+        )

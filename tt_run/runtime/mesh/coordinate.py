@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.shape import MeshShape, integers
+from tt_run.runtime.mesh.unordered import Unordered
 
 _CONSTRUCTORS = (
     "__init__(self, c0: int, c1: int) -> None",
@@ -16,7 +17,7 @@ _CONSTRUCTORS = (
 )
 
 
-class MeshCoordinate:
+class MeshCoordinate(Unordered):
     """The place of a device: `MeshCoordinate(row, column)`, three numbers, or a sequence of them. Immutable and hashable, unordered.
 
     Raises TypeError for anything but non-negative integers (ttnn specification, section 1).
@@ -71,28 +72,6 @@ class MeshCoordinate:
 
     def __repr__(self) -> str:
         return f"MeshCoordinate([{', '.join(map(str, self._values))}])"
-
-    def __len__(self) -> NoReturn:
-        raise TypeError(f"object of type '{self._bound_name}' has no len()")
-
-    def __bool__(self) -> bool:
-        return True
-
-    def __lt__(self, other: object) -> NoReturn:
-        raise self._no_operator("'<' not supported between instances of {} and {}", other)
-
-    def __gt__(self, other: object) -> NoReturn:
-        raise self._no_operator("'>' not supported between instances of {} and {}", other)
-
-    def __add__(self, other: object) -> NoReturn:
-        raise self._no_operator("unsupported operand type(s) for +: {} and {}", other)
-
-    def _no_operator(self, text: str, other: object) -> TypeError:
-        return TypeError(
-            text.format(
-                f"'{self._bound_name}'", f"'{getattr(type(other), '_bound_name', type(other).__name__)}'"
-            )
-        )
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"MeshCoordinate is immutable: cannot set {name}")

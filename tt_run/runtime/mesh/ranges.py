@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
+from tt_run.runtime.arguments import public
 from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.coordinate import MeshCoordinate, fits_as_submesh, row_major
 from tt_run.runtime.mesh.shape import MeshShape
@@ -115,6 +116,7 @@ class MeshCoordinateRangeSet:
         return f"MeshCoordinateRangeSet([{', '.join(map(str, self._ranges))}])"
 
 
+@public
 def compute_distribution_to_mesh_mapping(
     distribution_shape: MeshShape, mesh_shape: MeshShape
 ) -> list[MeshCoordinate]:

@@ -8,6 +8,7 @@ from math import prod
 from typing import NoReturn
 
 from tt_run.runtime.errors import fatal, incompatible, throw
+from tt_run.runtime.mesh.unordered import Unordered
 
 _CONSTRUCTORS = (
     "__init__(self, s0: int, s1: int) -> None",
@@ -16,7 +17,7 @@ _CONSTRUCTORS = (
 )
 
 
-class MeshShape:
+class MeshShape(Unordered):
     """The extents of a mesh: `MeshShape(2, 4)`, `MeshShape(2, 2, 2)`, `MeshShape([8])`; rows before columns.
 
     The documents' keywords `y` (rows) and `x` (columns) are accepted next to `s0, s1`. Immutable and hashable; an extent may be 0.
@@ -72,12 +73,6 @@ class MeshShape:
 
     def __repr__(self) -> str:
         return f"MeshShape([{', '.join(map(str, self._extents))}])"
-
-    def __len__(self) -> NoReturn:
-        raise TypeError(f"object of type '{self._bound_name}' has no len()")
-
-    def __bool__(self) -> bool:
-        return True
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"MeshShape is immutable: cannot set {name}")
