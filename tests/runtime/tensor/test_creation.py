@@ -77,6 +77,9 @@ def test_arange(arguments: tuple[int, ...]) -> None:
     tensor = arange(*arguments, dtype=DataType.INT32)
     assert tensor.to_list() == np.arange(*arguments).tolist()
     assert arange(*arguments).dtype is DataType.BFLOAT16
+    assert arange(end=3).to_list() == [0.0, 1.0, 2.0]
+    with pytest.raises(TypeError, match="an end is required"):
+        arange()
 
 
 def test_bad_ranges() -> None:

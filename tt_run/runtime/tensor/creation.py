@@ -97,7 +97,7 @@ def empty(
 
 @public
 def arange(
-    start: int,
+    start: int | None = None,
     end: int | None = None,
     step: int = 1,
     *,
@@ -107,7 +107,9 @@ def arange(
     layout: Layout = Layout.ROW_MAJOR,
 ) -> Tensor:
     """`arange(end)` or `arange(start, end, step)`: a tensor of one dimension. Raises RuntimeError for a step of 0 or the wrong way."""
-    first, last = (0, start) if end is None else (start, end)
+    first, last = (0, start) if end is None else (start or 0, end)
+    if last is None:
+        raise TypeError("ttnn.arange: an end is required: arange(end) or arange(start, end, step)")
     if step == 0:
         raise fatal("Step must be nonzero")
     if (last - first) * step < 0:
