@@ -44,6 +44,11 @@ class Findings:
         """Records something worth knowing that is no problem here."""
         self.judged.append(Diagnostic(code, message, labels, help, Severity.NOTE, notes))
 
+    def errors_are_final(self) -> None:
+        """What the check would refuse stops the plan at every check level."""
+        self.broken.extend(finding for finding in self.judged if finding.is_error)
+        self.judged[:] = [finding for finding in self.judged if not finding.is_error]
+
     def stop_if_broken(self) -> None:
         """Raises InputError with everything found so far if any input could not be understood."""
         if self.broken:

@@ -44,7 +44,7 @@ def allocate(
     graphs = [read_descriptor(path, search.world, findings, request.check) for path in paths]
     read = [graph for graph in graphs if graph is not None]
     if not read or len(read) < len(paths):
-        _settle(findings)
+        findings.errors_are_final()  # without a graph there are no ranks
         return None
     merged = bindings_of(read[0], paths[0]) if len(read) == 1 else _merged(read, paths)
     by_path = dict(zip(paths, read, strict=True))
@@ -69,13 +69,6 @@ def allocate(
             rankfile = parse_rankfile(allocation.rankfile(made), named, findings, search.world.cwd / named)
         return Derived(merged, by_path, written, _why(made), rankfile=rankfile)
     return Derived(merged, by_path)
-
-
-def _settle(findings: Findings) -> None:
-    """Without a graph there are no ranks, so whatever the descriptor's rules refuse is final at every check level."""
-    errors = [finding for finding in findings.judged if finding.is_error]
-    findings.broken.extend(errors)
-    findings.judged[:] = [finding for finding in findings.judged if not finding.is_error]
 
 
 def descriptors_of(request: LaunchRequest, search: PathSearch, findings: Findings) -> list[Path]:

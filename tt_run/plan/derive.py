@@ -40,6 +40,7 @@ def derive_from_system(request: LaunchRequest, world: World, findings: Findings)
     path = _generated_path(system.name, split, meshes, text, world) if is_cut else system.path
     graph = read_text_descriptor(text, world.shown(path), findings, request.check)
     if graph is None:
+        findings.errors_are_final()  # without a graph there are no ranks
         return None
     return Derived(bindings_of(graph, path), {path: graph}, (GeneratedFile(path, text),) if is_cut else ())
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import mgd
+from mgd.diagnostics import Diagnostic, Label
 from mgd.expansion import expand_checked
-from mgd.graph import MeshGraph
+from mgd.graph import Mesh, MeshGraph
 from tt_run.inputs.document import read_text
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.world import World
@@ -42,4 +43,28 @@ def _expanded(load: Callable[[], mgd.Descriptor], findings: Findings, level: Che
     findings.judged.extend(found)
     if any(finding.is_error for finding in found):
         return None
-    return expand_checked(descriptor)
+    graph = expand_checked(descriptor)
+    repeated = _repeated_id(graph)
+    if repeated is not None:
+        (findings.broken if level is CheckLevel.ERROR else findings.judged).append(repeated)
+        return None
+    return graph
+
+
+def _repeated_id(graph: MeshGraph) -> Diagnostic | None:
+    """What is wrong when several meshes have one id: a rank names its mesh by the id alone."""
+    first: dict[int, Mesh] = {}
+    for mesh in graph.meshes:
+        if mesh.mesh_id in first:
+            return Diagnostic(
+                "TTR124",
+                f"several meshes have the id {mesh.mesh_id}, so no rank can say which one is its own",
+                tuple(
+                    Label(each.position, text)
+                    for each, text in ((mesh, "again"), (first[mesh.mesh_id], "first here"))
+                    if each.position is not None
+                ),
+                "give every mesh of the graph an id of its own",
+            )
+        first[mesh.mesh_id] = mesh
+    return None

@@ -459,3 +459,9 @@ def test_an_emulation_takes_the_descriptor_that_the_shell_exports(sandbox: Sandb
     assert [rank.mesh_host_rank for rank in plan.ranks] == [0, 1]
     assert plan.ranks[0].env["TT_MESH_GRAPH_DESC_PATH"].value == str(sandbox.cwd / "mesh.textproto")
     assert len(sandbox.plan(system="n150", emulate=True).ranks) == 1  # what is named counts first
+
+
+@pytest.mark.parametrize("check", ["error", "warn"])
+def test_mesh_ids_that_repeat(sandbox: Sandbox, check: str) -> None:
+    finding = only(sandbox.refusal(system="closetbox", emulate=True, check=check), "TTR124")
+    assert "several meshes have the id 0" in finding.message and len(finding.labels) == 2

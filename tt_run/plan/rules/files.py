@@ -155,4 +155,10 @@ FILES = (
         "Its hosts must be cabled to each other in the order of the mesh, which the allocation finds out.",
         "Pin only ranks of meshes with one host block.",
     ),
+    Rule(
+        "TTR124",
+        "mesh ids that repeat",
+        "Rank bindings and TT_MESH_ID name a mesh by its id alone; the reference takes the last of those that share one, without a word.",
+        "Number the meshes of all graphs through.",
+    ),
 )

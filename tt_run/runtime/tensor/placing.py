@@ -37,8 +37,8 @@ def to_device(
     if tensor.device() is not None:
         if tensor.device() is not device:
             raise fatal(
-                "Currently do not support moving between devices",
-                hint=f"the tensor is on {tensor.device()}: bring it to the host with ttnn.from_device first",
+                "to_device: the tensor is on another mesh already",
+                hint=f"it is on {tensor.device()}: bring it to the host with ttnn.from_device first",
             )
         return tensor
     device.require_open("to_device")
