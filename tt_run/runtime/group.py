@@ -141,12 +141,22 @@ class Group:
             found.append((source, content.tobytes()))
         return found
 
-    def shared_block(self, nbytes: int) -> SharedBlock:
-        """Zeroed memory that all ranks of the group map. The group must be on one host. Collective."""
+    def shared_block(self, nbytes: int, in_memory: bool = False) -> SharedBlock:
+        """Zeroed memory that all ranks of the group map. The group must be on one host. Collective.
+
+        Raises OSError on every rank when there is no room for it.
+        """
         if self.size == 1:
-            return SharedBlock.create(nbytes).unlinked()
-        block = SharedBlock.create(nbytes) if self.rank == 0 else None
-        path = self.comm.bcast(block.path if block else None, 0)
+            return SharedBlock.create(nbytes, in_memory).unlinked()
+        block, fault = None, ""
+        if self.rank == 0:
+            try:
+                block = SharedBlock.create(nbytes, in_memory)
+            except OSError as error:
+                fault = str(error)
+        path, fault = self.comm.bcast((block.path if block else None, fault), 0)
+        if fault:
+            raise OSError(fault)
         mine = block or SharedBlock.open(path, nbytes)
         self.comm.Barrier()
         return mine.unlinked() if block else mine

@@ -22,14 +22,16 @@ class SharedBlock:
     def __init__(self, descriptor: int, path: str, nbytes: int) -> None:
         self.path = path
         self.nbytes = nbytes
-        self.memory = mmap.mmap(descriptor, nbytes)
+        # All pages at once: a fault for each of them costs as much as copying it.
+        flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
+        self.memory = mmap.mmap(descriptor, nbytes, flags)
 
     @classmethod
-    def create(cls, nbytes: int) -> SharedBlock:
-        """A new block of at least one byte."""
+    def create(cls, nbytes: int, in_memory: bool = False) -> SharedBlock:
+        """A new block of at least one byte; with `in_memory` never in a folder that may be on a disk."""
         nbytes = max(nbytes, 1)
         failure: OSError | None = None
-        for folder in _folders():
+        for folder in _folders(in_memory):
             descriptor, path = tempfile.mkstemp(prefix="tt-run-", dir=folder)
             try:
                 os.posix_fallocate(descriptor, 0, nbytes)
@@ -39,7 +41,9 @@ class SharedBlock:
                 failure = error
             finally:
                 os.close(descriptor)
-        raise OSError(f"no room for {nbytes} bytes of shared memory in {', '.join(_folders())}") from failure
+        raise OSError(
+            f"no room for {nbytes} bytes of shared memory in {', '.join(_folders(in_memory)) or 'memory'}"
+        ) from failure
 
     @classmethod
     def open(cls, path: str, nbytes: int) -> SharedBlock:
@@ -56,6 +60,7 @@ class SharedBlock:
         return self
 
 
-def _folders() -> Iterator[str]:
+def _folders(in_memory: bool) -> Iterator[str]:
     yield from (folder for folder in _FOLDERS if os.access(folder, os.W_OK))
-    yield tempfile.gettempdir()
+    if not in_memory:
+        yield tempfile.gettempdir()

@@ -30,6 +30,10 @@ class ThreadWire:
     """One rank's end of a switch. Sent buffers are copied at once; sizes must agree."""
 
     same_host = True
+    window = None
+
+    def open(self) -> None:
+        """Messages only."""
 
     def __init__(self, switch: Switch, rank: int) -> None:
         self.switch, self.rank, self.size = switch, rank, switch.size

@@ -46,11 +46,12 @@ def test_the_last_call_is_readable_from_its_label() -> None:
 
 def test_labels_keep_the_latest_calls() -> None:
     labels = Labels()
-    code = (lambda: None).__code__
-    keys = [(code, line, Signature("op")) for line in range(Labels.CAPACITY + 1)]
-    calls = [labels.add(key) for key in keys]
-    assert labels.find(keys[0]) is None
-    assert labels.find(keys[1]) is calls[1]
+    frame = sys._getframe()
+    calls = [labels.add(frame, Signature("op", number)) for number in range(Labels.CAPACITY + 1)]
+    here = (id(frame.f_code), frame.f_lasti)
+    assert (*here, Signature("op", 0)) not in labels.calls
+    again = labels.add(frame, Signature("op", 1))
+    assert labels.calls[id(frame.f_code), frame.f_lasti, Signature("op", 1)] is again
     assert calls[-1].slot == calls[0].slot
     assert calls[3].site.endswith("test_board.py:3")
 
@@ -73,8 +74,8 @@ class Pair:
             SharedChannel(SimpleNamespace(size=2, rank=r, ranks=(3, 9), shared_block=lambda _: block))  # type: ignore[arg-type]
             for r in (0, 1)
         ]
-        self.call = Labels().add((None, 0, Signature("a")))
-        self.other = Labels().add((None, 0, Signature("b")))
+        self.call = Labels().add(None, 0, Signature("a"))
+        self.other = Labels().add(None, 0, Signature("b"))
 
 
 def test_a_channel_knows_who_is_missing_and_who_differs() -> None:

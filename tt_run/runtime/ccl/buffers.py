@@ -6,6 +6,7 @@ A fresh array of some MiB costs one page fault per 4 KiB, more time than the cop
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -34,16 +35,14 @@ class _Lease:
 
 def empty(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """An uninitialised C-contiguous array."""
-    kind = np.dtype(dtype)
-    nbytes = kind.itemsize
-    for length in shape:
-        nbytes *= length
+    kind = dtype if isinstance(dtype, np.dtype) else np.dtype(dtype)
+    nbytes = kind.itemsize * math.prod(shape)
     if nbytes < SMALLEST:
         return np.empty(shape, kind)
     return np.asarray(_Lease(_take(nbytes)))[:nbytes].view(kind).reshape(shape)
 
 
-def _room(nbytes: int) -> int:
+def room_for(nbytes: int) -> int:
     """Blocks come in sizes of one eighth of a power of two, so that nearly equal results share them."""
     step = 1 << max(nbytes.bit_length() - 4, 12)
     return -(-nbytes // step) * step
@@ -51,7 +50,7 @@ def _room(nbytes: int) -> int:
 
 def _take(nbytes: int) -> npt.NDArray[np.uint8]:
     global _kept
-    room = _room(nbytes)
+    room = room_for(nbytes)
     blocks = _free.get(room)
     if not blocks:
         return np.empty(room, np.uint8)

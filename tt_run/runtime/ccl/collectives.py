@@ -6,12 +6,11 @@ accepted and changes nothing; Ring and Linear give the same values.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from tt_run.runtime.ccl import checks, gather, placement, reduce
-from tt_run.runtime.ccl.lanes import Call, merge, over_lanes
+from tt_run.runtime.ccl.lanes import Call, Plan, merge, over_lanes, plan_of, planned, run
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.shape import MeshShape
@@ -47,23 +46,26 @@ def all_gather(
     Replicated shards are concatenated like any others. `mesh_device` is the documents' form and must be the tensor's mesh.
     Raises RuntimeError for a bad dimension or axis and for groups of one device.
     """
-    device = checks.device_of(input_tensor, "all_gather")
-    dim = checks.gather_dim(input_tensor, dim)
+    plan = planned(_plan_all_gather, input_tensor, cluster_axis, dim)
+    if mesh_device is not None and mesh_device is not plan.device:
+        raise fatal(f"mesh_device {mesh_device} is not the mesh of the tensor: {plan.device}")
+    shards = run(plan, input_tensor, gather.all_gather, plan.dim)
+    return _result(plan, input_tensor, shards, memory_config, output_tensor)
+
+
+def _plan_all_gather(tensor: Tensor, cluster_axis: int | None, dim: Any) -> Plan:
+    device = checks.device_of(tensor, "all_gather")
+    dim = checks.gather_dim(tensor, dim)
     members = checks.members_of(device, cluster_axis)
-    if mesh_device is not None and mesh_device is not device:
-        raise fatal(f"mesh_device {mesh_device} is not the mesh of the tensor: {device}")
     if members < 2:
         raise fatal(
             f"all_gather collective will only work for num_devices > 1, got {members}",
             "num_devices > 1" + _other_axis(device.shape, cluster_axis),
         )
-    call = Call("all_gather", input_tensor, device, cluster_axis, dim)
-    pieces = over_lanes(call, gather.all_gather, dim)
-    shape = list(input_tensor.shape)
+    shape = list(tensor.shape)
     shape[dim] *= members
-    shards = _merged(call, pieces, tuple(shape))
-    result_topology = placement.replicated(input_tensor.tensor_topology(), device, cluster_axis)
-    return result(input_tensor, shards, result_topology, memory_config, output_tensor)
+    topology = placement.replicated(tensor.tensor_topology(), device, cluster_axis)
+    return plan_of("all_gather", tensor, device, cluster_axis, dim, shape=tuple(shape), topology=topology)
 
 
 @operation("ttnn.reduce_scatter")
@@ -88,19 +90,19 @@ def reduce_scatter(
 
     Raises RuntimeError when `dim` does not divide by the size of the group, for tensors of rank 1 and for integers.
     """
-    device = checks.device_of(input_tensor, "reduce_scatter")
+    plan = planned(_plan_reduce_scatter, input_tensor, cluster_axis, dim)
+    shards = run(plan, input_tensor, reduce.reduce_scatter, plan.dim, _ROUNDING.get(plan.spec.dtype))
+    return _result(plan, input_tensor, _rounded(shards, plan.spec.dtype), memory_config, output_tensor)
+
+
+def _plan_reduce_scatter(tensor: Tensor, cluster_axis: int | None, dim: Any) -> Plan:
+    device = checks.device_of(tensor, "reduce_scatter")
     members = checks.members_of(device, cluster_axis)
-    dim = checks.scatter_dim(input_tensor, dim, members)
-    call = Call("reduce_scatter", input_tensor, device, cluster_axis, dim)
-    rounding = _rounding(input_tensor.dtype)
-    pieces = over_lanes(call, reduce.reduce_scatter, dim, rounding)
-    shape = list(input_tensor.shape)
+    dim = checks.scatter_dim(tensor, dim, members)
+    shape = list(tensor.shape)
     shape[dim] //= members
-    shards = _merged(call, pieces, tuple(shape))
-    result_topology = placement.scattered(input_tensor.tensor_topology(), device, cluster_axis, dim)
-    return result(
-        input_tensor, _rounded(shards, input_tensor.dtype), result_topology, memory_config, output_tensor
-    )
+    topology = placement.scattered(tensor.tensor_topology(), device, cluster_axis, dim)
+    return plan_of("reduce_scatter", tensor, device, cluster_axis, dim, shape=tuple(shape), topology=topology)
 
 
 @operation("ttnn.all_reduce")
@@ -117,13 +119,19 @@ def all_reduce(
 
     Replicas count once per device: a tensor that is replicated over n devices is multiplied by n.
     """
-    device = checks.device_of(input_tensor, "all_reduce")
+    plan = planned(_plan_all_reduce, input_tensor, cluster_axis)
+    dtype = plan.spec.dtype
+    shards = run(plan, input_tensor, reduce.all_reduce, _ROUNDING.get(dtype))
+    if dtype in _BY_ROWS or memory_config is not None:
+        return _result(plan, input_tensor, _rounded(shards, dtype), memory_config)
+    return input_tensor.successor(shards, plan.spec, plan.topology)
+
+
+def _plan_all_reduce(tensor: Tensor, cluster_axis: int | None, _: Any) -> Plan:
+    device = checks.device_of(tensor, "all_reduce")
     checks.members_of(device, cluster_axis)
-    call = Call("all_reduce", input_tensor, device, cluster_axis)
-    pieces = over_lanes(call, reduce.all_reduce, _rounding(input_tensor.dtype))
-    shards = _merged(call, pieces, tuple(input_tensor.shape))
-    result_topology = placement.replicated(input_tensor.tensor_topology(), device, cluster_axis)
-    return result(input_tensor, _rounded(shards, input_tensor.dtype), result_topology, memory_config, None)
+    topology = placement.replicated(tensor.tensor_topology(), device, cluster_axis)
+    return plan_of("all_reduce", tensor, device, cluster_axis, topology=topology)
 
 
 @operation("ttnn.all_broadcast")
@@ -138,26 +146,33 @@ def all_broadcast(
     use_l1_small_for_semaphores: bool = False,
 ) -> list[Tensor]:
     """One tensor per member of the groups: the i-th holds the shard of member i on every device of its group."""
-    device = checks.device_of(input_tensor, "all_broadcast")
-    members = checks.members_of(device, cluster_axis)
-    call = Call("all_broadcast", input_tensor, device, cluster_axis)
+    plan = planned(_plan_all_broadcast, input_tensor, cluster_axis)
+    call = Call(plan, input_tensor)
     found = over_lanes(call, gather.all_broadcast)
-    result_topology = placement.replicated(input_tensor.tensor_topology(), device, cluster_axis)
-    shape = tuple(input_tensor.shape)
     return [
-        result(
-            input_tensor,
-            _merged(call, [pieces[i] for pieces in found], shape),
-            result_topology,
-            memory_config,
-            None,
-        )
-        for i in range(members)
+        _result(plan, input_tensor, merge([pieces[i] for pieces in found], call), memory_config)
+        for i in range(plan.lanes.members)
     ]
 
 
-def _merged(call: Call, pieces: list[gather.Piece], shape: tuple[int, ...]) -> Shards:
-    return merge(pieces, call.lanes, shape, call.tensor.shards.data.dtype)
+def _plan_all_broadcast(tensor: Tensor, cluster_axis: int | None, _: Any) -> Plan:
+    device = checks.device_of(tensor, "all_broadcast")
+    checks.members_of(device, cluster_axis)
+    topology = placement.replicated(tensor.tensor_topology(), device, cluster_axis)
+    return plan_of("all_broadcast", tensor, device, cluster_axis, topology=topology)
+
+
+def _result(
+    plan: Plan,
+    source: Tensor,
+    shards: Shards,
+    memory_config: MemoryConfig | None,
+    output: Tensor | None = None,
+) -> Tensor:
+    """The result as the plan says it is."""
+    if memory_config is None and output is None:
+        return source.successor(shards, plan.spec, plan.topology)
+    return result(source, shards, plan.topology, memory_config, output)
 
 
 def result(
@@ -179,19 +194,17 @@ def result(
     return output
 
 
-def _rounding(dtype: DataType) -> Callable[[Any], None] | None:
-    """The rounding of sums that works element by element; block floats are rounded as whole rows afterwards."""
-    if dtype is DataType.BFLOAT16:
-        return _round_bfloat16
-    return None
-
-
 def _round_bfloat16(block: Any) -> None:
     round_bfloat16(block, out=block)
 
 
+# Sums are rounded element by element, block floats as whole rows afterwards.
+_ROUNDING = {DataType.BFLOAT16: _round_bfloat16}
+_BY_ROWS = frozenset((*BLOCK_FLOATS, DataType.FP8_E4M3))
+
+
 def _rounded(shards: Shards, dtype: DataType) -> Shards:
-    if dtype in BLOCK_FLOATS or dtype is DataType.FP8_E4M3:
+    if dtype in _BY_ROWS:
         return shards.map(partial(quantize, dtype=dtype))
     return shards
 

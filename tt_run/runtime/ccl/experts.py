@@ -16,7 +16,7 @@ from tt_run.runtime.ccl import checks
 from tt_run.runtime.ccl.collectives import result
 from tt_run.runtime.ccl.gather import every_shard
 from tt_run.runtime.ccl.groups import DeviceGroup
-from tt_run.runtime.ccl.lanes import Call, sources
+from tt_run.runtime.ccl.lanes import Call, plan_of, sources
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.tensor.memory import MemoryConfig
@@ -53,7 +53,8 @@ def all_to_all_dispatch(
     if output_concat_dim not in (1, 2):
         raise fatal(f"output_concat_dim must be 1 or 2, got {output_concat_dim}")
     axis = output_concat_dim - 1
-    call = Call("all_to_all_dispatch", input_tensor, device, cluster_axis, output_concat_dim)
+    plan = plan_of("all_to_all_dispatch", input_tensor, device, cluster_axis, output_concat_dim)
+    call = Call(plan, input_tensor)
     tokens: dict[int, Array] = {}
     metadata: dict[int, Array] = {}
     lanes = call.lanes
@@ -113,7 +114,8 @@ def all_to_all_combine(
             f"and dimension {output_shard_dim} must divide by {members} devices"
         )
     part = shape[output_shard_dim] // members
-    call = Call("all_to_all_combine", input_tensor, device, cluster_axis, output_shard_dim)
+    plan = plan_of("all_to_all_combine", input_tensor, device, cluster_axis, output_shard_dim)
+    call = Call(plan, input_tensor)
     found: dict[int, Array] = {}
     lanes = call.lanes
     with call:

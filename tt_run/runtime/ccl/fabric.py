@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tt_run.runtime.enums import FabricConfig, FabricReliabilityMode, FabricTensixConfig
 from tt_run.runtime.errors import fatal, incompatible
@@ -22,14 +22,26 @@ ONE_DIMENSIONAL = frozenset(
 )
 
 
-@dataclass
-class _State:
+@dataclass(frozen=True)
+class State:
+    """What the programs and the environment have chosen."""
+
     config: FabricConfig = FabricConfig.DISABLED
     reliability: FabricReliabilityMode = FabricReliabilityMode.STRICT_INIT
     strict: bool | None = None
 
 
-_state = _State()
+_state = State()
+
+
+def current() -> State:
+    """What `check_collective` depends on: another object after each change."""
+    return _state
+
+
+def _change(**fields: object) -> None:
+    global _state
+    _state = replace(_state, **fields)  # type: ignore[arg-type]
 
 
 def set_fabric_config(
@@ -50,8 +62,7 @@ def set_fabric_config(
         raise incompatible(
             "set_fabric_config", (f"set_fabric_config(config: {members}, …) -> None",), (config,)
         )
-    _state.config = config
-    _state.reliability = reliability_mode
+    _change(config=config, reliability=reliability_mode)
 
 
 def get_fabric_config() -> FabricConfig:
@@ -61,14 +72,14 @@ def get_fabric_config() -> FabricConfig:
 
 def set_strict(strict: bool | None) -> None:
     """Insist on the reference's prerequisites (True), don't (False), or do as TT_RUN_STRICT says at the next collective (None)."""
-    _state.strict = strict
+    _change(strict=strict)
 
 
 def strict() -> bool:
     """Whether the reference's prerequisites are enforced."""
     if _state.strict is None:
-        _state.strict = os.environ.get(STRICT_VARIABLE, "").strip().lower() in ("1", "true", "on", "yes")
-    return _state.strict
+        _change(strict=os.environ.get(STRICT_VARIABLE, "").strip().lower() in ("1", "true", "on", "yes"))
+    return bool(_state.strict)
 
 
 def check_collective(mesh_shape: Iterable[int], cluster_axis: int | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from tt_run.runtime.ccl.rows import RowId, RowTable, Source
 Array = npt.NDArray[Any]
 # Where a row goes: the number of the result, and the index inside of it.
 Slot = tuple[Any, ...]
+Placed = tuple[RowId, tuple[Slot, ...]]
 
 
 class Piece(NamedTuple):
@@ -33,8 +34,8 @@ class GatherPlan:
     """
 
     shape: tuple[int, ...]
-    own: tuple[tuple[RowId, tuple[Slot, ...]], ...]
-    remote: tuple[tuple[RowId, tuple[Slot, ...]], ...]
+    own: tuple[Placed, ...]
+    remote: tuple[Placed, ...]
     in_place: bool
 
 
@@ -60,25 +61,30 @@ def all_gather(source: Source, dim: int) -> Piece:
     """Concatenate the shards of each group along `dim`, in device order: one result per distinct group content."""
     rank, table = source.rank, source.table
     plan = gather_plan(table, rank, source.shape, dim)
+    window = source.window
+    shared = None if source.complete or window is None else window.share(plan.shape, source.data.dtype)
+    if window is not None and shared is not None:
+        # Every rank puts its rows into the one result that all of them keep.
+        _place(source, plan.own, shared.writable)
+        window.meet()
+        return Piece(shared.array, table.results[rank])
     results = buffers.empty(plan.shape, source.data.dtype)
-
-    def own() -> None:
-        for row, places in plan.own:
-            array = source.row(row)
-            for place in places:
-                results[place] = array
-
     if source.complete:
-        own()
-        for row, places in plan.remote:
-            for place in places:
-                results[place] = source.row(row)
+        _place(source, plan.own + plan.remote, results)
     else:
-        _receive(source, plan, results, own)
+        _receive(source, plan, results, lambda: _place(source, plan.own, results))
     return Piece(results, table.results[rank])
 
 
-def _receive(source: Source, plan: GatherPlan, results: Array, meanwhile: Any) -> None:
+def _place(source: Source, rows: tuple[Placed, ...], results: Array) -> None:
+    """Copy rows that are at hand into their slots."""
+    for row, places in rows:
+        array = source.row(row)
+        for place in places:
+            results[place] = array
+
+
+def _receive(source: Source, plan: GatherPlan, results: Array, meanwhile: Callable[[], None]) -> None:
     """Bring the rows of other ranks into all their slots."""
     if plan.in_place:
         first = {row: results[places[0]] for row, places in plan.remote}

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime import events, guard
+from tt_run.runtime.ccl import fabric
 from tt_run.runtime.ccl.gather import Piece
 from tt_run.runtime.ccl.groups import DeviceGroup, Exchange, exchanges
-from tt_run.runtime.ccl.rows import Source
+from tt_run.runtime.ccl.rows import Outline, Source, outline_of
 from tt_run.runtime.ccl.wire import Alone, HalfWords, Ranks, Wire
 from tt_run.runtime.comm import Group, world
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.tensor.dtypes import element_size
 from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.tensor.spec import TensorSpec, spec_of
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tensor.topology import TensorTopology
 
 Array = npt.NDArray[Any]
 
@@ -43,8 +45,7 @@ class Lane:
 class Lanes:
     """What this rank needs to know about the collectives of one mesh along one axis.
 
-    `group` are the ranks that have to agree, None when there is nobody to agree with; `signatures` remembers what repeated calls
-    would build anew.
+    `group` are the ranks that have to agree, None when there is nobody to agree with.
     """
 
     groups: tuple[DeviceGroup, ...]
@@ -52,7 +53,6 @@ class Lanes:
     positions: tuple[int, ...]
     locals: dict[int, int]
     group: Group | None
-    signatures: dict[Any, guard.Signature] = field(default_factory=dict)
 
     @cached_property
     def members(self) -> int:
@@ -60,19 +60,12 @@ class Lanes:
         return len(self.groups[0])
 
 
-# Per mesh device: the device's arrangement (a reshape makes a new tuple) and the lanes by axis.
-_known: weakref.WeakKeyDictionary[MeshDevice, tuple[tuple[int, ...], dict[int | None, Lanes]]]
-_known = weakref.WeakKeyDictionary()
-
-
 def lanes_of(device: MeshDevice, cluster_axis: int | None) -> Lanes:
     """The lanes of a mesh device along an axis. Raises RuntimeError for an axis that the mesh does not have."""
-    known = _known.get(device)
-    if known is None or known[0] is not device.positions:
-        known = _known[device] = (device.positions, {})
-    lanes = known[1].get(cluster_axis)
+    key = (Lanes, cluster_axis)
+    lanes: Lanes | None = device.known.get(key)
     if lanes is None:
-        lanes = known[1][cluster_axis] = _find(device, device.axis_groups(cluster_axis))
+        lanes = device.known[key] = _find(device, device.axis_groups(cluster_axis))
     return lanes
 
 
@@ -90,6 +83,100 @@ def _find(device: MeshDevice, groups: tuple[DeviceGroup, ...]) -> Lanes:
     return Lanes(groups, tuple(parts), positions, numbers, group)
 
 
+class Plan(NamedTuple):
+    """What is known of a collective before its data: who takes part, what they must agree on, and what the result is like.
+
+    `lane` is this rank's only one, else None; `outlines` remembers its exchanges by the shard index of the tensor.
+    """
+
+    device: MeshDevice
+    lanes: Lanes
+    lane: Lane | None
+    signature: guard.Signature
+    dim: int | None
+    detail: str
+    spec: TensorSpec
+    topology: TensorTopology
+    outlines: dict[tuple[int, ...], Outline]
+
+
+def plan_of(
+    name: str,
+    tensor: Tensor,
+    device: MeshDevice,
+    cluster_axis: int | None = None,
+    dim: int | None = None,
+    detail: str = "",
+    shape: tuple[int, ...] | None = None,
+    topology: TensorTopology | None = None,
+) -> Plan:
+    """The plan of a call whose arguments were checked; what is not named is in the result as in the tensor."""
+    spec = tensor.spec
+    parts = [f"dim {dim}"] if dim is not None else []
+    parts += [spec.layout.name, f"on {mesh_text(device)}"]
+    parts += [detail] if detail else []
+    signature = guard.Signature(name, cluster_axis, tuple(spec.shape), spec.dtype.name, ", ".join(parts))
+    if shape is not None:
+        spec = spec_of(shape, spec.dtype, spec.layout, spec.memory_config, spec.tile)
+    lanes = lanes_of(device, cluster_axis)
+    lane = lanes.parts[0] if len(lanes.parts) == 1 else None
+    if lane is not None and (lane.locals is not None or _in_halves(tensor, lane)):
+        lane = None
+    topology = topology or tensor.tensor_topology()
+    return Plan(device, lanes, lane, signature, dim, detail, spec, topology, {})
+
+
+# Plans that a mesh remembers.
+_REMEMBERED = 1024
+Planning = Callable[[Tensor, int | None, Any], Plan]
+
+
+def planned(planning: Planning, tensor: Tensor, cluster_axis: int | None = None, dim: Any = None) -> Plan:
+    """What `planning` makes of the other arguments, remembered: it checks them, and programs repeat their calls.
+
+    A plan depends on the spec and the topology of the tensor, which alike tensors share, on the mesh and on the fabric.
+    """
+    device = tensor.device() if isinstance(tensor, Tensor) else None
+    if device is None or not device.is_open:
+        return planning(tensor, cluster_axis, dim)
+    spec, topology = tensor.spec, tensor.tensor_topology()
+    # With the types, since True and 1.0 are not 1 here.
+    key = (planning, cluster_axis, dim, type(cluster_axis), type(dim), id(spec), id(topology))
+    plan: Plan
+    found = device.known.get(key)
+    if found is not None and found[0] is fabric.current():
+        plan = found[1]
+        return plan
+    plan = planning(tensor, cluster_axis, dim)
+    if len(device.known) >= _REMEMBERED:
+        device.known.clear()
+    device.known[key] = fabric.current(), plan, spec, topology
+    return plan
+
+
+def run(plan: Plan, tensor: Tensor, algorithm: Callable[..., Piece], *details: Any) -> Shards:
+    """Agree, run `algorithm(source, *details)` on every exchange of this rank, announce. Returns what its devices hold then."""
+    lane, shards = plan.lane, tensor.shards
+    if lane is None or events.listening:
+        call = Call(plan, tensor)
+        return merge(over_lanes(call, algorithm, *details), call)
+    outline = plan.outlines.get(shards.index)
+    wire = lane.wire
+    if outline is None or (outline.slots is None and wire.window is not None):
+        outline = outline_of(shards.index, shards.shape, shards.data.dtype, lane.exchange, wire)
+        plan.outlines[shards.index] = outline
+    group = plan.lanes.group
+    if outline.standing is not None and wire.window is not None:
+        source, data = outline.standing[wire.window.next_slot()], shards.data
+        source.data[...] = data if len(data) == 1 else data[outline.used[0]]
+        if group is None or not guard.collective(group, plan.signature, 3):
+            wire.window.meet()
+    else:
+        source = Source(shards.data, shards.index, lane.exchange, wire, outline)
+        source.join(group is not None and guard.collective(group, plan.signature, 3))
+    return Shards.known(*algorithm(source, *details))
+
+
 class Call:
     """A collective as its ranks must agree on it; a `with` block around the data that it moves.
 
@@ -98,46 +185,26 @@ class Call:
     would put its frames between the guard and the user's line.
     """
 
-    __slots__ = ("_start", "cluster_axis", "detail", "device", "dim", "lanes", "moved", "name", "tensor")
+    __slots__ = ("_start", "device", "lanes", "met", "moved", "plan", "tensor")
 
-    def __init__(
-        self,
-        name: str,
-        tensor: Tensor,
-        device: MeshDevice,
-        cluster_axis: int | None = None,
-        dim: int | None = None,
-        detail: str = "",
-    ) -> None:
-        self.name, self.tensor, self.device, self.dim, self.detail = name, tensor, device, dim, detail
-        self.cluster_axis = cluster_axis
-        self.lanes = lanes_of(device, cluster_axis)
+    def __init__(self, plan: Plan, tensor: Tensor) -> None:
+        self.plan, self.tensor, self.device = plan, tensor, plan.device
+        self.lanes = plan.lanes
         self.moved: Sequence[DeviceGroup] = self.lanes.groups
+        # Whether the guard has brought all ranks together.
+        self.met = False
         self._start = 0.0
 
     def __enter__(self) -> Call:
         if events.listening:
             self._start = events.now()
         if self.lanes.group is not None:
-            guard.collective(self.lanes.group, self._signature())
+            self.met = guard.collective(self.lanes.group, self.plan.signature)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
         if events.listening and kind is None:
             self._announce()
-
-    def _signature(self) -> guard.Signature:
-        spec = self.tensor.spec
-        key = (self.name, self.tensor.shards.data.shape[1:], spec.dtype, spec.layout, self.dim, self.detail)
-        signature = self.lanes.signatures.get(key)
-        if signature is None:
-            parts = [f"dim {self.dim}"] if self.dim is not None else []
-            parts += [spec.layout.name, f"on {mesh_text(self.device)}"]
-            parts += [self.detail] if self.detail else []
-            signature = self.lanes.signatures[key] = guard.Signature(
-                self.name, self.cluster_axis, tuple(spec.shape), spec.dtype.name, ", ".join(parts)
-            )
-        return signature
 
     def _announce(self) -> None:
         positions = self.device.positions
@@ -145,16 +212,16 @@ class Call:
         events.emit(
             events.Event(
                 "collective",
-                self.name,
+                self.plan.signature.operation,
                 start=self._start,
                 end=events.now(),
                 site=events.call_site(),
                 mesh_id=self.device.mesh_id,
                 devices=tuple(positions[p] for p in self.device.local_positions),
                 groups=tuple(tuple(positions[p] for p in group) for group in self.moved),
-                axis=self.cluster_axis,
+                axis=self.plan.signature.axis,
                 bytes=spec.padded_shape.volume() * element_size(spec.dtype),
-                detail=self.detail,
+                detail=self.plan.detail,
             )
         )
 
@@ -165,27 +232,36 @@ def mesh_text(device: MeshDevice) -> str:
 
 
 def over_lanes(call: Call, algorithm: Callable[..., Any], *details: Any) -> list[Any]:
-    """Agree, run `algorithm(source, *details)` on every exchange of this rank, announce. Returns the outcomes in order."""
+    """Like `run`, with the outcomes in the order of the exchanges."""
+    found = [_source(call.tensor, lane) for lane in call.lanes.parts]
     with call:
-        return [algorithm(source, *details) for source in sources(call.tensor, call.lanes)]
+        return [algorithm(source.join(call.met), *details) for source in found]
 
 
 def sources(tensor: Tensor, lanes: Lanes) -> Iterator[Source]:
-    """The shards of a tensor for each exchange of this rank; the ranks of an exchange ask for it together."""
-    shards = tensor.shards
+    """The shards of a tensor for each exchange of this rank, after agreement; the ranks of an exchange ask for it together."""
     for lane in lanes.parts:
-        wire = lane.wire
-        if not wire.same_host and tensor.dtype is DataType.BFLOAT16:
-            wire = HalfWords(wire)
-        yield Source(shards.data, lane.own(shards.index), lane.exchange, wire)
+        yield _source(tensor, lane).join()
 
 
-def merge(pieces: Sequence[Piece], lanes: Lanes, shape: tuple[int, ...], dtype: Any) -> Shards:
-    """The outcomes of a rank's exchanges as the shards of its devices; `shape` is that of a rank without devices."""
+def _source(tensor: Tensor, lane: Lane) -> Source:
+    shards, wire = tensor.shards, lane.wire
+    if _in_halves(tensor, lane):
+        wire = HalfWords(wire)
+    return Source(shards.data, lane.own(shards.index), lane.exchange, wire)
+
+
+def _in_halves(tensor: Tensor, lane: Lane) -> bool:
+    return not lane.wire.same_host and tensor.dtype is DataType.BFLOAT16
+
+
+def merge(pieces: Sequence[Piece], call: Call) -> Shards:
+    """The outcomes of a rank's exchanges as the shards of its devices, of which it may have none."""
+    lanes = call.lanes
     if len(pieces) == 1:
-        return Shards(pieces[0].data, pieces[0].rows)
+        return Shards.known(*pieces[0])
     if not pieces:
-        return Shards(np.empty((0, *shape), dtype), ())
+        return Shards(np.empty((0, *call.plan.spec.shape), call.tensor.shards.data.dtype), ())
     index = [-1] * len(lanes.positions)
     total = 0
     for piece, lane in zip(pieces, lanes.parts, strict=True):

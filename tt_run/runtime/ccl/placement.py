@@ -11,29 +11,12 @@ if TYPE_CHECKING:
     from tt_run.runtime.mesh import MeshDevice
 
 
-# Results for the last topologies, by identity: programs run the same collectives on tensors of the same topology object.
-_REMEMBERED = 256
-_known: dict[tuple[object, ...], tuple[TensorTopology, TensorTopology]] = {}
-
-
 def replicated(topology: TensorTopology, device: MeshDevice, cluster_axis: int | None) -> TensorTopology:
     """After an all-gather, all-reduce or broadcast: the axis of the group holds the same everywhere.
 
     A distribution that does not follow the axes of the mesh keeps its first placement, as in the reference: along axis 1 the axis is
     added to it, along axis 0 nothing changes.
     """
-    key = (id(topology), id(device.positions), cluster_axis)
-    known = _known.get(key)
-    if known is not None and known[0] is topology:
-        return known[1]
-    found = _replicated(topology, device, cluster_axis)
-    if len(_known) >= _REMEMBERED:
-        _known.clear()
-    _known[key] = (topology, found)
-    return found
-
-
-def _replicated(topology: TensorTopology, device: MeshDevice, cluster_axis: int | None) -> TensorTopology:
     shape, placements = topology.distribution_shape(), topology.placements()
     if cluster_axis is None:
         return TensorTopology(shape, [PlacementReplicate()] * len(placements), topology.mesh_coords())

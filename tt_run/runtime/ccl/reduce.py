@@ -6,6 +6,7 @@ sums per rank would be one message shorter and give other bits.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -15,8 +16,9 @@ import numpy.typing as npt
 
 from tt_run.runtime.ccl import buffers
 from tt_run.runtime.ccl.gather import Piece
-from tt_run.runtime.ccl.reduction import Rounding, ordered_sum, slices
+from tt_run.runtime.ccl.reduction import Rounding, ordered_sum, slices, sum_block
 from tt_run.runtime.ccl.rows import RowId, RowTable, Source
+from tt_run.runtime.ccl.window import PIECE
 from tt_run.runtime.ccl.wire import Parcel
 
 Array = npt.NDArray[Any]
@@ -26,20 +28,64 @@ CutId = tuple[int, RowId]
 
 def all_reduce(source: Source, rounding: Rounding | None) -> Piece:
     """The sum over each group on every device of it."""
-    table, me = source.table, source.rank
-    results = buffers.empty((len(table.contents), *source.shape), source.data.dtype)
-    flat = results.reshape(len(results), -1)
+    table, me, dtype, stacks = source.table, source.rank, source.data.dtype, source.stacks
+    if stacks is not None:
+        total = np.empty(stacks[0].shape, dtype)
+        sum_block(stacks, total, rounding)
+        return Piece(total, table.results[me])
+    shape = (len(table.contents), *source.shape)
     if source.complete:
-        rows = source.flat()
-        for i, numbers in enumerate(table.numbers):
-            ordered_sum([rows[number] for number in numbers], flat[i], rounding)
-    else:
-        cuts = slices(flat.shape[1], source.wire.size)
-        arrived = _swap_slices(source, cuts)
-        for content, result in zip(table.contents, flat, strict=True):
-            ordered_sum([arrived[row] for row in content], result[cuts[me]], rounding)
-        _complete_slices(source, flat, cuts)
+        rows, results = source.flat(), buffers.empty(shape, dtype)
+        if table.in_order:
+            ordered_sum(rows, results.reshape(-1), rounding)
+        else:
+            for numbers, result in zip(table.numbers, results, strict=True):
+                ordered_sum([rows[number] for number in numbers], result.reshape(-1), rounding)
+        return Piece(results, table.results[me])
+    shared = _sum_in_window(source, shape, rounding)
+    if shared is not None:
+        return Piece(shared, table.results[me])
+    results = buffers.empty(shape, dtype)
+    flat = results.reshape(shape[0], -1)
+    cuts = slices(flat.shape[1], source.wire.size)
+    arrived = _swap_slices(source, cuts)
+    for content, result in zip(table.contents, flat, strict=True):
+        ordered_sum([arrived[row] for row in content], result[cuts[me]], rounding)
+    _complete_slices(source, flat, cuts)
     return Piece(results, table.results[me])
+
+
+def _sum_in_window(source: Source, shape: tuple[int, ...], rounding: Rounding | None) -> Array | None:
+    """The sums in memory that the ranks share, each of which has added a slice of every piece; None where that is not possible."""
+    table, me, window = source.table, source.rank, source.window
+    elements, dtype = math.prod(source.shape), source.data.dtype
+    step = PIECE // (dtype.itemsize * max(table.counts))
+    if window is None or step < 64 * window.size or not window.can_show():
+        return None
+    shared = window.share(shape, dtype)
+    if shared is None:
+        return None
+    own = [source.mine(number).reshape(-1) for number in range(table.counts[me])]
+    results = shared.writable.reshape(shape[0], -1)
+    for start in range(0, elements, step):
+        stop = min(start + step, elements)
+        cuts = slices(stop - start, window.size)
+        lengths = [cut.stop - cut.start for cut in cuts]
+        first, last = start + cuts[me].start, start + cuts[me].stop
+        # A rank shows what the others add: its rows without its own slice.
+        shown = window.show((part for row in own for part in (row[start:first], row[last:stop])), dtype)
+        for content, result in zip(table.contents, results, strict=True):
+            rows = []
+            for rank, number in content:
+                if rank == me:
+                    rows.append(own[number][first:last])
+                else:
+                    at = number * (stop - start - lengths[rank]) + cuts[me].start
+                    at -= lengths[rank] if rank < me else 0
+                    rows.append(shown[rank, at : at + last - first])
+            ordered_sum(rows, result[first:last], rounding)
+    window.meet()
+    return shared.array
 
 
 def _swap_slices(source: Source, cuts: Sequence[slice]) -> Mapping[RowId, Array]:
@@ -95,6 +141,8 @@ def _sum_cuts(source: Source, dim: int, results: Array, rounding: Rounding | Non
         # A view where the dimensions before `dim` are one: then nothing is copied before it is sent or added.
         return np.ascontiguousarray(source.row(row)[_slice_of(dim, i, length)])
 
+    if _sum_cuts_in_window(source, dim, results, rounding):
+        return
     peers = [peer for peer in range(source.wire.size) if peer != me]
     sends: list[Parcel] = [(peer, cut(row, i)) for peer in peers for i, row in _needs(table, peer, me)]
     keys = [key for peer in peers for key in _needs(table, me, peer)]
@@ -105,8 +153,38 @@ def _sum_cuts(source: Source, dim: int, results: Array, rounding: Rounding | Non
         ordered_sum([row.reshape(-1) for row in rows], result.reshape(-1), rounding)
 
 
-def _slice_of(dim: int, i: int, length: int) -> tuple[slice, ...]:
-    return (*(slice(None),) * dim, slice(i * length, (i + 1) * length))
+def _sum_cuts_in_window(source: Source, dim: int, results: Array, rounding: Rounding | None) -> bool:
+    """The same with cuts shown in memory that the ranks share; False where that is not possible."""
+    table, me, window, shape = source.table, source.rank, source.window, results.shape[1:]
+    # Pieces run along the first dimension that has a length, so that they lie in one stretch of the result.
+    axis = next((i for i, length in enumerate(shape) if length > 1), 0)
+    shown_by = [_shown(table, rank) for rank in range(source.wire.size)]
+    line = math.prod(shape[axis + 1 :])
+    step = PIECE // max(line * max(map(len, shown_by)) * source.data.itemsize, 1)
+    if window is None or step == 0 or not window.can_show():
+        return False
+
+    def part(key: CutId, start: int) -> Array:
+        i, row = key
+        return source.row(row)[_slice_of(dim, i, shape[dim])][_slice_of(axis, 0, step, start)]
+
+    for start in range(0, shape[axis], step):
+        size = min(step, shape[axis] - start) * line
+        shown = window.show((part(key, start) for key in shown_by[me]), source.data.dtype)
+        for (number, i), result in zip(_wanted(table, me), results, strict=True):
+            rows = []
+            for row in table.contents[number]:
+                if row[0] == me:
+                    rows.append(np.ascontiguousarray(part((i, row), start)).reshape(-1))
+                else:
+                    at = shown_by[row[0]][i, row] * size
+                    rows.append(shown[row[0], at : at + size])
+            ordered_sum(rows, result[_slice_of(axis, 0, step, start)].reshape(-1), rounding)
+    return True
+
+
+def _slice_of(dim: int, i: int, length: int, start: int = 0) -> tuple[slice, ...]:
+    return (*(slice(None),) * dim, slice(start + i * length, start + (i + 1) * length))
 
 
 @lru_cache(maxsize=1024)
@@ -137,3 +215,12 @@ def _needs(table: RowTable, receiver: int, sender: int) -> tuple[CutId, ...]:
             if row[0] == sender
         )
     )
+
+
+@lru_cache(maxsize=1024)
+def _shown(table: RowTable, sender: int) -> dict[CutId, int]:
+    """The cuts of a rank's rows that go into sums of any other rank, numbered."""
+    receivers = [rank for rank in range(len(table.counts)) if rank != sender]
+    return {
+        cut: i for i, cut in enumerate(dict.fromkeys(c for r in receivers for c in _needs(table, r, sender)))
+    }

@@ -27,20 +27,20 @@ BLOCK = 32768
 SPREAD = 1 << 19
 
 
-def ordered_sum(rows: Sequence[Array], out: Array, round_in_place: Rounding | None = None) -> None:
+def ordered_sum(rows: Sequence[Array] | Array, out: Array, round_in_place: Rounding | None = None) -> None:
     """Sum equally shaped, contiguous one-dimensional arrays in the given order into `out`.
 
     `round_in_place` rounds a block of the result to the tensor's data type; it must work element by element.
     """
     if out.size <= BLOCK:
-        _sum_block(rows, out, round_in_place)
+        sum_block(rows, out, round_in_place)
         return
     blocks = [slice(start, start + BLOCK) for start in range(0, out.size, BLOCK)]
     threads = thread_count() if out.size >= SPREAD else 1
 
     def share(number: int) -> None:
         for block in blocks[number::threads]:
-            _sum_block([row[block] for row in rows], out[block], round_in_place)
+            sum_block([row[block] for row in rows], out[block], round_in_place)
 
     if threads == 1:
         share(0)
@@ -48,13 +48,15 @@ def ordered_sum(rows: Sequence[Array], out: Array, round_in_place: Rounding | No
         spread([partial(share, number) for number in range(threads)])
 
 
-def _sum_block(rows: Sequence[Array], out: Array, round_in_place: Rounding | None) -> None:
+def sum_block(rows: Sequence[Array] | Array, out: Array, round_in_place: Rounding | None) -> None:
+    """Like `ordered_sum` for as few elements as fit the cache, of any shape."""
     if len(rows) == 1:
-        np.copyto(out, rows[0])
+        out[...] = rows[0]
     else:
         np.add(rows[0], rows[1], out)
-        for row in rows[2:]:
-            np.add(out, row, out)
+        if len(rows) > 2:
+            for row in rows[2:]:
+                np.add(out, row, out)
     if round_in_place is not None:
         round_in_place(out)
 

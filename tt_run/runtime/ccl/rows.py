@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.ccl import buffers
 from tt_run.runtime.ccl.groups import Exchange
+from tt_run.runtime.ccl.window import BODY, HEADER, Slots, Window
 from tt_run.runtime.ccl.wire import Parcel, Wire
 from tt_run.runtime.errors import fatal
 
@@ -72,6 +73,11 @@ class RowTable:
         return tuple(1 + max(rows) for rows in self.rows)
 
     @cached_property
+    def in_order(self) -> bool:
+        """Whether there is one content, of all rows one after the other."""
+        return self.numbers == (tuple(range(len(self.exchange.ranks) * self.exchange.width)),)
+
+    @cached_property
     def place(self) -> Mapping[int, tuple[int, int]]:
         """For each position: the number of its group's content, and its own number in the group."""
         numbers = {content: i for i, content in enumerate(self.contents)}
@@ -110,58 +116,172 @@ def renumbered(own: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(used.get(number, -1) for number in own), tuple(used)
 
 
+class Outline(NamedTuple):
+    """What is known of the exchange of shards without looking into them.
+
+    `rows` numbers the rows of the own devices, `used` says where in the stack they are; `small` whether all rows travel at once; `table`
+    is None while the others' rows are unknown; `slots` are those of the window; `standing` the sources over either slot, made once,
+    where nothing but the rows has to be shown.
+    """
+
+    shape: tuple[int, ...]
+    rows: tuple[int, ...]
+    used: tuple[int, ...]
+    small: bool
+    table: RowTable | None
+    slots: tuple[Slots, Slots] | None
+    standing: tuple[Source, Source] | None = None
+
+
+def outline_of(
+    own: tuple[int, ...], shape: tuple[int, ...], dtype: np.dtype[Any], exchange: Exchange, wire: Wire
+) -> Outline:
+    """The outline of shards of `shape`, of which the own devices hold the rows `own`."""
+    if exchange.local:
+        return Outline(shape, own, (), False, row_table(exchange, (own,)), None)
+    rows, used = renumbered(own)
+    width, table = exchange.width, None
+    body = width * math.prod(shape) * dtype.itemsize
+    small = body * len(exchange.ranks) <= SMALL and body <= BODY
+    if width == 1:
+        # One device per rank: everybody knows the table, unless there is no shard to talk of.
+        known = exchange.first_rows
+        if rows[0] < 0:
+            known = (*known[: wire.rank], rows, *known[wire.rank + 1 :])
+        table = row_table(exchange, known)
+    if wire.window is None or 4 * width > HEADER:
+        return Outline(shape, rows, used, small, table, None)
+    slots = wire.window.slots(width, shape if small else (0,), dtype)
+    found = Outline(shape, rows, used, small, table, slots)
+    if table is None or not small:
+        return found
+    first, second = (Source.over(slot, found, exchange, wire) for slot in slots)
+    return found._replace(standing=(first, second))
+
+
 class Source:
     """The shards of one exchange: this rank's own rows, and those of the other ranks as they arrive.
 
-    `data` is the rank's stack (rows, *shape); `own[i]` the row of its device `exchange.held[wire.rank][i]`.
+    `data` is the rank's stack (rows, *shape); `own[i]` the row of its device `exchange.held[wire.rank][i]`. Making it shows the others
+    what they can see without a message; `join` is for when they are known to take part.
     """
 
-    __slots__ = ("_arrived", "_used", "complete", "data", "exchange", "rank", "shape", "table", "wire")
+    __slots__ = (
+        "_arrived",
+        "_outline",
+        "_slots",
+        "complete",
+        "data",
+        "exchange",
+        "rank",
+        "shape",
+        "stacks",
+        "table",
+        "wire",
+    )
 
-    def __init__(self, data: Array, own: tuple[int, ...], exchange: Exchange, wire: Wire) -> None:
-        self.data, self.wire, self.exchange = data, wire, exchange
-        self.shape, self.rank = data.shape[1:], wire.rank
+    table: RowTable
+
+    def __init__(
+        self,
+        data: Array,
+        own: tuple[int, ...],
+        exchange: Exchange,
+        wire: Wire,
+        outline: Outline | None = None,
+    ) -> None:
+        if outline is None:
+            outline = outline_of(own, data.shape[1:], data.dtype, exchange, wire)
+        self.data, self.wire, self.exchange, self._outline = data, wire, exchange, outline
+        self.shape, self.rank = outline.shape, wire.rank
         # Whether every row is at hand without further messages.
         self.complete = exchange.local
         self._arrived: Array | None = None
-        if exchange.local:
-            self.table = row_table(exchange, (own,))
+        self._slots: Slots | None = None
+        # The rows of the only content as stacks of one, where that is known before.
+        self.stacks: list[Array] | None = None
+        if outline.table is not None:
+            self.table = outline.table
+        if outline.slots is not None:
+            self._show(outline)
+
+    @classmethod
+    def over(cls, slots: Slots, outline: Outline, exchange: Exchange, wire: Wire) -> Source:
+        """A source that is used again and again: `data` is the own slot, and joined when the ranks have met."""
+        made = cls(slots.body, (0,), exchange, wire, outline._replace(slots=None))
+        made._slots, made.complete = slots, True
+        made.stacks = list(slots.bodies) if made.table.in_order else None
+        return made
+
+    def _show(self, outline: Outline) -> None:
+        """Write what the others see after the next meeting."""
+        assert outline.slots is not None and self.wire.window is not None
+        self._slots = slots = outline.slots[self.wire.window.next_slot()]
+        if outline.table is None:
+            slots.head[:] = -1
+            slots.head[: len(outline.rows)] = outline.rows
+        if not outline.small:
             return
-        rows, self._used = renumbered(own)
-        ranks, width = len(exchange.ranks), exchange.width
-        small = ranks * width * math.prod(self.shape) * data.itemsize <= SMALL
-        if width == 1:
-            # One device per rank: everybody knows the table, unless there is no shard to talk of.
-            table = exchange.first_rows
-            if rows[0] < 0:
-                table = (*table[: self.rank], rows, *table[self.rank + 1 :])
-            self.table = row_table(exchange, table)
-            if small:
-                self.complete = True
-                self._arrived = np.empty((ranks, 1, *self.shape), data.dtype)
-                wire.allgather(self.mine(0), self._arrived)
-        elif small:
-            self.complete = True
-            self._share_all(rows)
+        if len(outline.used) == len(self.data) == 1:
+            slots.body[...] = self.data
         else:
-            self.table = row_table(exchange, _share_rows(rows, exchange, wire))
+            for place, number in enumerate(outline.used):
+                slots.body[place] = self.data[number]
+
+    def join(self, met: bool = False) -> Source:
+        """Learn the table, and the rows when they are small. `met` says that all ranks have met since it was made."""
+        exchange, slots, outline = self.exchange, self._slots, self._outline
+        if exchange.local:
+            return self
+        self.complete = outline.small
+        if slots is None:
+            self.wire.open()
+            self._ask()
+            return self
+        if not met:
+            assert self.wire.window is not None
+            self.wire.window.meet()
+        if outline.table is None:
+            self.table = _seen_table(slots.heads.tobytes(), exchange)
+        return self
+
+    def _ask(self) -> None:
+        """Learn by messages."""
+        exchange, wire, (_, rows, _, small, *_) = self.exchange, self.wire, self._outline
+        if exchange.width > 1:
+            if small:
+                self._share_all(rows)
+            else:
+                self.table = row_table(exchange, _share_rows(rows, exchange, wire))
+        elif small:
+            self._arrived = np.empty((wire.size, 1, *self.shape), self.data.dtype)
+            wire.allgather(self.mine(0), self._arrived)
+
+    @property
+    def window(self) -> Window | None:
+        """The memory that the ranks of the exchange share, if they do."""
+        return self.wire.window
 
     def mine(self, number: int) -> Array:
         """A contiguous row of this rank."""
-        return np.ascontiguousarray(self.data[self._used[number]])
+        return np.ascontiguousarray(self.data[self._outline.used[number]])
 
     def row(self, row: RowId) -> Array:
         """A row that is at hand."""
         rank, number = row
         array: Array
-        if self._arrived is not None:
+        if self.complete and self._slots is not None:
+            array = self._slots.bodies[rank, number]
+        elif self._arrived is not None:
             array = self._arrived[rank, number]
         else:
-            array = self.data[number if self.exchange.local else self._used[number]]
+            array = self.data[number if self.exchange.local else self._outline.used[number]]
         return array
 
-    def flat(self) -> Array:
-        """All rows as one array (rows, elements), numbered as in `RowTable.numbers`; only when `complete`."""
+    def flat(self) -> Sequence[Array] | Array:
+        """All rows, each as a line of elements, numbered as in `RowTable.numbers`; only when `complete`."""
+        if self._slots is not None:
+            return self._slots.rows
         if self._arrived is None:
             return self.data.reshape(len(self.data), -1)
         return self._arrived.reshape(self._arrived.shape[0] * self._arrived.shape[1], -1)
@@ -186,7 +306,8 @@ class Source:
         """Every row of every rank: own rows as views, others received."""
         found = dict.fromkeys(row for content in self.table.contents for row in content)
         if self.complete:
-            return {row: self.row(row) for row in found}
+            # Slots are written again while the caller still holds the rows.
+            return {row: self.row(row) if self._slots is None else self.row(row).copy() for row in found}
         remote = self.table.remote(self.wire.rank)
         received = dict(zip(remote, buffers.empty((len(remote), *self.shape), self.data.dtype), strict=True))
         self.fetch(received)
@@ -200,7 +321,7 @@ class Source:
         send = np.zeros(header + -(-body_bytes // 8) * 8, np.uint8)
         send[: 4 * width].view(np.int32)[:] = [*rows, *[-1] * (width - len(rows))]
         body = send[header : header + body_bytes].view(data.dtype).reshape(width, *self.shape)
-        for place, number in enumerate(self._used):
+        for place, number in enumerate(self._outline.used):
             body[place] = data[number]
         recv = np.empty((self.wire.size, send.size), np.uint8)
         self.wire.allgather(send, recv)
@@ -209,6 +330,12 @@ class Source:
         )
         stacks = recv[:, header : header + body_bytes].view(data.dtype)
         self._arrived = stacks.reshape(self.wire.size, width, *self.shape)
+
+
+@lru_cache(maxsize=1024)
+def _seen_table(heads: bytes, exchange: Exchange) -> RowTable:
+    """The table that the heads of the slots say."""
+    return row_table(exchange, _cut(np.frombuffer(heads, np.int32).reshape(-1, exchange.width), exchange))
 
 
 def _share_rows(rows: tuple[int, ...], exchange: Exchange, wire: Wire) -> tuple[tuple[int, ...], ...]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.ccl import buffers, checks, fabric, placement
 from tt_run.runtime.ccl.collectives import result
-from tt_run.runtime.ccl.lanes import Call, lanes_of
+from tt_run.runtime.ccl.lanes import Call, lanes_of, plan_of
 from tt_run.runtime.ccl.wire import HalfWords, Ranks, Wire
 from tt_run.runtime.comm import world
 from tt_run.runtime.enums import DataType
@@ -41,7 +41,8 @@ def broadcast(
     device = checks.device_of(input_tensor, "broadcast")
     sender = checks.position_of(device, sender_coord, "sender")
     checks.members_of(device, cluster_axis)
-    call = Call("broadcast", input_tensor, device, cluster_axis, detail=f"sender {sender_coord}")
+    plan = plan_of("broadcast", input_tensor, device, cluster_axis, detail=f"sender {sender_coord}")
+    call = Call(plan, input_tensor)
     with call:
         (group,) = [group for group in call.lanes.groups if sender in group]
         call.moved = [(sender, *(p for p in group if p != sender))]
@@ -76,7 +77,8 @@ def point_to_point(
         raise fatal(
             f"Output tensor must have the spec of the input: {output_tensor.spec} != {input_tensor.spec}"
         )
-    call = Call("point_to_point", input_tensor, device, detail=f"from {sender_coord} to {receiver_coord}")
+    detail = f"from {sender_coord} to {receiver_coord}"
+    call = Call(plan_of("point_to_point", input_tensor, device, detail=detail), input_tensor)
     owners = device.owner_ranks
     with call:
         call.moved = [(sender, receiver)]

@@ -1,7 +1,7 @@
 """How the ranks of one exchange move buffers: the interface that the algorithms use.
 
-Large buffers go point to point, straight from the sender's array into the receiver's: inside a host Open MPI copies them once, which
-beats its own reductions and a shared window with copies (performance baselines, section 2). Small ones go in one allgather.
+Inside a host there is a window: small rows lie in its slots, large results in its blocks, so that nothing is copied twice. Everywhere
+else large buffers go point to point, straight from the sender's array into the receiver's, and small ones in one allgather.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.ccl.window import Window, known_window, open_window
 from tt_run.runtime.comm import Group, as_bytes
 from tt_run.runtime.tensor.bfloat16 import from_wire, to_wire
 
@@ -30,6 +31,12 @@ class Wire(Protocol):
     def size(self) -> int: ...
     @property
     def same_host(self) -> bool: ...
+    @property
+    def window(self) -> Window | None: ...
+    def open(self) -> None:
+        """Make the window, where there can be one. Every rank calls it, when all are known to."""
+        ...
+
     def allgather(self, send: Array, recv: Array) -> None:
         """Every rank's contiguous `send` into row `rank` of everybody's `recv`; equal sizes."""
         ...
@@ -48,6 +55,10 @@ class Alone:
     rank = 0
     size = 1
     same_host = True
+    window: Window | None = None
+
+    def open(self) -> None:
+        """Nobody to share with."""
 
     def allgather(self, send: Array, recv: Array) -> None:
         """Copy."""
@@ -70,6 +81,11 @@ class Ranks:
     def __init__(self, group: Group) -> None:
         self._group = group
         self.rank, self.size, self.same_host = group.rank, group.size, group.on_one_host
+        self.window = known_window(group)
+
+    def open(self) -> None:
+        """Make the window of the group, the first time."""
+        self.window = open_window(self._group)
 
     def allgather(self, send: Array, recv: Array) -> None:
         """One MPI_Allgather."""
@@ -101,6 +117,10 @@ class HalfWords:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
         self.rank, self.size, self.same_host = wire.rank, wire.size, wire.same_host
+        self.window: Window | None = None
+
+    def open(self) -> None:
+        """Different hosts share no memory."""
 
     def allgather(self, send: Array, recv: Array) -> None:
         """Small blocks with headers: as they are."""

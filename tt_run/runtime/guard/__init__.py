@@ -19,35 +19,65 @@ from tt_run.runtime import events
 from tt_run.runtime.comm import Group, seconds_to_wait, world
 from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.guard.signature import Signature
+from tt_run.runtime.guard.states import Wait
 from tt_run.runtime.guard.transfer import Transfer, count, wait_for
 
-__all__ = ["GuardError", "Signature", "Transfer", "at_end", "collective", "irecv", "isend", "start", "wait"]
+__all__ = [
+    "GuardError",
+    "Signature",
+    "Transfer",
+    "at_end",
+    "collective",
+    "irecv",
+    "isend",
+    "start",
+    "until",
+    "wait",
+]
 
 _guard: Any = None
 _lifecycle: Any = None
 _started = False
 
 
-def collective(group: Group, signature: Signature) -> None:
-    """Return when every rank of the group is in this collective with an equal signature.
+def collective(group: Group, signature: Signature, depth: int = 1) -> bool:
+    """Return when every rank of the group is in this collective with an equal signature: True if the ranks have met for it.
 
+    They have not when there is one rank only, or the guard is off. `depth` is the number of frames from here to the user's line at least.
     Raises GuardError, with the same text on all ranks, when they differ, when one of them ended, raised or waits elsewhere for ever,
     or when one does not come within the deadline.
     """
+    if _guard is None and not _begun(group):
+        return False
     if group.size == 1:
-        return
-    if not _started:
-        start()
-    if _guard is None:
-        return
-    frame = events.user_frame(2)
+        return False
+    frame = events.user_frame(1 + depth)
     if not events.listening:
         _guard.collective(group, signature, frame)
-        return
+        return True
     begin = events.now()
     _guard.collective(group, signature, frame)
     site = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
     events.emit(events.Event("wait", signature.operation, begin, events.now(), site))
+    return True
+
+
+def until(done: Callable[[], bool], what: str, missing: Callable[[], tuple[int, ...]]) -> None:
+    """Return when `done()`, which the ranks `missing()` bring about inside of a collective. Raises GuardError like `collective`."""
+    if _guard is None:
+        while not done():
+            os.sched_yield()
+        return
+    site = events.call_site()
+    # No group and number: having come to the call, which is what those stand for, does not excuse a rank here.
+    _guard.wait_until(done, lambda: Wait("collective", what, site, (), 0, missing()))
+
+
+def _begun(group: Group) -> bool:
+    """Start watching if there is anybody to watch; True if there is a guard."""
+    if not _started and group.size > 1:
+        start()
+    return _guard is not None
 
 
 def at_end(before: Callable[[], None], after: Callable[[], None] | None = None) -> None:

@@ -64,12 +64,14 @@ class SharedChannel(Channel):
         super().__init__(group)
         self._block = group.shared_block(16 * group.size)
         self.words = memoryview(self._block.memory)[: 16 * group.size].cast("Q")
+        self._own = (group.rank, group.size + group.rank)
         self._slots = tuple(tuple(parity * group.size + i for i in self.others) for parity in (0, 1))
 
     def announce(self, call: Call) -> int:
         """Write this rank's word."""
-        word = self._next(call)
-        self.words[(self.number & 1) * self.group.size + self.group.rank] = word
+        self.number = number = self.number + 1
+        self.history.append((number, call))
+        self.words[self._own[number & 1]] = word = (number & _ORDINAL) << 32 | call.code
         return word
 
     def spin(self, word: int, turns: int) -> bool:

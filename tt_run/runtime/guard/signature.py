@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from types import CodeType
+from types import CodeType, FrameType
 from typing import NamedTuple
 
 
@@ -41,6 +41,11 @@ class Call(NamedTuple):
     code: int
     signature: Signature
     site: str
+    function: CodeType | None
+
+
+# A code object by identity, which is sooner than its hash (a call keeps its own alive), the instruction, and the signature.
+Key = tuple[int, int, Signature]
 
 
 class Labels:
@@ -49,22 +54,20 @@ class Labels:
     CAPACITY = 512  # texts kept on the board; older ones make room
 
     def __init__(self) -> None:
-        self._calls: dict[tuple[CodeType | None, int, Signature], Call] = {}
-        self._slots: list[tuple[CodeType | None, int, Signature] | None] = [None] * self.CAPACITY
+        self.calls: dict[Key, Call] = {}
+        self._slots: list[Key | None] = [None] * self.CAPACITY
         self._next = 0
 
-    def find(self, key: tuple[CodeType | None, int, Signature]) -> Call | None:
-        """The call stored under (code object, line, signature)."""
-        return self._calls.get(key)
-
-    def add(self, key: tuple[CodeType | None, int, Signature]) -> Call:
-        """Store a call; the oldest one is dropped when all slots are taken."""
-        code, line, signature = key
+    def add(self, frame: FrameType | None, signature: Signature) -> Call:
+        """Store a call from a frame of the user's program; the oldest one is dropped when all slots are taken."""
         slot, self._next = self._next, (self._next + 1) % self.CAPACITY
         previous = self._slots[slot]
         if previous is not None:
-            del self._calls[previous]
-        self._slots[slot] = key
-        site = f"{code.co_filename}:{line}" if code is not None else "?"
-        call = self._calls[key] = Call(slot, code_of(signature), signature, site)
+            del self.calls[previous]
+        function, instruction, site = None, 0, "?"
+        if frame is not None:
+            function, instruction = frame.f_code, frame.f_lasti
+            site = f"{function.co_filename}:{frame.f_lineno}"
+        key = self._slots[slot] = (id(function), instruction, signature)
+        call = self.calls[key] = Call(slot, code_of(signature), signature, site, function)
         return call

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, NoReturn
 
 from tt_run.runtime.comm import Group, World
 from tt_run.runtime.guard import diagnosis
-from tt_run.runtime.guard.board import ENDED, WAITING
+from tt_run.runtime.guard.board import CALLS, ENDED, LABEL, WAITING
 from tt_run.runtime.guard.channel import DIFFERENT, PENDING, Channel, MessageChannel, SharedChannel
 from tt_run.runtime.guard.joining import join
 from tt_run.runtime.guard.report import GuardError, render
 from tt_run.runtime.guard.signature import Call, Labels, Signature
 from tt_run.runtime.guard.states import RankState, Wait
-from tt_run.runtime.guard.whereabouts import Verdict, Whereabouts, enter
+from tt_run.runtime.guard.whereabouts import Verdict, Whereabouts
 
 if TYPE_CHECKING:
     from tt_run.runtime.guard.transfer import Transfer
@@ -70,15 +70,18 @@ class Guard:
         """Return when all ranks of the group are here with the same signature; GuardError otherwise."""
         if self.error is not None:
             raise GuardError(str(self.error), self.error.code, self.error.culprits)
-        key = (frame.f_code, frame.f_lineno, signature) if frame is not None else (None, 0, signature)
-        call = self._labels.find(key)
+        # The instruction stands for the line, which takes longer to find.
+        code, at = (frame.f_code, frame.f_lasti) if frame is not None else (None, 0)
+        call = self._labels.calls.get((id(code), at, signature))
         if call is None:
-            call = self._labels.add(key)
+            call = self._labels.add(frame, signature)
             self.whereabouts.label(call)
         channel = self._channels.get(group)
         if channel is None:
             channel = self._join(group, call)
-        enter(self._words, call)
+        words = self._words
+        words[LABEL] = call.slot
+        words[CALLS] += 1
         word = channel.announce(call)
         if not channel.spin(word, self._spins):
             self._meet(channel, word, call)

@@ -8,7 +8,7 @@ from typing import Any
 
 from tt_run.runtime.comm import Group, World
 from tt_run.runtime.guard import board, states
-from tt_run.runtime.guard.board import ANSWERED, ASKED, CALLS, ENDED, LABEL, PID, RAISED, RUNNING, STATE
+from tt_run.runtime.guard.board import ANSWERED, ASKED, CALLS, ENDED, PID, RAISED, RUNNING, STATE
 from tt_run.runtime.guard.channel import Channel
 from tt_run.runtime.guard.gossip import Gossip
 from tt_run.runtime.guard.signature import Call
@@ -133,12 +133,6 @@ class Whereabouts:
             record = row.read("answer") or {}
         lost = state not in (ENDED, RAISED) and pid != 0 and not _alive(pid)
         return states.state_from_json(rank, state, lost, int(row.words[CALLS]), row.label(), record)
-
-
-def enter(words: memoryview, call: Call) -> None:
-    """Mark on the board that a call begins."""
-    words[LABEL] = call.slot
-    words[CALLS] += 1
 
 
 def _alive(pid: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 from tt_run.runtime.comm import Group, world
 from tt_run.runtime.mesh.coordinate import MeshCoordinate, row_major
@@ -14,7 +15,10 @@ Positions = tuple[int, ...]
 
 
 class Layout:
-    """A mesh laid over devices of the system mesh: `positions[i]` is the row-major place there of the device at `coords[i]`."""
+    """A mesh laid over devices of the system mesh: `positions[i]` is the row-major place there of the device at `coords[i]`.
+
+    `known` is for what others have worked out from this arrangement; a new one starts empty.
+    """
 
     system: SystemMesh
 
@@ -22,6 +26,7 @@ class Layout:
         for name in ("coords", "local_positions", "local_coords", "group", "owner_ranks", "_index"):
             self.__dict__.pop(name, None)
         self._axis_groups: dict[int | None, tuple[Positions, ...]] = {}
+        self.known: dict[Any, Any] = {}
         self._shape = shape
         self.positions = positions
 

@@ -62,12 +62,16 @@ class Operation:
 
     def _compiled(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Enter the call into the program cache of its mesh: a program is an operation and the specs of its tensors."""
+        if len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
+            device = args[0].device()
+            if device is not None:
+                device.program_cache.use((self.name, args[0].spec.program))
+            return
         device = None
         program: list[Any] = [self.name]
         for value in (*args, *kwargs.values()) if kwargs else args:
             if isinstance(value, Tensor):
-                spec = value.spec
-                program.append((tuple(spec.shape), spec.dtype, spec.layout))
+                program.append(value.spec.program)
                 device = device or value.device()
         if device is not None:
             device.program_cache.use(tuple(program))

@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import ClassVar, overload
 
 from tt_run.runtime.enums import BufferType, DataType, Layout, cpp
@@ -27,6 +27,11 @@ class Shape:
         if lengths and min(lengths) < 0:
             raise TypeError(f"a Shape holds no negative lengths, got {list(lengths)}")
         self._dims = lengths
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """The lengths."""
+        return self._dims
 
     @property
     def rank(self) -> int:
@@ -135,6 +140,11 @@ class TensorSpec:
         if isinstance(self.memory_config, BufferType):
             object.__setattr__(self, "memory_config", MemoryConfig(buffer_type=self.memory_config))
 
+    @cached_property
+    def program(self) -> tuple[object, ...]:
+        """What a compiled program depends on."""
+        return self.shape.dims, self.dtype, self.layout
+
     @property
     def padded_shape(self) -> Shape:
         """Physical shape of a shard, padding included."""
@@ -150,3 +160,19 @@ class TensorSpec:
             f"TensorSpec(logical_shape={self.shape},tensor_layout=TensorLayout(dtype={cpp(self.dtype)},"
             f"page_config=PageConfig(config={kind}(tile={tile})),memory_config={self.memory_config}))"
         )
+
+
+_specs: dict[tuple[object, ...], TensorSpec] = {}
+
+
+def spec_of(
+    dims: tuple[int, ...], dtype: DataType, layout: Layout, memory_config: MemoryConfig, tile: Tile
+) -> TensorSpec:
+    """The spec of a shard, one object for all tensors that are alike: programs make the same ones over and over."""
+    key = (dims, dtype, layout, id(memory_config), id(tile))
+    spec = _specs.get(key)
+    if spec is None:
+        if len(_specs) >= 4096:
+            _specs.clear()
+        spec = _specs[key] = TensorSpec(Shape(dims), dtype, layout, memory_config, tile)
+    return spec

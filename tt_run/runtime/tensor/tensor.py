@@ -21,7 +21,7 @@ from tt_run.runtime.tensor.methods import TensorMethods
 from tt_run.runtime.tensor.printing import tensor_text
 from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.tensor.site import Site, coords_of, local_site, whole
-from tt_run.runtime.tensor.spec import DEFAULT_TILE, Shape, TensorSpec, Tile
+from tt_run.runtime.tensor.spec import DEFAULT_TILE, Shape, TensorSpec, Tile, spec_of
 from tt_run.runtime.tensor.storage import Buffer, Part, Storage
 from tt_run.runtime.tensor.topology import PlacementReplicate, TensorTopology
 
@@ -78,7 +78,7 @@ class Tensor(TensorMethods):
         """
         storage: Storage = Buffer(shards) if isinstance(shards, Shards) else shards
         site = site or device or local_site((1, 1))
-        spec = TensorSpec(Shape(storage.shards.shape), dtype, layout, memory_config, tile)
+        spec = spec_of(storage.shards.shape, dtype, layout, memory_config, tile)
         return cls._make(
             storage, spec, topology or replicated_topology(site, device is not None), device, site
         )
@@ -115,8 +115,8 @@ class Tensor(TensorMethods):
     ) -> Tensor:
         """A new tensor in the same place over new shards; what is not named stays as it is here."""
         old = self._spec
-        spec = TensorSpec(
-            Shape(shards.data.shape[1:]),
+        spec = spec_of(
+            shards.data.shape[1:],
             dtype or old.dtype,
             layout or old.layout,
             memory_config or old.memory_config,
@@ -131,6 +131,14 @@ class Tensor(TensorMethods):
     def place(self, topology: TensorTopology) -> None:
         """Say anew how the tensor is spread: its mesh was reshaped."""
         self._topology = topology
+
+    def facts(self) -> tuple[MeshDevice | None, TensorSpec, TensorTopology, Shards]:
+        """Where it is, what it is like and what it holds, in one go. Raises RuntimeError after `deallocate`."""
+        return self._device, self._spec, self._topology, self._storage.shards
+
+    def successor(self, shards: Shards, spec: TensorSpec, topology: TensorTopology) -> Tensor:
+        """A tensor in the same place over shards that are known to fit `spec`."""
+        return self._make(Buffer(shards), spec, topology, self._device, self._site)
 
     @property
     def shards(self) -> Shards:
