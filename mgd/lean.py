@@ -193,6 +193,7 @@ class _StandardFields:
         listed = [(name, kind, each) for name, (kind, each) in made.items()]
         standard: Any = dataclasses.make_dataclass(cls.__name__, listed, eq=False, repr=False)
         fields: dict[str, Any] = standard.__dataclass_fields__
+        cls.__dataclass_fields__ = fields
         return fields
 
 

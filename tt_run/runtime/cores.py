@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from mgd.lean import dataclass
 
 
 @dataclass(frozen=True, order=True)

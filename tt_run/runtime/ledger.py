@@ -11,10 +11,10 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from mgd.lean import dataclass, field
 from tt_run import contract
 from tt_run.runtime import events
 from tt_run.runtime.parts import PartedFile
@@ -23,7 +23,7 @@ from tt_run.runtime.traffic import Fabric, messages
 FORMAT = 1
 
 
-@dataclass
+@dataclass()
 class Count:
     """Bytes sent, messages sent, and the links they crossed: `hops` counts links per message, `link_bytes` bytes per link."""
 
@@ -49,7 +49,7 @@ class Count:
         }
 
 
-@dataclass
+@dataclass()
 class Ledger:
     """An open account. `note` is the listener of the event stream."""
 

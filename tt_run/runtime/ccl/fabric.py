@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
+from mgd.lean import dataclass, replace
 from tt_run.runtime.enums import FabricConfig, FabricReliabilityMode, FabricTensixConfig
 from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
@@ -41,7 +41,7 @@ def current() -> State:
 
 def _change(**fields: object) -> None:
     global _state
-    _state = replace(_state, **fields)  # type: ignore[arg-type]
+    _state = replace(_state, **fields)
 
 
 def set_fabric_config(

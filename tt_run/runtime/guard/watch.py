@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
+from mgd.lean import dataclass, replace
 from tt_run.runtime.comm import Group, World
 from tt_run.runtime.guard import diagnosis
 from tt_run.runtime.guard.board import CALLS, ENDED, LABEL, WAITING
@@ -32,7 +32,7 @@ _GATHER_SECONDS = 2.0  # how long ranks that disagree wait for the rest of the g
 _now = time.perf_counter
 
 
-@dataclass
+@dataclass()
 class _Suspicion:
     """A circle seen once, and when: it is certain when everybody in it has looked again and still waits."""
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from mgd.lean import dataclass
 from tt_run.runtime.cores import CoreCoord, CoreGrid
 from tt_run.runtime.enums import FabricTensixConfig, NamedEnum
 
@@ -56,7 +55,7 @@ class DispatchCoreAxis(NamedEnum):
     COUNT = 2
 
 
-@dataclass
+@dataclass()
 class DispatchCoreConfig:
     """Which cores dispatch; meshes accept it. It costs cores and time on chips and changes no result, so nothing here depends on it."""
 

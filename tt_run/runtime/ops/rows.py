@@ -7,13 +7,13 @@ shared among threads.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mgd.lean import dataclass
 from tt_run.runtime.ccl.buffers import empty
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.ops.elementwise import BFLOAT16, BLOCK, finish

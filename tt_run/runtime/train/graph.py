@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+
+from mgd.lean import dataclass, field
 
 BackwardRule = Callable[[], None]
 
@@ -46,7 +47,7 @@ class GraphNode:
     links: tuple[int, ...] = ()
 
 
-@dataclass
+@dataclass()
 class Graph:
     """All nodes since the last reset."""
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import enum
 import math
 import weakref
-from dataclasses import dataclass, field
 from typing import Any
 
+from mgd.lean import dataclass, field
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.tensor.dtypes import element_size
 from tt_run.runtime.tensor.tensor import Tensor as Value
@@ -48,7 +48,7 @@ class Segment:
         return self.before + self.change
 
 
-@dataclass
+@dataclass()
 class _Capture:
     segments: list[Segment] = field(default_factory=list)
     held: int = 0

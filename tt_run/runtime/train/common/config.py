@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from mgd.lean import dataclass, field
 from tt_run.runtime.train.common.keys import SECTIONS, ConfigError, check, mapping, one_of
 from tt_run.runtime.train.device import pair
 from tt_run.runtime.train.optimizers.schedulers import SCHEDULES, WarmupHoldDecay
@@ -113,7 +113,7 @@ def _section(source: Any, name: str) -> Mapping[str, Any]:
     return mapping(_whole(source, name).get(name), name)
 
 
-@dataclass
+@dataclass()
 class DeviceConfig:
     """The mesh and what runs over its axes."""
 
@@ -140,7 +140,7 @@ class DeviceConfig:
         return self.mesh_shape[0] * self.mesh_shape[1]
 
 
-@dataclass
+@dataclass()
 class MultiHostConfig:
     """Roles of the ranks of a job over several hosts."""
 
@@ -175,7 +175,7 @@ class MultiHostConfig:
         return "hierarchical" if self.pipeline_parallel_config is None else "pipeline"
 
 
-@dataclass
+@dataclass()
 class TransformerConfig:
     """Kind and sizes of the model, as a configuration gives them; `dropout_prob` None means the default of the kind."""
 
@@ -236,7 +236,7 @@ def _model_settings(source: Any) -> Mapping[str, Any]:
     return {key: value for key, value in {**given, **changed}.items() if value is not None}
 
 
-@dataclass
+@dataclass()
 class SchedulerConfig:
     """Rates and lengths of a schedule with warm-up and hold."""
 
@@ -261,7 +261,7 @@ class SchedulerConfig:
 
     def schedule(self) -> WarmupHoldDecay:
         """The schedule of these settings."""
-        return WarmupHoldDecay(**{f.name: getattr(self, f.name) for f in fields(WarmupHoldDecay)})
+        return WarmupHoldDecay(**{name: getattr(self, name) for name in WarmupHoldDecay.__match_args__})
 
 
 def schedule(yaml_config: Mapping[str, Any], total_steps: int) -> Schedule:
@@ -280,7 +280,7 @@ def schedule(yaml_config: Mapping[str, Any], total_steps: int) -> Schedule:
     return given.schedule().lr_at
 
 
-@dataclass
+@dataclass()
 class EvalConfig:
     """How text is sampled."""
 
@@ -297,7 +297,7 @@ class EvalConfig:
         self.top_p = float(given.get("top_p", 1.0))
 
 
-@dataclass
+@dataclass()
 class TrainingConfig:
     """What to train, how long, and with which optimizer; `source` is a map or the path of a file.
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from mgd.lean import dataclass
 from tt_run.runtime.train import values
 from tt_run.runtime.train.tensor import Tensor
 
 
-@dataclass
+@dataclass()
 class KvCacheConfig:
     """Sizes of a cache."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import partial
 
+from mgd.lean import dataclass, field
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType, run
 from tt_run.runtime.train.models.transformer import (
     GPTBlock,
@@ -22,14 +22,14 @@ from tt_run.runtime.train.ops.matmul import linear
 from tt_run.runtime.train.tensor import Tensor
 
 
-@dataclass
+@dataclass()
 class Experimental:
     """Settings that choose kernels on devices; the numbers are the same."""
 
     use_composite_layernorm: bool = False
 
 
-@dataclass
+@dataclass()
 class NanoGPTConfig:
     """Sizes of a NanoGPT."""
 
@@ -46,7 +46,7 @@ class NanoGPTConfig:
     experimental: Experimental = field(default_factory=Experimental)
 
 
-@dataclass
+@dataclass()
 class GPT2TransformerConfig:
     """Sizes of a GPT-2."""
 

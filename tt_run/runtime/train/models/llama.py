@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from mgd.lean import dataclass
 from tt_run.runtime.train.models.cache import KvCache
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType, run
 from tt_run.runtime.train.models.transformer import as_logits, dealt, tensor_parallel_size
@@ -23,7 +23,7 @@ from tt_run.runtime.train.tensor import Tensor
 _TILE = 32
 
 
-@dataclass
+@dataclass()
 class LlamaConfig:
     """Sizes of a Llama; `intermediate_dim` None means the usual two thirds of four times the width, rounded up to 256."""
 

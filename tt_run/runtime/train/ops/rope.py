@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mgd.lean import dataclass
 from tt_run.runtime.train import values
 from tt_run.runtime.train.record import recorded, result
 from tt_run.runtime.train.tensor import Tensor
@@ -16,7 +16,7 @@ from tt_run.runtime.train.tensor import Tensor
 Array = npt.NDArray[Any]
 
 
-@dataclass
+@dataclass()
 class RopeScalingParams:
     """Stretching of long wavelengths; off while scaling_factor or original_context_length is 0."""
 

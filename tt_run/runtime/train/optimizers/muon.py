@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mgd.lean import dataclass
 from tt_run.runtime.ops import gemm
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.optimizers.base import OptimizerBase, observed
@@ -21,7 +21,7 @@ _QUINTIC = tuple(np.float32(c) for c in (3.4445, -4.7750, 2.0315))
 _EPSILON = np.float32(1e-7)
 
 
-@dataclass
+@dataclass()
 class MuonConfig:
     """Settings of Muon; `ns_steps` counts Newton-Schulz iterations."""
 
