@@ -54,17 +54,18 @@ class Result(NamedTuple):
 
 
 class _Lease:
-    """This rank's hold on a shared block while arrays over it exist."""
+    """This rank's hold on a shared block while arrays over it exist. What a forked child drops is still the parent's."""
 
-    __slots__ = ("__array_interface__", "_flags", "_place")
+    __slots__ = ("__array_interface__", "_flags", "_pid", "_place")
 
     def __init__(self, block: Array, flags: memoryview, place: int) -> None:
-        self._flags, self._place = flags, place
+        self._flags, self._place, self._pid = flags, place, os.getpid()
         known = block.__array_interface__
         self.__array_interface__ = {**known, "data": (known["data"][0], True)}
 
-    def __del__(self) -> None:
-        self._flags[self._place] = 0
+    def __del__(self, pid: Callable[[], int] = os.getpid) -> None:
+        if pid() == self._pid:
+            self._flags[self._place] = 0
 
 
 class Window:

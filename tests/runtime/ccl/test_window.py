@@ -1,0 +1,140 @@
+"""The memory that ranks of a host share, with threads as ranks."""
+
+from __future__ import annotations
+
+import gc
+import mmap
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tt_run.runtime.ccl import window as shared
+from tt_run.runtime.ccl.window import Window, window_bytes
+
+DEADLINE = 20.0
+FLOAT = np.dtype(np.float32)
+
+
+def waiting(done: Callable[[], bool], missing: Callable[[], tuple[int, ...]]) -> None:
+    deadline = time.monotonic() + DEADLINE
+    while not done():
+        assert time.monotonic() < deadline, f"ranks {missing()} did not come"
+        os.sched_yield()
+
+
+@pytest.fixture
+def windows() -> list[Window]:
+    memory = mmap.mmap(-1, window_bytes(2))
+    return [Window(memory, rank, 2, waiting) for rank in range(2)]
+
+
+def together(windows: list[Window], act: Callable[[Window], Any]) -> list[Any]:
+    """What each rank gets from `act`, all at the same time."""
+    found: dict[int, Any] = {}
+
+    def run(window: Window) -> None:
+        found[window.rank] = act(window)
+
+    threads = [threading.Thread(target=run, args=(window,)) for window in windows]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(DEADLINE)
+    assert len(found) == len(windows), "a rank failed or is stuck"
+    return [found[window.rank] for window in windows]
+
+
+def test_everybody_sees_what_was_written_before_a_meeting(windows: list[Window]) -> None:
+    def exchange(window: Window) -> list[list[float]]:
+        both = window.slots(1, (4,), FLOAT)
+        seen = []
+        for turn in range(300):
+            slots = both[window.next_slot()]
+            slots.body[...] = 1000 * window.rank + turn
+            window.meet()
+            seen.append([float(body[0, 3]) for body in slots.bodies])
+        return seen
+
+    assert together(windows, exchange) == [[[turn, 1000 + turn] for turn in range(300)]] * 2
+
+
+def fill(window: Window, value: float) -> Any:
+    """A shared result of which each rank writes its half."""
+    result = window.share((2, 5000), FLOAT)
+    if result is None:
+        return None
+    result.writable[window.rank] = value + window.rank
+    window.meet()
+    return result.array
+
+
+def test_a_result_is_shared_and_cannot_be_written(windows: list[Window]) -> None:
+    first, second = together(windows, lambda window: fill(window, 7))
+    for array in (first, second):
+        assert (array[0] == 7).all() and (array[1] == 8).all()
+        with pytest.raises(ValueError, match="read-only"):
+            array[0, 0] = 1
+
+
+def test_a_block_is_used_again_only_when_all_ranks_have_dropped_it(windows: list[Window]) -> None:
+    kept = together(windows, lambda window: fill(window, 1))
+    other = together(windows, lambda window: fill(window, 2))
+    where = kept[0].ctypes.data
+    assert other[0].ctypes.data != where
+    kept[0] = None
+    third = together(windows, lambda window: fill(window, 3))
+    assert third[0].ctypes.data != where and (kept[1][0] == 1).all()
+    part = kept[1][1, :10]
+    kept[1] = None
+    fourth = together(windows, lambda window: fill(window, 4))
+    assert fourth[0].ctypes.data != where and (part == 2).all()  # a view holds it, too
+    del part
+    fifth = together(windows, lambda window: fill(window, 5))
+    assert fifth[0].ctypes.data == where
+    assert [array[0][0, 0] for array in (other, third, fourth, fifth)] == [2, 3, 4, 5]
+
+
+def test_what_a_forked_child_drops_is_still_the_parents(windows: list[Window]) -> None:
+    kept = together(windows, lambda window: fill(window, 1))
+    where = kept[0].ctypes.data
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside the threads of BLAS
+        child = os.fork()
+    if child == 0:
+        kept.clear()
+        gc.collect()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert together(windows, lambda window: fill(window, 2))[0].ctypes.data != where
+    assert (kept[0][0] == 1).all()
+
+
+def test_without_room_no_rank_gets_a_block(windows: list[Window], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "LIMIT", 1000)
+    assert together(windows, lambda window: fill(window, 1)) == [None, None]
+
+
+def test_no_name_is_left(windows: list[Window]) -> None:
+    before = set(Path("/dev/shm").glob("tt-run-*"))
+    together(windows, lambda window: fill(window, 1))
+    assert set(Path("/dev/shm").glob("tt-run-*")) <= before
+
+
+def test_what_is_shown_arrives_in_pieces(windows: list[Window]) -> None:
+    def show(window: Window) -> list[list[float]]:
+        assert window.can_show()
+        turns = []
+        for turn in range(5):
+            parts = [np.full((2, 3), turn, FLOAT), np.full(4, 10 * window.rank, FLOAT)]
+            turns.append(window.show(parts, FLOAT)[:, :10].copy().tolist())
+        return turns
+
+    wanted = [[[turn] * 6 + [10.0 * rank] * 4 for rank in range(2)] for turn in range(5)]
+    assert together(windows, show) == [wanted, wanted]
