@@ -2,7 +2,7 @@
 
 The standard decorator writes and compiles six methods per class when a module is imported, and its module loads the parser of
 Python's own syntax: for the classes that one launch defines, a third of the time until mpirun starts. Here the shared methods are
-shared, and the constructor is compiled when the first value is made. What these classes offer is the same, `dataclasses.fields`,
+shared, and a constructor is compiled only for a class of which several values are made. What these classes offer is the same, `dataclasses.fields`,
 `replace` and `asdict` included; what is not needed here (`InitVar`, `unsafe_hash`, `kw_only` of
 single fields) is refused.
 """
@@ -24,6 +24,7 @@ else:
 
 
 T = TypeVar("T")
+INTERPRETED = 3  # values of a class that are made before its constructor is compiled
 _MISSING: Any = type("_Missing", (), {"__repr__": lambda self: "<required>"})()
 
 
@@ -135,9 +136,39 @@ def _methods(
 def _first_call(
     cls: Any, fields: dict[str, Field], frozen: bool, slots: bool, kw_only: bool
 ) -> Callable[..., None]:
-    """A constructor that replaces itself by the compiled one when it is called."""
+    """A constructor that goes through the fields for the first values, then replaces itself by a compiled one.
+
+    Many a class has one value in a launch; compiling takes as long as making thirty of them like this. The compiled one also gets what is
+    wrong, for it knows how to say so.
+    """
+    names = [name for name, each in fields.items() if each.init]
+    calls = 0
 
     def __init__(self: Any, *args: Any, **named: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls <= INTERPRETED and len(args) <= (0 if kw_only else len(names)):
+            values = dict(zip(names, args, strict=False))
+            left = len(named)
+            for name, each in fields.items():
+                if name in values:
+                    continue
+                if each.init and name in named:
+                    values[name] = named[name]
+                    left -= 1
+                elif each.default_factory is not _MISSING:
+                    values[name] = each.default_factory()
+                elif each.default is not _MISSING:
+                    values[name] = each.default
+                elif each.init:
+                    break
+            else:
+                if not left:
+                    for name, value in values.items():
+                        object.__setattr__(self, name, value)
+                    if hasattr(cls, "__post_init__"):
+                        self.__post_init__()
+                    return
         cls.__init__ = _constructor(cls, fields, frozen, slots, kw_only)
         cls.__init__(self, *args, **named)
 

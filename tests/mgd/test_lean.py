@@ -48,8 +48,18 @@ def _define(module: Any, form: dict[str, bool]) -> type[Any]:
 
 
 @pytest.fixture(params=FORMS, ids=lambda form: "-".join(form) or "plain")
-def both(request: pytest.FixtureRequest) -> tuple[type[Any], type[Any]]:
-    return _define(lean, request.param), _define(dataclasses, request.param)
+def form(request: pytest.FixtureRequest) -> dict[str, bool]:
+    made: dict[str, bool] = request.param
+    return made
+
+
+@pytest.fixture(params=[0, lean.INTERPRETED], ids=["first values", "compiled"])
+def both(request: pytest.FixtureRequest, form: dict[str, bool]) -> tuple[type[Any], type[Any]]:
+    """The same class by each of them; ours makes its first values in another way than those after."""
+    ours = _define(lean, form)
+    for number in range(request.param):
+        ours(number=number)
+    return ours, _define(dataclasses, form)
 
 
 def _outcome(act: Callable[[], Any]) -> Any:
