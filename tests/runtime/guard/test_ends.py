@@ -139,3 +139,14 @@ def test_a_forked_child_is_no_rank() -> None:
         "meet()\nprint('fine')\n"
     )
     assert run_ranks(2, program).check().stdout.split() == ["fine", "fine"]
+
+
+def test_one_rank_alone_may_write_the_report_until_it_ends() -> None:
+    program = COMMON + (
+        "whereabouts = guard._guard.whereabouts\n"
+        "mine = whereabouts.claim_verdict()\n"
+        "assert whereabouts.claim_verdict() == mine\n"
+        "meet()\nprint(mine)\n"
+    )
+    claims = run_ranks(4, program).check().stdout.split()
+    assert sorted(claims) == ["False", "False", "False", "True"]

@@ -201,7 +201,10 @@ class Guard:
         """Raise the report. One rank writes it for all, so that all show the same; the others wait for it a moment."""
         author = self._author(finding, known)
         patience = _now() + _VERDICT_SECONDS
-        while author != self.rank and _now() < patience:
+        # Ranks that look at the same moment may each take themselves for the author: only one can claim it.
+        while _now() < patience + _VERDICT_SECONDS:
+            if (author == self.rank or _now() > patience) and self.whereabouts.claim_verdict():
+                break
             self.make_progress()
             self._obey_verdict()
             time.sleep(_NAPS[1])

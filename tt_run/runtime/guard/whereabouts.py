@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import socket
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -29,6 +31,7 @@ class Whereabouts:
         self._mine = self._rows[world.rank]
         self._mine.words[PID] = os.getpid()
         self._gossip = Gossip(world)
+        self._claim: socket.socket | None = None
         self.words = self._mine.words
         self.channels: dict[Group, Channel] = {}
         # Messages sent and receives posted on each channel "peer:channel".
@@ -61,6 +64,23 @@ class Whereabouts:
         """Say that this rank no longer waits."""
         self.words[STATE] = RUNNING
         self._gossip.tell_running(int(self.words[CALLS]), self._mine.label())
+
+    def claim_verdict(self) -> bool:
+        """True for the one rank of this host that is to write the report; a claim ends with its process.
+
+        The claim is a bound name in the kernel's abstract namespace: one call decides, and nothing has to be cleaned up. Where such
+        names are forbidden everybody has the claim.
+        """
+        if self._claim is None:
+            claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            try:
+                claim.bind(f"\0{self._block.path}")
+            except OSError as error:
+                if error.errno == errno.EADDRINUSE:
+                    claim.close()
+                    return False
+            self._claim = claim
+        return True
 
     def publish_verdict(self, verdict: Verdict) -> None:
         """Hand a report to all ranks that wait."""
