@@ -30,13 +30,15 @@ class Piece(NamedTuple):
 class GatherPlan:
     """An all-gather without its data: the shape of the stack of results, and where each row goes.
 
-    A received row lands in its first slot at once when that is contiguous memory, else in a buffer of its own.
+    A received row lands in its first slot at once when that is contiguous memory, else in a buffer of its own. `straight` says that
+    the result is the rank's stack of rows from end to end.
     """
 
     shape: tuple[int, ...]
     own: tuple[Placed, ...]
     remote: tuple[Placed, ...]
     in_place: bool
+    straight: bool
 
 
 @lru_cache(maxsize=1024)
@@ -49,11 +51,13 @@ def gather_plan(table: RowTable, rank: int, shape: tuple[int, ...], dim: int) ->
             inside = (slice(None),) * dim + (slice(i * length, (i + 1) * length),)
             slots.setdefault(row, []).append((number, *inside))
     placed = {row: tuple(places) for row, places in slots.items()}
+    in_place = all(extent == 1 for extent in shape[:dim])
     return GatherPlan(
         (len(table.contents), *shape[:dim], members * length, *shape[dim + 1 :]),
         tuple((row, places) for row, places in placed.items() if row[0] == rank),
         tuple((row, places) for row, places in placed.items() if row[0] != rank),
-        all(extent == 1 for extent in shape[:dim]),
+        in_place,
+        in_place and table.exchange.local and table.in_order,
     )
 
 
@@ -69,7 +73,9 @@ def all_gather(source: Source, dim: int) -> Piece:
         window.meet()
         return Piece(shared.array, table.results[rank])
     results = buffers.empty(plan.shape, source.data.dtype)
-    if source.complete:
+    if plan.straight and results.size == source.data.size:
+        np.copyto(results.reshape(source.data.shape), source.data)
+    elif source.complete:
         _place(source, plan.own + plan.remote, results)
     else:
         _receive(source, plan, results, lambda: _place(source, plan.own, results))

@@ -164,22 +164,30 @@ def _sum_cuts_in_window(source: Source, dim: int, results: Array, rounding: Roun
     if window is None or step == 0 or not window.can_show():
         return False
 
-    def part(key: CutId, start: int) -> Array:
+    def cut(key: CutId) -> Array:
         i, row = key
-        return source.row(row)[_slice_of(dim, i, shape[dim])][_slice_of(axis, 0, step, start)]
+        return source.row(row)[_slice_of(dim, i, shape[dim])][(0,) * axis]
 
+    mine = [cut(key) for key in shown_by[me]]
+    sums = []
+    for (number, i), result in zip(_wanted(table, me), results, strict=True):
+        # What is added: an own cut, or the place of a cut that another rank shows.
+        rows = [
+            (me, 0, cut((i, row))) if row[0] == me else (row[0], shown_by[row[0]][i, row], None)
+            for row in table.contents[number]
+        ]
+        sums.append((rows, result[(0,) * axis]))
     for start in range(0, shape[axis], step):
-        size = min(step, shape[axis] - start) * line
-        shown = window.show((part(key, start) for key in shown_by[me]), source.data.dtype)
-        for (number, i), result in zip(_wanted(table, me), results, strict=True):
-            rows = []
-            for row in table.contents[number]:
-                if row[0] == me:
-                    rows.append(np.ascontiguousarray(part((i, row), start)).reshape(-1))
-                else:
-                    at = shown_by[row[0]][i, row] * size
-                    rows.append(shown[row[0], at : at + size])
-            ordered_sum(rows, result[_slice_of(axis, 0, step, start)].reshape(-1), rounding)
+        stop = min(start + step, shape[axis])
+        size = (stop - start) * line
+        piece = (stop - start, *shape[axis + 1 :])
+        shown = window.show([part[start:stop] for part in mine], source.data.dtype)
+        for rows, result in sums:
+            found = [
+                shown[rank, at * size : (at + 1) * size].reshape(piece) if own is None else own[start:stop]
+                for rank, at, own in rows
+            ]
+            sum_block(found, result[start:stop], rounding)
     return True
 
 

@@ -22,7 +22,7 @@ Array = npt.NDArray[Any]
 Rounding = Callable[[Array], None]
 
 # Elements that are summed over all devices before the next ones: operand and result blocks stay in the second-level cache.
-BLOCK = 32768
+BLOCK = 131072
 # From this many elements on, the threads of the rank share the blocks.
 SPREAD = 1 << 19
 

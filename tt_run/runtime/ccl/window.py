@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime import guard
-from tt_run.runtime.ccl.buffers import room_for
+from tt_run.runtime.ccl.buffers import IN_PAGE, PAGE, room_for
 from tt_run.runtime.comm import Group
 from tt_run.runtime.shared import SharedBlock
 
@@ -160,8 +160,8 @@ class Window:
         block = self._block(number - 1, self._offer[_NBYTES])
         lease = _Lease(block, self._flags, (number - 1) * self.size + self.rank)
         return Result(
-            block[:nbytes].view(dtype).reshape(shape),
-            np.asarray(lease)[:nbytes].view(dtype).reshape(shape),
+            block[IN_PAGE : IN_PAGE + nbytes].view(dtype).reshape(shape),
+            np.asarray(lease)[IN_PAGE : IN_PAGE + nbytes].view(dtype).reshape(shape),
         )
 
     def can_show(self) -> bool:
@@ -187,7 +187,7 @@ class Window:
 
     def _choose(self, nbytes: int) -> None:
         """Offer a block that no rank uses, or a new one: its number from 1 and its size; number 0 for none."""
-        size, room = self.size, room_for(nbytes)
+        size, room = self.size, room_for(nbytes) + PAGE
         free = [n for n in self._blocks if not any(self._flags[n * size : (n + 1) * size])]
         number = next((n for n in free if len(self._blocks[n][1]) == room), -1)
         self._offer[_NEW] = number < 0
