@@ -75,5 +75,5 @@ def pairs(first, second, repeat):
 
 for name, nbytes, _ in json.loads(sys.argv[1]):
     stack = np.random.default_rng(0).random((DEVICES, nbytes // 4096, 1024)).astype(np.float32)
-    print(json.dumps(pairs(ours(name, stack), peer(name, stack), 20 if nbytes < 1 << 20 else 1)), flush=True)
+    print(json.dumps(pairs(ours(name, stack), peer(name, stack), 100 if nbytes < 1 << 20 else 1)), flush=True)
 device.close()
