@@ -28,8 +28,8 @@ Kernel = Callable[..., Array]
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 """NumPy's type of bfloat16 elements: casting to it rounds to nearest, ties to even."""
 
-# Elements of a block: operands, result and scratch stay within a core's second-level cache.
-BLOCK = 32768
+# Elements of a block: small enough for the caches, and so large that threads seldom ask each other for the interpreter.
+BLOCK = 65536
 # From here on a result is worth more than one thread.
 _SPREAD = 1 << 20
 
