@@ -47,7 +47,9 @@ def between_ranks() -> list[Row]:
         detail = times.detail("ours", "raw")
         if name == "reduce_scatter 8 MiB":
             limit = summarise(found[ranks]["additions alone 8 MiB"])
-            detail += f"; the additions alone {limit.detail('take', 'raw')}, so at most {1 / limit.ratio:.3g}x"
+            detail += (
+                f"; the additions alone {limit.detail('take', 'raw')}, so at most {1 / limit.ratio:.3g}x"
+            )
         rows.append(Row(f"{name}, {ranks} ranks, {what}", ratio, target, at_most, detail))
     latency = summarise(found[2]["all_reduce 8 B"])
     rows.append(

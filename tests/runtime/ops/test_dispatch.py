@@ -40,6 +40,24 @@ def test_what_is_no_tensor_lists_the_signatures(call: Any):
         call()
 
 
+@pytest.mark.parametrize(
+    ("word", "value", "kind"),
+    [
+        ("memory_config", 3, "MemoryConfig"),
+        ("sub_core_grids", (8, 8), "CoreRangeSet"),
+        ("dtype", "bfloat16", "DataType"),
+    ],
+)
+def test_a_keyword_that_only_tunes_hardware_has_its_type_all_the_same(
+    one: MeshDevice, word: str, value: object, kind: str
+):
+    t = put(one, np.ones((2, 2)))
+    with pytest.raises(TypeError, match=f"{word} must be of type {kind}, not ") as error:
+        ops.add(t, t, **{word: value})
+    assert "Available signatures" in str(error.value)
+    assert np.array_equal(held(ops.add(t, t, **{word: None})), held(ops.add(t, t)))
+
+
 def test_a_type_error_inside_a_kernel_is_not_disguised():
     @operation("ttnn.test_only_broken")
     def broken(input_tensor: object) -> None:

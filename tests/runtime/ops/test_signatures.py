@@ -67,3 +67,5 @@ def test_parameters_are_the_references(name: str) -> None:
     for parameter, default in wanted.items():
         if default in ("True", "False") or (default or "").lstrip("-").replace(".", "").isdigit():
             assert repr(own[parameter].default) == default, parameter
+        if (default or "").startswith("Topology."):
+            assert str(own[parameter].default) == default, parameter

@@ -12,7 +12,7 @@ from typing import Any
 
 from tt_run.runtime.ccl import checks
 from tt_run.runtime.ccl.collectives import all_gather, all_reduce, reduce_scatter
-from tt_run.runtime.enums import DataType, ReduceType
+from tt_run.runtime.enums import DataType, ReduceType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
@@ -61,7 +61,7 @@ def _gather_plain(
     *,
     num_links: int | None = None,
     memory_config: MemoryConfig | None = None,
-    topology: Any = None,
+    topology: Any = Topology.Ring,
     subdevice_id: Any = None,
     use_optimal_ccl_for_llama: bool = False,
     barrier_semaphore: Any = None,
@@ -80,7 +80,7 @@ def _gather_persistent(
     *,
     num_links: int | None = None,
     memory_config: MemoryConfig | None = None,
-    topology: Any = None,
+    topology: Any = Topology.Ring,
     subdevice_id: Any = None,
     cluster_axis: int | None = None,
     use_optimal_ccl_for_llama: bool = False,
@@ -145,7 +145,7 @@ def reduce_scatter_minimal_async(
     num_links: int | None = None,
     memory_config: MemoryConfig | None = None,
     intermediate_memory_config: MemoryConfig | None = None,
-    topology: Any = None,
+    topology: Any = Topology.Ring,
     subdevice_id: Any = None,
     cluster_axis: int | None = None,
     chunks_per_sync: int | None = None,
@@ -171,7 +171,7 @@ def _reduce_all(
     math_op: ReduceType,
     *,
     memory_config: MemoryConfig | None = None,
-    topology: Any = None,
+    topology: Any = Topology.Linear,
     num_links: int | None = None,
     subdevice_id: Any = None,
 ) -> Tensor:
@@ -192,7 +192,7 @@ def _reduce_on_axis(
     math_op: ReduceType = ReduceType.Sum,
     *,
     memory_config: MemoryConfig | None = None,
-    topology: Any = None,
+    topology: Any = Topology.Linear,
     num_links: int | None = None,
     subdevice_id: Any = None,
 ) -> Tensor:
@@ -209,7 +209,7 @@ def _reduce_buffered(
     *,
     dtype: DataType | None = None,
     memory_config: MemoryConfig | None = None,
-    topology: Any = None,
+    topology: Any = Topology.Linear,
     num_links: int | None = None,
     subdevice_id: Any = None,
     use_noc1_only: bool = False,

@@ -11,7 +11,7 @@ from typing import Any
 
 from tt_run.runtime.ccl import checks, gather, placement, reduce
 from tt_run.runtime.ccl.lanes import Call, Plan, merge, over_lanes, plan_of, planned, run
-from tt_run.runtime.enums import DataType
+from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.ops.dispatch import operation
@@ -142,7 +142,7 @@ def all_broadcast(
     subdevice_id: Any = None,
     memory_config: MemoryConfig | None = None,
     num_links: int | None = 1,
-    topology: Any = None,
+    topology: Any = Topology.Linear,
     use_l1_small_for_semaphores: bool = False,
 ) -> list[Tensor]:
     """One tensor per member of the groups: the i-th holds the shard of member i on every device of its group."""

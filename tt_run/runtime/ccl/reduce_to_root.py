@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tt_run.runtime.ccl import checks
 from tt_run.runtime.ccl.collectives import result
 from tt_run.runtime.ccl.transfers import point_to_point
-from tt_run.runtime.enums import BufferType, DataType
+from tt_run.runtime.enums import BufferType, DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
@@ -39,7 +39,7 @@ def reduce_to_root(
     root_coord: MeshCoordinate,
     *,
     scale_fp32: float = 1.0,
-    topology: Any = None,
+    topology: Any = Topology.Linear,
     output_tensor_l: Tensor | None = None,
     output_tensor_s: Tensor | None = None,
     output_tensor_m: Tensor | None = None,

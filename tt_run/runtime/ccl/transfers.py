@@ -12,7 +12,7 @@ from tt_run.runtime.ccl.collectives import result
 from tt_run.runtime.ccl.lanes import Call, lanes_of, plan_of
 from tt_run.runtime.ccl.wire import HalfWords, Ranks, Wire
 from tt_run.runtime.comm import world
-from tt_run.runtime.enums import DataType
+from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.ops.dispatch import operation
@@ -30,7 +30,7 @@ def broadcast(
     *,
     num_links: int | None = None,
     memory_config: MemoryConfig | None = None,
-    topology: Any = None,
+    topology: Any = Topology.Linear,
     cluster_axis: int | None = None,
     subdevice_id: Any = None,
 ) -> Tensor:
@@ -63,7 +63,7 @@ def point_to_point(
     *,
     output_tensor: Tensor | None = None,
     intermediate_tensor: Tensor | None = None,
-    topology: Any = None,
+    topology: Any = Topology.Linear,
 ) -> Tensor:
     """Copy one device's shard to another device. The other shards are those of `output_tensor`, zeros without one.
 

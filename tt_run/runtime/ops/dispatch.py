@@ -12,9 +12,15 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
+import numpy as np
+
 from tt_run.runtime import events
 from tt_run.runtime.arguments import FAULTS, mismatch, nearest
+from tt_run.runtime.cores import CoreRangeSet
+from tt_run.runtime.enums import DataType, Layout, Topology
 from tt_run.runtime.errors import fatal, type_name
+from tt_run.runtime.mesh.view import SubDeviceId
+from tt_run.runtime.tensor.memory import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 
 QUEUES = 2
@@ -25,6 +31,23 @@ QUEUES = 2
 _PUBLIC = re.compile(
     r"\b(Tensor|DataType|Layout|MemoryConfig|CoreRangeSet|CoreGrid|Tile|MeshDevice|MeshCoordinate)\b"
 )
+
+
+# What keywords of these names are in every operation that has them; most only tune hardware, and would be ignored whatever they are.
+_KINDS: dict[str, tuple[type, ...]] = {
+    "memory_config": (MemoryConfig,),
+    "intermediate_memory_config": (MemoryConfig,),
+    "dtype": (DataType,),
+    "layout": (Layout,),
+    "topology": (Topology,),
+    "sub_core_grids": (CoreRangeSet,),
+    "subdevice_id": (SubDeviceId,),
+    "sub_device_id": (SubDeviceId,),
+    "num_links": (int, np.integer),
+    "num_workers_per_link": (int, np.integer),
+    "num_buffers_per_channel": (int, np.integer),
+    "chunks_per_sync": (int, np.integer),
+}
 
 
 class ArgumentMismatch(TypeError):
@@ -51,6 +74,8 @@ class Operation:
         if kwargs and ("queue_id" in kwargs or "cq_id" in kwargs):
             _check_queue(kwargs)
         try:
+            if kwargs:
+                _check_kinds(kwargs)
             if _recorder is None and not events.listening:
                 result = self.compute(*args, **kwargs)
             else:
@@ -171,6 +196,14 @@ def _check_queue(kwargs: dict[str, Any]) -> None:
         queue = kwargs.pop(word, None)
         if queue is not None and not 0 <= int(queue) < QUEUES:
             raise fatal(f"cq_id {int(queue)} is out of range")
+
+
+def _check_kinds(kwargs: dict[str, Any]) -> None:
+    """Raise ArgumentMismatch for a keyword that no signature takes in this form; None is the default of all of them."""
+    for word, value in kwargs.items():
+        kinds = _KINDS.get(word)
+        if kinds is not None and value is not None and not isinstance(value, kinds):
+            raise ArgumentMismatch(f"{word} must be of type {kinds[0].__name__}, not {type_name(value)}")
 
 
 def _call_text(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
