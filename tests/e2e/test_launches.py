@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -125,3 +126,20 @@ def test_a_program_chooses_its_system_when_nothing_names_one(jobs: Jobs) -> None
     script = "import ttml; c = ttml.autograd.AutoContext.get_instance(); c.open_device([1, 8]); print(c.get_device().shape)"
     ran = tt_run("--emulate", "--log-dir", str(jobs.root / "run"), "python", "-c", script).check()
     assert "[0] MeshShape([1, 8])" in ran.out
+
+
+def test_what_killed_jobs_left_behind_does_not_stop_a_launch(tmp_path: Path) -> None:
+    """Open MPI 5 names a job's folder after its mpirun's process number, and fails when that folder is there already."""
+    last = int(Path("/proc/loadavg").read_text().split()[-1])
+    for number in range(last, last + 1000):
+        left = tmp_path / f"ompi.{number}"
+        left.mkdir()
+        (left / f"pmix.{os.uname().nodename}.tool").touch()
+    tt_run(*SYSTEM, "sh", "-c", "exit 0", cwd=tmp_path, env={"TMPDIR": str(tmp_path)}).check()
+    assert not list(tmp_path.glob("tt-run-[0-9]*"))
+
+
+def test_a_folder_for_jobs_that_the_user_names_is_used(tmp_path: Path) -> None:
+    env = {"PRTE_MCA_prte_tmpdir_base": str(tmp_path / "mine")}
+    ran = tt_run(*SYSTEM, "sh", "-c", "echo $PMIX_SERVER_TMPDIR", cwd=tmp_path, env=env).check()
+    assert ran.out.count(f"{tmp_path}/mine/") == 2

@@ -78,7 +78,8 @@ def test_a_host_that_does_not_exist(jobs: HostJobs) -> None:
     job = jobs.start(*SLEEP, where=where, ranks=2)
     ran = job.end()
     assert ran.code == Exit.HOST_LOST
-    assert named(ran.err) == "host h9 could not be reached: no launcher daemon reported back"
+    told = "host h9 could not be reached: no launcher daemon reported back (exit status 255)"
+    assert named(ran.err) == told
     assert "cannot reach host h9" in ran.err  # what the remote shell said
     job.check_gone()
 

@@ -55,7 +55,8 @@ def run(cluster: Cluster, program: str, folder: Path, timeout: str) -> tuple[int
     words += ["--mca", "mpi_yield_when_idle", "1"]  # the hosts share the cores of this machine
     words += [word for name in settings for word in ("-x", name)]
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    ran = cluster.run("h1", *words, sys.executable, path, env={**settings, **root}, timeout=45)
+    own = {"PRTE_MCA_prte_local_tmpdir_base": str(path.parent)}
+    ran = cluster.run("h1", *words, sys.executable, path, env={**settings, **root, **own}, timeout=45)
     return ran.code, ran.out + ran.err
 
 

@@ -87,7 +87,8 @@ def run_ranks(
         ]
         done = subprocess.run(
             command,
-            env=_environment(ranks, env or {}),
+            # A folder that a killed mpirun left in the common place would make the next one with its process number fail.
+            env={**_environment(ranks, env or {}), "PRTE_MCA_prte_local_tmpdir_base": folder},
             capture_output=True,
             stdin=subprocess.DEVNULL,
             check=False,

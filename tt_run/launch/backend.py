@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
 from mgd.lean import dataclass
+from tt_run.launch.defaults import GivenWords
 from tt_run.launch.line import LaunchLine
 from tt_run.launch.process import spawn, tied
 
@@ -19,6 +21,10 @@ class Job(Protocol):
     @property
     def pid(self) -> int:
         """The process that ends when the launch has ended."""
+
+    @property
+    def scratch(self) -> Path | None:
+        """A folder to remove once it has ended, if it has one."""
 
     def poll(self) -> int | None:
         """Its exit code (negative for a signal), or None while it runs."""
@@ -50,6 +56,11 @@ class Backend(Protocol):
         """Starts all ranks, with the launcher's own output in `start.log`. Raises OSError when that cannot be executed."""
 
 
+# Where Open MPI 5 keeps the files of a job. Each is named after the process number of its mpirun, and one that a killed mpirun left
+# behind makes the next mpirun with that number fail ("PMIx server's listener thread failed to start").
+_SESSIONS = "prte_local_tmpdir_base"
+
+
 class MpirunBackend:
     """The real one."""
 
@@ -61,7 +72,30 @@ class MpirunBackend:
         environment = {name: value for name, value in start.environ.items() if name not in start.line.unset}
         environment.update(start.line.environment)
         stdin = 0 if start.stdin else None
-        return spawn(tied(start.line.command), start.cwd, environment, stdin=stdin, log=start.log)
+        scratch = None
+        if not GivenWords(start.line.global_args, environment).sets(_SESSIONS, "prte_tmpdir_base"):
+            scratch = _scratch_folder(environment)
+        if scratch is not None:
+            environment[f"PRTE_MCA_{_SESSIONS}"] = str(scratch)
+        try:
+            job = spawn(tied(start.line.command), start.cwd, environment, stdin=stdin, log=start.log)
+        except OSError:
+            if scratch is not None:
+                scratch.rmdir()
+            raise
+        job.scratch = scratch
+        return job
+
+
+def _scratch_folder(environ: Mapping[str, str]) -> Path | None:
+    """A new folder on this machine; None where none can be made, which mpirun will have words for."""
+    places = (environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
+    folder = Path(next(filter(None, places), "/tmp"), f"tt-run-{os.getpid()}-{time.time_ns():x}")
+    try:
+        folder.mkdir(0o700)
+    except OSError:
+        return None
+    return folder
 
 
 class LocalBackend:

@@ -18,13 +18,14 @@ _CHANGE_FOLDER = 'cd "$1" && shift && exec "$@"'
 
 
 class Process:
-    """A started process."""
+    """A started process. `scratch` is a folder of its own, to be removed once it has ended."""
 
-    __slots__ = ("pid", "returncode")
+    __slots__ = ("pid", "returncode", "scratch")
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.returncode: int | None = None
+        self.scratch: Path | None = None
 
     def poll(self) -> int | None:
         """Its exit code, negative for a signal, or None while it runs."""

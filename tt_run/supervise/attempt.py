@@ -14,7 +14,7 @@ from tt_run.launch.agent import RemoteAgent
 from tt_run.launch.line import LaunchLine
 from tt_run.plan.model import LaunchPlan
 from tt_run.supervise.folder import RunFolder
-from tt_run.supervise.lost_hosts import read_lost_hosts
+from tt_run.supervise.lost_hosts import LEFTOVER_FOUND, LostHost, read_lost_hosts
 from tt_run.supervise.status import StatusBoard, mpi_at_end, read_failure
 from tt_run.supervise.sweep import Swept, sweep_hosts
 from tt_run.supervise.verdict import Verdict, judge
@@ -33,6 +33,13 @@ class Attempt:
     verdict: Verdict
     number: int = 1
     elsewhere: Swept = field(default_factory=Swept)
+    lost_hosts: tuple[LostHost, ...] = ()
+
+    @property
+    def met_leftovers(self) -> bool:
+        """Whether all that was wrong may be what killed daemons had left on their hosts, which the next daemons do not meet."""
+        codes = {host.code for host in self.lost_hosts}
+        return codes == {LEFTOVER_FOUND} and not self.board.started and not self.is_final
 
     @property
     def is_final(self) -> bool:
@@ -64,4 +71,4 @@ def conclude(
     if plan.placement.hosts and (lost or not is_orderly):
         agent = RemoteAgent.chosen(environ, plan.mpi_args)
         elsewhere = sweep_hosts(agent, board.all(), folder, os.uname().nodename)
-    return Attempt(folder, line, board, observation, failures, verdict, number, elsewhere)
+    return Attempt(folder, line, board, observation, failures, verdict, number, elsewhere, lost)

@@ -32,7 +32,7 @@ def attend(
 ) -> tuple[StatusBoard, Observation]:
     """Watches a started job to its end: the ranks' records and what was seen. The job is gone when this returns or raises."""
     board = StatusBoard(folder, len(plan.ranks))
-    guardian = post_guardian(job.pid, folder)
+    guardian = post_guardian(job.pid, folder, job.scratch)
     console = Console(
         folder,
         board.size,

@@ -10,16 +10,21 @@ from tt_run.supervise.stacks import rank_list
 from tt_run.supervise.status import RankStatus
 
 _GONE = r"lost communication with.*?Remote daemon\s*:\s*\[.*?\] on node (?P<host>[^\s\x00]+)"
-_NEVER_UP = r"failed to report back.*?Remote host:\s+(?P<host>[^\s\x00]+)"
+_NEVER_UP = (
+    r"failed to report back.*?Remote host:\s+(?P<host>[^\s\x00]+)(?:\s+Daemon exit status:\s+(?P<code>\d+))?"
+)
+# How a daemon of Open MPI 5 ends that finds the folder of a killed one with its process number: the next one has another.
+LEFTOVER_FOUND = 213
 
 
 @dataclass(frozen=True, slots=True)
 class LostHost:
     """A host by the launcher's name for it; `was_up` is False when its daemon never reported back, or so the launcher says: it says the
-    same of one whose remote shell has ended with an error."""
+    same of one whose remote shell has ended with an error. `code` is what the daemon ended with, where that is known."""
 
     name: str
     was_up: bool
+    code: int | None = None
 
     def is_home_of(self, status: RankStatus) -> bool:
         """Whether a rank ran there; one side may know the host by its full name, the other by its first part."""
@@ -29,7 +34,7 @@ class LostHost:
 def read_lost_hosts(launcher_said: str) -> tuple[LostHost, ...]:
     """The hosts that Open MPI reports as lost or never reached, each once, in the order of its messages."""
     found = {
-        match["host"]: LostHost(match["host"], False)
+        match["host"]: LostHost(match["host"], False, int(match["code"]) if match["code"] else None)
         for match in re.finditer(_NEVER_UP, launcher_said, re.DOTALL)
     }
     found |= {
@@ -44,7 +49,9 @@ def told(hosts: Sequence[LostHost], statuses: Sequence[RankStatus]) -> str:
     many = len(hosts) > 1
     ranks = [status.rank for status in statuses if any(host.is_home_of(status) for host in hosts)]
     if not ranks and not any(host.was_up for host in hosts):
-        return f"host{'s' * many} {names} could not be reached: no launcher daemon reported back"
+        codes = sorted({host.code for host in hosts if host.code is not None})
+        ended = f" (exit status {', '.join(map(str, codes))})" if codes else ""
+        return f"host{'s' * many} {names} could not be reached: no launcher daemon reported back{ended}"
     there = f"; {rank_list(ranks)} ran there" if ranks else ""
     return f"host{'s' * many} {names} {'were' if many else 'was'} lost{there}"
 

@@ -39,9 +39,11 @@ def run_plan(
 ) -> Attempt:
     """Runs the plan, up to `max_restarts` times again while ranks fail by themselves; the last attempt.
 
+    Once it starts again by itself: when daemons on other hosts met what killed ones had left, before any rank started.
+
     Raises LauncherError when mpirun cannot be executed, UsageError when the run folder cannot be used.
     """
-    number = 0
+    number, restarts = 0, 0
     with watching_signals() as inbox:
         while True:
             number += 1
@@ -66,9 +68,16 @@ def run_plan(
             from tt_run.supervise.attempt import conclude
 
             attempt = conclude(plan, line, board, observation, number, machine.environ)
-            if attempt.is_final or number > options.max_restarts:
+            if attempt.met_leftovers and number == 1:
+                hosts = ", ".join(host.name for host in attempt.lost_hosts)
+                say(
+                    f"the launcher's daemon ended at once on {hosts}, as over what a killed one left there: starting again"
+                )
+                continue
+            if attempt.is_final or restarts == options.max_restarts:
                 return attempt
-            say(f"{attempt.verdict.sentence}; restart {number} of {options.max_restarts}")
+            restarts += 1
+            say(f"{attempt.verdict.sentence}; restart {restarts} of {options.max_restarts}")
 
 
 def _start(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -65,6 +66,17 @@ def test_a_dismissed_guardian_ends_nothing(records: Records, stubborn: Start) ->
     guardian.dismiss()
     assert guardian.process.returncode == 0
     assert living({0: mpirun}) == {0: mpirun}
+
+
+@pytest.mark.parametrize("end", [lose, Guardian.dismiss])
+def test_what_mpirun_left_is_removed_whoever_ends_it(
+    records: Records, stubborn: Start, tmp_path: Path, end: Callable[[Guardian], None]
+) -> None:
+    left = tmp_path / "its folder" / "ompi.123"
+    left.mkdir(parents=True)
+    (left / "contact").touch()
+    end(post_guardian(stubborn(), records.folder, left.parent))
+    assert not left.parent.exists()
 
 
 def test_groups_that_are_gone_need_no_ending() -> None:

@@ -39,8 +39,8 @@ be due to several factors
         (GONE_5, [LostHost("h3", True)]),
         (GONE_4, [LostHost("h3", True)]),
         (GONE_5 + GONE_5, [LostHost("h3", True)]),
-        (NEVER_UP, [LostHost("h9.cluster", False)]),
-        (NEVER_UP + GONE_5, [LostHost("h9.cluster", False), LostHost("h3", True)]),
+        (NEVER_UP, [LostHost("h9.cluster", False, 255)]),
+        (NEVER_UP + GONE_5, [LostHost("h9.cluster", False, 255), LostHost("h3", True)]),
         ("Remote host:   h9\n", []),
         ("", []),
     ],
@@ -63,6 +63,8 @@ def test_a_host_that_was_never_reached() -> None:
     verdict = judge([RankStatus(0), RankStatus(1)], ENDED, {}, True, [LostHost("h9", False)])
     assert verdict.exit_code == Exit.HOST_LOST
     assert verdict.sentence == "host h9 could not be reached: no launcher daemon reported back"
+    told = judge([RankStatus(0)], ENDED, {}, True, [LostHost("h9", False, 255)]).sentence
+    assert told.endswith("no launcher daemon reported back (exit status 255)")
 
 
 def test_a_host_where_a_rank_ran_was_reached_whatever_mpirun_says() -> None:

@@ -12,10 +12,11 @@ import pytest
 from tests.tt_run.launch.conftest import plan_of
 from tt_run.contract import Exit
 from tt_run.errors import LauncherError, UsageError
-from tt_run.launch.backend import LocalBackend
+from tt_run.launch.backend import Job, LocalBackend, Start
 from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher
 from tt_run.launch.options import LaunchOptions
+from tt_run.launch.process import spawn
 from tt_run.supervise.attempt import Attempt
 from tt_run.supervise.options import RunOptions, Tee
 from tt_run.supervise.processes import living
@@ -67,6 +68,35 @@ def test_success(local: Local) -> None:
     assert attempt.verdict.exit_code == Exit.OK
     assert attempt.folder.out(0).read_text() == "2\n"
     assert attempt.folder.launcher_log.read_text() == ""
+
+
+class Hindered(LocalBackend):
+    """Its first start, or every one, ends as mpirun's does when a daemon on h2 ends with 213 before any rank has started."""
+
+    def __init__(self, always: bool) -> None:
+        self.always = always
+        self.starts = 0
+
+    def start(self, start: Start) -> Job:
+        self.starts += 1
+        if self.starts > 1 and not self.always:
+            return super().start(start)
+        said = "A daemon failed to report back\\n Remote host: h2\\n Daemon exit status: 213\\n"
+        return spawn(("/bin/sh", "-c", f"printf '{said}'; exit 213"), start.cwd, start.environ, log=start.log)
+
+
+@pytest.mark.parametrize("always", [False, True])
+def test_what_a_killed_daemon_left_costs_one_more_start(tmp_path: Path, always: bool) -> None:
+    said: list[str] = []
+    backend = Hindered(always)
+    plan = plan_of(*sh("exit 0"), cwd=tmp_path)
+    machine, launcher = Machine(dict(os.environ), cores=8), Launcher("local", "test")
+    folder = tmp_path / "run"
+    attempt = run_plan(plan, launcher, machine, LaunchOptions(), QUIET, folder, said.append, backend=backend)
+    assert backend.starts == 2
+    assert attempt.verdict.exit_code == (Exit.HOST_LOST if always else Exit.OK)
+    assert "ended at once on h2" in said[0] and len(said) == 1
+    assert attempt.folder.path == tmp_path / "run.2"
 
 
 def test_the_first_failure_ends_the_others(local: Local) -> None:
