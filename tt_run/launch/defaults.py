@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from tt_run.launch.machine import Machine
@@ -78,7 +79,7 @@ def _interface_defaults(plan: LaunchPlan, given: GivenWords, options: LaunchOpti
 
 def keepalive_defaults(plan: LaunchPlan, given: GivenWords, major: int | None) -> list[Default]:
     """A host that vanishes is noticed in 11 s, 5 + 2 * 3; Open MPI's own setting takes eight minutes."""
-    if not plan.placement.hosts or given.sets("oob_tcp_keepalive_time"):
+    if not plan.placement.hosts or major is None or given.sets("oob_tcp_keepalive_time"):
         return []
     option = "--mca" if major == 4 else "--prtemca"
     pairs = (("time", "5"), ("intvl", "2"), ("probes", "3"))
@@ -87,8 +88,9 @@ def keepalive_defaults(plan: LaunchPlan, given: GivenWords, major: int | None) -
 
 
 def binding_defaults(plan: LaunchPlan, given: GivenWords) -> list[Default]:
-    """Ranks may use every core unless a rankfile or the user binds them."""
-    if given.has(*BINDING_WORDS) or plan.placement.rankfile is not None:
+    """Ranks may use every core unless a rankfile, in whatever form, or the user binds them."""
+    by_rankfile = plan.placement.rankfile is not None or given.sets("rmaps_rankfile_path")
+    if given.has(*BINDING_WORDS) or by_rankfile:
         return []
     return [Default(("--bind-to", "none"), "a rank's threads may use every core")]
 
@@ -97,8 +99,9 @@ def oversubscribe_defaults(plan: LaunchPlan, given: GivenWords) -> list[Default]
     """As the reference does: a rankfile that puts several ranks on a host needs it, since its --host list counts one slot each;
     and ranks that share cores, by this or by the user's own word, let each other run while they wait."""
     asked = given.has(*OVERSUBSCRIBE_WORDS)
-    crowded = plan.placement.rankfile is not None and any(host.slots > 1 for host in plan.placement.hosts)
-    if not crowded and not asked:
+    on_host = Counter(rank.host for rank in plan.ranks if rank.host is not None)
+    crowded = plan.placement.rankfile is not None and any(count > 1 for count in on_host.values())
+    if plan.defaults or not (crowded or asked):  # a repeated --host has brought the words already
         return []
     yielding = () if given.sets("mpi_yield_when_idle") else ("--mca", "mpi_yield_when_idle", "1")
     if asked:

@@ -216,6 +216,39 @@ def test_ranks_that_share_cores_let_each_other_run() -> None:
     assert words == ("--bind-to", "none", "--mca", "mpi_yield_when_idle", "1", "--oversubscribe")
 
 
+def test_a_users_own_form_of_rankfile_keeps_its_binding() -> None:
+    made = line(plan_of(*TWO, mpi_args=["--mca", "rmaps_rankfile_path", "rf"]), major=4)
+    assert "--bind-to" not in made.global_args
+
+
+def test_an_unknown_launcher_gets_no_words_of_one_version() -> None:
+    unknown = launcher()
+    unknown.__dict__["major"] = None
+    plan = plan_of(*TWO, placement=hosts("a", "b"))
+    made = build_line(plan, unknown, EIGHT_CORES, LaunchOptions(), RUN, ("sh", "rank.sh"))
+    assert "oob_tcp_keepalive_time" not in made.global_args
+
+
+@pytest.mark.parametrize(("second", "shares"), [("h0", True), ("h1", False)])
+def test_ranks_that_a_rankfile_puts_on_one_host_may_share_it(
+    tmp_path: Path, second: str, shares: bool
+) -> None:
+    """What counts is where the rankfile puts ranks, not how many slots the user's own list of hosts has."""
+    plan = rankfile_plan(tmp_path, GOOD)
+    ranks = tuple(dataclasses.replace(rank, host=("h0", second)[rank.rank]) for rank in plan.ranks)
+    placement = dataclasses.replace(plan.placement, hosts=hosts("h0", "h1", slots=1 + (not shares)).hosts)
+    made = line(dataclasses.replace(plan, ranks=ranks, placement=placement))
+    assert ("--oversubscribe" in made.global_args) is shares
+
+
+def test_ranks_are_told_once_to_share(tmp_path: Path) -> None:
+    plan = rankfile_plan(tmp_path, GOOD)
+    ranks = tuple(dataclasses.replace(rank, host="h0") for rank in plan.ranks)
+    repeated = Default(("--oversubscribe",), "--host repeats h0")
+    made = line(dataclasses.replace(plan, ranks=ranks, defaults=(repeated,)))
+    assert made.global_args.count("--oversubscribe") == 1
+
+
 def test_a_syntax_that_open_mpi_5_ignores_is_passed_on_unchecked(tmp_path: Path) -> None:
     made = line(rankfile_plan(tmp_path, GOOD), rankfile_syntax="mca", unchecked=True)
     assert "--mca rmaps_rankfile_path rankfile" in " ".join(made.global_args)

@@ -25,7 +25,8 @@ def _check_slots(subject: Subject, findings: Findings) -> None:
     if hosts.slots >= count or (hosts.hostfile is not None and not hosts.counted):
         return
     each = -(-count // len(hosts.hosts))
-    spread = ",".join(f"{host.name}:{each}" for host in hosts.hosts)
+    form = (",", ":") if hosts.hostfile is None else (" / ", " slots=")
+    spread = form[0].join(f"{host.name}{form[1]}{each}" for host in hosts.hosts)
     findings.error(
         "TTR309",
         f"{count} ranks do not fit in the {counted(hosts.slots, 'slot')} of {hosts.source}",
