@@ -10,7 +10,7 @@ import yaml
 from mgd.diagnostics import Label, Position
 from mgd.lean import dataclass, field, replace
 from tt_run.inputs.document import Document, Field, is_null, read_document
-from tt_run.inputs.findings import Findings
+from tt_run.inputs.findings import Findings, listed
 from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.settings import Setting, read_env
 
@@ -85,7 +85,7 @@ def read_rank_bindings(
     descriptor_field = top.get("mesh_graph_desc_path")
     descriptor = _descriptor(document, descriptor_field, search, descriptor_must_exist)
     global_env = read_env(document, top.get("global_env"), "global_env")
-    mock = _mock_paths(document, top.get("mock_cluster_rank_binding"))
+    mock = _mock_paths(document, top.get("mock_cluster_rank_binding"), bindings)
     factory = top.get("factory_system_descriptor_path")
     factory_text = None
     if factory is not None and not is_null(factory.value):
@@ -231,7 +231,8 @@ def _own_descriptor(
     return found, at
 
 
-def _mock_paths(document: Document, field: Field | None) -> dict[int, str]:
+def _mock_paths(document: Document, field: Field | None, bindings: Iterable[Binding]) -> dict[int, str]:
+    """The paths by rank, as written; like a mapping of its own it must name every rank."""
     if field is None or is_null(field.value):
         return {}
     paths: dict[int, str] = {}
@@ -240,7 +241,16 @@ def _mock_paths(document: Document, field: Field | None) -> dict[int, str]:
         text = document.text(item.value, "a path of mock_cluster_rank_binding")
         if rank is not None and text is not None:
             paths[rank] = text
-    return paths
+    missing = [binding for binding in bindings if binding.rank not in paths]
+    if missing and paths:
+        document.findings.fatal(
+            "TTR114",
+            f"mock_cluster_rank_binding has no descriptor for rank {listed([each.rank for each in missing])}",
+            Label(document.at(field.key), f"ranks {listed(sorted(paths))}"),
+            Label(missing[0].position, f"rank {missing[0].rank} is bound"),
+            help=f"add {missing[0].rank}: PATH",
+        )
+    return {binding.rank: paths[binding.rank] for binding in bindings if binding.rank in paths}
 
 
 def shifted(binding: Binding, by: int, **changes: object) -> Binding:

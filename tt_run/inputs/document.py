@@ -28,7 +28,7 @@ _KINDS = {
     "map": "a mapping",
     "timestamp": "a date",
 }
-_WHOLE = r"[+-]?[0-9]+(\.0*)?\Z"
+_WHOLE = r"[+-]?[0-9]+(_[0-9]+)*(\.0*)?\Z"
 _DEEPEST = 200  # the C composer recurses; bindings need five levels
 
 
@@ -94,7 +94,9 @@ class Document:
     ) -> None:
         name = key.value
         if name in fields:
-            self.findings.error(
+            # The same key of two types, 0 and "0", is no repeated key of YAML: the reference meets both and refuses.
+            tell = self.findings.error if fields[name].key.tag == key.tag else self.findings.fatal
+            tell(
                 "TTR107",
                 f"key {name!r} stands twice in {what}",
                 Label(self.at(key), "this one counts"),
@@ -142,9 +144,12 @@ class Document:
     def _unusual_integer(self, node: yaml.Node, what: str) -> int | None:
         tag = node.tag.removeprefix(_TAG)
         text = node.value.strip() if isinstance(node, yaml.ScalarNode) else ""
-        if tag == "int" and isinstance(node, yaml.ScalarNode):
-            return int(yaml.constructor.SafeConstructor().construct_yaml_int(node))
-        if tag in ("str", "float") and re.match(_WHOLE, text):
+        whole = _whole_number(node, tag) if isinstance(node, yaml.ScalarNode) else None
+        if whole is not None and tag == "int":
+            return whole
+        if whole is not None:
+            number = whole
+        elif tag == "str" and re.match(_WHOLE, text):
             number = int(text.split(".")[0])
         elif tag == "bool":
             number = int(text.lower() in ("true", "yes", "on"))
@@ -180,11 +185,23 @@ class Document:
     def _unexpected(self, node: yaml.Node | None, what: str, wanted: str) -> None:
         help = ""
         if isinstance(node, yaml.ScalarNode) and wanted == "text":
-            help = f'quote it: "{node.value}"'
+            help = f'quote it: "{node.value}"' if node.value else 'write a value, or "" for an empty one'
         found = "an empty file" if node is None else kind(node)
         if isinstance(node, yaml.ScalarNode) and node.value:
             found += f": {node.value[:40]}"
         self.fatal("TTR104", f"{what} must be {wanted}", node, f"this is {found}", help)
+
+
+def _whole_number(node: yaml.ScalarNode, tag: str) -> int | None:
+    """What a YAML integer stands for, or a float such as 1.0e+1; None for anything else and for what a float cannot hold exactly."""
+    construct = yaml.constructor.SafeConstructor()
+    try:
+        if tag == "int":
+            return int(construct.construct_yaml_int(node))
+        value = float(construct.construct_yaml_float(node)) if tag == "float" else 0.5
+    except ValueError:  # an explicit tag on other text: !!int x
+        return None
+    return int(value) if value.is_integer() and abs(value) < 2**53 else None
 
 
 def kind(node: yaml.Node) -> str:

@@ -113,7 +113,7 @@ def read_hostfile(path: Path, world: World, findings: Findings) -> HostList | No
     if text is None:
         return None
     slots: dict[str, int] = {}
-    counted = False
+    counted, before = False, len(findings.judged)
     for number, raw in enumerate(text.split("\n"), start=1):
         content = raw.split("#", 1)[0].strip()
         if not content:
@@ -135,7 +135,9 @@ def read_hostfile(path: Path, world: World, findings: Findings) -> HostList | No
         counted = counted or bool(count or colon)
         slots[host] = slots.get(host, 0) + int(count.group(1) if count else after or "1")
     if not slots:
-        findings.fatal("TTR120", "the hostfile names no host", Label(Position(world.shown(path))))
+        if len(findings.judged) == before:
+            findings.fatal("TTR120", "the hostfile names no host", Label(Position(world.shown(path))))
+        findings.errors_are_final()
         return None
     hosts = tuple(HostSlots(name, number) for name, number in slots.items())
     return HostList(hosts, f"hostfile {world.shown(path)}", counted, path)

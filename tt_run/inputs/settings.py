@@ -35,6 +35,8 @@ def read_env(
             continue
         value = document.text(item.value, f"{what}.{name}")
         if value is not None and _is_name(document, item, name, value):
+            name, equals, rest = name.partition("=")  # as mpirun splits what it is told to export
+            value = f"{rest}={value}" if equals else value
             settings[name] = Setting(value, source or what, document.at(item.key))
     return settings
 
@@ -62,4 +64,4 @@ def _is_name(document: Document, field: Field, name: str, value: str) -> bool:
         Label(document.at(field.key), f"the name {why}"),
         help="names are letters, digits and _",
     )
-    return bool(name) and "=" not in name and "\0" not in name
+    return name[:1] not in ("", "=") and "\0" not in name

@@ -140,11 +140,13 @@ def _check_mock_ranks(mock: MockCluster, bindings: RankBindings, findings: Findi
     """Every rank needs a descriptor; with sub-contexts no further one is allowed."""
     ranks = {binding.rank for binding in bindings.bindings}
     missing = sorted(ranks - mock.descriptors.keys())
+    is_mapping = all(at.line for at in mock.positions.values())
+    alone = "no mapping: the descriptor of rank 0 itself"
     if missing:
         findings.fatal(
             "TTR114",
             f"the mock mapping has no descriptor for rank {listed(missing)}",
-            Label(Position(mock.file), f"ranks {listed(sorted(mock.descriptors))}"),
+            Label(Position(mock.file), f"ranks {listed(sorted(mock.descriptors))}" if is_mapping else alone),
             *(
                 Label(b.position, f"rank {b.rank} is bound")
                 for b in bindings.bindings

@@ -22,8 +22,10 @@ SOURCES = {
 
 def refuse_misuse(request: LaunchRequest) -> None:
     """Raises UsageError with everything that is wrong with the request itself."""
-    problems = [*_source_problems(request), *_emulation_problems(request), *_hosts_problems(request)]
-    if not request.program:
+    sources = _source_problems(request)
+    hosts = _hosts_problems(request) or ([] if sources else _allocation_problems(request))
+    problems = [*sources, *_emulation_problems(request), *hosts]
+    if not any(request.program[:1]):
         problems.append(
             Diagnostic(
                 "TTR003", "no program to start", help="add it after the options: tt-run … python script.py"
@@ -79,11 +81,14 @@ def _emulation_problems(request: LaunchRequest) -> list[Diagnostic]:
 
 
 def _hosts_problems(request: LaunchRequest) -> list[Diagnostic]:
-    if request.hosts:
-        try:
-            parse_hosts(request.hosts)
-        except UsageError as error:
-            return list(error.diagnostics)
+    try:
+        parse_hosts(request.hosts or "localhost")
+    except UsageError as error:
+        return list(error.diagnostics)
+    return []
+
+
+def _allocation_problems(request: LaunchRequest) -> list[Diagnostic]:
     allocates = request.mesh_graph_descriptor is not None or request.mesh_graph_descriptor_mapping is not None
     if allocates and not request.emulate and not request.hosts and request.mock_cluster_rank_binding is None:
         return [

@@ -99,6 +99,26 @@ def test_names_that_no_variable_can_have(sandbox: Sandbox, name: str) -> None:
     assert only(sandbox.findings.judged, "TTR117").is_error
 
 
+@pytest.mark.parametrize(
+    ("name", "known", "value"), [("A B", "A B", "c"), ("A=B", "A", "B=c"), ("A=", "A", "=c")]
+)
+def test_an_odd_name_means_what_mpirun_makes_of_it(
+    sandbox: Sandbox, name: str, known: str, value: str
+) -> None:
+    bindings = read(sandbox, one_rank(f', env_overrides: {{"{name}": c}}'))
+    assert bindings is not None
+    assert {key: setting.value for key, setting in bindings.bindings[0].env.items()} == {known: value}
+
+
+def test_descriptors_of_a_mock_cluster_in_the_binding_file_cover_every_rank(sandbox: Sandbox) -> None:
+    text = TWO_RANKS + "mock_cluster_rank_binding: {0: a.yaml, 7: b.yaml}\n"
+    assert read(sandbox, text) is None
+    assert places(only(sandbox.findings.broken, "TTR114")) == ["rb.yaml:13:1", "rb.yaml:7:11"]
+    whole = read(sandbox, text.replace("7: b", "7: c, 1: b"))
+    assert whole is not None
+    assert whole.mock == {0: "a.yaml", 1: "b.yaml"}
+
+
 def test_a_descriptor_beside_the_binding_file_is_found(sandbox: Sandbox) -> None:
     sandbox.write("sub/near.textproto", "stub")
     text = "rank_bindings: [{rank: 0, mesh_id: 0}]\nmesh_graph_desc_path: near.textproto\n"

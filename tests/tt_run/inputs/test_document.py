@@ -54,7 +54,19 @@ def test_merge_keys_yield_to_own_keys(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("0", 0), ("12", 12), ('"7"', 7), ("0x1F", 31), ("010", 8), ("1_000", 1000), ("2.0", 2), ("true", 1)],
+    [
+        ("0", 0),
+        ("12", 12),
+        ('"7"', 7),
+        ("0x1F", 31),
+        ("010", 8),
+        ("1_000", 1000),
+        ("2.0", 2),
+        ("true", 1),
+        ("1.0e+1", 10),
+        ('"1_0"', 10),
+        ("!!int 3", 3),
+    ],
 )
 def test_whole_numbers_as_the_reference_reads_them(sandbox: Sandbox, text: str, number: int) -> None:
     document = root(sandbox, f"n: {text}\n")
@@ -62,7 +74,9 @@ def test_whole_numbers_as_the_reference_reads_them(sandbox: Sandbox, text: str, 
     assert not sandbox.findings.broken
 
 
-@pytest.mark.parametrize("text", ["0.5", "zero", "-1", "[1]", "{}", "~", "2026-11-20"])
+@pytest.mark.parametrize(
+    "text", ["0.5", "zero", "-1", "[1]", "{}", "~", "2026-11-20", "!!int x", "!!float x", ".inf", "1.0e+99"]
+)
 def test_what_is_no_whole_number(sandbox: Sandbox, text: str) -> None:
     document = root(sandbox, f"n: {text}\n")
     assert document.integer(document.mapping(document.root, "f")["n"].value, "n") is None
@@ -102,6 +116,13 @@ def test_broken_yaml_has_a_place_and_no_traceback(sandbox: Sandbox, text: str) -
     assert read(sandbox, text) is None
     finding = only(sandbox.findings.broken, "TTR103")
     assert finding.position is not None and finding.position.file == "f.yaml"
+
+
+def test_one_key_of_two_types_is_refused(sandbox: Sandbox) -> None:
+    """YAML takes 0 and "0" for two keys, so neither would replace the other."""
+    document = root(sandbox, '0: a\n"0": b\n')
+    document.mapping(document.root, "f")
+    assert places(only(sandbox.findings.broken, "TTR107")) == ["f.yaml:2:1", "f.yaml:1:1"]
 
 
 def test_absurd_nesting_is_refused(sandbox: Sandbox) -> None:

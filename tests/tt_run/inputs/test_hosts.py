@@ -83,6 +83,11 @@ def test_an_empty_hostfile(sandbox: Sandbox) -> None:
     assert codes(sandbox.findings.broken) == ["TTR120"]
 
 
+def test_a_hostfile_of_unreadable_lines_is_told_by_them_alone(sandbox: Sandbox) -> None:
+    assert read_hostfile(sandbox.write("hosts.txt", "a slots=x\n"), sandbox.world, sandbox.findings) is None
+    assert str(only(sandbox.findings.broken, "TTR120").position) == "hosts.txt:1:1"
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [

@@ -35,6 +35,11 @@ def test_tt_metal_home_comes_first_and_is_told(sandbox: Sandbox) -> None:
     assert str(sandbox.cwd / "f.yaml") in only(sandbox.findings.judged, "TTR118").help
 
 
+def test_an_empty_name_is_no_directory(sandbox: Sandbox) -> None:
+    assert sandbox.search.find("", "rank-binding file") is None
+    assert only(sandbox.findings.broken, "TTR101").message == "rank-binding file: no file is named"
+
+
 def test_an_empty_tt_metal_home_is_none(sandbox: Sandbox) -> None:
     sandbox.set(TT_METAL_HOME="")
     path = sandbox.write("f.yaml", "")

@@ -132,6 +132,13 @@ def test_a_mock_mapping_must_name_every_rank(sandbox: Sandbox) -> None:
     assert codes(sandbox.refusal(InputError, mock_cluster_rank_binding="mock.yaml")) == ["TTR114"]
 
 
+def test_a_lone_descriptor_is_told_from_a_mapping(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    sandbox.write("d0.yaml", "arch: {}\n")
+    finding = only(sandbox.refusal(InputError, mock_cluster_rank_binding="d0.yaml"), "TTR114")
+    assert finding.labels[0].text == "no mapping: the descriptor of rank 0 itself"
+
+
 def test_subcontexts_reach_the_environment(sandbox: Sandbox) -> None:
     sandbox.two_ranks()
     sandbox.write("m.yaml", "subcontext_id_to_rank_bindings: {0: rb.yaml, 1: rb.yaml}\n")
@@ -293,6 +300,8 @@ def test_descriptors_side_by_side(sandbox: Sandbox) -> None:
         ({"rank_bindings_mapping": "m.yaml", "rank_binding": "rb.yaml"}, "TTR001"),
         ({"rank_binding": None}, "TTR002"),
         ({"program": ()}, "TTR003"),
+        ({"program": ("",)}, "TTR003"),
+        ({"mesh_graph_descriptor": "m.textproto", "rank_binding": "rb.yaml"}, "TTR001"),
         ({"split": "1x2"}, "TTR008"),
         ({"meshes": 2}, "TTR008"),
         ({"system": "t3000", "split": "2"}, "TTR008"),
