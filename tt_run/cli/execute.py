@@ -14,6 +14,7 @@ from mgd.diagnostics import Diagnostic
 from tt_run import contract
 from tt_run.errors import UsageError
 from tt_run.inputs.findings import counted
+from tt_run.inputs.wrapping import GDBSERVER_PORT
 from tt_run.launch.line import LaunchLine
 from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher
@@ -46,6 +47,11 @@ def execute(
         say(f"{counted(len(plan.ranks), 'rank')} on {_where(plan)}, logs in {folder.path}")
         if line.told_defaults():
             say(f"added {line.told_defaults()}")
+        if options["debug_gdbserver"]:
+            host = plan.ranks[0].host or "HOST"
+            say(
+                f"each rank waits for a debugger on port {GDBSERVER_PORT} + rank: gdb -ex 'target remote {host}:{GDBSERVER_PORT}'"
+            )
 
     attempt = run_plan(plan, launcher, machine, launch, choices, run_dir, say, announce)
     from tt_run.supervise.report import annotation, failure_report

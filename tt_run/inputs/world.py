@@ -54,9 +54,9 @@ class World:
         return Path(os.path.expanduser(text))  # noqa: PTH111 - Path.expanduser raises where this leaves the text
 
     def which(self, word: str) -> Path | None:
-        """The executable that a shell would start for `word`, or None. Words with a slash are taken from `cwd`."""
+        """The executable that a shell would start for the quoted `word`, or None. Words with a slash are taken from `cwd`."""
         if "/" in word:
-            folders, word = [""], str(self.cwd / self.expand_user(word))
+            folders, word = [""], str(self.cwd / word)
         else:
             folders = self.environ.get("PATH", os.defpath).split(os.pathsep)
         for folder in folders:

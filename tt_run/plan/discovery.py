@@ -103,9 +103,10 @@ def read_discovery(request: LaunchRequest, world: World) -> Discovery | None:
     is_mapping = request.mesh_graph_descriptor_mapping is not None
     machines = dict(mock.descriptors) if mock else {}
     found = Discovery(asked, key, short, tuple(paths), is_mapping, tuple(hosts), machines)
-    # Another discovery whose fingerprint begins alike: this one takes the long name.
+    # Another discovery whose fingerprint begins alike: this one takes the long name, and keeps it when that other one is gone.
+    long = replace(found, folder=short.with_name(key))
     taken = found.is_whole and _key_in(short) not in (None, key)
-    return replace(found, folder=short.with_name(key)) if taken else found
+    return long if taken or (long.is_known and not found.is_known) else found
 
 
 def generator_places(world: World) -> tuple[Path, ...]:

@@ -92,6 +92,15 @@ def test_what_is_known_is_used_until_a_refresh_is_asked_for(machine: Path) -> No
     assert times_asked(machine) == 2
 
 
+def test_results_under_the_long_name_are_known_too(machine: Path) -> None:
+    """Where they were written while another discovery had the short one."""
+    assert discovered(machine, "true").returncode == 0
+    short = folder(machine)
+    short.rename(short.with_name((short / ".phase1_cache_key").read_text().strip()))
+    answer = discovered(machine, "true")
+    assert (answer.returncode, times_asked(machine)) == (0, 1), answer.stderr
+
+
 def test_a_refresh_that_fails_leaves_nothing_that_looks_whole(machine: Path) -> None:
     assert discovered(machine, "true").returncode == 0
     (machine / "broken").touch()

@@ -301,6 +301,27 @@ def test_programs(sandbox: Sandbox) -> None:
         assert found(sandbox, program=(program,), skip_executable_check=True) == ()
 
 
+def test_a_quoted_tilde_is_no_home(sandbox: Sandbox) -> None:
+    """Nobody expands it when the rank starts, either."""
+    sandbox.two_ranks()
+    program = sandbox.home / "run"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    finding = only(sandbox.refusal(program=("~/run",)), "TTR013")
+    assert finding.help == f"did you mean {program}?"
+    assert found(sandbox, program=(str(program),)) == ()
+
+
+def test_a_debugger_must_exist(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    folder = str(sandbox.write("bin/true", "#!/bin/sh\n").parent)
+    (sandbox.cwd / "bin/true").chmod(0o755)
+    sandbox.set(PATH=folder)
+    assert codes(found(sandbox, debug_gdbserver=True)) == ["TTR013"]
+    sandbox.write("bin/gdbserver", "").chmod(0o755)
+    assert found(sandbox, debug_gdbserver=True) == ()
+
+
 @pytest.mark.parametrize("level", ["error", "warn", "off"])
 def test_a_missing_program_is_refused_at_every_level(sandbox: Sandbox, level: str) -> None:
     sandbox.two_ranks()

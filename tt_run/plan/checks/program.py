@@ -16,7 +16,9 @@ def require_program(request: LaunchRequest, world: World, findings: Findings) ->
     word = request.program[0]
     if request.skip_executable_check or world.which(word) is not None or _file(word, world).exists():
         return
-    meant = None if "/" in word else _near_command(word, world)
+    home = world.expand_user(word)
+    meant = str(home) if word[:1] == "~" and home.exists() else None
+    meant = meant if "/" in word else _near_command(word, world)
     findings.fatal(
         "TTR013",
         f"program not found: {word}",
@@ -28,8 +30,18 @@ def require_program(request: LaunchRequest, world: World, findings: Findings) ->
 
 
 def check_program(subject: Subject, findings: Findings) -> None:
-    """TTR014: the program must be an executable file. The reference starts a directory or a text file and fails later."""
+    """TTR014: the program must be an executable file. The reference starts a directory or a text file and fails later.
+
+    TTR013 for a gdbserver that does not exist.
+    """
     word = subject.request.program[0]
+    is_debugged = subject.request.debug_gdbserver and not subject.request.skip_executable_check
+    if is_debugged and subject.world.which("gdbserver") is None:
+        findings.error(
+            "TTR013",
+            "--debug-gdbserver: there is no gdbserver on PATH",
+            help="install it on every host (apt install gdbserver), or add --skip-executable-check if only the hosts have it",
+        )
     if subject.request.skip_executable_check or subject.world.which(word) is not None:
         return
     path = _file(word, subject.world)
@@ -48,7 +60,7 @@ def check_program(subject: Subject, findings: Findings) -> None:
 
 
 def _file(word: str, world: World) -> Path:
-    return world.cwd / world.expand_user(word)
+    return world.cwd / word
 
 
 def _near_command(word: str, world: World) -> str | None:
