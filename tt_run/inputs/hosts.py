@@ -13,7 +13,7 @@ from tt_run.errors import UsageError
 from tt_run.inputs.document import read_text
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.nodelist import expand_counts, expand_nodes
-from tt_run.inputs.world import World
+from tt_run.inputs.world import World, is_file
 
 _HOSTFILE_VARIABLES = (
     "PRTE_MCA_prte_default_hostfile",
@@ -147,7 +147,7 @@ def scheduler_hosts(world: World, findings: Findings) -> HostList | None:
     """The hosts that the surroundings name: an MPIJob's or a site's default hostfile, else a Slurm allocation, else None."""
     for variable in _HOSTFILE_VARIABLES:
         named = world.get(variable)
-        if named and Path(named).is_file():
+        if named and is_file(Path(named)):
             found = read_hostfile(Path(named), world, findings)
             return found and HostList(found.hosts, f"{variable}={named}", found.counted, Path(named))
     return slurm_hosts(world)

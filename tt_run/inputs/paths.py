@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from mgd.diagnostics import Label, Position
 from mgd.lean import dataclass
 from tt_run.inputs.findings import Findings, nearest
-from tt_run.inputs.world import World
+from tt_run.inputs.world import World, is_file
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,12 @@ class PathSearch:
             last = [beside] if beside and extends else []
             folders = [*([first] if first else []), *self.roots, *last]
             searched = tuple(dict.fromkeys(folder / path for folder in folders))
-        hits = [candidate for candidate in searched if candidate.is_file()]
+        hits = [candidate for candidate in searched if is_file(candidate)]
         if hits:
             self._tell_shadowed(hits, path, named_at, first)
             return hits[0].resolve()
         if not must_exist:
-            return (self.world.cwd / path).resolve()
+            return Path(os.path.realpath(self.world.cwd / path))  # resolve raises for links in a circle
         self._tell_missing(path, what, named_at, searched, beside)
         return None
 
@@ -89,15 +91,21 @@ class PathSearch:
         searched: Sequence[Path],
         beside: Path | None,
     ) -> None:
-        directory = next((place for place in searched if place.is_dir()), None)
-        if directory is not None:
+        there = next((place for place in searched if os.path.lexists(place)), None)
+        if there is not None and os.path.isdir(there):  # noqa: PTH112
             text, help = "is a directory", "name the file in it"
-        elif beside is not None and (beside / path).is_file():
+        elif there is not None:
+            end = os.path.realpath(there)
+            text = (
+                "is no regular file" if os.path.lexists(end) else f"is a link to {end}, which does not exist"
+            )
+            help = "name a regular file"
+        elif beside is not None and is_file(beside / path):
             text = "not in the launch directory"
             help = f"write ./{path} for the file beside the one that names it"
         else:
             meant = _near_file(path, searched)
-            text = "no such file"
+            text = _why_missing(searched)
             help = (
                 f"did you mean {path.with_name(meant)}?"
                 if meant
@@ -112,11 +120,26 @@ class PathSearch:
         )
 
 
+def _why_missing(searched: Sequence[Path]) -> str:
+    """What the system says about a place where no file was found, if that is more than that there is none."""
+    for place in searched:
+        try:
+            os.stat(place)  # noqa: PTH116
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+                return (error.strerror or str(error)).lower()
+    return "no such file"
+
+
 def _near_file(path: Path, searched: Sequence[Path]) -> str | None:
     """A file of a similar name where the missing one was looked for; endings do not make names similar."""
     by_stem: dict[str, str] = {}
     for folder in dict.fromkeys(place.parent for place in searched):
-        for entry in folder.iterdir() if folder.is_dir() else ():
+        try:
+            entries = list(folder.iterdir())
+        except OSError:
+            continue
+        for entry in entries:
             if entry.suffix == path.suffix or entry.stem not in by_stem:
                 by_stem[entry.stem] = entry.name
     meant = nearest(path.stem, by_stem)

@@ -9,6 +9,11 @@ from pathlib import Path
 from mgd.lean import dataclass
 
 
+def is_file(path: Path) -> bool:
+    """Whether a file is there; False also where the system does not tell: a name too long, a folder that may not be entered."""
+    return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises for those
+
+
 @dataclass(frozen=True)
 class World:
     """The launching machine: its environment, working directory, name, cores and network interfaces.

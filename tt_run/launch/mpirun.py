@@ -11,6 +11,7 @@ from pathlib import Path
 from mgd.diagnostics import Diagnostic
 from mgd.lean import dataclass
 from tt_run.errors import LauncherError
+from tt_run.inputs.world import is_file
 
 SYSTEM_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin", "/usr/sbin", "/sbin")
 PROBE_SECONDS = 10.0
@@ -74,7 +75,7 @@ def _on_path(word: str, environ: Mapping[str, str], source: str) -> Iterator[Lau
         return
     for folder in environ.get("PATH", os.defpath).split(os.pathsep):
         path = Path(folder or ".", word)
-        if path.is_file() and os.access(path, os.X_OK):
+        if is_file(path) and os.access(path, os.X_OK):
             yield Launcher(str(path.absolute()), source)
 
 

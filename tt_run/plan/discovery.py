@@ -13,7 +13,7 @@ from tt_run.inputs.findings import Findings
 from tt_run.inputs.hosts import parse_hosts
 from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.rankfiles import read_rankfile
-from tt_run.inputs.world import World
+from tt_run.inputs.world import World, is_file
 from tt_run.plan import allocation
 from tt_run.plan.allocate import descriptors_of, named_inputs
 from tt_run.plan.request import LaunchRequest
@@ -118,7 +118,7 @@ def generator_places(world: World) -> tuple[Path, ...]:
 
 def find_generator(world: World) -> Path | None:
     """The first generator that exists."""
-    return next((path for path in generator_places(world) if path.is_file()), None)
+    return next((path for path in generator_places(world) if is_file(path)), None)
 
 
 def _key_in(folder: Path) -> str | None:
@@ -129,14 +129,14 @@ def _key_in(folder: Path) -> str | None:
 
 
 def _has_text(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size > 0
+    return is_file(path) and path.stat().st_size > 0
 
 
 def _is_derived(folder: Path) -> bool:
     """Whether `tt-run` has derived the bindings in a folder from the descriptor alone."""
     for name in (BINDINGS, "rank_bindings_subctx_0.yaml"):
         path = folder / name
-        if path.is_file():
+        if is_file(path):
             with path.open(encoding="utf-8", errors="replace") as stream:
                 return stream.readline().startswith(allocation.DERIVED)
     return False

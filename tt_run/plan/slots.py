@@ -13,7 +13,7 @@ from tt_run.inputs.findings import Findings
 from tt_run.inputs.hosts import HostList, HostSlots, parse_hosts, read_hostfile, scheduler_hosts
 from tt_run.inputs.mpi_args import MpiArgs, host_token
 from tt_run.inputs.paths import PathSearch
-from tt_run.inputs.world import World
+from tt_run.inputs.world import World, is_file
 from tt_run.plan.model import Placement
 from tt_run.plan.request import CheckLevel, LaunchRequest
 
@@ -57,7 +57,7 @@ def seat(
 
         unchecked = request.check is CheckLevel.OFF
         path = PathSearch(world, findings).find(mpi_args.rankfile, "rankfile", must_exist=not unchecked)
-        if unchecked and path is not None and not path.is_file():
+        if unchecked and path is not None and not is_file(path):
             return _by_missing_rankfile(path, mpi_args, count, world, findings)
         rankfile = path and read_rankfile(path, world, findings)
         if not rankfile:

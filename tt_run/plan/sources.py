@@ -13,7 +13,7 @@ from tt_run.contract import MESH_GRAPH_DESC_PATH
 from tt_run.inputs.bindings import Binding, RankBindings, read_rank_bindings
 from tt_run.inputs.findings import Findings, listed
 from tt_run.inputs.paths import PathSearch
-from tt_run.inputs.world import World
+from tt_run.inputs.world import World, is_file
 from tt_run.plan.derived import Derived, lone_rank
 from tt_run.plan.model import GeneratedFile
 from tt_run.plan.request import CheckLevel, LaunchRequest
@@ -111,7 +111,7 @@ def _read_graphs(
 
     graphs: dict[Path, MeshGraph] = {}
     for path in dict.fromkeys(bindings.descriptor_of(binding) for binding in bindings.bindings):
-        if request.skip_mgd_check and not path.is_file():
+        if request.skip_mgd_check and not is_file(path):
             continue
         graph = read_descriptor(path, world, findings, request.check)
         if graph is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 
 from tests.tt_run.sandbox import Sandbox, codes, only
 from tt_run.inputs.findings import nearest
@@ -33,6 +34,24 @@ def test_tt_metal_home_comes_first_and_is_told(sandbox: Sandbox) -> None:
     sandbox.write("f.yaml", "")
     assert sandbox.search.find("f.yaml", "file") == metal / "f.yaml"
     assert str(sandbox.cwd / "f.yaml") in only(sandbox.findings.judged, "TTR118").help
+
+
+def test_what_is_no_regular_file_is_told_apart(sandbox: Sandbox) -> None:
+    os.mkfifo(sandbox.cwd / "pipe")
+    (sandbox.cwd / "link").symlink_to("gone")
+    long = "x" * 300
+    for name in ("pipe", "link", long):
+        assert sandbox.search.find(name, "file") is None
+    assert [(finding.labels[0].text, finding.help) for finding in sandbox.findings.broken] == [
+        ("is no regular file", "name a regular file"),
+        (f"is a link to {sandbox.cwd / 'gone'}, which does not exist", "name a regular file"),
+        ("file name too long", "write an absolute path, or a path from the launch directory"),
+    ]
+
+
+def test_a_file_that_need_not_exist_may_be_a_circle_of_links(sandbox: Sandbox) -> None:
+    (sandbox.cwd / "circle").symlink_to("circle")
+    assert sandbox.search.find("circle", "file", must_exist=False) == sandbox.cwd / "circle"
 
 
 def test_an_empty_name_is_no_directory(sandbox: Sandbox) -> None:

@@ -49,6 +49,12 @@ def test_ulfm_is_preferred_as_by_the_reference(executable: Make) -> None:
     assert find_launcher({"PATH": path}).path == str(ulfm)
 
 
+def test_a_folder_of_path_that_the_system_refuses_is_passed_over(executable: Make) -> None:
+    """A name that is too long stands here for a folder that an ordinary user may not enter."""
+    on_path = executable("path/mpirun")
+    assert find_launcher({"PATH": f"/{'x' * 300}:{on_path.parent}"}).path == str(on_path)
+
+
 def test_one_on_path_comes_before_the_one_beside_python(executable: Make, lone_python: Path) -> None:
     executable(str(lone_python / "mpirun"))
     on_path = executable("path/mpirun")

@@ -301,6 +301,13 @@ def test_programs(sandbox: Sandbox) -> None:
         assert found(sandbox, program=(program,), skip_executable_check=True) == ()
 
 
+@pytest.mark.parametrize("words", [("x" * 300,), ("./" + "x" * 300,)])
+def test_a_name_that_the_system_refuses_is_not_found(sandbox: Sandbox, words: tuple[str, ...]) -> None:
+    sandbox.two_ranks()
+    assert codes(sandbox.refusal(program=words)) == ["TTR013"]
+    assert found(sandbox, program=("true", "--config", f"{words[0]}.yaml")) == ()
+
+
 def test_a_quoted_tilde_is_no_home(sandbox: Sandbox) -> None:
     """Nobody expands it when the rank starts, either."""
     sandbox.two_ranks()

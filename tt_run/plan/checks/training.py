@@ -7,6 +7,7 @@ from pathlib import Path
 from mgd.diagnostics import Label, Position
 from tt_run.inputs.document import Document, read_document
 from tt_run.inputs.findings import Findings, label
+from tt_run.inputs.world import is_file
 from tt_run.plan.checks.subject import Subject
 
 _OPTIONS = ("-c", "--config")
@@ -48,7 +49,7 @@ def _config(subject: Subject) -> Path | None:
             continue
         named = value if equals else (words[index + 1] if index + 1 < len(words) else "")
         path = subject.world.cwd / subject.world.expand_user(named)
-        if path.suffix in (".yaml", ".yml") and path.is_file():
+        if path.suffix in (".yaml", ".yml") and is_file(path):
             return path
     return None
 
