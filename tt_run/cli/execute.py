@@ -59,7 +59,7 @@ def execute(
 
     verdict = attempt.verdict
     if not verdict.succeeded:
-        with suppress(BrokenPipeError):
+        with suppress(OSError):
             print("\n".join(failure_report(attempt, ["tt-run", *words])), file=sys.stderr, flush=True)
         if options["annotations"] == "github":
             print(annotation(verdict, attempt.failures))
@@ -104,8 +104,8 @@ def run_options(options: Mapping[str, Any]) -> RunOptions:
 
 
 def say(text: str) -> None:
-    """One message of tt-run itself, on standard error. A reader that has gone away does not end the run."""
-    with suppress(BrokenPipeError):
+    """One message of tt-run itself, on standard error. A reader that has gone away, or a full disk, does not end the run."""
+    with suppress(OSError):
         for line in text.splitlines():
             print(f"tt-run: {line}", file=sys.stderr, flush=True)
 

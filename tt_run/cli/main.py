@@ -5,6 +5,7 @@ Every import below the top is late on purpose: what a launch does not need must 
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -25,12 +26,15 @@ NOTHING = "Nothing was launched."
 def main() -> None:
     """The console script: runs the command line, then ends the process without the interpreter's tidying up, which costs 10 ms."""
     gc.disable()  # nothing here lives long enough to be worth collecting
+    _open_closed_streams()
     code = run(sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except BrokenPipeError:
             _silence(stream)
+        except OSError as error:
+            code = max(_unwritable(error), code)  # a failure of the ranks is the greater news
     os._exit(code)
 
 
@@ -81,6 +85,8 @@ def _failed(error: Exception, words: Sequence[str]) -> int:
 
     if isinstance(error, TtRunError):
         return report_error(error.diagnostics, error.exit_code)
+    if isinstance(error, OSError) and error.filename is None and error.errno == errno.ENOSPC:
+        return _unwritable(error)
     return _internal(error, words)
 
 
@@ -109,6 +115,20 @@ def _internal(error: Exception, words: Sequence[str]) -> int:
     print(f"error[TTR900]: a bug in tt-run: {type(error).__name__}: {error}", file=sys.stderr)
     print(f"  help: please report it with the file {stream.name}", file=sys.stderr)
     return Exit.INTERNAL
+
+
+def _open_closed_streams() -> None:
+    """Standard streams that the caller has closed become /dev/null, before a log takes their number and ranks write into it."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):  # in the order of their numbers
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - pathlib is not loaded yet
+
+
+def _unwritable(error: OSError) -> int:
+    """What we say has nowhere to go: a full disk behind standard output."""
+    _silence(sys.stdout)
+    print(f"error[TTR038]: output cannot be written: {error.strerror}", file=sys.stderr)
+    return Exit.FAILED
 
 
 def _silence(stream: TextIO) -> None:

@@ -70,6 +70,13 @@ RULES: tuple[Rule, ...] = (
         "tt-run --explain TTR2040",
     ),
     Rule(
+        "TTR038",
+        "output that cannot be written",
+        "The disk behind standard output is full, so what was asked for is incomplete.",
+        "Make room, or send the output elsewhere.",
+        "tt-run --rank-binding f.yaml --dry-run ./app > /full/disk/line.sh",
+    ),
+    Rule(
         "TTR504",
         "launcher that cannot be executed",
         "The file exists, but the system refuses to start it.",

@@ -6,7 +6,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from mgd.diagnostics import Diagnostic
 from mgd.lean import dataclass
+from tt_run.errors import InputError
 
 
 def is_file(path: Path) -> bool:
@@ -31,11 +33,19 @@ class World:
 
     @classmethod
     def current(cls) -> World:
-        """The machine as it is now."""
+        """The machine as it is now. Raises InputError when its working directory has been removed."""
         net = Path("/sys/class/net")
+        try:
+            cwd = Path.cwd().resolve()
+        except FileNotFoundError:
+            where = os.environ.get("PWD", "the launch directory")
+            gone = Diagnostic(
+                "TTR017", f"{where} does not exist any more", help="change to another directory"
+            )
+            raise InputError(gone) from None
         return cls(
             environ=dict(os.environ),
-            cwd=Path.cwd().resolve(),
+            cwd=cwd,
             hostname=os.uname().nodename,
             cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
             interfaces=frozenset(entry.name for entry in net.iterdir()) if net.is_dir() else None,

@@ -102,8 +102,8 @@ class Console:
         try:
             stream.sink.write(text)
             stream.sink.flush()
-        except (BrokenPipeError, ValueError):
-            self._broken = True  # whoever read us has gone; the run goes on, its logs are complete
+        except (OSError, ValueError):
+            self._broken = True  # nobody reads us, or a disk is full; the run goes on, its logs are complete
 
 
 def last_lines(path: Path, count: int, limit: int = 1 << 14) -> list[str]:

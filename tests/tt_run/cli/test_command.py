@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -261,6 +262,44 @@ def test_a_launch_imports_no_numpy_and_no_mpi(launch_folder: Path) -> None:
         "socket",
         "google.protobuf",
     }
+
+
+def in_shell(command: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """`tt-run WORDS…` as "$@" of a shell command."""
+    line = ["sh", "-c", command, "sh", sys.executable, "-m", "tt_run.cli.main", *words]
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])}
+    return subprocess.run(line, env=environ, capture_output=True, text=True, timeout=DEADLINE)
+
+
+@pytest.mark.parametrize("words", [("--version",), ("--help",)])
+def test_a_full_disk_behind_the_output_is_told(words: tuple[str, ...]) -> None:
+    ran = in_shell('"$@" > /dev/full', *words)
+    assert (ran.returncode, ran.stderr) == (
+        Exit.FAILED,
+        "error[TTR038]: output cannot be written: No space left on device\n",
+    )
+
+
+def test_a_full_disk_behind_the_console_does_not_end_the_run(launch_folder: Path) -> None:
+    script = "echo lost; echo done > ended-$TT_RUN_RANK; exit 3"
+    ran = in_shell('"$@" > /dev/full', "--rank-binding", "rb.yaml", "--log-dir", "logs", "sh", "-c", script)
+    assert (ran.returncode, sorted(path.name for path in launch_folder.glob("ended-*"))) == (
+        3,
+        ["ended-0", "ended-1"],
+    )
+
+
+def test_streams_that_the_caller_has_closed(launch_folder: Path) -> None:
+    """What tt-run opens must not take their numbers: ranks would write into it."""
+    words = ("--rank-binding", "rb.yaml", "--log-dir", "logs", "sh", "-c", "echo $TT_RUN_RANK; cat")
+    assert in_shell('"$@" <&- >&- 2>&-', *words).returncode == Exit.OK
+    assert (launch_folder / "logs/rank-0001.out").read_text() == "1\n"
+
+
+def test_a_launch_directory_that_is_gone(tmp_path: Path) -> None:
+    leave = f'mkdir {tmp_path}/gone && cd {tmp_path}/gone && rmdir ../gone && "$@"'
+    ran = in_shell(leave, "--rank-binding", "rb.yaml", "true")
+    assert (ran.returncode, "error[TTR017]" in ran.stderr) == (Exit.UNREADABLE, True), ran.stderr
 
 
 def test_descriptor_and_guard_codes_are_explained_too(capsys: pytest.CaptureFixture[str]) -> None:

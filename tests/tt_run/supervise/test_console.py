@@ -139,10 +139,13 @@ def test_a_wrong_choice_is_refused(text: str) -> None:
     assert caught.value.diagnostics[0].code == "TTR033"
 
 
-def test_a_reader_that_has_gone_is_no_failure(records: Records) -> None:
+@pytest.mark.parametrize("trouble", [BrokenPipeError, OSError])
+def test_a_reader_that_has_gone_or_a_full_disk_is_no_failure(
+    records: Records, trouble: type[OSError]
+) -> None:
     class Gone(io.BytesIO):
         def write(self, data: object) -> int:
-            raise BrokenPipeError
+            raise trouble
 
     console = Console(records.folder, 2, Tee(), Gone(), Gone(), Clock())
     records.folder.out(0).write_text("x\n")

@@ -105,6 +105,12 @@ COMMAND_LINE = (
         "tt-run --rank-binding f.yaml --rank-pinning-file pins.yaml python x.py",
     ),
     Rule(
+        "TTR017",
+        "launch directory removed",
+        "Ranks start in the directory that tt-run is called from, and files are looked for there.",
+        "Change to a directory that exists, or to the new one of the same name: cd .",
+    ),
+    Rule(
         "TTR031",
         "the run folder cannot be made",
         "Logs and status records of the ranks go there, and the verdict is made from them.",
