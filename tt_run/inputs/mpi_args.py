@@ -52,6 +52,7 @@ class MpiArgs:
     bind_to: str | None = None
     oversubscribe: bool = False
     mca: Mapping[str, str] = field(default_factory=dict)
+    exports: Mapping[str, str | None] = field(default_factory=dict)  # -x NAME=VALUE; None for -x NAME
 
 
 def split_mpi_args(text: str) -> tuple[str, ...]:
@@ -102,7 +103,7 @@ class _Reader:
             help = "leave ':' out: tt-run makes one part for each rank"
             self._problem("TTR006", "--mpi-args holds ':', which would start another program", help)
         elif name in _RANKFILE:
-            self._know(rankfile=self._value(name, inline)[1], rankfile_at=len(self.result.words))
+            self._rankfile(self._value(name, inline)[1], RANKFILE_POLICY)
         elif name in _MAP_BY:
             self._map_by(*self._value(name, inline))
         elif name in _HOST:
@@ -116,6 +117,9 @@ class _Reader:
             self._count(name, self._value(name, inline)[1])
         elif name in _MCA:
             self._mca(name, inline)
+        elif word == "-x":
+            variable, equals, value = (self._kept(word, None) or "").partition("=")
+            self._know(exports={**self.result.exports, variable: value if equals else None})
         else:
             self._keep([word])
             if name in _OVERSUBSCRIBE:
@@ -145,7 +149,14 @@ class _Reader:
         around = (policy[: match.start("file")], policy[match.end("file") :])
         is_plain = around[0].lower() == RANKFILE_POLICY[0] and not around[1]
         policy_around = RANKFILE_POLICY if is_plain else around
-        self._know(rankfile=match["file"], rankfile_at=len(self.result.words), policy=policy_around)
+        self._rankfile(match["file"], policy_around)
+
+    def _rankfile(self, file: str | None, policy: tuple[str, str]) -> None:
+        known = self.result.rankfile
+        if known is not None and file is not None and known != file:
+            help = "keep one of them"
+            self._problem("TTR006", f"--mpi-args names two rankfiles, {known} and {file}", help)
+        self._know(rankfile=file, rankfile_at=len(self.result.words), policy=policy)
 
     def _mca(self, name: str, inline: str | None) -> None:
         spelled, key = self._value(name, inline)

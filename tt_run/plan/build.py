@@ -55,7 +55,7 @@ def build_plan(
         placement=seating.placement,
         mpi_args=mpi_args.words,
         defaults=wanted_words(mpi_args),
-        unset=BLOCKED,
+        unset=tuple(name for name in BLOCKED if name not in mpi_args.exports),
         findings=_judge(findings.judged, request.check),
         emulate=request.emulate,
         generated_files=source.generated_files,

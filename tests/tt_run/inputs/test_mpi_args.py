@@ -36,6 +36,23 @@ def test_every_spelling_of_a_rankfile(text: str) -> None:
     assert args.policy == RANKFILE_POLICY
 
 
+def test_there_is_one_rankfile() -> None:
+    assert read("--rankfile rf --map-by rankfile:file=rf").rankfile == "rf"
+    with pytest.raises(UsageError) as caught:
+        read("--rankfile rf --map-by rankfile:file=other")
+    assert "rf and other" in str(caught.value)
+
+
+def test_exported_variables_are_known_and_passed_on() -> None:
+    args = read("-x A=b=c -x B -x E=")
+    assert (args.words, args.exports) == (
+        ("-x", "A=b=c", "-x", "B", "-x", "E="),
+        {"A": "b=c", "B": None, "E": ""},
+    )
+    with pytest.raises(UsageError):
+        read("-x")
+
+
 @pytest.mark.parametrize(
     "policy",
     ["rankfile:file=rf:oversubscribe", "rankfile:file=rf,pe=2", "rankfile:oversubscribe,file=rf"],
@@ -101,7 +118,7 @@ def test_open_quotes() -> None:
 
 plain = st.text(min_size=1, max_size=8).filter(
     lambda word: not word.startswith("-") and word != ":"
-) | st.sampled_from(["--verbose", "--display", "-x", "--report-bindings"])
+) | st.sampled_from(["--verbose", "--display", "-d", "--report-bindings"])
 
 
 @given(st.lists(plain, max_size=8))

@@ -216,6 +216,13 @@ def test_an_allocation_is_used_and_can_be_ignored(sandbox: Sandbox) -> None:
     assert [rank.host for rank in sandbox.plan(no_scheduler=True).ranks] == ["vm", "vm"]
 
 
+def test_a_variable_that_mpirun_is_told_to_export_is_not_removed_again(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    plan = sandbox.plan(mpi_args="-x TT_METAL_CLUSTER_ID=c -x TT_VISIBLE_DEVICES", check="off")
+    assert not {"TT_METAL_CLUSTER_ID", "TT_VISIBLE_DEVICES"} & set(plan.unset)
+    assert "TT_MESH_ID" in plan.unset
+
+
 def test_a_repeated_bare_host_is_oversubscribed(sandbox: Sandbox) -> None:
     sandbox.two_ranks()
     plan = sandbox.plan(mpi_args="--host a,a")

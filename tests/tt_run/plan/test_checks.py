@@ -188,6 +188,15 @@ def test_a_variable_may_not_contradict_the_binding(sandbox: Sandbox) -> None:
     assert places(finding) == ["rb.yaml:13:14", "rb.yaml:7:11"]
 
 
+def test_an_export_that_the_plan_replaces_is_told(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    sandbox.set(TT_FOO="shell")
+    assert found(sandbox, mpi_args="-x TT_VISIBLE_DEVICES -x OTHER=1 -x TT_FOO=shell") == ()
+    finding = only(found(sandbox, mpi_args="-x TT_FOO=1"), "TTR223")
+    assert finding.message.endswith("rank 0, which has TT_FOO='shell'")
+    assert finding.notes == ("that comes from: shell: passed through",)
+
+
 def test_a_factory_descriptor_of_the_binding_file_must_exist(sandbox: Sandbox) -> None:
     sandbox.two_ranks(TWO_RANKS + "factory_system_descriptor_path: fsd.textproto\n")
     assert codes(sandbox.refusal(RefusedError)) == ["TTR101"]

@@ -12,11 +12,12 @@ _OLD_VISIBLE_DEVICES = "TT_METAL_VISIBLE_DEVICES"
 
 
 def check_environment(subject: Subject, findings: Findings) -> None:
-    """TTR220 to TTR222, and TTR101 for a factory descriptor that only the binding file names."""
+    """TTR220 to TTR223, and TTR101 for a factory descriptor that only the binding file names."""
     _check_factory(subject, findings)
     _check_identity(subject, findings)
     _check_folders(subject, findings)
     _check_old_name(subject, findings)
+    _check_exports(subject, findings)
 
 
 def _check_factory(subject: Subject, findings: Findings) -> None:
@@ -68,6 +69,21 @@ def _check_folders(subject: Subject, findings: Findings) -> None:
                     *label(subject.set_at(rank.rank, name), value),
                     help=f"leave {name} out: each rank then has its own",
                 )
+
+
+def _check_exports(subject: Subject, findings: Findings) -> None:
+    """What `-x` asks mpirun for reaches a rank only where the plan gives it no value of its own."""
+    for name, value in subject.mpi_args.exports.items():
+        differing = (rank for rank in subject.ranks if name in rank.env and rank.env[name].value != value)
+        first = next(differing, None) if value is not None else None
+        if first is not None:
+            given = first.env[name]
+            findings.warn(
+                "TTR223",
+                f"-x {name} of --mpi-args does not reach rank {first.rank}, which has {name}={given.value!r}",
+                help=f"set {name} in env_overrides or global_env",
+                notes=(f"that comes from: {given.origin}",),
+            )
 
 
 def _check_old_name(subject: Subject, findings: Findings) -> None:

@@ -106,4 +106,11 @@ FIT = (
         "Remove the variable.",
         'rank_bindings:\n  - {rank: 0, mesh_id: 0, env_overrides: {TT_MESH_ID: "9"}}',
     ),
+    Rule(
+        "TTR223",
+        "-x of mpirun without effect",
+        "The variables of a rank are those of the plan; what mpirun is told to export counts only where the plan says nothing.",
+        "Set the variable in env_overrides or global_env, or leave it out there.",
+        "tt-run --rank-binding f.yaml --mpi-args '-x TT_MESH_ID=1' ./app",
+    ),
 )
