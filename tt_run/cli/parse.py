@@ -23,7 +23,7 @@ def parse(words: Sequence[str]) -> dict[str, Any]:
     values: dict[str, Any] = {option.key: option.default for option in OPTIONS}
     rest = list(words)
     while rest and rest[0].startswith("-") and rest[0] != "-":
-        word = rest.pop(0)
+        word = _next(rest)
         if word == "--":
             break
         option, attached = _find(word)
@@ -45,7 +45,7 @@ def words_without(words: Sequence[str], *keys: str) -> tuple[str, ...]:
     """The command line less some options, by key; the program's own words are left alone. `words` have been parsed before."""
     rest, kept = list(words), []
     while rest and rest[0].startswith("-") and rest[0] != "-":
-        taken = [rest.pop(0)]
+        taken = [_next(rest)]
         if taken[0] == "--":
             kept += taken
             break
@@ -55,6 +55,15 @@ def words_without(words: Sequence[str], *keys: str) -> tuple[str, ...]:
         if option.key not in keys:
             kept += taken
     return (*kept, *rest)
+
+
+def _next(rest: list[str]) -> str:
+    """Takes the next word; of short options in one, as in -vv or -vm FILE, the first."""
+    word = rest.pop(0)
+    if word[:2] == "-v" and word[2:3] in ("v", "m", "M"):
+        rest.insert(0, f"-{word[2:]}")
+        word = "-v"
+    return word
 
 
 def _find(word: str) -> tuple[Option, str | None]:

@@ -111,8 +111,10 @@ def _by_rankfile(
     rankfile: Rankfile, mpi_args: MpiArgs, named: HostList | None, count: int, world: World
 ) -> Seating:
     lines = rankfile.by_rank()
+    relative = {f"+n{index}": host.name for index, host in enumerate(named.hosts)} if named else {}
     seats = tuple(
-        Seat(lines[rank].host, lines[rank].slot) if rank in lines else Seat() for rank in range(count)
+        Seat(relative.get(lines[rank].host, lines[rank].host), lines[rank].slot) if rank in lines else Seat()
+        for rank in range(count)
     )
     used = Counter(seat.host for seat in seats if seat.host is not None)
     every = tuple(HostSlots(name, max(1, used[name])) for name in rankfile.hosts)

@@ -255,6 +255,15 @@ def test_rankfile_and_host_list_must_agree(sandbox: Sandbox) -> None:
     told = with_rankfile(sandbox, "rank 0=a\nrank 1=c\n", "--host a,b")
     assert places(only(told, "TTR306")) == ["rf:2:1"]
     assert with_rankfile(sandbox, "rank 0=+n0\nrank 1=+n1\n", "--host a,b") == ()
+    told = with_rankfile(sandbox, "rank 0=+n0\nrank 1=+n2\n", "--host a,b")
+    assert places(only(told, "TTR306")) == ["rf:2:1"]
+
+
+def test_a_host_by_number_is_the_one_of_the_list(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    sandbox.write("rf", "rank 0=+n1\nrank 1=+n0\n")
+    plan = sandbox.plan(mpi_args="--host a,b --rankfile rf")
+    assert [rank.host for rank in plan.ranks] == ["b", "a"]
 
 
 @pytest.mark.parametrize(

@@ -81,10 +81,10 @@ def _check_named_hosts(subject: Subject, rankfile: Rankfile, findings: Findings)
     if hosts is None:
         return
     known = {host.name for host in hosts.hosts}
+    relative = {f"+n{index}" for index in range(len(hosts.hosts))}  # the n-th host of the list
     told: set[str] = set()
     for line in rankfile.lines:
-        relative = line.host.startswith("+n")  # the n-th host of the list
-        if line.host not in known and not relative and line.host not in told:
+        if line.host not in known | relative | told:
             told.add(line.host)
             findings.error(
                 "TTR306",
