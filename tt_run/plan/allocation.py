@@ -55,8 +55,13 @@ class Allocation:
 
 
 def blocks_of(graph: MeshGraph) -> list[tuple[int, int]]:
-    """(mesh id, host rank) of each rank of an allocation, in the order of the ranks."""
-    return [(mesh.mesh_id, rank) for mesh in _in_order(graph) for rank in range(mesh.host_count)]
+    """(mesh id, host rank) of each rank of an allocation, in the order of the ranks. A switch runs no program, so it has none."""
+    return [
+        (mesh.mesh_id, rank)
+        for mesh in _in_order(graph)
+        if not mesh.is_switch
+        for rank in range(mesh.host_count)
+    ]
 
 
 def allocate_on_hosts(
@@ -145,6 +150,8 @@ def allocate_on_machines(
     ranks: list[AllocatedRank] = []
     used: dict[str, int] = {}
     for mesh in placed.meshes:
+        if mesh.demand.mesh.is_switch:
+            continue
         for host_rank in range(mesh.demand.mesh.host_count):
             physical = mesh.host_of(host_rank)
             host = local_host or physical
@@ -289,9 +296,8 @@ def parts_of(allocation: Allocation, graphs: Sequence[tuple[str, MeshGraph]]) ->
     found: list[Part] = []
     ranks, first_rank = list(allocation.ranks), 0
     for descriptor, graph in graphs:
-        count = sum(mesh.host_count for mesh in graph.meshes)
-        own = ranks[first_rank : first_rank + count]
-        ids = [mesh.mesh_id for mesh in _in_order(graph) for _ in range(mesh.host_count)]
+        ids = [mesh_id for mesh_id, _ in blocks_of(graph)]
+        own = ranks[first_rank : first_rank + len(ids)]
         found.append(
             Part(
                 descriptor,
@@ -301,7 +307,7 @@ def parts_of(allocation: Allocation, graphs: Sequence[tuple[str, MeshGraph]]) ->
                 ),
             )
         )
-        first_rank += count
+        first_rank += len(ids)
     return found
 
 

@@ -282,3 +282,43 @@ def test_a_machine_without_such_chips_is_no_matter_of_size(t3000: PhysicalGraph)
     with pytest.raises(RefusedError) as caught:
         place(MeshGraph((mesh(1, 1, arch="BLACKHOLE"),)), t3000)
     assert caught.value.diagnostics[0].help.startswith("describe a machine with BLACKHOLE chips")
+
+
+def test_ranks_of_one_galaxy_share_its_board() -> None:
+    galaxy_alone = build([galaxy("a", 0, 1)])
+    placed = place(MeshGraph((mesh(8, 4, hosts=(2, 1), channels=4),)), galaxy_alone)
+    assert_embeds(placed)
+    opened = [placed.meshes[0].visible_devices(rank).split(",") for rank in range(2)]
+    assert len(set(opened[0]) | set(opened[1])) == 32
+
+
+def test_no_two_meshes_open_one_card(t3000: PhysicalGraph) -> None:
+    placed = place(MeshGraph(tuple(mesh(1, 1, mesh_id=i) for i in range(4))), t3000)
+    assert sorted(found.visible_devices(0) for found in placed.meshes) == ["0", "1", "2", "3"]
+    with pytest.raises(RefusedError):
+        place(MeshGraph(tuple(mesh(1, 1, mesh_id=i) for i in range(5))), t3000)
+
+
+def test_a_switch_takes_chips_and_no_rank(t3000: PhysicalGraph) -> None:
+    switch = replace(mesh(2, 2, mesh_id=1), is_switch=True)
+    graph = MeshGraph((mesh(2, 2), switch), (InterLink(0, 1, 2, "RELAXED"),))
+    placed = place(graph, t3000)
+    assert_embeds(placed)
+    made = allocation.allocate_on_machines(placed, {})
+    assert [(rank.rank, rank.mesh_id) for rank in made.ranks] == [(0, 0)]
+    assert [part.ranks[0].mesh_id for part in allocation.parts_of(made, [("m.textproto", graph)])] == [0]
+
+
+def test_parallel_requests_add_up(t3000: PhysicalGraph) -> None:
+    def fits(*links: InterLink) -> bool:
+        try:
+            return bool(place(MeshGraph((mesh(2, 2), mesh(2, 2, mesh_id=1)), links), t3000).meshes)
+        except RefusedError:
+            return False
+
+    between = InterLink(0, 1, 2, "STRICT", a_device=1, b_device=0)
+    assert fits(between)
+    assert fits(between, InterLink(0, 1, 2, "STRICT"))
+    assert not fits(between, InterLink(0, 1, 3, "STRICT"))
+    assert not fits(between, between)
+    assert not fits(between, InterLink(0, 1, 1, "RELAXED", z_direction=True))  # a T3000 has no Z channels

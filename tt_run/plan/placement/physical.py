@@ -8,27 +8,28 @@ from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from mgd.lean import dataclass
 from tt_run.inputs.chips import Chip, ClusterDescriptor, RemoteLink
 
+TAKEN_WHOLE = 2  # chips of the largest board that a process cannot open in part
 Z_CHANNELS = (8, 9)  # of a Blackhole Galaxy: these never serve grid links inside a mesh
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A chip in the canonical order by (host, tray, location); `index` is its number in that order."""
+    """A chip in the canonical order by (host, tray, location); `index` is its number in that order.
+
+    `opened` lists the chips that a process opens with it: boards of at most two chips are taken whole, larger ones chip by chip
+    (section 2). Chips that are opened together belong to one rank.
+    """
 
     index: int
     host: str
     host_index: int
     chip: Chip
+    opened: tuple[int, ...]
 
     @property
     def slot(self) -> tuple[int, int]:
         """(tray, location), what pins name."""
         return (self.chip.tray, self.chip.location)
-
-    @property
-    def board(self) -> tuple[int, int]:
-        """A board is known by its host and id: blocks of different ranks on one host share no board."""
-        return (self.host_index, self.chip.board_id)
 
     def __str__(self) -> str:
         return f"{self.host} tray {self.chip.tray} location {self.chip.location} (chip {self.chip.chip_id})"
@@ -70,8 +71,13 @@ def build(clusters: Sequence[ClusterDescriptor]) -> PhysicalGraph:
         (names[i], order[i], chip) for i, cluster in enumerate(clusters) for chip in cluster.chips.values()
     ]
     everyone.sort(key=lambda item: (item[0], item[2].tray, item[2].location, item[2].unique_id))
+    boards: dict[tuple[int, int], list[int]] = {}
+    for index, (_, host_index, chip) in enumerate(everyone):
+        boards.setdefault((host_index, chip.board_id), []).append(index)
     nodes = tuple(
-        Node(index, host, host_index, chip) for index, (host, host_index, chip) in enumerate(everyone)
+        Node(index, host, host_index, chip, tuple(board) if len(board) <= TAKEN_WHOLE else (index,))
+        for index, (host, host_index, chip) in enumerate(everyone)
+        for board in [boards[host_index, chip.board_id]]
     )
     by_unique: dict[int, Node] = {}
     for node in nodes:

@@ -21,9 +21,9 @@ MOST_EMBEDDINGS = 400_000
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Chips of one candidate as a bit mask, its hosts as a bit mask, and the embedding."""
+    """The chips that the ranks of one candidate open as a bit mask, its hosts as a bit mask, and the embedding."""
 
-    chips: int
+    opened: int
     hosts: int
     placed: Embedding
 
@@ -47,10 +47,12 @@ def candidates(demand: MeshDemand, physical: PhysicalGraph, clock: Clock, *, kee
         lacks = lacking(demand, physical, placed) if shortfall else 0
         key: object = placed if keep_all else chips
         if key not in found or lacks < found[key][0]:
-            hosts = 0
+            hosts = opened = 0
             for node in placed:
                 hosts |= 1 << physical.nodes[node].host_index
-            found[key] = (lacks, number, Region(chips, hosts, placed))
+                for other in physical.nodes[node].opened:
+                    opened |= 1 << other
+            found[key] = (lacks, number, Region(opened, hosts, placed))
         if len(found) >= MOST_REGIONS or number >= MOST_EMBEDDINGS:
             complete = False
             break
@@ -128,13 +130,13 @@ class _Assigner:
         for region in self.pools[mesh].regions:
             self.clock.tick()
             used = hosts | region.hosts
-            if region.chips & chips or bin(used).count("1") > most:
+            if region.opened & chips or bin(used).count("1") > most:
                 continue
             if not self._links_hold(mesh, region, chosen):
                 continue
             chosen.append(region)
-            if self._neighbours_can_follow(mesh, chosen, chips | region.chips):
-                yield from self._place(chosen, chips | region.chips, used, most)
+            if self._neighbours_can_follow(mesh, chosen, chips | region.opened):
+                yield from self._place(chosen, chips | region.opened, used, most)
             chosen.pop()
 
     def _links_hold(self, mesh: int, region: Region, chosen: list[Region]) -> bool:
@@ -150,7 +152,7 @@ class _Assigner:
             if other < len(chosen):
                 continue
             if not any(
-                not region.chips & chips
+                not region.opened & chips
                 and self._linked(other, region.placed, mesh, chosen[mesh].placed, wanted)
                 for region in self.pools[other].regions
             ):
@@ -175,27 +177,27 @@ def links_hold(
     placed_b: Embedding,
     wanted: Sequence[InterLink],
 ) -> bool:
-    """Whether all links requested between two placed meshes have their channels; parallel requests add up."""
-    demand: dict[tuple[int | None, int | None, bool], int] = {}
+    """Whether all links requested between two placed meshes have their channels; parallel requests add up.
+
+    One request for the Z direction makes the pair of meshes a Z pair (MGD specification, section 7.5), which Z channels alone serve.
+    """
+    z_only = any(link.z_direction for link in wanted)
+    supply = {
+        pair: express if z_only else grid + express
+        for pair, (grid, express) in between(physical, placed_a, placed_b).items()
+    }
+    total = 0
+    between_devices: dict[tuple[int, int], int] = {}
     for link in wanted:
-        a_device, b_device = (
-            (link.a_device, link.b_device) if link.a == ids[0] else (link.b_device, link.a_device)
-        )
         count = link.channels if link.policy == "STRICT" else 1
-        key = (a_device, b_device, link.z_direction)
-        demand[key] = demand.get(key, 0) + count
-    supply = between(physical, placed_a, placed_b)
-    needed_grid = needed_z = 0
-    for (a_device, b_device, z), count in demand.items():
-        if a_device is not None and b_device is not None:
-            grid, express = supply.get((placed_a[a_device], placed_b[b_device]), (0, 0))
-            if (express if z else grid + express) < count:
-                return False
-        needed_z += count if z else 0
-        needed_grid += 0 if z else count
-    grid = sum(g for g, _ in supply.values())
-    express = sum(z for _, z in supply.values())
-    return express >= needed_z and grid + express >= needed_grid + needed_z
+        total += count
+        ends = (link.a_device, link.b_device) if link.a == ids[0] else (link.b_device, link.a_device)
+        if ends[0] is not None and ends[1] is not None:
+            pair = (placed_a[ends[0]], placed_b[ends[1]])
+            between_devices[pair] = between_devices.get(pair, 0) + count
+    return sum(supply.values()) >= total and all(
+        supply.get(pair, 0) >= count for pair, count in between_devices.items()
+    )
 
 
 def between(

@@ -16,7 +16,7 @@ from tt_run.plan.placement.demand import MeshDemand
 from tt_run.plan.placement.physical import PhysicalGraph
 
 Embedding = tuple[int, ...]  # node index of each device, row-major
-_Undo = tuple[int | None, tuple[int, int] | None]  # host rank and board that a step bound
+_Undo = tuple[int | None, int | None]  # host rank and board that a step bound
 
 
 class OutOfTime(Exception):
@@ -120,7 +120,7 @@ class _Search:
         self.taken = [False] * len(physical.nodes)
         self.room = [len(row) for row in self.near]  # free usable neighbours
         self.host_of_rank: dict[int, int] = {}
-        self.rank_of_board: dict[tuple[int, int], int] = {}
+        self.rank_of_board: dict[int, int] = {}  # a board is known by its first chip
         self.distinct_hosts = len({self.nodes[i].host_index for i in usable}) >= demand.mesh.host_count
 
     def run(self) -> Iterator[Embedding]:
@@ -176,9 +176,9 @@ class _Search:
         """Occupy a node; None when the host rules of section 6.1.3 forbid it, else what to undo."""
         rank = self.demand.host_rank[device]
         new_rank: int | None = None
-        new_board: tuple[int, int] | None = None
+        new_board: int | None = None
         if rank >= 0:
-            host, board = self.nodes[node].host_index, self.nodes[node].board
+            host, board = self.nodes[node].host_index, self.nodes[node].opened[0]
             bound = self.host_of_rank.get(rank)
             if bound is None:
                 if self.distinct_hosts and host in self.host_of_rank.values():
