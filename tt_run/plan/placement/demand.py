@@ -74,7 +74,9 @@ def demands(
     """
     pinned = hosts or {}
     ordered = sorted(graph.meshes, key=lambda mesh: mesh.mesh_id)
-    total = processes if processes is not None else sum(mesh.host_count for mesh in ordered if not mesh.is_switch)
+    total = (
+        processes if processes is not None else sum(mesh.host_count for mesh in ordered if not mesh.is_switch)
+    )
     return [
         replace(mesh_demand(mesh, graph.pins, physical, processes=total), host=pinned.get(mesh.mesh_id))
         for mesh in ordered

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from mgd.graph import InterLink
 from mgd.lean import replace
+from tt_run.plan.placement.assign import assign
 from tt_run.plan.placement.demand import MeshDemand, mesh_demand
 from tt_run.plan.placement.physical import PhysicalGraph
-from tt_run.plan.placement.regions import assign
 from tt_run.plan.placement.search import Clock, OutOfTime, best
 
 Links = dict[tuple[int, int], list[InterLink]]
@@ -34,6 +34,16 @@ def out_of_time(seconds: float, file: str) -> Diagnostic:
         f"no placement found in {seconds:g} s; it is not proven that there is none",
         file,
         "give more time with --placement-timeout SECONDS, or fewer meshes",
+    )
+
+
+def out_of_patience(file: str) -> Diagnostic:
+    """The same, though there was time left."""
+    return _finding(
+        "TTR179",
+        "no placement found; there are too many possible places to try them all, so it is not proven that there is none",
+        file,
+        "pin a device of each mesh, or describe fewer hosts",
     )
 
 
@@ -265,12 +275,14 @@ def _between_meshes(
     if found or not links:
         return found
     try:
-        alone = assign(wanted, {}, physical, clock.part(0.5)).placed
+        alone = assign(wanted, {}, physical, clock.part(0.5))
     except OutOfTime:
+        return found
+    if alone.placed is None and not alone.proven:
         return found
     reason = (
         "only if the links between them are ignored"
-        if alone is not None
+        if alone.placed is not None
         else "not beside each other, though each fits alone"
     )
     return [_finding("TTR177", f"the {len(wanted)} meshes fit {reason}", file, "use fewer or smaller meshes")]

@@ -45,6 +45,14 @@ class Clock:
         return Clock(max(0.0, self.ends - self.now()) * share, self.now)
 
 
+@dataclass()
+class Patience:
+    """How many steps a search spends on one chip for device 0 before it goes on to the next; `ran_out` says whether it ever did."""
+
+    steps: int
+    ran_out: bool = False
+
+
 def embeddings(
     demand: MeshDemand,
     physical: PhysicalGraph,
@@ -52,12 +60,13 @@ def embeddings(
     *,
     free: frozenset[int] | None = None,
     shortfall: int = 0,
+    patience: Patience | None = None,
 ) -> Iterator[Embedding]:
     """Every embedding in canonical order whose links lack at most `shortfall` channels in total.
 
-    STRICT meshes allow no shortfall. Raises OutOfTime when the clock runs out.
+    STRICT meshes allow no shortfall; `patience` leaves out those that it runs out for. Raises OutOfTime when the clock runs out.
     """
-    yield from _Search(demand, physical, clock, free, 0 if demand.strict else shortfall).run()
+    yield from _Search(demand, physical, clock, free, 0 if demand.strict else shortfall, patience).run()
 
 
 def best(
@@ -97,8 +106,9 @@ class _Search:
         clock: Clock,
         free: frozenset[int] | None,
         shortfall: int,
+        patience: Patience | None,
     ) -> None:
-        self.demand, self.clock, self.shortfall = demand, clock, shortfall
+        self.demand, self.clock, self.shortfall, self.patience = demand, clock, shortfall, patience
         self.nodes = physical.nodes
         least = demand.channels if demand.strict or shortfall == 0 else 1
         usable = free if free is not None else frozenset(range(len(physical.nodes)))
@@ -115,13 +125,27 @@ class _Search:
             else {}
             for i, row in enumerate(physical.grid)
         ]
-        self.usable = sorted(usable)
+        self.usable = self._in_large_components(usable)
         self.placed: list[int] = []
         self.taken = [False] * len(physical.nodes)
         self.room = [len(row) for row in self.near]  # free usable neighbours
         self.host_of_rank: dict[int, int] = {}
         self.rank_of_board: dict[int, int] = {}  # a board is known by its first chip
         self.distinct_hosts = len({self.nodes[i].host_index for i in usable}) >= demand.mesh.host_count
+
+    def _in_large_components(self, usable: frozenset[int]) -> list[int]:
+        """The chips that are joined to enough others for the whole mesh, in canonical order."""
+        found: list[int] = []
+        left = set(usable)
+        while left:
+            component = [left.pop()]
+            for node in component:
+                fresh = left.intersection(self.near[node])
+                left -= fresh
+                component.extend(fresh)
+            if len(component) >= self.demand.size:
+                found.extend(component)
+        return sorted(found)
 
     def run(self) -> Iterator[Embedding]:
         """Depth first with an explicit stack: a mesh may have more devices than Python allows frames."""
@@ -130,9 +154,14 @@ class _Search:
             return
         stack = [self._candidates(0)]
         undone: list[tuple[int, int, _Undo]] = []  # node, what it lacked, how to take it back
-        lacks = 0
+        lacks = since_start = 0
         while stack:
             step = next(stack[-1], None)
+            if len(stack) == 1:
+                since_start = 0
+            elif self.patience is not None and since_start > self.patience.steps:
+                self.patience.ran_out = True
+                step = None
             if step is None:
                 stack.pop()
                 if undone:
@@ -142,6 +171,7 @@ class _Search:
                 continue
             node, missing = step
             self.clock.tick()
+            since_start += 1
             device = len(stack) - 1
             if lacks + missing > self.shortfall:
                 continue

@@ -10,9 +10,9 @@ from mgd.graph import MeshGraph
 from mgd.lean import dataclass
 from tt_run.errors import RefusedError
 from tt_run.plan.placement import explain
+from tt_run.plan.placement.assign import assign
 from tt_run.plan.placement.demand import MeshDemand, demands, links_between
 from tt_run.plan.placement.physical import Node, PhysicalGraph
-from tt_run.plan.placement.regions import assign
 from tt_run.plan.placement.search import Clock, Embedding, OutOfTime, best
 
 PLACEMENT_SECONDS = 60.0
@@ -174,9 +174,10 @@ def place(
         placed, proven = _solve(wanted, links, physical, clock)
     except OutOfTime:
         raise RefusedError(explain.out_of_time(seconds, file)) from None
+    if placed is None and not proven:
+        raise RefusedError(explain.out_of_patience(file))
     if placed is None:
-        reasons = explain.why_not(wanted, links, physical, file, Clock(seconds))
-        raise RefusedError(reasons if proven else [*reasons, explain.out_of_time(seconds, file)])
+        raise RefusedError(explain.why_not(wanted, links, physical, file, Clock(seconds / 4)))
     return Placed(
         tuple(_placed_mesh(demand, nodes, physical) for demand, nodes in zip(wanted, placed, strict=True)),
         physical,
