@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mgd.graph import InterConnection, InterLink, Requested
+from mgd.lean import replace
 
 FABRIC = "FABRIC"
 
@@ -50,7 +51,8 @@ def requested(connections: Iterable[InterConnection]) -> tuple[Requested, ...]:
 
 
 def mesh_links(connections: Iterable[InterConnection]) -> tuple[InterLink, ...]:
-    """Each wish once, undirected: of several between the same two meshes the last counts; self-links are left out."""
+    """Each wish once, undirected: of several between the same two meshes the last counts, in the Z direction if any of them asks for
+    it; self-links are left out."""
     between: dict[tuple[int, int], InterLink] = {}
     devices: list[InterLink] = []
     for each in fabric_connections(connections):
@@ -64,7 +66,9 @@ def mesh_links(connections: Iterable[InterConnection]) -> tuple[InterLink, ...]:
             )  # fmt: skip
             if first.device is None or other.device is None:
                 a, b = sorted((first.mesh_id, other.mesh_id))
-                between[(a, b)] = link
+                earlier = between.get((a, b))
+                is_z = link.z_direction or (earlier is not None and earlier.z_direction)
+                between[(a, b)] = replace(link, z_direction=is_z)
             else:
                 devices.append(link)
     return (*between.values(), *devices)

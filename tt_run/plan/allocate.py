@@ -8,10 +8,12 @@ from pathlib import Path
 
 import yaml
 
-from mgd.diagnostics import Position
+from mgd.authoring.draft import Wishes, drafted
+from mgd.diagnostics import Diagnostic, Position
 from mgd.graph import InterLink, Mesh, MeshGraph, PinGroup
 from mgd.lean import replace
 from tt_run.contract import VISIBLE_DEVICES
+from tt_run.errors import RefusedError, UsageError
 from tt_run.inputs.bindings import Binding, RankBindings, shifted
 from tt_run.inputs.chips import ClusterDescriptor
 from tt_run.inputs.clusters import read_cluster
@@ -24,8 +26,9 @@ from tt_run.inputs.pinnings import RankPin, read_rank_pinnings
 from tt_run.inputs.rankfiles import parse_rankfile
 from tt_run.inputs.settings import Setting
 from tt_run.plan import allocation
+from tt_run.plan.derive import kept_path
 from tt_run.plan.derived import Derived, bindings_of
-from tt_run.plan.descriptors import read_descriptor
+from tt_run.plan.descriptors import read_descriptor, read_text_descriptor
 from tt_run.plan.model import GeneratedFile
 from tt_run.plan.pinned import resolve_pins, with_pinned_environment
 from tt_run.plan.request import LaunchRequest
@@ -69,6 +72,49 @@ def allocate(
             rankfile = parse_rankfile(allocation.rankfile(made), named, findings, search.world.cwd / named)
         return Derived(merged, by_path, written, _why(made), rankfile=rankfile)
     return Derived(merged, by_path)
+
+
+def discover(
+    request: LaunchRequest, mock: MockCluster, search: PathSearch, findings: Findings
+) -> Derived | None:
+    """One rank for a mock cluster of one machine that no descriptor comes with: the mesh that one process makes of all its chips.
+
+    Raises UsageError when the mock cluster has several machines, RefusedError when the mesh does not fit.
+    """
+    from tt_run.plan.placement.explain import out_of_time
+    from tt_run.plan.placement.physical import build
+    from tt_run.plan.placement.search import Clock, OutOfTime
+    from tt_run.plan.placement.solve import PLACEMENT_SECONDS
+    from tt_run.plan.placement.unnamed import discovered_mesh
+
+    if len(mock.descriptors) > 1:
+        raise UsageError(
+            Diagnostic(
+                "TTR002",
+                f"nothing says how the {len(mock.descriptors)} ranks of {mock.file} form meshes",
+                help="add -m FILE, or --rank-binding FILE",
+            )
+        )
+    seconds = request.placement_timeout or PLACEMENT_SECONDS
+    machine = build([read_cluster(path) for path in mock.descriptors.values()])
+    try:
+        mesh = discovered_mesh(machine, Clock(seconds))
+    except OutOfTime:
+        raise RefusedError(out_of_time(seconds, mock.file)) from None
+    wishes = Wishes(
+        arch=mesh.arch,
+        shapes=(mesh.dims,),
+        channels=mesh.channels,
+        policy=mesh.policy,
+        title=f"What one process makes of {Path(mock.file).name}: {mesh.dims[0]}x{mesh.dims[1]}.",
+    )
+    text = drafted(wishes).text()
+    path = kept_path(f"discovered_{mesh.dims[0]}x{mesh.dims[1]}", text, search.world)
+    graph = read_text_descriptor(text, search.world.shown(path), findings, request.check)
+    if graph is None:
+        return None
+    made = _on_machines(request, bindings_of(graph, path), [(path, graph)], mock, search, findings)
+    return made and replace(made, files=(GeneratedFile(path, text),))
 
 
 def descriptors_of(request: LaunchRequest, search: PathSearch, findings: Findings) -> list[Path]:
@@ -154,7 +200,8 @@ def _on_machines(
         for binding, rank in zip(with_pinned_environment(bindings, pins).bindings, made.ranks, strict=True)
     )
     mocked = {rank.rank: rank.cluster_descriptor for rank in made.ranks if rank.cluster_descriptor}
-    written = () if request.emulate else _files(made, named, request, search, mock)
+    is_named = (request.mesh_graph_descriptor or request.mesh_graph_descriptor_mapping) is not None
+    written = _files(made, named, request, search, mock) if is_named and not request.emulate else ()
     merged = replace(bindings, bindings=ranks, mock=mocked)
     return Derived(merged, dict(named), written, _why(made), placed)
 

@@ -55,15 +55,18 @@ def _find(name: str) -> systems.System:
 def _generated_path(
     name: str, split: tuple[int, int] | None, meshes: int | None, text: str, world: World
 ) -> Path:
-    """Where a derived descriptor is kept: named by its content, so that runs at the same time can share it."""
     parts = [
         name,
         f"split{split[0]}x{split[1]}" if split else "",
         f"x{meshes}" if meshes and meshes > 1 else "",
     ]
+    return kept_path("_".join(filter(None, parts)), text, world)
+
+
+def kept_path(name: str, text: str, world: World) -> Path:
+    """Where a derived descriptor is kept: named by its content, so that runs at the same time can share it."""
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    file = "_".join([*filter(None, parts), digest]) + ".textproto"
-    return cache_folder(world) / "descriptors" / file
+    return cache_folder(world) / "descriptors" / f"{name}_{digest}.textproto"
 
 
 def cache_folder(world: World) -> Path:

@@ -69,8 +69,8 @@ def seat(
         placement = replace(pinned.placement, rankfile_trouble=trouble, source="--hosts and rank pins")
         return replace(pinned, placement=placement)
     # Ranks allocated on a mock cluster all run here, whatever machines they stand for.
-    allocates = request.mesh_graph_descriptor is not None or request.mesh_graph_descriptor_mapping is not None
-    here = request.no_scheduler or (allocates and request.mock_cluster_rank_binding is not None)
+    bound = request.rank_binding is not None or request.rank_bindings_mapping is not None
+    here = request.no_scheduler or (not bound and request.mock_cluster_rank_binding is not None)
     if hosts is None and not here:
         hosts = scheduler_hosts(world, findings)
     if hosts is None:

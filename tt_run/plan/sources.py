@@ -65,6 +65,10 @@ def read_source(request: LaunchRequest, world: World, findings: Findings) -> Sou
         from tt_run.plan.allocate import allocate
 
         derived = allocate(request, mock, search, findings) if not findings.broken else None
+    elif request.rank_binding is None and request.rank_bindings_mapping is None and mock is not None:
+        from tt_run.plan.allocate import discover
+
+        derived = discover(request, mock, search, findings)
     elif request.rank_binding is None and request.rank_bindings_mapping is None:
         derived = lone_rank()
     else:

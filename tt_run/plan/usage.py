@@ -43,7 +43,7 @@ def _source_problems(request: LaunchRequest) -> list[Diagnostic]:
                 "TTR001", f"{' and '.join(given)} cannot be combined", help=f"keep one of them: {given[0]}"
             )
         ]
-    if not given and not request.emulate:
+    if not given and not request.emulate and request.mock_cluster_rank_binding is None:
         options = ", ".join(SOURCES.values())
         return [
             Diagnostic(

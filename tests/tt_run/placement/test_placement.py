@@ -20,6 +20,7 @@ from tt_run.plan.placement.demand import mesh_demand
 from tt_run.plan.placement.physical import PhysicalGraph, build
 from tt_run.plan.placement.search import Clock, best
 from tt_run.plan.placement.solve import Placed, place
+from tt_run.plan.placement.unnamed import discovered_mesh
 
 CORPUS = Path(os.environ.get("TT_RUN_CORPUS", Path(__file__).parents[4] / "shared" / "corpus")) / "clusters"
 
@@ -238,21 +239,26 @@ def test_recorded_clusters(name: str, entry: dict) -> None:
     )
     assert len(cluster.remote_links) == entry["links_to_other_hosts"]
     assert cluster.cluster_type == entry.get("cluster_type", cluster.cluster_type)
-    widest = max((max(row.values()) for row in graph.grid if row), default=1)
+    alone = discovered_mesh(graph, Clock(30))
     for seen in entry.get("observed", []):
         dims = seen["dims"] or seen.get("shape")
         if dims is None:
             continue
-        wanted = Mesh(
-            0,
-            "M",
-            cluster.arch,
-            tuple(dims),
-            (1, 1),
-            tuple(seen["dim_types"]),
-            seen["channels"] or widest,
-            seen["policy"] or "STRICT",
+        wanted = (
+            alone
+            if seen["dims"] is None
+            else Mesh(
+                0,
+                "M",
+                cluster.arch,
+                tuple(dims),
+                (1, 1),
+                tuple(seen["dim_types"]),
+                seen["channels"],
+                seen["policy"],
+            )
         )
+        assert wanted.dims == tuple(dims)
         found = best(mesh_demand(wanted, (), graph, processes=1), graph, Clock(30))
         assert (found is None) == (seen["result"] == "refused"), seen["logical"]
         if found is not None and seen["equals_canonical_rule"]:
@@ -322,3 +328,54 @@ def test_parallel_requests_add_up(t3000: PhysicalGraph) -> None:
     assert not fits(between, InterLink(0, 1, 3, "STRICT"))
     assert not fits(between, between)
     assert not fits(between, InterLink(0, 1, 1, "RELAXED", z_direction=True))  # a T3000 has no Z channels
+
+
+def test_one_process_takes_the_largest_shape_and_all_channels(t3000: PhysicalGraph) -> None:
+    assert discovered_mesh(t3000, Clock(30)).dims == (2, 4)
+    cut = build([parse_cluster(t3000_yaml(without=(1, 3)), "cut.yaml")])
+    found = discovered_mesh(cut, Clock(30))
+    assert (found.dims, found.channels, found.policy) == ((8, 1), 2, "STRICT")
+    assert_embeds(place(MeshGraph((found,)), cut))
+
+
+def test_one_weak_pair_has_a_shape_and_no_place() -> None:
+    links = [line for line in t3000_yaml().splitlines() if line.startswith("  - [{chip:")]
+    weak = build([parse_cluster(t3000_yaml().replace(links[0] + "\n", ""), "weak.yaml")])
+    found = discovered_mesh(weak, Clock(30))
+    assert found.dims == (2, 4)
+    with pytest.raises(RefusedError) as refused:
+        place(MeshGraph((found,)), weak)
+    assert "TTR173" in {d.code for d in refused.value.diagnostics}
+
+
+def test_many_long_chains_find_a_place_beside_each_other() -> None:
+    placed = place(
+        MeshGraph(tuple(mesh(1, 8, mesh_id=i, channels=4) for i in range(4))), build([galaxy("a", 0, 1)])
+    )
+    assert_embeds(placed)
+    assert not placed.unused
+
+
+def test_a_chain_over_every_chip_is_found_or_excluded() -> None:
+    """Half of the links of a Galaxy are gone: the search has to see dead ends coming."""
+    whole = galaxy("a", 0, 1)
+    kept = [link for number, link in enumerate(whole.links) if number % 5 != 3]
+    machine = build([replace(whole, links=tuple(kept))])
+    found = best(mesh_demand(mesh(32, 1, channels=1), (), machine, processes=1), machine, Clock(30))
+    assert found is None or len(set(found)) == 32
+
+
+def test_relaxed_meshes_lack_as_little_as_they_can_together(t3000: PhysicalGraph) -> None:
+    """Four links of one channel: the first mesh must not take the place that the second one needs."""
+    text = t3000_yaml()
+    for a, b in ((0, 2), (1, 3)):
+        line = next(
+            each
+            for each in text.splitlines()
+            if each.startswith(f"  - [{{chip: {a},") and f"{{chip: {b}," in each
+        )
+        text = text.replace(line + "\n", "")
+    machine = build([parse_cluster(text, "weak.yaml")])
+    placed = place(MeshGraph((mesh(1, 2), mesh(2, 2, mesh_id=1))), machine)
+    assert_embeds(placed)
+    assert not any(found.shortfalls for found in placed.meshes)

@@ -483,3 +483,21 @@ def test_an_emulation_takes_the_descriptor_that_the_shell_exports(sandbox: Sandb
 def test_mesh_ids_that_repeat(sandbox: Sandbox, check: str) -> None:
     finding = only(sandbox.refusal(system="closetbox", emulate=True, check=check), "TTR124")
     assert "several meshes have the id 0" in finding.message and len(finding.labels) == 2
+
+
+def test_a_mock_cluster_alone_is_one_rank_on_all_of_its_chips(sandbox: Sandbox) -> None:
+    mock = str(configs_root() / "mock/t3000.yaml")
+    plan = sandbox.plan(mesh_graph_descriptor=None, rank_binding=None, mock_cluster_rank_binding=mock)
+    assert [len(rank.devices) for rank in plan.ranks] == [8]
+    assert plan.ranks[0].env["TT_VISIBLE_DEVICES"].value == "0,1,2,3"
+    (descriptor,) = plan.generated_files
+    assert "dims: [2, 4]" in descriptor.text
+    assert plan.ranks[0].env["TT_MESH_GRAPH_DESC_PATH"].value == str(descriptor.path)
+
+
+def test_several_machines_do_not_say_which_meshes_they_form(sandbox: Sandbox) -> None:
+    mock = str(configs_root() / "mock/t3000_two_ranks.yaml")
+    refused = sandbox.refusal(
+        UsageError, mesh_graph_descriptor=None, rank_binding=None, mock_cluster_rank_binding=mock
+    )
+    assert codes(refused) == ["TTR002"]

@@ -126,6 +126,8 @@ class _Search:
             for i, row in enumerate(physical.grid)
         ]
         self.usable = self._in_large_components(usable)
+        # A look ahead that costs more than it saves where a chain has room to spare.
+        self.is_long_chain = min(demand.mesh.dims) == 1 and 2 * demand.size > len(self.usable)
         self.placed: list[int] = []
         self.taken = [False] * len(physical.nodes)
         self.room = [len(row) for row in self.near]  # free usable neighbours
@@ -178,6 +180,9 @@ class _Search:
             taken = self._take(device, node)
             if taken is None:
                 continue
+            if self.is_long_chain and not self._can_go_on(node, size - device - 1):
+                self._release(node, taken)
+                continue
             if device + 1 == size:
                 yield tuple(self.placed)
                 self._release(node, taken)
@@ -185,6 +190,18 @@ class _Search:
             lacks += missing
             undone.append((node, missing, taken))
             stack.append(self._candidates(device + 1))
+
+    def _can_go_on(self, head: int, wanted: int) -> bool:
+        """Whether a chain that ends in `head` may find `wanted` more chips: so many are within reach, dead ends but one apart."""
+        reached = [head]
+        seen = {head}
+        for node in reached:
+            for other in self.near[node]:
+                if not self.taken[other] and other not in seen:
+                    seen.add(other)
+                    reached.append(other)
+        ends = sum(len(seen.intersection(self.near[node])) == 1 for node in reached[1:])
+        return len(reached) - 1 - max(ends - 1, 0) >= wanted
 
     def _candidates(self, device: int) -> Iterator[tuple[int, int]]:
         earlier = self.demand.earlier[device]

@@ -5,9 +5,10 @@ Numbering and discovery follow the ttnn specification, section 2, and the MGD sp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from mgd.lean import dataclass
+from mgd.shapes import discovery_shapes
 from mgd.systems import System, systems
 from tt_run.runtime.errors import fatal
 
@@ -99,7 +100,7 @@ def discover(machine: Machine, visible: Sequence[int] | None) -> Discovered:
         for chip, near in machine.links().items()
         if chip in order
     }
-    for rows, columns in _shapes(len(order)):
+    for rows, columns in discovery_shapes(len(order)):
         chips = embed(links, order, (rows, columns))
         if chips is not None:
             return Discovered((rows, columns), chips)
@@ -178,14 +179,6 @@ def _other_type(arch: str, dims: Dims) -> str:
         ):
             return system.cluster_type
     return "CUSTOM"
-
-
-def _shapes(count: int) -> Iterator[Dims]:
-    for size in range(count, 0, -1):
-        pairs = [(size // side, side) for side in range(int(size**0.5), 0, -1) if size % side == 0]
-        for rows, columns in pairs:
-            if all(side == 1 or side % 2 == 0 for side in (rows, columns)):
-                yield (2, 4) if (rows, columns) == (4, 2) else (rows, columns)
 
 
 def _connect(links: dict[int, set[int]], a: int, b: int) -> None:
