@@ -5,6 +5,7 @@ Format and traps: cluster specification, sections 1 to 4. Every complaint names 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from tt_run.errors import InputError
 from tt_run.inputs.chips import Chip, ClusterDescriptor, RemoteLink
+from tt_run.inputs.findings import nearest
 
 ARCHES = {
     "wormhole_b0": "WORMHOLE_B0",
@@ -99,15 +101,20 @@ class _Reader:
     def fail(self, message: str, help: str = "") -> None:
         self.errors.append(_error(self.file, message, help=help))
 
-    def warn(self, message: str) -> None:
+    def warn(self, message: str, help: str = "") -> None:
         self.warnings.append(
-            Diagnostic("TTR161", message, (Label(Position(self.file)),), severity=Severity.WARNING)
+            Diagnostic("TTR161", message, (Label(Position(self.file)),), help, severity=Severity.WARNING)
         )
+
+    def stop_if_broken(self) -> None:
+        if self.errors:
+            raise InputError([*self.errors, *self.warnings])
 
     def read(self, host: str | None) -> ClusterDescriptor:
         for key in self.document:
             if key not in KNOWN_KEYS:
-                self.warn(f"unknown key {key!r} is ignored")
+                close = nearest(str(key), KNOWN_KEYS)
+                self.warn(f"unknown key {key!r} is ignored", f"did you mean {close}?" if close else "")
         arches = self.arches()
         ids = sorted(arches)
         arch = arches[ids[0]] if ids else ""
@@ -116,29 +123,25 @@ class _Reader:
         unique = self.unique_ids(ids)
         links = self.links(ids, arch)
         remote = self.remote_links(ids, arch)
-        bus = self.bus_ids(ids)
-        if self.errors:
-            raise InputError(self.errors)
+        bus = self.bus_ids()
+        places = self.places()
+        self.check_the_rest(ids, arch, mmio)
+        self.stop_if_broken()
         trays = {board_id: rank for rank, board_id in enumerate(sorted({b for _, b in boards.values()}), 1)}
         distance = _pcie_distance(mmio, boards, links)
-        places = self.document.get("asic_locations") or {}
         chips: dict[int, Chip] = {}
         for chip in ids:
             kind, board_id = boards[chip]
             if kind in GALAXY_TRAYS:
-                tray = GALAXY_TRAYS[kind].get(bus.get(chip, -1) & 0xF0, 0) if chip in bus else 0
-                location = bus[chip] & 0x0F if tray else 0
+                tray, location = galaxy_slot(kind, bus.get(chip))
             else:
                 tray = trays[board_id]
-                location = (
-                    distance.get(chip, (0, chip))[0] if arch == "WORMHOLE_B0" else int(places.get(chip, 0))
-                )
+                location = distance.get(chip, (0, chip))[0] if arch == "WORMHOLE_B0" else places.get(chip, 0)
             pcie = distance.get(chip, (0, chip))[1]
             chips[chip] = Chip(chip, unique[chip], arch, kind, board_id, tray, location, pcie)
         self.check_places(chips)
         self.check_reachable(ids, mmio, boards)
-        if self.errors:
-            raise InputError(self.errors)
+        self.stop_if_broken()
         name = host or str(self.document.get("cluster_id") or Path(self.file).name)
         return ClusterDescriptor(self.file, name, arch, chips, links, remote, tuple(self.warnings))
 
@@ -156,7 +159,7 @@ class _Reader:
     def arches(self) -> dict[int, str]:
         found: dict[int, str] = {}
         for chip, word in self.section("arch", dict, {}).items():
-            if not isinstance(chip, int) or chip < 0:
+            if not _is_number(chip) or chip < 0:
                 self.fail(f"arch: chip ids are non-negative numbers, not {chip!r}")
             elif str(word).lower() not in ARCHES:
                 self.fail(
@@ -175,8 +178,14 @@ class _Reader:
     def mmio(self, ids: list[int]) -> set[int]:
         found: set[int] = set()
         for number, entry in enumerate(self.section("chips_with_mmio", list, []), 1):
-            for chip in entry if isinstance(entry, dict) else [entry]:
-                if chip not in ids:
+            nodes = entry if isinstance(entry, dict) else {entry: entry} if _is_number(entry) else {}
+            if not nodes or not all(_is_number(node) and node >= 0 for node in nodes.values()):
+                self.fail(
+                    f"chips_with_mmio: entry {number} needs {{chip: device number}} or a chip, not {entry!r}"
+                )
+                continue
+            for chip in nodes:
+                if not _is_number(chip) or chip not in ids:
                     self.fail(
                         f"chips_with_mmio: entry {number} names chip {chip!r}, which arch does not list"
                     )
@@ -196,7 +205,7 @@ class _Reader:
                     merged.update(part)
             kind = str(merged.get("board_type", "")).lower()
             kind = BOARD_ALIASES.get(kind, kind)
-            if not isinstance(merged.get("board_id"), int) or not isinstance(merged.get("chips"), list):
+            if not _is_number(merged.get("board_id")) or not isinstance(merged.get("chips"), list):
                 self.fail(f"boards: entry {number} needs board_id, board_type and chips")
                 continue
             if kind not in BOARDS:
@@ -205,7 +214,7 @@ class _Reader:
                     f"one of {', '.join(sorted(BOARDS))}",
                 )
             for chip in merged["chips"]:
-                if chip not in ids:
+                if not _is_number(chip) or chip not in ids:
                     self.fail(f"boards: entry {number} names chip {chip!r}, which arch does not list")
                 elif chip in found:
                     self.fail(f"boards: chip {chip} is on two boards")
@@ -224,8 +233,10 @@ class _Reader:
         owner: dict[int, int] = {}
         for chip in ids:
             value = given.get(chip)
-            if not isinstance(value, int):
+            if not _is_number(value):
                 self.fail(f"chip_unique_ids: chip {chip} has no unique id")
+            elif not 0 <= value < 2**64:
+                self.fail(f"chip_unique_ids: {value} of chip {chip} is no number of 64 bits")
             elif value in owner:
                 self.fail(f"chip_unique_ids: chips {owner[value]} and {chip} have the same unique id {value}")
             else:
@@ -236,8 +247,8 @@ class _Reader:
     def endpoint(self, key: str, number: int, entry: Any, id_key: str, arch: str) -> tuple[int, int] | None:
         if (
             not isinstance(entry, dict)
-            or not isinstance(entry.get(id_key), int)
-            or not isinstance(entry.get("chan"), int)
+            or not _is_number(entry.get(id_key))
+            or not _is_number(entry.get("chan"))
         ):
             self.fail(f"{key}: entry {number} needs {{{id_key}: number, chan: number}}, not {entry!r}")
             return None
@@ -249,9 +260,10 @@ class _Reader:
         return entry[id_key], entry["chan"]
 
     def links(self, ids: list[int], arch: str) -> tuple[tuple[int, int, int, int], ...]:
-        if "ethernet_connections" not in self.document:
+        if self.document.get("ethernet_connections") is None:
             self.fail(
-                "ethernet_connections is missing; a host without links has an empty list: ethernet_connections: []"
+                "ethernet_connections is missing or has no list",
+                "a host without links has an empty one: ethernet_connections: []",
             )
         far: dict[tuple[int, int], tuple[int, int]] = {}
         found: list[tuple[int, int, int, int]] = []
@@ -297,16 +309,58 @@ class _Reader:
                 found.append(RemoteLink(*near, *away))
         return tuple(found)
 
-    def bus_ids(self, ids: list[int]) -> dict[int, int]:
+    def bus_ids(self) -> dict[int, int]:
         found: dict[int, int] = {}
         for chip, value in self.section("chip_to_bus_id", dict, {}).items():
-            try:
-                found[chip] = value if isinstance(value, int) else int(str(value), 16)
-            except ValueError:
+            if _is_number(value):
+                found[chip] = value
+            elif isinstance(value, str) and re.match(r"0[xX][0-9a-fA-F]+\Z", value):
+                found[chip] = int(value, 16)
+            else:
                 self.fail(
                     f"chip_to_bus_id: chip {chip} has {value!r}, not a hexadecimal number such as 0x00c1"
                 )
         return found
+
+    def places(self) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for chip, value in self.section("asic_locations", dict, {}).items():
+            if _is_number(value) and value >= 0:
+                found[chip] = value
+            else:
+                self.fail(f"asic_locations: chip {chip} has {value!r}, not a number from 0 on")
+        return found
+
+    def check_the_rest(self, ids: list[int], arch: str, mmio: set[int]) -> None:
+        """Keys that say nothing about where a mesh fits, but without which the runtime opens no mock cluster (section 2)."""
+        if "harvesting" not in self.document:
+            self.fail(
+                "harvesting is missing", "the runtime wants it; where nothing is harvested: harvesting: {}"
+            )
+        coordinates = self.section("chips", dict, {})
+        for chip, value in coordinates.items():
+            if not isinstance(value, list) or len(value) != 4 or not all(map(_is_number, value)):
+                self.fail(f"chips: chip {chip} has {value!r}, not four coordinates [x, y, rack, shelf]")
+        remote = [chip for chip in ids if chip not in mmio and chip not in coordinates]
+        if arch == "WORMHOLE_B0" and mmio and remote:
+            self.fail(
+                f"chips: no coordinates for chip {remote[0]}, which has no PCIe",
+                f"add {remote[0]}: [x, y, rack, shelf]",
+            )
+        device = self.document.get("io_device_type", "PCIe")
+        if device not in ("PCIe", "JTAG"):
+            self.fail(f"io_device_type is {device!r}", "PCIe or JTAG")
+        name = self.document.get("cluster_id")
+        if name is not None and not re.match(r"[A-Za-z0-9._-]{1,128}\Z", str(name)):
+            self.fail(
+                f"cluster_id {name!r} is no host name",
+                "letters, digits, dots, dashes and underscores, up to 128",
+            )
+        for chip, address in self.section("chip_pci_bdfs", dict, {}).items():
+            if chip not in mmio:
+                self.fail(f"chip_pci_bdfs: chip {chip} is not in chips_with_mmio")
+            elif not re.match(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]\Z", str(address)):
+                self.fail(f"chip_pci_bdfs: chip {chip} has {address!r}, not an address such as 0000:01:00.0")
 
     # --- across keys -------------------------------------------------------------------------------------------------
 
@@ -333,6 +387,19 @@ class _Reader:
         for chip in ids:
             if boards[chip][1] not in served:
                 self.fail(f"chip {chip} has no PCIe chip on its board {boards[chip][1]}: nothing reaches it")
+
+
+def _is_number(value: object) -> bool:
+    """A YAML integer; Python takes `true` for one, too."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def galaxy_slot(kind: str, bus: int | None) -> tuple[int, int]:
+    """(tray, location) of a Galaxy's chip by its PCI bus id, (0, 0) where it says neither (section 3)."""
+    if bus is None:
+        return 0, 0
+    tray, location = GALAXY_TRAYS[kind].get(bus & 0xF0, 0), bus & 0x0F
+    return (tray, location) if tray and 1 <= location <= 8 else (0, 0)
 
 
 def _pcie_distance(

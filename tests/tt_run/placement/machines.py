@@ -21,6 +21,7 @@ def t3000_yaml(*, channels: int = 2, without: tuple[int, int] | None = None) -> 
             lines.append(f"  - [{{chip: {a}, chan: {i}}}, {{chip: {b}, chan: {j}}}]")
     lines.append("chips_with_mmio: [{0: 0}, {1: 1}, {2: 3}, {3: 2}]")
     lines.append("harvesting: {}")
+    lines.append("chips: {" + ", ".join(f"{c}: [{c % 4}, {c // 4}, 0, 0]" for c in range(8)) + "}")
     lines.append("boards:")
     lines += [
         f"  - [{{board_id: {100 + c}}}, {{board_type: n300}}, {{chips: [{c + 4}, {c}]}}]" for c in range(4)

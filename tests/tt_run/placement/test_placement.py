@@ -13,7 +13,7 @@ import pytest
 from mgd.graph import InterLink, Mesh, MeshGraph, PinGroup
 from tests.tt_run.placement.machines import galaxy, t3000_yaml
 from tt_run.errors import InputError, RefusedError
-from tt_run.inputs.clusters import parse_cluster, read_cluster
+from tt_run.inputs.clusters import galaxy_slot, parse_cluster, read_cluster
 from tt_run.plan import allocation
 from tt_run.plan.model import HostSlots
 from tt_run.plan.placement.demand import mesh_demand
@@ -171,14 +171,31 @@ def test_running_out_of_time_is_not_a_proof(four_galaxies: PhysicalGraph) -> Non
         ("board_type: n300", "board_type: n900", "unknown board type"),
         ("0: wormhole_b0", "0: blackhole", "chips of one architecture"),
         ("arch: {", "arch: [", "not well-formed"),
+        ("harvesting:", "harvestings:", "did you mean harvesting?"),
+        ("chips: {0: [0, 0, 0, 0], ", "chips: {", None),
+        ("4: [0, 1, 0, 0], ", "", "no coordinates for chip 4"),
+        ("4: [0, 1, 0, 0], ", "4: [0, 1], ", "four coordinates"),
+        ("harvesting: {}", "harvesting: {}\nio_device_type: USB", "PCIe or JTAG"),
+        ("harvesting: {}", "harvesting: {}\ncluster_id: a b", "no host name"),
+        ("harvesting: {}", "harvesting: {}\nchip_pci_bdfs: {4: '0000:01:00.0'}", "not in chips_with_mmio"),
+        ("harvesting: {}", "harvesting: {}\nchip_pci_bdfs: {0: '01:00'}", "not an address"),
+        ("harvesting: {}", "harvesting: {}\nchip_to_bus_id: {0: 'c1'}", "hexadecimal"),
+        ("harvesting: {}", "harvesting: {}\nasic_locations: [1]", "must be a map"),
+        ("harvesting: {}", "harvesting: {}\nasic_locations: {0: x}", "not a number"),
+        ("harvesting: {}", "harvesting: {}\nchip_unique_ids: {0: -1}", "64 bits"),
+        ("[{0: 0}, ", "[{0: x}, ", "device number"),
+        ("[{0: 0}, ", "[true, ", "device number"),
     ],
 )
-def test_bad_descriptors_are_named(old: str, new: str, words: str) -> None:
+def test_bad_descriptors_are_named(old: str, new: str, words: str | None) -> None:
     text = t3000_yaml()
     assert old in text
+    if words is None:
+        parse_cluster(text.replace(old, new, 1), "good.yaml")
+        return
     with pytest.raises(InputError) as bad:
         parse_cluster(text.replace(old, new, 1), "bad.yaml")
-    assert words in str(bad.value)
+    assert words in " ".join(f"{found.message} {found.help}" for found in bad.value.diagnostics)
 
 
 def test_one_sided_cables_are_told_and_not_used() -> None:
@@ -379,3 +396,19 @@ def test_relaxed_meshes_lack_as_little_as_they_can_together(t3000: PhysicalGraph
     placed = place(MeshGraph((mesh(1, 2), mesh(2, 2, mesh_id=1))), machine)
     assert_embeds(placed)
     assert not any(found.shortfalls for found in placed.meshes)
+
+
+def test_a_list_of_links_is_needed() -> None:
+    head, tail = t3000_yaml().split("ethernet_connections:")
+    rest = tail[tail.index("chips_with_mmio") :]
+    parse_cluster(f"{head}ethernet_connections: []\n{rest}", "good.yaml")
+    with pytest.raises(InputError, match="has no list"):
+        parse_cluster(f"{head}ethernet_connections:\n{rest}", "bad.yaml")
+
+
+@pytest.mark.parametrize(
+    ("kind", "bus", "slot"),
+    [("ubb", 0xC1, (1, 1)), ("ubb_blackhole", 0x48, (2, 8)), ("ubb", 0xC9, (0, 0)), ("ubb", 0x51, (0, 0))],
+)
+def test_a_bus_id_says_the_slot_of_a_galaxy(kind: str, bus: int, slot: tuple[int, int]) -> None:
+    assert galaxy_slot(kind, bus) == slot
