@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import signal
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
+from tt_run.contract import Exit
 from tt_run.supervise.status import RankStatus
 
 Failures = Mapping[int, Mapping[str, Any]]  # what ranks wrote about their own failures, by rank
@@ -33,6 +35,29 @@ def find_culprit(failed: Sequence[RankStatus], failures: Failures) -> RankStatus
     first = min(moment(status, failures) for status in failed)
     close = [status for status in failed if moment(status, failures) - first <= SAME_MOMENT]
     return min(close, key=lambda status: (_blame(status, failures), moment(status, failures), status.rank))
+
+
+def by_their_own_exceptions(statuses: Sequence[RankStatus], failures: Failures) -> list[RankStatus]:
+    """The statuses, where a rank that mpirun ended after it had raised counts as ended by its exception.
+
+    Several ranks that make one mistake raise together: the first to leave makes mpirun end the others while they write their tracebacks.
+    """
+    return [
+        dataclasses.replace(status, signal=None, code=_code_of(failures[status.rank]))
+        if status.signal in ENDED_BY_MPIRUN and _raised(status, failures)
+        else status
+        for status in statuses
+    ]
+
+
+def _raised(status: RankStatus, failures: Failures) -> bool:
+    """Whether it left a record of an exception that tells of no other rank's failure."""
+    record = failures.get(status.rank)
+    return record is not None and not record.get("guard") and _blame(status, failures) == 0
+
+
+def _code_of(record: Mapping[str, Any]) -> int:
+    return Exit.INTERRUPTED if record.get("exception") == "KeyboardInterrupt" else Exit.FAILED
 
 
 def find_quitter(statuses: Sequence[RankStatus]) -> RankStatus | None:

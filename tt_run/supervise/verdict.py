@@ -14,6 +14,7 @@ from tt_run.supervise.culprit import (
     ENDED_BY_MPIRUN,
     PEER_CODES,
     Failures,
+    by_their_own_exceptions,
     find_accused,
     find_culprit,
     find_quitter,
@@ -89,6 +90,7 @@ def judge(
     `failures` are the records that ranks wrote about themselves, by rank; `lost_hosts` those that mpirun complained of,
     `without_mpi` the ranks that noted at their end that they had never entered MPI.
     """
+    statuses = by_their_own_exceptions(statuses, failures)
     case = Case(statuses, observation, failures, multi_host, lost_hosts, without_mpi)
     for rule in (_ended_from_outside, _host_lost, _accused, _quitter, _failed, _succeeded):
         verdict = rule(case)
@@ -145,7 +147,8 @@ def _accused(case: Case) -> Verdict | None:
     followers, victims = _others(case, culprit)
     own = [s for s in (culprit, *case.failed) if s.failed and s.signal not in ENDED_BY_MPIRUN]
     exit_code = (own[0].exit_code if own else None) or Exit.FAILED
-    sentence = f"{_named(culprit)} is at fault: {what}"
+    killed = culprit.signal is not None and culprit.signal not in ENDED_BY_MPIRUN
+    sentence = f"{_named(culprit)} {culprit.outcome() if killed else 'is at fault'}: {what}"
     return Verdict(exit_code & 0xFF, sentence, culprit, followers, (*victims, *case.unrecorded))
 
 

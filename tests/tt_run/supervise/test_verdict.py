@@ -94,6 +94,30 @@ class TestWithinOneMoment:
         assert found is not None and found.rank == 0
 
 
+class TestOneMistakeOnAllRanks:
+    """The first rank to leave makes mpirun end the others, which had raised themselves."""
+
+    @staticmethod
+    def raised(time: float, exception: str = "ValueError", message: str = "") -> dict[str, Any]:
+        return {"exception": exception, "message": message, "time": time}
+
+    def test_the_first_exception_counts_and_not_the_signal_after_it(self) -> None:
+        failures = {0: self.raised(9.5), 1: self.raised(9.6)}
+        found = verdict_of(rank(0, end=10.1, signal=15), rank(1, code=1), failures=failures)
+        assert (found.sentence, found.exit_code) == ("rank 0 on vm exited with 1", 1)
+        assert [status.rank for status in found.followers] == [1]
+
+    def test_an_interrupt_keeps_its_code(self) -> None:
+        failures = {0: self.raised(9.5, "KeyboardInterrupt")}
+        assert verdict_of(rank(0, signal=9), rank(1, signal=15), failures=failures).exit_code == 130
+
+    def test_a_rank_that_tells_of_anothers_failure_stays_a_victim(self) -> None:
+        failures = {0: self.raised(10.05, "Exception", "MPI_ERR_PROC_FAILED: gone")}
+        found = verdict_of(rank(0, end=10.1, signal=15), rank(1, code=3), failures=failures)
+        assert found.exit_code == 3
+        assert [status.rank for status in found.victims] == [0]
+
+
 def test_a_failure_long_before_is_the_culprit_whatever_it_looks_like() -> None:
     found = find_culprit([rank(0, end=10.0, code=14), rank(1, end=20.0, signal=11)], {})
     assert found is not None and found.rank == 0
@@ -122,6 +146,11 @@ class TestAccused:
         found = verdict_of(rank(0, code=1), rank(1, end=10.3, signal=15), failures={0: self.raised(1)})
         assert found.culprit is not None and found.culprit.rank == 1
         assert found.exit_code == 1
+
+    def test_a_crash_is_named(self) -> None:
+        found = verdict_of(rank(0, code=1), rank(1, signal=11), failures={0: self.raised(1, code="TTG006")})
+        assert found.sentence == "rank 1 on vm was killed by SIGSEGV: error[TTG006]: no"
+        assert found.exit_code == 139
 
     def test_the_others_follow(self) -> None:
         failures = {0: self.raised(1), 1: self.raised(1)}
