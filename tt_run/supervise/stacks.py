@@ -22,7 +22,9 @@ COLLECT_SECONDS = 2.0
 # Patterns as text: compiling them is left to the first use, since most runs have none.
 _REGISTERED = r"^# registered pid=(\d+)$"
 _FRAME = r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)$'
-_SHARED_WAIT = "/tt_run/runtime/ccl/window.py"
+_OTHERS_CODE = r"/site-packages/|/lib/python3\.\d+/|/tt_run/runtime/|^<frozen"
+# Where the emulation waits for other ranks without MPI: in shared memory, and before MPI starts.
+_WAITS = ("/tt_run/runtime/ccl/window.py", "/tt_run/runtime/arrival.py")
 _MPI_CALL = (
     r"\b(?:[Bb]arrier|[IN]?[Aa]ll(?:reduce|gather|gatherv|toall|toallv)|[Bb]cast|[Rr]educe(?:_scatter(?:_block)?)?|[Gg]atherv?|"
     r"[Ss]catterv?|[IM]?[Ss]?[Ss]end(?:recv)?|[IM]?[Rr]ecv|[IM]?[Pp]robe|[Ww]ait(?:all|any|some)?|Fence|Lock|Split|Dup|Create|Finalize|"
@@ -52,19 +54,19 @@ class RankStack:
 
     @property
     def where(self) -> Frame | None:
-        """The innermost frame of the user's own code: not inside the standard library or an installed package."""
+        """The innermost frame of the user's own code: not inside the standard library, an installed package or the emulation."""
         for frame in self.frames:
-            if not re.search(r"/site-packages/|/lib/python3\.\d+/|^<frozen", frame.file):
+            if not re.search(_OTHERS_CODE, frame.file):
                 return frame
         return self.frames[0] if self.frames else None
 
     @property
     def in_mpi(self) -> bool:
-        """Whether the innermost line calls MPI or imports mpi4py, which starts it, or waits for others in memory shared with them."""
+        """Whether the innermost line calls MPI or imports mpi4py, which starts it, or waits for others in other ways."""
         if not self.frames:
             return False
         inner = self.frames[0]
-        if any(frame.file.endswith(_SHARED_WAIT) for frame in self.frames[:4]):
+        if any(frame.file.endswith(_WAITS) for frame in self.frames[:4]):
             return True
         importing = any("mpi4py" in frame.text and "import" in frame.text for frame in self.frames)
         return importing or "/mpi4py/" in inner.file or bool(re.search(_MPI_CALL, inner.text))
