@@ -87,6 +87,18 @@ EXIT_MEANING: dict[int, str] = {
     Exit.TERMINATED: "ended by SIGTERM",
 }
 
+
+def essence(message: str) -> str:
+    """The line of an exception's text that says what is wrong: its first; of a native check the one after `info:`.
+
+    A native check writes `TT_FATAL @ file:line: condition`, `info:`, the message and perhaps a backtrace (ttnn specification, section 0).
+    """
+    lines = message.strip().splitlines() or [""]
+    if lines[0].startswith(("TT_FATAL @", "TT_THROW @")) and "info:" in lines[:-1]:
+        return lines[lines.index("info:") + 1].strip()
+    return lines[0]
+
+
 # --- findings of the guard: code -> title, why it is an error, what to do. Printed by ranks, explained by the launcher ------
 GUARD_FINDINGS: dict[str, tuple[str, str, str]] = {
     "TTG001": (

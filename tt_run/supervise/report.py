@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tt_run.contract import essence
 from tt_run.launch.wrapper import SCRIPT
 from tt_run.supervise.attempt import Attempt
 from tt_run.supervise.console import last_lines
@@ -19,6 +20,7 @@ from tt_run.supervise.watch import EndedBy
 MOST_LINES = 30
 LAST_LINES = 8
 GUARD_LINES = 14
+LONGEST = 400  # characters of a line: a hint stands at the end of long ones
 
 
 def failure_report(attempt: Attempt, rerun: Sequence[str]) -> list[str]:
@@ -60,18 +62,19 @@ def _culprit_lines(culprit: RankStatus, record: Mapping[str, Any] | None, folder
         )
         if tail:
             lines.append(f"  last lines of rank {culprit.rank}:")
-            lines += [f"    {line[:200]}" for line in tail]
+            lines += [f"    {line[:LONGEST]}" for line in tail]
     lines.append(f"  log: {folder.err(culprit.rank)}")
     return lines
 
 
 def _exception_lines(record: Mapping[str, Any], culprit: int) -> list[str]:
     """Exception, place and last collective as the culprit wrote them down, or what the guard said about it elsewhere."""
-    message = str(record.get("message", "")).splitlines() or [""]
+    message = str(record.get("message", ""))
     if record.get("guard"):  # its first line is the verdict's sentence already
-        lines = [f"  {line}"[:200] for line in message[1:GUARD_LINES]]
+        lines = [f"  {line}"[:LONGEST] for line in message.splitlines()[1:GUARD_LINES]]
     else:
-        lines = [f"  {record.get('exception')}: {message[0]}"[:300]]
+        said = essence(message)
+        lines = [f"  {record.get('exception')}{': ' * bool(said)}{said}"[:LONGEST]]
     if record.get("rank") != culprit:  # another rank's place, which the guard's lines name already
         return lines
     if record.get("file"):
@@ -83,7 +86,7 @@ def _exception_lines(record: Mapping[str, Any], culprit: int) -> list[str]:
 
 def _launcher_lines(folder: RunFolder) -> list[str]:
     said = [line for line in last_lines(folder.launcher_log, 20) if not _is_noise(line)][-14:]
-    lines = ["  mpirun said:", *(f"    {line[:200]}" for line in said)] if said else []
+    lines = ["  mpirun said:", *(f"    {line[:LONGEST]}" for line in said)] if said else []
     if any(SCRIPT in line and ("open" in line or "No such file" in line) for line in said):
         lines.append(
             f"  help: every host must see {folder.path}: name a folder that they share with --log-dir DIR"

@@ -224,3 +224,43 @@ def test_outside_a_run_the_hook_does_nothing(hooked: HookedPython, missing: str)
         timeout=DEADLINE,
     )
     assert ran.stdout == "True\n"
+
+
+class TestWhereAnExceptionIsShown:
+    """What the user can repair is in the user's program: there the traceback ends, and there the report points."""
+
+    @pytest.fixture
+    def emulation(self, hooked: HookedPython) -> HookedPython:
+        package = hooked.site / "elsewhere/tt_run/runtime"
+        package.mkdir(parents=True)
+        (package / "emulated.py").write_text(
+            "def refuse():\n    raise RuntimeError(\n        'not like this')\n\ndef crash():\n    return {}['bug']\n"
+        )
+        return hooked
+
+    @staticmethod
+    def path(hooked: HookedPython) -> str:
+        return str(hooked.site / "elsewhere/tt_run/runtime")
+
+    def test_a_refusal_ends_in_the_users_program(self, emulation: HookedPython) -> None:
+        ran = emulation.run(
+            f"import sys; sys.path.append({self.path(emulation)!r})\nimport emulated\nemulated.refuse()\n"
+        )
+        assert "line 3, in <module>" in ran.stderr and "RuntimeError: not like this" in ran.stderr
+        assert "emulated.py" not in ran.stderr
+        assert (emulation.failure()["file"], emulation.failure()["line"]) == (str(emulation.program), 3)
+
+    def test_a_bug_keeps_its_frames(self, emulation: HookedPython) -> None:
+        ran = emulation.run(
+            f"import sys; sys.path.append({self.path(emulation)!r})\nimport emulated\nemulated.crash()\n"
+        )
+        assert 'emulated.py", line 6, in crash' in ran.stderr
+        assert emulation.failure()["line"] == 3
+
+    def test_the_frames_of_a_package_are_shown_but_not_blamed(self, hooked: HookedPython) -> None:
+        package = hooked.site / "lib/python3.12/site-packages"
+        package.mkdir(parents=True)
+        (package / "strict.py").write_text("def check():\n    raise ValueError('no')\n")
+        ran = hooked.run(f"import sys; sys.path.append({str(package)!r})\nimport strict\nstrict.check()\n")
+        assert "strict.py" in ran.stderr
+        assert (hooked.failure()["file"], hooked.failure()["line"]) == (str(hooked.program), 3)

@@ -169,6 +169,19 @@ class TestReport:
         assert "run again: tt-run 'a b'" in text
         assert str(failed.folder.path) in text
 
+    def test_a_native_check_is_told_by_its_message(self, failed: Attempt) -> None:
+        text = "TT_FATAL @ a.cpp:9: x == y\ninfo:\nthe shapes differ\nbacktrace:\n --- main"
+        record = {"rank": 1, "exception": "RuntimeError", "message": text, "file": "a.py", "line": 3}
+        told = failure_report(dataclasses.replace(failed, failures={1: record}), ["x"])
+        assert "  RuntimeError: the shapes differ" in told
+
+    @pytest.mark.parametrize(
+        ("message", "line"), [("", "  KeyboardInterrupt"), ("a\nb", "  KeyboardInterrupt: a")]
+    )
+    def test_of_another_exception_the_first_line(self, failed: Attempt, message: str, line: str) -> None:
+        record = {"rank": 1, "exception": "KeyboardInterrupt", "message": message}
+        assert line in failure_report(dataclasses.replace(failed, failures={1: record}), ["x"])
+
     def test_json_has_every_rank(self, failed: Attempt) -> None:
         record = report_json(failed, {"command": ["x"]})
         assert record["command"] == ["x"]

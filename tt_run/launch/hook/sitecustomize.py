@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _RUN_DIR = os.environ.get("TT_RUN_DIR", "")
 _RANK = os.environ.get("OMPI_COMM_WORLD_RANK", "")
 _PID = os.getpid()
+_EMULATION = "/tt_run/runtime/"
 _ENDING: list[bool] = []  # holds something once the ordinary end has begun
 _FAILED: list[int] = []  # the exit code once an exception has ended the program
 _OPEN: list[Any] = []  # what must stay open as long as the process lives
@@ -67,17 +68,52 @@ def _register_stack_dumps() -> None:
     _OPEN.append(stacks)
 
 
+def _frames(traceback: TracebackType | None) -> list[tuple[str, int]]:
+    frames = []
+    while traceback is not None:
+        frames.append((traceback.tb_frame.f_code.co_filename, traceback.tb_lineno))
+        traceback = traceback.tb_next
+    return frames
+
+
+def _is_library(file: str) -> bool:
+    """Whether a line is not the user's to repair: the standard library's, an installed package's or the emulation's."""
+    return file.startswith("<frozen") or any(
+        part in file for part in ("/site-packages/", "/dist-packages/", "/lib/python3.", _EMULATION)
+    )
+
+
+def _show(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
+    """Prints the traceback. Where the emulation has refused a call, it ends in the user's program: the message says the rest.
+
+    A refusal is a `raise` of the emulation's own; anything else in there is a bug, whose frames are needed.
+    """
+    import linecache
+
+    frames = _frames(traceback)
+    users = [number for number, (file, _) in enumerate(frames) if _EMULATION not in file]
+    refused = (
+        frames and _EMULATION in frames[-1][0] and linecache.getline(*frames[-1]).strip().startswith("raise ")
+    )
+    if not (refused and users) or value.__cause__ is not None:
+        sys.__excepthook__(kind, value, traceback)
+        return
+    last = traceback
+    for _ in range(users[-1]):
+        last = last.tb_next  # type: ignore[union-attr]
+    hidden, last.tb_next = last.tb_next, None  # type: ignore[union-attr]
+    sys.__excepthook__(kind, value, traceback)
+    last.tb_next = hidden  # type: ignore[union-attr]
+
+
 def _record_failure(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
     """Writes what ended the program, unless the program has already left a better record."""
     import json
     import time
 
-    frames = []
-    while traceback is not None:
-        frames.append((traceback.tb_frame.f_code.co_filename, traceback.tb_lineno))
-        traceback = traceback.tb_next
-    user = [frame for frame in frames if not frame[0].startswith("<frozen")]
-    file, line = (user or frames or [("", 0)])[-1]
+    frames = _frames(traceback)
+    users = [frame for frame in frames if not _is_library(frame[0])]
+    file, line = (users or frames or [("", 0)])[-1]
     record = {
         "rank": int(_RANK),
         "exception": kind.__name__,
@@ -116,7 +152,7 @@ def _end(code: int) -> None:
 
 def _install_exception_hook() -> None:
     def report(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
-        sys.__excepthook__(kind, value, traceback)
+        _show(kind, value, traceback)
         if os.getpid() != _PID:
             return
         code = 130 if issubclass(kind, KeyboardInterrupt) else 1

@@ -133,8 +133,8 @@ class Lifecycle:
         return self._exit(status)
 
     def _summary(self, kind: type[BaseException], error: BaseException) -> str:
-        text = str(error).strip().splitlines()
-        return f"{kind.__name__}: {text[0]}" if text else kind.__name__
+        text = contract.essence(str(error))
+        return f"{kind.__name__}: {text}" if text else kind.__name__
 
     def _beacon(self, guard: Guard) -> None:
         """Answer the question where this rank is, also while its program computes or loops."""
@@ -162,7 +162,9 @@ def write_failure(
     if not folder:
         return
     frames = traceback.extract_tb(trace)
-    own = [f for f in frames if not f.filename.startswith(events.PACKAGE)]
+    own = [
+        f for f in frames if not f.filename.startswith(events.PACKAGE) and "/site-packages/" not in f.filename
+    ]
     place = own[-1] if own else (frames[-1] if frames else None)
     record = {
         "rank": world.rank,
