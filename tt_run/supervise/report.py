@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -35,6 +37,8 @@ def failure_report(attempt: Attempt, rerun: Sequence[str]) -> list[str]:
     if observation.stacks:
         lines += ["  where the ranks were:"]
         lines += [f"    {line}" for line in stack_lines(observation.stacks, board)[:8]]
+    if verdict.culprit is None or verdict.culprit.rank not in attempt.failures:
+        lines += _launcher_advice(folder)
     lines += _other_lines(verdict)
     if observation.swept:
         lines.append(f"  {rank_list(observation.swept)} left processes behind, which were ended")
@@ -75,6 +79,8 @@ def _exception_lines(record: Mapping[str, Any], culprit: int) -> list[str]:
     else:
         said = essence(message)
         lines = [f"  {record.get('exception')}{': ' * bool(said)}{said}"[:LONGEST]]
+    if advice := _advice(str(record.get("exception")), message):
+        lines.append(f"    help: {advice}")
     if record.get("rank") != culprit:  # another rank's place, which the guard's lines name already
         return lines
     if record.get("file"):
@@ -82,6 +88,30 @@ def _exception_lines(record: Mapping[str, Any], culprit: int) -> list[str]:
     if record.get("last_collective"):
         lines.append(f"    last collective: {record['last_collective']}")
     return lines
+
+
+def _advice(exception: str, message: str) -> str | None:
+    """What to do about a package that the ranks' Python lacks and tt-run knows of."""
+    found = re.match(r"No module named '(ttnn|ttml|tt_run)\b", message)
+    if exception != "ModuleNotFoundError" or found is None:
+        return None
+    if found[1] == "tt_run":
+        return f"install tt-run in the Python that runs the program, or start {sys.executable}, which has it"
+    return "add --emulate to run without hardware, or install TT-NN in the Python that runs the program"
+
+
+def _launcher_advice(folder: RunFolder) -> list[str]:
+    """What to do about a full disk that kept MPI from starting."""
+    said = folder.launcher_said()
+    if "not enough space for /dev/shm" in said:
+        return [
+            "  help: /dev/shm is full: remove what is left there, or give the container more (docker run --shm-size=1g)"
+        ]
+    if "PMIX_ERR_FILE_WRITE_FAILURE" in said or "No space left on device" in said:
+        return [
+            "  help: mpirun cannot write its temporary files: make room, or name another folder with TMPDIR=DIR"
+        ]
+    return []
 
 
 def _launcher_lines(folder: RunFolder) -> list[str]:

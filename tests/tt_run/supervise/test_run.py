@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -181,6 +182,27 @@ class TestReport:
     def test_of_another_exception_the_first_line(self, failed: Attempt, message: str, line: str) -> None:
         record = {"rank": 1, "exception": "KeyboardInterrupt", "message": message}
         assert line in failure_report(dataclasses.replace(failed, failures={1: record}), ["x"])
+
+    @pytest.mark.parametrize(
+        ("missing", "advice"),
+        [("ttnn", "add --emulate"), ("ttml.ops", "add --emulate"), ("tt_run", sys.executable)],
+    )
+    def test_a_package_that_the_ranks_lack(self, failed: Attempt, missing: str, advice: str) -> None:
+        message = f"No module named '{missing}'"
+        record = {"rank": 1, "exception": "ModuleNotFoundError", "message": message}
+        told = "\n".join(failure_report(dataclasses.replace(failed, failures={1: record}), ["x"]))
+        assert "    help: " in told and advice in told
+
+    @pytest.mark.parametrize(
+        ("said", "advice"),
+        [
+            ("not enough space for /dev/shm/sm_segment", "--shm-size"),
+            ("PMIX_ERR_FILE_WRITE_FAILURE", "TMPDIR"),
+        ],
+    )
+    def test_a_disk_that_is_too_full_for_mpi(self, failed: Attempt, said: str, advice: str) -> None:
+        failed.folder.launcher_log.write_text(said)
+        assert advice in "\n".join(failure_report(failed, ["x"]))
 
     def test_json_has_every_rank(self, failed: Attempt) -> None:
         record = report_json(failed, {"command": ["x"]})
