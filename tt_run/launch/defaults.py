@@ -141,6 +141,8 @@ def launcher_environment(
         for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
             if machine.environ.get(name) != "1":
                 found[name] = Default(("1",), "you are root, which Open MPI refuses by itself")
+    if machine.home and not machine.environ.get("HOME"):
+        found["HOME"] = Default((machine.home,), "it is not set, and Open MPI does not start without it")
     found |= scheduler_environment(plan, given, major)
     if _slots_are_ordinals(plan) and not given.has(*BINDING_WORDS) and not options.bare:
         name = "OMPI_MCA_hwloc_base_binding_policy" if major == 4 else "PRTE_MCA_hwloc_default_binding_policy"

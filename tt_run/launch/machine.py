@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 from collections.abc import Mapping
 
 from mgd.lean import dataclass, field
@@ -10,16 +11,25 @@ from mgd.lean import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The launching machine: its environment, the physical cores that this process may use, and whether we are root."""
+    """The launching machine: its environment, the physical cores that this process may use, whether we are root, and our folder in the user database."""
 
     environ: Mapping[str, str] = field(default_factory=dict)
     cores: int = 1
     is_root: bool = False
+    home: str = ""
 
     @classmethod
     def current(cls) -> Machine:
         """The machine as it is now."""
-        return cls(dict(os.environ), physical_cores(), os.geteuid() == 0)
+        return cls(dict(os.environ), physical_cores(), os.geteuid() == 0, user_home())
+
+
+def user_home() -> str:
+    """The folder of this user in the user database, `/` for a user that is not there."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:  # a number without a name, as in containers
+        return "/"
 
 
 def physical_cores() -> int:

@@ -12,6 +12,7 @@ from mgd.diagnostics import Diagnostic
 from mgd.lean import dataclass
 from tt_run.errors import LauncherError
 from tt_run.inputs.world import is_file
+from tt_run.launch.machine import user_home
 
 SYSTEM_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin", "/usr/sbin", "/sbin")
 PROBE_SECONDS = 10.0
@@ -32,7 +33,11 @@ class Launcher:
 
         try:
             answer = subprocess.run(
-                [self.path, "--version"], capture_output=True, stdin=subprocess.DEVNULL, timeout=PROBE_SECONDS
+                [self.path, "--version"],
+                env={"HOME": user_home(), **os.environ},
+                capture_output=True,
+                stdin=subprocess.DEVNULL,
+                timeout=PROBE_SECONDS,
             )
         except (OSError, subprocess.TimeoutExpired):
             return None

@@ -124,6 +124,13 @@ def test_root_is_allowed_and_told() -> None:
     assert "OMPI_ALLOW_RUN_AS_ROOT" not in line(plan_of(*TWO)).environment
 
 
+def test_a_home_is_given_to_open_mpi_where_there_is_none() -> None:
+    made = line(plan_of(*TWO), Machine(cores=8, home="/home/me"))
+    assert made.environment == {"HOME": "/home/me"}
+    assert "HOME=/home/me (it is not set" in made.told_defaults()
+    assert line(plan_of(*TWO), Machine({"HOME": "/x"}, cores=8, home="/home/me")).environment == {}
+
+
 def test_more_ranks_than_cores_are_allowed_and_told() -> None:
     made = line(plan_of(*TWO), Machine(cores=1))
     assert made.environment["PRTE_MCA_rmaps_default_mapping_policy"] == ":oversubscribe"
