@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mgd.cli.output import wants_colour
 from mgd.diagnostics import Diagnostic
 from tt_run import contract
 from tt_run.errors import UsageError
@@ -99,6 +100,7 @@ def run_options(options: Mapping[str, Any]) -> RunOptions:
         max_restarts=options["max_restarts"],
         tee=Tee.parse(options["tee"]),
         prefixes=not options["no_prefix"],
+        colour=wants_colour(sys.stdout),
         progress=sys.stderr.isatty(),
     )
 

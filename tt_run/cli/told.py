@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from mgd.cli.output import wants_colour
 from mgd.diagnostics import Diagnostic, Severity, render
 
 
@@ -13,4 +14,4 @@ def tell(diagnostics: Sequence[Diagnostic], *, notes: bool = True) -> None:
     for finding in diagnostics:
         if notes or finding.severity is not Severity.NOTE:
             more = "mgd explain" if finding.code.startswith("MGD") else "tt-run --explain"
-            print(render(finding, colour=sys.stderr.isatty(), more=more), file=sys.stderr)
+            print(render(finding, colour=wants_colour(sys.stderr), more=more), file=sys.stderr)

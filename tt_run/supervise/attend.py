@@ -40,7 +40,7 @@ def attend(
         sys.stdout.buffer,
         sys.stderr.buffer,
         time.monotonic,
-        colour=sys.stdout.isatty(),
+        colour=options.colour,
         prefixes=options.prefixes,
     )
     hang = HangWatch(options.hang_timeout, options.automatic_hang, options.stranded_seconds)

@@ -55,4 +55,5 @@ class RunOptions:
     max_restarts: int = 0
     tee: Tee = field(default_factory=Tee)
     prefixes: bool = True
+    colour: bool = False
     progress: bool = False
