@@ -22,7 +22,7 @@ from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.world import World
 from tt_run.launch.agent import Answer, RemoteAgent, answer
 from tt_run.launch.line import build_line
-from tt_run.launch.machine import Machine
+from tt_run.launch.machine import Machine, user_home
 from tt_run.launch.mpirun import Launcher, find_launcher
 from tt_run.launch.options import LaunchOptions
 from tt_run.plan.model import LaunchPlan, Placement, RankPlan
@@ -179,7 +179,7 @@ def trial_over_hosts(trip: Trip) -> Check:
     plan = LaunchPlan(
         ranks, program, trip.world.cwd, Placement(hosts, source=trip.hosts.source), mpi_args=words
     )
-    machine = Machine(trip.world.environ, trip.world.cores, trip.world.is_root)
+    machine = Machine(trip.world.environ, trip.world.cores, trip.world.is_root, user_home())
     options = LaunchOptions(tcp_interface=trip.interface)
     line = build_line(plan, trip.launcher, machine, options, trip.world.cwd, program)
     said = answer(line.command, TRIAL_SECONDS, {**trip.world.environ, **line.environment})

@@ -15,7 +15,7 @@ from tt_run.contract import Exit
 from tt_run.errors import LauncherError, UsageError
 from tt_run.inputs.findings import counted
 from tt_run.inputs.world import World
-from tt_run.launch.machine import Machine, physical_cores
+from tt_run.launch.machine import Machine, physical_cores, user_home
 from tt_run.launch.mpi_library import library_beside_python
 from tt_run.launch.mpirun import Launcher, find_launcher
 from tt_run.launch.options import LaunchOptions
@@ -34,7 +34,7 @@ def launch(options: Mapping[str, Any], words: Sequence[str]) -> int:
     Raises TtRunError for everything that the user must act on.
     """
     world = World.current()
-    machine = Machine(world.environ, physical_cores(), world.is_root)
+    machine = Machine(world.environ, physical_cores(), world.is_root, user_home())
     launcher, missing = _launcher(world)
     request = launch_request(options)
     facts = _facts(launcher, request, world)

@@ -87,6 +87,8 @@ def _failed(error: Exception, words: Sequence[str]) -> int:
         return report_error(error.diagnostics, error.exit_code)
     if isinstance(error, OSError) and error.filename is None and error.errno == errno.ENOSPC:
         return _unwritable(error)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        return _unwritten(error)
     return _internal(error, words)
 
 
@@ -128,6 +130,17 @@ def _unwritable(error: OSError) -> int:
     """What we say has nowhere to go: a full disk behind standard output."""
     _silence(sys.stdout)
     print(f"error[TTR038]: output cannot be written: {error.strerror}", file=sys.stderr)
+    return Exit.FAILED
+
+
+def _unwritten(error: OSError) -> int:
+    """A file that cannot be written, because its disk is full or read-only."""
+    from mgd.diagnostics import Diagnostic
+    from tt_run.cli.told import tell
+
+    where = f" {error.filename}" if error.filename else ""
+    help = "make room, or name other folders: --log-dir DIR for logs, TMPDIR=DIR for temporary files"
+    tell([Diagnostic("TTR039", f"cannot write{where}: {error.strerror}", help=help)])
     return Exit.FAILED
 
 

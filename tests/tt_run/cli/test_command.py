@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
-import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -333,3 +334,17 @@ def test_json_says_on_which_chip_every_device_sits(
     assert [device["chip"] for device in chips["meshes"][0]["devices"]] == [4, 0, 2, 6, 5, 1, 3, 7]
     assert chips["proven"] is True
     assert not (launch_folder / "generated").exists()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
+def test_a_file_that_cannot_be_written_is_no_bug_of_ours(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int
+) -> None:
+    def fails(words: Sequence[str]) -> int:
+        raise OSError(number, os.strerror(number), "/logs/rank-0000.out")
+
+    monkeypatch.setattr("tt_run.cli.main._dispatch", fails)
+    assert run([]) == Exit.FAILED
+    told = capsys.readouterr().err
+    assert told.startswith(f"error[TTR039]: cannot write /logs/rank-0000.out: {os.strerror(number)}\n")
+    assert "--log-dir DIR" in told

@@ -128,4 +128,10 @@ COMMAND_LINE = (
         "It says which ranks' output is shown on the console.",
         "Write all, first, errors, none, or ranks such as 0,3.",
     ),
+    Rule(
+        "TTR039",
+        "a file of the launch cannot be written",
+        "A disk is full or read-only.",
+        "Make room, or name other folders: --log-dir DIR for the run's logs, TMPDIR=DIR for temporary files.",
+    ),
 )
