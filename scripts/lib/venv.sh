@@ -21,7 +21,7 @@ ensure_venv() {
   stamp="$base $("$base" -V) $extras $(pwd) $(cksum <pyproject.toml)"
   PYTHON="$dir/bin/python"
   if [ ! -x "$PYTHON" ] || [ "$(cat "$dir/.tt-run-stamp-$extras" 2>/dev/null)" != "$stamp" ]; then
-    echo "Preparing $dir ($("$base" -V), tt-run[$extras]) …" >&2
+    echo "Preparing $dir ($("$base" -V), tt-run[$extras]): takes a minute the first time …" >&2
     [ -x "$PYTHON" ] || "$base" -m venv "$dir"
     "$PYTHON" -m pip install --quiet --disable-pip-version-check -e ".[$extras]" 2> >(grep -v "^WARNING: Location" >&2)
     printf '%s' "$stamp" >"$dir/.tt-run-stamp-$extras"
