@@ -228,6 +228,8 @@ def read_document(path: Path, world: World, findings: Findings) -> Document | No
         mark = error.problem_mark or error.context_mark
         position = Position(file, mark.line + 1, mark.column + 1) if mark else Position(file)
         reason = " ".join(part for part in (error.problem, error.context) if part)
+        if mark and "".join(text.split("\n")[mark.line : mark.line + 1])[mark.column :].startswith("\t"):
+            reason = "a tab, which YAML does not take for indentation"
         help = "close what is open before that place, and indent with spaces, the same depth for the keys of one mapping"
         findings.fatal("TTR103", "not well-formed YAML", Label(position, reason), help=help)
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from pathlib import Path
 
 from mgd import systems
@@ -49,7 +50,13 @@ def _find(name: str) -> systems.System:
     try:
         return systems.find(name)
     except systems.UnknownSystem as error:
-        raise UsageError(Diagnostic("TTR012", str(error), help="mgd systems")) from None
+        is_file = name.endswith(".textproto") or "/" in name
+        help = (
+            f"for a descriptor of your own: tt-run --emulate -m {shlex.quote(name)}"
+            if is_file
+            else "mgd systems"
+        )
+        raise UsageError(Diagnostic("TTR012", str(error), help=help)) from None
 
 
 def _generated_path(

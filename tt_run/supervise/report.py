@@ -101,8 +101,10 @@ def _advice(exception: str, message: str) -> str | None:
 
 
 def _launcher_advice(folder: RunFolder) -> list[str]:
-    """What to do about a full disk that kept MPI from starting."""
+    """What to do about what kept MPI from starting: a host out of reach, a full disk."""
     said = folder.launcher_said()
+    if "failed to report back" in said:
+        return ["  help: tt-run --doctor --hosts A,B looks at every host and says what a launch lacks there"]
     if "not enough space for /dev/shm" in said:
         return [
             "  help: /dev/shm is full: remove what is left there, or give the container more (docker run --shm-size=1g)"

@@ -125,6 +125,14 @@ def test_one_key_of_two_types_is_refused(sandbox: Sandbox) -> None:
     assert places(only(sandbox.findings.broken, "TTR107")) == ["f.yaml:2:1", "f.yaml:1:1"]
 
 
+@pytest.mark.parametrize("text", ["a:\n\t- b: 1\n", "\tx: 1", "a:\n  b: 1\n\tc: 2\n"])
+def test_a_tab_is_called_a_tab(sandbox: Sandbox, text: str) -> None:
+    assert read(sandbox, text) is None
+    [label] = only(sandbox.findings.broken, "TTR103").labels
+    assert label.text.startswith("a tab,")
+    assert label.position is not None and label.position.line == text[: text.index("\t")].count("\n") + 1
+
+
 def test_absurd_nesting_is_refused(sandbox: Sandbox) -> None:
     for text in (
         "[" * 50_000,

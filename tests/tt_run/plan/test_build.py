@@ -330,6 +330,12 @@ def test_misuse(sandbox: Sandbox, fields: dict[str, object], code: str) -> None:
     assert codes(found) == [code] and found[0].help
 
 
+def test_a_file_given_as_a_system_is_sent_to_its_option(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    [found] = sandbox.refusal(UsageError, system="./my mesh.textproto")
+    assert found.help == "for a descriptor of your own: tt-run --emulate -m './my mesh.textproto'"
+
+
 def test_exit_codes_follow_from_the_class(sandbox: Sandbox) -> None:
     assert UsageError.exit_code is Exit.USAGE
     sandbox.two_ranks(TWO_RANKS.replace("mesh_host_rank: 1", "mesh_host_rank: 2"))

@@ -198,9 +198,10 @@ class TestReport:
         [
             ("not enough space for /dev/shm/sm_segment", "--shm-size"),
             ("PMIX_ERR_FILE_WRITE_FAILURE", "TMPDIR"),
+            ("A daemon failed to report back after", "--doctor"),
         ],
     )
-    def test_a_disk_that_is_too_full_for_mpi(self, failed: Attempt, said: str, advice: str) -> None:
+    def test_what_kept_mpi_from_starting(self, failed: Attempt, said: str, advice: str) -> None:
         failed.folder.launcher_log.write_text(said)
         assert advice in "\n".join(failure_report(failed, ["x"]))
 
