@@ -13,6 +13,7 @@ from typing import Any
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from tt_run.errors import InputError
 from tt_run.inputs.chips import Chip, ClusterDescriptor, RemoteLink
+from tt_run.inputs.document import refuse_depth
 from tt_run.inputs.findings import nearest
 
 ARCHES = {
@@ -72,8 +73,9 @@ def parse_cluster(text: str, file: str, *, host: str | None = None) -> ClusterDe
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
+        refuse_depth(text, loader)
         document = yaml.load(text, Loader=loader)
-    except (yaml.YAMLError, ValueError, RecursionError) as problem:
+    except (yaml.YAMLError, ValueError, LookupError, RecursionError) as problem:
         mark = getattr(problem, "problem_mark", None)
         where = Position(file, mark.line + 1, mark.column + 1) if mark else Position(file)
         reason = getattr(problem, "problem", None) or str(problem)

@@ -199,7 +199,7 @@ def _whole_number(node: yaml.ScalarNode, tag: str) -> int | None:
         if tag == "int":
             return int(construct.construct_yaml_int(node))
         value = float(construct.construct_yaml_float(node)) if tag == "float" else 0.5
-    except ValueError:  # an explicit tag on other text: !!int x
+    except (ValueError, IndexError):  # an explicit tag on other text, or on none: !!int x
         return None
     return int(value) if value.is_integer() and abs(value) < 2**53 else None
 
@@ -222,7 +222,7 @@ def read_document(path: Path, world: World, findings: Findings) -> Document | No
         return None
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        _refuse_depth(text, loader)
+        refuse_depth(text, loader)
         root = yaml.compose(text, Loader=loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -239,7 +239,7 @@ def read_document(path: Path, world: World, findings: Findings) -> Document | No
     return Document(path, file, root, findings)
 
 
-def _refuse_depth(text: str, loader: type) -> None:
+def refuse_depth(text: str, loader: type) -> None:
     """Raises MarkedYAMLError for nesting so deep that the composer, which recurses in C, would overflow the stack."""
     if text.count("[") + text.count("{") <= _DEEPEST and not re.search(rf"(?m)^[ -]{{{_DEEPEST},}}", text):
         return

@@ -75,7 +75,8 @@ def test_whole_numbers_as_the_reference_reads_them(sandbox: Sandbox, text: str, 
 
 
 @pytest.mark.parametrize(
-    "text", ["0.5", "zero", "-1", "[1]", "{}", "~", "2026-11-20", "!!int x", "!!float x", ".inf", "1.0e+99"]
+    "text",
+    ["0.5", "zero", "-1", "[1]", "{}", "~", "2026-11-20", "!!int x", "!!int", "!!float x", ".inf", "1.0e+99"],
 )
 def test_what_is_no_whole_number(sandbox: Sandbox, text: str) -> None:
     document = root(sandbox, f"n: {text}\n")

@@ -185,6 +185,8 @@ def test_running_out_of_time_is_not_a_proof(four_galaxies: PhysicalGraph) -> Non
         ("harvesting: {}", "harvesting: {}\nchip_unique_ids: {0: -1}", "64 bits"),
         ("[{0: 0}, ", "[{0: x}, ", "device number"),
         ("[{0: 0}, ", "[true, ", "device number"),
+        ("arch: {", "arch: {0: !!int , ", "not well-formed"),
+        ("arch: {", f"deep: {'[' * 100_000}", "nested deeper than 200 levels"),
     ],
 )
 def test_bad_descriptors_are_named(old: str, new: str, words: str | None) -> None:
