@@ -161,6 +161,8 @@ def slurm_hosts(world: World) -> HostList | None:
         return None
     names = [name for part in _split(nodes) for name in expand_nodes(part) or (part,)]
     tasks = world.get("SLURM_TASKS_PER_NODE") or world.get("SLURM_NTASKS_PER_NODE") or ""
+    if not names:
+        return None
     counts: Sequence[int] = expand_counts(tasks, len(names))
     hosts = tuple(HostSlots(name, count) for name, count in zip(names, counts, strict=True))
     return HostList(hosts, f"Slurm allocation (job {job})", bool(tasks))

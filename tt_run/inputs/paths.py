@@ -44,8 +44,9 @@ class PathSearch:
         `what` names the kind of file in messages, `named_at` is where an input names it. `beside` is the directory of that
         input, `first` one to try before all others. With `must_exist` off a missing file is taken from the launch directory.
         """
-        if not text:
-            labels = [Label(named_at, "the name is empty")] if named_at else []
+        if not text or "\0" in text:
+            why = "the name holds a NUL character" if text else "the name is empty"
+            labels = [Label(named_at, why)] if named_at else []
             self.findings.fatal("TTR101", f"{what}: no file is named", *labels, help="write the path of one")
             return None
         path = self.world.expand_user(text)

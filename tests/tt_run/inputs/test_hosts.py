@@ -132,6 +132,8 @@ def test_a_slurm_allocation(sandbox: Sandbox) -> None:
     assert slurm_hosts(sandbox.world) is None
     sandbox.set(SLURM_JOB_ID="12")
     assert slurm_hosts(sandbox.world) is None
+    sandbox.set(SLURM_JOB_NODELIST=" ")
+    assert slurm_hosts(sandbox.world) is None
     sandbox.set(SLURM_JOB_NODELIST="h[1-2],big", SLURM_TASKS_PER_NODE="2(x2),4")
     hosts = slurm_hosts(sandbox.world)
     assert pairs(hosts) == [("h1", 2), ("h2", 2), ("big", 4)]

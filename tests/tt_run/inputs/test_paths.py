@@ -55,8 +55,9 @@ def test_a_file_that_need_not_exist_may_be_a_circle_of_links(sandbox: Sandbox) -
 
 
 def test_an_empty_name_is_no_directory(sandbox: Sandbox) -> None:
-    assert sandbox.search.find("", "rank-binding file") is None
-    assert only(sandbox.findings.broken, "TTR101").message == "rank-binding file: no file is named"
+    for name in ("", "a\0b"):
+        assert sandbox.search.find(name, "rank-binding file", must_exist=not name) is None
+    assert {each.message for each in sandbox.findings.broken} == {"rank-binding file: no file is named"}
 
 
 def test_an_empty_tt_metal_home_is_none(sandbox: Sandbox) -> None:
