@@ -94,7 +94,7 @@ def _check_unlimited(subject: Subject, findings: Findings) -> None:
         if len(ranks) > 1 and unlimited:
             findings.warn(
                 "TTR214",
-                f"{len(ranks)} ranks share {host}, and rank {', '.join(map(str, unlimited[:4]))} may open all of its devices",
+                f"{len(ranks)} ranks share {host}, and rank {listed(unlimited)} may open all of its devices",
                 Label(
                     subject.bindings[unlimited[0]].position, f"rank {unlimited[0]} has no TT_VISIBLE_DEVICES"
                 ),
