@@ -6,15 +6,33 @@ and looks for those of the others until a deadline.
 
 from __future__ import annotations
 
+import os
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from tt_run.contract import GUARD_FINDINGS
 
 _JOB = "PMIX_NAMESPACE"
 _LOCAL_RANK = "OMPI_COMM_WORLD_LOCAL_RANK"
 _LOCAL_SIZE = "OMPI_COMM_WORLD_LOCAL_SIZE"
+
+
+class NotStarted(RuntimeError):
+    """Ranks of this host have not started the runtime. `culprits` are their ranks in the job, as far as known."""
+
+    code = "TTG007"
+
+    def __init__(self, local_ranks: Sequence[int], seconds: float, environment: Mapping[str, str]) -> None:
+        from tt_run.runtime.absent import place_of, world_ranks
+
+        self.culprits = tuple(world_ranks(local_ranks, environment))
+        numbers = ", ".join(map(str, self.culprits or local_ranks))
+        who = f"rank {numbers}" if self.culprits else f"local rank {numbers} of this host"
+        lines = [f"error[{self.code}]: {who} did not start the runtime within {seconds:g} s"]
+        places = {rank: place_of(rank, environment) for rank in self.culprits}
+        lines += [f"  rank {rank}: running at {place}  <-" for rank, place in places.items() if place]
+        super().__init__("\n".join([*lines, f"  help: {GUARD_FINDINGS[self.code][2]}"]))
 
 
 class Arrival:
@@ -40,16 +58,12 @@ class Arrival:
             return None
 
     def await_others(self, seconds: float, sleep: Callable[[float], None] = time.sleep) -> None:
-        """Return when the other ranks of this host have come. Raises RuntimeError naming those that have not after `seconds`."""
+        """Return when the other ranks of this host have come. Raises NotStarted naming those that have not after `seconds`."""
         deadline = time.monotonic() + seconds
         missing, nap = self._others, 0.001
         while missing := [rank for rank in missing if not self._has_come(rank)]:
             if time.monotonic() > deadline:
-                who = ", ".join(map(str, missing))
-                raise RuntimeError(
-                    f"error[TTG007]: local rank {who} of this host did not start the runtime within {seconds:g} s\n"
-                    f"  help: {GUARD_FINDINGS['TTG007'][2]}"
-                )
+                raise NotStarted(missing, seconds, os.environ)
             sleep(nap)
             nap = min(nap * 1.5, 0.05)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import uuid
+from pathlib import Path
 
 import pytest
 
@@ -69,6 +71,44 @@ def test_a_rank_that_never_comes_is_named_under_real_mpi() -> None:
     )
     result = run_ranks(2, program, timeout=15)
     assert "local rank 1 of this host did not start the runtime within 0.5 s" in result.ranks[0].stderr
+
+
+def test_the_place_of_a_rank_that_loops_is_told(tmp_path: Path) -> None:
+    """Under a launch: the run folder says which rank it is, and the hook where it is."""
+    (tmp_path / "program.py").write_text(
+        "import os\n"
+        "from tt_run.runtime.arrival import Arrival\n"
+        "def forever():\n"
+        "    while True: pass\n"
+        "if os.environ['TT_RUN_RANK'] == '1':\n"
+        "    forever()\n"
+        "Arrival.announce(os.environ).await_others(1)\n"
+    )
+    report = tmp_path / "report.json"
+    words = [
+        "--emulate",
+        "--system",
+        "t3000",
+        "--split",
+        "1x2",
+        "--log-dir",
+        str(tmp_path / "run"),
+        "--report",
+        str(report),
+    ]
+    ran = subprocess.run(
+        [sys.executable, "-m", "tt_run.cli.main", *words, sys.executable, str(tmp_path / "program.py")],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=60,
+    )
+    assert ran.returncode == 1
+    assert "rank 1 on " in ran.stderr and "is at fault: error[TTG007]: rank 1 did not start" in ran.stderr
+    assert f"rank 1: running at {tmp_path}/program.py:4 in forever  <-" in ran.stderr
+    assert "arrival.py" not in ran.stderr
+    assert json.loads(report.read_text())["verdict"]["culprit"] == 1
 
 
 def test_a_program_that_imported_mpi_itself_starts_as_well() -> None:

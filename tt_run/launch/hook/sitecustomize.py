@@ -80,7 +80,14 @@ def _is_library(file: str) -> bool:
     """Whether a line is not the user's to repair: the standard library's, an installed package's or the emulation's."""
     return file.startswith("<frozen") or any(
         part in file
-        for part in ("/site-packages/", "/dist-packages/", "/lib/python3.", "/tt_run/shims/", _EMULATION)
+        for part in (
+            "/site-packages/",
+            "/dist-packages/",
+            "/lib/python3.",
+            "/tt_run/shims/",
+            "/mgd/lean.py",
+            _EMULATION,
+        )
     )
 
 
@@ -92,7 +99,7 @@ def _show(kind: type[BaseException], value: BaseException, traceback: TracebackT
     import linecache
 
     frames = _frames(traceback)
-    users = [number for number, (file, _) in enumerate(frames) if _EMULATION not in file]
+    users = [number for number, (file, _) in enumerate(frames) if not _is_library(file)]
     refused = (
         frames and _EMULATION in frames[-1][0] and linecache.getline(*frames[-1]).strip().startswith("raise ")
     )
@@ -105,6 +112,12 @@ def _show(kind: type[BaseException], value: BaseException, traceback: TracebackT
     hidden, last.tb_next = last.tb_next, None  # type: ignore[union-attr]
     sys.__excepthook__(kind, value, traceback)
     last.tb_next = hidden  # type: ignore[union-attr]
+
+
+def _accusation(value: BaseException) -> dict[str, Any] | None:
+    """Which ranks the exception holds at fault, if it is one of the emulation's that do."""
+    culprits = getattr(value, "culprits", None)
+    return {"code": value.code, "culprits": list(culprits)} if culprits and hasattr(value, "code") else None
 
 
 def _record_failure(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
@@ -123,6 +136,7 @@ def _record_failure(kind: type[BaseException], value: BaseException, traceback: 
         "line": line,
         "time": time.time(),
         "pid": _PID,
+        "guard": _accusation(value),
     }
     try:
         descriptor = os.open(_file("failure.json"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

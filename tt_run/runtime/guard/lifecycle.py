@@ -163,7 +163,11 @@ def write_failure(
         return
     frames = traceback.extract_tb(trace)
     own = [
-        f for f in frames if not f.filename.startswith(events.PACKAGE) and "/site-packages/" not in f.filename
+        f
+        for f in frames
+        if not f.filename.startswith(events.PACKAGE)
+        and not f.filename.endswith("/mgd/lean.py")
+        and "/site-packages/" not in f.filename
     ]
     place = own[-1] if own else (frames[-1] if frames else None)
     record = {
