@@ -112,8 +112,9 @@ def test_grids_need_every_chunk(mesh: MeshDevice) -> None:
     mapper = ShardTensor2dMesh(mesh, (2, 4), dims=(0, 1))
     with pytest.raises(
         RuntimeError, match="ND sharding requires the number of chunks 6 to match the mesh dimension size 8"
-    ):
+    ) as caught:
         mapped(ar(4, 3), mapper)
+    assert "help: dimension 1 has 3 elements for 4 devices: choose a multiple\ninfo:" in str(caught.value)
 
 
 def test_an_override_that_fits_is_the_corner_of_the_mesh(mesh: MeshDevice) -> None:

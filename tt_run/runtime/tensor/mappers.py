@@ -101,7 +101,13 @@ def _cut(
         raise fatal("No chunks were produced")
     if len(grid) > 1 and len(pieces) != wanted:
         raise fatal(
-            f"ND sharding requires the number of chunks {len(pieces)} to match the mesh dimension size {wanted}"
+            f"ND sharding requires the number of chunks {len(pieces)} to match the mesh dimension size {wanted}",
+            hint="; ".join(
+                f"dimension {dim} has {array.shape[dim]} elements for {grid[axis]} devices: choose a multiple"
+                for axis, dim in zip(cut_axes, dims, strict=True)
+                if array.shape[dim] % grid[axis]
+            )
+            or None,
         )
     _check_even(list(pieces.values()))
     points = itertools.product(*map(range, grid))
