@@ -461,3 +461,27 @@ def test_lines_of_keys() -> None:
     lines = configs.key_lines("a:\n  b: 1\nc: {d: 2}\n")
     assert lines == {("a",): 1, ("a", "b"): 2, ("c",): 3, ("c", "d"): 3}
     assert yaml.safe_load("a: 1") == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ({"batch_size": "x"}, "batch_size: 'x' is not a number"),
+        ({"batch_size": 1.5}, "batch_size: 1.5 is not a whole number"),
+        ({"batch_size": True}, "batch_size: True is not a number"),
+        ({"batch_size": None}, "batch_size: None is not a number"),
+        ({"learning_rate": "fast"}, "learning_rate: 'fast' is not a number"),
+        ({"optimizer": {"lr": []}}, r"lr: \[\] is not a number"),
+        ({"weight_decay": float("inf")}, "weight_decay: inf is not a number"),
+        ({"use_clip_grad_norm": "yess"}, "use_clip_grad_norm: 'yess' is not one of true, false"),
+    ],
+)
+def test_a_setting_of_the_wrong_kind_is_named(section: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        TrainingConfig({"training_config": section})
+
+
+def test_numbers_as_yaml_writes_them() -> None:
+    given = {"max_steps": "1e3", "learning_rate": "3e-4", "seed": 2**62 + 1, "use_clip_grad_norm": "False"}
+    config = TrainingConfig({"training_config": given})
+    assert (config.steps, config.lr, config.seed, config.use_clip_grad_norm) == (1000, 3e-4, 2**62 + 1, False)

@@ -14,7 +14,16 @@ from typing import Any
 import yaml
 
 from mgd.lean import dataclass, field
-from tt_run.runtime.train.common.keys import SECTIONS, ConfigError, check, mapping, one_of
+from tt_run.runtime.train.common.keys import (
+    SECTIONS,
+    ConfigError,
+    check,
+    flag,
+    integer,
+    mapping,
+    number,
+    one_of,
+)
 from tt_run.runtime.train.device import pair
 from tt_run.runtime.train.optimizers.schedulers import SCHEDULES, WarmupHoldDecay
 
@@ -127,9 +136,9 @@ class DeviceConfig:
         given = _section(source, "device_config")
         self.mesh_shape = list(pair(given.get("mesh_shape")))
         self.device_ids = list(given.get("device_ids") or [])
-        self.enable_ddp = bool(given.get("enable_ddp", False))
-        self.enable_tp = bool(given.get("enable_tp", False))
-        self.enable_pp = bool(given.get("enable_pp", False))
+        self.enable_ddp = flag(given, "enable_ddp", False)
+        self.enable_tp = flag(given, "enable_tp", False)
+        self.enable_pp = flag(given, "enable_pp", False)
         if given.get("enable_cp"):
             raise ConfigError(
                 "device_config: enable_cp: context parallelism is not emulated; help: enable_ddp or enable_tp"
@@ -151,8 +160,8 @@ class MultiHostConfig:
 
     def __init__(self, source: Any = None) -> None:
         given = _section(source, "multihost_config")
-        self.enabled = bool(given.get("enabled", False))
-        self.num_workers = int(given.get("num_workers", 1))
+        self.enabled = flag(given, "enabled", False)
+        self.num_workers = integer(given, "num_workers", 1)
         self.socket_type = str(given.get("socket_type", "mpi")).lower()
         one_of("socket_type", self.socket_type, ("mpi", "fabric"))
         stages = given.get("pipeline_parallel_config")
@@ -163,7 +172,7 @@ class MultiHostConfig:
                 for rank, count in mapping(stages.get("blocks_per_rank"), "blocks_per_rank").items()
             }
             self.pipeline_parallel_config = {
-                "num_blocks": int(stages.get("num_blocks", 0)),
+                "num_blocks": integer(stages, "num_blocks", 0),
                 "blocks_per_rank": per_rank,
             }
 
@@ -209,7 +218,7 @@ class TransformerConfig:
             "max_sequence_length",
             "num_groups",
         ):
-            setattr(self, name, int(given.get(name, getattr(type(self), name))))
+            setattr(self, name, integer(given, name, getattr(type(self), name)))
         for name in ("runner_type", "positional_embedding_type"):
             setattr(self, name, str(given.get(name, getattr(type(self), name))))
         tying = {"true": "enabled", "false": "disabled", "none": "disabled"}
@@ -217,9 +226,9 @@ class TransformerConfig:
         self.weight_tying = one_of("weight_tying", tying.get(wish, wish), ("enabled", "disabled"))
         self.model_type, self.model_path = given.get("model_type"), given.get("model_path")
         dropout, hidden = given.get("dropout_prob"), given.get("intermediate_dim")
-        self.dropout_prob = None if dropout is None else float(dropout)
-        self.intermediate_dim = None if hidden is None else int(hidden)
-        self.theta = float(given.get("theta", 10000.0))
+        self.dropout_prob = None if dropout is None else number(given, "dropout_prob", 0.0)
+        self.intermediate_dim = None if hidden is None else integer(given, "intermediate_dim", 0)
+        self.theta = number(given, "theta", 10000.0)
         self.experimental = mapping(given.get("experimental"), "experimental")
         scaling = mapping(given.get("rope_scaling"), "rope_scaling")
         self.rope_scaling = {key: value for key, value in scaling.items() if value is not None}
@@ -253,11 +262,11 @@ class SchedulerConfig:
         whole = _whole(source, "scheduler_config")
         given = mapping(whole.get("scheduler_config"), "scheduler_config")
         for name in ("max_lr", "min_lr", "beta1_start", "beta1_end"):
-            setattr(self, name, float(given.get(name, getattr(type(self), name))))
+            setattr(self, name, number(given, name, getattr(type(self), name)))
         for name in ("warmup_steps", "hold_steps", "beta1_warmup_steps"):
-            setattr(self, name, int(given.get(name, getattr(type(self), name))))
+            setattr(self, name, integer(given, name, getattr(type(self), name)))
         training = mapping(whole.get("training_config"), "training_config")
-        self.total_steps = int(training.get("max_steps", 1000))
+        self.total_steps = integer(training, "max_steps", 1000)
 
     def schedule(self) -> WarmupHoldDecay:
         """The schedule of these settings."""
@@ -291,10 +300,10 @@ class EvalConfig:
 
     def __init__(self, source: Any = None) -> None:
         given = _section(source, "eval_config")
-        self.repetition_penalty = float(given.get("repetition_penalty", 1.0))
-        self.temperature = float(given.get("temperature", 0.7))
-        self.top_k = int(given.get("top_k", 50))
-        self.top_p = float(given.get("top_p", 1.0))
+        self.repetition_penalty = number(given, "repetition_penalty", 1.0)
+        self.temperature = number(given, "temperature", 0.7)
+        self.top_k = integer(given, "top_k", 50)
+        self.top_p = number(given, "top_p", 1.0)
 
 
 @dataclass()
@@ -312,14 +321,14 @@ class TrainingConfig:
         given = mapping(whole.get("training_config"), "training_config")
         self.raw = given
         self.project_name = str(given.get("project_name", "tt_train"))
-        self.seed = int(given.get("seed", 42))
-        self.batch_size = int(given.get("batch_size", 64))
-        self.validation_batch_size = int(given.get("validation_batch_size", max(self.batch_size // 2, 1)))
-        self.steps = int(given.get("max_steps", 1000))
-        self.epochs = int(given.get("num_epochs", 1))
-        self.eval_every = int(given.get("eval_every", 200))
-        self.save_every = int(given.get("model_save_interval", 500))
-        self.gradient_accumulation_steps = int(given.get("gradient_accumulation_steps", 1))
+        self.seed = integer(given, "seed", 42)
+        self.batch_size = integer(given, "batch_size", 64)
+        self.validation_batch_size = integer(given, "validation_batch_size", max(self.batch_size // 2, 1))
+        self.steps = integer(given, "max_steps", 1000)
+        self.epochs = integer(given, "num_epochs", 1)
+        self.eval_every = integer(given, "eval_every", 200)
+        self.save_every = integer(given, "model_save_interval", 500)
+        self.gradient_accumulation_steps = integer(given, "gradient_accumulation_steps", 1)
         self.model_config = given.get("model_config")
         self.multihost_config = given.get("multihost_config")
         self.data_path = given.get("data_path")
@@ -331,15 +340,17 @@ class TrainingConfig:
         self.scheduler_type = one_of(
             "scheduler_type", str(given.get("scheduler_type", "identity")), SCHEDULES
         )
-        self.use_clip_grad_norm = bool(given.get("use_clip_grad_norm", False))
-        self.clip_grad_norm_max_norm = float(given.get("clip_grad_norm_max_norm", 1.0))
+        self.use_clip_grad_norm = flag(given, "use_clip_grad_norm", False)
+        self.clip_grad_norm_max_norm = number(given, "clip_grad_norm_max_norm", 1.0)
         # The nested form has the last word, as it has when the optimizer is made: schedules start from this rate.
         nested = mapping(given.get("optimizer"), "optimizer")
-        self.lr = float(nested.get("lr", nested.get("learning_rate", given.get("learning_rate", 3e-4))))
-        self.beta1 = float(given.get("beta1", 0.9))
-        self.beta2 = float(given.get("beta2", 0.999))
-        self.eps = float(given.get("eps", 1e-8))
-        self.weight_decay = float(given.get("weight_decay", 0.01))
+        self.lr = number(given, "learning_rate", 3e-4)
+        for key in ("learning_rate", "lr"):
+            self.lr = number(nested, key, self.lr)
+        self.beta1 = number(given, "beta1", 0.9)
+        self.beta2 = number(given, "beta2", 0.999)
+        self.eps = number(given, "eps", 1e-8)
+        self.weight_decay = number(given, "weight_decay", 0.01)
         self.checkpoint_dir = str(given.get("checkpoint_dir", "checkpoints"))
         self.arithmetic = given.get("arithmetic")
         self._positive("batch_size", "steps", "epochs", "gradient_accumulation_steps")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -163,6 +164,37 @@ def one_of(key: str, value: str, known: Iterable[str]) -> str:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ConfigError(f"{key}: {value!r} is not one of {', '.join(names)}{hint}")
     return value
+
+
+def integer(section: Mapping[str, Any], key: str, default: int) -> int:
+    """A setting as a whole number; YAML reads 1e3 as a word, which is one as well. Raises ConfigError naming key and value."""
+    given = section.get(key, default)
+    if isinstance(given, int) and not isinstance(given, bool):
+        return given
+    value = number(section, key, default)
+    if value != int(value):
+        raise ConfigError(f"{key}: {section[key]!r} is not a whole number")
+    return int(value)
+
+
+def number(section: Mapping[str, Any], key: str, default: float) -> float:
+    """A setting as a number. Raises ConfigError naming key and value."""
+    value = section.get(key, default)
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        found = math.nan
+    if not math.isfinite(found) or isinstance(value, bool):
+        raise ConfigError(f"{key}: {value!r} is not a number")
+    return found
+
+
+def flag(section: Mapping[str, Any], key: str, default: bool) -> bool:
+    """A setting that is on or off. Raises ConfigError for words that are neither, of which Python takes every one for true."""
+    value = section.get(key, default)
+    if isinstance(value, str):
+        return one_of(key, value.strip().lower(), ("true", "false")) == "true"
+    return bool(value)
 
 
 def mapping(value: Any, name: str) -> Mapping[str, Any]:
