@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from mgd.diagnostics import Diagnostic
 
 NOTHING = "Nothing was launched."
+# What the machine has against a file of ours.
+_UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def main() -> None:
@@ -87,7 +89,7 @@ def _failed(error: Exception, words: Sequence[str]) -> int:
         return report_error(error.diagnostics, error.exit_code)
     if isinstance(error, OSError) and error.filename is None and error.errno == errno.ENOSPC:
         return _unwritable(error)
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+    if isinstance(error, OSError) and error.errno in _UNWRITTEN:
         return _unwritten(error)
     return _internal(error, words)
 
@@ -134,12 +136,15 @@ def _unwritable(error: OSError) -> int:
 
 
 def _unwritten(error: OSError) -> int:
-    """A file that cannot be written, because its disk is full or read-only."""
+    """A file that cannot be written, because its disk is full or read-only or its folder is somebody else's."""
     from mgd.diagnostics import Diagnostic
     from tt_run.cli.told import tell
 
     where = f" {error.filename}" if error.filename else ""
-    help = "make room, or name other folders: --log-dir DIR for logs, TMPDIR=DIR for temporary files"
+    help = (
+        "make room or allow it, or name other folders: --log-dir DIR for logs, TMPDIR=DIR for temporary files, "
+        "XDG_CACHE_HOME=DIR for derived ones"
+    )
     tell([Diagnostic("TTR039", f"cannot write{where}: {error.strerror}", help=help)])
     return Exit.FAILED
 

@@ -61,6 +61,12 @@ class World:
         with path.open(encoding="utf-8", newline="") as stream:
             return stream.read()
 
+    def can_make(self, folder: Path) -> bool:
+        """Whether a folder can be written, or made where it does not exist yet."""
+        folder = self.cwd / folder
+        there = next(path for path in (folder, *folder.parents) if os.path.exists(path))  # noqa: PTH110 - Path.exists raises where a parent is closed to us
+        return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+
     def expand_user(self, text: str) -> Path:
         """The path with a leading `~` (this environment's HOME) or `~user` expanded; variables are left alone."""
         home = self.environ.get("HOME")

@@ -77,8 +77,11 @@ def kept_path(name: str, text: str, world: World) -> Path:
 
 
 def cache_folder(world: World) -> Path:
-    """The folder for files that tt-run makes for itself: $XDG_CACHE_HOME/tt-run, else ~/.cache/tt-run."""
+    """The folder for files that tt-run makes for itself: $XDG_CACHE_HOME/tt-run, else ~/.cache/tt-run.
+
+    Containers often have a home that cannot be written: it is .cache/tt-run of the launch directory then.
+    """
     given, home = world.get("XDG_CACHE_HOME"), world.get("HOME")
-    if given and Path(given).is_absolute():
-        return Path(given) / "tt-run"
-    return (Path(home) / ".cache" if home else world.cwd / ".cache") / "tt-run"
+    wished = [Path(given)] if given and Path(given).is_absolute() else [Path(home) / ".cache"] if home else []
+    parents = [folder for folder in wished if world.can_make(folder)] or [world.cwd / ".cache"]
+    return parents[0] / "tt-run"

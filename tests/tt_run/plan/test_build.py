@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from mgd.resources import configs_root
 from tests.tt_run.sandbox import MESH_2X4_TWO_HOSTS, TWO_RANKS, Sandbox, codes, only
 from tt_run.contract import Exit
 from tt_run.errors import InputError, RefusedError, UsageError
+from tt_run.plan.derive import cache_folder
 from tt_run.plan.environment import shims_folder
 from tt_run.plan.render import environment_view, plan_json, plan_table
 
@@ -328,6 +330,20 @@ def test_misuse(sandbox: Sandbox, fields: dict[str, object], code: str) -> None:
     sandbox.two_ranks()
     found = sandbox.refusal(UsageError, **fields)
     assert codes(found) == [code] and found[0].help
+
+
+@pytest.mark.parametrize("home", ["a-file", "", "/dev/null/x"])
+def test_without_a_home_that_can_be_written_derived_files_go_to_the_launch_directory(
+    sandbox: Sandbox, home: str
+) -> None:
+    (sandbox.cwd / "a-file").write_text("")
+    variables = {"HOME": str(sandbox.cwd / home) if home == "a-file" else home}
+    world = dataclasses.replace(sandbox.world, environ=variables)
+    assert cache_folder(world) == sandbox.cwd / ".cache/tt-run"
+    assert (
+        cache_folder(dataclasses.replace(world, environ={"HOME": str(sandbox.cwd / "new")}))
+        == sandbox.cwd / "new/.cache/tt-run"
+    )
 
 
 def test_a_file_given_as_a_system_is_sent_to_its_option(sandbox: Sandbox) -> None:

@@ -131,7 +131,7 @@ COMMAND_LINE = (
     Rule(
         "TTR039",
         "a file of the launch cannot be written",
-        "A disk is full or read-only.",
-        "Make room, or name other folders: --log-dir DIR for the run's logs, TMPDIR=DIR for temporary files.",
+        "A disk is full or read-only, or a folder belongs to somebody else.",
+        "Make room, or name other folders: --log-dir DIR for the run's logs, TMPDIR=DIR for temporary files, XDG_CACHE_HOME=DIR for derived ones.",
     ),
 )
