@@ -55,7 +55,7 @@ class Exit(enum.IntEnum):
     """Exit codes of tt-run. A failed program's own code is passed on instead when its ranks ended with one."""
 
     OK = 0
-    FAILED = 1  # ranks failed without a code of their own to pass on
+    FAILED = 1  # ranks failed without a code of their own to pass on, or a folder cannot be used
     USAGE = 2  # the command line
     REFUSED = 65  # the joint check found errors; nothing was launched
     UNREADABLE = 66  # an input file is missing, unreadable or not well-formed
@@ -72,7 +72,7 @@ class Exit(enum.IntEnum):
 
 EXIT_MEANING: dict[int, str] = {
     Exit.OK: "every rank ended with 0",
-    Exit.FAILED: "ranks failed without a code of their own to pass on",
+    Exit.FAILED: "ranks failed without a code of their own to pass on, or a folder cannot be used",
     Exit.USAGE: "the command line is wrong",
     Exit.REFUSED: "the joint check refused the inputs; nothing was launched",
     Exit.UNREADABLE: "an input file is missing, unreadable or not well-formed; nothing was launched",

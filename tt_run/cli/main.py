@@ -30,13 +30,16 @@ def main() -> None:
     gc.disable()  # nothing here lives long enough to be worth collecting
     _open_closed_streams()
     code = run(sys.argv[1:])
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except BrokenPipeError:
-            _silence(stream)
-        except OSError as error:
-            code = max(_unwritable(error), code)  # a failure of the ranks is the greater news
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence(sys.stdout)
+    except OSError as error:
+        code = max(_unwritable(error), code)  # a failure of the ranks is the greater news
+    try:
+        sys.stderr.flush()
+    except OSError:  # nobody can be told
+        _silence(sys.stderr)
     os._exit(code)
 
 
@@ -50,7 +53,10 @@ def run(words: Sequence[str]) -> int:
         _silence(sys.stdout)
         return Exit.OK
     except Exception as error:
-        return _failed(error, words)
+        try:
+            return _failed(error, words)
+        except OSError:  # nobody can be told: the disk under standard error is full
+            return int(getattr(error, "exit_code", Exit.FAILED))
 
 
 def _dispatch(words: Sequence[str]) -> int:

@@ -349,3 +349,12 @@ def test_a_file_that_cannot_be_written_is_no_bug_of_ours(
     told = capsys.readouterr().err
     assert told.startswith(f"error[TTR039]: cannot write /logs/rank-0000.out: {os.strerror(number)}\n")
     assert "--log-dir DIR" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(("true",), 0), (("sh", "-c", "exit 3"), 3), (("--nonsense",), 2)]
+)
+def test_a_full_disk_under_the_messages_changes_no_exit_code(
+    launch_folder: Path, words: tuple[str, ...], code: int
+) -> None:
+    assert in_shell('"$@" 2> /dev/full', "--rank-binding", "rb.yaml", *words).returncode == code
