@@ -16,6 +16,8 @@ from tt_run.errors import InputError, RefusedError
 from tt_run.inputs.clusters import galaxy_slot, parse_cluster, read_cluster
 from tt_run.plan import allocation
 from tt_run.plan.model import HostSlots
+from tt_run.plan.placement import assign as assigning
+from tt_run.plan.placement import regions
 from tt_run.plan.placement.demand import mesh_demand
 from tt_run.plan.placement.physical import PhysicalGraph, build
 from tt_run.plan.placement.search import Clock, best
@@ -414,3 +416,65 @@ def test_a_list_of_links_is_needed() -> None:
 )
 def test_a_bus_id_says_the_slot_of_a_galaxy(kind: str, bus: int, slot: tuple[int, int]) -> None:
     assert galaxy_slot(kind, bus) == slot
+
+
+def refusal(machine: PhysicalGraph, graph: MeshGraph) -> list[str]:
+    """Code and message of every reason why a graph has no place."""
+    with pytest.raises(RefusedError) as refused:
+        place(graph, machine)
+    return [f"{found.code} {found.message} {found.help}" for found in refused.value.diagnostics]
+
+
+def test_links_that_cannot_hold_together_are_named_and_no_others() -> None:
+    """Cards in a column: the first one can be linked to two others, not to three."""
+    column = build([parse_cluster(t3000_yaml(), "t3k.yaml")])
+    meshes = tuple(mesh(1, 2, mesh_id=i) for i in range(4))
+    star = tuple(InterLink(0, i, 1, "STRICT") for i in (1, 2, 3))
+    (reason,) = refusal(
+        column,
+        MeshGraph(meshes, (*star, *(InterLink(i, j, 1, "STRICT") for i, j in ((1, 2), (2, 3), (1, 3))))),
+    )
+    assert "cannot hold together" in reason
+    place(MeshGraph(meshes, star[:2]), column)
+
+
+def test_the_most_channels_between_two_meshes_are_told(t3000: PhysicalGraph) -> None:
+    meshes = (mesh(2, 2), mesh(2, 2, mesh_id=1))
+    (reason,) = refusal(t3000, MeshGraph(meshes, (InterLink(0, 1, 7, "STRICT"),)))
+    assert "want 7 channels" in reason and "count: 4" in reason
+
+
+def test_constraints_that_only_fail_together_are_named(t3000: PhysicalGraph) -> None:
+    """A 2x4 with a ring and thick links: neither alone would do."""
+    wanted = mesh(2, 4, wraps="LR", channels=3, policy="STRICT", hosts=(1, 2))
+    reasons = refusal(t3000, MeshGraph((wanted,)))
+    assert any(reason.startswith("TTR172") for reason in reasons)
+    wanted = mesh(4, 2, wraps="RL", hosts=(1, 1))
+    assert any("dim_types: [LINE, LINE]" in reason for reason in refusal(t3000, MeshGraph((wanted,))))
+
+
+def test_pins_to_slots_that_are_not_there_are_told(t3000: PhysicalGraph) -> None:
+    (reason, *_) = refusal(t3000, MeshGraph((mesh(2, 4),), pins=(PinGroup(0, (3,), ((9, 9),)),)))
+    assert "none of the slots of device 3" in reason
+
+
+def test_the_corners_of_a_whole_galaxy_are_no_pins_of_the_user() -> None:
+    whole = galaxy("a", 0, 1)
+    corner = {chip for chip, each in whole.chips.items() if (each.tray, each.location) == (1, 1)}
+    moved = {
+        number: replace(chip, tray=1, location=30) if number in corner else chip
+        for number, chip in whole.chips.items()
+    }
+    reasons = refusal(build([replace(whole, chips=moved)]), MeshGraph((mesh(8, 4, channels=4),)))
+    assert any("always pinned" in reason for reason in reasons)
+
+
+def test_not_found_is_never_mixed_with_proven_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regions, "LEAST_STEPS", 1)
+    monkeypatch.setattr(regions, "MOST_STEPS", 1)
+    monkeypatch.setattr(assigning, "NESTED_STEPS", 1)
+    reasons = refusal(
+        build([galaxy("a", 0, 1)]), MeshGraph(tuple(mesh(4, 4, mesh_id=i, channels=4) for i in range(2)))
+    )
+    assert [reason.split()[0] for reason in reasons] == ["TTR179"]
+    assert "not proven" in reasons[0]

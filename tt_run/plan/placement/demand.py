@@ -96,7 +96,7 @@ def mesh_demand(
         degree[high] += 1
     hosts = tuple(mesh.host_rank_of(d // mesh.dims[1], d % mesh.dims[1]) for d in range(mesh.device_count))
     allowed: dict[int, frozenset[Slot]] = {}
-    for devices, slots in [*_user_pins(mesh, pins, physical), *_corner_pins(mesh, physical, processes)]:
+    for devices, slots in [*_user_pins(mesh, pins, physical), *corner_pins(mesh, physical, processes)]:
         for device in devices:
             allowed[device] = allowed[device] & slots if device in allowed else slots
     return MeshDemand(
@@ -133,7 +133,7 @@ def _board_revisions(physical: PhysicalGraph) -> set[str]:
     return found
 
 
-def _corner_pins(
+def corner_pins(
     mesh: Mesh, physical: PhysicalGraph, processes: int
 ) -> list[tuple[tuple[int, ...], frozenset[Slot]]]:
     """On Galaxies the corners of whole-Galaxy meshes sit on the trays' cable corners, so that a torus is not folded."""

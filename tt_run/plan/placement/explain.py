@@ -7,13 +7,15 @@ it fit; "not found in time" is a different answer from "does not fit".
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from mgd.graph import InterLink
 from mgd.lean import replace
+from tt_run.inputs.findings import counted, listed
 from tt_run.plan.placement.assign import assign
-from tt_run.plan.placement.demand import MeshDemand, mesh_demand
+from tt_run.plan.placement.demand import MeshDemand, corner_pins, mesh_demand
 from tt_run.plan.placement.physical import PhysicalGraph
 from tt_run.plan.placement.search import Clock, OutOfTime, best
 
@@ -138,18 +140,71 @@ def _one_mesh(demand: MeshDemand, physical: PhysicalGraph, file: str, clock: Clo
                     position=demand.mesh.position,
                 )
             )
-    if not found:
-        rows, columns = demand.mesh.dims
-        found.append(
-            _finding(
-                "TTR177",
-                f"mesh {demand.mesh.mesh_id} ({rows}x{columns}) has no place on the links of this machine",
-                file,
-                "no single constraint is to blame; try a smaller device_topology",
-                position=demand.mesh.position,
-            )
-        )
+    return found or [_together(demand, physical, file, clock)]
+
+
+def _together(demand: MeshDemand, physical: PhysicalGraph, file: str, clock: Clock) -> Diagnostic:
+    """Reason 9: the fewest of a mesh's constraints that cannot hold together, where dropping any one of them is not enough."""
+    mesh = demand.mesh
+    rows, columns = mesh.dims
+    constraints = _constraints(demand, physical)
+
+    def fits(names: Sequence[str]) -> bool | None:
+        relaxed = demand
+        for name, drop in constraints.items():
+            relaxed = relaxed if name in names else drop(relaxed)
+        return _fits(relaxed, physical, clock.part(0.1))
+
+    message = f"mesh {mesh.mesh_id} ({rows}x{columns}) has no place on the links of this machine"
+    kept = list(constraints)
+    if not fits(()):
+        if kept and fits(()) is False:
+            message += f", even without its {_and(kept)}"
+        return _finding("TTR177", message, file, "try a smaller device_topology", position=mesh.position)
+    for name in constraints:
+        rest = [other for other in kept if other != name]
+        if fits(rest) is False:
+            kept = rest
+    return _finding(
+        "TTR177",
+        f"{message}: its {_and(kept)} cannot hold together",
+        file,
+        f"drop two of them or more, {kept[0]} first",
+        position=mesh.position,
+    )
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _constraints(
+    demand: MeshDemand, physical: PhysicalGraph
+) -> dict[str, Callable[[MeshDemand], MeshDemand]]:
+    """What a mesh asks beyond its shape, and how to drop each."""
+    mesh = demand.mesh
+    found: dict[str, Callable[[MeshDemand], MeshDemand]] = {}
+    if demand.strict:
+        found["STRICT channels"] = lambda relaxed: replace(relaxed, strict=False)
+    for dim in range(2):
+        if mesh.wraps(dim):
+            found[f"wrap on dimension {dim}"] = partial(_unwrapped, dim=dim, physical=physical)
+    if demand.pins:
+        found["pins"] = MeshDemand.without_pins
+    if demand.host is not None:
+        found["rank pin"] = lambda relaxed: replace(relaxed, host=None)
+    if mesh.host_count > 1:
+        found["host blocks"] = MeshDemand.without_hosts
     return found
+
+
+def _unwrapped(demand: MeshDemand, dim: int, physical: PhysicalGraph) -> MeshDemand:
+    """The demand with LINE in the place of one RING."""
+    mesh = demand.mesh
+    kinds = tuple("LINE" if d == dim else kind for d, kind in enumerate(mesh.dim_types))
+    line = replace(mesh, dim_types=(kinds[0], kinds[1]))
+    bare = mesh_demand(line, (), physical, processes=mesh.host_count)
+    return replace(bare, pins=demand.pins, host_rank=demand.host_rank, strict=demand.strict, host=demand.host)
 
 
 def _degrees(demand: MeshDemand, physical: PhysicalGraph, file: str) -> list[Diagnostic]:
@@ -188,12 +243,8 @@ def _relaxations(demand: MeshDemand, physical: PhysicalGraph) -> Iterator[tuple[
         )
     for dim in range(2):
         if mesh.wraps(dim):
-            kinds = tuple("LINE" if d == dim else kind for d, kind in enumerate(mesh.dim_types))
-            line = mesh_demand(
-                replace(mesh, dim_types=(kinds[0], kinds[1])), (), physical, processes=mesh.host_count
-            )
-            relaxed = replace(line, pins=demand.pins, host_rank=demand.host_rank)
-            types = ", ".join(kinds)
+            relaxed = _unwrapped(demand, dim, physical)
+            types = ", ".join(relaxed.mesh.dim_types)
             yield "TTR174", f"without its wrap on dimension {dim}", f"dim_types: [{types}]", relaxed
     if demand.host is not None:
         yield (
@@ -203,7 +254,16 @@ def _relaxations(demand: MeshDemand, physical: PhysicalGraph) -> Iterator[tuple[
             replace(demand, host=None),
         )
     if demand.pins:
-        yield "TTR175", "without any pins", "drop the pinnings, or name other slots", demand.without_pins()
+        nowhere = [device for device, slots in demand.pins.items() if not slots]
+        slots = f"; this machine has none of the slots of device {listed(nowhere)}" if nowhere else ""
+        if corner_pins(mesh, physical, mesh.host_count):
+            slots += "; the corners of a whole-Galaxy mesh are always pinned, to location 1 of the trays"
+        yield (
+            "TTR175",
+            f"without any pins{slots}",
+            "drop the pinnings, or name other slots",
+            demand.without_pins(),
+        )
         for device in sorted(demand.pins):
             pins = {d: slots for d, slots in demand.pins.items() if d != device}
             yield (
@@ -266,9 +326,9 @@ def _between_meshes(
             found.append(
                 _finding(
                     "TTR177",
-                    f"meshes {pair[0]} and {pair[1]} want {count} channels between them and no placement gives them",
+                    f"meshes {pair[0]} and {pair[1]} want {counted(count, 'channel')} between them and no placement gives them",
                     file,
-                    "ask for fewer channels, or link other meshes",
+                    _fewer(pair, wanted, links, physical, clock),
                     position=requests[0].position,
                 )
             )
@@ -280,9 +340,46 @@ def _between_meshes(
         return found
     if alone.placed is None and not alone.proven:
         return found
-    reason = (
-        "only if the links between them are ignored"
-        if alone.placed is not None
-        else "not beside each other, though each fits alone"
+    if alone.placed is None:
+        message = f"the {len(wanted)} meshes do not fit beside each other, though each fits alone"
+        return [_finding("TTR177", message, file, "use fewer or smaller meshes")]
+    return [_conflict(wanted, links, physical, file, clock)]
+
+
+def _fewer(
+    pair: tuple[int, int], wanted: Sequence[MeshDemand], links: Links, physical: PhysicalGraph, clock: Clock
+) -> str:
+    """What to ask for between two meshes: the most channels of a single STRICT request that some placement gives."""
+    (request, *others) = links[pair]
+    for count in range(request.channels - 1, 0, -1) if not others and request.policy == "STRICT" else ():
+        fewer = {**links, pair: [replace(request, channels=count)]}
+        try:
+            if assign(wanted, fewer, physical, clock.part(0.2)).placed is not None:
+                return f"there are at most {count}: write channels {{ count: {count} }}, or policy: RELAXED"
+        except OutOfTime:
+            break
+    return "link other meshes, or leave this link out"
+
+
+def _conflict(
+    wanted: Sequence[MeshDemand], links: Links, physical: PhysicalGraph, file: str, clock: Clock
+) -> Diagnostic:
+    """Reason 9: the fewest links between meshes that cannot hold together, found by leaving out what is not needed for that."""
+    kept = dict(links)
+    for pair in links:
+        rest = {other: value for other, value in kept.items() if other != pair}
+        try:
+            result = assign(wanted, rest, physical, clock.part(0.2))
+        except OutOfTime:
+            continue
+        if result.placed is None and result.proven:
+            kept = rest
+    shown = [f"{a}-{b}" for a, b in kept]
+    links_shown = ", ".join(shown[:12]) + (f" and {len(shown) - 12} more" if len(shown) > 12 else "")
+    return _finding(
+        "TTR177",
+        f"the {len(wanted)} meshes fit beside each other, but not with the links between them: {links_shown} cannot hold together",
+        file,
+        "leave out links of one of these meshes",
+        position=next(iter(kept.values()))[0].position,
     )
-    return [_finding("TTR177", f"the {len(wanted)} meshes fit {reason}", file, "use fewer or smaller meshes")]
