@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from mgd.diagnostics import Diagnostic
 from mgd.lean import dataclass, field
+
+TAKEN_WHOLE = 2  # chips of the largest board that a process cannot open in part
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,17 @@ class ClusterDescriptor:
     links: tuple[tuple[int, int, int, int], ...]
     remote_links: tuple[RemoteLink, ...] = ()
     warnings: tuple[Diagnostic, ...] = field(default=())
+
+    def opened(self, devices: Collection[int] | None) -> frozenset[int]:
+        """The chips that a process opens that sees these PCIe devices (all when None): boards of at most two chips whole (section 2)."""
+        boards: dict[int, list[Chip]] = {}
+        for chip in self.chips.values():
+            boards.setdefault(chip.board_id, []).append(chip)
+        found: set[int] = set()
+        for board in boards.values():
+            seen = [chip.chip_id for chip in board if devices is None or chip.pcie_chip in devices]
+            found.update([chip.chip_id for chip in board] if seen and len(board) <= TAKEN_WHOLE else seen)
+        return frozenset(found)
 
     @property
     def cluster_type(self) -> str:

@@ -437,8 +437,45 @@ def on_mock(sandbox: Sandbox, first: str, second: str) -> tuple[Diagnostic, ...]
 def test_a_described_machine_is_counted_exactly(sandbox: Sandbox) -> None:
     assert on_mock(sandbox, '"0,1"', '"2,3"') == ()
     assert only(on_mock(sandbox, '"0,1"', '"2"'), "TTR210").labels[0].text == (
-        "1 visible devices of t3000.yaml are 2 chips"
+        "1 visible device of t3000.yaml: 2 chips"
     )
+
+
+def test_the_visible_chips_must_be_linked_like_the_block(sandbox: Sandbox) -> None:
+    """Devices 0 and 2 of a T3000 are a row of four chips, not a 2x2."""
+    findings = on_mock(sandbox, '"0,2"', '"1,3"')
+    assert codes(findings) == ["TTR217", "TTR217"]
+    assert findings[0].labels[0].text == "2 visible devices of t3000.yaml: chips 0, 2, 4, 6"
+
+
+P300_PAIR = """\
+arch: {0: blackhole, 1: blackhole, 2: blackhole, 3: blackhole}
+ethernet_connections:
+  - [{chip: 0, chan: 0}, {chip: 1, chan: 0}]
+  - [{chip: 2, chan: 0}, {chip: 3, chan: 0}]
+  - [{chip: 0, chan: 1}, {chip: 2, chan: 1}]
+  - [{chip: 1, chan: 1}, {chip: 3, chan: 1}]
+chips_with_mmio: [0, 1, 2, 3]
+harvesting: {}
+asic_locations: {0: 0, 1: 1, 2: 0, 3: 1}
+boards:
+  - [{board_id: 1}, {board_type: p300}, {chips: [0, 1]}]
+  - [{board_id: 2}, {board_type: p300}, {chips: [2, 3]}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [("0", "2", []), ("0,1", "3", []), ("0", "1", ["TTR213"]), ("0,2", "3", ["TTR213"])],
+)
+def test_a_card_of_two_chips_is_opened_whole(
+    sandbox: Sandbox, first: str, second: str, expected: list[str]
+) -> None:
+    square = MESH_2X4_TWO_HOSTS.replace("[2, 4]", "[2, 2]").replace("WORMHOLE_B0", "BLACKHOLE")
+    sandbox.two_ranks(TWO_RANKS.replace("0,1", first).replace("2,3", second), square)
+    sandbox.write("p300.yaml", P300_PAIR)
+    sandbox.write("mock.yaml", "rank_to_cluster_mock_cluster_desc: {0: p300.yaml, 1: p300.yaml}\n")
+    assert codes(found(sandbox, mock_cluster_rank_binding="mock.yaml")) == expected
 
 
 def test_the_second_chip_of_an_n300_is_no_device(sandbox: Sandbox) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mgd.graph import Mesh
+from mgd.lean import replace
 from tt_run.contract import VISIBLE_DEVICES
 from tt_run.errors import InputError
-from tt_run.inputs.findings import Findings, label, listed
+from tt_run.inputs.findings import Findings, counted, label, listed
 from tt_run.plan.checks.subject import Subject
 from tt_run.plan.model import RankPlan
 
@@ -20,9 +21,14 @@ _CHIPS_OF_A_CARD = {"WORMHOLE_B0": 2}
 """An N300 shows one PCIe device and a second chip that is reached through it; other cards show every chip."""
 
 
-def check_chips(subject: Subject, visible: Mapping[int, tuple[int, ...]], findings: Findings) -> None:
-    """TTR210, TTR211, TTR216. `visible` holds the devices of each rank that limits them."""
-    machines = _machines(subject, findings)
+Machines = Mapping[str, "ClusterDescriptor | None"]
+SEARCH_SECONDS = 2.0  # for the block of a rank among the chips that it sees
+
+
+def check_chips(
+    subject: Subject, visible: Mapping[int, tuple[int, ...]], machines: Machines, findings: Findings
+) -> None:
+    """TTR210, TTR211, TTR216, TTR217. `visible` holds the devices of each rank that limits them."""
     for rank in subject.ranks:
         graph = subject.source.graph_of(subject.bindings[rank.rank])
         if graph is None or not rank.devices:
@@ -36,7 +42,7 @@ def check_chips(subject: Subject, visible: Mapping[int, tuple[int, ...]], findin
             _check_assumed(subject, rank, mesh, devices, findings)
 
 
-def _machines(subject: Subject, findings: Findings) -> dict[str, ClusterDescriptor | None]:
+def described_machines(subject: Subject, findings: Findings) -> Machines:
     """Each cluster descriptor of the mock mapping, read once; what is wrong with one is told once."""
     paths = dict.fromkeys(subject.source.bindings.mock.values())
     if not paths:
@@ -73,10 +79,51 @@ def _check_described(
             help=f"choose from {listed(sorted(through_pcie))}",
         )
         return
-    chips = sum(devices is None or chip.pcie_chip in devices for chip in machine.chips.values())
-    if chips < len(rank.devices):
-        seen = "all devices" if devices is None else f"{len(devices)} visible devices"
-        _too_few(subject, rank, mesh, f"{seen} of {Path(machine.file).name} are {chips} chips", findings)
+    chips = machine.opened(devices)
+    seen = "all devices" if devices is None else f"{counted(len(devices), 'visible device')}"
+    if len(chips) < len(rank.devices):
+        _too_few(
+            subject,
+            rank,
+            mesh,
+            f"{seen} of {Path(machine.file).name}: {counted(len(chips), 'chip')}",
+            findings,
+        )
+    elif not _forms_block(rank, mesh, machine, chips):
+        findings.error(
+            "TTR217",
+            f"the chips that rank {rank.rank} sees are not linked like its block",
+            *label(
+                at or subject.bindings[rank.rank].position,
+                f"{seen} of {Path(machine.file).name}: chips {', '.join(map(str, sorted(chips)))}",
+            ),
+            *label(mesh.host_position, _owned(rank, mesh)),
+            help="choose other devices, or let -m with --mock-cluster-rank-binding choose them",
+        )
+
+
+def _forms_block(rank: RankPlan, mesh: Mesh, machine: ClusterDescriptor, chips: Collection[int]) -> bool:
+    """Whether the rank's block lies somewhere on these chips; in doubt it does."""
+    from tt_run.plan.placement.demand import mesh_demand
+    from tt_run.plan.placement.physical import build
+    from tt_run.plan.placement.search import Clock, OutOfTime, best
+
+    block = mesh.host_block(rank.mesh_host_rank or 0)
+    alone = replace(
+        mesh,
+        dims=(block.rows, block.columns),
+        host_dims=(1, 1),
+        dim_types=("LINE", "LINE"),
+        channels=1,
+        policy="RELAXED",
+    )
+    physical = build([machine])
+    free = frozenset(node.index for node in physical.nodes if node.chip.chip_id in chips)
+    demand = mesh_demand(alone, (), physical, processes=1).without_pins()
+    try:
+        return best(demand, physical, Clock(SEARCH_SECONDS), free=free) is not None
+    except OutOfTime:
+        return True
 
 
 def _check_assumed(

@@ -8,7 +8,7 @@ from collections import defaultdict
 from mgd.diagnostics import Label, Position
 from tt_run.contract import VISIBLE_DEVICES
 from tt_run.inputs.findings import Findings, label, listed
-from tt_run.plan.checks.chips import check_chips
+from tt_run.plan.checks.chips import Machines, check_chips, described_machines
 from tt_run.plan.checks.subject import Subject
 from tt_run.plan.model import RankPlan
 
@@ -17,7 +17,7 @@ _PCI_ADDRESS = r"[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:"
 
 
 def check_devices(subject: Subject, findings: Findings) -> None:
-    """TTR212 to TTR214, and the chips behind the devices: TTR210, TTR211, TTR216."""
+    """TTR212 to TTR214, and the chips behind the devices: TTR210, TTR211, TTR216, TTR217."""
     visible: dict[int, tuple[int, ...]] = {}
     for rank in subject.ranks:
         variable = rank.env.get(VISIBLE_DEVICES)
@@ -26,8 +26,9 @@ def check_devices(subject: Subject, findings: Findings) -> None:
         devices = _parse(rank, variable.value, subject.set_at(rank.rank, VISIBLE_DEVICES), findings)
         if devices is not None:
             visible[rank.rank] = devices
-    check_chips(subject, visible, findings)
-    _check_shared(subject, visible, findings)
+    machines = described_machines(subject, findings)
+    check_chips(subject, visible, machines, findings)
+    _check_shared(subject, visible, machines, findings)
     _check_unlimited(subject, findings)
 
 
@@ -51,8 +52,11 @@ def _parse(rank: RankPlan, value: str, at: Position | None, findings: Findings) 
     return devices
 
 
-def _check_shared(subject: Subject, visible: dict[int, tuple[int, ...]], findings: Findings) -> None:
-    """No device belongs to two ranks of one host; each mock cluster descriptor stands for a host of its own."""
+def _check_shared(
+    subject: Subject, visible: dict[int, tuple[int, ...]], machines: Machines, findings: Findings
+) -> None:
+    """No device belongs to two ranks of one host, nor one that comes with it; each mock cluster descriptor stands for a host of
+    its own."""
     mock = subject.source.bindings.mock
     owner: dict[tuple[str, str | None, int], int] = {}
     clashes: dict[int, dict[int, list[int]]] = {}
@@ -60,7 +64,9 @@ def _check_shared(subject: Subject, visible: dict[int, tuple[int, ...]], finding
         host = subject.seating.seats[rank].host
         if host is None:
             continue
-        for device in dict.fromkeys(devices):
+        machine = machines.get(mock.get(rank, ""))
+        along = sorted({machine.chips[chip].pcie_chip for chip in machine.opened(devices)}) if machine else ()
+        for device in dict.fromkeys((*devices, *along)):
             first = owner.setdefault((host, mock.get(rank), device), rank)
             if first != rank:
                 clashes.setdefault(first, {}).setdefault(rank, []).append(device)

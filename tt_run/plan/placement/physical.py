@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from mgd.lean import dataclass
-from tt_run.inputs.chips import Chip, ClusterDescriptor, RemoteLink
+from tt_run.inputs.chips import TAKEN_WHOLE, Chip, ClusterDescriptor, RemoteLink
 
-TAKEN_WHOLE = 2  # chips of the largest board that a process cannot open in part
 Z_CHANNELS = (8, 9)  # of a Blackhole Galaxy: these never serve grid links inside a mesh
 
 

@@ -86,6 +86,12 @@ FIT = (
         "Choose from the devices that the message lists.",
     ),
     Rule(
+        "TTR217",
+        "devices that do not form the block",
+        "A rank owns a block of its mesh, whose neighbours must be linked; the chips that it sees are linked in another way.",
+        "Choose devices whose chips lie side by side, or let -m with a mock cluster choose them.",
+    ),
+    Rule(
         "TTR220",
         "cache or log folder shared by ranks",
         "Two ranks that compile the same kernel into one folder, or write one log, overwrite each other.",
