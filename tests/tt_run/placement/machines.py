@@ -62,3 +62,18 @@ def galaxy(host: str, number: int, of: int, *, channels: int = 4) -> ClusterDesc
                     far = unique(number - 1, rows - 1, column)
                     remote.append(RemoteLink(chip, PORTS["N"] + k, far, PORTS["S"] + k))
     return ClusterDescriptor(f"{host}.yaml", host, "WORMHOLE_B0", chips, tuple(links), tuple(remote))
+
+
+def plain_grid(rows: int, columns: int) -> ClusterDescriptor:
+    """Blackhole cards of one chip in a grid without rings, one channel per pair."""
+    chips = {
+        chip: Chip(chip, 1 + chip, "BLACKHOLE", "p150", chip, chip + 1, 0, chip)
+        for chip in range(rows * columns)
+    }
+    links = []
+    for chip in chips:
+        if (chip + 1) % columns:
+            links.append((chip, 0, chip + 1, 1))
+        if chip + columns < rows * columns:
+            links.append((chip, 2, chip + columns, 3))
+    return ClusterDescriptor("grid.yaml", "grid", "BLACKHOLE", chips, tuple(links))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mgd.graph import InterLink, Mesh, MeshGraph, PinGroup
-from tests.tt_run.placement.machines import galaxy, t3000_yaml
+from tests.tt_run.placement.machines import galaxy, plain_grid, t3000_yaml
 from tt_run.errors import InputError, RefusedError
 from tt_run.inputs.clusters import galaxy_slot, parse_cluster, read_cluster
 from tt_run.plan import allocation
@@ -488,3 +488,9 @@ def test_what_only_the_hardware_runtime_misses_is_told(old: str, new: str, words
     told = parse_cluster(t3000_yaml().replace(old, new, 1), "odd.yaml").warnings
     assert len(told) == len(words)
     assert all(word in f"{found.message} {found.help}" for word, found in zip(words, told, strict=True))
+
+
+def test_both_wraps_are_told_when_one_is_not_enough() -> None:
+    torus = mesh(4, 4, wraps="RR", channels=1, arch="BLACKHOLE")
+    (*_, reason) = refusal(build([plain_grid(4, 4)]), MeshGraph((torus,)))
+    assert "on both dimensions" in reason and "dim_types: [LINE, LINE]" in reason

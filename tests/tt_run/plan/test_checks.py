@@ -123,7 +123,7 @@ def test_an_n300_brings_its_second_chip(sandbox: Sandbox) -> None:
     assert found(sandbox) == ()
     sandbox.two_ranks(TWO_RANKS.replace('"2,3"', '"2"'))
     finding = only(found(sandbox), "TTR210")
-    assert finding.labels[0].text == "1 visible devices, with the second chip of each N300 at most 2 chips"
+    assert finding.labels[0].text == "1 visible device, with the second chip of each N300 at most 2 chips"
     assert "rank 1 owns a 2x2 block: 4 devices" in finding.labels[1].text
     assert "at least 2 devices" in finding.help
 

@@ -133,12 +133,18 @@ def _check_assumed(
     chips = len(devices) * _CHIPS_OF_A_CARD.get(mesh.arch, 1)
     if chips < len(rank.devices):
         reach = "with the second chip of each N300 at most" if mesh.arch in _CHIPS_OF_A_CARD else "which is"
-        _too_few(subject, rank, mesh, f"{len(devices)} visible devices, {reach} {chips} chips", findings)
+        _too_few(
+            subject,
+            rank,
+            mesh,
+            f"{counted(len(devices), 'visible device')}, {reach} {counted(chips, 'chip')}",
+            findings,
+        )
     elif len(devices) > len(rank.devices):
         findings.warn(
             "TTR211",
             f"rank {rank.rank} sees more devices than it owns",
-            *label(subject.set_at(rank.rank, VISIBLE_DEVICES), f"{len(devices)} visible devices"),
+            *label(subject.set_at(rank.rank, VISIBLE_DEVICES), counted(len(devices), "visible device")),
             *label(mesh.host_position, _owned(rank, mesh)),
             help=f"leave {len(rank.devices)} devices in TT_VISIBLE_DEVICES",
         )
@@ -152,7 +158,7 @@ def _too_few(subject: Subject, rank: RankPlan, mesh: Mesh, seen: str, findings: 
         f"rank {rank.rank} sees fewer chips than it must own",
         *label(at, seen),
         *label(mesh.host_position, _owned(rank, mesh)),
-        help=f"give rank {rank.rank} at least {need} devices in TT_VISIBLE_DEVICES",
+        help=f"give rank {rank.rank} at least {counted(need, 'device')} in TT_VISIBLE_DEVICES",
     )
 
 

@@ -140,6 +140,12 @@ def _one_mesh(demand: MeshDemand, physical: PhysicalGraph, file: str, clock: Clo
                     position=demand.mesh.position,
                 )
             )
+    mesh = demand.mesh
+    if mesh.wraps(0) and mesh.wraps(1) and all(reason.code != "TTR174" for reason in found):
+        flat = _unwrapped(_unwrapped(demand, 0, physical), 1, physical)
+        if _fits(flat, physical, clock.part(0.1)):
+            message = f"mesh {mesh.mesh_id} would fit without its wraps on both dimensions"
+            found.append(_finding("TTR174", message, file, "dim_types: [LINE, LINE]", position=mesh.position))
     return found or [_together(demand, physical, file, clock)]
 
 
