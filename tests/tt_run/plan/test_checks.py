@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mgd.diagnostics import Diagnostic, Severity, render
+from mgd.resources import configs_root
 from tests.tt_run.sandbox import MESH_2X4_TWO_HOSTS, TWO_RANKS, Sandbox, codes, only, places
 from tt_run.errors import RefusedError
 from tt_run.plan.launcher import LauncherFacts
@@ -428,8 +429,6 @@ def test_one_finding_for_all_ranks_on_a_device(sandbox: Sandbox) -> None:
 
 def on_mock(sandbox: Sandbox, first: str, second: str) -> tuple[Diagnostic, ...]:
     """Two ranks of a 2x4 mesh on the shipped T3000: four N300 boards, PCIe devices 0 to 3."""
-    from mgd.resources import configs_root
-
     sandbox.two_ranks(TWO_RANKS.replace('"0,1"', first).replace('"2,3"', second))
     return found(sandbox, mock_cluster_rank_binding=str(configs_root() / "mock/t3000_two_ranks.yaml"))
 
@@ -476,6 +475,13 @@ def test_a_card_of_two_chips_is_opened_whole(
     sandbox.write("p300.yaml", P300_PAIR)
     sandbox.write("mock.yaml", "rank_to_cluster_mock_cluster_desc: {0: p300.yaml, 1: p300.yaml}\n")
     assert codes(found(sandbox, mock_cluster_rank_binding="mock.yaml")) == expected
+
+
+def test_ranks_on_one_described_machine_need_their_own_devices(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(bindings(*(f"rank: {r}, mesh_id: 0, mesh_host_rank: {r}" for r in (0, 1))))
+    mock = str(configs_root() / "mock/t3000_two_ranks.yaml")
+    finding = only(sandbox.refusal(RefusedError, mock_cluster_rank_binding=mock), "TTR214")
+    assert "2 ranks share" in finding.message and "t3000.yaml" in finding.message
 
 
 def test_the_second_chip_of_an_n300_is_no_device(sandbox: Sandbox) -> None:

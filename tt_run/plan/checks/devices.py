@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from pathlib import Path
 
 from mgd.diagnostics import Label, Position
 from tt_run.contract import VISIBLE_DEVICES
@@ -85,22 +86,28 @@ def _check_shared(
 
 
 def _check_unlimited(subject: Subject, findings: Findings) -> None:
-    """Ranks without TT_VISIBLE_DEVICES open every device of their host, which two ranks of one host cannot do."""
-    if subject.request.emulate or subject.source.bindings.mock:
+    """Ranks without TT_VISIBLE_DEVICES open every device of their host, which two ranks of one host cannot do.
+
+    Ranks of one mock cluster descriptor share that machine, wherever they run; TT-Metal refuses them (cluster specification, section 3).
+    """
+    if subject.request.emulate:
         return
+    mock = subject.source.bindings.mock
     crowds: dict[str, list[int]] = defaultdict(list)
     for rank in subject.ranks:
-        host = subject.seating.seats[rank.rank].host
-        if host is not None:
+        host = mock.get(rank.rank, "") if mock else subject.seating.seats[rank.rank].host
+        if host:
             crowds[host].append(rank.rank)
     for host, ranks in crowds.items():
         unlimited = [rank for rank in ranks if VISIBLE_DEVICES not in subject.ranks[rank].env]
         if not subject.bindings[ranks[0]].position.line:  # allocated: the allocation tells it (TTR182)
             continue
         if len(ranks) > 1 and unlimited:
-            findings.warn(
+            tell = findings.error if mock else findings.warn
+            shown = subject.world.shown(Path(host)) if mock else host
+            tell(
                 "TTR214",
-                f"{len(ranks)} ranks share {host}, and rank {listed(unlimited)} may open all of its devices",
+                f"{len(ranks)} ranks share {shown}, and rank {listed(unlimited)} may open all of its devices",
                 Label(
                     subject.bindings[unlimited[0]].position, f"rank {unlimited[0]} has no TT_VISIBLE_DEVICES"
                 ),
