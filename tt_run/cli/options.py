@@ -53,7 +53,12 @@ OPTIONS: Sequence[Option] = (
     Option(WHAT, "--rank-bindings-mapping", "FILE", "Several rank bindings as sub-contexts."),
     Option(WHAT, "-m --mesh-graph-descriptor", "FILE", "Allocate ranks for a mesh graph descriptor."),
     Option(WHAT, "-M --mesh-graph-descriptor-mapping", "FILE", "The same for several descriptors."),
-    Option(WHAT, "--mock-cluster-rank-binding", "FILE", "Mock cluster descriptors by rank; one alone: one rank on its chips."),
+    Option(
+        WHAT,
+        "--mock-cluster-rank-binding",
+        "FILE",
+        "Mock cluster descriptors by rank; one alone: one rank on its chips.",
+    ),
     Option(WHAT, "--factory-system-descriptor", "FILE", "Factory system descriptor for every rank."),
     Option(WHERE, "--hosts", "A:2,B:2", "Hosts, with the number of ranks on each."),
     Option(WHERE, "--mpi-args", "WORDS", "Words for mpirun, e.g. '--rankfile FILE'.", default=""),

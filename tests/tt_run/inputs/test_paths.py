@@ -118,3 +118,8 @@ def test_nearest_words() -> None:
     assert nearest("env_overides", ["env_overrides", "rank"]) == "env_overrides"
     assert nearest("Mesh_Id", ["mesh_id"]) == "mesh_id"
     assert nearest("zzz", ["mesh_id"]) is None
+
+
+def test_a_name_that_no_file_can_have_is_missing(sandbox: Sandbox) -> None:
+    assert sandbox.search.find("a\0b", "rankfile", must_exist=False) is None
+    assert codes(sandbox.findings.broken) == ["TTR101"]
