@@ -28,5 +28,7 @@ ensure_venv() {
   fi
   case $dir in /*) ;; *) dir="$(pwd)/$dir" ;; esac
   PYTHON="$dir/bin/python"
+  # As an installer does: where Python is told to write no bytecode, every start would compile the checkout again.
+  "$PYTHON" -m compileall -q tt_run mgd
   export PATH="$dir/bin:$PATH" VIRTUAL_ENV="$dir"
 }
