@@ -481,6 +481,22 @@ def test_a_setting_of_the_wrong_kind_is_named(section: dict[str, Any], message: 
         TrainingConfig({"training_config": section})
 
 
+@pytest.mark.parametrize(
+    ("stages", "message"),
+    [
+        ([4], r"pipeline_parallel_config is a map of settings, not \[4\]"),
+        ({"num_blocks": 4, "blocks_per_rank": {0: "two"}}, "blocks_per_rank of 0: 'two' is not a number"),
+        (
+            {"num_blocks": 4, "blocks_per_rank": {"first": 4}},
+            "rank of blocks_per_rank: 'first' is not a number",
+        ),
+    ],
+)
+def test_stages_of_the_wrong_kind_are_named(stages: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        MultiHostConfig({"multihost_config": {"enabled": True, "pipeline_parallel_config": stages}})
+
+
 def test_numbers_as_yaml_writes_them() -> None:
     given = {"max_steps": "1e3", "learning_rate": "3e-4", "seed": 2**62 + 1, "use_clip_grad_norm": "False"}
     config = TrainingConfig({"training_config": given})

@@ -164,13 +164,13 @@ class MultiHostConfig:
         self.num_workers = integer(given, "num_workers", 1)
         self.socket_type = str(given.get("socket_type", "mpi")).lower()
         one_of("socket_type", self.socket_type, ("mpi", "fabric"))
-        stages = given.get("pipeline_parallel_config")
         self.pipeline_parallel_config = None
-        if stages is not None:
-            per_rank = {
-                int(rank): int(count)
-                for rank, count in mapping(stages.get("blocks_per_rank"), "blocks_per_rank").items()
-            }
+        if given.get("pipeline_parallel_config") is not None:
+            stages = mapping(given["pipeline_parallel_config"], "pipeline_parallel_config")
+            per_rank = {}
+            for rank, count in mapping(stages.get("blocks_per_rank"), "blocks_per_rank").items():
+                key, of = "rank of blocks_per_rank", f"blocks_per_rank of {rank}"
+                per_rank[integer({key: rank}, key, 0)] = integer({of: count}, of, 0)
             self.pipeline_parallel_config = {
                 "num_blocks": integer(stages, "num_blocks", 0),
                 "blocks_per_rank": per_rank,
