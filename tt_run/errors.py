@@ -6,7 +6,7 @@
     ├── RefusedError           the joint check                                exit 65
     └── LauncherError          no usable mpirun                               exit 69
 
-The codes of the findings (TTR…) and their help pages are in `tt_run/plan/rules.py`.
+The codes of the findings (TTR…) and their help pages are in `tt_run/rules/`.
 """
 
 from __future__ import annotations

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
-from mgd.cli.output import say
+from mgd.cli.output import page_width, say, wants_colour
 
 
 @click.command()
 @click.argument("code", required=False)
 def command(code: str | None) -> None:
     """Explain a rule by CODE (MGD012, or 12) or by name; without one, list all rules."""
-    from mgd.rules import all_rules, find_rule
-    from mgd.rules.pages import page
+    from mgd.catalogue import nearest
+    from mgd.catalogue.pages import page
+    from mgd.rules import FAMILY, all_rules, find_rule
 
     if code is None:
         for each in all_rules().values():
@@ -20,10 +23,7 @@ def command(code: str | None) -> None:
         return
     rule = find_rule(code)
     if rule is None:
-        from difflib import get_close_matches
-
-        words = [word for each in all_rules().values() for word in (each.code, each.name)]
-        near = get_close_matches(code.upper(), words, n=2) or get_close_matches(code.lower(), words, n=2)
+        near = nearest(code, [FAMILY])
         hint = f"did you mean {' or '.join(near)}?" if near else "`mgd explain` lists them all"
         raise click.UsageError(f"there is no rule '{code}': {hint}")
-    say(page(rule).rstrip())
+    say(page(rule, colour=wants_colour(sys.stdout), width=page_width(sys.stdout, 0)))

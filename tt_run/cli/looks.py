@@ -92,8 +92,16 @@ def print_version() -> int:
 
 
 def explain(code: str) -> int:
-    """The help page of a finding. Raises UsageError for an unknown code, with the nearest one."""
-    from tt_run.cli.rules import page
+    """The help page of a finding of any family. Raises UsageError for an unknown code, with the nearest one."""
+    from mgd.catalogue import find, nearest
+    from mgd.catalogue.pages import page
+    from mgd.cli.output import page_width, wants_colour
+    from tt_run.rules import FAMILIES
 
-    print(page(code))
+    rule = find(code, FAMILIES)
+    if rule is None:
+        near = nearest(code, FAMILIES, 1)
+        hint = f"tt-run --explain {near[0]}?" if near else "codes look like TTR204"
+        raise UsageError(Diagnostic("TTR037", f"there is no code {code}", help=hint))
+    print(page(rule, colour=wants_colour(sys.stdout), width=page_width(sys.stdout, 0)))
     return Exit.OK

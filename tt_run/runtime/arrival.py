@@ -11,7 +11,7 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from tt_run.contract import GUARD_FINDINGS
+from tt_run.rules import guard_rule
 
 _JOB = "PMIX_NAMESPACE"
 _LOCAL_RANK = "OMPI_COMM_WORLD_LOCAL_RANK"
@@ -32,7 +32,7 @@ class NotStarted(RuntimeError):
         lines = [f"error[{self.code}]: {who} did not start the runtime within {seconds:g} s"]
         places = {rank: place_of(rank, environment) for rank in self.culprits}
         lines += [f"  rank {rank}: running at {place}  <-" for rank, place in places.items() if place]
-        super().__init__("\n".join([*lines, f"  help: {GUARD_FINDINGS[self.code][2]}"]))
+        super().__init__("\n".join([*lines, f"  help: {guard_rule(self.code).help}"]))
 
 
 class Arrival:

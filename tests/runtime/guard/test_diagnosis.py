@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tt_run.contract import GUARD_FINDINGS
+from tt_run.rules import GUARD
 from tt_run.runtime.guard import diagnosis
 from tt_run.runtime.guard.board import ENDED, RAISED, WAITING
 from tt_run.runtime.guard.diagnosis import absence, blockers, deadlock, divergence, overdue
@@ -150,5 +150,5 @@ def test_every_finding_has_its_page() -> None:
     codes = {
         value for name, value in vars(diagnosis).items() if name.isupper() and str(value).startswith("TTG")
     }
-    assert codes == set(GUARD_FINDINGS) - {"TTG007"}
-    assert all(len(texts) == 3 and all(texts) for texts in GUARD_FINDINGS.values())
+    assert codes == set(GUARD.rules()) - {"TTG007"}
+    assert all(rule.title and rule.why and rule.help for rule in GUARD.rules().values())

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tt_run.contract import GUARD_FINDINGS
+from tt_run.rules import guard_rule
 from tt_run.runtime.guard.board import ENDED, RAISED
 from tt_run.runtime.guard.diagnosis import Finding, blockers
 from tt_run.runtime.guard.states import RankState
 
 
 class GuardError(RuntimeError):
-    """Ranks do not meet. `code` is permanent (`contract.GUARD_FINDINGS`), `culprits` are the ranks at fault; every rank gets the same text."""
+    """Ranks do not meet. `code` is permanent (`tt_run.rules.guard`), `culprits` are the ranks at fault; every rank gets the same text."""
 
     def __init__(self, text: str, code: str, culprits: tuple[int, ...]) -> None:
         super().__init__(text)
@@ -27,7 +27,7 @@ def render(finding: Finding, states: Mapping[int, RankState], now: float) -> str
         mark = "  <-" if rank in finding.culprits else ""
         lines.append(f"  rank {rank}: {where(states[rank], now, blockers(states, rank))}{mark}")
     lines += [f"  {line}" for line in finding.explanation]
-    lines.append(f"  help: {GUARD_FINDINGS[finding.code][2]}")
+    lines.append(f"  help: {guard_rule(finding.code).help}")
     return "\n".join(lines)
 
 

@@ -1,0 +1,92 @@
+"""The rules as data: one for each code, and examples that show what they say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mgd.catalogue import Rule, find, nearest
+from mgd.catalogue.pages import page
+from mgd.diagnostics import Severity
+from tests.tt_run.sandbox import Sandbox, codes
+from tt_run.errors import TtRunError
+from tt_run.rules import FAMILIES, GUARD, LAUNCH
+
+RULES = list(LAUNCH.rules().values())
+SOURCES = Path(__file__).resolve().parents[3] / "tt_run"
+IN_A_BINDING_FILE = [each for each in RULES if each.bad.startswith(("rank_bindings:", "global_env: {"))]
+
+
+def test_codes_are_unique_and_ascending() -> None:
+    found = [each.code for each in RULES]
+    assert found == sorted(set(found))
+    assert all(re.fullmatch(r"TTR\d{3}", code) for code in found)
+
+
+@pytest.mark.parametrize("folder", ["inputs", "plan", "cli", "supervise", "launch"])
+def test_every_code_that_the_launcher_can_say_has_a_rule(folder: str) -> None:
+    files = [path for path in (SOURCES / folder).rglob("*.py") if "rules" not in path.parts]
+    said = {code for path in files for code in re.findall(r'"(TTR\d{3})"', path.read_text())}
+    assert said and said <= {each.code for each in RULES}
+
+
+def test_every_rule_can_be_said() -> None:
+    files = [path for path in SOURCES.rglob("*.py") if "rules" not in path.parts]
+    said = {code for path in files for code in re.findall(r"TTR\d{3}", path.read_text())}
+    assert {each.code for each in RULES} <= said
+
+
+@pytest.mark.parametrize("each", RULES, ids=lambda each: each.code)
+def test_every_rule_says_what_why_and_how(each: Rule) -> None:
+    assert each.title and each.why.endswith((".", ")")) and each.help
+    found = find(each.code.lower(), FAMILIES)
+    assert found is not None
+    text = page(found)
+    assert text.startswith(f"{each.code}: {each.title}")
+    assert each.help in text and each.why in text
+
+
+def test_unknown_codes() -> None:
+    assert find("TTR999", FAMILIES) is None
+    assert nearest("TTR2040", FAMILIES, 1) == ["TTR204"]
+
+
+def test_a_rule_is_found_by_name_in_whatever_family() -> None:
+    for family in FAMILIES:
+        names = [each.name for each in family.rules().values()]
+        assert len(set(names)) == len(names)
+    assert find("unknown-mesh", FAMILIES) is LAUNCH.find("204")
+    assert find("ranks-disagree-on-a-call", FAMILIES) == GUARD.rules()["TTG001"]
+
+
+def test_a_chapter_holds_every_rule() -> None:
+    for family in FAMILIES:
+        assert min(family.rules()) >= family.chapters[0][0]
+        assert [start for start, _ in family.chapters] == sorted(start for start, _ in family.chapters)
+
+
+def test_the_severity_is_the_one_that_is_said() -> None:
+    """A code that is only ever warned about, or only ever noted, says so on its page."""
+    said: dict[str, set[str]] = {}
+    for path in SOURCES.rglob("*.py"):
+        for how, code in re.findall(r'\.(warn|note|error|fatal)\(\s*"(TTR\d{3})"', path.read_text()):
+            said.setdefault(code, set()).add(how)
+    known = {"warn": Severity.WARNING, "note": Severity.NOTE}
+    wanted = {code: known.get(*hows, Severity.ERROR) for code, hows in said.items() if len(hows) == 1}
+    assert {code: LAUNCH.rules()[code].severity for code in wanted} == wanted
+
+
+@pytest.mark.parametrize("each", IN_A_BINDING_FILE, ids=lambda each: each.code)
+def test_examples_show_their_rule(sandbox: Sandbox, each: Rule) -> None:
+    """An example that is a binding file, completed with what it leaves out, is found wrong with that code."""
+    text = each.bad
+    if "rank_bindings:" not in text:
+        text += "\nrank_bindings:\n  - {rank: 0, mesh_id: 0, mesh_host_rank: 0}\n  - {rank: 1, mesh_id: 0, mesh_host_rank: 1}"
+    sandbox.two_ranks(f"{text}\nmesh_graph_desc_path: mesh.textproto\n")
+    try:
+        told = codes(sandbox.plan(check="warn").findings)
+    except TtRunError as error:
+        told = codes(error.diagnostics)
+    assert each.code in told

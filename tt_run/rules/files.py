@@ -1,0 +1,173 @@
+"""TTR1xx: files that are missing or cannot be understood."""
+
+from __future__ import annotations
+
+from mgd.catalogue import Rule
+from mgd.diagnostics import Severity
+
+FILES = (
+    Rule(
+        "TTR101",
+        "file not found",
+        why="Relative paths are looked for in $TT_METAL_HOME, then the launch directory, then beside the file that names them.",
+        help="Write an absolute path, or a path from the launch directory.",
+    ),
+    Rule(
+        "TTR102",
+        "file that cannot be read",
+        why="No permission, a directory, or not UTF-8 text.",
+        help="Check the file.",
+    ),
+    Rule(
+        "TTR103",
+        "not well-formed YAML",
+        why="The parser stops at the position shown; often the cause is a line above: a missing quote, bracket or blank.",
+        help="Correct the syntax.",
+        bad="rank_bindings:\n  - {rank: 0, mesh_id: 0",
+    ),
+    Rule(
+        "TTR104",
+        "value of the wrong kind",
+        why="A list where a mapping is wanted, a word where a number is wanted. YAML 1.1 turns on, yes and no into booleans.",
+        help="Write the wanted kind; put text that looks like something else into quotes.",
+        bad="rank_bindings:\n  - {rank: zero, mesh_id: 0}",
+    ),
+    Rule(
+        "TTR105",
+        "missing key",
+        why="Without it the file does not say what to launch.",
+        help="Add the key.",
+        bad="rank_bindings:\n  - {rank: 0}",
+    ),
+    Rule(
+        "TTR106",
+        "unknown key",
+        why="The reference launcher ignores it, so a typing error loses variables or host ranks without a word.",
+        help="Use the key that is proposed.",
+        bad="rank_bindings:\n  - {rank: 0, mesh_id: 0, env_overides: {A: b}}",
+    ),
+    Rule(
+        "TTR107",
+        "repeated key",
+        why="YAML keeps the last one silently, so everything below the first is lost.",
+        help="Merge the two.",
+        bad="global_env: {A: b}\nglobal_env: {C: d}",
+    ),
+    Rule(
+        "TTR108",
+        "number where text or a whole number is wanted",
+        why="It is taken as it is written. YAML reads 010 as 8 and 1:30 as 90, and the reference launcher refuses numbers here.",
+        help="Put the value into quotes.",
+        bad="env_overrides: {TT_VISIBLE_DEVICES: 0}",
+        severity=Severity.WARNING,
+    ),
+    Rule(
+        "TTR109",
+        "empty list",
+        why="There is nothing to launch.",
+        help="Add at least one entry.",
+        bad="rank_bindings: []",
+    ),
+    Rule(
+        "TTR110",
+        "rank bound twice",
+        why="Two entries claim the same MPI rank.",
+        help="Number the ranks 0, 1, 2, … in any order.",
+        bad="rank_bindings:\n  - {rank: 0, mesh_id: 0}\n  - {rank: 0, mesh_id: 1}",
+    ),
+    Rule(
+        "TTR111",
+        "gap in the ranks",
+        why="MPI numbers its processes 0..N-1 without gaps.",
+        help="Number the ranks 0, 1, 2, … in any order.",
+        bad="rank_bindings:\n  - {rank: 0, mesh_id: 0}\n  - {rank: 2, mesh_id: 1}",
+    ),
+    Rule(
+        "TTR112",
+        "gap in the sub-contexts",
+        why="Sub-contexts are numbered 0..N-1, and their ranks follow one another in that order.",
+        help="Number the keys 0, 1, 2, … in any order.",
+        bad="subcontext_id_to_rank_bindings: {0: a.yaml, 2: b.yaml}",
+    ),
+    Rule(
+        "TTR113",
+        "sub-contexts disagree about a variable",
+        why="global_env of all sub-contexts is united and reaches every rank, so a name can have one value only.",
+        help="Give it the same value in all files, or set it in env_overrides of the ranks.",
+    ),
+    Rule(
+        "TTR114",
+        "mock mapping does not fit the ranks",
+        why="Every rank needs a cluster descriptor; with sub-contexts no further one is allowed.",
+        help="Name one descriptor for each rank.",
+    ),
+    Rule(
+        "TTR115",
+        "old name of the mock mapping",
+        why="The reference launcher takes a file with rank_to_filename for a cluster descriptor and gives it to rank 0.",
+        help="Rename the key to rank_to_cluster_mock_cluster_desc.",
+        severity=Severity.WARNING,
+    ),
+    Rule(
+        "TTR116",
+        "rankfile line that cannot be read",
+        why="Skipped silently by the reference; Open MPI then places fewer ranks than there are.",
+        help="Write: rank 0=hostname slot=0",
+        bad="rank 0 hostA slot 0",
+    ),
+    Rule(
+        "TTR117",
+        "not a name or value of a variable",
+        why="A name that is empty, holds a blank or '=' becomes another variable or none; no value can hold NUL.",
+        help="Use letters, digits and _.",
+        bad='global_env: {"A=B": c}',
+    ),
+    Rule(
+        "TTR118",
+        "TT_METAL_HOME hides a file",
+        why="It is searched before the launch directory, even for the file named on the command line.",
+        help="Write an absolute path, or unset TT_METAL_HOME.",
+        severity=Severity.WARNING,
+    ),
+    Rule(
+        "TTR119",
+        "reference to an unset variable",
+        why="$NAME in a value is replaced from the launching shell; an unset name stays in the text as it is.",
+        help="Export the variable before the launch, or write its value.",
+        bad="global_env: {DATA: $DATASETS/shakespeare}",
+        severity=Severity.WARNING,
+    ),
+    Rule(
+        "TTR120",
+        "hostfile line that cannot be read",
+        why="Open MPI would take it for something else or place ranks on fewer hosts.",
+        help="Write: hostname slots=2",
+        bad="metal-wh-01 slot=1",
+    ),
+    Rule(
+        "TTR121",
+        "a pin of a rank or host that is not there",
+        why="A pin that names nothing would be dropped without a word, and the rank would run elsewhere.",
+        help="Name a rank of the allocation and one of its hosts.",
+        bad="rank_pinnings: [{rank: 7, host: metal-wh-01}]",
+    ),
+    Rule(
+        "TTR122",
+        "rank pinned twice",
+        why="Only one of the hosts could be meant.",
+        help="Keep one of the entries.",
+        bad="rank_pinnings: [{rank: 0, host: a}, {mesh_id: 0, mesh_host_rank: 0, host: b}]",
+    ),
+    Rule(
+        "TTR123",
+        "pin of a mesh that lies on several hosts",
+        why="Its hosts must be cabled to each other in the order of the mesh, which the allocation finds out.",
+        help="Pin only ranks of meshes with one host block.",
+    ),
+    Rule(
+        "TTR124",
+        "mesh ids that repeat",
+        why="Rank bindings and TT_MESH_ID name a mesh by its id alone; the reference takes the last of those that share one, without a word.",
+        help="Number the meshes of all graphs through.",
+    ),
+)

@@ -1,0 +1,51 @@
+"""TTG: ranks that do not meet, as the guard of the emulated runtime tells it; the ranks print these, the launcher explains them."""
+
+from __future__ import annotations
+
+from mgd.catalogue import Rule
+
+GUARD = (
+    Rule(
+        "TTG001",
+        "ranks disagree on a call",
+        why="On a cluster, ranks that call different collectives, or one with different arguments, hang or exchange garbage.",
+        help="all ranks of a group must make the same calls in the same order with the same arguments",
+    ),
+    Rule(
+        "TTG002",
+        "a rank ended before a call of its group",
+        why="The other ranks would wait for it for ever.",
+        help="let every rank of the group reach the same number of calls before it ends",
+    ),
+    Rule(
+        "TTG003",
+        "a rank raised an exception",
+        why="The other ranks wait for one that will not come: the exception is the cause, their wait the consequence.",
+        help="repair the exception above; the other ranks only waited for this one",
+    ),
+    Rule(
+        "TTG004",
+        "ranks wait for each other in a circle",
+        why="None of their calls can complete: each needs one that comes later on another rank.",
+        help="issue matching calls in one order on all ranks; of two ranks that exchange, let one send first",
+    ),
+    Rule(
+        "TTG005",
+        "a rank did not come within the deadline",
+        why="It loops, computes for long, or waits for something that the guard does not see.",
+        help="repair the loop or raise TT_RUN_GUARD_TIMEOUT if that much computing between two calls is meant",
+    ),
+    Rule(
+        "TTG006",
+        "the process of a rank is gone",
+        why="It was killed or left without the interpreter's end; nobody answers for it.",
+        help="look at that rank's log: the process was killed (out of memory?) or called os._exit",
+    ),
+    Rule(
+        "TTG007",
+        "a rank did not start the runtime",
+        why="Starting MPI waits for all ranks of the job.",
+        help="every rank must open a mesh or call ttnn.init_distributed_context(); look whether these ranks ended, loop, or still compute, or raise TT_RUN_GUARD_TIMEOUT",
+    ),
+)
+"""By ascending code."""
