@@ -20,6 +20,8 @@ LAUNCHER = ["tt_run.inputs", "tt_run.plan", "tt_run.launch", "tt_run.supervise",
 RUNTIME = [
     ("comm",),
     ("errors", "events"),
+    ("values",),
+    ("kernels",),
     ("guard",),
     ("mesh",),
     ("tensor",),
@@ -103,7 +105,7 @@ def test_mpi_is_imported_in_one_module(library: str) -> None:
     users = {
         module for module, path in modules() for name, _ in imports(path) if name.split(".")[0] == library
     }
-    assert users <= {"tt_run.runtime.comm"}, users
+    assert users <= {"tt_run.runtime.comm.world"}, users
 
 
 def test_value_classes_cost_the_start_nothing() -> None:

@@ -17,7 +17,7 @@ import json, time
 import numpy as np
 import ttnn
 from tt_run.runtime import guard
-from tt_run.runtime.comm import world
+from tt_run.runtime.comm.world import world
 
 mesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))
 everyone = world().everyone

@@ -22,8 +22,8 @@ from mgd.resources import configs_root
 from tests.bench.common import Row, paired, skipped
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
-from tt_run.runtime.tensor.borders import from_torch
-from tt_run.runtime.tensor.mappers import ReplicateTensorToMesh, ShardTensorToMesh
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensorToMesh
 from tt_run.runtime.tensor.tensor import Tensor
 
 BF16, F32 = DataType.BFLOAT16, DataType.FLOAT32

@@ -14,12 +14,12 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from tt_run.runtime.ccl.collectives import all_gather, all_reduce
-from tt_run.runtime.ccl.reduction import SPREAD
 from tt_run.runtime.enums import DataType
+from tt_run.runtime.kernels.device_sums import SPREAD
+from tt_run.runtime.kernels.workers import spread, thread_count
 from tt_run.runtime.mesh import MeshShape, open_mesh_device
-from tt_run.runtime.ops.workers import spread, thread_count
-from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import Shards
 
 DEVICES, ROUNDS = 8, 9
 mesh = Mesh(np.array(jax.devices()), ("d",))

@@ -10,9 +10,9 @@ import time
 import numpy as np
 import ttnn
 
-from tt_run.runtime.comm import world
-from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.comm.world import world
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import Shards
 
 ROUNDS = 15
 MIB = 1 << 20

@@ -15,9 +15,11 @@ from tt_run.runtime.mesh import MeshDevice, MeshShape, close_mesh_device, open_m
 from tt_run.runtime.mesh.pictures import visualize_mesh_device
 from tt_run.runtime.sockets.config import SocketConfig, SocketConnection, SocketMemoryConfig
 from tt_run.runtime.sockets.socket import create_socket_pair
-from tt_run.runtime.tensor import access, borders, composers, files, layouts, mappers, placing
-from tt_run.runtime.tensor.memory import MemoryConfig
-from tt_run.runtime.tensor.spec import Shape
+from tt_run.runtime.tensor.borders import arrays, files
+from tt_run.runtime.tensor.conversion import devices, layouts
+from tt_run.runtime.tensor.distribution import composers, mappers, per_device
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 
 
@@ -33,21 +35,21 @@ def array() -> Any:
 
 
 def host() -> Tensor:
-    made = borders.from_torch(array())
+    made = arrays.from_torch(array())
     assert made is not None
     return made
 
 
 CALLS: dict[str, tuple[Callable[[MeshDevice], Any], str]] = {
-    "dtype": (lambda d: borders.from_torch(array(), dtype="bf16"), "dtype"),
-    "mapper": (lambda d: borders.from_torch(array(), mesh_mapper=5), "argument 'mesh_mapper' must be"),
-    "memory": (lambda d: borders.from_torch(array(), memory_config=5), "argument 'memory_config' must be MemoryConfig"),
-    "composer": (lambda d: borders.to_torch(host(), mesh_composer=5), "argument 'mesh_composer' must be MeshToTensor"),
-    "read": (lambda d: borders.to_torch(5), "argument 'tensor' must be Tensor, got int"),
-    "move": (lambda d: placing.to_device(5, d), "argument 'tensor' must be Tensor, got int"),
-    "fetch": (lambda d: placing.from_device(None), "argument 'tensor' must be Tensor, got NoneType"),
+    "dtype": (lambda d: arrays.from_torch(array(), dtype="bf16"), "dtype"),
+    "mapper": (lambda d: arrays.from_torch(array(), mesh_mapper=5), "argument 'mesh_mapper' must be"),
+    "memory": (lambda d: arrays.from_torch(array(), memory_config=5), "argument 'memory_config' must be MemoryConfig"),
+    "composer": (lambda d: arrays.to_torch(host(), mesh_composer=5), "argument 'mesh_composer' must be MeshToTensor"),
+    "read": (lambda d: arrays.to_torch(5), "argument 'tensor' must be Tensor, got int"),
+    "move": (lambda d: devices.to_device(5, d), "argument 'tensor' must be Tensor, got int"),
+    "fetch": (lambda d: devices.from_device(None), "argument 'tensor' must be Tensor, got NoneType"),
     "layout": (lambda d: layouts.to_layout(host(), 5), "layout must be a ttnn.Layout, got 5"),
-    "parts": (lambda d: access.get_device_tensors(5), "argument 'tensor' must be Tensor"),
+    "parts": (lambda d: per_device.get_device_tensors(5), "argument 'tensor' must be Tensor"),
     "dump": (lambda d: files.dump_tensor("a.tensorbin", 5), "argument 'tensor' must be Tensor"),
     "cut": (lambda d: mappers.ShardTensorToMesh(5, 0), "argument 'mesh_device' must be Site, got int"),
     "spread": (lambda d: mappers.distribute_tensor(host(), 5), "argument 'mapper' must be Mapper, got int"),
@@ -60,7 +62,7 @@ CALLS: dict[str, tuple[Callable[[MeshDevice], Any], str]] = {
     "event": (lambda d: queues.record_event(5), "argument 'mesh_device' must be MeshDevice"),
     "socket": (lambda d: create_socket_pair(d, 5, 6), "argument 'receiver_mesh' must be MeshDevice"),
     "operation": (lambda d: ops.to_layout(5, Layout.TILE), "argument 'tensor' must be Tensor, got int"),
-    "shape": (lambda d: ops.reshape(placing.to_device(host(), d), [32.0, 32]), "expected a sequence of ints, got [32.0, 32]"),
+    "shape": (lambda d: ops.reshape(devices.to_device(host(), d), [32.0, 32]), "expected a sequence of ints, got [32.0, 32]"),
     "lengths": (lambda d: Shape("ab"), "'str' object cannot be interpreted"),
     "core": (lambda d: SocketConnection(5, 6), "SocketConnection(): 'sender_core' must be MeshCoreCoord, got int"),
     "fifo": (lambda d: SocketMemoryConfig(BufferType.L1, "4k"), "'fifo_size' must be int, got str"),

@@ -13,13 +13,17 @@ from tests.runtime.mpi import run_ranks
 from tt_run.runtime.ccl.collectives import all_gather, all_reduce
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
-from tt_run.runtime.tensor.access import get_device_tensors
-from tt_run.runtime.tensor.borders import from_torch
-from tt_run.runtime.tensor.composers import ConcatMeshToTensor
-from tt_run.runtime.tensor.mappers import ReplicateTensorToMesh, ShardTensor2dMesh, ShardTensorToMesh
-from tt_run.runtime.tensor.spec import Shape
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
+from tt_run.runtime.tensor.distribution.mappers import (
+    ReplicateTensorToMesh,
+    ShardTensor2dMesh,
+    ShardTensorToMesh,
+)
+from tt_run.runtime.tensor.distribution.per_device import get_device_tensors
+from tt_run.runtime.tensor.spec.tensor_spec import Shape
+from tt_run.runtime.tensor.spec.topology import PlacementShard
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tensor.topology import PlacementShard
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from typing import Any
 from mgd.lean import dataclass, field
 from tt_run import contract
 from tt_run.runtime import events
-from tt_run.runtime.parts import PartedFile
+from tt_run.runtime.joint_file import PartedFile
 from tt_run.runtime.traffic import Fabric, messages
 
 FORMAT = 1

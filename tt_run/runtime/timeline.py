@@ -12,8 +12,8 @@ from typing import Any
 
 from tt_run import contract
 from tt_run.runtime import events
-from tt_run.runtime.comm import world
-from tt_run.runtime.parts import PartedFile
+from tt_run.runtime.comm.world import world
+from tt_run.runtime.joint_file import PartedFile
 
 _ON_DEVICES = ("op", "collective")
 

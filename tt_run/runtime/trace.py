@@ -16,12 +16,12 @@ from typing import Any
 from mgd.lean import dataclass, field
 from tt_run.runtime.arguments import public
 from tt_run.runtime.errors import fatal, incompatible, throw
+from tt_run.runtime.mesh import transfer_rules
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.dispatch import Operation, run, set_recorder
 from tt_run.runtime.queues import queue_number
-from tt_run.runtime.tensor import transfers
-from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import Shards
 
 _ids = itertools.count()
 
@@ -200,7 +200,7 @@ def _listen() -> None:
     global _stop_rule
     set_recorder(_recorded if _capturing else None)
     if _capturing and _stop_rule is None:
-        _stop_rule = transfers.add_rule(_forbid)
+        _stop_rule = transfer_rules.add_rule(_forbid)
     elif not _capturing and _stop_rule is not None:
         _stop_rule()
         _stop_rule = None

@@ -8,7 +8,7 @@ import numpy as np
 import ttnn
 
 from tests.runtime.ccl import reference
-from tt_run.runtime.comm import Group
+from tt_run.runtime.comm.world import Group
 
 MESH = (2, 4)
 # The last takes several pieces of the memory that ranks share.

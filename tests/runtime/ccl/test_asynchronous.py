@@ -14,9 +14,9 @@ from tt_run.runtime.ccl.asynchronous import (
 from tt_run.runtime.ccl.collectives import all_gather, all_reduce, reduce_scatter
 from tt_run.runtime.enums import DataType, Layout, ReduceType, Topology
 from tt_run.runtime.mesh import MeshShape, open_mesh_device
-from tt_run.runtime.tensor.borders import from_torch
-from tt_run.runtime.tensor.mappers import ReplicateTensorToMesh, ShardTensorToMesh
-from tt_run.runtime.tensor.memory import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensorToMesh
+from tt_run.runtime.tensor.spec.memory_config import CoreCoord, CoreRange, CoreRangeSet
 
 
 @pytest.fixture

@@ -10,8 +10,12 @@ from tt_run.runtime.ccl.collectives import all_broadcast, all_gather, all_reduce
 from tt_run.runtime.ccl.transfers import broadcast, mesh_partition, point_to_point
 from tt_run.runtime.enums import DataType, FabricConfig, Layout, Topology
 from tt_run.runtime.mesh import MeshCoordinate, MeshShape, open_mesh_device
-from tt_run.runtime.tensor.borders import from_torch
-from tt_run.runtime.tensor.mappers import ReplicateTensorToMesh, ShardTensor2dMesh, ShardTensorToMesh
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.distribution.mappers import (
+    ReplicateTensorToMesh,
+    ShardTensor2dMesh,
+    ShardTensorToMesh,
+)
 
 MESH = (2, 4)
 

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from tests.runtime.ccl.fakes import Switch, on_threads
 from tests.runtime.ccl.reference import device_groups
-from tt_run.runtime.ccl import rows
+from tt_run.runtime.ccl import shard_locations
 from tt_run.runtime.ccl.gather import all_broadcast, all_gather, every_shard
 from tt_run.runtime.ccl.groups import exchanges
-from tt_run.runtime.ccl.reduce import all_reduce, reduce_scatter
-from tt_run.runtime.ccl.rows import Source
+from tt_run.runtime.ccl.shard_locations import Source
+from tt_run.runtime.ccl.sums import all_reduce, reduce_scatter
 from tt_run.runtime.ccl.wire import Alone, HalfWords
 
 LENGTH = 8  # of the dimension that is gathered or scattered
@@ -48,11 +48,11 @@ def run(case, function, small, wrap=lambda wire: wire):
             own = tuple(next(j for j, s in enumerate(stack) if s is m) for m in mine)
             return function(Source(np.stack(stack), own, exchange, wire).join(), dim)
 
-        before, rows.SMALL = rows.SMALL, small
+        before, shard_locations.SMALL = shard_locations.SMALL, small
         try:
             pieces = on_threads([lambda i=i, rank=rank: rank(i) for i in range(len(exchange.ranks))])
         finally:
-            rows.SMALL = before
+            shard_locations.SMALL = before
         for held, piece in zip(exchange.held, pieces, strict=True):
             for i, p in enumerate(held):
                 assert p not in results
@@ -136,7 +136,7 @@ def test_replicas_cross_once_and_are_stored_once():
 
 @pytest.mark.parametrize("small", [0, 1 << 20])
 def test_a_device_without_a_shard_is_named_on_every_rank(small, monkeypatch):
-    monkeypatch.setattr(rows, "SMALL", small)
+    monkeypatch.setattr(shard_locations, "SMALL", small)
     exchange = exchanges(device_groups((1, 4), None), (0, 0, 1, 1))[0]
     switch = Switch(2)
 

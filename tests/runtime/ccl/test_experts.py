@@ -7,8 +7,8 @@ from tests.runtime.ccl import reference
 from tt_run.runtime.ccl.experts import all_to_all_combine, all_to_all_dispatch
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshShape, open_mesh_device
-from tt_run.runtime.tensor.borders import from_torch
-from tt_run.runtime.tensor.mappers import ReplicateTensorToMesh, ShardTensorToMesh
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensorToMesh
 
 MESH, DEVICES, EXPERTS = (2, 4), 8, 16
 BATCH, SEQUENCE, WIDTH, CHOICES = 2, 3, 8, 4

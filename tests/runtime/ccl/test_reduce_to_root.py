@@ -11,10 +11,10 @@ from tt_run.runtime.ccl.reduce_to_root import reduce_to_root
 from tt_run.runtime.cores import CoreGrid
 from tt_run.runtime.enums import DataType, Layout, ShardStrategy
 from tt_run.runtime.mesh import MeshCoordinate, MeshShape, open_mesh_device
-from tt_run.runtime.tensor.borders import from_torch
-from tt_run.runtime.tensor.creation import full_like
-from tt_run.runtime.tensor.mappers import ShardTensorToMesh
-from tt_run.runtime.tensor.memory import create_sharded_memory_config
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.creation.from_shape import full_like
+from tt_run.runtime.tensor.distribution.mappers import ShardTensorToMesh
+from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config
 
 CORES, ROWS, WIDTH, KEYS = 2, 8, 16, 24
 TILE = 4  # columns that one core has of s and m

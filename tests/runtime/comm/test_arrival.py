@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.mpi import ROOT, run_ranks
-from tt_run.runtime.arrival import Arrival
+from tt_run.runtime.comm.arrival import Arrival
 
 
 def env(job: str, rank: int, size: int) -> dict[str, str]:
@@ -66,7 +66,7 @@ def test_without_a_job_there_is_no_sign(environment: dict[str, str]) -> None:
 
 def test_a_rank_that_never_comes_is_named_under_real_mpi() -> None:
     program = (
-        "import os\nfrom tt_run.runtime.arrival import Arrival\nrank = os.environ['OMPI_COMM_WORLD_RANK']\n"
+        "import os\nfrom tt_run.runtime.comm.arrival import Arrival\nrank = os.environ['OMPI_COMM_WORLD_RANK']\n"
         "if rank == '0':\n    Arrival.announce(os.environ).await_others(0.5)\n"
     )
     result = run_ranks(2, program, timeout=15)
@@ -77,7 +77,7 @@ def test_the_place_of_a_rank_that_loops_is_told(tmp_path: Path) -> None:
     """Under a launch: the run folder says which rank it is, and the hook where it is."""
     (tmp_path / "program.py").write_text(
         "import os\n"
-        "from tt_run.runtime.arrival import Arrival\n"
+        "from tt_run.runtime.comm.arrival import Arrival\n"
         "def forever():\n"
         "    while True: pass\n"
         "if os.environ['TT_RUN_RANK'] == '1':\n"
@@ -117,7 +117,7 @@ def test_a_program_that_imported_mpi_itself_starts_as_well() -> None:
 
 
 def test_under_mpirun_alone_nothing_is_waited_for() -> None:
-    program = "from tt_run.runtime.comm import world; world().connect(); print('ok')"
+    program = "from tt_run.runtime.comm.world import world; world().connect(); print('ok')"
     done = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,

@@ -8,11 +8,11 @@ import sys
 import pytest
 
 from tests.runtime.mpi import ROOT, run_ranks
-from tt_run.runtime.comm import World, as_bytes
+from tt_run.runtime.comm.world import World, as_bytes
 
 GROUPS = """
 import numpy as np
-from tt_run.runtime.comm import world
+from tt_run.runtime.comm.world import world
 w = world()
 everyone = w.everyone
 w.connect()
@@ -67,7 +67,7 @@ def test_groups_move_bytes(ranks: int) -> None:
 
 def test_a_lone_process_needs_no_mpi() -> None:
     program = (
-        "from tt_run.runtime.comm import world; import sys; w = world(); w.connect(); "
+        "from tt_run.runtime.comm.world import world; import sys; w = world(); w.connect(); "
         "print(w.rank, w.size, len(w.peers), w.everyone.allgather_bytes(b'a'), 'mpi4py' in sys.modules)"
     )
     done = subprocess.run(
@@ -77,13 +77,15 @@ def test_a_lone_process_needs_no_mpi() -> None:
 
 
 def test_another_number_of_ranks_than_planned_is_an_error_that_names_both() -> None:
-    result = run_ranks(2, "from tt_run.runtime.comm import world\nworld()", env={"TT_RUN_WORLD_SIZE": "4"})
+    result = run_ranks(
+        2, "from tt_run.runtime.comm.world import world\nworld()", env={"TT_RUN_WORLD_SIZE": "4"}
+    )
     assert result.returncode != 0
     assert "planned for 4 ranks (TT_RUN_WORLD_SIZE=4) but MPI started 2" in result.ranks[0].stderr
 
 
 def test_a_place_that_is_no_number_is_an_error() -> None:
-    program = "from tt_run.runtime.comm import world\nworld().connect()"
+    program = "from tt_run.runtime.comm.world import world\nworld().connect()"
     done = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from types import SimpleNamespace
 
+from tt_run.runtime.comm.shared_memory import SharedBlock
 from tt_run.runtime.guard import board
 from tt_run.runtime.guard.board import CALLS, LABEL, ROW_BYTES, STATE, rows
 from tt_run.runtime.guard.channel import AGREED, DIFFERENT, PENDING, SharedChannel
 from tt_run.runtime.guard.signature import Labels, Signature, code_of
-from tt_run.runtime.shared import SharedBlock
 
 
 def two_rows() -> dict[int, board.Row]:

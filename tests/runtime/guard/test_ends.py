@@ -11,7 +11,7 @@ COMMON = """
 import sys, time
 import numpy as np
 from tt_run.runtime import guard
-from tt_run.runtime.comm import world
+from tt_run.runtime.comm.world import world
 guard.start()
 w = world()
 meet = lambda: guard.collective(w.everyone, guard.Signature("meet"))

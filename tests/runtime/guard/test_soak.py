@@ -10,7 +10,7 @@ PROGRAM = """
 import random, sys, time
 import numpy as np
 from tt_run.runtime import guard
-from tt_run.runtime.comm import world
+from tt_run.runtime.comm.world import world
 guard.start()
 w = world()
 shared, own = random.Random(int(sys.argv[1])), random.Random(w.rank)

@@ -14,9 +14,9 @@ import pytest
 from tests.runtime.mpi import ROOT, run_ranks
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape, open_mesh_device
 from tt_run.runtime.mesh.pictures import visualize_mesh_device, visualize_system_mesh, visualize_tensor
-from tt_run.runtime.mesh.placement import placed_shards, shard_colors
 from tt_run.runtime.mesh.ranges import compute_distribution_to_mesh_mapping
 from tt_run.runtime.mesh.svg import tensor_svg
+from tt_run.runtime.mesh.tensor_parts import placed_shards, shard_colors
 
 
 class Shard:

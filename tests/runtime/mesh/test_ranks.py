@@ -64,7 +64,7 @@ def test_meshes_of_their_own_are_all_local() -> None:
 
 
 def test_a_rank_that_opens_another_shape_is_named() -> None:
-    program = "from tt_run.runtime.mesh import *\nfrom tt_run.runtime.comm import world\n"
+    program = "from tt_run.runtime.mesh import *\nfrom tt_run.runtime.comm.world import world\n"
     program += "open_mesh_device(MeshShape(2, 4 if world().rank else 2 + 1))\n"
     result = run_ranks(
         2, program, env={"TT_MESH_GRAPH_DESC_PATH": str(CONFIGS / "t3k_2x4_two_hosts.textproto")}
@@ -75,7 +75,7 @@ def test_a_rank_that_opens_another_shape_is_named() -> None:
 
 def test_closing_on_the_way_out_does_not_hide_the_exception() -> None:
     program = (
-        "from tt_run.runtime.mesh import *\nfrom tt_run.runtime import guard\nfrom tt_run.runtime.comm import world\n"
+        "from tt_run.runtime.mesh import *\nfrom tt_run.runtime import guard\nfrom tt_run.runtime.comm.world import world\n"
         "mesh = open_mesh_device()\n"
         "try:\n"
         "    if world().rank:\n"

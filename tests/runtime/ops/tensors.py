@@ -8,8 +8,8 @@ import numpy as np
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.tensor.borders import from_torch
-from tt_run.runtime.tensor.mappers import ReplicateTensorToMesh, ShardTensorToMesh
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensorToMesh
 from tt_run.runtime.tensor.tensor import Tensor
 
 BF16, F32, BFP8 = DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8_B
@@ -55,7 +55,7 @@ def near(tensor: Tensor, wanted: Any, *, steps: float = 1.0, scale: float | None
 
 def rounded(values: Any, dtype: DataType) -> np.ndarray[Any, Any]:
     """Values as a tensor of `dtype` holds them."""
-    from tt_run.runtime.tensor.dtypes import convert
+    from tt_run.runtime.values.dtypes import convert
 
     return convert(np.asarray(values), dtype)
 

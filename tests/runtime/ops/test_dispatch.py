@@ -12,7 +12,7 @@ from tests.runtime.ops.tensors import BF16, F32, TILE, held, message, put
 from tt_run.runtime import events
 from tt_run.runtime.mesh import MeshDevice, MeshShape
 from tt_run.runtime.ops.dispatch import Operation, operation, run, set_recorder
-from tt_run.runtime.tensor.borders import from_torch
+from tt_run.runtime.tensor.borders.arrays import from_torch
 
 
 def test_a_wrong_keyword_lists_the_signatures(one: MeshDevice):
@@ -202,7 +202,7 @@ def test_operations_describe_themselves():
 
 
 def test_memory_config_is_kept(one: MeshDevice):
-    from tt_run.runtime.tensor.memory import L1_MEMORY_CONFIG
+    from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG
 
     t = put(one, np.ones((4, 4)), F32)
     for result in (

@@ -27,8 +27,8 @@ from tests.runtime.ops.tensors import (
     rounded,
 )
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.kernels.activations import UnaryOpType, UnaryWithParam
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.ops.activations import UnaryOpType, UnaryWithParam
 
 SHAPES = [(7,), (3, 5), (1, 1, 33, 65), (2, 3, 32, 32), (1, 2, 3, 4, 5)]
 

@@ -13,11 +13,11 @@ import tt_run.runtime.ops as ops
 from tests.runtime.mpi import mpirun, run_ranks
 from tests.runtime.ops.tensors import BF16, F32, TILE, held, put, rounded
 from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
-from tt_run.runtime.tensor.borders import from_torch, to_numpy
-from tt_run.runtime.tensor.composers import ConcatMesh2dToTensor, ConcatMeshToTensor
-from tt_run.runtime.tensor.configs import MeshMapperConfig
-from tt_run.runtime.tensor.mappers import ShardTensor2dMesh, create_mesh_mapper
-from tt_run.runtime.tensor.topology import PlacementReplicate, PlacementShard
+from tt_run.runtime.tensor.borders.arrays import from_torch, to_numpy
+from tt_run.runtime.tensor.distribution.composers import ConcatMesh2dToTensor, ConcatMeshToTensor
+from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
+from tt_run.runtime.tensor.distribution.mappers import ShardTensor2dMesh, create_mesh_mapper
+from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard
 
 
 def place(mesh: MeshDevice, array: np.ndarray, mapper: Any, dtype: Any = F32) -> Any:

@@ -9,7 +9,7 @@ import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, BFP8, F32, ROW, TILE, U32, held, near, put, rounded
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.values.shards import Shards
 
 DTYPES = [F32, BF16, BFP8]
 

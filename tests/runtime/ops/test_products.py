@@ -8,13 +8,13 @@ import pytest
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, held, message, near, put, rounded
 from tt_run.runtime.enums import DataType
+from tt_run.runtime.kernels.activations import UnaryOpType, UnaryWithParam
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.ops.activations import UnaryOpType, UnaryWithParam
 from tt_run.runtime.ops.program_configs import (
     MatmulMultiCoreReuseMultiCastProgramConfig,
     WormholeComputeKernelConfig,
 )
-from tt_run.runtime.tensor.spec import Tile
+from tt_run.runtime.tensor.spec.tensor_spec import Tile
 
 
 def sample(shape: tuple[int, ...], dtype: DataType, seed: int) -> np.ndarray:

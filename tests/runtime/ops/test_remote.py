@@ -12,8 +12,8 @@ import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U32, put
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import Shards
 
 Make = Callable[..., Tensor]
 

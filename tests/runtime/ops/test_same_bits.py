@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.ops import blas, gemm, norms, reduction, tables
-from tt_run.runtime.ops.activations import FUNCTIONS
+from tt_run.runtime.kernels import bfloat16_tables, blas, gemm, ordered_sums
+from tt_run.runtime.kernels.activations import FUNCTIONS
+from tt_run.runtime.kernels.elementwise import BLOCK, evaluate
+from tt_run.runtime.kernels.rowwise import along_last
+from tt_run.runtime.ops import norms
 from tt_run.runtime.ops.binary import RULES
-from tt_run.runtime.ops.elementwise import BLOCK, evaluate
-from tt_run.runtime.ops.rows import along_last
 
 ODD_SHAPES = [
     *[
@@ -154,9 +155,11 @@ def test_blocks_and_threads_do_not_change_elements():
 def test_a_sum_is_the_same_alone_and_stacked(axes: tuple[int, ...]):
     for shape in ((3, 70, 33), (1, 5, 1), (40, 1, 7), (2, 130, 1)):
         stack = np.random.default_rng(1).standard_normal((6, *shape), np.float32)
-        whole = reduction.total(reduction.rows_of(stack, axes))
+        whole = ordered_sums.total(ordered_sums.rows_of(stack, axes))
         for i in range(6):
-            assert digest(reduction.total(reduction.rows_of(stack[i : i + 1], axes))[0]) == digest(whole[i])
+            assert digest(ordered_sums.total(ordered_sums.rows_of(stack[i : i + 1], axes))[0]) == digest(
+                whole[i]
+            )
 
 
 @pytest.mark.parametrize("width", [1, 5, 32, 100, 5000])
@@ -174,4 +177,7 @@ def test_a_table_gives_the_bits_of_the_computation(name: str):
     function = FUNCTIONS[name]
     every_value = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32)
     stack = np.random.default_rng(1).permutation(np.tile(every_value, 3)).reshape(3, 1, -1)
-    assert tables.look_up(function, stack).tobytes() == evaluate(function, DataType.BFLOAT16, stack).tobytes()
+    assert (
+        bfloat16_tables.look_up(function, stack).tobytes()
+        == evaluate(function, DataType.BFLOAT16, stack).tobytes()
+    )

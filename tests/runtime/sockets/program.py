@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import ttnn
 
-from tt_run.runtime.comm import Group
+from tt_run.runtime.comm.world import Group
 
 SHAPE = (1, 1, 256, 1024)
 DTYPE = ttnn.bfloat16 if "apart" in sys.argv else ttnn.float32

@@ -15,9 +15,9 @@ from tt_run.runtime.sockets.config import (
 )
 from tt_run.runtime.sockets.socket import MeshSocket, create_socket_pair
 from tt_run.runtime.sockets.transfer import recv_async, send_async
-from tt_run.runtime.tensor.borders import from_torch
-from tt_run.runtime.tensor.mappers import ReplicateTensorToMesh, ShardTensorToMesh
-from tt_run.runtime.tensor.memory import CoreCoord
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensorToMesh
+from tt_run.runtime.tensor.spec.memory_config import CoreCoord
 
 MEMORY = SocketMemoryConfig(BufferType.L1, 4096)
 

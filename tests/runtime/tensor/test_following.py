@@ -13,11 +13,15 @@ from tests.runtime.mpi import ROOT, mpirun, run_ranks
 from tt_run.runtime.ccl.collectives import all_gather
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape, open_mesh_device
 from tt_run.runtime.ops import add
-from tt_run.runtime.tensor.access import get_device_tensors
-from tt_run.runtime.tensor.borders import from_torch
-from tt_run.runtime.tensor.composers import ConcatMeshToTensor
-from tt_run.runtime.tensor.mappers import ReplicateTensorToMesh, ShardTensor2dMesh, ShardTensorToMesh
-from tt_run.runtime.tensor.placing import from_device
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.conversion.devices import from_device
+from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
+from tt_run.runtime.tensor.distribution.mappers import (
+    ReplicateTensorToMesh,
+    ShardTensor2dMesh,
+    ShardTensorToMesh,
+)
+from tt_run.runtime.tensor.distribution.per_device import get_device_tensors
 from tt_run.runtime.tensor.tensor import Tensor
 
 VALUES = np.arange(32, dtype=np.float32).reshape(8, 4)

@@ -9,7 +9,7 @@ import pytest
 
 from tt_run.runtime.enums import Layout
 from tt_run.runtime.tensor import operators
-from tt_run.runtime.tensor.borders import from_torch
+from tt_run.runtime.tensor.borders.arrays import from_torch
 
 TENSOR: Any = from_torch(np.arange(4, dtype=np.float32))
 

@@ -10,8 +10,8 @@ import pytest
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.tensor.borders import from_torch
-from tt_run.runtime.tensor.mappers import ReplicateTensorToMesh, ShardTensorToMesh
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensorToMesh
 from tt_run.runtime.tensor.printing import set_printoptions, values_text
 
 

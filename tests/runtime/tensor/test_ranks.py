@@ -22,12 +22,12 @@ from tt_run.runtime.enums import DataType, DumpTensorMode, Layout
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.opening import open_mesh_device
 from tt_run.runtime.mesh.shape import MeshShape
-from tt_run.runtime.tensor.access import *
-from tt_run.runtime.tensor.borders import from_torch
-from tt_run.runtime.tensor.composers import *
-from tt_run.runtime.tensor.creation import full, rand
-from tt_run.runtime.tensor.files import as_tensor, dump_tensor, load_tensor
-from tt_run.runtime.tensor.mappers import *
+from tt_run.runtime.tensor.distribution.per_device import *
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.distribution.composers import *
+from tt_run.runtime.tensor.creation.from_shape import full, rand
+from tt_run.runtime.tensor.borders.files import as_tensor, dump_tensor, load_tensor
+from tt_run.runtime.tensor.distribution.mappers import *
 
 def ar(*shape):
     return np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)

@@ -13,10 +13,10 @@ from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.opening import open_mesh_device
 from tt_run.runtime.mesh.shape import MeshShape
-from tt_run.runtime.tensor.borders import from_torch
-from tt_run.runtime.tensor.mappers import ReplicateTensorToMesh, ShardTensorToMesh
-from tt_run.runtime.tensor.memory import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig
-from tt_run.runtime.tensor.spec import Shape, TensorSpec, Tile
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensorToMesh
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import Shape, TensorSpec, Tile
 from tt_run.runtime.tensor.tensor import Tensor
 
 FORMS = "incompatible function arguments. The following argument types are supported"
@@ -107,7 +107,7 @@ def test_a_device_without_mapper_means_replication(mesh: MeshDevice) -> None:
 def test_replication_over_32_devices_takes_the_memory_of_one(
     monkeypatch: pytest.MonkeyPatch, mesh: MeshDevice
 ) -> None:
-    from tt_run.runtime.tensor.site import local_site
+    from tt_run.runtime.tensor.spec.site import local_site
 
     site: Any = local_site((8, 4))
     tensor = host(np.zeros((64, 64), np.float32), mesh_mapper=ReplicateTensorToMesh(site))
@@ -248,15 +248,15 @@ def test_col_tilize_swaps_the_last_dimensions() -> None:
 
 
 def test_to_torch_without_torch_gives_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tt_run.runtime.tensor import borders
+    from tt_run.runtime.tensor.borders import arrays
 
-    monkeypatch.setattr(borders.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(arrays.importlib.util, "find_spec", lambda name: None)
     tensor = host(np.ones((1, 1, 2), np.float32), dtype=DataType.BFLOAT16)
-    values = borders.to_torch(tensor, torch_rank=1)
+    values = arrays.to_torch(tensor, torch_rank=1)
     assert (type(values), values.dtype, values.shape) == (np.ndarray, np.float32, (2,))
-    assert borders.to_torch(tensor, np.float64).dtype == np.float64
+    assert arrays.to_torch(tensor, np.float64).dtype == np.float64
     with pytest.raises(RuntimeError, match="ttnn: Unable to squeeze to desired rank!"):
-        borders.to_torch(host(np.ones((2, 2), np.float32)), torch_rank=1)
+        arrays.to_torch(host(np.ones((2, 2), np.float32)), torch_rank=1)
 
 
 def test_scalars_over_a_mesh(mesh: MeshDevice) -> None:

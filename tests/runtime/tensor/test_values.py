@@ -19,17 +19,17 @@ from tt_run.runtime.enums import (
 )
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.shape import MeshShape
-from tt_run.runtime.tensor.configs import MeshComposerConfig, MeshMapperConfig
-from tt_run.runtime.tensor.memory import (
+from tt_run.runtime.tensor.distribution.configs import MeshComposerConfig, MeshMapperConfig
+from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,
     MemoryConfig,
     NdShardSpec,
     ShardSpec,
     create_sharded_memory_config,
 )
-from tt_run.runtime.tensor.shards import Shards, combine
-from tt_run.runtime.tensor.spec import Shape, TensorSpec
-from tt_run.runtime.tensor.topology import PlacementReplicate, PlacementShard, TensorTopology
+from tt_run.runtime.tensor.spec.tensor_spec import Shape, TensorSpec
+from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard, TensorTopology
+from tt_run.runtime.values.shards import Shards, combine
 
 TAIL = "nd_shard_spec=std::nullopt,created_with_nd_shard_spec=0,per_core_allocation=0,range_lockstep_allocation=0)"
 

@@ -7,10 +7,10 @@ from tt_run.runtime import ops, trace
 from tt_run.runtime.ccl.collectives import all_gather, all_reduce
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshShape, open_mesh_device
-from tt_run.runtime.tensor.access import copy_host_to_device_tensor
-from tt_run.runtime.tensor.borders import from_torch, to_torch
-from tt_run.runtime.tensor.composers import ConcatMeshToTensor
-from tt_run.runtime.tensor.mappers import ShardTensorToMesh
+from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
+from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
+from tt_run.runtime.tensor.distribution.mappers import ShardTensorToMesh
+from tt_run.runtime.tensor.distribution.per_device import copy_host_to_device_tensor
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from tt_run.runtime import events
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.ops import argmax
-from tt_run.runtime.tensor.creation import from_buffer
+from tt_run.runtime.tensor.creation.from_shape import from_buffer
 from tt_run.runtime.train.autocast import AutocastTensor
 from tt_run.runtime.train.function import Function
 from tt_run.runtime.train.graph import GradMode, PreferredPrecision

@@ -16,9 +16,9 @@ from tt_run.runtime.enums import DataType, ReduceType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
-from tt_run.runtime.tensor.dtypes import convert
-from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import convert
 
 _addresses = itertools.count(0x10000, 16)
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from tt_run.runtime.ccl import checks, gather, placement, reduce
+from tt_run.runtime.ccl import checks, gather, result_topology, sums
 from tt_run.runtime.ccl.lanes import Call, Plan, merge, over_lanes, plan_of, planned, run
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.tensor.bfloat16 import round_bfloat16
-from tt_run.runtime.tensor.dtypes import BLOCK_FLOATS, quantize
-from tt_run.runtime.tensor.memory import MemoryConfig
-from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.topology import TensorTopology
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tensor.topology import TensorTopology
+from tt_run.runtime.values.bfloat16 import round_bfloat16
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, quantize
+from tt_run.runtime.values.shards import Shards
 
 
 @operation("ttnn.all_gather")
@@ -64,7 +64,7 @@ def _plan_all_gather(tensor: Tensor, cluster_axis: int | None, dim: Any) -> Plan
         )
     shape = list(tensor.shape)
     shape[dim] *= members
-    topology = placement.replicated(tensor.tensor_topology(), device, cluster_axis)
+    topology = result_topology.replicated(tensor.tensor_topology(), device, cluster_axis)
     return plan_of("all_gather", tensor, device, cluster_axis, dim, shape=tuple(shape), topology=topology)
 
 
@@ -91,7 +91,7 @@ def reduce_scatter(
     Raises RuntimeError when `dim` does not divide by the size of the group, for tensors of rank 1 and for integers.
     """
     plan = planned(_plan_reduce_scatter, input_tensor, cluster_axis, dim)
-    shards = run(plan, input_tensor, reduce.reduce_scatter, plan.dim, _ROUNDING.get(plan.spec.dtype))
+    shards = run(plan, input_tensor, sums.reduce_scatter, plan.dim, _ROUNDING.get(plan.spec.dtype))
     return _result(plan, input_tensor, _rounded(shards, plan.spec.dtype), memory_config, output_tensor)
 
 
@@ -101,7 +101,7 @@ def _plan_reduce_scatter(tensor: Tensor, cluster_axis: int | None, dim: Any) -> 
     dim = checks.scatter_dim(tensor, dim, members)
     shape = list(tensor.shape)
     shape[dim] //= members
-    topology = placement.scattered(tensor.tensor_topology(), device, cluster_axis, dim)
+    topology = result_topology.scattered(tensor.tensor_topology(), device, cluster_axis, dim)
     return plan_of("reduce_scatter", tensor, device, cluster_axis, dim, shape=tuple(shape), topology=topology)
 
 
@@ -121,7 +121,7 @@ def all_reduce(
     """
     plan = planned(_plan_all_reduce, input_tensor, cluster_axis)
     dtype = plan.spec.dtype
-    shards = run(plan, input_tensor, reduce.all_reduce, _ROUNDING.get(dtype))
+    shards = run(plan, input_tensor, sums.all_reduce, _ROUNDING.get(dtype))
     if dtype in _BY_ROWS or memory_config is not None:
         return _result(plan, input_tensor, _rounded(shards, dtype), memory_config)
     return input_tensor.successor(shards, plan.spec, plan.topology)
@@ -130,7 +130,7 @@ def all_reduce(
 def _plan_all_reduce(tensor: Tensor, cluster_axis: int | None, _: Any) -> Plan:
     device = checks.device_of(tensor, "all_reduce")
     checks.members_of(device, cluster_axis)
-    topology = placement.replicated(tensor.tensor_topology(), device, cluster_axis)
+    topology = result_topology.replicated(tensor.tensor_topology(), device, cluster_axis)
     return plan_of("all_reduce", tensor, device, cluster_axis, topology=topology)
 
 
@@ -158,7 +158,7 @@ def all_broadcast(
 def _plan_all_broadcast(tensor: Tensor, cluster_axis: int | None, _: Any) -> Plan:
     device = checks.device_of(tensor, "all_broadcast")
     checks.members_of(device, cluster_axis)
-    topology = placement.replicated(tensor.tensor_topology(), device, cluster_axis)
+    topology = result_topology.replicated(tensor.tensor_topology(), device, cluster_axis)
     return plan_of("all_broadcast", tensor, device, cluster_axis, topology=topology)
 
 

@@ -19,9 +19,9 @@ from tt_run.runtime.ccl.groups import DeviceGroup
 from tt_run.runtime.ccl.lanes import Call, plan_of, sources
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.tensor.memory import MemoryConfig
-from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
 

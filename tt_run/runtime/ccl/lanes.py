@@ -14,16 +14,16 @@ from tt_run.runtime import events, guard
 from tt_run.runtime.ccl import fabric
 from tt_run.runtime.ccl.gather import Piece
 from tt_run.runtime.ccl.groups import DeviceGroup, Exchange, exchanges
-from tt_run.runtime.ccl.rows import Outline, Source, outline_of
+from tt_run.runtime.ccl.shard_locations import Outline, Source, outline_of
 from tt_run.runtime.ccl.wire import Alone, HalfWords, Ranks, Wire
-from tt_run.runtime.comm import Group, world
+from tt_run.runtime.comm.world import Group, world
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.tensor.dtypes import element_size
-from tt_run.runtime.tensor.shards import Shards
-from tt_run.runtime.tensor.spec import TensorSpec, spec_of
+from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec, spec_of
+from tt_run.runtime.tensor.spec.topology import TensorTopology
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tensor.topology import TensorTopology
+from tt_run.runtime.values.dtypes import element_size
+from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
 

@@ -20,9 +20,9 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.tensor.bfloat16 import round_bfloat16
-from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.bfloat16 import round_bfloat16
+from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
 State = list[Array]

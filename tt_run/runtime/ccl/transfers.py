@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.ccl import buffers, checks, fabric, placement
+from tt_run.runtime.ccl import checks, fabric, result_topology
 from tt_run.runtime.ccl.collectives import result
 from tt_run.runtime.ccl.lanes import Call, lanes_of, plan_of
 from tt_run.runtime.ccl.wire import HalfWords, Ranks, Wire
-from tt_run.runtime.comm import world
+from tt_run.runtime.comm.world import world
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.tensor.memory import MemoryConfig
-from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values import recycled
+from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
 
@@ -51,8 +52,8 @@ def broadcast(
         if row is not None:
             members = set(group)
             shards = _replaced(shards, [i for i, p in enumerate(device.local_positions) if p in members], row)
-    result_topology = placement.replicated(input_tensor.tensor_topology(), device, cluster_axis)
-    return result(input_tensor, shards, result_topology, memory_config)
+    topology = result_topology.replicated(input_tensor.tensor_topology(), device, cluster_axis)
+    return result(input_tensor, shards, topology, memory_config)
 
 
 @operation("ttnn.point_to_point")
@@ -112,11 +113,11 @@ def mesh_partition(
         index.append(-1 if row < 0 else rows.setdefault((row, place[position]), len(rows)))
     shape = list(shards.data.shape[1:])
     shape[dim] = length
-    data = buffers.empty((len(rows), *shape), shards.data.dtype)
+    data = recycled.empty((len(rows), *shape), shards.data.dtype)
     for (row, i), number in rows.items():
         data[number] = shards.data[row][(slice(None),) * dim + (slice(i * length, (i + 1) * length),)]
-    result_topology = placement.scattered(input_tensor.tensor_topology(), device, cluster_axis, dim)
-    return result(input_tensor, Shards(data, tuple(index)), result_topology, memory_config)
+    topology = result_topology.scattered(input_tensor.tensor_topology(), device, cluster_axis, dim)
+    return result(input_tensor, Shards(data, tuple(index)), topology, memory_config)
 
 
 def _carried(call: Call, sender: int, ranks: list[int]) -> Array | None:
@@ -132,7 +133,7 @@ def _carried(call: Call, sender: int, ranks: list[int]) -> Array | None:
             raise fatal(f"the sender at position {sender} holds no shard of the tensor")
         row = np.asarray(row, order="C")
     else:
-        row = buffers.empty(tuple(call.tensor.shape), shards.data.dtype)
+        row = recycled.empty(tuple(call.tensor.shape), shards.data.dtype)
     if len(ranks) == 1:
         return row
     wire: Wire = Ranks(here.group(ranks))

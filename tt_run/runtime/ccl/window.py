@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime import guard
-from tt_run.runtime.ccl.buffers import IN_PAGE, PAGE, room_for
-from tt_run.runtime.comm import Group
-from tt_run.runtime.shared import SharedBlock
+from tt_run.runtime.comm.shared_memory import SharedBlock
+from tt_run.runtime.comm.world import Group
+from tt_run.runtime.values.recycled import IN_PAGE, PAGE, room_for
 
 Array = npt.NDArray[Any]
 

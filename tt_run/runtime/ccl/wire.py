@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.ccl.window import Window, known_window, open_window
-from tt_run.runtime.comm import Group, as_bytes
-from tt_run.runtime.tensor.bfloat16 import from_wire, to_wire
+from tt_run.runtime.comm.world import Group, as_bytes
+from tt_run.runtime.values.bfloat16 import from_wire, to_wire
 
 Array = npt.NDArray[Any]
 # A peer's number in the exchange and a contiguous array to send to it, or to receive from it.

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tt_run import contract
 from tt_run.runtime import events
-from tt_run.runtime.comm import Group, seconds_to_wait, world
+from tt_run.runtime.comm.world import Group, seconds_to_wait, world
 from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.guard.signature import Signature
 from tt_run.runtime.guard.states import Wait

@@ -16,7 +16,7 @@ import numpy as np
 from tt_run.runtime.guard.signature import Call
 
 if TYPE_CHECKING:
-    from tt_run.runtime.comm import Group, Pending
+    from tt_run.runtime.comm.world import Group, Pending
 
 _ORDINAL = 0xFFFFFFFF
 HISTORY = 24  # calls whose lines are remembered for reports

@@ -14,7 +14,7 @@ from mgd.lean import dataclass
 from tt_run.runtime.guard.board import RUNNING
 
 if TYPE_CHECKING:
-    from tt_run.runtime.comm import Pending, World
+    from tt_run.runtime.comm.world import Pending, World
 
 _TAG = 7
 

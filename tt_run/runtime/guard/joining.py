@@ -11,7 +11,7 @@ from tt_run.runtime.guard.signature import Call
 from tt_run.runtime.guard.states import Wait
 
 if TYPE_CHECKING:
-    from tt_run.runtime.comm import Group
+    from tt_run.runtime.comm.world import Group
     from tt_run.runtime.guard.watch import Guard
 
 _TAG = 5

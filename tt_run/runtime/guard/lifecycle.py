@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from tt_run import contract
 from tt_run.runtime import events
-from tt_run.runtime.comm import World
+from tt_run.runtime.comm.world import World
 from tt_run.runtime.guard.board import CALLS, ENDED, RAISED
 from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.guard.watch import Guard

@@ -8,7 +8,7 @@ from mgd.lean import dataclass
 from tt_run.runtime.guard.states import Wait
 
 if TYPE_CHECKING:
-    from tt_run.runtime.comm import Pending
+    from tt_run.runtime.comm.world import Pending
     from tt_run.runtime.guard.watch import Guard
 
 

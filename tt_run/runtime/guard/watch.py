@@ -9,7 +9,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
 from mgd.lean import dataclass, replace
-from tt_run.runtime.comm import Group, World
+from tt_run.runtime.comm.world import Group, World
 from tt_run.runtime.guard import diagnosis
 from tt_run.runtime.guard.board import CALLS, ENDED, LABEL, WAITING
 from tt_run.runtime.guard.channel import DIFFERENT, PENDING, Channel, MessageChannel, SharedChannel

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tt_run.runtime.comm import Group, World
+from tt_run.runtime.comm.world import Group, World
 from tt_run.runtime.guard import board, states
 from tt_run.runtime.guard.board import ANSWERED, ASKED, CALLS, ENDED, PID, RAISED, RUNNING, STATE
 from tt_run.runtime.guard.channel import Channel

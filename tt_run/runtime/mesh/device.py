@@ -16,7 +16,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.arrange import places_in, snake, tile
 from tt_run.runtime.mesh.chips import Chips
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
-from tt_run.runtime.mesh.layout import Layout, Positions
+from tt_run.runtime.mesh.device_layout import Layout, Positions
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.mesh.system import SystemMesh
 from tt_run.runtime.mesh.view import FabricNodeId, MeshDeviceView, ProgramCache, SubDevices

@@ -14,7 +14,7 @@ import numpy as np
 
 from tt_run import contract
 from tt_run.runtime import events, guard
-from tt_run.runtime.comm import Group, world
+from tt_run.runtime.comm.world import Group, world
 from tt_run.runtime.errors import fatal
 
 _F = TypeVar("_F", bound=Callable[..., Any])

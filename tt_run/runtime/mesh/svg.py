@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 
 from tt_run.runtime.mesh.coordinate import MeshCoordinate, row_major
-from tt_run.runtime.mesh.placement import Placed, Ranges, TensorLike, placed_shards, shard_colors
 from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.tensor_parts import Placed, Ranges, TensorLike, placed_shards, shard_colors
 
 _CELL = (168, 92)
 _GAP = 8

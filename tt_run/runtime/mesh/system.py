@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from mgd.lean import dataclass, field, replace
 from tt_run import contract
 from tt_run.runtime import guard
-from tt_run.runtime.comm import World, world
+from tt_run.runtime.comm.world import World, world
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate, row_major
+from tt_run.runtime.mesh.hosting import local_ids, owners_of, places_of
 from tt_run.runtime.mesh.machine import (
     Machine,
     discover,
@@ -24,7 +25,6 @@ from tt_run.runtime.mesh.machine import (
     machine_of_system,
     parse_visible,
 )
-from tt_run.runtime.mesh.places import local_ids, owners_of, places_of
 from tt_run.runtime.mesh.ranges import MeshCoordinateRange
 from tt_run.runtime.mesh.shape import MeshShape
 

@@ -9,7 +9,7 @@ from mgd.lean import dataclass, field
 from tt_run.runtime.cores import CoreRangeSet
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
-from tt_run.runtime.mesh.layout import local_range
+from tt_run.runtime.mesh.device_layout import local_range
 from tt_run.runtime.mesh.ranges import MeshCoordinateRange
 from tt_run.runtime.mesh.shape import MeshShape
 

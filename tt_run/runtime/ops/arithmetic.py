@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops.activations import Activation
+from tt_run.runtime.kernels.activations import Activation
 from tt_run.runtime.ops.binary import Operand, Rule, add, apply, multiply, subtract
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, Operation, operation, registry
-from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 
 Array = npt.NDArray[Any]

@@ -15,14 +15,14 @@ import numpy.typing as npt
 from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops.activations import Activation, chain
+from tt_run.runtime.kernels.activations import Activation, chain
+from tt_run.runtime.kernels.elementwise import evaluate
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, Operation, operation
-from tt_run.runtime.ops.elementwise import evaluate
 from tt_run.runtime.ops.operands import on_device, settle
-from tt_run.runtime.tensor.dtypes import is_float, stored_dtype
-from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
-from tt_run.runtime.tensor.shards import Shards, combine
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import is_float, stored_dtype
+from tt_run.runtime.values.shards import Shards, combine
 
 Array = npt.NDArray[Any]
 Kernel = Callable[[Any, Any], Array]

@@ -16,10 +16,10 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh import MeshCoordinate
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import ints, on_device
-from tt_run.runtime.tensor.dtypes import convert, is_float
-from tt_run.runtime.tensor.memory import CoreRangeSet
-from tt_run.runtime.tensor.shards import Shards, combine
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import convert, is_float
+from tt_run.runtime.values.shards import Shards, combine
 
 Array = npt.NDArray[Any]
 

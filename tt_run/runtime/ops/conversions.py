@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, Operation, operation
 from tt_run.runtime.ops.operands import ints, on_device, settle
-from tt_run.runtime.tensor import layouts
-from tt_run.runtime.tensor.dtypes import BLOCK_FLOATS, check_layout, convert
-from tt_run.runtime.tensor.memory import (
+from tt_run.runtime.tensor.conversion import layouts
+from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,
     CoreCoord,
     CoreRange,
@@ -20,8 +19,9 @@ from tt_run.runtime.tensor.memory import (
     MemoryConfig,
     ShardSpec,
 )
-from tt_run.runtime.tensor.spec import DEFAULT_TILE, Tile
+from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, Tile
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, check_layout, convert
 
 to_layout: Operation = operation("ttnn.to_layout")(layouts.to_layout)
 to_memory_config: Operation = operation("ttnn.to_memory_config")(layouts.to_memory_config)

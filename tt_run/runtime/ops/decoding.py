@@ -14,13 +14,13 @@ import numpy.typing as npt
 
 from mgd.lean import dataclass
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.attention import attend, causal_mask, check_heads
 from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.ops.elementwise import finish
 from tt_run.runtime.ops.operands import ints, on_device, settle
-from tt_run.runtime.tensor.memory import MemoryConfig
-from tt_run.runtime.tensor.shards import combine
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
 

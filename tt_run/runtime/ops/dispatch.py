@@ -20,7 +20,7 @@ from tt_run.runtime.cores import CoreRangeSet
 from tt_run.runtime.enums import DataType, Layout, Topology
 from tt_run.runtime.errors import fatal, type_name
 from tt_run.runtime.mesh.view import SubDeviceId
-from tt_run.runtime.tensor.memory import MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 
 QUEUES = 2

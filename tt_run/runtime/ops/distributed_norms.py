@@ -13,15 +13,15 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops import reduction
+from tt_run.runtime.kernels import ordered_sums
+from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.ops.elementwise import finish
 from tt_run.runtime.ops.norms import flat, row_of
 from tt_run.runtime.ops.operands import on_device, settle
-from tt_run.runtime.tensor.memory import MemoryConfig
-from tt_run.runtime.tensor.shards import combine
-from tt_run.runtime.tensor.spec import TILE_SIZE
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import TILE_SIZE
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
 
@@ -36,9 +36,9 @@ def _statistics(
     def compute(stack: Array, other: Array | None = None) -> Array:
         values = np.ascontiguousarray(stack if other is None else stack + other, dtype=np.float32)
         found = np.zeros((*values.shape[:-1], tiles * TILE_SIZE), np.float32)
-        found[..., 0] = reduction.total(np.square(values))
+        found[..., 0] = ordered_sums.total(np.square(values))
         if centre:
-            found[..., TILE_SIZE] = reduction.total(values)
+            found[..., TILE_SIZE] = ordered_sums.total(values)
         return finish(found, dtype)
 
     shards = combine(compute, *(t.shards for t in operands))
@@ -67,10 +67,10 @@ def _normalised(
 
     def compute(stack: Array, sums: Array, *others: Array) -> Array:
         tiles = sums.reshape(*sums.shape[:-1], found // per_device, per_device)
-        power = reduction.total(np.ascontiguousarray(tiles[..., 0])) / count
+        power = ordered_sums.total(np.ascontiguousarray(tiles[..., 0])) / count
         values = stack.astype(np.float32)
         if centre:
-            mean = reduction.total(np.ascontiguousarray(tiles[..., TILE_SIZE])) / count
+            mean = ordered_sums.total(np.ascontiguousarray(tiles[..., TILE_SIZE])) / count
             power = np.maximum(power - mean * mean, np.float32(0))
             values -= mean[..., None]
         values /= np.sqrt(power + np.float32(epsilon))[..., None]

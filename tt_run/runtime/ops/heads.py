@@ -14,7 +14,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.movement import moved, settled
 from tt_run.runtime.ops.operands import on_device, settle
-from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 
 Array = npt.NDArray[Any]

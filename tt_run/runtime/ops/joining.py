@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
-from tt_run.runtime.ops.elementwise import finish
 from tt_run.runtime.ops.movement import moved, settled
 from tt_run.runtime.ops.operands import axis_of, ints, on_device, settle
-from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
-from tt_run.runtime.tensor.shards import combine
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
 

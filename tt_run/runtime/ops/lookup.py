@@ -11,10 +11,10 @@ from tt_run.runtime.enums import DataType, Layout, NamedEnum
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import on_device, settle, volume
-from tt_run.runtime.tensor.dtypes import convert
-from tt_run.runtime.tensor.memory import MemoryConfig
-from tt_run.runtime.tensor.shards import combine
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import convert
+from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
 

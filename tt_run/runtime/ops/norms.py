@@ -12,15 +12,15 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops import reduction
+from tt_run.runtime.kernels import ordered_sums
+from tt_run.runtime.kernels.elementwise import finish
+from tt_run.runtime.kernels.rowwise import along, along_last
 from tt_run.runtime.ops.binary import align, check_broadcast
 from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.ops.elementwise import finish
 from tt_run.runtime.ops.operands import axis_of, floating, on_device, settle, volume
-from tt_run.runtime.ops.rows import along, along_last
-from tt_run.runtime.tensor.memory import CoreGrid, MemoryConfig
-from tt_run.runtime.tensor.shards import combine
+from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
 
@@ -172,8 +172,8 @@ def _normalised(
         if residual is not None:
             values = values + rest.pop(0)
         if centre:
-            values = values - reduction.mean(values)[:, None]
-        power = reduction.mean(np.square(values))[:, None]
+            values = values - ordered_sums.mean(values)[:, None]
+        power = ordered_sums.mean(np.square(values))[:, None]
         return _affine(values / np.sqrt(power + tiny), rest, weight is not None, bias is not None)
 
     def compute(stack: Array, *others: Array) -> Array:
@@ -259,8 +259,8 @@ def group_norm(
         )
         values = along_last(
             lambda rows: (
-                (rows - reduction.mean(rows)[:, None])
-                / np.sqrt(reduction.variance(rows) + np.float32(epsilon))[:, None]
+                (rows - ordered_sums.mean(rows)[:, None])
+                / np.sqrt(ordered_sums.variance(rows) + np.float32(epsilon))[:, None]
             ),
             DataType.FLOAT32,
             groups,

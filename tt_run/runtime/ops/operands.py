@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.dispatch import ArgumentMismatch
-from tt_run.runtime.ops.placement import result_topology
-from tt_run.runtime.tensor.dtypes import BLOCK_FLOATS, is_float
-from tt_run.runtime.tensor.memory import MemoryConfig
-from tt_run.runtime.tensor.shards import Shards
-from tt_run.runtime.tensor.spec import Tile
-from tt_run.runtime.tensor.storage import Buffer
+from tt_run.runtime.ops.result_topology import result_topology
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, is_float
+from tt_run.runtime.values.shards import Shards
+from tt_run.runtime.values.storage import Buffer
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh import MeshDevice

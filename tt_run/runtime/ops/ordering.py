@@ -15,9 +15,9 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import axis_of, into, on_device, settle, volume
-from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
-from tt_run.runtime.tensor.shards import Shards, combine
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import Shards, combine
 
 Array = npt.NDArray[Any]
 

@@ -15,18 +15,18 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops import gemm
-from tt_run.runtime.ops.activations import Activation, Function
-from tt_run.runtime.ops.activations import activation as function_of
+from tt_run.runtime.kernels import gemm
+from tt_run.runtime.kernels.activations import Activation, Function
+from tt_run.runtime.kernels.activations import activation as function_of
+from tt_run.runtime.kernels.elementwise import evaluate, finish
 from tt_run.runtime.ops.binary import align
 from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.ops.elementwise import evaluate, finish
 from tt_run.runtime.ops.operands import on_device, settle
-from tt_run.runtime.tensor.dtypes import is_float
-from tt_run.runtime.tensor.memory import CoreGrid, MemoryConfig
-from tt_run.runtime.tensor.shards import combine
-from tt_run.runtime.tensor.spec import Tile
+from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import is_float
+from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
 

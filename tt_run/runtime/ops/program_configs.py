@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from mgd.lean import dataclass
 from tt_run.runtime.enums import MathFidelity
-from tt_run.runtime.ops.activations import Activation
-from tt_run.runtime.tensor.memory import CoreCoord, CoreGrid, CoreRangeSet
+from tt_run.runtime.kernels.activations import Activation
+from tt_run.runtime.tensor.spec.memory_config import CoreCoord, CoreGrid, CoreRangeSet
 
 Grid = CoreCoord | CoreGrid | Sequence[int]
 

@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.ops import reduction
+from tt_run.runtime.kernels import ordered_sums
+from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.dispatch import Operation, operation
-from tt_run.runtime.ops.elementwise import finish
 from tt_run.runtime.ops.operands import axes_of, axis_of, on_device, settle
-from tt_run.runtime.tensor.dtypes import convert
-from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import convert
 
 Array = npt.NDArray[Any]
 Dims = int | Sequence[int] | None
@@ -45,8 +45,8 @@ def reduced(
 
     def compute(stack: Array) -> Array:
         with np.errstate(all="ignore"):
-            values = function(reduction.rows_of(stack, axes))
-        return finish(values, target).reshape(len(stack), *reduction.reduced_shape(shape, axes, keepdim))
+            values = function(ordered_sums.rows_of(stack, axes))
+        return finish(values, target).reshape(len(stack), *ordered_sums.reduced_shape(shape, axes, keepdim))
 
     shards = tensor.shards.map(compute)
     return settle(
@@ -59,11 +59,11 @@ def _scaled(values: Array, scalar: float) -> Array:
 
 
 def _sum(rows: Array, scalar: float) -> Array:
-    return _scaled(reduction.total(rows), scalar)
+    return _scaled(ordered_sums.total(rows), scalar)
 
 
 def _mean(rows: Array, scalar: float) -> Array:
-    return _scaled(reduction.mean(rows), scalar)
+    return _scaled(ordered_sums.mean(rows), scalar)
 
 
 def _max(rows: Array, scalar: float) -> Array:
@@ -75,11 +75,11 @@ def _min(rows: Array, scalar: float) -> Array:
 
 
 def _var(rows: Array, scalar: float, correction: bool) -> Array:
-    return _scaled(reduction.variance(rows, int(correction)), scalar)
+    return _scaled(ordered_sums.variance(rows, int(correction)), scalar)
 
 
 def _std(rows: Array, scalar: float, correction: bool) -> Array:
-    return _scaled(np.sqrt(reduction.variance(rows, int(correction))), scalar)
+    return _scaled(np.sqrt(ordered_sums.variance(rows, int(correction))), scalar)
 
 
 def _total(name: str, function: Scaled, doc: str) -> Operation:

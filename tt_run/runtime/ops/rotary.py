@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops import gemm
+from tt_run.runtime.kernels import gemm
+from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.ops.elementwise import finish
 from tt_run.runtime.ops.operands import on_device, settle, volume
-from tt_run.runtime.tensor.memory import MemoryConfig
-from tt_run.runtime.tensor.shards import combine
-from tt_run.runtime.tensor.spec import TILE_SIZE
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import TILE_SIZE
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
 

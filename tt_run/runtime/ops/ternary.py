@@ -13,16 +13,16 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops import functions as f
+from tt_run.runtime.kernels import functions as f
+from tt_run.runtime.kernels.elementwise import evaluate
 from tt_run.runtime.ops import unary
 from tt_run.runtime.ops.binary import Operand, align, check_broadcast
 from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.ops.elementwise import evaluate
 from tt_run.runtime.ops.operands import on_device, settle
-from tt_run.runtime.tensor.dtypes import is_float, stored_dtype
-from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
-from tt_run.runtime.tensor.shards import combine
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import is_float, stored_dtype
+from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
 

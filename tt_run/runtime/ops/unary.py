@@ -13,15 +13,15 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, NamedEnum, cpp
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops import functions as f
-from tt_run.runtime.ops.activations import FUNCTIONS, INTEGER_FUNCTIONS, Function
+from tt_run.runtime.kernels import functions as f
+from tt_run.runtime.kernels.activations import FUNCTIONS, INTEGER_FUNCTIONS, Function
+from tt_run.runtime.kernels.bfloat16_tables import look_up, pays
+from tt_run.runtime.kernels.elementwise import evaluate
 from tt_run.runtime.ops.dispatch import Operation, operation
-from tt_run.runtime.ops.elementwise import evaluate
 from tt_run.runtime.ops.operands import on_device, settle
-from tt_run.runtime.ops.tables import look_up, pays
-from tt_run.runtime.tensor.memory import CoreRangeSet, MemoryConfig
-from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
 

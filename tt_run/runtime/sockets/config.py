@@ -10,7 +10,7 @@ from tt_run.runtime.arguments import check_fields
 from tt_run.runtime.enums import BufferType, NamedEnum
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
-from tt_run.runtime.tensor.memory import CoreCoord
+from tt_run.runtime.tensor.spec.memory_config import CoreCoord
 
 
 class SocketEndpoint(NamedEnum):

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from tt_run.runtime import guard, queues
 from tt_run.runtime.arguments import public
-from tt_run.runtime.comm import Group, world
+from tt_run.runtime.comm.world import Group, world
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.sockets.config import (

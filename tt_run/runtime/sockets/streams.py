@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime import guard
-from tt_run.runtime.comm import Group
+from tt_run.runtime.comm.world import Group
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.tensor.bfloat16 import from_wire, to_wire
-from tt_run.runtime.tensor.dtypes import stored_dtype
-from tt_run.runtime.tensor.spec import TensorSpec
+from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
+from tt_run.runtime.values.bfloat16 import from_wire, to_wire
+from tt_run.runtime.values.dtypes import stored_dtype
 
 Array = npt.NDArray[Any]
 HEADER_BYTES = 512

@@ -12,10 +12,10 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.sockets.config import SocketConnection, SocketEndpoint
 from tt_run.runtime.sockets.socket import MeshSocket
-from tt_run.runtime.tensor.dtypes import element_size
-from tt_run.runtime.tensor.shards import Shards
-from tt_run.runtime.tensor.storage import Storage
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import element_size
+from tt_run.runtime.values.shards import Shards
+from tt_run.runtime.values.storage import Storage
 
 
 class Arriving:

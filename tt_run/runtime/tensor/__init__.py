@@ -1,6 +1,6 @@
-"""Mesh tensors: element types, layouts, storage, distribution over a mesh, borders to NumPy and torch.
+"""Mesh tensors. Start at `tensor.Tensor`, which says what a tensor is like (`spec`) and where its numbers are (`tt_run.runtime.values`).
 
-Start at `tensor.Tensor`. A rank stores each distinct shard of its devices once (`shards`), in a buffer (`storage`) that tensors may share.
-`mappers` cut host arrays, `composers` put shards together again, `borders` convert from and to other libraries. Operations live above,
-in `tt_run.runtime.ops` and `tt_run.runtime.ccl`; they read `tensor.shards` and answer with `tensor.derive(...)`.
+`creation` makes tensors, `borders` takes them from and to other libraries and files, `distribution` cuts arrays over a mesh and joins them
+again, `conversion` changes place, layout and shape. Operations live above, in `tt_run.runtime.ops` and `tt_run.runtime.ccl`; they read
+`tensor.shards` and answer with `tensor.derive(...)`.
 """

@@ -9,10 +9,10 @@ import gc
 from typing import TYPE_CHECKING
 
 from tt_run.runtime.mesh.device import Arrangement, MeshDevice
-from tt_run.runtime.tensor.shards import Shards
-from tt_run.runtime.tensor.storage import Part, Storage
+from tt_run.runtime.tensor.spec.topology import TensorTopology
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tensor.topology import TensorTopology
+from tt_run.runtime.values.shards import Shards
+from tt_run.runtime.values.storage import Part, Storage
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.coordinate import MeshCoordinate

@@ -10,11 +10,11 @@ import numpy.typing as npt
 from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal, type_name
 from tt_run.runtime.tensor import operators
-from tt_run.runtime.tensor.memory import MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.device import MeshDevice
-    from tt_run.runtime.tensor.composers import MeshToTensor
+    from tt_run.runtime.tensor.distribution.composers import MeshToTensor
     from tt_run.runtime.tensor.tensor import Tensor
 
 
@@ -25,15 +25,15 @@ class TensorMethods:
 
     def to_numpy(self: Any, mesh_composer: MeshToTensor | None = None) -> npt.NDArray[Any]:
         """The values as a NumPy array; see `borders.to_numpy`."""
-        from tt_run.runtime.tensor import borders
+        from tt_run.runtime.tensor.borders import arrays
 
-        return borders.to_numpy(self, mesh_composer)
+        return arrays.to_numpy(self, mesh_composer)
 
     def to_torch(self: Any, mesh_composer: MeshToTensor | None = None) -> Any:
         """The values as a torch tensor; see `borders.to_torch`."""
-        from tt_run.runtime.tensor import borders
+        from tt_run.runtime.tensor.borders import arrays
 
-        return borders.to_torch(self, mesh_composer=mesh_composer)
+        return arrays.to_torch(self, mesh_composer=mesh_composer)
 
     def to_list(self) -> Any:
         """The values as nested lists."""
@@ -56,40 +56,40 @@ class TensorMethods:
         worker: object = None,
     ) -> Tensor:
         """The tensor in another layout, or on a device."""
-        from tt_run.runtime.tensor import layouts, placing
+        from tt_run.runtime.tensor.conversion import devices, layouts
 
         if isinstance(target, Layout):
             return cast("Tensor", operators.replaced("to_layout", layouts.to_layout)(self, target))
-        return placing.to_device(self, target, mem_config, cq_id=cq_id)
+        return devices.to_device(self, target, mem_config, cq_id=cq_id)
 
     def cpu(self: Any, blocking: bool = True, cq_id: int | None = None) -> Tensor:
         """The tensor in host memory."""
-        from tt_run.runtime.tensor import placing
+        from tt_run.runtime.tensor.conversion import devices
 
-        return placing.from_device(self, blocking, cq_id=cq_id)
+        return devices.from_device(self, blocking, cq_id=cq_id)
 
     def reshape(self, *shape: Any) -> Tensor:
         """The same elements in another shape: `t.reshape(2, -1)` or `t.reshape([2, -1])`. Raises RuntimeError when they do not fit."""
-        from tt_run.runtime.tensor import shaping
+        from tt_run.runtime.tensor.conversion import shaping
 
         dims = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
         return cast("Tensor", operators.replaced("reshape", shaping.reshape)(self, tuple(dims)))
 
     def pad(self: Any, shape: Sequence[int], starts: Sequence[int], value: float) -> Tensor:
         """A host tensor inside a larger one filled with `value`, its first element at `starts`."""
-        from tt_run.runtime.tensor import shaping
+        from tt_run.runtime.tensor.conversion import shaping
 
         return shaping.embed(self, tuple(shape), tuple(starts), value)
 
     def unpad(self: Any, starts: Sequence[int], ends: Sequence[int]) -> Tensor:
         """The part of a host tensor from `starts` up to `ends` (excluded)."""
-        from tt_run.runtime.tensor import shaping
+        from tt_run.runtime.tensor.conversion import shaping
 
         return shaping.crop(self, tuple(starts), tuple(ends))
 
     def pad_to_tile(self: Any, value: float) -> Tensor:
         """A host tensor whose last two dimensions are filled up to multiples of 32 with `value`."""
-        from tt_run.runtime.tensor import shaping
+        from tt_run.runtime.tensor.conversion import shaping
 
         return shaping.embed(self, shaping.tile_multiple(tuple(self.shape)), (0,) * self.shape.rank, value)
 
@@ -98,7 +98,7 @@ class TensorMethods:
         return self.unpad((0,) * len(shape), shape)
 
     def __getitem__(self, key: Any) -> Tensor:
-        from tt_run.runtime.tensor import shaping
+        from tt_run.runtime.tensor.conversion import shaping
 
         return cast("Tensor", operators.replaced("getitem", shaping.take)(self, key))
 

@@ -15,15 +15,15 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout, StorageType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.shape import MeshShape
-from tt_run.runtime.tensor.dtypes import element_size
-from tt_run.runtime.tensor.memory import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.methods import TensorMethods
 from tt_run.runtime.tensor.printing import tensor_text
-from tt_run.runtime.tensor.shards import Shards
-from tt_run.runtime.tensor.site import Site, coords_of, local_site, whole
-from tt_run.runtime.tensor.spec import DEFAULT_TILE, Shape, TensorSpec, Tile, spec_of
-from tt_run.runtime.tensor.storage import Buffer, Part, Storage
-from tt_run.runtime.tensor.topology import PlacementReplicate, TensorTopology
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from tt_run.runtime.tensor.spec.site import Site, coords_of, local_site, whole
+from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, Shape, TensorSpec, Tile, spec_of
+from tt_run.runtime.tensor.spec.topology import PlacementReplicate, TensorTopology
+from tt_run.runtime.values.dtypes import element_size
+from tt_run.runtime.values.shards import Shards
+from tt_run.runtime.values.storage import Buffer, Part, Storage
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.coordinate import MeshCoordinate
@@ -54,7 +54,7 @@ class Tensor(TensorMethods):
     _topology: TensorTopology
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        from tt_run.runtime.tensor.constructor import construct
+        from tt_run.runtime.tensor.creation.constructor import construct
 
         self._take(construct(self, args, kwargs))
 

@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from tt_run.runtime.ccl.collectives import all_reduce
 from tt_run.runtime.mesh.shape import MeshShape
-from tt_run.runtime.tensor import composers, mappers
-from tt_run.runtime.tensor.configs import MeshComposerConfig, MeshMapperConfig
-from tt_run.runtime.tensor.dtypes import is_float
-from tt_run.runtime.tensor.topology import Placement, PlacementReplicate, PlacementShard
+from tt_run.runtime.tensor.distribution import composers, mappers
+from tt_run.runtime.tensor.distribution.configs import MeshComposerConfig, MeshMapperConfig
+from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, PlacementShard
 from tt_run.runtime.train import values
+from tt_run.runtime.values.dtypes import is_float
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.device import MeshDevice

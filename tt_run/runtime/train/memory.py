@@ -14,8 +14,8 @@ from typing import Any
 
 from mgd.lean import dataclass, field
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.tensor.dtypes import element_size
 from tt_run.runtime.tensor.tensor import Tensor as Value
+from tt_run.runtime.values.dtypes import element_size
 
 MIB = 1024 * 1024
 

@@ -15,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime import events, guard
-from tt_run.runtime.comm import Group, world
+from tt_run.runtime.comm.world import Group, world
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh.distributed import init_distributed_context
-from tt_run.runtime.tensor.bfloat16 import from_wire, to_wire
-from tt_run.runtime.tensor.dtypes import element_size, stored_dtype
-from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.train import values
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.record import emit
+from tt_run.runtime.values.bfloat16 import from_wire, to_wire
+from tt_run.runtime.values.dtypes import element_size, stored_dtype
+from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value

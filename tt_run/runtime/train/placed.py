@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.tensor import composers, mappers
-from tt_run.runtime.tensor.configs import MeshComposerConfig, MeshMapperConfig
-from tt_run.runtime.tensor.dtypes import convert
-from tt_run.runtime.tensor.shards import Shards
-from tt_run.runtime.tensor.topology import PlacementShard
+from tt_run.runtime.tensor.distribution import composers, mappers
+from tt_run.runtime.tensor.distribution.configs import MeshComposerConfig, MeshMapperConfig
+from tt_run.runtime.tensor.spec.topology import PlacementShard
 from tt_run.runtime.train.distributed import first_shard
 from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.values.dtypes import convert
+from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, overload
 
 from tt_run.runtime import events
-from tt_run.runtime.tensor.dtypes import is_float
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.record import result
+from tt_run.runtime.values.dtypes import is_float
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.tensor.dtypes import convert, is_float, stored_dtype
 from tt_run.runtime.tensor.tensor import Tensor as Value
+from tt_run.runtime.values.dtypes import convert, is_float, stored_dtype
 
 if TYPE_CHECKING:
-    from tt_run.runtime.tensor.composers import MeshToTensor
+    from tt_run.runtime.tensor.distribution.composers import MeshToTensor
 
 Array = npt.NDArray[Any]
 
@@ -51,7 +51,7 @@ class DeviceTensor(Value):
 
         Replicas are read once. Raises RuntimeError for a sharded tensor without composer.
         """
-        from tt_run.runtime.tensor.borders import to_numpy
+        from tt_run.runtime.tensor.borders.arrays import to_numpy
         from tt_run.runtime.train.distributed import first_shard
 
         if target is not None and not isinstance(target, DataType):

@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.tensor.dtypes import convert, is_float, stored_dtype
 from tt_run.runtime.train import values
 from tt_run.runtime.train.autocast import AutocastTensor
 from tt_run.runtime.train.graph import NodeId, PreferredPrecision
 from tt_run.runtime.train.reading import readable
+from tt_run.runtime.values.dtypes import convert, is_float, stored_dtype
 
 if TYPE_CHECKING:
-    from tt_run.runtime.tensor.spec import Shape
+    from tt_run.runtime.tensor.spec.tensor_spec import Shape
     from tt_run.runtime.tensor.tensor import Tensor as Value
     from tt_run.runtime.train.placed import Joint
 
@@ -57,7 +57,7 @@ class Tensor:
 
         64-bit arrays are taken when `new_type` says what they become. Raises RuntimeError for them without it, TypeError for other types.
         """
-        from tt_run.runtime.tensor.borders import from_torch
+        from tt_run.runtime.tensor.borders.arrays import from_torch
         from tt_run.runtime.train.context import AutoContext
 
         context = AutoContext.get_instance()
@@ -89,7 +89,7 @@ class Tensor:
 
         bfloat16 comes as float32. Raises RuntimeError for a sharded tensor without composer, TypeError for a type NumPy has not.
         """
-        from tt_run.runtime.tensor.borders import to_numpy
+        from tt_run.runtime.tensor.borders.arrays import to_numpy
         from tt_run.runtime.train.distributed import first_shard
 
         value = self.get_value(PreferredPrecision.FULL)

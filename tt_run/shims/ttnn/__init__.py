@@ -37,34 +37,34 @@ _TABLE = {
         distributed_context_subcontext_id distributed_context_subcontext_size
         distributed_context_subcontext_sizes distributed_context_local_to_world_rank Rank Size Tag
     """,
-    "tt_run.runtime.tensor.memory": """
+    "tt_run.runtime.tensor.spec.memory_config": """
         MemoryConfig ShardSpec NdShardSpec DRAM_MEMORY_CONFIG L1_MEMORY_CONFIG
         L1_HEIGHT_SHARDED_MEMORY_CONFIG L1_WIDTH_SHARDED_MEMORY_CONFIG L1_BLOCK_SHARDED_MEMORY_CONFIG CoreCoord CoreRange
         CoreRangeSet CoreGrid create_sharded_memory_config
     """,
-    "tt_run.runtime.tensor.spec": "Shape Tile TensorSpec TILE_SIZE",
-    "tt_run.runtime.tensor.topology": "PlacementReplicate PlacementShard TensorTopology",
+    "tt_run.runtime.tensor.spec.tensor_spec": "Shape Tile TensorSpec TILE_SIZE",
+    "tt_run.runtime.tensor.spec.topology": "PlacementReplicate PlacementShard TensorTopology",
     "tt_run.runtime.tensor.tensor": "Tensor",
-    "tt_run.runtime.tensor.borders": "from_torch to_torch",
-    "tt_run.runtime.tensor.files": "as_tensor dump_tensor load_tensor",
-    "tt_run.runtime.tensor.placing": "to_device from_device",
-    "tt_run.runtime.tensor.access": """
+    "tt_run.runtime.tensor.borders.arrays": "from_torch to_torch",
+    "tt_run.runtime.tensor.borders.files": "as_tensor dump_tensor load_tensor",
+    "tt_run.runtime.tensor.conversion.devices": "to_device from_device",
+    "tt_run.runtime.tensor.distribution.per_device": """
         get_device_tensors from_host_shards combine_device_tensors copy_host_to_device_tensor
         copy_device_to_host_tensor deallocate allocate_tensor_on_device allocate_tensor_on_host
     """,
-    "tt_run.runtime.tensor.creation": """
+    "tt_run.runtime.tensor.creation.from_shape": """
         zeros ones full empty arange rand from_buffer zeros_like ones_like full_like empty_like
     """,
-    "tt_run.runtime.tensor.layouts": "to_dtype",
+    "tt_run.runtime.tensor.conversion.layouts": "to_dtype",
     "tt_run.runtime.tensor.printing": "set_printoptions",
-    "tt_run.runtime.tensor.distribute": "distribute",
-    "tt_run.runtime.tensor.configs": "MeshMapperConfig MeshComposerConfig",
-    "tt_run.runtime.tensor.mappers": """
+    "tt_run.runtime.tensor.distribution.defaults": "distribute",
+    "tt_run.runtime.tensor.distribution.configs": "MeshMapperConfig MeshComposerConfig",
+    "tt_run.runtime.tensor.distribution.mappers": """
         TensorToMesh ReplicateTensorToMeshWrapper create_mesh_mapper shard_tensor_to_mesh_mapper
         replicate_tensor_to_mesh_mapper ShardTensorToMesh ReplicateTensorToMesh ShardTensor2dMesh
         distribute_tensor
     """,
-    "tt_run.runtime.tensor.composers": """
+    "tt_run.runtime.tensor.distribution.composers": """
         MeshToTensor create_mesh_composer concat_mesh_to_tensor_composer ConcatMeshToTensor
         ConcatMesh2dToTensor aggregate_tensor
     """,
@@ -86,7 +86,7 @@ _TABLE = {
         to_layout to_memory_config topk transpose trunc typecast unsqueeze unsqueeze_to_4D untilize
         update_cache var view where xlogy
     """,
-    "tt_run.runtime.ops.activations": "UnaryOpType UnaryWithParam EltwiseUnaryWithParam=UnaryWithParam",
+    "tt_run.runtime.kernels.activations": "UnaryOpType UnaryWithParam EltwiseUnaryWithParam=UnaryWithParam",
     "tt_run.runtime.ops.unary": "GeluVariant SigmoidMode",
     "tt_run.runtime.ops.lookup": "EmbeddingsType",
     "tt_run.runtime.ops.program_configs": """

@@ -17,19 +17,19 @@ _TABLE = {
         distributed_context_subcontext_id distributed_context_subcontext_size
         distributed_context_subcontext_sizes distributed_context_local_to_world_rank Rank Size Tag
     """,
-    "tt_run.runtime.tensor.topology": "PlacementReplicate PlacementShard TensorTopology",
-    "tt_run.runtime.tensor.distribute": "distribute",
-    "tt_run.runtime.tensor.configs": "MeshMapperConfig MeshComposerConfig",
-    "tt_run.runtime.tensor.mappers": """
+    "tt_run.runtime.tensor.spec.topology": "PlacementReplicate PlacementShard TensorTopology",
+    "tt_run.runtime.tensor.distribution.defaults": "distribute",
+    "tt_run.runtime.tensor.distribution.configs": "MeshMapperConfig MeshComposerConfig",
+    "tt_run.runtime.tensor.distribution.mappers": """
         TensorToMesh ReplicateTensorToMeshWrapper create_mesh_mapper shard_tensor_to_mesh_mapper
         replicate_tensor_to_mesh_mapper ShardTensorToMesh ReplicateTensorToMesh ShardTensor2dMesh
         distribute_tensor
     """,
-    "tt_run.runtime.tensor.composers": """
+    "tt_run.runtime.tensor.distribution.composers": """
         MeshToTensor create_mesh_composer concat_mesh_to_tensor_composer ConcatMeshToTensor
         ConcatMesh2dToTensor aggregate_tensor
     """,
-    "tt_run.runtime.tensor.access": "get_device_tensors from_host_shards combine_device_tensors",
+    "tt_run.runtime.tensor.distribution.per_device": "get_device_tensors from_host_shards combine_device_tensors",
     "tt_run.runtime.queues": "synchronize_device",
 }
 

@@ -3,11 +3,11 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.tensor.preprocessing": """
+    "tt_run.runtime.tensor.model_parameters.preprocessing": """
         preprocess_model_parameters preprocess_model preprocess_linear_weight preprocess_linear_bias
         preprocess_layernorm_parameter preprocess_embedding_weight move_to_device
     """,
-    "tt_run.runtime.tensor.parameters": "ParameterDict ParameterList make_parameter_dict",
+    "tt_run.runtime.tensor.model_parameters.containers": "ParameterDict ParameterList make_parameter_dict",
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -12,10 +12,10 @@ _TABLE = {
         ROW_MAJOR_LAYOUT=Layout.ROW_MAJOR TILE_LAYOUT=Layout.TILE
     """,
     "tt_run.runtime.mesh": "MeshShape MeshDevice",
-    "tt_run.runtime.tensor.memory": """
+    "tt_run.runtime.tensor.spec.memory_config": """
         MemoryConfig DRAM_MEMORY_CONFIG L1_MEMORY_CONFIG CoreCoord CoreRange CoreRangeSet CoreGrid
     """,
-    "tt_run.runtime.tensor.spec": "Shape Tile TILE_SIZE",
+    "tt_run.runtime.tensor.spec.tensor_spec": "Shape Tile TILE_SIZE",
     "tt_run.runtime.tensor.tensor": "Tensor",
 }
 

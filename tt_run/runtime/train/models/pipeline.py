@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mgd.lean import dataclass, field
-from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.models.cache import KvCache
 from tt_run.runtime.train.models.llama import Llama, LlamaConfig
 from tt_run.runtime.train.multihost import DistributedContext, receive_value, send_value
 from tt_run.runtime.train.record import result
 from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value

@@ -11,10 +11,10 @@ import enum
 from typing import TYPE_CHECKING
 
 from tt_run.runtime.ccl import collectives, transfers
-from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.train.distributed import is_replicated, members
 from tt_run.runtime.train.record import recorded, result
 from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.ops import gemm
+from tt_run.runtime.kernels import gemm
 from tt_run.runtime.train import values
 from tt_run.runtime.train.ops.broadcasting import aligned, reduced
 from tt_run.runtime.train.record import recorded, result

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.tensor.shards import Shards
 from tt_run.runtime.train import values
 from tt_run.runtime.train.record import recorded, result
 from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value

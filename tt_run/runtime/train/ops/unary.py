@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.ops import functions, tables
+from tt_run.runtime.kernels import bfloat16_tables, functions
 from tt_run.runtime.train import values
 from tt_run.runtime.train.record import recorded, result
 from tt_run.runtime.train.tensor import Tensor
@@ -47,14 +47,14 @@ def relu(tensor: Tensor) -> Tensor:
 def gelu(tensor: Tensor) -> Tensor:
     """x times the normal distribution function of x; the gradient is that of the same form."""
     x = tensor.get_value()
-    half = x.dtype is DataType.BFLOAT16 and math.prod(x.shape) >= tables.SMALLEST
+    half = x.dtype is DataType.BFLOAT16 and math.prod(x.shape) >= bfloat16_tables.SMALLEST
 
     def backward(g: Array, u: Array) -> Array:
         return (_table_of_slopes(u) if half else _gelu_slope(u)) * g
 
     if half:
         value = x.derive(
-            x.shards.map(lambda stack: tables.look_up(functions.gelu, stack)), layout=Layout.TILE
+            x.shards.map(lambda stack: bfloat16_tables.look_up(functions.gelu, stack)), layout=Layout.TILE
         )
     else:
         value = values.elementwise(functions.gelu, x)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mgd.lean import dataclass
-from tt_run.runtime.ops import gemm
+from tt_run.runtime.kernels import gemm
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.optimizers.base import OptimizerBase, observed
 from tt_run.runtime.train.placed import restore, whole

@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.ops.workers import spread, thread_count
-from tt_run.runtime.tensor.dtypes import quantize
-from tt_run.runtime.tensor.shards import Shards
+from tt_run.runtime.kernels.workers import spread, thread_count
 from tt_run.runtime.tensor.tensor import Tensor as Value
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.memory import count_state
 from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.values.dtypes import quantize
+from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
 Kernel = Callable[..., None]

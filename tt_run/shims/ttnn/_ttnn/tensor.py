@@ -4,8 +4,8 @@ from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
     "tt_run.runtime.enums": "DataType Layout StorageType BufferType TensorMemoryLayout ShardOrientation",
-    "tt_run.runtime.tensor.memory": "MemoryConfig ShardSpec CoreCoord CoreRange CoreRangeSet",
-    "tt_run.runtime.tensor.spec": "Shape Tile TensorSpec",
+    "tt_run.runtime.tensor.spec.memory_config": "MemoryConfig ShardSpec CoreCoord CoreRange CoreRangeSet",
+    "tt_run.runtime.tensor.spec.tensor_spec": "Shape Tile TensorSpec",
     "tt_run.runtime.tensor.tensor": "Tensor",
 }
 

@@ -3,8 +3,8 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.tensor.memory": "CoreGrid",
-    "tt_run.runtime.tensor.spec": "Shape",
+    "tt_run.runtime.tensor.spec.memory_config": "CoreGrid",
+    "tt_run.runtime.tensor.spec.tensor_spec": "Shape",
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -1,0 +1,39 @@
+"""Shared memory between processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+from pathlib import Path
+
+import pytest
+
+from tt_run.runtime.comm import shared_memory
+from tt_run.runtime.comm.shared_memory import SharedBlock
+
+
+def _write(path: str, nbytes: int) -> None:
+    SharedBlock.open(path, nbytes).memory[7] = 42
+
+
+def test_what_one_process_writes_another_reads() -> None:
+    block = SharedBlock.create(64)
+    child = multiprocessing.get_context("spawn").Process(target=_write, args=(block.path, 64))
+    child.start()
+    child.join(30)
+    assert child.exitcode == 0
+    assert block.memory[7] == 42
+    assert block.memory[8] == 0
+    assert not Path(block.unlinked().path).exists()
+
+
+def test_memory_stays_after_the_name_is_gone() -> None:
+    block = SharedBlock.create(16).unlinked()
+    block.memory[0] = 1
+    assert block.memory[0] == 1
+
+
+def test_a_full_folder_is_passed_over_and_no_room_at_all_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {p.name for p in Path(shared_memory.tempfile.gettempdir()).glob("tt-run-*")}
+    with pytest.raises(OSError, match="no room for"):
+        SharedBlock.create(1 << 60)
+    assert {p.name for p in Path(shared_memory.tempfile.gettempdir()).glob("tt-run-*")} <= before

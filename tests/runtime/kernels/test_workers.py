@@ -1,0 +1,57 @@
+"""Sharing tasks among the threads of a rank."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from tt_run.runtime.kernels import workers
+from tt_run.runtime.kernels.workers import spread, thread_count
+
+
+@pytest.fixture(autouse=True)
+def two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    monkeypatch.setattr(workers, "_pool", None)
+
+
+def test_every_task_runs_once():
+    done: list[int] = []
+    spread([lambda i=i: done.append(i) for i in range(50)])  # type: ignore[misc]
+    assert sorted(done) == list(range(50))
+    spread([])
+
+
+def test_two_threads_share_the_work():
+    both = threading.Barrier(2, timeout=20)
+    spread([both.wait, both.wait])
+
+
+@pytest.mark.parametrize("position", [0, 1, 7])
+def test_an_exception_of_a_task_is_raised(position: int):
+    def task(i: int) -> None:
+        if i == position:
+            raise ValueError(f"task {i}")
+
+    with pytest.raises(ValueError, match=f"task {position}"):
+        spread([lambda i=i: task(i) for i in range(8)])  # type: ignore[misc]
+    spread([lambda: None] * 4)
+
+
+def test_tasks_may_spread_again():
+    done: list[int] = []
+
+    def outer() -> None:
+        spread([lambda: done.append(1)] * 5)
+
+    spread([outer] * 6)
+    assert len(done) == 30
+
+
+def test_the_thread_count_follows_the_launcher(monkeypatch: pytest.MonkeyPatch):
+    assert thread_count() == 2
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "0")
+    assert thread_count() >= 1
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+    assert thread_count() >= 1

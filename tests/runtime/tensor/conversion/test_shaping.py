@@ -1,0 +1,154 @@
+"""Indexing, reshape, padding, layouts and element types of existing tensors (runtime specification, section 5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import basic_indices
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.conversion.layouts import to_dtype, to_layout, to_memory_config, typecast
+from tt_run.runtime.tensor.conversion.shaping import take
+from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
+from tt_run.runtime.tensor.distribution.mappers import ShardTensorToMesh
+from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG
+from tt_run.runtime.tensor.tensor import Tensor
+
+
+def ar(*shape: int) -> np.ndarray:
+    return np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)
+
+
+def made(array: Any, **options: Any) -> Tensor:
+    tensor = from_torch(array, **options)
+    assert tensor is not None
+    return tensor
+
+
+def has_steps(key: Any) -> bool:
+    keys = key if isinstance(key, tuple) else (key,)
+    return any(isinstance(k, slice) and k.step not in (None, 1) for k in keys)
+
+
+@given(basic_indices((4, 5, 6), allow_newaxis=False).filter(lambda key: not has_steps(key)))
+def test_host_indexing_is_numpys(key: Any) -> None:
+    assert np.array_equal(take(made(ar(4, 5, 6)), key).to_numpy(), ar(4, 5, 6)[key])
+
+
+def test_indexing_acts_on_each_shard(mesh: MeshDevice) -> None:
+    tensor = made(ar(16, 3), mesh_mapper=ShardTensorToMesh(mesh, 0), device=mesh)
+    first = take(tensor, 0)
+    assert first.shape == [3]
+    assert np.array_equal(first.to_numpy(ConcatMeshToTensor(mesh, 0)).reshape(8, 3), ar(16, 3)[::2])
+    strided = take(tensor, (slice(None), slice(None, None, 2)))
+    assert np.array_equal(strided.to_numpy(ConcatMeshToTensor(mesh, 0)), ar(16, 3)[:, ::2])
+
+
+def test_bad_indices() -> None:
+    tensor = made(ar(2, 3))
+    with pytest.raises(RuntimeError, match="Host tensors cannot be accessed with non-unit stride"):
+        tensor[::2]
+    with pytest.raises(IndexError, match="Too many indices for tensor of dimension 2"):
+        tensor[0, 0, 0]
+    with pytest.raises(
+        IndexError, match=r"Index 5 \(converted to 5\) is out of bounds for dimension 1 of size 3"
+    ):
+        tensor[0, 5]
+    with pytest.raises(ValueError, match="Only one ellipsis"):
+        tensor[..., ...]
+    with pytest.raises(TypeError, match="Invalid slice type"):
+        tensor["a"]
+    assert tensor[1, -1].to_list() == 5.0
+
+
+def test_iteration_ends() -> None:
+    assert [row.to_list() for row in made(ar(2, 2))] == [[0, 1], [2, 3]]
+
+
+@given(st.sampled_from([(4, 6), (24,), (2, 3, 4), (2, -1), (-1,), (1, 24, 1)]))
+def test_reshape_keeps_the_elements(shape: tuple[int, ...]) -> None:
+    tensor = made(ar(4, 6), dtype=DataType.BFLOAT16, layout=Layout.TILE)
+    found = tensor.reshape(*shape)
+    assert np.array_equal(found.to_numpy(), ar(4, 6).reshape(shape))
+    assert np.array_equal(tensor.reshape(list(shape)).to_numpy(), found.to_numpy())
+    assert (found.dtype, found.layout) == (tensor.dtype, tensor.layout)
+
+
+def test_bad_reshapes() -> None:
+    tensor = made(ar(4, 6))
+    with pytest.raises(RuntimeError, match="more than 1 elements that is set to -1"):
+        tensor.reshape(-1, -1)
+    with pytest.raises(RuntimeError, match="elements"):
+        tensor.reshape(5, 5)
+    with pytest.raises(RuntimeError, match="cannot reshape 24 elements into shape"):
+        tensor.reshape(5, -1)
+
+
+def test_reshape_rounds_block_floats_anew() -> None:
+    values = np.array([[1.0] * 8 + [1000.0] * 8, [1.0] * 16], np.float32)
+    tensor = made(values, dtype=DataType.BFLOAT8_B)
+    assert tensor.to_list()[0][0] == 0.0
+    assert tensor.reshape(4, 8).to_list()[2] == [1.0] * 8
+
+
+def test_padding_and_cropping() -> None:
+    tensor = made(ar(1, 1, 3, 3), dtype=DataType.UINT16)
+    padded = tensor.pad([1, 1, 5, 5], [0, 0, 1, 1], 7)
+    assert np.array_equal(padded.to_numpy()[0, 0], np.pad(ar(3, 3), 1, constant_values=7))
+    assert padded.unpad([0, 0, 1, 1], [1, 1, 4, 4]).to_list() == tensor.to_list()
+    tiled = tensor.pad_to_tile(0)
+    assert tiled.shape == [1, 1, 32, 32]
+    assert tiled.unpad_from_tile([1, 1, 3, 3]).to_list() == tensor.to_list()
+
+
+def test_padding_needs_the_host_and_room(mesh: MeshDevice) -> None:
+    with pytest.raises(RuntimeError, match="needs a tensor in host memory"):
+        made(ar(2, 2), device=mesh).pad([3, 3], [0, 0], 0)
+    with pytest.raises(RuntimeError, match="does not fit"):
+        made(ar(2, 2)).pad([2, 2], [1, 0], 0)
+    with pytest.raises(RuntimeError, match="is not inside"):
+        made(ar(2, 2)).unpad([0, 0], [3, 2])
+
+
+def test_to_layout(mesh: MeshDevice) -> None:
+    tensor = made(ar(3, 5))
+    tiled = to_layout(tensor, Layout.TILE)
+    assert (tiled.padded_shape, tiled.to_list()) == ([32, 32], tensor.to_list())
+    assert to_layout(tiled, Layout.TILE) is tiled
+    assert to_layout(tensor, Layout.TILE, DataType.BFLOAT16).dtype is DataType.BFLOAT16
+    blocks = made(ar(3, 5), dtype=DataType.BFLOAT8_B)
+    with pytest.raises(RuntimeError, match="Layout must be Layout::TILE"):
+        to_layout(blocks, Layout.ROW_MAJOR)
+    assert to_layout(blocks.to(mesh), Layout.ROW_MAJOR).dtype is DataType.BFLOAT16
+
+
+def test_to_dtype(mesh: MeshDevice) -> None:
+    tensor = made(ar(32, 32) + 0.3)
+    assert to_dtype(tensor, DataType.INT32).to_list() == ar(32, 32).tolist()
+    blocks = to_dtype(tensor, DataType.BFLOAT8_B)
+    assert (blocks.dtype, blocks.layout) == (DataType.BFLOAT8_B, Layout.TILE)
+    assert to_dtype(blocks, DataType.FLOAT32).to_list() == blocks.to_list()
+    with pytest.raises(
+        RuntimeError, match="to_dtype: Converting layout to Layout::TILE implicitly changed physical shape"
+    ):
+        to_dtype(made(ar(3, 5)), DataType.BFLOAT8_B)
+    with pytest.raises(RuntimeError, match="to_dtype: Tensor must be on host"):
+        to_dtype(tensor.to(mesh), DataType.BFLOAT16)
+
+
+def test_typecast_and_memory(mesh: MeshDevice) -> None:
+    tensor = made(ar(2, 2) + 0.7, device=mesh)
+    assert typecast(tensor, DataType.UINT16).dtype is DataType.UINT16
+    assert typecast(tensor, DataType.FLOAT32, DataType.INT32).dtype is DataType.INT32
+    with pytest.raises(RuntimeError, match="does not match the tensor's"):
+        typecast(tensor, DataType.BFLOAT16, DataType.INT32)
+    target = made(np.zeros((2, 2), np.int32), device=mesh)
+    assert typecast(tensor, DataType.INT32, output_tensor=target) is target
+    assert target.shards.of(0).tolist() == [[0, 1], [2, 3]]  # type: ignore[union-attr]
+    assert to_memory_config(tensor, L1_MEMORY_CONFIG).memory_config() == L1_MEMORY_CONFIG

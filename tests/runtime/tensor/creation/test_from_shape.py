@@ -1,0 +1,144 @@
+"""Tensors from a shape (runtime specification, section 5)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.creation.from_shape import (
+    arange,
+    empty,
+    empty_like,
+    from_buffer,
+    full,
+    full_like,
+    ones,
+    ones_like,
+    rand,
+    zeros,
+    zeros_like,
+)
+from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
+from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
+from tt_run.runtime.tensor.distribution.mappers import ShardTensorToMesh
+from tt_run.runtime.tensor.distribution.per_device import get_device_tensors
+
+
+def test_defaults_are_host_bfloat16_row_major() -> None:
+    for tensor, value in ((zeros([2, 3]), 0), (ones([2, 3]), 1), (full([2, 3], 2.5), 2.5)):
+        assert (tensor.dtype, tensor.layout, tensor.device()) == (DataType.BFLOAT16, Layout.ROW_MAJOR, None)
+        assert tensor.to_list() == [[value] * 3] * 2
+
+
+def test_values_are_converted() -> None:
+    assert full([1], 3.14159).item() == 3.140625
+    assert full([1], -1.5, DataType.UINT32).item() == 2**32 - 1
+    assert full([1], 7, DataType.INT32).item() == 7
+    assert zeros([3, 3], DataType.BFLOAT8_B).layout is Layout.TILE
+    with pytest.raises(RuntimeError, match="Layout must be Layout::TILE"):
+        zeros([3, 3], DataType.BFLOAT8_B, Layout.ROW_MAJOR)
+
+
+def test_on_a_mesh_every_device_has_the_same_stored_once(mesh: MeshDevice) -> None:
+    tensor = full([64, 64], 2.0, device=mesh)
+    assert str(tensor.tensor_topology().placements()) == "[PlacementReplicate()]"
+    assert tensor.tensor_topology().distribution_shape() == MeshShape([8])
+    assert tensor.shards.data.shape == (1, 64, 64)
+    assert [p.shape for p in get_device_tensors(tensor)] == [[64, 64]] * 8
+
+
+def test_from_the_numbers_of_a_list(mesh: MeshDevice) -> None:
+    made = from_buffer([1.0, 2.5, 3.14159, 4, 5, 6], [2, 3], dtype=DataType.BFLOAT16, device=mesh)
+    assert (made.layout, made.shape, made.device()) == (Layout.ROW_MAJOR, [2, 3], mesh)
+    assert get_device_tensors(made)[7].to_list() == [[1.0, 2.5, 3.140625], [4.0, 5.0, 6.0]]
+    ids = from_buffer(
+        buffer=[7, 8], shape=(1, 1, 1, 2), dtype=DataType.UINT32, device=mesh, layout=Layout.TILE
+    )
+    assert (ids.dtype, ids.layout) == (DataType.UINT32, Layout.TILE)
+    assert from_buffer([0.5] * 4, (2, 2), DataType.BFLOAT8_B, mesh).layout is Layout.TILE
+    with pytest.raises(RuntimeError, match=r"the buffer has 3 elements, shape \[2, 2\] has 4"):
+        from_buffer([1, 2, 3], [2, 2], DataType.INT32, mesh)
+
+
+def test_optional_tensor_is_written(mesh: MeshDevice) -> None:
+    target = zeros([2], DataType.INT32, device=mesh)
+    assert full([2], 9, optional_tensor=target) is target
+    assert target.shards.of(3).tolist() == [9, 9]  # type: ignore[union-attr]
+    with pytest.raises(RuntimeError, match="Optional output tensor has shape"):
+        full([3], 9, optional_tensor=target)
+
+
+@pytest.mark.parametrize("arguments", [(5,), (2, 7), (2, 9, 3), (9, 2, -2), (3, 3)])
+def test_arange(arguments: tuple[int, ...]) -> None:
+    tensor = arange(*arguments, dtype=DataType.INT32)
+    assert tensor.to_list() == np.arange(*arguments).tolist()
+    assert arange(*arguments).dtype is DataType.BFLOAT16
+    assert arange(end=3).to_list() == [0.0, 1.0, 2.0]
+    with pytest.raises(TypeError, match="an end is required"):
+        arange()
+
+
+def test_bad_ranges() -> None:
+    with pytest.raises(RuntimeError, match="Step must be nonzero"):
+        arange(0, 5, 0)
+    with pytest.raises(RuntimeError, match="does not lead from 5 to 0"):
+        arange(5, 0, 1)
+
+
+def test_empty_and_rand_need_a_device(mesh: MeshDevice) -> None:
+    with pytest.raises(TypeError, match="a device is required"):
+        empty([2, 2])
+    with pytest.raises(TypeError, match="device"):
+        rand([2, 2])  # type: ignore[call-arg]
+    tensor = empty([2, 2], DataType.FLOAT32, Layout.TILE, mesh)
+    assert (tensor.shape, tensor.dtype, tensor.device()) == ([2, 2], DataType.FLOAT32, mesh)
+    assert empty([2, 2], device=mesh).device() is mesh
+
+
+def test_rand(mesh: MeshDevice) -> None:
+    tensor = rand([32, 32], mesh, seed=3, low=-2.0, high=5.0)
+    assert (tensor.dtype, tensor.layout) == (DataType.BFLOAT16, Layout.TILE)
+    assert str(tensor.tensor_topology().placements()) == "[PlacementReplicate(), PlacementReplicate()]"
+    assert tensor.tensor_topology().distribution_shape() == MeshShape(2, 4)
+    values = tensor.shards.data
+    assert -2 <= values.min() < 0 < 3 < values.max() <= 5
+    again = rand([32, 32], mesh, seed=3, low=-2.0, high=5.0)
+    assert np.array_equal(values, again.shards.data)
+    assert not np.array_equal(rand([9], mesh).shards.data, rand([9], mesh).shards.data)
+    integers = rand([100], mesh, dtype=DataType.INT32, layout=Layout.ROW_MAJOR, low=3, high=6, seed=1)
+    assert set(integers.shards.data.ravel().tolist()) == {3, 4, 5}
+
+
+def test_rand_over_a_mapper_has_distinct_shards(mesh: MeshDevice) -> None:
+    tensor = rand([16, 4], mesh, seed=1, mesh_mapper=MeshMapperConfig(0, 1))
+    assert tensor.shape == [8, 1]
+    assert len(np.unique(tensor.shards.data.reshape(8, -1), axis=0)) == 8
+
+
+def test_like(mesh: MeshDevice) -> None:
+    source = from_torch(
+        np.zeros((8, 32), np.float32), dtype=DataType.BFLOAT16, layout=Layout.TILE,
+        mesh_mapper=ShardTensorToMesh(mesh, 0), device=mesh,
+    )  # fmt: skip
+    assert source is not None
+    for tensor, value in (
+        (zeros_like(source), 0),
+        (ones_like(source), 1),
+        (full_like(source, 3), 3),
+        (empty_like(source), 0),
+    ):
+        assert tensor.spec == source.spec
+        assert tensor.device() is mesh
+        assert str(tensor.tensor_topology()) == str(source.tensor_topology())
+        assert np.all(tensor.to_numpy(ConcatMeshToTensor(mesh, 0)) == value)
+    other = ones_like(source, dtype=DataType.FLOAT32, layout=Layout.ROW_MAJOR)
+    assert (other.dtype, other.layout, str(other.tensor_topology().placements())) == (
+        DataType.FLOAT32,
+        Layout.ROW_MAJOR,
+        "[PlacementReplicate()]",
+    )
+    assert ones_like(zeros([2])).device() is None

@@ -1,0 +1,195 @@
+"""Shards as tensors, copies into existing tensors, allocation (runtime specification, section 5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.mesh import transfer_rules
+from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
+from tt_run.runtime.tensor.conversion.devices import to_device
+from tt_run.runtime.tensor.conversion.shaping import reshape
+from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
+from tt_run.runtime.tensor.distribution.mappers import ShardTensorToMesh
+from tt_run.runtime.tensor.distribution.per_device import (
+    allocate_tensor_on_device,
+    allocate_tensor_on_host,
+    combine_device_tensors,
+    copy_device_to_host_tensor,
+    copy_host_to_device_tensor,
+    deallocate,
+    from_host_shards,
+    get_device_tensors,
+)
+from tt_run.runtime.tensor.spec.tensor_spec import Shape
+from tt_run.runtime.tensor.tensor import Tensor
+
+
+def ar(*shape: int) -> np.ndarray:
+    return np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)
+
+
+def made(array: Any, **options: Any) -> Tensor:
+    tensor = from_torch(array, **options)
+    assert tensor is not None
+    return tensor
+
+
+def sharded(mesh: MeshDevice, device: bool = True) -> Tensor:
+    return made(ar(8), mesh_mapper=ShardTensorToMesh(mesh, 0), device=mesh if device else None)
+
+
+def test_host_shards_are_host_tensors_of_their_own(mesh: MeshDevice) -> None:
+    parts = get_device_tensors(sharded(mesh, device=False))
+    assert [p.item() for p in parts] == list(range(8))
+    assert all(p.device() is None and p.host_buffer().shape() == MeshShape(1, 1) for p in parts)
+    whole = made(ar(2))
+    assert get_device_tensors(whole) == [whole] or get_device_tensors(whole)[0] is whole
+
+
+def test_device_shards_keep_mesh_and_topology(mesh: MeshDevice) -> None:
+    tensor = sharded(mesh)
+    parts = get_device_tensors(tensor)
+    assert [p.item() for p in parts] == list(range(8))
+    for part, coord in zip(parts, mesh.coords, strict=True):
+        assert part.device() is mesh
+        assert part.device_coords() == [coord]
+        assert str(part.tensor_topology()) == str(tensor.tensor_topology())
+    assert [
+        len(t)
+        for t in (get_device_tensors(made(ar(5), mesh_mapper=ShardTensorToMesh(mesh, 0), device=mesh)),)
+    ] == [5]
+
+
+def test_device_shards_share_the_buffer(mesh: MeshDevice) -> None:
+    tensor = sharded(mesh)
+    parts = get_device_tensors(tensor)
+    copy_host_to_device_tensor(made(ar(8) + 10, mesh_mapper=ShardTensorToMesh(mesh, 0)), tensor)
+    assert parts[3].item() == 13
+    copy_host_to_device_tensor(made(np.array([99], np.float32)), parts[3])
+    assert tensor.to_numpy(ConcatMeshToTensor(mesh, 0)).tolist() == [10, 11, 12, 99, 14, 15, 16, 17]
+    tensor.deallocate()
+    assert not parts[0].is_allocated()
+
+
+def test_combining_device_shards(mesh: MeshDevice) -> None:
+    parts = get_device_tensors(sharded(mesh))
+    tensor = combine_device_tensors(tensors=parts[:3])
+    found = tensor.tensor_topology()
+    assert str(found.placements()) == "[PlacementShard(0)]"
+    assert found.distribution_shape() == MeshShape([3])
+    assert found.mesh_coords() == [MeshCoordinate(0, i) for i in range(3)]
+    assert tensor.to_numpy(ConcatMeshToTensor(mesh, 0)).tolist() == [0, 1, 2]
+    with pytest.raises(RuntimeError, match="All tensor shards must be on device"):
+        combine_device_tensors(tensors=[parts[0], made(ar(1))])
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        combine_device_tensors(parts)  # type: ignore[misc]
+
+
+def test_from_host_shards(mesh: MeshDevice) -> None:
+    tensor = from_host_shards([made(ar(2) + i) for i in range(8)], MeshShape(2, 4))
+    assert str(tensor.tensor_topology().placements()) == "[PlacementShard(0)]"
+    assert tensor.tensor_topology().distribution_shape() == MeshShape([8])
+    assert tensor.to(mesh).to_numpy(ConcatMeshToTensor(mesh, 0)).tolist() == [
+        v for i in range(8) for v in (i, i + 1)
+    ]
+    with pytest.raises(RuntimeError, match="Number of tensor shards must match mesh size"):
+        from_host_shards([made(ar(2))] * 3, MeshShape(2, 4))
+    with pytest.raises(RuntimeError, match="All tensor shards must have the same tensor spec"):
+        from_host_shards([made(ar(2)), made(ar(3))], MeshShape(1, 2))
+
+
+def test_the_same_host_shard_twice_is_stored_once() -> None:
+    shard = made(ar(4))
+    assert len(from_host_shards([shard] * 8, MeshShape(2, 4)).shards.data) == 1
+
+
+def test_copy_host_to_device_checks_specs(mesh: MeshDevice) -> None:
+    device = sharded(mesh)
+    with pytest.raises(RuntimeError, match="Host tensor has different shape"):
+        copy_host_to_device_tensor(made(ar(3)), device)
+    with pytest.raises(RuntimeError, match="Host tensor has different dtype"):
+        copy_host_to_device_tensor(made(ar(1).astype(np.int32)), device)
+    copy_host_to_device_tensor(made(ar(1) + 5), device)
+    assert device.to_numpy(ConcatMeshToTensor(mesh, 0)).tolist() == [5] * 8
+
+
+def test_copy_device_to_host(mesh: MeshDevice) -> None:
+    device = sharded(mesh)
+    host = allocate_tensor_on_host(device.spec, mesh)
+    copy_device_to_host_tensor(device, host)
+    assert [p.item() for p in get_device_tensors(host)] == list(range(8))
+    single = made(np.zeros(1, np.float32))
+    with pytest.raises(RuntimeError, match="Host tensor has one shard, device tensor has several"):
+        copy_device_to_host_tensor(device, single)
+    copy_device_to_host_tensor(made(np.ones(1, np.float32), device=mesh), single)
+    assert single.item() == 1
+
+
+def test_allocation_is_replicated_along_the_axes_of_the_mesh(mesh: MeshDevice) -> None:
+    for tensor in (
+        allocate_tensor_on_device(sharded(mesh).spec, mesh),
+        allocate_tensor_on_device(Shape([1]), DataType.FLOAT32, Layout.ROW_MAJOR, mesh),
+    ):
+        found = tensor.tensor_topology()
+        assert str(found.placements()) == "[PlacementReplicate(), PlacementReplicate()]"
+        assert found.distribution_shape() == MeshShape(2, 4)
+        assert tensor.shape == [1]
+        assert get_device_tensors(tensor)[5].item() == 0
+    with pytest.raises(TypeError, match="expected"):
+        allocate_tensor_on_device([1], mesh)
+
+
+def test_writes_leave_arrays_that_were_read_alone(mesh: MeshDevice) -> None:
+    tensor = sharded(mesh)
+    before = tensor.shards
+    copy_host_to_device_tensor(made(ar(1) + 5), tensor)
+    assert before.of(0).tolist() == [0]  # type: ignore[union-attr]
+
+
+def test_deallocate_function(mesh: MeshDevice) -> None:
+    tensor = sharded(mesh)
+    deallocate(tensor)
+    assert not tensor.is_allocated()
+
+
+def test_rules_on_transfers(mesh: MeshDevice) -> None:
+    seen: list[tuple[object, str]] = []
+    tensor = sharded(mesh)
+    end = transfer_rules.add_rule(lambda device, direction: seen.append((device, direction)))
+    try:
+        tensor.cpu()
+        tensor.to_numpy(ConcatMeshToTensor(mesh, 0))
+        made(ar(1)).to(mesh)
+        made(ar(1)).to_numpy()
+    finally:
+        end()
+    tensor.cpu()
+    assert seen == [(mesh, "read"), (mesh, "read"), (mesh, "write")]
+
+
+@pytest.mark.parametrize("dtype", [DataType.FLOAT32, DataType.BFLOAT16, DataType.INT32])
+def test_shards_without_dimensions_stay_arrays(mesh: MeshDevice, dtype: DataType) -> None:
+    rows = from_torch(
+        np.arange(8, dtype=np.float32), dtype, device=mesh, mesh_mapper=ShardTensorToMesh(mesh, 0)
+    )
+    scalar = reshape(rows, ())
+    parts = get_device_tensors(scalar)
+    assert [part.item() for part in parts] == list(range(8))
+    found = parts[5].to_numpy()
+    assert isinstance(found, np.ndarray) and found.shape == ()
+    torch = pytest.importorskip("torch")
+    assert to_torch(parts[5]).shape == torch.Size([])
+
+
+def test_device_tensors_do_not_move_between_meshes(mesh: MeshDevice) -> None:
+    tensor = from_torch(ar(2, 2), device=mesh)
+    assert to_device(tensor, mesh) is tensor
+    with pytest.raises(RuntimeError, match="the tensor is on another mesh already"):
+        to_device(tensor, mesh.create_submesh(MeshShape(1, 2)))

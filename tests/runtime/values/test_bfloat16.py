@@ -1,0 +1,62 @@
+"""Rounding to bfloat16, against the rule on bit patterns and against ml_dtypes."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tt_run.runtime.values import bfloat16
+from tt_run.runtime.values.bfloat16 import from_wire, round_bfloat16, to_wire
+
+
+def by_bits(values: np.ndarray) -> np.ndarray:
+    """Add half of the dropped part, less one if the kept part is even, and cut; NaN becomes the quiet NaN of its sign."""
+    bits = values.view(np.uint32).astype(np.uint64)
+    cut = ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).astype(np.uint32)
+    nan = np.isnan(values)
+    cut[nan] = (values.view(np.uint32)[nan] & 0x80000000) | 0x7FC00000
+    return cut.view(np.float32)
+
+
+def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    return np.array_equal(a.view(np.uint32), b.view(np.uint32))
+
+
+@pytest.mark.parametrize("low", [0x0000, 0x0001, 0x7FFF, 0x8000, 0x8001, 0xFFFF])
+def test_every_upper_half_at_the_boundaries_of_the_lower_half(low: int) -> None:
+    values = ((np.arange(1 << 16, dtype=np.uint32) << 16) | np.uint32(low)).view(np.float32)
+    result = round_bfloat16(values)
+    assert same_bits(result, by_bits(values))
+    with np.errstate(all="ignore"):
+        assert same_bits(result, values.astype(ml_dtypes.bfloat16).astype(np.float32))
+
+
+@given(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=200))
+def test_any_bit_pattern(patterns: list[int]) -> None:
+    values = np.array(patterns, np.uint32).view(np.float32)
+    assert same_bits(round_bfloat16(values), by_bits(values))
+
+
+def test_large_arrays_are_rounded_in_blocks_like_small_ones() -> None:
+    values = np.random.default_rng(1).standard_normal(3 * bfloat16._BLOCK + 17).astype(np.float32)
+    assert same_bits(round_bfloat16(values), by_bits(values))
+    strided = values[::2]
+    assert same_bits(round_bfloat16(strided), by_bits(np.ascontiguousarray(strided)))
+    in_place = values.copy()
+    assert round_bfloat16(in_place, out=in_place) is in_place
+    assert same_bits(in_place, by_bits(values))
+
+
+def test_overflow_rounds_to_infinity_and_ties_go_to_even() -> None:
+    values = np.array([3.4e38, -3.4e38, 1 + 2**-8, 1 + 3 * 2**-8], np.float32)
+    assert round_bfloat16(values).tolist() == [np.inf, -np.inf, 1.0, 1 + 2**-6]
+
+
+def test_wire_form_is_half_the_bytes_and_loses_nothing() -> None:
+    values = round_bfloat16(np.random.default_rng(3).standard_normal((4, 5)).astype(np.float32))
+    wire = to_wire(values)
+    assert (wire.dtype, wire.shape, wire.nbytes * 2) == (np.uint16, values.shape, values.nbytes)
+    assert same_bits(from_wire(wire), values)

@@ -1,0 +1,104 @@
+"""Conversions between element types (runtime specification, section 5)."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.values.dtypes import (
+    check_layout,
+    chosen_dtype,
+    convert,
+    default_layout,
+    element_size,
+    is_float,
+    stored_dtype,
+)
+
+FLOATS = np.array([-1.5, -0.4, 0.0, 0.9, 2.5, 254.9, 255.9, 256.5, 65535.9, 70000.0, 1e10], np.float32)
+
+
+def test_floats_are_cut_and_clamped_to_small_unsigned_types() -> None:
+    assert convert(FLOATS, DataType.UINT8).tolist() == [0, 0, 0, 0, 2, 254, 255, 255, 255, 255, 255]
+    assert convert(FLOATS, DataType.UINT16).tolist()[5:] == [254, 255, 256, 65535, 65535, 65535]
+    assert convert(np.array([np.nan, np.inf, -np.inf], np.float32), DataType.UINT8).tolist() == [0, 255, 0]
+
+
+def test_floats_are_cut_to_int32_and_wrapped_to_uint32() -> None:
+    assert convert(FLOATS[:5], DataType.INT32).tolist() == [-1, 0, 0, 0, 2]
+    values = np.array([-1.5, -1.0, 2.9, 4294967296.0], np.float32)
+    assert convert(values, DataType.UINT32).tolist() == [4294967295, 4294967295, 2, 0]
+
+
+def test_integers_wrap() -> None:
+    values = np.array([-1, 256, 65537], np.int32)
+    assert convert(values, DataType.UINT8).tolist() == [255, 0, 1]
+    assert convert(values, DataType.UINT16).tolist() == [65535, 256, 1]
+    assert convert(np.array([2**32 + 5, -1], np.int64), DataType.UINT32).tolist() == [5, 2**32 - 1]
+
+
+def test_integers_to_floats_are_rounded() -> None:
+    assert convert(np.array([257, 259], np.int32), DataType.BFLOAT16).tolist() == [256.0, 260.0]
+    assert convert(np.array([True, False]), DataType.UINT8).tolist() == [1, 0]
+
+
+def test_fp8_is_rounded() -> None:
+    values = np.random.default_rng(0).standard_normal(100).astype(np.float32)
+    expected = values.astype(ml_dtypes.float8_e4m3fn).astype(np.float32)
+    assert np.array_equal(convert(values, DataType.FP8_E4M3), expected)
+
+
+def test_bfloat16_arrays_are_taken_as_they_are() -> None:
+    values = np.array([1.0, 3.14], ml_dtypes.bfloat16)
+    found = convert(values, DataType.BFLOAT16)
+    assert found.dtype == np.float32
+    assert found.tolist() == [1.0, 3.140625]
+
+
+def test_an_array_in_stored_form_is_not_copied() -> None:
+    values = np.zeros(3, np.float32)
+    assert convert(values, DataType.FLOAT32) is values
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        ("float32", DataType.FLOAT32),
+        ("bfloat16", DataType.BFLOAT16),
+        ("int64", DataType.UINT32),
+        ("int32", DataType.INT32),
+        ("int16", DataType.UINT16),
+        ("bool", DataType.UINT8),
+        ("int8", DataType.INT8),
+    ],
+)
+def test_default_types(name: str, dtype: DataType) -> None:
+    assert chosen_dtype(name, None) is dtype
+    assert chosen_dtype(name, DataType.FLOAT32) is DataType.FLOAT32
+
+
+def test_types_without_counterpart() -> None:
+    with pytest.raises(RuntimeError, match="ndarray_import failed"):
+        chosen_dtype("float16", DataType.FLOAT32)
+    with pytest.raises(RuntimeError, match="float64 has no counterpart"):
+        chosen_dtype("float64", None)
+    assert chosen_dtype("float64", DataType.BFLOAT16) is DataType.BFLOAT16
+    with pytest.raises(RuntimeError, match="Unsupported data type"):
+        stored_dtype(DataType.INVALID)
+
+
+def test_layouts_of_block_floats() -> None:
+    assert default_layout(DataType.BFLOAT8_B) is Layout.TILE
+    assert default_layout(DataType.BFLOAT16) is Layout.ROW_MAJOR
+    with pytest.raises(RuntimeError, match="Layout must be Layout::TILE for bfloat8_b or bfloat4_b!"):
+        check_layout(DataType.BFLOAT4_B, Layout.ROW_MAJOR)
+
+
+def test_sizes() -> None:
+    assert [element_size(d) for d in (DataType.BFLOAT16, DataType.FLOAT32, DataType.UINT8, DataType.BFLOAT8_B)] == [
+        2, 4, 1, 1,
+    ]  # fmt: skip
+    assert is_float(DataType.BFLOAT8_B)
+    assert not is_float(DataType.UINT16)

@@ -1,0 +1,234 @@
+"""Sums over device groups: all-reduce and reduce-scatter, in device order for any split over ranks.
+
+Every rank sums one slice of the elements over *all* devices, so the order of the additions never depends on who holds what; partial
+sums per rank would be one message shorter and give other bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.ccl.gather import Piece
+from tt_run.runtime.ccl.shard_locations import RowId, RowTable, Source
+from tt_run.runtime.ccl.window import PIECE
+from tt_run.runtime.ccl.wire import Parcel
+from tt_run.runtime.kernels.device_sums import Rounding, ordered_sum, slices, sum_block
+from tt_run.runtime.values import recycled
+
+Array = npt.NDArray[Any]
+# A cut of the scattered dimension, of one row.
+CutId = tuple[int, RowId]
+
+
+def all_reduce(source: Source, rounding: Rounding | None) -> Piece:
+    """The sum over each group on every device of it."""
+    table, me, dtype, stacks = source.table, source.rank, source.data.dtype, source.stacks
+    if stacks is not None:
+        total = np.empty(stacks[0].shape, dtype)
+        sum_block(stacks, total, rounding)
+        return Piece(total, table.results[me])
+    shape = (len(table.contents), *source.shape)
+    if source.complete:
+        rows, results = source.flat(), recycled.empty(shape, dtype)
+        if table.in_order:
+            ordered_sum(rows, results.reshape(-1), rounding)
+        else:
+            for numbers, result in zip(table.numbers, results, strict=True):
+                ordered_sum([rows[number] for number in numbers], result.reshape(-1), rounding)
+        return Piece(results, table.results[me])
+    shared = _sum_in_window(source, shape, rounding)
+    if shared is not None:
+        return Piece(shared, table.results[me])
+    results = recycled.empty(shape, dtype)
+    flat = results.reshape(shape[0], -1)
+    cuts = slices(flat.shape[1], source.wire.size)
+    arrived = _swap_slices(source, cuts)
+    for content, result in zip(table.contents, flat, strict=True):
+        ordered_sum([arrived[row] for row in content], result[cuts[me]], rounding)
+    _complete_slices(source, flat, cuts)
+    return Piece(results, table.results[me])
+
+
+def _sum_in_window(source: Source, shape: tuple[int, ...], rounding: Rounding | None) -> Array | None:
+    """The sums in memory that the ranks share, each of which has added a slice of every piece; None where that is not possible."""
+    table, me, window = source.table, source.rank, source.window
+    elements, dtype = math.prod(source.shape), source.data.dtype
+    step = PIECE // (dtype.itemsize * max(table.counts))
+    if window is None or step < 64 * window.size or not window.can_show():
+        return None
+    shared = window.share(shape, dtype)
+    if shared is None:
+        return None
+    own = [source.mine(number).reshape(-1) for number in range(table.counts[me])]
+    results = shared.writable.reshape(shape[0], -1)
+    for start in range(0, elements, step):
+        stop = min(start + step, elements)
+        cuts = slices(stop - start, window.size)
+        lengths = [cut.stop - cut.start for cut in cuts]
+        first, last = start + cuts[me].start, start + cuts[me].stop
+        # A rank shows what the others add: its rows without its own slice.
+        shown = window.show((part for row in own for part in (row[start:first], row[last:stop])), dtype)
+        for content, result in zip(table.contents, results, strict=True):
+            rows = []
+            for rank, number in content:
+                if rank == me:
+                    rows.append(own[number][first:last])
+                else:
+                    at = number * (stop - start - lengths[rank]) + cuts[me].start
+                    at -= lengths[rank] if rank < me else 0
+                    rows.append(shown[rank, at : at + last - first])
+            ordered_sum(rows, result[first:last], rounding)
+    window.meet()
+    return shared.array
+
+
+def _swap_slices(source: Source, cuts: Sequence[slice]) -> Mapping[RowId, Array]:
+    """Slice r of every row of every rank, on rank r."""
+    me, counts = source.wire.rank, source.table.counts
+    rows = [source.mine(number).reshape(-1) for number in range(counts[me])]
+    sends: list[Parcel] = [
+        (peer, row[cuts[peer]]) for peer in range(len(counts)) if peer != me for row in rows
+    ]
+    remote = source.table.remote(me)
+    length = cuts[me].stop - cuts[me].start
+    arrived = dict(zip(remote, recycled.empty((len(remote), length), source.data.dtype), strict=True))
+    source.wire.swap(sends, [(row[0], array) for row, array in arrived.items()])
+    return {**arrived, **{(me, number): row[cuts[me]] for number, row in enumerate(rows)}}
+
+
+def _complete_slices(source: Source, flat: Array, cuts: Sequence[slice]) -> None:
+    """Give every rank the slices that the others summed."""
+    me = source.wire.rank
+    peers = [peer for peer in range(source.wire.size) if peer != me]
+    sends: list[Parcel] = [(peer, result[cuts[me]]) for peer in peers for result in flat]
+    source.wire.swap(sends, [(peer, result[cuts[peer]]) for peer in peers for result in flat])
+
+
+def reduce_scatter(source: Source, dim: int, rounding: Rounding | None) -> Piece:
+    """Sum over each group; member i keeps slice i of `dim`. The dimension divides by the size of the group."""
+    table, me, shape = source.table, source.rank, source.shape
+    length = shape[dim] // len(source.exchange.groups[0])
+    wanted = _wanted(table, me)
+    results = recycled.empty((len(wanted), *shape[:dim], length, *shape[dim + 1 :]), source.data.dtype)
+    if source.complete:
+        _sum_whole(source, dim, results, rounding)
+    else:
+        _sum_cuts(source, dim, results, rounding)
+    return Piece(results, tuple(wanted[table.place[p]] for p in source.exchange.held[me]))
+
+
+def _sum_whole(source: Source, dim: int, results: Array, rounding: Rounding | None) -> None:
+    """All rows are here: sum whole groups, which takes the fewest steps, and cut the sums."""
+    table, rows, length = source.table, source.flat(), results.shape[1 + dim]
+    total = recycled.empty(source.shape, source.data.dtype)
+    for numbers, kept in zip(table.numbers, _kept(table, source.rank), strict=True):
+        ordered_sum([rows[n] for n in numbers], total.reshape(-1), rounding)
+        for i, row in kept:
+            results[row] = total[_slice_of(dim, i, length)]
+
+
+def _sum_cuts(source: Source, dim: int, results: Array, rounding: Rounding | None) -> None:
+    """Exchange the slices that each rank's devices keep, and sum those."""
+    table, me, length = source.table, source.rank, results.shape[1 + dim]
+
+    def cut(row: RowId, i: int) -> Array:
+        # A view where the dimensions before `dim` are one: then nothing is copied before it is sent or added.
+        return np.ascontiguousarray(source.row(row)[_slice_of(dim, i, length)])
+
+    if _sum_cuts_in_window(source, dim, results, rounding):
+        return
+    peers = [peer for peer in range(source.wire.size) if peer != me]
+    sends: list[Parcel] = [(peer, cut(row, i)) for peer in peers for i, row in _needs(table, peer, me)]
+    keys = [key for peer in peers for key in _needs(table, me, peer)]
+    arrived = dict(zip(keys, recycled.empty((len(keys), *results.shape[1:]), source.data.dtype), strict=True))
+    source.wire.swap(sends, [(row[0], array) for (_, row), array in arrived.items()])
+    for (number, i), result in zip(_wanted(table, me), results, strict=True):
+        rows = [cut(row, i) if row[0] == me else arrived[i, row] for row in table.contents[number]]
+        ordered_sum([row.reshape(-1) for row in rows], result.reshape(-1), rounding)
+
+
+def _sum_cuts_in_window(source: Source, dim: int, results: Array, rounding: Rounding | None) -> bool:
+    """The same with cuts shown in memory that the ranks share; False where that is not possible."""
+    table, me, window, shape = source.table, source.rank, source.window, results.shape[1:]
+    # Pieces run along the first dimension that has a length, so that they lie in one stretch of the result.
+    axis = next((i for i, length in enumerate(shape) if length > 1), 0)
+    shown_by = [_shown(table, rank) for rank in range(source.wire.size)]
+    line = math.prod(shape[axis + 1 :])
+    step = PIECE // max(line * max(map(len, shown_by)) * source.data.itemsize, 1)
+    if window is None or step == 0 or not window.can_show():
+        return False
+
+    def cut(key: CutId) -> Array:
+        i, row = key
+        return source.row(row)[_slice_of(dim, i, shape[dim])][(0,) * axis]
+
+    mine = [cut(key) for key in shown_by[me]]
+    sums = []
+    for (number, i), result in zip(_wanted(table, me), results, strict=True):
+        # What is added: an own cut, or the place of a cut that another rank shows.
+        rows = [
+            (me, 0, cut((i, row))) if row[0] == me else (row[0], shown_by[row[0]][i, row], None)
+            for row in table.contents[number]
+        ]
+        sums.append((rows, result[(0,) * axis]))
+    for start in range(0, shape[axis], step):
+        stop = min(start + step, shape[axis])
+        size = (stop - start) * line
+        piece = (stop - start, *shape[axis + 1 :])
+        shown = window.show([part[start:stop] for part in mine], source.data.dtype)
+        for rows, result in sums:
+            found = [
+                shown[rank, at * size : (at + 1) * size].reshape(piece) if own is None else own[start:stop]
+                for rank, at, own in rows
+            ]
+            sum_block(found, result[start:stop], rounding)
+    return True
+
+
+def _slice_of(dim: int, i: int, length: int, start: int = 0) -> tuple[slice, ...]:
+    return (*(slice(None),) * dim, slice(start + i * length, start + (i + 1) * length))
+
+
+@lru_cache(maxsize=1024)
+def _wanted(table: RowTable, rank: int) -> dict[tuple[int, int], int]:
+    """The distinct (content, member) pairs that the devices of a rank get, numbered in order of position."""
+    pairs = dict.fromkeys(table.place[p] for p in table.exchange.held[rank])
+    return {pair: i for i, pair in enumerate(pairs)}
+
+
+@lru_cache(maxsize=1024)
+def _kept(table: RowTable, rank: int) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """For each content: the members whose slices the devices of a rank keep, with the row of the result."""
+    pairs = _wanted(table, rank).items()
+    return tuple(
+        tuple((i, row) for (content, i), row in pairs if content == number)
+        for number in range(len(table.contents))
+    )
+
+
+@lru_cache(maxsize=1024)
+def _needs(table: RowTable, receiver: int, sender: int) -> tuple[CutId, ...]:
+    """The cuts of the sender's rows that go into the receiver's sums."""
+    return tuple(
+        dict.fromkeys(
+            (i, row)
+            for number, i in _wanted(table, receiver)
+            for row in table.contents[number]
+            if row[0] == sender
+        )
+    )
+
+
+@lru_cache(maxsize=1024)
+def _shown(table: RowTable, sender: int) -> dict[CutId, int]:
+    """The cuts of a rank's rows that go into sums of any other rank, numbered."""
+    receivers = [rank for rank in range(len(table.counts)) if rank != sender]
+    return {
+        cut: i for i, cut in enumerate(dict.fromkeys(c for r in receivers for c in _needs(table, r, sender)))
+    }

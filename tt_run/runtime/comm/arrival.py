@@ -1,0 +1,79 @@
+"""Before MPI starts: are the other ranks of this host coming? Starting MPI waits for all of them and cannot be interrupted.
+
+Each rank opens an abstract Unix socket named after the job and its local rank, which leaves no file behind and vanishes with the process,
+and looks for those of the others until a deadline.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from tt_run.rules import guard_rule
+
+_JOB = "PMIX_NAMESPACE"
+_LOCAL_RANK = "OMPI_COMM_WORLD_LOCAL_RANK"
+_LOCAL_SIZE = "OMPI_COMM_WORLD_LOCAL_SIZE"
+
+
+class NotStarted(RuntimeError):
+    """Ranks of this host have not started the runtime. `culprits` are their ranks in the job, as far as known."""
+
+    code = "TTG007"
+
+    def __init__(self, local_ranks: Sequence[int], seconds: float, environment: Mapping[str, str]) -> None:
+        from tt_run.runtime.comm.missing_ranks import place_of, world_ranks
+
+        self.culprits = tuple(world_ranks(local_ranks, environment))
+        numbers = ", ".join(map(str, self.culprits or local_ranks))
+        who = f"rank {numbers}" if self.culprits else f"local rank {numbers} of this host"
+        lines = [f"error[{self.code}]: {who} did not start the runtime within {seconds:g} s"]
+        places = {rank: place_of(rank, environment) for rank in self.culprits}
+        lines += [f"  rank {rank}: running at {place}  <-" for rank, place in places.items() if place]
+        super().__init__("\n".join([*lines, f"  help: {guard_rule(self.code).help}"]))
+
+
+class Arrival:
+    """This rank's sign that it has come; the others see it as long as the object lives."""
+
+    def __init__(self, job: str, local_rank: int, local_size: int) -> None:
+        self._job = job
+        self._others = [rank for rank in range(local_size) if rank != local_rank]
+        self._sign = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._sign.bind(self._name(local_rank))
+            self._sign.listen(max(local_size, 1))
+        except OSError:
+            self._sign.close()
+            raise
+
+    @classmethod
+    def announce(cls, environment: Mapping[str, str]) -> Arrival | None:
+        """The sign of the rank that the environment describes; None when it names no job."""
+        try:
+            return cls(environment[_JOB], int(environment[_LOCAL_RANK]), int(environment[_LOCAL_SIZE]))
+        except (KeyError, ValueError, OSError):
+            return None
+
+    def await_others(self, seconds: float, sleep: Callable[[float], None] = time.sleep) -> None:
+        """Return when the other ranks of this host have come. Raises NotStarted naming those that have not after `seconds`."""
+        deadline = time.monotonic() + seconds
+        missing, nap = self._others, 0.001
+        while missing := [rank for rank in missing if not self._has_come(rank)]:
+            if time.monotonic() > deadline:
+                raise NotStarted(missing, seconds, os.environ)
+            sleep(nap)
+            nap = min(nap * 1.5, 0.05)
+
+    def close(self) -> None:
+        """Take the sign away."""
+        self._sign.close()
+
+    def _has_come(self, rank: int) -> bool:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            return probe.connect_ex(self._name(rank)) == 0
+
+    def _name(self, rank: int) -> str:
+        return f"\0tt-run/{self._job}/{rank}"

@@ -1,0 +1,182 @@
+"""Groups of ranks and what they do together: gather, exchange, send, share memory. Raw: no deadline, no agreement check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.comm.shared_memory import SharedBlock
+
+if TYPE_CHECKING:
+    from tt_run.runtime.comm.world import World
+
+Array = npt.NDArray[Any]
+
+
+class Pending:
+    """A send or receive in flight. The buffer belongs to it until `test()` is True."""
+
+    __slots__ = ("_request", "buffer", "peer", "tag")
+
+    def __init__(self, request: Any, buffer: Array, peer: int, tag: int) -> None:
+        self._request, self.buffer, self.peer, self.tag = request, buffer, peer, tag
+
+    def test(self) -> bool:
+        """True once it has completed; makes progress."""
+        return bool(self._request.Test())
+
+
+class Group:
+    """Some ranks of the world in a fixed order. Members connect on first use; byte counts may exceed 2 GiB if divisible by 8.
+
+    All buffers are C-contiguous NumPy arrays of any type; they travel as bytes.
+    """
+
+    def __init__(self, world: World, ranks: tuple[int, ...]) -> None:
+        self.world = world
+        self.ranks = ranks
+        self.rank = ranks.index(world.rank) if world.rank in ranks else -1
+        self._comm: Any = None
+
+    @property
+    def size(self) -> int:
+        """How many ranks."""
+        return len(self.ranks)
+
+    @property
+    def is_member(self) -> bool:
+        """True when this rank belongs to the group."""
+        return self.rank >= 0
+
+    @cached_property
+    def on_one_host(self) -> bool:
+        """True when all ranks share one host's memory."""
+        return len({self.world.peers[rank].host for rank in self.ranks}) <= 1
+
+    @property
+    def connected(self) -> bool:
+        """True once the communicator exists (always for a group of one)."""
+        return self.size == 1 or self._comm is not None
+
+    def connect(self) -> None:
+        """Create the communicator: every member must call it, no other rank needs to."""
+        if self.connected:
+            return
+        if not self.is_member:
+            raise RuntimeError(f"rank {self.world.rank} is not in the group {self.ranks}")
+        mpi = self.world.mpi
+        world = mpi.COMM_WORLD
+        if self.ranks == tuple(range(self.world.size)):
+            self._comm = world.Dup()
+        else:
+            self._comm = world.Create_group(world.Get_group().Incl(list(self.ranks)), tag=_tag_of(self.ranks))
+
+    @property
+    def comm(self) -> Any:
+        """The mpi4py communicator; connects on first use. Raises RuntimeError in a group of one, which has nobody to talk to."""
+        if self.size == 1:
+            raise RuntimeError(f"the group of rank {self.ranks[0]} alone has no communicator")
+        if self._comm is None:
+            self.connect()
+        return self._comm
+
+    def barrier(self) -> None:
+        """Return when every rank of the group has called it."""
+        if self.size > 1:
+            self.comm.Barrier()
+
+    def allgather_bytes(self, payload: bytes) -> list[bytes]:
+        """Every rank's payload, in group order; lengths may differ."""
+        if self.size == 1:
+            return [payload]
+        lengths = np.empty(self.size, np.int64)
+        self.comm.Allgather(np.array([len(payload)], np.int64), lengths)
+        gathered = np.empty(int(lengths.sum()), np.uint8)
+        self.allgatherv(np.frombuffer(payload, np.uint8), gathered, lengths.tolist())
+        ends = np.cumsum(lengths)
+        return [gathered[end - length : end].tobytes() for end, length in zip(ends, lengths, strict=True)]
+
+    def allgatherv(self, send: Array, receive: Array, counts: Sequence[int]) -> None:
+        """Concatenate every rank's `send` into `receive`, in group order; `counts` are bytes per rank."""
+        if self.size == 1:
+            as_bytes(receive)[:] = as_bytes(send)
+            return
+        unit, kind = self._unit(counts)
+        amounts = [count // unit for count in counts]
+        if len(set(amounts)) == 1:
+            self.comm.Allgather([as_bytes(send), amounts[0], kind], [as_bytes(receive), amounts[0], kind])
+        else:
+            self.comm.Allgatherv(
+                [as_bytes(send), amounts[self.rank], kind], [as_bytes(receive), amounts, None, kind]
+            )
+
+    def isend(self, buffer: Array, destination: int, tag: int = 0) -> Pending:
+        """Start sending to a group rank."""
+        unit, kind = self._unit((buffer.nbytes,))
+        request = self.comm.Isend([as_bytes(buffer), buffer.nbytes // unit, kind], destination, tag)
+        return Pending(request, buffer, destination, tag)
+
+    def irecv(self, buffer: Array, source: int, tag: int = 0) -> Pending:
+        """Start receiving from a group rank into `buffer`, whose size must match what is sent."""
+        unit, kind = self._unit((buffer.nbytes,))
+        request = self.comm.Irecv([as_bytes(buffer), buffer.nbytes // unit, kind], source, tag)
+        return Pending(request, buffer, source, tag)
+
+    def iallgather(self, send: Array, receive: Array) -> Pending:
+        """Start an all-gather of equal pieces."""
+        return Pending(self.comm.Iallgather(as_bytes(send), as_bytes(receive)), receive, -1, 0)
+
+    def arrived(self, tag: int) -> list[tuple[int, bytes]]:
+        """Messages with this tag that are here already: (group rank of the sender, content)."""
+        found = []
+        status = self.world.mpi.Status()
+        while self.comm.Iprobe(self.world.mpi.ANY_SOURCE, tag, status):
+            content = np.empty(status.Get_count(self.world.mpi.BYTE), np.uint8)
+            source = status.Get_source()
+            self.comm.Recv([content, self.world.mpi.BYTE], source, tag)
+            found.append((source, content.tobytes()))
+        return found
+
+    def shared_block(self, nbytes: int, in_memory: bool = False) -> SharedBlock:
+        """Zeroed memory that all ranks of the group map. The group must be on one host. Collective.
+
+        Raises OSError on every rank when there is no room for it.
+        """
+        if self.size == 1:
+            return SharedBlock.create(nbytes, in_memory).unlinked()
+        block, fault = None, ""
+        if self.rank == 0:
+            try:
+                block = SharedBlock.create(nbytes, in_memory)
+            except OSError as error:
+                fault = str(error)
+        path, fault = self.comm.bcast((block.path if block else None, fault), 0)
+        if fault:
+            raise OSError(fault)
+        mine = block or SharedBlock.open(path, nbytes)
+        self.comm.Barrier()
+        return mine.unlinked() if block else mine
+
+    def _unit(self, counts: Sequence[int]) -> tuple[int, Any]:
+        """The widest element that all byte counts are a multiple of: MPI counts are 32-bit."""
+        mpi = self.world.mpi
+        return (8, mpi.INT64_T) if all(count % 8 == 0 for count in counts) else (1, mpi.BYTE)
+
+
+def as_bytes(array: Array) -> npt.NDArray[np.uint8]:
+    """A C-contiguous array as flat bytes, without a copy. Raises ValueError for any other array."""
+    if not array.flags.c_contiguous:
+        raise ValueError("only C-contiguous arrays can be sent")
+    return array.reshape(-1).view(np.uint8)
+
+
+def _tag_of(ranks: tuple[int, ...]) -> int:
+    """A tag that two groups under construction at the same time hardly share."""
+    tag = 0
+    for rank in ranks:
+        tag = (tag * 31 + rank + 1) % 32749
+    return tag

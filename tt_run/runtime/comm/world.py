@@ -1,0 +1,218 @@
+"""The ranks of the job: who they are, groups of them, and moving bytes between them.
+
+The only module that imports mpi4py, and only when there is more than one rank: a lone process is a world of size 1 without MPI.
+Everything here is raw: no deadline, no agreement check. Callers put `tt_run.runtime.guard` in front, so that a blocking call is only
+made when all ranks of the group are known to make it.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import socket
+import sys
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from mgd.lean import dataclass
+from tt_run import contract
+from tt_run.runtime.comm.arrival import Arrival
+from tt_run.runtime.comm.group import Group as Group
+from tt_run.runtime.comm.group import Pending as Pending
+from tt_run.runtime.comm.group import as_bytes as as_bytes
+
+_SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE")
+# Seconds a rank waits for its peers.
+DEFAULT_WAIT = 60.0
+# At least so long for those of its host to start: importing takes its time on a busy machine.
+_START_WAIT = 20.0
+# Until MPI start-up is given up: a rank of another host that never comes would block it.
+_START_DEADLINE = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """What every rank knows of a rank: its host (number and name), process, the mesh place its environment gave it, its sub-context."""
+
+    rank: int
+    host: int
+    hostname: str
+    pid: int
+    mesh_id: int | None
+    mesh_host_rank: int | None
+    subcontext: int | None = None
+
+
+class World:
+    """All ranks of the job. `rank` and `size` are known without MPI; `peers` and everything that communicates connect on first use."""
+
+    def __init__(self, rank: int, size: int) -> None:
+        self.rank = rank
+        self.size = size
+        self._groups: dict[tuple[int, ...], Group] = {}
+        self._peers: tuple[Peer, ...] | None = None
+        self._arrival: Arrival | None = None
+
+    @property
+    def connected(self) -> bool:
+        """True once the ranks have met."""
+        return self._peers is not None
+
+    @property
+    def peers(self) -> tuple[Peer, ...]:
+        """Every rank's facts, by rank; the first use is a meeting of all ranks."""
+        if self._peers is None:
+            self.connect()
+        assert self._peers is not None
+        return self._peers
+
+    def group(self, ranks: Sequence[int]) -> Group:
+        """The group of these ranks in this order; the same object for the same ranks. Local: nothing is communicated yet."""
+        key = tuple(ranks)
+        if key not in self._groups:
+            if len(set(key)) != len(key) or not all(0 <= rank < self.size for rank in key):
+                raise ValueError(f"a group needs distinct ranks of 0..{self.size - 1}, not {key}")
+            self._groups[key] = Group(self, key)
+        return self._groups[key]
+
+    @property
+    def everyone(self) -> Group:
+        """The group of all ranks."""
+        return self.group(range(self.size))
+
+    @cached_property
+    def mpi(self) -> Any:
+        """The mpi4py module. Importing it starts MPI, which waits for all ranks: those of this host are waited for before, with a
+        deadline; for those of other hosts there is a watchdog.
+        """
+        if "mpi4py.MPI" not in sys.modules:
+            self._arrival = Arrival.announce(os.environ)
+            if self._arrival is not None:
+                self._arrival.await_others(max(seconds_to_wait(), _START_WAIT))
+        faulthandler.dump_traceback_later(_START_DEADLINE, exit=True)
+        try:
+            import mpi4py
+
+            mpi4py.rc.thread_level = "serialized"
+            from mpi4py import MPI
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+        _check_size(MPI, self.size)
+        return MPI
+
+    def connect(self) -> None:
+        """Meet all ranks: exchange names and places. Every rank must call it, once; later calls do nothing."""
+        if self._peers is not None:
+            return
+        mine = (
+            socket.gethostname(),
+            os.getpid(),
+            _optional(contract.MESH_ID),
+            _optional(contract.MESH_HOST_RANK),
+        )
+        if self.size == 1:
+            self._peers = (Peer(0, 0, *mine),)
+            return
+        mpi = self.mpi
+        faulthandler.dump_traceback_later(_START_DEADLINE, exit=True)
+        try:
+            node = mpi.COMM_WORLD.Split_type(mpi.COMM_TYPE_SHARED, key=self.rank)
+            leader = node.bcast(self.rank, 0)
+            facts = mpi.COMM_WORLD.allgather((leader, mine))
+            node.Free()
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+        if self._arrival is not None:
+            self._arrival.close()
+        leaders = sorted({leader for leader, _ in facts})
+        self._peers = tuple(
+            Peer(rank, leaders.index(leader), *own) for rank, (leader, own) in enumerate(facts)
+        )
+        self.control.connect()
+
+    @cached_property
+    def control(self) -> Group:
+        """All ranks on a communicator of their own, for messages about the job. Exists once the ranks have met."""
+        group = Group(self, tuple(range(self.size)))
+        group.connect()
+        return group
+
+    @cached_property
+    def neighbours(self) -> Group:
+        """The ranks that share this one's host."""
+        host = self.peers[self.rank].host
+        return self.group([peer.rank for peer in self.peers if peer.host == host])
+
+    def abort(self, code: int) -> None:
+        """End every rank of the job now. Does not return."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if self.size > 1 and "mpi" in self.__dict__ and not self.mpi.Is_finalized():
+            self.mpi.COMM_WORLD.Abort(code)
+        os._exit(code)
+
+
+_world: World | None = None
+
+
+def world() -> World:
+    """The job this process belongs to, read from its environment once.
+
+    Raises RuntimeError when the number of ranks is not the planned one (TT_RUN_WORLD_SIZE).
+    """
+    global _world
+    if _world is None:
+        _world = _from_environment()
+    return _world
+
+
+def seconds_to_wait() -> float:
+    """How long a rank waits for its peers: TT_RUN_GUARD_TIMEOUT, 60 s by default. Raises RuntimeError for what is no positive number."""
+    text = os.environ.get(contract.GUARD_TIMEOUT, "").strip()
+    try:
+        seconds = float(text) if text else DEFAULT_WAIT
+    except ValueError:
+        seconds = 0.0
+    if not seconds > 0:
+        raise RuntimeError(f"{contract.GUARD_TIMEOUT}={text!r} is not a positive number of seconds")
+    return seconds
+
+
+def _from_environment() -> World:
+    size = int(next((os.environ[name] for name in _SIZE_VARIABLES if name in os.environ), "1"))
+    rank = int(
+        next(
+            (
+                os.environ[n]
+                for n in ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK")
+                if n in os.environ
+            ),
+            "0",
+        )
+    )
+    planned = os.environ.get(contract.WORLD_SIZE)
+    if planned is not None and int(planned) != size:
+        raise RuntimeError(
+            f"the job was planned for {planned} ranks ({contract.WORLD_SIZE}={planned}) but MPI started {size}: "
+            "start the program through tt-run, or unset the variable"
+        )
+    return World(rank, size)
+
+
+def _check_size(mpi: Any, expected: int) -> None:
+    found = mpi.COMM_WORLD.Get_size()
+    if found != expected:
+        raise RuntimeError(
+            f"the environment announces {expected} ranks but MPI has {found}: mpi4py is built for another MPI than the mpirun in use"
+        )
+
+
+def _optional(name: str) -> int | None:
+    value = os.environ.get(name, "").strip()
+    if not value:
+        return None
+    try:
+        return int(value)
+    except ValueError:
+        raise RuntimeError(f"{name}={value!r} is not a number") from None

@@ -1,0 +1,201 @@
+"""Unary functions by name: the table that unary operations, fused activations and `UnaryWithParam` share."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import NamedEnum
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels import functions as f
+
+Array = npt.NDArray[Any]
+Function = Callable[[Array], Array]
+
+FUNCTIONS: dict[str, Function] = {
+    "identity": np.positive,
+    "relu": lambda x: f.at_least(x, 0),
+    "relu6": lambda x: f.limited(x, 0, 6),
+    "gelu": f.gelu,
+    "gelu_approx": f.gelu_tanh,
+    "silu": f.silu,
+    "swish": f.silu,
+    "sigmoid": f.sigmoid,
+    "sigmoid_approx": f.sigmoid,
+    "log_sigmoid": f.log_sigmoid,
+    "tanh": np.tanh,
+    "tanhshrink": f.tanhshrink,
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "sqrt": np.sqrt,
+    "rsqrt": f.rsqrt,
+    "cbrt": np.cbrt,
+    "square": np.square,
+    "abs": np.abs,
+    "neg": np.negative,
+    "reciprocal": np.reciprocal,
+    "recip": np.reciprocal,
+    "softplus": f.softplus,
+    "softsign": f.softsign,
+    "mish": f.mish,
+    "hardswish": f.hardswish,
+    "hardsigmoid": f.hardsigmoid,
+    "hardtanh": f.hardtanh,
+    "leaky_relu": f.leaky_relu,
+    "elu": f.elu,
+    "selu": f.selu,
+    "celu": f.celu,
+    "softshrink": f.softshrink,
+    "hardshrink": f.hardshrink,
+    "erf": f.erf,
+    "erfc": f.erfc,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "sign": np.sign,
+    "signbit": np.signbit,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "round": np.rint,
+    "frac": f.frac,
+    "deg2rad": np.deg2rad,
+    "rad2deg": np.rad2deg,
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "isposinf": np.isposinf,
+    "isneginf": np.isneginf,
+    "isfinite": np.isfinite,
+    "logical_not": np.logical_not,
+    "eqz": lambda x: x == 0,
+    "nez": lambda x: x != 0,
+    "ltz": lambda x: x < 0,
+    "lez": lambda x: x <= 0,
+    "gtz": lambda x: x > 0,
+    "gez": lambda x: x >= 0,
+}
+"""float32 block -> block of results, float32 or bool."""
+
+INTEGER_FUNCTIONS = frozenset(
+    [
+        "identity",
+        "relu",
+        "relu6",
+        "signbit",
+        "square",
+        "abs",
+        "neg",
+        "sign",
+        "logical_not",
+        "eqz",
+        "nez",
+        "ltz",
+        "lez",
+        "gtz",
+        "gez",
+    ]
+)
+"""Those that take integers as they are; the operations of the others refuse them."""
+
+_WITH_PARAMETER: dict[str, Callable[..., Array]] = {
+    "leaky_relu": f.leaky_relu,
+    "elu": f.elu,
+    "celu": f.celu,
+    "softplus": f.softplus,
+    "softshrink": f.softshrink,
+    "hardshrink": f.hardshrink,
+    "hardtanh": f.hardtanh,
+    "relu_max": lambda x, limit: f.limited(x, 0, limit),
+    "relu_min": f.at_least,
+    "power": lambda x, exponent: np.power(x, np.float32(exponent)),
+    "clamp": f.limited,
+    "add_unary_sfpu": lambda x, value: x + np.float32(value),
+    "sub_unary_sfpu": lambda x, value: x - np.float32(value),
+    "mul_unary_sfpu": lambda x, value: x * np.float32(value),
+    "div_unary_sfpu": lambda x, value: x / np.float32(value),
+    "rsub": lambda x, value: np.float32(value) - x,
+}
+
+# A first parameter of these chooses an approximation of the same function, or the form of GELU.
+_MODES = frozenset(["exp", "log", "sqrt", "rsqrt", "sigmoid", "tanh", "mish", "erf", "erfc"])
+
+_make: Any = NamedEnum
+UnaryOpType: type[NamedEnum] = _make(
+    "UnaryOpType", [name.upper() for name in dict.fromkeys((*FUNCTIONS, *_WITH_PARAMETER))], module=__name__
+)
+"""The functions that can be fused into other operations."""
+
+
+class UnaryWithParam:
+    """A fused activation: the function and its parameters, `UnaryWithParam(UnaryOpType.LEAKY_RELU, 0.1)`."""
+
+    __slots__ = ("op_type", "params")
+
+    def __init__(self, op_type: NamedEnum, param: float | Sequence[float] = ()) -> None:
+        self.op_type = op_type
+        self.params: tuple[float, ...] = tuple(param) if isinstance(param, Sequence) else (float(param),)
+
+    def __repr__(self) -> str:
+        return f"UnaryWithParam({self.op_type}{''.join(f', {p}' for p in self.params)})"
+
+
+Activation = str | UnaryWithParam | NamedEnum
+"""How a program names a fused activation."""
+
+
+def activation(given: Activation) -> Function:
+    """The function behind an activation argument. Raises RuntimeError for a name that no function has."""
+    if isinstance(given, UnaryWithParam):
+        return _parametrised(given.op_type.name.lower(), given.params)
+    name = given.name.lower() if isinstance(given, NamedEnum) else str(given)
+    if name in FUNCTIONS:
+        return FUNCTIONS[name]
+    near = difflib.get_close_matches(name, FUNCTIONS, n=3)
+    raise fatal(f"Unknown unary op: {name}", hint=f"did you mean {' or '.join(near)}?" if near else None)
+
+
+def _parametrised(name: str, params: tuple[float, ...]) -> Function:
+    if name == "gelu" and params:
+        return f.gelu_tanh if params[0] else f.gelu
+    if not params or name in _MODES:
+        return FUNCTIONS[name]
+    if name not in _WITH_PARAMETER:
+        raise fatal(f"{name} takes no parameter, got {params}")
+    function = _WITH_PARAMETER[name]
+    return partial(_apply, function, params)
+
+
+def _apply(function: Callable[..., Array], params: tuple[float, ...], x: Array) -> Array:
+    return function(x, *params)
+
+
+def chain(activations: Sequence[Activation] | None) -> Function | None:
+    """Activations one after the other; None when there are none."""
+    if not activations:
+        return None
+    steps = [activation(a) for a in activations]
+
+    def all_of_them(x: Array) -> Array:
+        for step in steps:
+            x = step(x)
+        return x
+
+    return steps[0] if len(steps) == 1 else all_of_them

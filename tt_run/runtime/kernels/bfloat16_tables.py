@@ -1,0 +1,71 @@
+"""Functions of bfloat16 tensors by table: such an element is one of 65,536 values, so a function of it need be computed that often at most.
+
+An entry is what the direct computation gives, rounding included, so both ways have the same bits. Reading the table takes a fifth of
+the time of a GELU and no rounding after it.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.kernels.activations import FUNCTIONS, INTEGER_FUNCTIONS, Function
+from tt_run.runtime.kernels.elementwise import BLOCK, evaluate
+from tt_run.runtime.kernels.workers import spread, thread_count
+from tt_run.runtime.values.recycled import empty
+
+Array = npt.NDArray[Any]
+
+# Making a table costs 65,536 evaluations; it pays from twice as many elements on.
+SMALLEST = 1 << 17
+_SPREAD = 1 << 20
+_CHEAP = INTEGER_FUNCTIONS | frozenset(
+    [
+        "relu6",
+        "floor",
+        "ceil",
+        "trunc",
+        "round",
+        "signbit",
+        "isnan",
+        "isinf",
+        "isposinf",
+        "isneginf",
+        "isfinite",
+    ]
+)
+_TABLED = frozenset(function for name, function in FUNCTIONS.items() if name not in _CHEAP)
+_HIGH_HALF = 1 if sys.byteorder == "little" else 0
+
+
+def pays(function: Function, elements: int) -> bool:
+    """Whether a table is the faster way to apply `function` to so many bfloat16 elements."""
+    return elements >= SMALLEST and function in _TABLED
+
+
+@lru_cache(maxsize=64)
+def _table(function: Function) -> Array:
+    values = (np.arange(1 << 16, dtype=np.uint32) << np.uint32(16)).view(np.float32)
+    return evaluate(function, DataType.BFLOAT16, values)
+
+
+def look_up(function: Function, stack: Array) -> Array:
+    """`function` of a stack that holds bfloat16 values, rounded to bfloat16."""
+    table = _table(function)
+    source = np.ascontiguousarray(stack).reshape(-1)
+    out: Array = empty(source.shape, np.float32)
+    starts = range(0, source.size, BLOCK)
+    pieces = thread_count() if source.size >= _SPREAD else 1
+    spread([partial(_fill, table, source, out, starts[p::pieces]) for p in range(pieces)])
+    return out.reshape(stack.shape)
+
+
+def _fill(table: Array, source: Array, out: Array, starts: range) -> None:
+    for start in starts:
+        cut = slice(start, start + BLOCK)
+        np.take(table, source[cut].view(np.uint16)[_HIGH_HALF::2], out=out[cut], mode="clip")

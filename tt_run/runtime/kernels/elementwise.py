@@ -1,0 +1,179 @@
+"""Elementwise kernels over stacks: computed in float32, rounded once, block by block while a block is in cache.
+
+An element's result may not depend on where it lies, so that a shard gives the same bits alone, stacked, and on any rank:
+blocks are contiguous when a kernel sees them (NumPy takes other loops for strided data), and cutting is free because every element stands alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.kernels.workers import spread, thread_count
+from tt_run.runtime.values.bfloat16 import round_bfloat16
+from tt_run.runtime.values.dtypes import convert
+from tt_run.runtime.values.recycled import empty
+
+Array = npt.NDArray[Any]
+Kernel = Callable[..., Array]
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+"""NumPy's type of bfloat16 elements: casting to it rounds to nearest, ties to even."""
+
+# Elements of a block: small enough for the caches, and so large that threads seldom ask each other for the interpreter.
+BLOCK = 65536
+# From here on a result is worth more than one thread.
+_SPREAD = 1 << 20
+
+
+EXACT = frozenset(
+    {
+        *(
+            np.add,
+            np.subtract,
+            np.multiply,
+            np.divide,
+            np.maximum,
+            np.minimum,
+            np.negative,
+            np.abs,
+            np.square,
+            np.sqrt,
+        ),
+        *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
+        *(
+            np.logical_and,
+            np.logical_or,
+            np.logical_xor,
+            np.logical_not,
+            np.floor,
+            np.ceil,
+            np.trunc,
+            np.rint,
+        ),
+    }
+)
+"""Functions whose result is the one correct value: strides cannot change it, so nothing is copied for them."""
+
+
+def evaluate(kernel: Kernel, dtype: DataType, *operands: Array | float | int) -> Array:
+    """`kernel` over operands that broadcast against each other, in the stored form of `dtype`.
+
+    Arrays are stacks whose first axis counts shards; scalars are passed as they are.
+    """
+    size, shape = 0, None
+    for operand in operands:
+        if isinstance(operand, np.ndarray):
+            if shape is None:
+                shape, size, real = operand.shape, operand.size, operand.dtype == np.float32
+            elif operand.shape != shape:
+                shape = np.broadcast_shapes(shape, operand.shape)
+                size = math.prod(shape)
+    if size <= BLOCK or not real:
+        return _whole(kernel, dtype, operands, shape or ())
+    return _blocked(kernel, dtype, operands, shape or ())
+
+
+def finish(values: Array, dtype: DataType) -> Array:
+    """Results that nobody else holds, in the stored form of `dtype`: the one rounding of an operation."""
+    if values.dtype == np.float32:
+        if dtype is DataType.FLOAT32:
+            return values
+        if dtype is DataType.BFLOAT16 and values.flags.c_contiguous and values.flags.writeable:
+            return _rounded_in_place(values)
+    return convert(values, dtype)
+
+
+def _rounded_in_place(values: Array) -> Array:
+    """bfloat16 rounding of a large or small result, shared among the threads when that pays."""
+    if values.size < _SPREAD:
+        return round_bfloat16(values, out=values)
+    rows = values.reshape(-1)
+    spread([partial(_round, rows[cut]) for cut in _halves(rows.size)])
+    return values
+
+
+def _round(values: Array) -> None:
+    round_bfloat16(values, out=values)
+
+
+def _halves(length: int) -> list[slice]:
+    pieces = thread_count()
+    return [slice(length * p // pieces, length * (p + 1) // pieces) for p in range(pieces)]
+
+
+def _whole(kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: tuple[int, ...]) -> Array:
+    """Small results and integers: one call."""
+    given: Sequence[Any] = operands
+    if kernel not in EXACT:
+        given = [np.ascontiguousarray(o) if isinstance(o, np.ndarray) else o for o in operands]
+    with np.errstate(all="ignore"):
+        values = kernel(*given)
+        if values.shape != shape or not values.flags.c_contiguous:
+            values = np.ascontiguousarray(np.broadcast_to(values, shape))
+        if dtype is DataType.BFLOAT16:
+            # A cast there and back: faster than anything else on a small array, and always a new one.
+            rounded: Array = values.astype(BFLOAT16).astype(np.float32)
+            return rounded
+    return finish(values.copy() if any(values is o for o in given) else values, dtype)
+
+
+def _blocked(kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: tuple[int, ...]) -> Array:
+    out: Array = empty(shape, np.float32)
+    if all(o.shape == shape and o.flags.c_contiguous for o in operands if isinstance(o, np.ndarray)):
+        # Everything lines up: one long row.
+        views = [o.reshape(-1) if isinstance(o, np.ndarray) else o for o in operands]
+        target: Array = out.reshape(-1)
+    else:
+        views = [np.broadcast_to(o, shape) if isinstance(o, np.ndarray) else o for o in operands]
+        target = out
+    rounded = dtype is DataType.BFLOAT16
+    places = list(_blocks(target.shape))
+    pieces = thread_count() if out.size >= _SPREAD else 1
+    spread([partial(_fill, kernel, views, target, places[p::pieces], rounded) for p in range(pieces)])
+    return out if rounded or dtype is DataType.FLOAT32 else convert(out, dtype)
+
+
+def _fill(
+    kernel: Kernel, views: list[Any], target: Array, places: list[tuple[int | slice, ...]], rounded: bool
+) -> None:
+    """Compute the blocks at `places`; threads keep error states of their own."""
+    exact = kernel in EXACT
+    with np.errstate(all="ignore"):
+        for place in places:
+            block = target[place]
+            if exact:
+                kernel(*(v[place] if isinstance(v, np.ndarray) else v for v in views), out=block)
+                values = block
+            else:
+                values = kernel(
+                    *(np.ascontiguousarray(v[place]) if isinstance(v, np.ndarray) else v for v in views)
+                )
+            if rounded:
+                np.copyto(block, values.astype(BFLOAT16))
+            elif not exact:
+                np.copyto(block, values)
+
+
+def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:
+    """Indices that cut an array of `shape` into contiguous blocks of about BLOCK elements."""
+    axis, inner = len(shape), 1
+    while axis and inner * shape[axis - 1] <= BLOCK:
+        axis -= 1
+        inner *= shape[axis]
+    if not axis:
+        yield ()
+        return
+    step = max(1, BLOCK // inner)
+    cuts = [slice(start, start + step) for start in range(0, shape[axis - 1], step)]
+    for outer in itertools.product(*map(range, shape[: axis - 1])):
+        for cut in cuts:
+            yield (*outer, cut)

@@ -1,0 +1,90 @@
+"""Functions of whole rows (softmax, norms), a few rows at a time while they are in cache.
+
+A row is a contiguous run of the normalised dimension; its result follows from its own elements, so rows may be cut anywhere and
+shared among threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mgd.lean import dataclass
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.kernels.elementwise import BFLOAT16, BLOCK, finish
+from tt_run.runtime.kernels.workers import spread, thread_count
+from tt_run.runtime.values.recycled import empty
+
+Array = npt.NDArray[Any]
+RowFunction = Callable[..., Array]
+
+_SPREAD = 1 << 20
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Rows that are worked through together: source, operands beside it (as many rows, or one for all), result."""
+
+    source: Array
+    sides: list[Array]
+    out: Array
+
+
+def along_last(function: RowFunction, dtype: DataType, stack: Array, *others: Array) -> Array:
+    """`function(rows, *rows of others)` -> rows of the same width, over the last dimension of a stack; in the stored form of `dtype`.
+
+    `others` broadcast to the stack's shape; one that has a single row is handed over as that row.
+    """
+    shape = stack.shape
+    if not stack.size:
+        return np.empty(shape, np.float32)
+    width = shape[-1] if len(shape) > 1 else 1
+    source = np.ascontiguousarray(stack, dtype=np.float32)
+    out: Array = empty(shape, np.float32)
+    parts = _parts(source, others, out, width)
+    step = max(1, BLOCK // width)
+    places = [(part, start) for part in parts for start in range(0, len(part.source), step)]
+    pieces = thread_count() if out.size >= _SPREAD else 1
+    rounded = dtype is DataType.BFLOAT16
+    spread([partial(_fill, function, places[p::pieces], step, rounded) for p in range(pieces)])
+    return out if rounded else finish(out, dtype)
+
+
+def _parts(source: Array, others: tuple[Array, ...], out: Array, width: int) -> list[_Part]:
+    """All rows at once where the other operands allow it, else one part for each shard."""
+    if all(o.size == width or o.shape == source.shape for o in others):
+        return [
+            _Part(source.reshape(-1, width), [o.reshape(-1, width) for o in others], out.reshape(-1, width))
+        ]
+    parts = []
+    for i, shard in enumerate(source):
+        sides = []
+        for other in others:
+            own = other[i if len(other) > 1 else 0]
+            if own.size != width:
+                own = np.broadcast_to(own, shard.shape)
+            sides.append(np.ascontiguousarray(own).reshape(-1, width))
+        parts.append(_Part(shard.reshape(-1, width), sides, out[i].reshape(-1, width)))
+    return parts
+
+
+def _fill(function: RowFunction, places: list[tuple[_Part, int]], step: int, rounded: bool) -> None:
+    with np.errstate(all="ignore"):
+        for part, start in places:
+            cut = slice(start, start + step)
+            values = function(part.source[cut], *(s if len(s) == 1 else s[cut] for s in part.sides))
+            part.out[cut] = values.astype(BFLOAT16) if rounded else values
+
+
+def along(axis: int, function: RowFunction, dtype: DataType, stack: Array) -> Array:
+    """`along_last` over any axis of the stack (1 is the shard's first dimension)."""
+    if axis == stack.ndim - 1:
+        return along_last(function, dtype, stack)
+    turned = np.ascontiguousarray(np.moveaxis(stack, axis, -1))
+    # Block floats share exponents along the last dimension: round them only where they end up.
+    values = along_last(function, DataType.FLOAT32, turned)
+    return finish(np.ascontiguousarray(np.moveaxis(values, -1, axis)), dtype)

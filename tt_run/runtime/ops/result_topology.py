@@ -1,0 +1,44 @@
+"""Where the result of an operation lies: the topology that follows from those of its operands.
+
+Per distribution axis Shard wins over Replicate; between distributions of different rank the sharded one wins, and of two
+sharded ones that with more axes. Dimensions are not adjusted: transposing a tensor sharded on dimension 3 still says so.
+A result counts every device of the mesh among its coordinates, also those without a shard. Source: ttnn specification, section 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, TensorTopology
+from tt_run.runtime.tensor.tensor import Tensor
+
+
+def result_topology(operands: Sequence[Tensor]) -> TensorTopology:
+    """The topology of what an operation makes of device tensors on one mesh."""
+    first = operands[0]
+    topology = first.tensor_topology()
+    for other in operands[1:]:
+        theirs = other.tensor_topology()
+        if theirs is not topology:
+            topology = merged(topology, theirs)
+    coords = first.site.coords
+    if len(topology.mesh_coords()) == len(coords):
+        return topology
+    return TensorTopology(topology.distribution_shape(), topology.placements(), coords)
+
+
+def merged(one: TensorTopology, other: TensorTopology) -> TensorTopology:
+    """The topology of a result of two operands."""
+    ours, theirs = one.placements(), other.placements()
+    if len(ours) != len(theirs):
+        return max((one, other), key=lambda t: (_is_sharded(t.placements()), len(t.placements())))
+    if not _is_sharded(theirs):
+        return one
+    if not _is_sharded(ours):
+        return other
+    placements = [b if isinstance(a, PlacementReplicate) else a for a, b in zip(ours, theirs, strict=True)]
+    return TensorTopology(one.distribution_shape(), placements, one.mesh_coords())
+
+
+def _is_sharded(placements: Sequence[Placement]) -> bool:
+    return any(not isinstance(p, PlacementReplicate) for p in placements)

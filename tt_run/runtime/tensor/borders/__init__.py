@@ -1,0 +1,1 @@
+"""Where tensors meet the outside: arrays of NumPy and torch, and files."""

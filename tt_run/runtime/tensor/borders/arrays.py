@@ -1,0 +1,242 @@
+"""The borders between tensors and arrays of other libraries: NumPy always, torch where it is installed.
+
+torch is imported only when a caller hands in a torch tensor or asks for one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.arguments import public
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.tensor.conversion.devices import to_device
+from tt_run.runtime.tensor.distribution.composers import MeshToTensor
+from tt_run.runtime.tensor.distribution.gathering import every_shard
+from tt_run.runtime.tensor.distribution.mappers import Mapper, own_copy
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, TensorSpec, Tile
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.bfloat16 import to_wire
+from tt_run.runtime.values.dtypes import (
+    BLOCK_FLOATS,
+    check_layout,
+    chosen_dtype,
+    default_layout,
+    quantize_padded,
+)
+from tt_run.runtime.values.shards import Shards
+
+if TYPE_CHECKING:
+    from tt_run.runtime.mesh.device import MeshDevice
+
+Array = npt.NDArray[Any]
+
+
+def foreign_array(value: Any) -> tuple[Array, str] | None:
+    """A NumPy array or torch tensor as an array without a copy where possible, and the name of its element type.
+
+    None: the value is neither.
+    """
+    if isinstance(value, np.ndarray):
+        return value, value.dtype.name
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(value, torch.Tensor):
+        return None
+    tensor = value.detach().cpu()
+    if tensor.dtype == torch.bfloat16:
+        return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16), "bfloat16"
+    return tensor.numpy(), str(tensor.dtype).removeprefix("torch.")
+
+
+def from_array(
+    array: Array,
+    type_name: str,
+    *,
+    dtype: DataType | None = None,
+    layout: Layout | None = None,
+    tile: Tile | None = None,
+    memory_config: MemoryConfig | None = None,
+    device: MeshDevice | None = None,
+    mapper: Mapper | None = None,
+    pad_value: float | None = None,
+) -> Tensor:
+    """A tensor with the values of an array: un-distributed on the host, spread by `mapper`, moved to `device` if one is given.
+
+    `pad_value` fills up the tiles of a block float, whose last blocks it shares an exponent with; other padding is never looked at.
+    Raises RuntimeError for an element type without a counterpart and for a block float outside of TILE layout.
+    """
+    wanted = chosen_dtype(type_name, dtype)
+    laid = layout or default_layout(wanted)
+    check_layout(wanted, laid)
+    padded = wanted in BLOCK_FLOATS and pad_value
+    converted = DataType.FLOAT32 if padded else wanted
+    common: dict[str, Any] = {
+        "dtype": wanted,
+        "layout": laid,
+        "memory_config": memory_config or DRAM_MEMORY_CONFIG,
+        "tile": tile or DEFAULT_TILE,
+    }
+    if mapper is None:
+        shards = Shards.replicated(own_copy(array, converted), 1)
+    else:
+        placed = mapper.unwrap().place(array, converted)
+        shards = placed.shards
+        common |= {"topology": placed.topology, "site": placed.site}
+    if padded:
+        shards = shards.map(lambda stack: quantize_padded(stack.astype(np.float32), wanted, padded))
+    host = Tensor.of(shards, **common)
+    return host if device is None else to_device(host, device, memory_config)
+
+
+@public
+def from_torch(
+    tensor: Any,
+    dtype: DataType | None = None,
+    *,
+    spec: TensorSpec | None = None,
+    tile: Tile | None = None,
+    pad_value: float | None = None,
+    layout: Layout | None = None,
+    device: MeshDevice | None = None,
+    memory_config: MemoryConfig | None = None,
+    mesh_mapper: Mapper | None = None,
+    cq_id: int | None = None,
+    preserve_nan_values: bool = False,
+    col_tilize: bool = False,
+    enable_bfloat_opt: bool = False,
+) -> Tensor | None:
+    """A tensor with the values of a torch tensor or a NumPy array; None gives None.
+
+    NumPy arrays are accepted whether or not torch is installed. With `device` and no mapper every device gets the whole.
+    Padding is never stored: `pad_value` counts only in the shared exponents of a block float. The conversion switches change nothing, as
+    conversion is always exact.
+    Raises RuntimeError as the reference does for contradicting options, TypeError for values that are no array.
+    """
+    if tensor is None:
+        return None
+    found = foreign_array(tensor)
+    if found is None:
+        raise TypeError(
+            f"ttnn.from_torch: expected a torch tensor or a NumPy array, got {type(tensor).__name__}"
+        )
+    array, type_name = found
+    if col_tilize:
+        array = _transposed(array, spec, dtype, layout)
+    if spec is not None:
+        _check_spec(
+            spec, array, {"dtype": dtype, "layout": layout, "memory_config": memory_config, "tile": tile}
+        )
+        dtype, layout, memory_config, tile = spec.dtype, spec.layout, spec.memory_config, spec.tile
+    if memory_config is not None and memory_config.is_sharded() and _unspecified(memory_config):
+        raise RuntimeError("ttnn.from_torch: Shard spec must not be None for sharded tensors")
+    return from_array(
+        array,
+        type_name,
+        dtype=dtype,
+        layout=layout,
+        tile=tile,
+        memory_config=memory_config,
+        device=device,
+        mapper=mesh_mapper,
+        pad_value=pad_value,
+    )
+
+
+def _unspecified(memory_config: MemoryConfig) -> bool:
+    return memory_config.shard_spec is None and memory_config.nd_shard_spec is None
+
+
+def _check_spec(spec: TensorSpec, array: Array, others: dict[str, object]) -> None:
+    if spec.shape != tuple(array.shape):
+        raise RuntimeError(
+            f"ttnn.from_torch: spec shape {spec.shape} must be the same as tensor shape {list(array.shape)}"
+        )
+    for name, value in others.items():
+        if value is not None:
+            raise RuntimeError(f"ttnn.from_torch: {name} must be None when spec is specified")
+
+
+def _transposed(
+    array: Array, spec: TensorSpec | None, dtype: DataType | None, layout: Layout | None
+) -> Array:
+    """The last two dimensions swapped, so that columns share the exponents of a block float."""
+    if spec is not None:
+        raise RuntimeError("ttnn.from_torch: col_tilize=True is not supported with spec")
+    if dtype not in BLOCK_FLOATS:
+        raise RuntimeError("ttnn.from_torch: col_tilize=True requires BFP dtype (bfloat8_b or bfloat4_b)")
+    if array.ndim < 2:
+        raise RuntimeError("ttnn.from_torch: col_tilize=True requires tensor.ndim >= 2")
+    if layout is not None and layout is not Layout.TILE:
+        raise RuntimeError("ttnn.from_torch: col_tilize=True requires layout to be None or ttnn.TILE_LAYOUT")
+    return np.swapaxes(array, -1, -2)
+
+
+def read(tensor: Tensor, composer: MeshToTensor | None = None) -> Array:
+    """The values in stored form as an array that belongs to the caller.
+
+    Over several ranks a distributed tensor is read by all of them together. Raises RuntimeError for more than one shard and no
+    composer.
+    """
+    if composer is not None:
+        array = composer.compose(tensor)
+    else:
+        held = [shard for shard in every_shard(tensor) if shard is not None]
+        if len(held) > 1:
+            raise fatal(
+                f"Can't convert a tensor distributed on {tensor.site.shape} mesh to row-major logical tensor. "
+                "Supply a mesh composer to concatenate multi-device shards."
+            )
+        if not held:
+            raise fatal("The tensor holds no shard on any device")
+        array = held[0]
+    return array if array.base is None and array.flags.owndata else array.copy()
+
+
+def to_numpy(tensor: Tensor, mesh_composer: MeshToTensor | None = None) -> Array:
+    """The values as a NumPy array: bfloat16, fp8 and the block floats as float32, the other types as themselves."""
+    return read(tensor, mesh_composer)
+
+
+@public
+def to_torch(
+    tensor: Tensor,
+    dtype: Any = None,
+    *,
+    torch_rank: int | None = None,
+    mesh_composer: MeshToTensor | None = None,
+    device: MeshDevice | None = None,
+    cq_id: int | None = None,
+) -> Any:
+    """The values as a torch tensor; where torch is not installed, as a NumPy array (bfloat16 as float32).
+
+    `dtype` converts the result, `torch_rank` drops leading dimensions of length 1 down to that rank.
+    Raises RuntimeError for a tensor of several shards without a composer, or dimensions that cannot be dropped.
+    """
+    values = _as_torch(read(tensor, mesh_composer), tensor.dtype)
+    if torch_rank is not None:
+        while len(values.shape) > torch_rank:
+            if values.shape[0] != 1:
+                raise RuntimeError("ttnn: Unable to squeeze to desired rank!")
+            values = values[0]
+    if dtype is None:
+        return values
+    return values.astype(dtype) if isinstance(values, np.ndarray) else values.to(dtype=dtype)
+
+
+def _as_torch(array: Array, dtype: DataType) -> Any:
+    if importlib.util.find_spec("torch") is None:
+        return array
+    torch = importlib.import_module("torch")
+
+    if dtype is DataType.BFLOAT16:
+        # torch reads the 16-bit pattern; NumPy's bfloat16 extension type is unknown to it.
+        return torch.from_numpy(to_wire(array).view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)

@@ -1,0 +1,156 @@
+"""The `.tensorbin` file: a magic word, a JSON header, then the distinct shards as raw little-endian rows.
+
+The format is our own and holds plain data only, so reading a file from elsewhere cannot run code. Files of the real library are
+another format and are refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mgd.lean import dataclass
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec, ShardSpec
+from tt_run.runtime.tensor.spec.tensor_spec import Shape, TensorSpec, Tile
+from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard, TensorTopology
+from tt_run.runtime.values.bfloat16 import from_wire, to_wire
+from tt_run.runtime.values.dtypes import stored_dtype
+from tt_run.runtime.values.shards import Shards
+
+MAGIC = b"TTRUNTB1"
+_ALIGNMENT = 64
+_LONGEST_HEADER = 1 << 26
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a file holds: shards counted over all positions of a mesh shape, their spec and their topology."""
+
+    spec: TensorSpec
+    shards: Shards
+    mesh: tuple[int, ...]
+    topology: TensorTopology
+
+
+def write(path: Path, record: Record) -> None:
+    """Write a file as a whole or not at all: readers never see half of one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    header = json.dumps(_header(record)).encode()
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with temporary.open("wb") as file:
+        file.write(MAGIC + len(header).to_bytes(8, "little") + header)
+        file.write(b"\0" * (-file.tell() % _ALIGNMENT))
+        _on_disk(record.shards.data, record.spec.dtype).tofile(file)
+    temporary.replace(path)
+
+
+def read(path: Path) -> Record:
+    """Read a file. Raises RuntimeError when it is not one of ours or is damaged."""
+    with path.open("rb") as file:
+        header = _read_header(file, path)
+        try:
+            return _record(header, file)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise RuntimeError(
+                f"Unable to load the tensor from {path}.  The file is damaged: {error}"
+            ) from error
+
+
+def _read_header(file: BinaryIO, path: Path) -> dict[str, Any]:
+    start = file.read(len(MAGIC) + 8)
+    length = int.from_bytes(start[len(MAGIC) :], "little")
+    if not start.startswith(MAGIC) or length > _LONGEST_HEADER:
+        raise RuntimeError(
+            f"Unable to load the tensor from {path}.  It is not a tensor file of this runtime."
+        )
+    try:
+        header = json.loads(file.read(length))
+    except ValueError as error:
+        raise RuntimeError(f"Unable to load the tensor from {path}.  The file is damaged: {error}") from error
+    file.seek(-file.tell() % _ALIGNMENT, os.SEEK_CUR)
+    return header if isinstance(header, dict) else {}
+
+
+def _header(record: Record) -> dict[str, Any]:
+    spec, topology = record.spec, record.topology
+    return {
+        "shape": list(spec.shape),
+        "dtype": spec.dtype.name,
+        "layout": spec.layout.name,
+        "tile": list(spec.tile.tile_shape),
+        "memory_layout": spec.memory_config.memory_layout.name,
+        "buffer_type": spec.memory_config.buffer_type.name,
+        "shard_spec": _spec_words(spec.memory_config.shard_spec, "shape"),
+        "nd_shard_spec": _spec_words(spec.memory_config.nd_shard_spec, "shard_shape"),
+        "rows": len(record.shards.data),
+        "index": list(record.shards.index),
+        "mesh": list(record.mesh),
+        "distribution_shape": list(topology.distribution_shape()),
+        "placements": [p.dim if isinstance(p, PlacementShard) else None for p in topology.placements()],
+        "coords": [list(c) for c in topology.mesh_coords()],
+    }
+
+
+class _Pieces(NamedTuple):
+    """What the two kinds of shard specification are made of."""
+
+    grid: CoreRangeSet
+    shape: list[int]
+    orientation: ShardOrientation
+
+
+def _spec_words(spec: ShardSpec | NdShardSpec | None, shape: str) -> dict[str, Any] | None:
+    if spec is None:
+        return None
+    return {
+        "grid": [[r.start.x, r.start.y, r.end.x, r.end.y] for r in spec.grid],
+        "shape": list(getattr(spec, shape)),
+        "orientation": spec.orientation.name,
+    }
+
+
+def _spec_parts(words: dict[str, Any] | None) -> _Pieces | None:
+    if words is None:
+        return None
+    ranges = [CoreRange(CoreCoord(x, y), CoreCoord(to_x, to_y)) for x, y, to_x, to_y in words["grid"]]
+    return _Pieces(CoreRangeSet(ranges), words["shape"], ShardOrientation[words["orientation"]])
+
+
+def _record(header: dict[str, Any], file: BinaryIO) -> Record:
+    pieces, nd_pieces = (_spec_parts(header.get(name)) for name in ("shard_spec", "nd_shard_spec"))
+    memory = MemoryConfig(
+        TensorMemoryLayout[header["memory_layout"]],
+        BufferType[header["buffer_type"]],
+        pieces and ShardSpec(pieces.grid, pieces.shape, pieces.orientation),
+        nd_pieces and NdShardSpec(nd_pieces.shape, nd_pieces.grid, nd_pieces.orientation),
+    )
+    height, width = header["tile"]
+    dtype = DataType[header["dtype"]]
+    spec = TensorSpec(Shape(header["shape"]), dtype, Layout[header["layout"]], memory, Tile((height, width)))
+    shape = (int(header["rows"]), *spec.shape)
+    disk = np.dtype(np.uint16) if dtype is DataType.BFLOAT16 else stored_dtype(dtype)
+    raw = np.fromfile(file, disk)
+    if raw.size != int(np.prod(shape, dtype=int)):
+        raise ValueError(f"{raw.size} values instead of {int(np.prod(shape, dtype=int))}")
+    data = from_wire(raw) if dtype is DataType.BFLOAT16 else raw
+    topology = TensorTopology(
+        MeshShape(header["distribution_shape"]),
+        [PlacementReplicate() if dim is None else PlacementShard(dim) for dim in header["placements"]],
+        [MeshCoordinate(c) for c in header["coords"]],
+    )
+    shards = Shards(data.reshape(shape), tuple(header["index"]))
+    return Record(spec, shards, tuple(header["mesh"]), topology)
+
+
+def _on_disk(data: Any, dtype: DataType) -> Array:
+    return to_wire(data) if dtype is DataType.BFLOAT16 else np.ascontiguousarray(data)

@@ -1,0 +1,105 @@
+"""Moving tensors between the host and the devices of a mesh. Values are shared, never copied: every write makes new shards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tt_run.runtime.arguments import public
+from tt_run.runtime.errors import fatal, type_name
+from tt_run.runtime.mesh import transfer_rules
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.tensor.following import follow
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.site import HostSite
+from tt_run.runtime.tensor.tensor import Tensor, replicated_topology
+from tt_run.runtime.values.shards import Shards
+
+# Whoever puts tensors on a mesh says what becomes of them when it is reshaped.
+MeshDevice.followers.append(follow)
+
+
+@public
+def to_device(
+    tensor: Tensor,
+    device: MeshDevice,
+    memory_config: MemoryConfig | None = None,
+    *,
+    queue_id: int | None = None,
+    cq_id: int | None = None,
+) -> Tensor:
+    """The tensor on a mesh: a distributed one keeps its topology, an un-distributed one is replicated to every device.
+
+    Raises RuntimeError when the tensor is on another mesh or was distributed for one of another shape, or the device is closed, TypeError
+    for what is no device.
+    """
+    if not hasattr(device, "local_positions"):
+        raise TypeError(f"ttnn.to_device: expected a MeshDevice, got {type_name(device)}")
+    if tensor.device() is not None:
+        if tensor.device() is not device:
+            raise fatal(
+                "to_device: the tensor is on another mesh already",
+                hint=f"it is on {tensor.device()}: bring it to the host with ttnn.from_device first",
+            )
+        return tensor
+    device.require_open("to_device")
+    transfer_rules.check(device, "write")
+    memory = memory_config or tensor.memory_config()
+    shards = counted_on(tensor, device)
+    if not is_distributed(tensor):
+        alone = len(device.coords) == 1
+        topology = tensor.tensor_topology() if alone else replicated_topology(device, on_device=True)
+    else:
+        topology = tensor.tensor_topology()
+    return Tensor.of(
+        shards,
+        dtype=tensor.dtype,
+        layout=tensor.layout,
+        device=device,
+        topology=topology,
+        memory_config=memory,
+        tile=tensor.tile,
+    )
+
+
+@public
+def from_device(
+    tensor: Tensor, blocking: bool = True, *, queue_id: int | None = None, cq_id: int | None = None
+) -> Tensor:
+    """The tensor in host memory, with its topology. Raises RuntimeError when its device is closed."""
+    device = tensor.device()
+    if device is None:
+        return tensor
+    device.require_open("from_device")
+    transfer_rules.check(device, "read")
+    return Tensor.of(
+        tensor.shards,
+        dtype=tensor.dtype,
+        layout=tensor.layout,
+        topology=tensor.tensor_topology(),
+        memory_config=tensor.memory_config(),
+        tile=tensor.tile,
+        site=HostSite.of(device),
+    )
+
+
+def is_distributed(tensor: Tensor) -> bool:
+    """Whether a host tensor was cut or replicated for a mesh; a 1x1 mesh counts as not distributed."""
+    return len(tensor.site.coords) > 1
+
+
+def counted_on(tensor: Tensor, device: MeshDevice) -> Shards:
+    """The shards of a host tensor counted on a device's local positions; an un-distributed one is on each of them.
+
+    Raises RuntimeError when the tensor was distributed for a mesh of another shape.
+    """
+    if not is_distributed(tensor):
+        return Shards(tensor.shards.data, (0,) * len(device.local_positions))
+    site: Any = tensor.site
+    if tuple(site.shape) != tuple(device.shape):
+        raise fatal(
+            f"Tensor distributed over mesh shape {site.shape} does not fit on a device of shape {device.shape}"
+        )
+    if tuple(site.local_positions) == tuple(device.local_positions):
+        return tensor.shards
+    held = dict(zip(site.local_positions, tensor.shards.index, strict=True))
+    return Shards(tensor.shards.data, tuple(held.get(p, -1) for p in device.local_positions)).compact()

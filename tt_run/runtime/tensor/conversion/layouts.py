@@ -1,0 +1,122 @@
+"""Layout, element type and memory configuration of existing tensors."""
+
+from __future__ import annotations
+
+import math
+
+from tt_run.runtime.arguments import public
+from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import Shape, padded_shape
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, check_layout, convert, quantize_padded
+
+
+@public
+def to_layout(
+    tensor: Tensor,
+    layout: Layout,
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+    pad_value: float = 0.0,
+) -> Tensor:
+    """The tensor in another layout, and in another element type if `dtype` is given.
+
+    A block float that leaves TILE layout becomes bfloat16 on a device; on the host it cannot. Padding is never stored:
+    `pad_value` counts only in the shared exponents of a block float.
+    """
+    if not isinstance(layout, Layout):
+        raise TypeError(f"layout must be a ttnn.Layout, got {layout!r}")
+    wanted = dtype or tensor.dtype
+    if layout is not Layout.TILE and wanted in BLOCK_FLOATS:
+        if tensor.device() is None or dtype is not None:
+            check_layout(wanted, layout)
+        wanted = DataType.BFLOAT16
+    if wanted is tensor.dtype and layout is tensor.layout and memory_config in (None, tensor.memory_config()):
+        return tensor
+    return _converted(tensor, wanted, layout, memory_config, pad_value)
+
+
+@public
+def to_dtype(tensor: Tensor, dtype: DataType) -> Tensor:
+    """A host tensor in another element type; block floats bring TILE layout with them.
+
+    Raises RuntimeError on a device, and for a block float of a row-major tensor that tiles would pad.
+    """
+    if tensor.device() is not None:
+        raise fatal("to_dtype: Tensor must be on host; use ttnn.typecast for a device tensor")
+    layout = tensor.layout
+    if dtype in BLOCK_FLOATS and layout is not Layout.TILE:
+        layout = Layout.TILE
+        before, after = tensor.padded_shape, padded_shape(tuple(tensor.shape), layout, tensor.tile)
+        if before.volume() != after.volume():
+            raise fatal(
+                f"to_dtype: Converting layout to {cpp(layout)} implicitly changed physical shape from {_rows(before)} to "
+                f"{_rows(after)} due to alignment constraints. This is currently unsupported. "
+                "Please pad the tensor explicitly before conversion.",
+                hint="call to_layout(tensor, ttnn.TILE_LAYOUT) first",
+            )
+    return tensor if dtype is tensor.dtype else _converted(tensor, dtype, layout, None)
+
+
+@public
+def typecast(
+    tensor: Tensor,
+    dtype: DataType,
+    output_dtype: DataType | None = None,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """The tensor in another element type: `(tensor, dtype)` or `(tensor, input_dtype, output_dtype)`.
+
+    Raises RuntimeError when `input_dtype` is not the tensor's, or a block float is not in TILE layout.
+    """
+    if output_dtype is not None and dtype is not tensor.dtype:
+        raise fatal(f"typecast: input_dtype {dtype} does not match the tensor's {tensor.dtype}")
+    wanted = output_dtype or dtype
+    check_layout(wanted, tensor.layout)
+    result = _converted(tensor, wanted, tensor.layout, memory_config)
+    if output_tensor is None:
+        return result
+    output_tensor.overwrite(result.shards)
+    return output_tensor
+
+
+@public
+def to_memory_config(
+    tensor: Tensor,
+    memory_config: MemoryConfig,
+    dtype: DataType | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """The tensor under another memory configuration, and in another element type if `dtype` is given."""
+    result = _converted(tensor, dtype or tensor.dtype, tensor.layout, memory_config)
+    if output_tensor is None:
+        return result
+    output_tensor.overwrite(result.shards)
+    return output_tensor
+
+
+def _rows(shape: Shape) -> str:
+    """A physical shape as the reference prints it: rows and columns."""
+    *outer, columns = tuple(shape)
+    return f"({math.prod(outer)}, {columns})"
+
+
+def _converted(
+    tensor: Tensor,
+    dtype: DataType,
+    layout: Layout,
+    memory_config: MemoryConfig | None,
+    pad_value: float = 0.0,
+) -> Tensor:
+    shards = tensor.shards
+    if dtype in BLOCK_FLOATS and pad_value and dtype is not tensor.dtype:
+        shards = shards.map(lambda stack: quantize_padded(convert(stack, DataType.FLOAT32), dtype, pad_value))
+    elif dtype is not tensor.dtype:
+        shards = shards.map(lambda stack: convert(stack, dtype))
+    return tensor.derive(shards, dtype=dtype, layout=layout, memory_config=memory_config)

@@ -1,0 +1,125 @@
+"""Shapes and parts of tensors: reshape, indexing, padding and cropping, shard by shard."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.tensor.spec.tensor_spec import TILE_SIZE
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, convert, quantize
+from tt_run.runtime.values.shards import Array as Stack
+
+Array = npt.NDArray[Any]
+
+
+def reshape(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The same elements in another shape; one length may be -1. Raises RuntimeError when the volumes differ."""
+    dims = _resolve(tensor.logical_volume(), shape)
+    return _requantized(tensor, lambda stack: stack.reshape((len(stack), *dims)))
+
+
+def _resolve(volume: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    if shape.count(-1) > 1:
+        raise fatal("Shape cannot have more than 1 elements that is set to -1!")
+    known = math.prod(length for length in shape if length != -1)
+    if -1 in shape:
+        if not known or volume % known:
+            raise fatal(f"cannot reshape {volume} elements into shape {list(shape)}")
+        shape = tuple(volume // known if length == -1 else length for length in shape)
+    if math.prod(shape) != volume:
+        raise fatal(
+            "Invalid arguments to reshape",
+            hint=f"shape {list(shape)} has {math.prod(shape)} elements, tensor has {volume}",
+        )
+    return shape
+
+
+def _requantized(tensor: Tensor, function: Any) -> Tensor:
+    """Block floats are rounded anew: their elements may come to share other exponents."""
+    shards = tensor.shards.map(function)
+    if tensor.dtype in BLOCK_FLOATS:
+        shards = shards.map(lambda stack: quantize(stack, tensor.dtype))  # type: ignore[arg-type]
+    return tensor.derive(shards)
+
+
+def take(tensor: Tensor, key: Any) -> Tensor:
+    """`tensor[key]` per shard, with integers, slices and one ellipsis; an integer drops its dimension.
+
+    Raises IndexError for too many or too large indices, RuntimeError for a stride on the host, TypeError for other keys.
+    """
+    keys = _complete(key if isinstance(key, tuple) else (key,), tensor.shape.rank)
+    checked = tuple(_check_key(k, d, n) for d, (k, n) in enumerate(zip(keys, tensor.shape, strict=True)))
+    if tensor.device() is None and any(isinstance(k, slice) and k.step not in (None, 1) for k in checked):
+        raise RuntimeError("Host tensors cannot be accessed with non-unit stride")
+    where = (slice(None), *checked)
+    return _requantized(tensor, lambda stack: stack[where].copy())
+
+
+def _complete(keys: tuple[Any, ...], rank: int) -> tuple[Any, ...]:
+    gaps = [i for i, k in enumerate(keys) if k is Ellipsis]
+    if len(gaps) > 1:
+        raise ValueError("Only one ellipsis ('...') is allowed in a slice.")
+    missing = rank - (len(keys) - len(gaps))
+    if missing < 0:
+        raise IndexError(f"Too many indices for tensor of dimension {rank}")
+    at = gaps[0] if gaps else len(keys)
+    return (*keys[:at], *[slice(None)] * missing, *keys[at + len(gaps) :])
+
+
+def _check_key(key: Any, dim: int, size: int) -> int | slice:
+    if isinstance(key, slice):
+        return key
+    if isinstance(key, bool) or not isinstance(key, (int, np.integer)):
+        raise TypeError(f"Invalid slice type: {key}")
+    index = int(key) + size if key < 0 else int(key)
+    if not 0 <= index < size:
+        raise IndexError(
+            f"Index {key} (converted to {index}) is out of bounds for dimension {dim} of size {size}"
+        )
+    return index
+
+
+def embed(tensor: Tensor, shape: tuple[int, ...], starts: tuple[int, ...], value: float) -> Tensor:
+    """A host tensor inside a larger one filled with `value`. Raises RuntimeError on a device or when it does not fit."""
+    _on_host(tensor, "pad")
+    old = tuple(tensor.shape)
+    if not len(shape) == len(starts) == len(old) or any(
+        s < 0 or s + n > m for s, n, m in zip(starts, old, shape, strict=True)
+    ):
+        raise fatal(f"Tensor of shape {tensor.shape} does not fit at {list(starts)} into shape {list(shape)}")
+    where = (slice(None), *(slice(s, s + n) for s, n in zip(starts, old, strict=True)))
+
+    def grow(stack: Stack) -> Array:
+        filler = convert(np.full((1,), value, np.float32), tensor.dtype)[0]
+        out = np.full((len(stack), *shape), filler, stack.dtype)
+        out[where] = stack
+        return out
+
+    return _requantized(tensor, grow)
+
+
+def crop(tensor: Tensor, starts: tuple[int, ...], ends: tuple[int, ...]) -> Tensor:
+    """The part of a host tensor from `starts` up to `ends`, excluded. Raises RuntimeError on a device or outside the tensor."""
+    _on_host(tensor, "unpad")
+    shape = tuple(tensor.shape)
+    if not len(starts) == len(ends) == len(shape) or any(
+        not 0 <= s <= e <= n for s, e, n in zip(starts, ends, shape, strict=True)
+    ):
+        raise fatal(f"Range {list(starts)} to {list(ends)} is not inside a tensor of shape {tensor.shape}")
+    where = (slice(None), *(slice(s, e) for s, e in zip(starts, ends, strict=True)))
+    return _requantized(tensor, lambda stack: stack[where].copy())
+
+
+def tile_multiple(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape with its last two dimensions rounded up to the tile."""
+    return (*shape[:-2], *(-(-length // TILE_SIZE) * TILE_SIZE for length in shape[-2:]))
+
+
+def _on_host(tensor: Tensor, what: str) -> None:
+    if tensor.device() is not None:
+        raise fatal(f"Tensor.{what} needs a tensor in host memory; call ttnn.from_device first")

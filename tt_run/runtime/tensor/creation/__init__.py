@@ -1,0 +1,1 @@
+"""New tensors: from a shape, from numbers, and by the constructor of `Tensor`."""

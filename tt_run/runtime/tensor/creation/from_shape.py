@@ -1,0 +1,277 @@
+"""Tensors from a shape: zeros, ones, full, arange, rand, empty and their `*_like` forms; and from a list of numbers.
+
+Without a device they are un-distributed host tensors; with one, every device holds the same values, which are stored once.
+Source: runtime specification, section 5.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tt_run.runtime.arguments import public
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.tensor.borders.arrays import from_array
+from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
+from tt_run.runtime.tensor.distribution.mappers import TensorToMesh
+from tt_run.runtime.tensor.distribution.per_device import mesh_replicated
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import Shape
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import check_layout, convert, default_layout, is_float, stored_dtype
+from tt_run.runtime.values.shards import Shards
+
+if TYPE_CHECKING:
+    from tt_run.runtime.mesh.device import MeshDevice
+
+Dims = Sequence[int] | Shape
+
+# Seeds of `rand` calls without one: every rank makes the same calls, so every rank counts the same.
+_unseeded = itertools.count(1)
+
+
+@public
+def zeros(
+    shape: Dims,
+    dtype: DataType | None = None,
+    layout: Layout | None = None,
+    device: MeshDevice | None = None,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """A tensor of zeros; bfloat16 and ROW_MAJOR unless said otherwise."""
+    return full(shape, 0.0, dtype, layout, device, memory_config)
+
+
+@public
+def ones(
+    shape: Dims,
+    dtype: DataType | None = None,
+    layout: Layout | None = None,
+    device: MeshDevice | None = None,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """A tensor of ones; bfloat16 and ROW_MAJOR unless said otherwise."""
+    return full(shape, 1.0, dtype, layout, device, memory_config)
+
+
+@public
+def full(
+    shape: Dims,
+    fill_value: float,
+    dtype: DataType | None = None,
+    layout: Layout | None = None,
+    device: MeshDevice | None = None,
+    memory_config: MemoryConfig | None = None,
+    optional_tensor: Tensor | None = None,
+) -> Tensor:
+    """A tensor with one value everywhere, converted to `dtype`; written into `optional_tensor` if that is given."""
+    if optional_tensor is not None:
+        dtype, layout = optional_tensor.dtype, optional_tensor.layout
+    made = _filled(tuple(Shape(shape)), fill_value, dtype or DataType.BFLOAT16, layout, device, memory_config)
+    return made if optional_tensor is None else _write(optional_tensor, made)
+
+
+@public
+def empty(
+    shape: Dims,
+    dtype: DataType = DataType.BFLOAT16,
+    layout: Layout = Layout.ROW_MAJOR,
+    *args: Any,
+    device: MeshDevice | None = None,
+    memory_config: MemoryConfig = DRAM_MEMORY_CONFIG,
+) -> Tensor:
+    """A device tensor whose content is not specified (here zeros). Raises TypeError without a device."""
+    given = dict(zip(("device", "memory_config"), args, strict=False))
+    target = given.get("device", device)
+    if target is None:
+        raise TypeError(
+            "ttnn.empty: a device is required: empty(shape, dtype, layout, device, memory_config)"
+        )
+    return _filled(tuple(Shape(shape)), 0.0, dtype, layout, target, given.get("memory_config", memory_config))
+
+
+@public
+def arange(
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+    *,
+    dtype: DataType = DataType.BFLOAT16,
+    device: MeshDevice | None = None,
+    memory_config: MemoryConfig = DRAM_MEMORY_CONFIG,
+    layout: Layout = Layout.ROW_MAJOR,
+) -> Tensor:
+    """`arange(end)` or `arange(start, end, step)`: a tensor of one dimension. Raises RuntimeError for a step of 0 or the wrong way."""
+    first, last = (0, start) if end is None else (start or 0, end)
+    if last is None:
+        raise TypeError("ttnn.arange: an end is required: arange(end) or arange(start, end, step)")
+    if step == 0:
+        raise fatal("Step must be nonzero")
+    if (last - first) * step < 0:
+        raise fatal(f"Invalid range: Step {step} does not lead from {first} to {last}")
+    values = np.arange(first, last, step, dtype=np.int64)
+    source = values.astype(np.float32) if is_float(dtype) else values
+    return from_array(
+        source, source.dtype.name, dtype=dtype, layout=layout, memory_config=memory_config, device=device
+    )
+
+
+@public
+def from_buffer(
+    buffer: Any,
+    shape: Dims,
+    dtype: DataType,
+    device: MeshDevice,
+    layout: Layout | None = None,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """A device tensor from the numbers of a list, row by row; ROW_MAJOR unless said otherwise. Raises RuntimeError when they are too few or many."""
+    dims = tuple(Shape(shape))
+    source = np.asarray(buffer, np.float32 if is_float(dtype) else np.int64).reshape(-1)
+    if source.size != math.prod(dims):
+        raise fatal(
+            f"from_buffer: the buffer has {source.size} elements, shape {list(dims)} has {math.prod(dims)}"
+        )
+    return from_array(
+        source.reshape(dims),
+        source.dtype.name,
+        dtype=dtype,
+        layout=layout,
+        memory_config=memory_config,
+        device=device,
+    )
+
+
+@public
+def rand(
+    shape: Dims,
+    device: MeshDevice,
+    *,
+    dtype: DataType = DataType.BFLOAT16,
+    layout: Layout = Layout.TILE,
+    memory_config: MemoryConfig = DRAM_MEMORY_CONFIG,
+    low: float = 0.0,
+    high: float = 1.0,
+    seed: int = 0,
+    mesh_mapper: MeshMapperConfig | TensorToMesh | None = None,
+) -> Tensor:
+    """Uniform values from `low` to `high` on a device; the same everywhere, or the shards of one array with `mesh_mapper`.
+
+    Every rank draws the same numbers. A seed of 0 takes the next of a fixed sequence.
+    """
+    check_layout(dtype, layout)
+    generator = np.random.Generator(np.random.Philox(seed or (next(_unseeded) << 32)))
+    dims = tuple(Shape(shape))
+    if is_float(dtype):
+        values: Any = generator.random(dims, np.float32) * np.float32(high - low) + np.float32(low)
+    else:
+        values = np.floor(generator.random(dims) * (high - low) + low)
+    if mesh_mapper is None:
+        stored = convert(values, dtype)
+        shards, topology = Shards(stored[None], (0,) * len(device.local_positions)), mesh_replicated(device)
+    else:
+        mapper = mesh_mapper if isinstance(mesh_mapper, TensorToMesh) else TensorToMesh(device, mesh_mapper)
+        placed = mapper.place(values, dtype)
+        shards, topology = placed.shards, placed.topology
+    return Tensor.of(
+        shards, dtype=dtype, layout=layout, device=device, topology=topology, memory_config=memory_config
+    )
+
+
+@public
+def zeros_like(
+    tensor: Tensor,
+    dtype: DataType | None = None,
+    layout: Layout | None = None,
+    device: MeshDevice | None = None,
+    memory_config: MemoryConfig | None = None,
+    optional_tensor: Tensor | None = None,
+) -> Tensor:
+    """Zeros in the shape of `tensor`; what is not named is taken from it."""
+    return full_like(tensor, 0.0, dtype, layout, device, memory_config, optional_tensor)
+
+
+@public
+def ones_like(
+    tensor: Tensor,
+    dtype: DataType | None = None,
+    layout: Layout | None = None,
+    device: MeshDevice | None = None,
+    memory_config: MemoryConfig | None = None,
+    optional_tensor: Tensor | None = None,
+) -> Tensor:
+    """Ones in the shape of `tensor`; what is not named is taken from it."""
+    return full_like(tensor, 1.0, dtype, layout, device, memory_config, optional_tensor)
+
+
+@public
+def full_like(
+    tensor: Tensor,
+    fill_value: float,
+    dtype: DataType | None = None,
+    layout: Layout | None = None,
+    device: MeshDevice | None = None,
+    memory_config: MemoryConfig | None = None,
+    optional_tensor: Tensor | None = None,
+) -> Tensor:
+    """One value in the shape of `tensor`; what is not named is taken from it.
+
+    A tiled device tensor also hands on its topology; others become replicated, as in the reference.
+    """
+    target = device or tensor.device()
+    like = tensor if optional_tensor is None else optional_tensor
+    wanted, laid = dtype or like.dtype, layout or like.layout
+    memory = memory_config or tensor.memory_config()
+    made = _filled(tuple(tensor.shape), fill_value, wanted, laid, target, memory)
+    if target is not None and target is tensor.device() and laid is tensor.layout is Layout.TILE:
+        index = tuple(0 if row >= 0 else -1 for row in tensor.shards.index)
+        made = made.derive(Shards(made.shards.data, index), topology=tensor.tensor_topology())
+    return made if optional_tensor is None else _write(optional_tensor, made)
+
+
+@public
+def empty_like(
+    tensor: Tensor,
+    *,
+    dtype: DataType | None = None,
+    layout: Layout | None = None,
+    device: MeshDevice | None = None,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """A tensor in the shape of `tensor` whose content is not specified (here zeros)."""
+    return full_like(tensor, 0.0, dtype, layout, device, memory_config)
+
+
+def _filled(
+    dims: tuple[int, ...],
+    value: float,
+    dtype: DataType,
+    layout: Layout | None,
+    device: MeshDevice | None,
+    memory_config: MemoryConfig | None,
+) -> Tensor:
+    laid = layout or default_layout(dtype)
+    check_layout(dtype, laid)
+    scalar = convert(np.full((1,), value, np.float32 if isinstance(value, float) else np.int64), dtype)[0]
+    data = np.full((1, *dims), scalar, stored_dtype(dtype))
+    count = 1 if device is None else len(device.local_positions)
+    return Tensor.of(
+        Shards(data, (0,) * count),
+        dtype=dtype,
+        layout=laid,
+        device=device,
+        memory_config=memory_config or DRAM_MEMORY_CONFIG,
+    )
+
+
+def _write(target: Tensor, made: Tensor) -> Tensor:
+    if target.shape != made.shape:
+        raise fatal(f"Optional output tensor has shape {target.shape}, expected {made.shape}")
+    index = tuple(0 if row >= 0 else -1 for row in target.shards.index)
+    target.overwrite(Shards(made.shards.data, index))
+    return target

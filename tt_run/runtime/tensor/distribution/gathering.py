@@ -1,0 +1,82 @@
+"""All shards of a tensor on every rank: a collective when the mesh spans several ranks."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime import guard
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.errors import throw
+from tt_run.runtime.mesh import transfer_rules
+from tt_run.runtime.tensor.spec.site import Site, whole
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.bfloat16 import from_wire, to_wire
+from tt_run.runtime.values.shards import Shards
+from tt_run.runtime.values.storage import Part
+
+Array = npt.NDArray[Any]
+
+
+def every_shard(tensor: Tensor) -> list[Array | None]:
+    """The shard of every mesh position in row-major order, None where there is none; replicas are the same object.
+
+    The shard tensor of one device gives just that shard. Over several ranks all that host a device of the mesh must call it; the guard checks that they do.
+    Raises RuntimeError on a rank that hosts no device of the mesh, and when the mesh is closed.
+    """
+    device = tensor.device()
+    if device is not None:
+        device.require_open("read tensor")
+        transfer_rules.check(device, "read")
+    site, shards = tensor.site, tensor.shards
+    if isinstance(tensor.storage, Part):
+        return _only(tensor.storage, site)
+    if whole(site):
+        return cast("list[Array | None]", shards.each())
+    if not site.group.is_member:
+        ranks = ", ".join(map(str, site.group.ranks))
+        raise throw(
+            f"The tensor lives on a mesh {site.shape} of rank {ranks}; this rank hosts no device of it and cannot read it. "
+            "Read it where `mesh_device.get_device_ids()` is not empty."
+        )
+    signature = guard.Signature("read tensor", shape=tuple(tensor.shape), dtype=tensor.dtype.name)
+    guard.collective(site.group, signature)
+    return _exchange(shards, site, tensor.dtype)
+
+
+def _only(part: Part, site: Site) -> list[Array | None]:
+    """The one shard of a device: read where it is, without the other ranks."""
+    held = [shard for shard in part.shards.each() if shard is not None]
+    if not part.is_local:
+        owner = site.owner_rank(list(site.coords).index(part.coord))
+        raise throw(
+            f"The shard at {part.coord} lives on rank {owner} and cannot be read here. Ask "
+            "mesh_device.get_view().is_local(coord) first, or read all shards on all ranks: to_torch with a mesh composer, "
+            "or get_device_tensors(ttnn.from_device(tensor))."
+        )
+    return [*held]
+
+
+def _exchange(shards: Shards, site: Site, dtype: DataType) -> list[Array | None]:
+    """Send this rank's distinct shards once each; indices travel before them because ranks may hold different numbers."""
+    group, data = site.group, cast(Array, shards.data)
+    narrow = dtype is DataType.BFLOAT16
+    send = to_wire(data) if narrow else np.ascontiguousarray(data)
+    raw = group.allgather_bytes(np.array(shards.index, np.int32).tobytes())
+    indices = {rank: np.frombuffer(text, np.int32) for rank, text in zip(group.ranks, raw, strict=True)}
+    counts = [int(index.max(initial=-1)) + 1 for index in indices.values()]
+    received = np.empty((sum(counts), *shards.shape), send.dtype)
+    size = int(np.prod(shards.shape, dtype=int)) * send.itemsize
+    group.allgatherv(send[: counts[group.rank]], received, [count * size for count in counts])
+    values = from_wire(received) if narrow else received
+    rows = [values[i] for i in range(len(values))]
+    start = dict(zip(group.ranks, np.cumsum([0, *counts[:-1]]).tolist(), strict=True))
+    unread = {rank: iter(index.tolist()) for rank, index in indices.items()}
+    result: list[Array | None] = []
+    for position in range(len(site.coords)):
+        owner = site.owner_rank(position)
+        row = next(unread[owner])
+        result.append(None if row < 0 else rows[start[owner] + row])
+    return result

@@ -1,0 +1,1 @@
+"""`ttnn.model_preprocessing`: the parameters of a model as tensors, and their cache on disk."""

@@ -1,0 +1,178 @@
+"""What a shard of a tensor is: its logical shape, element type, layout, tile and memory configuration."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable, Iterator
+from functools import cached_property, lru_cache
+from typing import ClassVar, overload
+
+from mgd.lean import dataclass
+from tt_run.runtime.enums import BufferType, DataType, Layout, cpp
+from tt_run.runtime.errors import fatal, throw
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+
+TILE_SIZE = 32
+
+
+class Shape:
+    """Lengths of a shard's dimensions; equal to any list or tuple with the same numbers."""
+
+    __slots__ = ("_dims",)
+    _bound_name = "ttnn._ttnn.types.Shape"
+
+    def __init__(self, dims: Iterable[int]) -> None:
+        lengths = tuple(map(operator.index, dims))
+        if lengths and min(lengths) < 0:
+            raise TypeError(f"a Shape holds no negative lengths, got {list(lengths)}")
+        self._dims = lengths
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """The lengths."""
+        return self._dims
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self._dims)
+
+    def to_rank(self, rank: int) -> Shape:
+        """The same volume in `rank` dimensions: ones are added or dropped on the left."""
+        extra = rank - len(self._dims)
+        if extra >= 0:
+            return Shape((1,) * extra + self._dims)
+        if any(length != 1 for length in self._dims[:-extra]):
+            raise fatal(
+                f"Can't convert shape rank: {self} has lengths other than 1 before its last {rank} dimensions"
+            )
+        return Shape(self._dims[-extra:])
+
+    def volume(self) -> int:
+        """Number of elements."""
+        return math.prod(self._dims)
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> Shape: ...
+    def __getitem__(self, index: int | slice) -> int | Shape:
+        if isinstance(index, slice):
+            return Shape(self._dims[index])
+        rank = len(self._dims)
+        if not -max(rank, 4) <= index < rank:
+            raise throw(f"ShapeBase[] index out of range. {index} not in [-{max(rank, 4)}, {rank})")
+        # Shapes of rank below 4 count as padded with ones on the left; negative indices may reach into the padding.
+        return self._dims[index] if index >= -rank else 1
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._dims)
+
+    def __len__(self) -> int:
+        return len(self._dims)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Shape):
+            return self._dims == other._dims
+        if isinstance(other, (list, tuple)):
+            return self._dims == tuple(other)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._dims)
+
+    def __repr__(self) -> str:
+        return f"Shape({list(self._dims)})"
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Height and width of the block that TILE layout stores contiguously."""
+
+    tile_shape: tuple[int, int] = (TILE_SIZE, TILE_SIZE)
+    transpose_tile: bool = False
+
+    _bound_name: ClassVar[str] = "ttnn._ttnn.tensor.Tile"
+
+    def __post_init__(self) -> None:
+        height, width = self.tile_shape
+        if (height, width) not in _TILE_SHAPES:
+            raise throw("Tile size is not valid for our hardware")
+        object.__setattr__(self, "tile_shape", (height, width))
+
+    def __repr__(self) -> str:
+        return f"Tile with shape: {list(self.tile_shape)}"
+
+
+_TILE_SHAPES = frozenset((h, w) for w in (32, 16) for h in (32, 16, 8, 4, 2, 1))
+DEFAULT_TILE = Tile()
+
+
+@lru_cache(maxsize=4096)
+def padded_shape(dims: tuple[int, ...], layout: Layout, tile: Tile = DEFAULT_TILE) -> Shape:
+    """The physical shape: TILE rounds the last two dimensions up to the tile; rank 0 becomes `[1]`, tiled rank 1 gets a row of tiles."""
+    if layout is not Layout.TILE:
+        return Shape(dims or (1,))
+    height, width = tile.tile_shape
+    if not dims:
+        return Shape((height, width))
+    rows, columns = (dims[-2] if len(dims) > 1 else 1), dims[-1]
+    return Shape((*dims[:-2], -(-rows // height) * height, -(-columns // width) * width))
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """Shape, dtype, layout, memory and tile of each shard: what two tensors must share to use one buffer."""
+
+    shape: Shape
+    dtype: DataType
+    layout: Layout = Layout.ROW_MAJOR
+    memory_config: MemoryConfig = DRAM_MEMORY_CONFIG
+    tile: Tile = DEFAULT_TILE
+
+    _bound_name: ClassVar[str] = "ttnn._ttnn.tensor.TensorSpec"
+
+    def __post_init__(self) -> None:
+        # Programs also write a plain sequence for the shape and a buffer type for the memory configuration.
+        if not isinstance(self.shape, Shape):
+            object.__setattr__(self, "shape", Shape(self.shape))
+        if isinstance(self.memory_config, BufferType):
+            object.__setattr__(self, "memory_config", MemoryConfig(buffer_type=self.memory_config))
+
+    @cached_property
+    def program(self) -> tuple[object, ...]:
+        """What a compiled program depends on."""
+        return self.shape.dims, self.dtype, self.layout
+
+    @property
+    def padded_shape(self) -> Shape:
+        """Physical shape of a shard, padding included."""
+        return padded_shape(tuple(self.shape), self.layout, self.tile)
+
+    def __repr__(self) -> str:
+        height, width = self.tile.tile_shape
+        face = f"{{{min(height, 16)}, 16}}"
+        faces = height * width // (min(height, 16) * 16)
+        tile = f"Tile(tile_shape={{{height}, {width}}},face_shape={face},num_faces={faces})"
+        kind = "TilePageConfig" if self.layout is Layout.TILE else "RowMajorPageConfig"
+        return (
+            f"TensorSpec(logical_shape={self.shape},tensor_layout=TensorLayout(dtype={cpp(self.dtype)},"
+            f"page_config=PageConfig(config={kind}(tile={tile})),memory_config={self.memory_config}))"
+        )
+
+
+_specs: dict[tuple[object, ...], TensorSpec] = {}
+
+
+def spec_of(
+    dims: tuple[int, ...], dtype: DataType, layout: Layout, memory_config: MemoryConfig, tile: Tile
+) -> TensorSpec:
+    """The spec of a shard, one object for all tensors that are alike: programs make the same ones over and over."""
+    key = (dims, dtype, layout, id(memory_config), id(tile))
+    spec = _specs.get(key)
+    if spec is None:
+        if len(_specs) >= 4096:
+            _specs.clear()
+        spec = _specs[key] = TensorSpec(Shape(dims), dtype, layout, memory_config, tile)
+    return spec

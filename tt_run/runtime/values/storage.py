@@ -1,0 +1,108 @@
+"""Buffers: the mutable cells behind tensors.
+
+A tensor is a value, a buffer is a place: traces replay into the same places, optional outputs and host-to-device copies write
+into them, `deallocate` takes them away. Every write replaces the shards as a whole, so an array that was read stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from tt_run.runtime.errors import throw
+from tt_run.runtime.values.shards import Shards
+
+if TYPE_CHECKING:
+    from tt_run.runtime.mesh.coordinate import MeshCoordinate
+
+GONE = "Tensor is not allocated: its buffer was given back by deallocate(). Read or copy the tensor before that, or keep it allocated."
+
+
+class Storage(Protocol):
+    """What a tensor keeps: shards that can be read, replaced and given back."""
+
+    @property
+    def shards(self) -> Shards: ...
+    @property
+    def allocated(self) -> bool: ...
+    def write(self, shards: Shards) -> None: ...
+    def free(self) -> None: ...
+
+
+class Buffer:
+    """The shards of one tensor on this rank's devices."""
+
+    __slots__ = ("_shards",)
+
+    def __init__(self, shards: Shards) -> None:
+        self._shards: Shards | None = shards
+
+    @property
+    def shards(self) -> Shards:
+        """The content. Raises RuntimeError once freed."""
+        if self._shards is None:
+            raise throw(GONE)
+        return self._shards
+
+    @property
+    def allocated(self) -> bool:
+        """False once freed."""
+        return self._shards is not None
+
+    def write(self, shards: Shards) -> None:
+        """Replace the content. Raises RuntimeError once freed."""
+        if self._shards is None:
+            raise throw(GONE)
+        self._shards = shards
+
+    def free(self) -> None:
+        """Give the memory back; later reads raise."""
+        self._shards = None
+
+
+class Part:
+    """The shard of one device inside another tensor's buffer; it sees what is written there later.
+
+    `whole` is that buffer, `device` the number of the local device, None for one of another rank, `coord` its place on the mesh.
+    """
+
+    __slots__ = ("_device", "coord", "whole")
+
+    def __init__(self, whole: Storage, device: int | None, coord: MeshCoordinate) -> None:
+        self.whole, self._device, self.coord = whole, device, coord
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this rank holds the device."""
+        return self._device is not None
+
+    @property
+    def shards(self) -> Shards:
+        """The parent's shards, all but one device masked out."""
+        shards = self.whole.shards
+        row = -1 if self._device is None else shards.index[self._device]
+        index = tuple(0 if i == self._device and row >= 0 else -1 for i in range(len(shards.index)))
+        return Shards(shards.data[row : row + 1] if row >= 0 else shards.data[:0], index)
+
+    @property
+    def allocated(self) -> bool:
+        """Whether the parent's buffer is still there."""
+        return self.whole.allocated
+
+    def write(self, shards: Shards) -> None:
+        """Replace this device's shard in the parent's buffer; nothing happens for a device of another rank."""
+        if self._device is None:
+            return
+        arrays = self.whole.shards.each()
+        arrays[self._device] = shards.of(self._device)
+        self.whole.write(Shards.from_each(arrays, like=self.whole.shards.data))
+
+    def move(self, order: Sequence[int], moved: Mapping[MeshCoordinate, MeshCoordinate]) -> None:
+        """Follow a reshape: local device i is the one that had number `order[i]`; `moved` gives every coordinate's new one."""
+        if self._device is not None:
+            self._device = order.index(self._device)
+        self.coord = moved.get(self.coord, self.coord)
+
+    def free(self) -> None:
+        """Give back the parent's buffer: the devices of a mesh tensor share one allocation."""
+        self.whole.free()
