@@ -39,7 +39,7 @@ ODD_SHAPES = [
 PRODUCTS = """
 import hashlib, sys
 import numpy as np
-from tt_run.runtime.ops import gemm
+from tt_run.runtime.kernels import gemm
 for m, k, n in eval(sys.argv[1]):
     rng = np.random.default_rng(m * 7919 + k * 31 + n)
     a, b = rng.standard_normal((1, m, k), np.float32), rng.standard_normal((1, k, n), np.float32)
