@@ -1,4 +1,4 @@
-"""How the shims publish names: a table of where each lives, resolved when it is first asked for.
+"""How the shims publish names: operations straight from the catalog, the rest by a table of where each lives.
 
 A shim holds no logic: it says which module has what. Importing it stays cheap, and a program loads the parts it uses.
 """
@@ -10,14 +10,20 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+_NEAR = 0.75  # of difflib's scale: below that, names that merely share letters are suggested
+
 
 def publish(
-    namespace: dict[str, Any], table: Mapping[str, str], submodules: Sequence[str] = ()
+    namespace: dict[str, Any],
+    table: Mapping[str, str],
+    submodules: Sequence[str] = (),
+    operations: str = "",
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a shim module whose globals are `namespace`.
 
     `table` maps a module to the names it provides, separated by blanks; `new=old` publishes `old` as `new`, and a dotted name is an
-    attribute of an attribute. `submodules` are modules below the shim itself.
+    attribute of an attribute. `submodules` are modules below the shim itself. `operations` is the namespace of the operations that
+    the shim publishes besides: `ttnn.transformer`.
     """
     package = namespace["__name__"]
     homes: dict[str, tuple[str, str]] = {}
@@ -25,8 +31,6 @@ def publish(
         for entry in names.split():
             public, _, own = entry.partition("=")
             homes[public] = (module, own or public)
-    # A star import sees names that were not asked for yet only where they are listed.
-    namespace["__all__"] = sorted(name for name in (*homes, *submodules) if not name.startswith("_"))
 
     def resolve(name: str) -> Any:
         if name in homes:
@@ -36,18 +40,47 @@ def publish(
                 value = getattr(value, step)
         elif name in submodules:
             value = importlib.import_module(f"{package}.{name}")
+        elif name == "__all__":
+            # A star import sees names that were not asked for yet only where they are listed.
+            value = sorted(word for word in {*homes, *submodules, *_operations(operations)} if word[0] != "_")
         else:
-            raise AttributeError(_unknown(package, name, listing()))
+            value = _operation(operations, name)
+            if value is None:
+                raise AttributeError(_unknown(package, name, listing))
         namespace[name] = value
         return value
 
     def listing() -> list[str]:
-        return sorted({*homes, *submodules, *(name for name in namespace if not name.startswith("__"))})
+        own = (name for name in namespace if not name.startswith("__"))
+        return sorted({*homes, *submodules, *_operations(operations), *own})
 
     return resolve, listing
 
 
-def _unknown(package: str, name: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=3)
+def _operation(namespace: str, name: str) -> Any:
+    if not namespace or name.startswith("__"):
+        return None
+    from tt_run.runtime import catalog
+
+    return catalog.find(f"{namespace}.{name}")
+
+
+def _operations(namespace: str) -> Sequence[str]:
+    if not namespace:
+        return ()
+    from tt_run.runtime import catalog
+
+    return catalog.names(namespace)
+
+
+def _unknown(package: str, name: str, listing: Callable[[], Sequence[str]]) -> str:
+    if name.startswith("__"):  # what Python itself and its tools ask modules for
+        return f"module {package!r} has no attribute {name!r}"
+    from tt_run.runtime import reference
+
+    qualified = f"{package[package.find('ttnn') :]}.{name}"
+    if qualified in reference.names():
+        return reference.sentence(qualified)
+    near = difflib.get_close_matches(name, listing(), n=3, cutoff=_NEAR)
     hint = f"; the nearest names it has: {', '.join(near)}" if near else ""
     return f"the emulation of {package} has no attribute {name!r}{hint}"

@@ -15,6 +15,7 @@ from tt_run.runtime.ccl.collectives import all_gather, all_reduce, reduce_scatte
 from tt_run.runtime.enums import DataType, ReduceType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -127,14 +128,14 @@ def _gather_on_axis(
     )
 
 
-@operation("ttnn.experimental.all_gather_async")
+@operation("ttnn.experimental.all_gather_async", family=families.COLLECTIVE)
 def all_gather_async(*args: Any, **kwargs: Any) -> Tensor:
     """`all_gather` with semaphores: `(x, dim, semaphores)`, `(x, output or None, dim, semaphores)` or
     `(x, dim, cluster_axis, mesh_device, topology, semaphores)`."""
     return _choose(args, kwargs, _gather_plain, _gather_persistent, _gather_on_axis)
 
 
-@operation("ttnn.experimental.reduce_scatter_minimal_async")
+@operation("ttnn.experimental.reduce_scatter_minimal_async", family=families.COLLECTIVE)
 def reduce_scatter_minimal_async(
     input_tensor: Tensor,
     persistent_output_buffers: Sequence[Tensor] | None = None,
@@ -222,7 +223,7 @@ def _reduce_buffered(
     return total.derive(total.shards.map(lambda values: convert(values, dtype)), dtype=dtype)
 
 
-@operation("ttnn.experimental.all_reduce_async")
+@operation("ttnn.experimental.all_reduce_async", family=families.COLLECTIVE)
 def all_reduce_async(*args: Any, **kwargs: Any) -> Tensor:
     """`all_reduce` with semaphores, over the whole mesh or an axis; sums only."""
     return _choose(args, kwargs, _reduce_buffered, _reduce_all, _reduce_on_axis)

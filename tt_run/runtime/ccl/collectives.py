@@ -14,6 +14,7 @@ from tt_run.runtime.ccl.lanes import Call, Plan, merge, over_lanes, plan_of, pla
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.topology import TensorTopology
@@ -23,7 +24,7 @@ from tt_run.runtime.values.dtypes import BLOCK_FLOATS, quantize
 from tt_run.runtime.values.shards import Shards
 
 
-@operation("ttnn.all_gather")
+@operation("ttnn.all_gather", family=families.COLLECTIVE)
 def all_gather(
     input_tensor: Tensor,
     dim: int,
@@ -68,7 +69,7 @@ def _plan_all_gather(tensor: Tensor, cluster_axis: int | None, dim: Any) -> Plan
     return plan_of("all_gather", tensor, device, cluster_axis, dim, shape=tuple(shape), topology=topology)
 
 
-@operation("ttnn.reduce_scatter")
+@operation("ttnn.reduce_scatter", family=families.COLLECTIVE)
 def reduce_scatter(
     input_tensor: Tensor,
     dim: int,
@@ -105,7 +106,7 @@ def _plan_reduce_scatter(tensor: Tensor, cluster_axis: int | None, dim: Any) -> 
     return plan_of("reduce_scatter", tensor, device, cluster_axis, dim, shape=tuple(shape), topology=topology)
 
 
-@operation("ttnn.all_reduce")
+@operation("ttnn.all_reduce", family=families.COLLECTIVE)
 def all_reduce(
     input_tensor: Tensor,
     *,
@@ -134,7 +135,7 @@ def _plan_all_reduce(tensor: Tensor, cluster_axis: int | None, _: Any) -> Plan:
     return plan_of("all_reduce", tensor, device, cluster_axis, topology=topology)
 
 
-@operation("ttnn.all_broadcast")
+@operation("ttnn.all_broadcast", family=families.COLLECTIVE)
 def all_broadcast(
     input_tensor: Tensor,
     *,

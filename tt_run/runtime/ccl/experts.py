@@ -18,6 +18,7 @@ from tt_run.runtime.ccl.gather import every_shard
 from tt_run.runtime.ccl.groups import DeviceGroup
 from tt_run.runtime.ccl.lanes import Call, plan_of, sources
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -26,7 +27,7 @@ from tt_run.runtime.values.shards import Shards
 Array = npt.NDArray[Any]
 
 
-@operation("ttnn.all_to_all_dispatch")
+@operation("ttnn.all_to_all_dispatch", family=families.COLLECTIVE)
 def all_to_all_dispatch(
     input_tensor: Tensor,
     expert_indices_tensor: Tensor,
@@ -82,7 +83,7 @@ def all_to_all_dispatch(
     ]
 
 
-@operation("ttnn.all_to_all_combine")
+@operation("ttnn.all_to_all_combine", family=families.COLLECTIVE)
 def all_to_all_combine(
     input_tensor: Tensor,
     expert_metadata_tensor: Tensor,

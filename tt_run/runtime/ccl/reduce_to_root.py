@@ -19,6 +19,7 @@ from tt_run.runtime.enums import BufferType, DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.bfloat16 import round_bfloat16
@@ -31,7 +32,7 @@ State = list[Array]
 LENGTH = 4
 
 
-@operation("ttnn.reduce_to_root")
+@operation("ttnn.reduce_to_root", family=families.COLLECTIVE)
 def reduce_to_root(
     input_tensor_l: Tensor,
     input_tensor_s: Tensor,

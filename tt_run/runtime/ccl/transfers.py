@@ -15,6 +15,7 @@ from tt_run.runtime.comm.world import world
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -24,7 +25,7 @@ from tt_run.runtime.values.shards import Shards
 Array = npt.NDArray[Any]
 
 
-@operation("ttnn.broadcast")
+@operation("ttnn.broadcast", family=families.COLLECTIVE)
 def broadcast(
     input_tensor: Tensor,
     sender_coord: MeshCoordinate,
@@ -56,7 +57,7 @@ def broadcast(
     return result(input_tensor, shards, topology, memory_config)
 
 
-@operation("ttnn.point_to_point")
+@operation("ttnn.point_to_point", family=families.COLLECTIVE)
 def point_to_point(
     input_tensor: Tensor,
     sender_coord: MeshCoordinate,
@@ -90,7 +91,7 @@ def point_to_point(
     return result(input_tensor, shards, input_tensor.tensor_topology(), None, output_tensor)
 
 
-@operation("ttnn.mesh_partition")
+@operation("ttnn.mesh_partition", family=families.MOVEMENT)
 def mesh_partition(
     input_tensor: Tensor,
     dim: int,

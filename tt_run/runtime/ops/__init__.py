@@ -1,38 +1,57 @@
-"""Operations on mesh tensors: each is a function on shards, entered into `registry` under its `ttnn` name.
+"""Operations on mesh tensors: each is a function on shards, declared once and entered into `registry` under its `ttnn` name.
 
-Importing this package also gives `Tensor` its arithmetic. Source: ttnn specification, section 8.
+Importing this package gives `Tensor` its arithmetic; the modules that declare the other operations are loaded when one of them is
+first asked for (`tt_run.runtime.catalog` finds an operation by its name). Source: reference library 0.81.1.
 """
 
-from tt_run.runtime.ops import (  # noqa: F401 - entering the operations is the point
-    arithmetic,
-    attention,
-    binary,
-    caches,
-    conversions,
-    decoding,
-    distributed_norms,
-    heads,
-    joining,
-    lookup,
-    movement,
-    norms,
-    operators,
-    ordering,
-    products,
-    reductions,
-    rotary,
-    ternary,
-    unary,
-)
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from tt_run.runtime.ops import operators
 from tt_run.runtime.ops.dispatch import Operation, registry, run, set_recorder
 
 operators.install()
 
-__all__ = ["Operation", "registry", "run", "set_recorder"]
+MODULES = (
+    "arithmetic",
+    "binary",
+    "unary",
+    "ternary",
+    "reductions",
+    "conversions",
+    "movement",
+    "joining",
+    "norms",
+    "products",
+    "lookup",
+    "attention",
+    "heads",
+    "caches",
+    "decoding",
+    "rotary",
+    "ordering",
+    "distributed_norms",
+)
+"""The modules of this package that declare operations, those that programs use most in front."""
+
+__all__ = ["MODULES", "Operation", "registry", "run", "set_recorder"]
 
 
-def __getattr__(name: str) -> Operation:
+def load() -> None:
+    """Enter every operation of this package into the registry."""
+    for module in MODULES:
+        import_module(f"{__name__}.{module}")
+
+
+def __getattr__(name: str) -> Any:
     """An operation by its name below `ttnn`: `ops.add`; names in a submodule as `getattr(ops, "transformer.concatenate_heads")`."""
+    if f"ttnn.{name}" not in registry:
+        if find_spec(f"{__name__}.{name}"):
+            return import_module(f"{__name__}.{name}")
+        load()
     try:
         return registry[f"ttnn.{name}"]
     except KeyError:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.activations import Activation
+from tt_run.runtime.ops import families
 from tt_run.runtime.ops.binary import Operand, Rule, add, apply, multiply, subtract
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, Operation, operation, registry
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
@@ -32,7 +33,7 @@ _MINIMUM = Rule("minimum", np.minimum, "The smaller of a and b.")
 _POWER = Rule("pow", np.power, "a to the power of b.", real=True)
 
 
-@operation("ttnn.divide")
+@operation("ttnn.divide", family=families.BINARY)
 def divide(
     input_tensor_a: Operand,
     input_tensor_b: Operand | None = None,
@@ -60,8 +61,6 @@ def divide(
 
 
 registry["ttnn.div"] = divide
-registry["ttnn.sub"] = subtract
-registry["ttnn.mul"] = multiply
 
 
 def _in_place(name: str, plain: Operation) -> Operation:
@@ -72,16 +71,16 @@ def _in_place(name: str, plain: Operation) -> Operation:
         return result
 
     compute.__doc__ = f"`{plain.name}` written over its first operand; returns that."
-    return operation(f"ttnn.{name}")(compute)
+    return operation(f"ttnn.{name}", family=families.BINARY)(compute)
 
 
 IN_PLACE: dict[str, Operation] = {
-    f"{plain.__name__}_": _in_place(f"{plain.__name__}_", plain)
+    f"{plain.short_name}_": _in_place(f"{plain.short_name}_", plain)
     for plain in (add, subtract, multiply, divide)
 }
 
 
-@operation("ttnn.floor_div")
+@operation("ttnn.floor_div", family=families.BINARY)
 def floor_div(
     input_tensor_a: Operand,
     input_tensor_b: Operand,
@@ -113,13 +112,13 @@ def _with_second(rule: Rule) -> Operation:
         return apply(rule, input_tensor_a, second, dtype, memory_config, output_tensor, *fused)
 
     compute.__doc__ = f"{rule.doc} Tensors broadcast; the second operand may be a number."
-    return operation(f"ttnn.{rule.name}")(compute)
+    return operation(f"ttnn.{rule.name}", family=families.BINARY)(compute)
 
 
 maximum, minimum = _with_second(_MAXIMUM), _with_second(_MINIMUM)
 
 
-@operation("ttnn.rsub")
+@operation("ttnn.rsub", family=families.BINARY)
 def rsub(
     input_tensor_a: Operand,
     input_tensor_b: Operand | None = None,
@@ -139,7 +138,7 @@ def rsub(
     return apply(_RSUB, input_tensor_a, second, dtype, memory_config, output_tensor, *fused)
 
 
-@operation("ttnn.pow")
+@operation("ttnn.pow", family=families.BINARY)
 def pow(
     input_tensor: Operand,
     exponent: Operand,

@@ -17,6 +17,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.activations import Activation, chain
 from tt_run.runtime.kernels.elementwise import evaluate
+from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, Operation, operation
 from tt_run.runtime.ops.operands import on_device, settle
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
@@ -239,7 +240,7 @@ def _binary(rule: Rule) -> Operation:
         )
 
     compute.__doc__ = f"{rule.doc} Tensors broadcast; either may be a number."
-    return operation(f"ttnn.{rule.name}")(compute)
+    return operation(f"ttnn.{rule.name}", family=families.BINARY)(compute)
 
 
 def _moded(rule: Rule, approximate: bool) -> Operation:
@@ -270,11 +271,14 @@ def _moded(rule: Rule, approximate: bool) -> Operation:
         )
 
     compute.__doc__ = f"{rule.doc} Tensors broadcast; either may be a number; computed exactly in every mode."
-    return operation(f"ttnn.{rule.name}")(compute)
+    aliases = [f"ttnn.{_SHORT[rule.name]}"] if rule.name in _SHORT else ()
+    return operation(f"ttnn.{rule.name}", family=families.BINARY, aliases=aliases)(compute)
 
 
 _APPROXIMATE = {"add": True, "subtract": True, "multiply": False}
 """The operations with a fast mode, and whether a device takes it unless told otherwise."""
+
+_SHORT = {"subtract": "sub", "multiply": "mul"}
 
 BINARY: dict[str, Operation] = {
     name: _moded(rule, _APPROXIMATE[name]) if name in _APPROXIMATE else _binary(rule)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh import MeshCoordinate
+from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import ints, on_device
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet
@@ -67,13 +68,13 @@ def _fill(cache: Tensor, input: Tensor, user: int, start: int) -> Tensor:
     return _rewrite(cache, (input,), write)
 
 
-@operation("ttnn.fill_cache")
+@operation("ttnn.fill_cache", family=families.CACHE)
 def fill_cache(cache_tensor: Tensor, input_tensor: Tensor, batch_idx: int, *, update_idx: int = 0) -> Tensor:
     """cache[batch_idx, :, update_idx : update_idx + S] = input [1, H, S, D], in place; returns the cache [B, H, length, D]."""
     return _fill(cache_tensor, input_tensor, batch_idx, update_idx)
 
 
-@operation("ttnn.kv_cache.fill_cache_for_user_")
+@operation("ttnn.kv_cache.fill_cache_for_user_", family=families.CACHE)
 def fill_cache_for_user_(cache: Tensor, input: Tensor, batch_index: int, *, update_idx: int = 0) -> Tensor:
     """cache[batch_index, :, update_idx : update_idx + S] = input [1, H, S, D], in place; returns the cache [B, H, length, D]."""
     return _fill(cache, input, batch_index, update_idx)
@@ -94,7 +95,7 @@ def _update(cache: Tensor, input: Tensor, position: int, offset: int) -> Tensor:
     return _rewrite(cache, (input,), write)
 
 
-@operation("ttnn.update_cache")
+@operation("ttnn.update_cache", family=families.CACHE)
 def update_cache(
     cache: Tensor,
     input: Tensor,
@@ -107,7 +108,7 @@ def update_cache(
     return _update(cache, input, update_idx, batch_offset)
 
 
-@operation("ttnn.kv_cache.update_cache_for_token_")
+@operation("ttnn.kv_cache.update_cache_for_token_", family=families.CACHE)
 def update_cache_for_token_(
     cache: Tensor,
     input: Tensor,
@@ -119,7 +120,7 @@ def update_cache_for_token_(
     return _update(cache, input, update_index, batch_offset)
 
 
-@operation("ttnn.experimental.paged_update_cache")
+@operation("ttnn.experimental.paged_update_cache", family=families.CACHE)
 def paged_update_cache(
     cache_tensor: Tensor,
     input_tensor: Tensor,
@@ -175,7 +176,7 @@ def _place(
     return int(table[position // length]), position % length
 
 
-@operation("ttnn.experimental.paged_fill_cache")
+@operation("ttnn.experimental.paged_fill_cache", family=families.CACHE)
 def paged_fill_cache(
     cache_tensor: Tensor,
     input_tensor: Tensor,
@@ -207,7 +208,7 @@ def paged_fill_cache(
     return _rewrite(cache_tensor, (input_tensor, page_table, *named.values()), write, mesh_coords)
 
 
-@operation("ttnn.plus_one")
+@operation("ttnn.plus_one", family=families.MOVEMENT)
 def plus_one(
     input_tensor: Tensor, sub_core_grids: CoreRangeSet | None = None, skip_negative_entries: bool = False
 ) -> Tensor:

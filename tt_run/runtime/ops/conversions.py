@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, Operation, operation
 from tt_run.runtime.ops.operands import ints, on_device, settle
 from tt_run.runtime.tensor.conversion import layouts
@@ -23,11 +24,13 @@ from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, Tile
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, check_layout, convert
 
-to_layout: Operation = operation("ttnn.to_layout")(layouts.to_layout)
-to_memory_config: Operation = operation("ttnn.to_memory_config")(layouts.to_memory_config)
+to_layout: Operation = operation("ttnn.to_layout", family=families.CONVERSION)(layouts.to_layout)
+to_memory_config: Operation = operation("ttnn.to_memory_config", family=families.CONVERSION)(
+    layouts.to_memory_config
+)
 
 
-@operation("ttnn.typecast")
+@operation("ttnn.typecast", family=families.CONVERSION)
 def typecast(
     input_tensor: Tensor,
     dtype: DataType | None = None,
@@ -62,7 +65,7 @@ def _copied(
     return settle((tensor,), shards, target, memory_config=memory_config, output_tensor=output_tensor)
 
 
-@operation("ttnn.clone")
+@operation("ttnn.clone", family=families.CONVERSION)
 def clone(
     input: Tensor,
     *,
@@ -74,7 +77,7 @@ def clone(
     return _copied(input, dtype, memory_config)
 
 
-@operation("ttnn.reallocate")
+@operation("ttnn.reallocate", family=families.CONVERSION)
 def reallocate(tensor: Tensor, memory_config: MemoryConfig | None = None) -> Tensor:
     """The values in a new buffer; the old one is given back."""
     result = _copied(tensor, None, memory_config)
@@ -82,7 +85,7 @@ def reallocate(tensor: Tensor, memory_config: MemoryConfig | None = None) -> Ten
     return result
 
 
-@operation("ttnn.move")
+@operation("ttnn.move", family=families.CONVERSION)
 def move(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
     """The values in a new buffer; the old one is given back."""
     result = _copied(input_tensor, None, memory_config)
@@ -90,7 +93,7 @@ def move(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> 
     return result
 
 
-@operation("ttnn.assign")
+@operation("ttnn.assign", family=families.CONVERSION)
 def assign(
     input: Tensor,
     output_tensor: Tensor | None = None,
@@ -104,13 +107,13 @@ def assign(
     )
 
 
-@operation("ttnn.copy")
+@operation("ttnn.copy", family=families.CONVERSION)
 def copy(input_a: Tensor, input_b: Tensor) -> Tensor:
     """The values of a written into b; returns b."""
     return _copied(input_a, input_b.dtype, None, input_b)
 
 
-@operation("ttnn.interleaved_to_sharded")
+@operation("ttnn.interleaved_to_sharded", family=families.CONVERSION)
 def interleaved_to_sharded(
     input_tensor: Tensor,
     grid: MemoryConfig | CoreCoord | CoreRangeSet | None = None,
@@ -145,7 +148,7 @@ def interleaved_to_sharded(
     )
 
 
-@operation("ttnn.sharded_to_interleaved")
+@operation("ttnn.sharded_to_interleaved", family=families.CONVERSION)
 def sharded_to_interleaved(
     input_tensor: Tensor, memory_config: MemoryConfig | None = None, output_dtype: DataType | None = None
 ) -> Tensor:
@@ -167,7 +170,7 @@ def _in_layout(
     return settle((tensor,), shards, dtype, memory_config=memory_config, layout=layout, tile=tile)
 
 
-@operation("ttnn.tilize")
+@operation("ttnn.tilize", family=families.CONVERSION)
 def tilize(
     input_tensor: Tensor,
     *,
@@ -182,7 +185,7 @@ def tilize(
     return _in_layout(input_tensor, Layout.TILE, dtype, memory_config, tile)
 
 
-@operation("ttnn.untilize")
+@operation("ttnn.untilize", family=families.CONVERSION)
 def untilize(
     input_tensor: Tensor,
     *,

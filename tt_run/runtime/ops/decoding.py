@@ -15,6 +15,7 @@ import numpy.typing as npt
 from mgd.lean import dataclass
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
+from tt_run.runtime.ops import families
 from tt_run.runtime.ops.attention import attend, causal_mask, check_heads
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import ints, on_device, settle
@@ -94,7 +95,7 @@ def _decode_mask(settings: Decode, mask: Array | None, user: int, keys: int, las
     return None if mask is None else mask[user % len(mask)].transpose(1, 0, 2)
 
 
-@operation("ttnn.transformer.scaled_dot_product_attention_decode")
+@operation("ttnn.transformer.scaled_dot_product_attention_decode", family=families.ATTENTION)
 def scaled_dot_product_attention_decode(
     input_tensor_q: Tensor,
     input_tensor_k: Tensor,
@@ -118,7 +119,7 @@ def scaled_dot_product_attention_decode(
     return _decode(input_tensor_q, input_tensor_k, input_tensor_v, settings, named, memory_config)
 
 
-@operation("ttnn.transformer.paged_scaled_dot_product_attention_decode")
+@operation("ttnn.transformer.paged_scaled_dot_product_attention_decode", family=families.ATTENTION)
 def paged_scaled_dot_product_attention_decode(
     input_tensor_q: Tensor,
     input_tensor_k: Tensor,

@@ -2,14 +2,15 @@
 
 An `Operation` is a name and a function whose own signature declares the parameters, so Python binds arguments at its own speed and
 `inspect` and editors see them. Around it: queue options, the recorder of a trace, events, and the reference's text for wrong arguments.
-Source: ttnn specification, sections 8 and 10.
+What else is known of an operation (family, cost, golden function, what becomes of its arguments) stands in the same declaration.
+Source: reference library 0.81.1.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,6 +21,8 @@ from tt_run.runtime.cores import CoreRangeSet
 from tt_run.runtime.enums import DataType, Layout, Topology
 from tt_run.runtime.errors import fatal, type_name
 from tt_run.runtime.mesh.view import SubDeviceId
+from tt_run.runtime.ops.costs import Cost
+from tt_run.runtime.ops.families import NUMPY, Family
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -50,25 +53,71 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }
 
 
+Golden = Callable[..., Any] | str
+"""A function of torch tensors, or its path below torch: `nn.functional.silu`."""
+
+
 class ArgumentMismatch(TypeError):
     """A kernel was given an argument of a kind that no signature takes; the caller sees the list of signatures instead."""
 
 
-class Operation:
+VALUES, ACCEPTED, REFUSED = "values", "accepted", "refused"
+"""States of an operation: it computes true values; it is accepted and changes nothing; it is refused with a sentence."""
+
+
+class FastOperation:
     """A function of the library on mesh tensors. Call it as the function it is.
 
-    `name` is the qualified name (`ttnn.add`), `signatures` what a wrong call is shown; by default the function's own.
+    `name` is the qualified name (`ttnn.add`), `signatures` what a wrong call is shown; by default the function's own. `family` says
+    what kind of operation it is, `cost` how its work is counted, `engine` which library computes it. `golden` is the same operation
+    on torch tensors, or the path of a function below torch; None where there is none. The class has the reference's name.
     """
 
-    __slots__ = ("__dict__", "compute", "name", "signatures")
+    __slots__ = (
+        "__dict__",
+        "compute",
+        "cost",
+        "engine",
+        "family",
+        "golden",
+        "name",
+        "python_fully_qualified_name",
+        "signatures",
+        "state",
+    )
+    # What the reference's operations say of themselves.
+    is_cpp_operation = True
+    is_experimental = False
 
-    def __init__(self, name: str, function: Callable[..., Any], signatures: tuple[str, ...] = ()) -> None:
-        self.name = name
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        signatures: tuple[str, ...] = (),
+        *,
+        family: Family | None = None,
+        cost: Cost | None = None,
+        engine: str | None = None,
+        golden: Golden | None = None,
+        state: str = VALUES,
+    ) -> None:
+        self.name = self.python_fully_qualified_name = name
         self.compute = function
         self.signatures = signatures
-        self.__name__ = self.__qualname__ = name.rpartition(".")[2]
+        self.family = family
+        self.cost = cost or (family.cost if family else None)
+        self.engine = engine or (family.engine if family else NUMPY)
+        self.golden = golden
+        self.state = state
+        self.__name__ = name
+        self.__qualname__ = self.short_name
         self.__doc__ = function.__doc__
         self.__wrapped__ = function
+
+    @property
+    def short_name(self) -> str:
+        """The last part of the name: `add`."""
+        return self.name.rpartition(".")[2]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs and ("queue_id" in kwargs or "cq_id" in kwargs):
@@ -110,7 +159,7 @@ class Operation:
             raise error
         raise TypeError(
             f"{self.name}(): incompatible function arguments.\n"
-            f"Called with:\n    {_call_text(self.__name__, args, kwargs)}\n"
+            f"Called with:\n    {_call_text(self.short_name, args, kwargs)}\n"
             f"Available signatures:\n"
             + "\n".join(f"    {s}" for s in self.described())
             + f"\n{fault}{nearest(self.compute, kwargs)}"
@@ -121,10 +170,13 @@ class Operation:
         if self.signatures:
             return self.signatures
         text = _PUBLIC.sub(r"ttnn.\1", str(inspect.signature(self.compute)).replace("'", ""))
-        return (f"{self.__name__}{text}",)
+        return (f"{self.short_name}{text}",)
 
     def __repr__(self) -> str:
-        return f"<operation {self.name}>"
+        return f"FastOperation(python_fully_qualified_name={self.name!r})"
+
+
+Operation = FastOperation
 
 
 Recorder = Callable[[Operation, tuple[Any, ...], dict[str, Any]], Any]
@@ -176,15 +228,37 @@ def _event(operation: Operation, result: Any, start: float) -> events.Event:
 
 
 registry: dict[str, Operation] = {}
-"""Every operation by its qualified name."""
+"""Every operation by its qualified name, as far as the modules that declare them are loaded (see `tt_run.runtime.catalog`)."""
 
 
-def operation(name: str, *signatures: str) -> Callable[[Callable[..., Any]], Operation]:
-    """Enter a function into the registry as the operation `name`."""
+def operation(
+    name: str,
+    *signatures: str,
+    family: Family | None = None,
+    cost: Cost | None = None,
+    engine: str | None = None,
+    golden: Golden | None = None,
+    state: str = VALUES,
+    aliases: Sequence[str] = (),
+) -> Callable[[Callable[..., Any]], Operation]:
+    """Declare a function as the operation `name`, and enter it into the registry under that and its `aliases`.
+
+    The parameters are those of `FastOperation`. The function's own signature is the operation's; its docstring begins with one sentence.
+    """
 
     def enter(function: Callable[..., Any]) -> Operation:
-        made = Operation(name, function, signatures)
-        registry[name] = made
+        made = Operation(
+            name,
+            function,
+            signatures,
+            family=family,
+            cost=cost,
+            engine=engine,
+            golden=golden,
+            state=state,
+        )
+        for word in (name, *aliases):
+            registry[word] = made
         return made
 
     return enter

@@ -15,6 +15,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.elementwise import finish
+from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.norms import flat, row_of
 from tt_run.runtime.ops.operands import on_device, settle
@@ -85,7 +86,7 @@ def _normalised(
     return settle((x, stats, *given), shards, target, memory_config=memory_config)
 
 
-@operation("ttnn.rms_norm_pre_all_gather")
+@operation("ttnn.rms_norm_pre_all_gather", family=families.NORM)
 def rms_norm_pre_all_gather(
     input_tensor: Tensor,
     *,
@@ -101,7 +102,7 @@ def rms_norm_pre_all_gather(
     return _statistics(input_tensor, residual_input_tensor, dtype, memory_config, False)
 
 
-@operation("ttnn.rms_norm_post_all_gather")
+@operation("ttnn.rms_norm_post_all_gather", family=families.NORM)
 def rms_norm_post_all_gather(
     input_tensor: Tensor,
     stats: Tensor,
@@ -119,7 +120,7 @@ def rms_norm_post_all_gather(
     return _normalised(input_tensor, stats, epsilon, weight, bias, dtype, memory_config, False)
 
 
-@operation("ttnn.layer_norm_pre_all_gather")
+@operation("ttnn.layer_norm_pre_all_gather", family=families.NORM)
 def layer_norm_pre_all_gather(
     input_tensor: Tensor,
     *,
@@ -135,7 +136,7 @@ def layer_norm_pre_all_gather(
     return _statistics(input_tensor, residual_input_tensor, dtype, memory_config, True)
 
 
-@operation("ttnn.layer_norm_post_all_gather")
+@operation("ttnn.layer_norm_post_all_gather", family=families.NORM)
 def layer_norm_post_all_gather(
     input_tensor: Tensor,
     stats: Tensor,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.movement import moved, settled
 from tt_run.runtime.ops.operands import on_device, settle
@@ -68,7 +69,7 @@ def _by_sequence(transpose_key: bool) -> Callable[[Array, int, bool], Array]:
     return arrange
 
 
-@operation("ttnn.transformer.split_query_key_value_and_split_heads")
+@operation("ttnn.transformer.split_query_key_value_and_split_heads", family=families.HEADS)
 def split_query_key_value_and_split_heads(
     input_tensor: Tensor,
     kv_input_tensor: Tensor | None = None,
@@ -86,7 +87,7 @@ def split_query_key_value_and_split_heads(
     )
 
 
-@operation("ttnn.experimental.nlp_create_qkv_heads")
+@operation("ttnn.experimental.nlp_create_qkv_heads", family=families.HEADS)
 def nlp_create_qkv_heads(
     input: Tensor,
     input_kv: Tensor | None = None,
@@ -104,7 +105,7 @@ def nlp_create_qkv_heads(
     return _split(input, input_kv, num_heads, kv_heads, arrange, memory_config, output_tensors, kv_tied)
 
 
-@operation("ttnn.experimental.nlp_create_qkv_heads_decode")
+@operation("ttnn.experimental.nlp_create_qkv_heads_decode", family=families.HEADS)
 def nlp_create_qkv_heads_decode(
     input_tensor: Tensor,
     *,
@@ -130,7 +131,7 @@ def nlp_create_qkv_heads_decode(
     )
 
 
-@operation("ttnn.transformer.concatenate_heads")
+@operation("ttnn.transformer.concatenate_heads", family=families.HEADS)
 def concatenate_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
     """[B, H, S, D] -> [B, S, H*D]."""
     on_device(input_tensor, kind="concatenate heads")
@@ -142,7 +143,7 @@ def concatenate_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | Non
     )
 
 
-@operation("ttnn.experimental.nlp_concat_heads")
+@operation("ttnn.experimental.nlp_concat_heads", family=families.HEADS)
 def nlp_concat_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
     """[B, H, S, D] -> [B, 1, S, H*D]."""
     on_device(input_tensor, kind="concatenate heads")
@@ -154,7 +155,7 @@ def nlp_concat_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | None
     )
 
 
-@operation("ttnn.experimental.nlp_concat_heads_decode")
+@operation("ttnn.experimental.nlp_concat_heads_decode", family=families.HEADS)
 def nlp_concat_heads_decode(
     input_tensor: Tensor,
     *,

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
+from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.movement import moved, settled
 from tt_run.runtime.ops.operands import axis_of, ints, on_device, settle
@@ -24,7 +25,7 @@ from tt_run.runtime.values.shards import combine
 Array = npt.NDArray[Any]
 
 
-@operation("ttnn.concat")
+@operation("ttnn.concat", family=families.MOVEMENT)
 def concat(
     tensors: Sequence[Tensor],
     dim: int = 0,
@@ -57,7 +58,7 @@ def concat(
     return settle(parts, shards, first.dtype, memory_config=memory_config, output_tensor=output_tensor)
 
 
-@operation("ttnn.stack")
+@operation("ttnn.stack", family=families.MOVEMENT)
 def stack(input_tensors: Sequence[Tensor], dim: int) -> Tensor:
     """Tensors of one shape along a new dimension at `dim`."""
     parts = _same_kind(input_tensors, "stack")
@@ -81,7 +82,7 @@ def _same_kind(tensors: Sequence[Tensor], name: str) -> list[Tensor]:
     return parts
 
 
-@operation("ttnn.slice")
+@operation("ttnn.slice", family=families.MOVEMENT)
 def slice(
     input_tensor: Tensor,
     starts: Sequence[int] | Tensor | None = None,
@@ -136,7 +137,7 @@ def _bounds(
     return ints(value)
 
 
-@operation("ttnn.split")
+@operation("ttnn.split", family=families.MOVEMENT)
 def split(
     input_tensor: Tensor,
     split_size: int | Sequence[int],
@@ -159,7 +160,7 @@ def split(
     return _pieces(input_tensor, axis, sizes, memory_config)
 
 
-@operation("ttnn.chunk")
+@operation("ttnn.chunk", family=families.MOVEMENT)
 def chunk(input_tensor: Tensor, chunks: int, dim: int) -> list[Tensor]:
     """At most `chunks` pieces of equal size along `dim`; the last one may be shorter."""
     on_device(input_tensor, kind="data movement")
@@ -183,7 +184,7 @@ def _pieces(
     return found
 
 
-@operation("ttnn.gather")
+@operation("ttnn.gather", family=families.MOVEMENT)
 def gather(
     input: Tensor,
     dim: int,
@@ -209,7 +210,7 @@ def gather(
     return settle((input, index), shards, input.dtype, memory_config=memory_config, output_tensor=out)
 
 
-@operation("ttnn.scatter")
+@operation("ttnn.scatter", family=families.MOVEMENT)
 def scatter(
     input: Tensor,
     dim: int,

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.operands import axis_of, ints, on_device, settle, volume
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
@@ -65,7 +66,7 @@ def _either(given: Sequence[Any] | None, alias: Sequence[Any] | None, name: str)
     return value
 
 
-@operation("ttnn.reshape")
+@operation("ttnn.reshape", family=families.MOVEMENT)
 def reshape(
     input_tensor: Tensor,
     shape: Sequence[int] | None = None,
@@ -84,7 +85,7 @@ def reshape(
     return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), memory_config)
 
 
-@operation("ttnn.view")
+@operation("ttnn.view", family=families.MOVEMENT)
 def view(input_tensor: Tensor, shape: Sequence[int]) -> Tensor:
     """`reshape` that moves nothing."""
     on_device(input_tensor, kind="data movement")
@@ -92,7 +93,7 @@ def view(input_tensor: Tensor, shape: Sequence[int]) -> Tensor:
     return moved(input_tensor, lambda s: s.reshape(len(s), *wanted))
 
 
-@operation("ttnn.permute")
+@operation("ttnn.permute", family=families.MOVEMENT)
 def permute(
     input_tensor: Tensor,
     dims: Sequence[int],
@@ -111,7 +112,7 @@ def permute(
     return moved(input_tensor, lambda s: s.transpose(0, *(d + 1 for d in order)), memory_config)
 
 
-@operation("ttnn.transpose")
+@operation("ttnn.transpose", family=families.MOVEMENT)
 def transpose(
     input_tensor: Tensor,
     dim1: int,
@@ -127,7 +128,7 @@ def transpose(
     return moved(input_tensor, lambda s: s.swapaxes(first, second), memory_config)
 
 
-@operation("ttnn.squeeze")
+@operation("ttnn.squeeze", family=families.MOVEMENT)
 def squeeze(input_tensor: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """Without its dimensions of length 1, all of them or those named."""
     on_device(input_tensor, kind="data movement")
@@ -138,7 +139,7 @@ def squeeze(input_tensor: Tensor, dim: int | Sequence[int] | None = None) -> Ten
     return moved(input_tensor, lambda s: s.reshape(len(s), *wanted))
 
 
-@operation("ttnn.unsqueeze")
+@operation("ttnn.unsqueeze", family=families.MOVEMENT)
 def unsqueeze(input_tensor: Tensor, dim: int) -> Tensor:
     """A dimension of length 1 put in at `dim`."""
     on_device(input_tensor, kind="data movement")
@@ -146,7 +147,7 @@ def unsqueeze(input_tensor: Tensor, dim: int) -> Tensor:
     return moved(input_tensor, lambda s: np.expand_dims(s, place + 1))
 
 
-@operation("ttnn.unsqueeze_to_4D")
+@operation("ttnn.unsqueeze_to_4D", family=families.MOVEMENT)
 def unsqueeze_to_4D(tensor: Tensor) -> Tensor:
     """Dimensions of length 1 put in front until there are four."""
     on_device(tensor, kind="data movement")
@@ -156,7 +157,7 @@ def unsqueeze_to_4D(tensor: Tensor) -> Tensor:
     return moved(tensor, lambda s: s.reshape(len(s), *(1,) * missing, *s.shape[1:]))
 
 
-@operation("ttnn.expand")
+@operation("ttnn.expand", family=families.MOVEMENT)
 def expand(
     input_tensor: Tensor, output_shape: Sequence[int], *, memory_config: MemoryConfig | None = None
 ) -> Tensor:
@@ -172,7 +173,7 @@ def expand(
     )
 
 
-@operation("ttnn.repeat")
+@operation("ttnn.repeat", family=families.MOVEMENT)
 def repeat(
     input_tensor: Tensor,
     repeat_dims: Sequence[int],
@@ -194,7 +195,7 @@ def repeat(
     )
 
 
-@operation("ttnn.repeat_interleave")
+@operation("ttnn.repeat_interleave", family=families.MOVEMENT)
 def repeat_interleave(
     input_tensor: Tensor, repeats: int, dim: int, *, memory_config: MemoryConfig | None = None
 ) -> Tensor:
@@ -204,7 +205,7 @@ def repeat_interleave(
     return moved(input_tensor, lambda s: np.repeat(s, repeats, axis=axis), memory_config)
 
 
-@operation("ttnn.roll")
+@operation("ttnn.roll", family=families.MOVEMENT)
 def roll(input_tensor: Tensor, shifts: int | Sequence[int], dim: int | Sequence[int] | None = None) -> Tensor:
     """Elements moved by `shifts` along `dim`, coming in again at the other end; the flattened tensor without a dim."""
     on_device(input_tensor, kind="data movement")
@@ -219,7 +220,7 @@ def roll(input_tensor: Tensor, shifts: int | Sequence[int], dim: int | Sequence[
     return moved(input_tensor, lambda s: np.roll(s, amounts, axis=axes))
 
 
-@operation("ttnn.pad")
+@operation("ttnn.pad", family=families.MOVEMENT)
 def pad(
     input_tensor: Tensor,
     padding: Sequence[Any] | None = None,

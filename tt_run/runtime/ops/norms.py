@@ -15,6 +15,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.rowwise import along, along_last
+from tt_run.runtime.ops import families
 from tt_run.runtime.ops.binary import align, check_broadcast
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import axis_of, floating, on_device, settle, volume
@@ -39,7 +40,7 @@ def _unstable_softmax_rows(rows: Array) -> Array:
     return values
 
 
-@operation("ttnn.softmax")
+@operation("ttnn.softmax", family=families.NORM)
 def softmax(
     input_tensor: Tensor,
     dim: int = -1,
@@ -84,7 +85,7 @@ def masked_softmax(
     )
 
 
-@operation("ttnn.scale_mask_softmax")
+@operation("ttnn.scale_mask_softmax", family=families.NORM)
 def scale_mask_softmax(
     input_tensor: Tensor,
     scale: float | None = None,
@@ -99,7 +100,7 @@ def scale_mask_softmax(
     return masked_softmax(input_tensor, scale, mask, memory_config, numeric_stable)
 
 
-@operation("ttnn.softmax_in_place")
+@operation("ttnn.softmax_in_place", family=families.NORM)
 def softmax_in_place(
     input_tensor: Tensor,
     *,
@@ -114,7 +115,7 @@ def softmax_in_place(
     return input_tensor
 
 
-@operation("ttnn.scale_mask_softmax_in_place")
+@operation("ttnn.scale_mask_softmax_in_place", family=families.NORM)
 def scale_mask_softmax_in_place(
     input_tensor: Tensor,
     scale: float | None = None,
@@ -185,7 +186,7 @@ def _normalised(
     return settle((x, *given), shards, x.dtype, memory_config=memory_config)
 
 
-@operation("ttnn.layer_norm")
+@operation("ttnn.layer_norm", family=families.NORM)
 def layer_norm(
     input_tensor: Tensor,
     *,
@@ -202,7 +203,7 @@ def layer_norm(
     return _normalised(input_tensor, epsilon, weight, bias, residual_input_tensor, memory_config, True)
 
 
-@operation("ttnn.rms_norm")
+@operation("ttnn.rms_norm", family=families.NORM)
 def rms_norm(
     input_tensor: Tensor,
     *,
@@ -218,7 +219,7 @@ def rms_norm(
     return _normalised(input_tensor, epsilon, weight, bias, residual_input_tensor, memory_config, False)
 
 
-@operation("ttnn.group_norm")
+@operation("ttnn.group_norm", family=families.NORM)
 def group_norm(
     input_tensor: Tensor,
     *,

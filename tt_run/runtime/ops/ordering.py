@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import axis_of, into, on_device, settle, volume
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
@@ -62,7 +63,7 @@ def _chosen(
     return first, second
 
 
-@operation("ttnn.topk")
+@operation("ttnn.topk", family=families.SORT)
 def topk(
     input_tensor: Tensor,
     k: int = 32,
@@ -97,7 +98,7 @@ def topk(
     return values, indices
 
 
-@operation("ttnn.sort")
+@operation("ttnn.sort", family=families.SORT)
 def sort(
     input_tensor: Tensor,
     dim: int = -1,
@@ -114,7 +115,7 @@ def sort(
     return _chosen(input_tensor, axis, places, memory_config, out)
 
 
-@operation("ttnn.nonzero")
+@operation("ttnn.nonzero", family=families.SORT)
 def nonzero(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> list[Tensor]:
     """How many elements of the flattened shard are not zero, and their places: [1, 1, 1, 8] with the count first, [1, 1, 1, volume].
 
@@ -159,7 +160,7 @@ class _Seeds:
 _seeds = _Seeds()
 
 
-@operation("ttnn.manual_seed")
+@operation("ttnn.manual_seed", family=families.RANDOM)
 def manual_seed(
     seeds: int | Tensor = 0,
     *,
@@ -183,7 +184,7 @@ def _listed(value: int | Tensor) -> list[int]:
     return [value] if isinstance(value, int) else [int(v) for v in value.shards.data[0].ravel()]
 
 
-@operation("ttnn.sampling")
+@operation("ttnn.sampling", family=families.SORT)
 def sampling(
     input_values_tensor: Tensor,
     input_indices_tensor: Tensor,

@@ -19,6 +19,7 @@ from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.activations import Activation, Function
 from tt_run.runtime.kernels.activations import activation as function_of
 from tt_run.runtime.kernels.elementwise import evaluate, finish
+from tt_run.runtime.ops import families
 from tt_run.runtime.ops.binary import align
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import on_device, settle
@@ -96,7 +97,7 @@ def _fused(activation: Activation | None, program_config: object) -> Function | 
     return None if chosen is None else function_of(chosen)
 
 
-@operation("ttnn.matmul")
+@operation("ttnn.matmul", family=families.MATMUL)
 def matmul(
     input_tensor_a: Tensor,
     input_tensor_b: Tensor,
@@ -129,7 +130,7 @@ def matmul(
     )
 
 
-@operation("ttnn.linear")
+@operation("ttnn.linear", family=families.MATMUL)
 def linear(
     input_tensor_a: Tensor,
     input_tensor_b: Tensor,
@@ -169,7 +170,7 @@ def linear(
     )
 
 
-@operation("ttnn.experimental.minimal_matmul")
+@operation("ttnn.experimental.minimal_matmul", family=families.MATMUL)
 def minimal_matmul(
     input_tensor: Tensor,
     weight_tensor: Tensor,

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.elementwise import finish
+from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import Operation, operation
 from tt_run.runtime.ops.operands import axes_of, axis_of, on_device, settle
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
@@ -153,7 +154,7 @@ def _spread(name: str, function: Callable[[Array, float, bool], Array], doc: str
 
 def _named(name: str, compute: Callable[..., Tensor], doc: str) -> Operation:
     compute.__doc__ = f"{doc} over `dim` (None: all dimensions), times `scalar`."
-    return operation(f"ttnn.{name}")(compute)
+    return operation(f"ttnn.{name}", family=families.REDUCTION)(compute)
 
 
 REDUCTIONS: dict[str, Operation] = {
@@ -168,7 +169,7 @@ REDUCTIONS: dict[str, Operation] = {
 }
 
 
-@operation("ttnn.prod")
+@operation("ttnn.prod", family=families.REDUCTION)
 def prod(
     input_tensor: Tensor,
     dim: int | Tensor | None = None,
@@ -192,7 +193,7 @@ def prod(
     )
 
 
-@operation("ttnn.argmax")
+@operation("ttnn.argmax", family=families.REDUCTION)
 def argmax(
     input_tensor: Tensor,
     dim: int | None = None,
@@ -233,7 +234,7 @@ def _running(
     return settle((tensor,), tensor.shards.map(compute), target, **options)
 
 
-@operation("ttnn.cumsum")
+@operation("ttnn.cumsum", family=families.RUNNING)
 def cumsum(
     input: Tensor,
     dim: int,
@@ -248,7 +249,7 @@ def cumsum(
     return _running(input, dim, np.add, dtype, reverse_order, memory_config=memory_config, output_tensor=out)
 
 
-@operation("ttnn.cumprod")
+@operation("ttnn.cumprod", family=families.RUNNING)
 def cumprod(
     input: Tensor,
     dim: int,

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.elementwise import finish
+from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import on_device, settle, volume
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -20,7 +21,7 @@ from tt_run.runtime.values.shards import combine
 Array = npt.NDArray[Any]
 
 
-@operation("ttnn.experimental.rotary_embedding")
+@operation("ttnn.experimental.rotary_embedding", family=families.ROTARY)
 def rotary_embedding(
     input_tensor: Tensor,
     cos_cache: Tensor,
@@ -54,7 +55,7 @@ def rotary_embedding(
     )
 
 
-@operation("ttnn.experimental.rotary_embedding_llama")
+@operation("ttnn.experimental.rotary_embedding_llama", family=families.ROTARY)
 def rotary_embedding_llama(
     input_tensor: Tensor,
     cos_cache: Tensor,

@@ -17,6 +17,7 @@ from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import FUNCTIONS, INTEGER_FUNCTIONS, Function
 from tt_run.runtime.kernels.bfloat16_tables import look_up, pays
 from tt_run.runtime.kernels.elementwise import evaluate
+from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import Operation, operation
 from tt_run.runtime.ops.operands import on_device, settle
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
@@ -81,7 +82,7 @@ def _plain(name: str, function: Function) -> Operation:
         return apply(input_tensor, function, memory_config, output_tensor, name=name, integers=integers)
 
     compute.__doc__ = f"{name} of every element; dtype, shape and placement of the input."
-    return operation(f"ttnn.{name}")(compute)
+    return operation(f"ttnn.{name}", family=families.UNARY)(compute)
 
 
 def _with_mode(name: str, function: Function) -> Operation:
@@ -96,7 +97,7 @@ def _with_mode(name: str, function: Function) -> Operation:
         return apply(input_tensor, function, memory_config, output_tensor, name=name)
 
     compute.__doc__ = f"{name} of every element. The approximate mode of a device is computed exactly here."
-    return operation(f"ttnn.{name}")(compute)
+    return operation(f"ttnn.{name}", family=families.UNARY)(compute)
 
 
 _MODED = ("exp", "log", "sqrt", "rsqrt", "mish", "log2", "log10", "log1p", "erf", "erfc")
@@ -112,7 +113,7 @@ PLAIN: dict[str, Operation] = {
 """The operations that are one entry of the table of functions each."""
 
 
-@operation("ttnn.identity")
+@operation("ttnn.identity", family=families.UNARY)
 def identity(
     input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, output_tensor: Tensor | None = None
 ) -> Tensor:
@@ -120,7 +121,7 @@ def identity(
     return apply(input_tensor, np.copy, memory_config, output_tensor, name="identity", integers=True)
 
 
-@operation("ttnn.gelu")
+@operation("ttnn.gelu", family=families.UNARY)
 def gelu(
     input_tensor: Tensor,
     *,
@@ -137,7 +138,7 @@ def gelu(
     )
 
 
-@operation("ttnn.sigmoid")
+@operation("ttnn.sigmoid", family=families.UNARY)
 def sigmoid(
     input_tensor: Tensor,
     *,
@@ -151,7 +152,7 @@ def sigmoid(
     return apply(input_tensor, f.sigmoid, memory_config, output_tensor, name="sigmoid")
 
 
-@operation("ttnn.tanh")
+@operation("ttnn.tanh", family=families.UNARY)
 def tanh(
     input_tensor: Tensor,
     *,
@@ -164,7 +165,7 @@ def tanh(
     return apply(input_tensor, np.tanh, memory_config, output_tensor, name="tanh")
 
 
-@operation("ttnn.softplus")
+@operation("ttnn.softplus", family=families.UNARY)
 def softplus(
     input_tensor: Tensor,
     *,
@@ -183,7 +184,7 @@ def softplus(
     return apply(input_tensor, function, memory_config, output_tensor, name="softplus")
 
 
-@operation("ttnn.round")
+@operation("ttnn.round", family=families.UNARY)
 def round(
     input_tensor: Tensor,
     *,
@@ -198,7 +199,7 @@ def round(
     )
 
 
-@operation("ttnn.leaky_relu")
+@operation("ttnn.leaky_relu", family=families.UNARY)
 def leaky_relu(
     input_tensor: Tensor,
     negative_slope: float = 0.01,
@@ -216,7 +217,7 @@ def leaky_relu(
     )
 
 
-@operation("ttnn.elu")
+@operation("ttnn.elu", family=families.UNARY)
 def elu(
     input_tensor: Tensor,
     alpha: float = 1.0,
@@ -228,7 +229,7 @@ def elu(
     return apply(input_tensor, lambda x: f.elu(x, alpha), memory_config, output_tensor, name="elu")
 
 
-@operation("ttnn.celu")
+@operation("ttnn.celu", family=families.UNARY)
 def celu(
     input_tensor: Tensor,
     *,
@@ -240,7 +241,7 @@ def celu(
     return apply(input_tensor, lambda x: f.celu(x, alpha), memory_config, output_tensor, name="celu")
 
 
-@operation("ttnn.selu")
+@operation("ttnn.selu", family=families.UNARY)
 def selu(
     input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, output_tensor: Tensor | None = None
 ) -> Tensor:
@@ -248,7 +249,7 @@ def selu(
     return apply(input_tensor, f.selu, memory_config, output_tensor, name="selu")
 
 
-@operation("ttnn.softshrink")
+@operation("ttnn.softshrink", family=families.UNARY)
 def softshrink(
     input_tensor: Tensor,
     *,
@@ -262,7 +263,7 @@ def softshrink(
     )
 
 
-@operation("ttnn.hardshrink")
+@operation("ttnn.hardshrink", family=families.UNARY)
 def hardshrink(
     input_tensor: Tensor,
     *,
@@ -276,7 +277,7 @@ def hardshrink(
     )
 
 
-@operation("ttnn.hardtanh")
+@operation("ttnn.hardtanh", family=families.UNARY)
 def hardtanh(
     input_tensor: Tensor,
     *,

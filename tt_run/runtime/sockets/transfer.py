@@ -9,6 +9,7 @@ import numpy as np
 
 from tt_run.runtime import events
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.sockets.config import SocketConnection, SocketEndpoint
 from tt_run.runtime.sockets.socket import MeshSocket
@@ -52,7 +53,7 @@ class Arriving:
         self._buffer.free()
 
 
-@operation("ttnn.experimental.send_async")
+@operation("ttnn.experimental.send_async", family=families.SOCKET)
 def send_async(input_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
     """Send each connected device's shard to the receiving device of its connection. Returns an empty list.
 
@@ -67,7 +68,7 @@ def send_async(input_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
     return []
 
 
-@operation("ttnn.experimental.recv_async")
+@operation("ttnn.experimental.recv_async", family=families.SOCKET)
 def recv_async(output_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
     """Receive the next tensor of a socket into a preallocated one, and return that in a list.
 

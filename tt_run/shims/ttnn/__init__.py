@@ -1,4 +1,7 @@
-"""The emulated `ttnn`: names only. What each does, and its documentation, is in `tt_run.runtime`."""
+"""The emulated `ttnn`: names only. What each does, and its documentation, is in `tt_run.runtime`.
+
+Operations are not listed here: their declarations publish them.
+"""
 
 # Tensors get their arithmetic from the operations, also in programs that call none by name.
 import tt_run.runtime.ops as _ops  # noqa: F401
@@ -68,24 +71,6 @@ _TABLE = {
         MeshToTensor create_mesh_composer concat_mesh_to_tensor_composer ConcatMeshToTensor
         ConcatMesh2dToTensor aggregate_tensor
     """,
-    "tt_run.runtime.ops": """
-        abs acos acosh add add_ addcdiv addcmul argmax asin asinh assign atan atan2 atanh bitwise_and
-        bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor cbrt ceil celu chunk clamp clip
-        clone concat copy cos cosh cumprod cumsum deg2rad div divide divide_ elu embedding eq eqz erf erfc
-        exp exp2 expand expm1 fill_cache floor floor_div fmod frac gather ge gelu gez group_norm gt gtz
-        hardshrink hardsigmoid hardswish hardtanh hypot identity interleaved_to_sharded isfinite isinf
-        isnan isneginf isposinf layer_norm layer_norm_post_all_gather layer_norm_pre_all_gather ldexp le
-        leaky_relu lerp lez linear log log10 log1p log2 log_sigmoid logaddexp logaddexp2 logical_and
-        logical_not logical_or logical_xor lt ltz manual_seed matmul max maximum mean min minimum mish
-        move mul multiply multiply_ ne neg nez nonzero pad permute plus_one pow prod rad2deg reallocate
-        reciprocal relu relu6 remainder repeat repeat_interleave reshape rms_norm rms_norm_post_all_gather
-        rms_norm_pre_all_gather roll round rsqrt rsub sampling scale_mask_softmax
-        scale_mask_softmax_in_place scatter selu sharded_to_interleaved sigmoid sign signbit silu sin sinh
-        slice softmax softmax_in_place softplus softshrink softsign sort split sqrt square
-        squared_difference squeeze stack std sub subtract subtract_ sum swish tan tanh tanhshrink tilize
-        to_layout to_memory_config topk transpose trunc typecast unsqueeze unsqueeze_to_4D untilize
-        update_cache var view where xlogy
-    """,
     "tt_run.runtime.kernels.activations": "UnaryOpType UnaryWithParam EltwiseUnaryWithParam=UnaryWithParam",
     "tt_run.runtime.ops.unary": "GeluVariant SigmoidMode",
     "tt_run.runtime.ops.lookup": "EmbeddingsType",
@@ -97,10 +82,6 @@ _TABLE = {
         SDPAProgramConfig LayerNormDefaultProgramConfig LayerNormShardedMultiCoreProgramConfig
         SoftmaxDefaultProgramConfig SoftmaxShardedMultiCoreProgramConfig
     """,
-    "tt_run.runtime.ccl.collectives": "all_gather reduce_scatter all_reduce all_broadcast",
-    "tt_run.runtime.ccl.transfers": "broadcast point_to_point mesh_partition",
-    "tt_run.runtime.ccl.experts": "all_to_all_dispatch all_to_all_combine",
-    "tt_run.runtime.ccl.reduce_to_root": "reduce_to_root",
     "tt_run.runtime.ccl.fabric": "set_fabric_config get_fabric_config",
     "tt_run.runtime.ccl.asynchronous": """
         create_global_semaphore reset_global_semaphore_value get_global_semaphore_address
@@ -133,4 +114,4 @@ _SUBMODULES = (
     "types",
 )
 
-__getattr__, __dir__ = _publish(globals(), _TABLE, _SUBMODULES)
+__getattr__, __dir__ = _publish(globals(), _TABLE, _SUBMODULES, operations="ttnn")

@@ -1,9 +1,7 @@
-"""`ttnn.kv_cache`: names only."""
+"""`ttnn.kv_cache`: operations as declared."""
 
 from tt_run.runtime.exports import publish as _publish
 
-_TABLE = {
-    "tt_run.runtime.ops.caches": "fill_cache_for_user_ update_cache_for_token_",
-}
+_TABLE: dict[str, str] = {}
 
-__getattr__, __dir__ = _publish(globals(), _TABLE)
+__getattr__, __dir__ = _publish(globals(), _TABLE, operations="ttnn.kv_cache")

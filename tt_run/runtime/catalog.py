@@ -1,0 +1,43 @@
+"""Every operation of the emulated library, found by its name: which modules declare them, loaded as far as a program asks.
+
+A new module of operations is one line here or in `tt_run.runtime.ops.MODULES`; nothing else lists operations.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from tt_run.runtime import ops
+from tt_run.runtime.ops.dispatch import Operation, registry
+
+_MODULES = (
+    *(f"tt_run.runtime.ops.{name}" for name in ops.MODULES),
+    "tt_run.runtime.ccl.collectives",
+    "tt_run.runtime.ccl.asynchronous",
+    "tt_run.runtime.ccl.transfers",
+    "tt_run.runtime.ccl.experts",
+    "tt_run.runtime.ccl.reduce_to_root",
+    "tt_run.runtime.sockets.transfer",
+)
+
+_unread = list(reversed(_MODULES))
+
+
+def find(name: str) -> Operation | None:
+    """The operation of a qualified name (`ttnn.transformer.attention_softmax`), None when there is none."""
+    while name not in registry and _unread:
+        import_module(_unread.pop())
+    return registry.get(name)
+
+
+def every() -> dict[str, Operation]:
+    """All operations by their qualified names, aliases included, sorted."""
+    while _unread:
+        import_module(_unread.pop())
+    return dict(sorted(registry.items()))
+
+
+def names(namespace: str) -> list[str]:
+    """The operations right below a namespace: `ttnn.transformer` -> `attention_softmax`, …"""
+    found = (name.rpartition(".") for name in every())
+    return [last for parent, _, last in found if parent == namespace]

@@ -1,0 +1,143 @@
+"""PyTorch on the CPU as the engine of operations that NumPy has no functions for.
+
+Each device's shard is computed by itself, with its own shape, on one thread, from memory of one alignment: what PyTorch makes of it
+then follows from the shard alone, and a program gives the same bits on any split over ranks. Arrays and tensors share memory where
+the alignment allows. bfloat16 is held as float32 and rounded once, by the caller, at the end.
+PyTorch is imported by the first operation that needs it; it is the optional extra `torch`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.values.recycled import empty
+
+Array = npt.NDArray[Any]
+Function = Callable[..., Any]
+"""Takes torch tensors and other arguments, gives a torch tensor or several."""
+
+# PyTorch's own allocations begin at multiples of this; vector libraries may round differently elsewhere.
+_ALIGNMENT = 64
+
+
+@lru_cache(maxsize=1)
+def library() -> Any:
+    """Module `torch`. Raises RuntimeError that says what to install where it is missing."""
+    try:
+        return importlib.import_module("torch")
+    except ImportError:
+        raise fatal(
+            "this operation is computed by PyTorch, which is not installed",
+            hint="pip install 'tt-run[torch]', or the small build: "
+            "pip install torch --index-url https://download.pytorch.org/whl/cpu",
+        ) from None
+
+
+@lru_cache(maxsize=1024)
+def named(path: str) -> Function:
+    """A function by its path below torch: `special.digamma`, `nn.functional.mish`."""
+    found: Any = library()
+    for step in path.split("."):
+        found = getattr(found, step)
+    function: Function = found
+    return function
+
+
+@contextmanager
+def quiet(*, gradients: bool = False) -> Iterator[Any]:
+    """One thread, no gradients unless asked for, no autocast, for the length of a block; the program's own settings come back."""
+    torch = library()
+    before = torch.get_num_threads()
+    if before != 1:
+        torch.set_num_threads(1)
+    try:
+        with torch.set_grad_enabled(gradients), torch.autocast("cpu", enabled=False):
+            yield torch
+    finally:
+        if before != 1:
+            torch.set_num_threads(before)
+
+
+def tensor_of(array: Array) -> Any:
+    """A torch tensor over an array, without a copy where its memory is contiguous and aligned."""
+    torch = library()
+    if not array.flags.c_contiguous or not array.flags.writeable or array.ctypes.data % _ALIGNMENT:
+        return torch.from_numpy(_aligned(array))
+    return torch.from_numpy(array)
+
+
+def _aligned(array: Array) -> Array:
+    room = np.empty(array.nbytes + _ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % _ALIGNMENT
+    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    np.copyto(copy, array)
+    return copy
+
+
+def array_of(tensor: Any) -> Array:
+    """The values of a torch tensor as an array of its shape: float32 and integers as they are, bfloat16 and float16 as float32."""
+    torch = library()
+    tensor = tensor.detach()
+    if tensor.is_floating_point() and tensor.dtype not in (torch.float32, torch.float64):
+        tensor = tensor.to(torch.float32)
+    found: Array = tensor.contiguous().numpy()
+    return found
+
+
+def on_each(
+    function: Function,
+    stacks: Sequence[Array | None],
+    *arguments: Any,
+    gradients: bool = False,
+    **options: Any,
+) -> tuple[Array, ...]:
+    """`function(tensor, …, *arguments, **options)` on row k of every stack, for each k; the results stacked, one array per result.
+
+    A stack without rows gives results without rows, of the shapes and element types that the function would make: it runs on
+    tensors without storage then. None stands for an operand that is left out.
+    """
+    rows = next(len(s) for s in stacks if s is not None)
+    with quiet(gradients=gradients) as torch:
+        if not rows:
+            made = _many(function(*(_bare(torch, s) for s in stacks), *arguments, **options))
+            return tuple(np.empty((0, *m.shape), _element(torch, m)) for m in made)
+        outs: list[Array] = []
+        for row in range(rows):
+            given = [None if s is None else tensor_of(s[row, ...]) for s in stacks]
+            found = [_own(array_of(t), stacks) for t in _many(function(*given, *arguments, **options))]
+            if not outs:
+                outs = [a[None] if rows == 1 else empty((rows, *a.shape), a.dtype) for a in found]
+            if rows > 1:
+                for out, values in zip(outs, found, strict=True):
+                    out[row] = values
+    return tuple(outs)
+
+
+def _own(values: Array, stacks: Sequence[Array | None]) -> Array:
+    """Values that no operand shares: a caller rounds them where they lie."""
+    return values.copy() if any(s is not None and np.may_share_memory(values, s) for s in stacks) else values
+
+
+def _many(result: Any) -> tuple[Any, ...]:
+    return tuple(result) if isinstance(result, (list, tuple)) else (result,)
+
+
+def _bare(torch: Any, stack: Array | None) -> Any:
+    if stack is None:
+        return None
+    dtype = torch.from_numpy(np.empty(0, stack.dtype)).dtype
+    return torch.empty(stack.shape[1:], dtype=dtype, device="meta")
+
+
+def _element(torch: Any, tensor: Any) -> Any:
+    if tensor.is_floating_point():
+        return np.float64 if tensor.dtype == torch.float64 else np.float32
+    return torch.empty(0, dtype=tensor.dtype).numpy().dtype
