@@ -258,6 +258,35 @@ def test_a_stage_without_link_is_named(folder: Path) -> None:
     assert "no links connect ranks 0 and 1 (meshes 0 and 1)" in ran.out + ran.err
 
 
+def test_a_frozen_parameter_travels_as_zeros(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import numpy as np, ttml\n"
+        "context = ttml.autograd.AutoContext.get_instance()\n"
+        "context.initialize_distributed_context()\n"
+        "context.initialize_socket_manager(ttml.core.distributed.SocketType.MPI)\n"
+        "context.open_device()\n"
+        "frozen, used = (ttml.autograd.Tensor.from_numpy(np.full((1, 1, 1, 8), 3.0, np.float32)) for _ in range(2))\n"
+        "frozen.set_requires_grad(False)\n"
+        "if context.get_distributed_context().rank() == 0:\n"
+        "    remote = ttml.optimizers.RemoteOptimizer({'frozen': frozen, 'used': used}, 1)\n"
+        "    ttml.ops.unary.mean(used).backward()\n"
+        "    remote.step()\n"
+        "    print('weights', frozen.to_numpy().sum(), used.to_numpy().sum())\n"
+        "else:\n"
+        "    group, sockets = context.get_distributed_context().create_sub_context([0, 1]), context.get_socket_manager()\n"
+        "    for tensor in (frozen, used):\n"
+        "        sockets.recv(tensor, group, 0, use_grad=True)\n"
+        "        print('slope', float(tensor.get_grad().to_numpy().sum()))\n"
+        "    for tensor in (frozen, used):\n"
+        "        sockets.send(tensor, group, 0)\n"
+    )
+    ran = tt_run("--emulate", "--system", "n150", "--meshes", "2", "python", program, timeout=50)
+    assert ran.code == 0, ran.out + ran.err
+    for line in ("slope 0.0", "slope 1.0", "weights 24.0 24.0"):
+        assert line in ran.out, ran.out
+
+
 def test_a_parameter_without_gradient_is_named(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime import events
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.ops import argmax
@@ -22,6 +23,7 @@ from tt_run.runtime.train.modules.layers import DropoutLayer
 from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.ops import binary, unary
 from tt_run.runtime.train.ops.dropout import dropout
+from tt_run.runtime.train.ops.matmul import matmul_op
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
 from tt_run.runtime.train.profiler import profiler_marker, profiler_marker_end, profiler_marker_start
 from tt_run.runtime.train.tensor import Tensor, create_tensor, get_links
@@ -173,6 +175,78 @@ def test_an_operation_written_in_python() -> None:
     x = Tensor.from_numpy(ONES * 2)
     unary.mean(Cube.apply(x)).backward()
     assert (x.get_grad().to_numpy() == 12 / 8).all()
+
+
+def test_an_operation_in_python_with_two_results(context: Any) -> None:
+    seen = []
+
+    class Ends(Function):
+        """The first and the last row."""
+
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Any:
+            value = x.get_value()
+            rows = (slice(0, 1), slice(2, 3))
+            return tuple(value.derive(value.shards.map(lambda s, r=r: s[..., r, :].copy())) for r in rows)
+
+        @staticmethod
+        def backward(ctx: Any, first: Any, last: Any) -> Any:
+            seen.append((first.to_numpy().ravel().tolist(), last.to_numpy().ravel().tolist()))
+            both = np.concatenate([first.to_numpy(), 0 * first.to_numpy(), last.to_numpy()], -2)
+            return Tensor.from_numpy(both).get_value()
+
+    x = Tensor.from_numpy(np.arange(6, dtype=np.float32).reshape(1, 1, 3, 2))
+    first, last = Ends.apply(x)
+    assert last.to_numpy().ravel().tolist() == [4.0, 5.0]
+    (first * 3.0 + last * 2.0).backward()
+    assert x.get_grad().to_numpy().ravel().tolist() == [3.0, 3.0, 0.0, 0.0, 2.0, 2.0]
+    context.reset_graph()
+    _, last = Ends.apply(x)
+    x.set_grad(None)
+    (last * 2.0).backward()
+    assert seen == [([3.0, 3.0], [2.0, 2.0]), ([0.0, 0.0], [2.0, 2.0])]
+
+
+@pytest.mark.parametrize("call", [Function.forward, Function.backward])
+def test_a_function_defines_both_halves(call: Any) -> None:
+    with pytest.raises(NotImplementedError, match="a Function defines"):
+        call(None)
+
+
+def test_links_of_one_sequence_or_of_arguments() -> None:
+    x = Tensor.from_numpy(np.ones((1, 1, 1, 2), np.float32))
+    y = x * 2.0
+    assert get_links([y, None, x]) == get_links(y, None, x) == get_links((y,)) == [y.get_node()]
+
+
+def test_backward_starts_from_a_gradient_that_was_set(context: Any) -> None:
+    a = Tensor.from_numpy(np.ones((1, 1, 1, 3), np.float32))
+    out = a * 2.0
+    out.set_grad(Tensor.from_numpy(np.array([[[[1.0, 10.0, 100.0]]]], np.float32)).get_value())
+    out.backward(False)
+    assert a.get_grad().to_numpy().ravel().tolist() == [2.0, 20.0, 200.0]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("left", "right"), [((3,), (3,)), ((3,), (3, 2)), ((4, 3), (3,)), ((3,), (5, 3, 2)), ((2, 4, 3), (3,))]
+)
+def test_products_with_vectors(left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    torch = torch_or_skip()
+    generator = np.random.default_rng(1)
+    a, b = (generator.standard_normal(shape, np.float32) for shape in (left, right))
+    x, y = Tensor.from_numpy(a), Tensor.from_numpy(b)
+    tx, ty = (torch.tensor(array, requires_grad=True) for array in (a, b))
+    out, expected = matmul_op(x, y), tx @ ty
+    out.backward()
+    expected.sum().backward()
+    for found, wanted in (
+        (out.to_numpy(), expected.detach()),
+        (x.get_grad().to_numpy(), tx.grad),
+        (y.get_grad().to_numpy(), ty.grad),
+    ):
+        assert found.shape == tuple(wanted.shape)
+        np.testing.assert_allclose(found, wanted, rtol=2e-2, atol=3e-2)
 
 
 def test_clip_passes_gradients_inside() -> None:

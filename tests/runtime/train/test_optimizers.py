@@ -249,7 +249,8 @@ def test_schedules() -> None:
 
     assert rates(schedulers.StepScheduler(fresh(), 2, 0.5), 4) == [1.0, 0.5, 0.5, 0.25]
     assert rates(schedulers.LinearScheduler(fresh(), 0.0, 1.0, 4), 5) == [0.25, 0.5, 0.75, 1.0, 1.0]
-    assert rates(schedulers.CosineAnnealingScheduler(fresh(), 4), 4) == [0.853553, 0.5, 0.146447, 1.0]
+    cosine = schedulers.CosineAnnealingScheduler(fresh(), 4, 0.1)
+    assert rates(cosine, 6) == [0.868198, 0.55, 0.231802, 0.1, 0.1, 0.1]  # held, not restarted
     assert rates(schedulers.LambdaScheduler(fresh(), lambda step: 1 / step), 2) == [1.0, 0.5]
     optimizer = fresh()
     warm, cool = (
@@ -257,5 +258,12 @@ def test_schedules() -> None:
         schedulers.StepScheduler(optimizer, 1, 0.1),
     )
     assert rates(schedulers.SequentialScheduler(optimizer, [warm, cool], [2]), 4) == [0.5, 1.0, 0.1, 0.01]
+    optimizer = fresh()
+    parts = [schedulers.LinearScheduler(optimizer, 0.0, 1.0, 2), schedulers.StepScheduler(optimizer, 1, 0.1)]
+    lasting = schedulers.SequentialScheduler(optimizer, parts, [2, 3])
+    assert rates(lasting, 6) == [0.5, 1.0, 0.1, 0.01, 0.001, 0.0001]
+    for wrong in ([], [2, 0], [1, 2, 3]):
+        with pytest.raises(ValueError, match="2 schedulers need"):
+            schedulers.SequentialScheduler(optimizer, parts, wrong)
     rate = schedulers.warmup_linear(1.0, 100)
     assert [round(rate(step), 4) for step in (0, 9, 10, 99)] == [0.1, 1.0, 0.989, 0.01]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tt_run.runtime.train import values
 from tt_run.runtime.train.record import result
 from tt_run.runtime.train.tensor import Tensor
 
@@ -23,39 +25,69 @@ class FunctionContext:
 
 
 class Function:
-    """Derive, define `forward(ctx, *args)` and `backward(ctx, gradient)` as static methods, and call `apply`.
+    """Derive, define `forward(ctx, *args)` and `backward(ctx, *gradients)` as static methods, and call `apply`.
 
-    forward returns a mesh tensor (ttnn.Tensor); backward returns one mesh tensor or None for each autograd tensor among the arguments, in
-    order. Raises RuntimeError when backward returns another number of gradients.
+    forward returns a mesh tensor (ttnn.Tensor) or a tuple of them; backward takes as many gradients, zeros for results that nothing depends
+    on, and returns one mesh tensor or None for each autograd tensor among the arguments, in order. Raises RuntimeError when backward returns
+    another number of gradients.
     """
 
     @staticmethod
-    def forward(ctx: FunctionContext, *args: Any) -> Value:
-        """The value of the operation."""
-        raise TypeError("a Function defines forward(ctx, *args)")
+    def forward(ctx: FunctionContext, *args: Any) -> Any:
+        """The value of the operation, or its values."""
+        raise NotImplementedError("a Function defines forward(ctx, *args)")
 
     @staticmethod
-    def backward(ctx: FunctionContext, gradient: Value) -> Any:
+    def backward(ctx: FunctionContext, *gradients: Value) -> Any:
         """The gradients of the tensors among the arguments."""
-        raise TypeError("a Function defines backward(ctx, gradient)")
+        raise NotImplementedError("a Function defines backward(ctx, *gradients)")
 
     @classmethod
-    def apply(cls, *args: Any) -> Tensor:
-        """Run forward and enter the operation into the graph."""
+    def apply(cls, *args: Any) -> Any:
+        """Run forward and enter the operation into the graph; a tuple of tensors when forward gives one."""
         context = FunctionContext()
         inputs = [argument for argument in args if isinstance(argument, Tensor)]
-        value = cls.forward(context, *args)
-        value = value.get_value() if isinstance(value, Tensor) else value
+        made = cls.forward(context, *args)
+        if not isinstance(made, (tuple, list)):
+            return result(_plain(made), inputs, lambda gradient: cls._pass_on(context, inputs, gradient))
+        return cls._several([_plain(value) for value in made], context, inputs)
 
-        def rule(gradient: Value) -> None:
-            found = cls.backward(context, gradient)
-            gradients = found if isinstance(found, (tuple, list)) else (found,)
-            if len(gradients) != len(inputs):
-                raise RuntimeError(
-                    f"{cls.__name__}.backward returned {len(gradients)} gradients for {len(inputs)} tensors"
-                )
-            for tensor, own in zip(inputs, gradients, strict=True):
-                if own is not None:
-                    tensor.add_grad(own.get_value() if isinstance(own, Tensor) else own)
+    @classmethod
+    def _several(
+        cls, made: list[Value], context: FunctionContext, inputs: list[Tensor]
+    ) -> tuple[Tensor, ...]:
+        """Each result hangs on one hub, whose rule runs once, after the gradients of all of them have arrived."""
+        arrived: dict[int, Value] = {}
 
-        return result(value, inputs, rule)
+        def join(_: Value) -> None:
+            gradients = [
+                arrived[i] if i in arrived else values.full_like(value, 0.0) for i, value in enumerate(made)
+            ]
+            cls._pass_on(context, inputs, *gradients)
+            arrived.clear()
+
+        hub = result(made[0], inputs, join)
+
+        def keep(number: int, gradient: Value) -> None:
+            arrived[number] = gradient
+            # The hub's rule runs once it has a gradient; which one does not matter.
+            hub.set_grad(values.full_like(made[0], 0.0))
+
+        return tuple(result(value, (hub,), partial(keep, i)) for i, value in enumerate(made))
+
+    @classmethod
+    def _pass_on(cls, context: FunctionContext, inputs: list[Tensor], *gradients: Value) -> None:
+        found = cls.backward(context, *gradients)
+        own = found if isinstance(found, (tuple, list)) else (found,)
+        if len(own) != len(inputs):
+            raise RuntimeError(
+                f"{cls.__name__}.backward returned {len(own)} gradients for {len(inputs)} tensors"
+            )
+        for tensor, gradient in zip(inputs, own, strict=True):
+            if gradient is not None:
+                tensor.add_grad(_plain(gradient))
+
+
+def _plain(value: Any) -> Value:
+    found: Value = value.get_value() if isinstance(value, Tensor) else value
+    return found

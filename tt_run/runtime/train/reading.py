@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.tensor.tensor import Tensor as Value
 from tt_run.runtime.values.dtypes import convert, is_float, stored_dtype
+from tt_run.runtime.train.placement import by_axes
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.distribution.composers import MeshToTensor
@@ -27,13 +28,13 @@ class DeviceTensor(Value):
 
     @classmethod
     def like(cls, value: Value) -> DeviceTensor:
-        """The same buffer under this class."""
+        """The same buffer under this class, its place told by the axes of its mesh: see `placement.by_axes`."""
         made = cls.of(
             value.storage,
             dtype=value.dtype,
             layout=value.layout,
             device=value.device(),
-            topology=value.tensor_topology(),
+            topology=by_axes(value),
             memory_config=value.memory_config(),
             tile=value.tile,
             site=value.site,

@@ -6,6 +6,7 @@ enter them rounded to bfloat16. float32 (`AutoContext.set_arithmetic`): every fl
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
@@ -33,12 +34,21 @@ _NUMPY_TYPES = (DataType.BFLOAT16, DataType.FLOAT32, DataType.UINT32, DataType.I
 class Tensor:
     """Wraps a `ttnn.Tensor`; `shape()` is the shape of one device's shard."""
 
-    __slots__ = ("__weakref__", "_cast", "_gradient", "_node", "_requires_grad", "_zeroed", "joint")
+    __slots__ = (
+        "__weakref__",
+        "_cast",
+        "_gradient",
+        "_node",
+        "_requires_grad",
+        "_seeded",
+        "_zeroed",
+        "joint",
+    )
 
     def __init__(self, value: Value | None = None, requires_grad: bool = True) -> None:
         self._cast = AutocastTensor(value)
         self._gradient: Value | None = None
-        self._zeroed = False
+        self._zeroed = self._seeded = False
         self.joint: Joint | None = None
         """How a parameter's rows are dealt to tensor-parallel devices; None where they lie as in the model."""
         self._requires_grad = requires_grad
@@ -146,7 +156,7 @@ class Tensor:
         if gradient is not None:
             self._check_shape(gradient)
             gradient = readable(gradient)
-        self._gradient, self._zeroed = gradient, False
+        self._gradient, self._zeroed, self._seeded = gradient, False, False
 
     def zero_grad(self) -> None:
         """Set an existing gradient to zero; a tensor without one stays without."""
@@ -189,7 +199,7 @@ class Tensor:
     # --- graph -------------------------------------------------------------------------------------------------------
 
     def backward(self, retain_graph: bool = False) -> None:
-        """Seed this tensor's gradient with ones and run the backward rules of everything it depends on.
+        """Run the backward rules of everything this tensor depends on, from the gradient that was set on it, else from ones.
 
         Raises RuntimeError when nothing was recorded for it, and on a second call without `retain_graph`.
         """
@@ -197,7 +207,10 @@ class Tensor:
 
         if self._node is None:
             raise RuntimeError("[Tensor::backward] This tensor has no associated gradient function.")
-        self.set_grad(values.full_like(self.get_value(), 1.0))
+        if self._gradient is None or self._seeded:
+            # A second pass over a retained graph starts from ones again, not from the seed of the first.
+            self.set_grad(values.full_like(self.get_value(), 1.0))
+            self._seeded = True
         AutoContext.get_instance().graph.backward(self._node, retain_graph)
 
     def get_node(self) -> NodeId | None:
@@ -290,9 +303,15 @@ def create_tensor(value: Value | None = None, requires_grad: bool = True) -> Ten
     return Tensor(value, requires_grad)
 
 
-def get_links(*tensors: Tensor | None) -> list[NodeId]:
-    """The nodes that made some tensors, for `AutoContext.add_backward_node`; leaves and None have none."""
-    nodes = [tensor.get_node() for tensor in tensors if tensor is not None]
+def get_links(*tensors: Tensor | Iterable[Tensor | None] | None) -> list[NodeId]:
+    """The nodes that made some tensors, for `AutoContext.add_backward_node`; leaves and None have none.
+
+    Takes one sequence of tensors, or the tensors themselves.
+    """
+    given: list[Tensor | None] = []
+    for tensor in tensors:
+        given += [tensor] if tensor is None or isinstance(tensor, Tensor) else list(tensor)
+    nodes = [tensor.get_node() for tensor in given if tensor is not None]
     return [node for node in nodes if node is not None]
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.train import values
 from tt_run.runtime.train.ops.broadcasting import aligned, reduced
+from tt_run.runtime.train.ops.shapes import reshape
 from tt_run.runtime.train.record import recorded, result
 from tt_run.runtime.train.tensor import Tensor
 
@@ -22,7 +23,12 @@ Array = npt.NDArray[Any]
 
 @recorded
 def matmul_op(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
-    """Products of the last two dimensions, batch dimensions broadcast; operands may be taken transposed."""
+    """Products of the last two dimensions, batch dimensions broadcast; operands may be taken transposed.
+
+    A vector is a row on the left and a column on the right, and its dimension is missing from the result, as in torch.matmul.
+    """
+    if a.get_rank() == 1 or b.get_rank() == 1:
+        return _with_vectors(a, b, transpose_a, transpose_b)
     x, y = a.get_value(), b.get_value()
     rank = max(len(x.shape), len(y.shape))
 
@@ -54,6 +60,20 @@ def matmul_op(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool
             b.add_grad(values.compute(for_b, gradient, x))
 
     return result(values.compute(forward, x, y), (a, b), rule)
+
+
+def _with_vectors(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> Tensor:
+    """The product with vectors as matrices of one row or one column, which are taken out of its shape again."""
+    left, right = a.get_rank() == 1, b.get_rank() == 1
+    row = reshape(a, (1, a.shape()[0])) if left else a
+    column = reshape(b, (b.shape()[0], 1)) if right else b
+    product = matmul_op(row, column, transpose_a and not left, transpose_b and not right)
+    shape = product.shape()
+    if right:
+        del shape[-1]
+    if left:
+        del shape[-1 if right else -2]
+    return reshape(product, shape)
 
 
 def _turned(stack: Array, turn: bool) -> Array:

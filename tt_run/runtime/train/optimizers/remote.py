@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tt_run.runtime.train import values
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.optimizers.base import observed, print_sizes
 from tt_run.runtime.train.tensor import Tensor
@@ -33,18 +34,27 @@ class RemoteOptimizer:
             self._sockets.recv(tensor, self._group, self._aggregator)
 
     def send_gradients(self) -> None:
-        """Send every gradient to the aggregator.
+        """Send every gradient to the aggregator; zeros for frozen parameters, which the aggregator reads like the others.
 
-        Raises RuntimeError, before anything is sent, naming parameters without gradient: the aggregator would wait for them for ever.
+        Raises RuntimeError, before anything is sent, naming trained parameters without gradient: the aggregator would wait for them for ever.
         """
-        missing = [name for name, tensor in self.get_sorted_parameters() if not tensor.is_grad_initialized()]
+        parameters = self.get_sorted_parameters()
+        missing = [
+            name
+            for name, tensor in parameters
+            if tensor.get_requires_grad() and not tensor.is_grad_initialized()
+        ]
         if missing:
             raise RuntimeError(
                 f"RemoteOptimizer: no gradient for {', '.join(missing[:4])}{' …' if len(missing) > 4 else ''}; "
                 "the aggregator waits for every parameter. help: call backward() first, or leave unused parameters out of the model"
             )
-        for _, tensor in self.get_sorted_parameters():
-            self._sockets.send(tensor, self._group, self._aggregator, use_grad=True)
+        for _, tensor in parameters:
+            if tensor.is_grad_initialized():
+                self._sockets.send(tensor, self._group, self._aggregator, use_grad=True)
+            else:
+                nothing = values.full_like(tensor.get_value(), 0.0)
+                self._sockets.send(Tensor(nothing), self._group, self._aggregator)
 
     @observed
     def step(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -90,7 +91,7 @@ class LinearScheduler(SchedulerBase):
 
 
 class CosineAnnealingScheduler(SchedulerBase):
-    """eta_min + (base - eta_min) * (1 + cos(pi * t / T_max)) / 2 with t = step mod T_max."""
+    """eta_min + (base - eta_min) * (1 + cos(pi * step / T_max)) / 2 until T_max, then eta_min: no restart."""
 
     def __init__(self, optimizer: OptimizerBase, T_max: int, eta_min: float = 0.0) -> None:
         super().__init__(optimizer)
@@ -100,22 +101,30 @@ class CosineAnnealingScheduler(SchedulerBase):
 
     def rate(self, step: int) -> float:
         """The learning rate after `step` steps."""
-        turn = math.pi * (step % self._period) / self._period
+        turn = math.pi * min(step, self._period) / self._period
         return self._least + (self.base_lr - self._least) * (1 + math.cos(turn)) / 2
 
 
 class SequentialScheduler(SchedulerBase):
-    """One scheduler after another: the i-th until milestone i, each counting its steps from its own start."""
+    """One scheduler after another, each counting its steps from its own start.
+
+    `milestones` are either as many as the schedulers, and say how many steps each runs (the last one stays in force after its own), or
+    one fewer, and say at which steps one takes over from the next, as torch has it. Raises ValueError for anything else.
+    """
 
     def __init__(
         self, optimizer: OptimizerBase, schedulers: Sequence[SchedulerBase], milestones: Sequence[int]
     ) -> None:
         super().__init__(optimizer)
-        if len(milestones) != len(schedulers) - 1 or list(milestones) != sorted(set(milestones)):
+        given = [int(milestone) for milestone in milestones]
+        if schedulers and len(given) == len(schedulers) and min(given) > 0:
+            given = list(itertools.accumulate(given[:-1]))
+        if not schedulers or len(given) != len(schedulers) - 1 or given != sorted(set(given)):
             raise ValueError(
-                f"{len(schedulers)} schedulers need {len(schedulers) - 1} ascending milestones, got {list(milestones)}"
+                f"{len(schedulers)} schedulers need a positive number of steps for each, or {len(schedulers) - 1} ascending milestones "
+                f"between them, got {list(milestones)}"
             )
-        self._schedulers, self._milestones = list(schedulers), list(milestones)
+        self._schedulers, self._milestones = list(schedulers), given
 
     def rate(self, step: int) -> float:
         """The learning rate after `step` steps."""
