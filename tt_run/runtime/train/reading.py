@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.tensor.tensor import Tensor as Value
-from tt_run.runtime.values.dtypes import convert, is_float, stored_dtype
 from tt_run.runtime.train.placement import by_axes
+from tt_run.runtime.values.dtypes import convert, is_float, stored_dtype
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.distribution.composers import MeshToTensor
