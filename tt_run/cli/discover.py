@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 from mgd.diagnostics import Diagnostic
-from mgd.lean import dataclass, replace
+from mgd.lean import replace
+from tt_run.cli.command_line import CommandLine
 from tt_run.cli.execute import run_options, say
+from tt_run.cli.surroundings import Surroundings
 from tt_run.contract import Exit
 from tt_run.errors import LauncherError, UsageError
 from tt_run.inputs.findings import Findings
@@ -17,9 +16,7 @@ from tt_run.inputs.mpi_args import read_mpi_args, split_mpi_args
 from tt_run.inputs.world import World
 from tt_run.launch.discover import DEADLINE, discover, discovery_plan
 from tt_run.launch.line import build_mpmd_line
-from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher
-from tt_run.launch.options import LaunchOptions
 from tt_run.plan.checks.program import require_program
 from tt_run.plan.descriptors import read_descriptor
 from tt_run.plan.discovery import Discovery, find_generator, generator_places, read_discovery
@@ -31,19 +28,8 @@ from tt_run.supervise.run import run_plan
 from tt_run.supervise.watch import EndedBy
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a discovery is started with."""
-
-    world: World
-    machine: Machine
-    launcher: Launcher | None
-    launch: LaunchOptions
-    run_dir: Path
-
-
 def with_discovered_ranks(
-    request: LaunchRequest, options: Mapping[str, Any], around: Surroundings
+    request: LaunchRequest, given: CommandLine, around: Surroundings
 ) -> LaunchRequest | None:
     """The request with the ranks that discovery has found, or as it is where nothing was discovered and nobody asks for it.
 
@@ -52,14 +38,14 @@ def with_discovered_ranks(
     refuse_misuse(request)
     discovery = None if request.emulate else read_discovery(request, around.world)
     if discovery is None:
-        if options["discover"]:
+        if given.discover:
             raise UsageError(
                 Diagnostic(
                     "TTR009", "--discover needs -m or -M, and hardware", help="add -m FILE --hosts a,b"
                 )
             )
         return request
-    if options["discover"] and request.rank_pinning_file is not None:
+    if given.discover and request.rank_pinning_file is not None:
         raise UsageError(
             Diagnostic(
                 "TTR016",
@@ -67,12 +53,12 @@ def with_discovered_ranks(
                 help="leave one of the two out",
             )
         )
-    refresh = options["force_rediscovery"]
+    refresh = given.force_rediscovery
     if discovery.is_known and not refresh:
         say(f"ranks as discovered in {discovery.folder}; --force-rediscovery does not use them")
         return discovery.request(request, around.world)
-    is_asked = options["discover"]
-    if not is_asked and not (_looks_unchecked(options) and _is_beyond_us(discovery, around.world)):
+    is_asked = given.discover
+    if not is_asked and not (_looks_unchecked(given) and _is_beyond_us(discovery, around.world)):
         return request
     generator = find_generator(around.world)
     if generator is None and not is_asked:
@@ -90,22 +76,20 @@ def with_discovered_ranks(
         )
     words = read_mpi_args(split_mpi_args(request.mpi_args)).words
     plan = discovery_plan(discovery, generator, request, around.world, words)
-    if options["dry_run"] or options["check_only"] or options["print_env"] is not None:
-        _show(discovery, plan, options, around)
+    if given.looks_only:
+        _show(discovery, plan, given, around)
         return None
     findings = Findings()
     require_program(request, around.world, findings)  # before minutes of discovery, not after
     findings.stop_if_broken()
-    if around.launcher is None:
-        raise LauncherError(Diagnostic("TTR501", "there is no mpirun to discover with"))
-    launcher = around.launcher
+    launcher = around.require_launcher()
     say(f"discovering on {', '.join(discovery.hosts) or 'the mock cluster'} for {discovery.folder}")
-    discover(discovery, around.world, lambda: _run(plan, launcher, options, around), refresh=refresh)
+    discover(discovery, around.world, lambda: _run(plan, launcher, given, around), refresh=refresh)
     return discovery.request(request, around.world)
 
 
-def _looks_unchecked(options: Mapping[str, Any]) -> bool:
-    return bool(options["dry_run"]) and options["check"] == CheckLevel.OFF.value
+def _looks_unchecked(given: CommandLine) -> bool:
+    return bool(given.dry_run) and given.check == CheckLevel.OFF.value
 
 
 def _is_beyond_us(discovery: Discovery, world: World) -> bool:
@@ -117,14 +101,14 @@ def _is_beyond_us(discovery: Discovery, world: World) -> bool:
     )
 
 
-def _run(plan: LaunchPlan, launcher: Launcher, options: Mapping[str, Any], around: Surroundings) -> str:
+def _run(plan: LaunchPlan, launcher: Launcher, given: CommandLine, around: Surroundings) -> str:
     """Runs the generator under the same supervision as a program; what went wrong, or an empty text.
 
     Raises LauncherError, with the exit code of the signal, when the user ended it.
     """
-    watching = replace(run_options(options), timeout=DEADLINE, max_restarts=0, tee=Tee.parse("all"))
+    watching = replace(run_options(given), timeout=DEADLINE, max_restarts=0, tee=Tee.parse("all"))
     folder = around.run_dir.with_name(f"{around.run_dir.name}-discovery")
-    attempt = run_plan(plan, launcher, around.machine, around.launch, watching, folder, say)
+    attempt = run_plan(plan, launcher, around.machine, around.options, watching, folder, say)
     if attempt.verdict.succeeded:
         return ""
     if attempt.observation.ended_by is EndedBy.SIGNAL:
@@ -134,11 +118,11 @@ def _run(plan: LaunchPlan, launcher: Launcher, options: Mapping[str, Any], aroun
     return f"{attempt.verdict.sentence}; its output is in {attempt.folder.path}"
 
 
-def _show(discovery: Discovery, plan: LaunchPlan, options: Mapping[str, Any], around: Surroundings) -> None:
+def _show(discovery: Discovery, plan: LaunchPlan, given: CommandLine, around: Surroundings) -> None:
     """What would be started first; what follows depends on its answer."""
-    launcher = around.launcher or Launcher("mpirun", "nowhere")
-    line = build_mpmd_line(plan, launcher, around.machine, around.launch, around.run_dir)
-    if options["output_format"] == "json":
+    launcher = around.shown_launcher
+    line = build_mpmd_line(plan, launcher, around.machine, around.options, around.run_dir)
+    if given.format == "json":
         view = {"folder": str(discovery.folder), "key": discovery.key, "command": list(line.command)}
         print(json.dumps({"discovery": view}, ensure_ascii=False))
     else:

@@ -9,8 +9,8 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
+from tt_run.cli.command_line import CommandLine
 from tt_run.cli.doctor_report import Check, report
 from tt_run.errors import LauncherError
 from tt_run.launch.agent import answer
@@ -29,7 +29,7 @@ _ORIGIN = (
 )
 
 
-def doctor(options: Mapping[str, Any]) -> int:
+def doctor(given: CommandLine) -> int:
     """Prints every check of this machine, or of the hosts that the options name; exit code 0 unless a launch would fail.
 
     Raises UsageError and InputError for hosts that cannot be read.
@@ -38,10 +38,10 @@ def doctor(options: Mapping[str, Any]) -> int:
     from tt_run.inputs.world import World
 
     world = World.current()
-    hosts, args = hosts_to_check(options, world)
+    hosts, args = hosts_to_check(given, world)
     if hosts is None:
-        return report(local_checks(Machine.current()), options["output_format"])
-    return report(remote_checks(options, world, hosts, args), options["output_format"])
+        return report(local_checks(Machine.current()), given.format)
+    return report(remote_checks(given, world, hosts, args), given.format)
 
 
 def local_checks(machine: Machine) -> Iterable[Check]:

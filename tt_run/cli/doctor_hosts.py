@@ -8,9 +8,9 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from mgd.lean import dataclass, replace
+from tt_run.cli.command_line import CommandLine
 from tt_run.cli.doctor_checks import HostAnswer, Wanted
 from tt_run.cli.doctor_probe import Question, read_facts
 from tt_run.cli.doctor_report import Check
@@ -50,22 +50,22 @@ class Trip:
         return host in ("localhost", self.world.hostname, self.world.hostname.partition(".")[0])
 
 
-def hosts_to_check(options: Mapping[str, Any], world: World) -> tuple[HostList | None, MpiArgs]:
+def hosts_to_check(given: CommandLine, world: World) -> tuple[HostList | None, MpiArgs]:
     """The hosts of a launch with these options, in the planner's order of sources; None for a launch on this machine.
 
     Raises UsageError and InputError as the launch would.
     """
     findings = Findings()
-    args = read_mpi_args(split_mpi_args(options["mpi_args"]))
-    found = _named(options, args, world, findings)
-    if found is None and not options["no_scheduler"]:
+    args = read_mpi_args(split_mpi_args(given.mpi_args))
+    found = _named(given, args, world, findings)
+    if found is None and not given.no_scheduler:
         found = scheduler_hosts(world, findings)
     if any(finding.is_error for finding in (*findings.broken, *findings.judged)):
         raise InputError((*findings.broken, *findings.judged))
     return found, args
 
 
-def _named(options: Mapping[str, Any], args: MpiArgs, world: World, findings: Findings) -> HostList | None:
+def _named(given: CommandLine, args: MpiArgs, world: World, findings: Findings) -> HostList | None:
     search = PathSearch(world, findings)
     if args.rankfile is not None:
         from tt_run.inputs.rankfiles import read_rankfile
@@ -80,12 +80,10 @@ def _named(options: Mapping[str, Any], args: MpiArgs, world: World, findings: Fi
     if args.hosts:
         tokens = dict(host_token(token) for token in args.hosts)
         return HostList(tuple(HostSlots(name, count or 1) for name, count in tokens.items()), "--host")
-    return parse_hosts(options["hosts"]) if options["hosts"] else None
+    return parse_hosts(given.hosts) if given.hosts else None
 
 
-def remote_checks(
-    options: Mapping[str, Any], world: World, hosts: HostList, args: MpiArgs
-) -> Iterator[Check]:
+def remote_checks(given: CommandLine, world: World, hosts: HostList, args: MpiArgs) -> Iterator[Check]:
     """Every check of every host, then the trial that needs all of them."""
     agent = RemoteAgent.chosen(world.environ, args.words)
     yield Check("hosts", None, f"{', '.join(host.name for host in hosts.hosts)} ({hosts.source})")
@@ -96,7 +94,7 @@ def remote_checks(
         first = error.diagnostics[0]
         yield Check("launcher", False, first.message, first.help or "")
         return
-    program = options["program"][0] if options["program"] else sys.executable
+    program = given.program[0] if given.program else sys.executable
     trip = Trip(
         hosts,
         agent,
@@ -105,8 +103,8 @@ def remote_checks(
         _python(program),
         program,
         args.mca,
-        options["tcp_interface"],
-        options["emulate"],
+        given.tcp_interface,
+        given.emulate,
     )
     bad = False
     for check in _all_hosts(trip):

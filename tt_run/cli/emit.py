@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from mgd.diagnostics import Diagnostic
+from tt_run.cli.command_line import CommandLine
 from tt_run.cli.parse import words_without
 from tt_run.contract import Exit
 from tt_run.errors import UsageError
@@ -16,26 +16,26 @@ from tt_run.plan.emit.job import Job
 from tt_run.plan.model import LaunchPlan
 
 
-def emit(plan: LaunchPlan, options: Mapping[str, Any], words: Sequence[str]) -> int:
+def emit(plan: LaunchPlan, given: CommandLine, words: Sequence[str]) -> int:
     """Prints the job that carries out the command line `words` later. Raises UsageError where the scheduler cannot do it."""
-    form = options["emit"]
-    if options["no_scheduler"]:
+    form = given.emit or ""
+    if given.no_scheduler:
         raise _cannot(form, "--no-scheduler ignores the hosts that the job gets", "leave --no-scheduler out")
     folder = Path(sys.executable).parent
     if form == "slurm":
         from tt_run.plan.emit.slurm import slurm_script
 
-        job = Job(plan, words_without(words, "emit"), folder, options["timeout"])
+        job = Job(plan, words_without(words, "emit"), folder, given.timeout)
         print(slurm_script(job), end="")
         return Exit.OK
     from tt_run.plan.emit.mpijob import mpijob_manifest
 
-    args = read_mpi_args(split_mpi_args(options["mpi_args"]))
+    args = read_mpi_args(split_mpi_args(given.mpi_args))
     if args.rankfile or args.hostfile or args.hosts:
         raise _cannot(
             form, "the names of its pods are not known yet", "write --hosts a:2,b:2 for the numbers alone"
         )
-    allocates = options["mesh_graph_descriptor"] or options["mesh_graph_descriptor_mapping"]
+    allocates = given.mesh_graph_descriptor or given.mesh_graph_descriptor_mapping
     if allocates and not plan.emulate:
         raise _cannot(
             form, "ranks of a descriptor alone are placed on hosts by name", "write --rank-binding FILE"

@@ -5,21 +5,21 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mgd.cli.output import wants_colour
 from mgd.diagnostics import Diagnostic
 from tt_run import contract
+from tt_run.cli.command_line import CommandLine
+from tt_run.cli.surroundings import Surroundings
 from tt_run.errors import UsageError
 from tt_run.inputs.findings import counted
 from tt_run.inputs.wrapping import GDBSERVER_PORT
 from tt_run.launch.line import LaunchLine
-from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher
-from tt_run.launch.options import LaunchOptions
 from tt_run.plan.model import LaunchPlan
 from tt_run.plan.render import plan_json
 from tt_run.supervise.folder import RunFolder
@@ -31,30 +31,24 @@ if TYPE_CHECKING:
 
 
 def execute(
-    plan: LaunchPlan,
-    launcher: Launcher,
-    machine: Machine,
-    launch: LaunchOptions,
-    run_dir: Path,
-    options: Mapping[str, Any],
-    words: Sequence[str],
+    plan: LaunchPlan, launcher: Launcher, around: Surroundings, given: CommandLine, words: Sequence[str]
 ) -> int:
     """Runs the plan and reports; the exit code of the verdict."""
-    choices = run_options(options)
+    choices = run_options(given)
 
     def announce(line: LaunchLine, folder: RunFolder) -> None:
-        if options["verbose"]:
+        if given.verbose:
             say(shlex.join(line.command))
         say(f"{counted(len(plan.ranks), 'rank')} on {_where(plan)}, logs in {folder.path}")
         if line.told_defaults():
             say(f"added {line.told_defaults()}")
-        if options["debug_gdbserver"]:
+        if given.debug_gdbserver:
             host = plan.ranks[0].host or "HOST"
             say(
                 f"each rank waits for a debugger on port {GDBSERVER_PORT} + rank: gdb -ex 'target remote {host}:{GDBSERVER_PORT}'"
             )
 
-    attempt = run_plan(plan, launcher, machine, launch, choices, run_dir, say, announce)
+    attempt = run_plan(plan, launcher, around.machine, around.options, choices, around.run_dir, say, announce)
     from tt_run.supervise.report import annotation, failure_report
     from tt_run.supervise.stacks import rank_list
 
@@ -62,11 +56,11 @@ def execute(
     if not verdict.succeeded:
         with suppress(OSError):
             print("\n".join(failure_report(attempt, ["tt-run", *words])), file=sys.stderr, flush=True)
-        if options["annotations"] == "github":
+        if given.annotations == "github":
             print(annotation(verdict, attempt.failures))
     elif attempt.observation.swept:
         say(f"{rank_list(attempt.observation.swept)} left processes behind, which were ended")
-    _write_records(plan, attempt, options["report"])
+    _write_records(plan, attempt, given.report)
     return verdict.exit_code
 
 
@@ -77,9 +71,9 @@ def _where(plan: LaunchPlan) -> str:
     return f"{shown} ({plan.placement.source})" if names else plan.placement.source
 
 
-def run_options(options: Mapping[str, Any]) -> RunOptions:
+def run_options(given: CommandLine) -> RunOptions:
     """The choices about watching, from the command line. Raises UsageError."""
-    hang = options["hang_timeout"]
+    hang = given.hang_timeout
     seconds: float | None = None
     if hang not in ("auto", "off"):
         try:
@@ -93,13 +87,13 @@ def run_options(options: Mapping[str, Any]) -> RunOptions:
                 )
             )
     return RunOptions(
-        timeout=options["timeout"],
-        start_timeout=options["start_timeout"],
+        timeout=given.timeout,
+        start_timeout=given.start_timeout,
         hang_timeout=seconds,
         automatic_hang=hang != "off",
-        max_restarts=options["max_restarts"],
-        tee=Tee.parse(options["tee"]),
-        prefixes=not options["no_prefix"],
+        max_restarts=given.max_restarts,
+        tee=Tee.parse(given.tee),
+        prefixes=not given.no_prefix,
         colour=wants_colour(sys.stdout),
         progress=sys.stderr.isatty(),
     )

@@ -6,9 +6,13 @@ import os
 import sys
 import textwrap
 
-from tt_run.cli.options import OPTIONS, Option
+from tt_run.cli.command_line import CommandLine
+from tt_run.cli.commands import COMMANDS
+from tt_run.cli.options import Arguments, Option
 
-USAGE = "Usage: tt-run [OPTIONS] [--] PROGRAM [ARGS...]"
+SHELLS = ("bash", "zsh", "fish")
+
+USAGE = "Usage: tt-run [OPTIONS] [--] PROGRAM [ARGS...]\n       tt-run COMMAND [ARGS...]"
 INTRODUCTION = (
     "Starts PROGRAM as MPI ranks, each on its part of a mesh of devices. Options end at the first word that is not one; "
     "everything after it belongs to the program."
@@ -28,16 +32,35 @@ COLUMN = 30
 
 
 def help_text() -> str:
-    """The options in groups, as wide as the terminal up to WIDEST."""
+    """The options in groups and the subcommands, as wide as the terminal up to WIDEST."""
     width = min(_terminal_width(), WIDEST)
-    lines = [USAGE, "", *textwrap.wrap(INTRODUCTION, width)]
+    lines = [USAGE, "", *textwrap.wrap(INTRODUCTION, width), *_options(CommandLine, width), "", "Commands:"]
+    for name, (_, text) in COMMANDS.items():
+        lines += _row(name, text, width)
+    return "\n".join([*lines, "", *KEYS, "", "Examples:", *(f"  {example}" for example in EXAMPLES)])
+
+
+def command_help(kind: type[Arguments]) -> str:
+    """The help text of a subcommand, from the docstring and the options of its class."""
+    width = min(_terminal_width(), WIDEST)
+    text = textwrap.dedent(" " * 4 + (kind.__doc__ or "")).strip()
+    return "\n".join([f"Usage: {kind.usage}", "", text, *_options(kind, width)])
+
+
+def _options(kind: type[Arguments], width: int) -> list[str]:
+    lines: list[str] = []
     group = ""
-    for option in OPTIONS:
+    for option in kind.options():
         if option.group != group:
             group = option.group
             lines += ["", f"{group}:"]
-        lines += _row(option, width)
-    return "\n".join([*lines, "", *KEYS, "", "Examples:", *(f"  {example}" for example in EXAMPLES)])
+        lines += _row(_spelling(option), option.help, width)
+    return lines
+
+
+def _spelling(option: Option) -> str:
+    value = option.metavar if option.metavar.startswith("[") else f" {option.metavar}".rstrip()
+    return ", ".join(option.names) + value
 
 
 def _terminal_width() -> int:
@@ -48,9 +71,8 @@ def _terminal_width() -> int:
         return 100
 
 
-def _row(option: Option, width: int) -> list[str]:
-    names = ", ".join(option.names) + (f" {option.metavar}" if option.metavar else "")
-    text = textwrap.wrap(option.help, max(20, width - COLUMN))
+def _row(names: str, help: str, width: int) -> list[str]:
+    text = textwrap.wrap(help, max(20, width - COLUMN))
     first = f"  {names}"
     if len(first) >= COLUMN:
         return [first, *(" " * COLUMN + line for line in text)]
@@ -59,12 +81,14 @@ def _row(option: Option, width: int) -> list[str]:
 
 def completion_script(shell: str) -> str:
     """What a shell evaluates to complete options, their choices, and files everywhere else."""
+    options = CommandLine.options()
     if shell == "fish":
-        return "\n".join(_fish(option) for option in OPTIONS)
-    names = " ".join(name for option in OPTIONS for name in option.names)
+        first = f"complete -c tt-run -n '__fish_is_first_arg' -a '{' '.join(COMMANDS)}'"
+        return "\n".join([first, *(_fish(option) for option in options)])
+    names = " ".join(name for option in options for name in option.names)
     cases = "\n".join(
         f"    {option.names[-1]}) COMPREPLY=($(compgen -W '{' '.join(option.kind)}' -- \"$word\")); return ;;"
-        for option in OPTIONS
+        for option in options
         if isinstance(option.kind, tuple)
     )
     script = f"""_tt_run() {{
@@ -72,6 +96,12 @@ def completion_script(shell: str) -> str:
   case "$before" in
 {cases}
   esac
+  if [ "$COMP_CWORD" = 1 ]; then
+    case "$word" in
+      -*) ;;
+      *) COMPREPLY=($(compgen -f -W '{" ".join(COMMANDS)}' -- "$word")); return ;;
+    esac
+  fi
   case "$word" in
     -*) COMPREPLY=($(compgen -W '{names}' -- "$word")) ;;
     *) COMPREPLY=($(compgen -f -- "$word")) ;;

@@ -8,23 +8,15 @@ from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
 from mgd.lean import replace
+from tt_run.cli.surroundings import Surroundings
 from tt_run.contract import Exit
 from tt_run.errors import LauncherError, UsageError
 from tt_run.launch.line import writing_command
-from tt_run.launch.machine import Machine
-from tt_run.launch.mpirun import Launcher, find_launcher
-from tt_run.launch.options import LaunchOptions
+from tt_run.launch.mpirun import find_launcher
 from tt_run.plan.model import LaunchPlan
 
 
-def print_plan(
-    plan: LaunchPlan,
-    launcher: Launcher,
-    machine: Machine,
-    options: LaunchOptions,
-    run_dir: Path,
-    output_format: str,
-) -> int:
+def print_plan(plan: LaunchPlan, around: Surroundings, form: str) -> int:
     """The dry run: on standard output what would be started, as shell lines, JSON or a table.
 
     The shell lines stand alone: the same job without tt-run, as the reference prints it.
@@ -33,11 +25,14 @@ def print_plan(
     from tt_run.launch.wrapper import wrapper_words
     from tt_run.plan.render import plan_json, plan_table
 
-    alone = build_mpmd_line(plan, launcher, machine, options, run_dir)
-    if output_format == "table":
+    launcher, machine, run_dir = around.shown_launcher, around.machine, around.run_dir
+    alone = build_mpmd_line(plan, launcher, machine, around.options, run_dir)
+    if form == "table":
         print(plan_table(plan))
-    elif output_format == "json":
-        line = build_line(plan, launcher, machine, options, run_dir, wrapper_words(run_dir, len(plan.ranks)))
+    elif form == "json":
+        line = build_line(
+            plan, launcher, machine, around.options, run_dir, wrapper_words(run_dir, len(plan.ranks))
+        )
         view = plan_json(plan, line.launcher, line.command, line.global_args) | line.as_json()
         print(json.dumps({**view, "command_without_wrapper": list(alone.command)}, ensure_ascii=False))
     else:
@@ -50,7 +45,7 @@ def print_plan(
     return Exit.OK
 
 
-def print_env(plan: LaunchPlan, rank: int, run_dir: Path, output_format: str) -> int:
+def print_env(plan: LaunchPlan, rank: int, run_dir: Path, form: str) -> int:
     """What one rank will see, each variable with its origin. Raises UsageError for a rank that the plan does not have."""
     from tt_run.launch.wrapper import rank_environment
     from tt_run.plan.render import environment_view
@@ -63,7 +58,7 @@ def print_env(plan: LaunchPlan, rank: int, run_dir: Path, output_format: str) ->
             )
         )
     ranks = tuple(replace(each, env=rank_environment(plan, each, run_dir)) for each in plan.ranks)
-    if output_format == "json":
+    if form == "json":
         environment = ranks[rank].env
         view = {
             name: {"value": variable.value, "origin": variable.origin}
@@ -88,6 +83,15 @@ def print_version() -> int:
         return Exit.OK
     number = ".".join(map(str, launcher.version)) if launcher.version else "of unknown version"
     print(f"Open MPI {number} ({launcher.path}, {launcher.source})")
+    return Exit.OK
+
+
+def print_codes() -> int:
+    """Every code of the launcher and of emulated ranks, with its title."""
+    from tt_run.rules import GUARD, LAUNCH
+
+    for rule in (*LAUNCH.rules().values(), *GUARD.rules().values()):
+        print(f"{rule.code}  {rule.title}")
     return Exit.OK
 
 

@@ -10,6 +10,7 @@ import gc
 import os
 import sys
 
+from tt_run.cli.commands import named_command, run_command
 from tt_run.cli.parse import parse
 from tt_run.contract import Exit
 
@@ -60,31 +61,34 @@ def run(words: Sequence[str]) -> int:
 
 
 def _dispatch(words: Sequence[str]) -> int:
-    options = parse(words)
-    if options["help"]:
+    name = named_command(words)
+    if name is not None:
+        return run_command(name, words[1:])
+    given = parse(words)
+    if given.help:
         from tt_run.cli.help import help_text
 
         print(help_text())
-    elif options["completion"]:
+    elif given.completion:
         from tt_run.cli.help import completion_script
 
-        print(completion_script(options["completion"]))
-    elif options["version"]:
+        print(completion_script(given.completion))
+    elif given.version:
         from tt_run.cli.looks import print_version
 
         return print_version()
-    elif options["explain"]:
+    elif given.explain:
         from tt_run.cli.looks import explain
 
-        return explain(options["explain"])
-    elif options["doctor"]:
+        return explain(given.explain)
+    elif given.doctor:
         from tt_run.cli.doctor import doctor
 
-        return doctor(options)
+        return doctor(given)
     else:
         from tt_run.cli.launch import launch
 
-        return launch(options, words)
+        return launch(given, words)
     return Exit.OK
 
 
@@ -103,9 +107,9 @@ def _failed(error: Exception, words: Sequence[str]) -> int:
 def report_error(diagnostics: Sequence[Diagnostic], code: int) -> int:
     """Prints findings on standard error, says that nothing was launched, and gives the exit code back."""
     from mgd.diagnostics import count
-    from tt_run.cli.told import tell
+    from tt_run.cli.print_findings import print_findings
 
-    tell(diagnostics)
+    print_findings(diagnostics)
     errors, warnings = count(diagnostics)
     numbers: list[tuple[int, str]] = [(errors, "error"), (warnings, "warning")]
     parts = [f"{number} {word}{'s' * (number != 1)}" for number, word in numbers if number]
@@ -144,14 +148,14 @@ def _unwritable(error: OSError) -> int:
 def _unwritten(error: OSError) -> int:
     """A file that cannot be written, because its disk is full or read-only or its folder is somebody else's."""
     from mgd.diagnostics import Diagnostic
-    from tt_run.cli.told import tell
+    from tt_run.cli.print_findings import print_findings
 
     where = f" {error.filename}" if error.filename else ""
     help = (
         "make room or allow it, or name other folders: --log-dir DIR for logs, TMPDIR=DIR for temporary files, "
         "XDG_CACHE_HOME=DIR for derived ones"
     )
-    tell([Diagnostic("TTR039", f"cannot write{where}: {error.strerror}", help=help)])
+    print_findings([Diagnostic("TTR039", f"cannot write{where}: {error.strerror}", help=help)])
     return Exit.FAILED
 
 

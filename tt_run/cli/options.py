@@ -1,152 +1,147 @@
-"""The options of `tt-run` as a table; reading them from the command line is in `parse`, showing them in `help`.
+"""What an option is, and the base of the frozen values that a command line is read into.
 
-A table and a small reader in place of a library, because the launcher has 100 ms for everything that it adds to mpirun, and importing click
-alone takes a quarter of them.
+A class of options declares each one once, as an attribute with its type (`tt_run.cli.command_line`); reading them is in `parse`, showing
+them in `help`. A table and a small reader in place of click, which `mgd` uses: a launch has 100 ms for everything that it adds to mpirun, and
+importing click alone takes 29 of them, argparse 7; click also takes options out of the program's own words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-WHAT = "What to launch"
-WHERE = "Where the ranks go"
-HOW = "How they are started"
-WATCH = "Watching the run"
-EMULATION = "Emulation"
-LOOK = "Looking without running"
+TYPE_CHECKING = False  # as in `main`: typing is not imported for a help text
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
 
 
 class Option:
-    """One option: its names, what its value looks like, and one line of help.
+    """One option: its names, what its value looks like, one line of help, and what it is for.
 
-    `metavar` is empty for a flag. `kind` is how the value is read: a tuple of words to choose from, "text", "seconds" (more than 0),
-    "count" (0 or more) or "number" (1 or more). `key` is its name in the values read.
+    `metavar` is empty for a flag, and in brackets, as in "[=FILE]", where the value may be left out: then it is `bare`. `kind` is how the
+    value is read: a tuple of words to choose from, "text", "file", "seconds" (more than 0), "count" (0 or more) or "number" (1 or
+    more). Of a `repeated` option every value counts, not only the last one.
+
+    `variable` makes it an option of emulated ranks: they find its value there ("1" for a flag; the values of a repeated option one on each line).
+    `needs` names the condition of `tt_run.cli.idle` without which it has no effect. `key` is the attribute.
     """
 
-    __slots__ = ("default", "group", "help", "key", "kind", "metavar", "names")
+    __slots__ = (
+        "bare",
+        "default",
+        "group",
+        "help",
+        "key",
+        "kind",
+        "metavar",
+        "names",
+        "needs",
+        "repeated",
+        "variable",
+    )
 
     def __init__(
         self,
         group: str,
         names: str,
         metavar: str,
-        text: str,
+        help: str,
         kind: str | tuple[str, ...] = "text",
         default: object = None,
-        key: str = "",
+        bare: str | None = None,
+        repeated: bool = False,
+        variable: str = "",
+        needs: str = "",
     ) -> None:
         self.group = group
         self.names = tuple(names.split())
         self.metavar = metavar
-        self.help = text
+        self.help = help
         self.kind = kind if metavar else "flag"
-        self.default = default if metavar else False
-        self.key = key or self.names[-1].lstrip("-").replace("-", "_")
+        self.bare = bare
+        self.repeated = repeated
+        self.default = () if repeated else default if metavar else False
+        self.variable = variable
+        self.needs = needs or ("emulate" if variable else "")
+        self.key = ""
+
+    def __set_name__(self, owner: type[Arguments], name: str) -> None:
+        self.key = name
+
+    def __get__(self, value: Arguments | None, owner: type[Arguments]) -> Any:
+        return self if value is None else value.given.get(self.key, self.default)
+
+    def __set__(self, value: Arguments, new: object) -> None:
+        raise AttributeError(f"a command line is immutable; {self.key} cannot be set")
+
+    @property
+    def name(self) -> str:
+        """The name that messages use."""
+        return self.names[-1]
 
     @property
     def is_flag(self) -> bool:
         return self.kind == "flag"
 
+    @property
+    def needs_value(self) -> bool:
+        """Whether the next word is its value when none is attached."""
+        return not self.is_flag and self.bare is None
 
-OPTIONS: Sequence[Option] = (
-    Option(WHAT, "--rank-binding", "FILE", "Rank bindings (YAML)."),
-    Option(WHAT, "--rank-bindings-mapping", "FILE", "Several rank bindings as sub-contexts."),
-    Option(WHAT, "-m --mesh-graph-descriptor", "FILE", "Allocate ranks for a mesh graph descriptor."),
-    Option(WHAT, "-M --mesh-graph-descriptor-mapping", "FILE", "The same for several descriptors."),
-    Option(
-        WHAT,
-        "--mock-cluster-rank-binding",
-        "FILE",
-        "Mock cluster descriptors by rank; one alone: one rank on its chips.",
-    ),
-    Option(WHAT, "--factory-system-descriptor", "FILE", "Factory system descriptor for every rank."),
-    Option(WHERE, "--hosts", "A:2,B:2", "Hosts, with the number of ranks on each."),
-    Option(WHERE, "--mpi-args", "WORDS", "Words for mpirun, e.g. '--rankfile FILE'.", default=""),
-    Option(
-        WHERE,
-        "--rankfile-syntax",
-        "FORM",
-        "How mpirun is told: auto, rankfile, map-by, mca.",
-        ("auto", "rankfile", "map-by", "mca"),
-        "auto",
-    ),
-    Option(WHERE, "--tcp-interface", "NAME", "Network interface for MPI between hosts."),
-    Option(WHERE, "--no-scheduler", "", "Ignore a Slurm or MPIJob allocation."),
-    Option(WHERE, "--rank-pinning-file", "FILE", "Hosts of single ranks of an allocation (YAML)."),
-    Option(
-        WHERE, "--placement-timeout", "SECONDS", "Search so long for chips of a mock cluster [60].", "seconds"
-    ),
-    Option(WHERE, "--discover", "", "Ask the hardware: generate_rank_bindings of TT-Metal on every host."),
-    Option(WHERE, "--force-rediscovery", "", "Do not use what was discovered earlier."),
-    Option(HOW, "--bare", "", "Add no transport or network setting to mpirun's line."),
-    Option(HOW, "--mpmd", "", "One application context per rank."),
-    Option(HOW, "--stdin", "", "Rank 0 reads this terminal; otherwise nobody does."),
-    Option(HOW, "--debug-gdbserver", "", "Each rank under gdbserver, port 20000 + rank."),
-    Option(HOW, "--tracy", "WORDS", "Each rank under the Tracy profiler; '' for its defaults."),
-    Option(HOW, "--skip-executable-check", "", "The program need not exist on this machine."),
-    Option(HOW, "--skip-mgd-check", "", "The descriptor need not exist on this machine."),
-    Option(WATCH, "--log-dir", "DIR", "Run folder [tt-run-logs/<time>-<pid>]."),
-    Option(
-        WATCH, "--tee", "WHICH", "Console: all, first, errors, none, or ranks as in 0,3 [all].", default="all"
-    ),
-    Option(WATCH, "--no-prefix", "", "No [rank] in front of lines."),
-    Option(WATCH, "--timeout", "SECONDS", "End the run after this long.", "seconds"),
-    Option(WATCH, "--start-timeout", "SECONDS", "All ranks must have started by then.", "seconds"),
-    Option(
-        WATCH,
-        "--hang-timeout",
-        "SECONDS",
-        "End when no rank makes progress for so long; auto: when ranks wait for one that has ended; off [auto].",
-        default="auto",
-    ),
-    Option(WATCH, "--max-restarts", "N", "Run again after a failure, so many times.", "count", 0),
-    Option(WATCH, "--report", "FILE", "Write plan, outcomes and verdict as JSON."),
-    Option(
-        WATCH,
-        "--annotations",
-        "FORM",
-        "github: mark the failing line; none [none].",
-        ("github", "none"),
-        "none",
-    ),
-    Option(EMULATION, "--emulate", "", "ttnn and ttml without hardware."),
-    Option(EMULATION, "--system", "NAME", "A ready system: n300, t3000, galaxy, …"),
-    Option(EMULATION, "--split", "RxC", "Cut each mesh over so many hosts."),
-    Option(EMULATION, "--meshes", "N", "So many meshes of the system.", "number"),
-    Option(EMULATION, "--guard", "on|off", "Check collectives against each other [on].", ("on", "off")),
-    Option(EMULATION, "--ledger", "FILE", "Bytes per link, collective and axis."),
-    Option(EMULATION, "--timeline", "FILE", "Trace events for Perfetto."),
-    Option(LOOK, "--dry-run", "", "Print what would run, as lines to paste."),
-    Option(
-        LOOK,
-        "--format",
-        "FORM",
-        "shell, json or table [shell].",
-        ("shell", "json", "table"),
-        "shell",
-        key="output_format",
-    ),
-    Option(
-        LOOK,
-        "--check",
-        "LEVEL",
-        "Joint check of all inputs: error, warn, off [error].",
-        ("error", "warn", "off"),
-        "error",
-    ),
-    Option(LOOK, "--check-only", "", "Stop after the check."),
-    Option(LOOK, "--print-env", "RANK", "A rank's variables and where each comes from.", "count"),
-    Option(
-        LOOK,
-        "--emit",
-        "FORM",
-        "Print a job that does this later: slurm (batch script) or mpijob (Kubernetes manifest).",
-        ("slurm", "mpijob"),
-    ),
-    Option(LOOK, "--explain", "CODE", "What a finding such as TTR204 means."),
-    Option(LOOK, "--doctor", "", "What this machine, or each of the hosts, offers for a launch."),
-    Option(LOOK, "--completion", "SHELL", "Completion script: bash, zsh or fish.", ("bash", "zsh", "fish")),
-    Option(LOOK, "-v --verbose", "", "Say more."),
-    Option(LOOK, "--version", "", "Versions of tt-run and mpirun."),
-    Option(LOOK, "--help", "", "This text."),
-)
+
+def option(
+    group: str,
+    names: str,
+    metavar: str,
+    help: str,
+    kind: str | tuple[str, ...] = "text",
+    default: object = None,
+    *,
+    bare: str | None = None,
+    repeated: bool = False,
+    variable: str = "",
+    needs: str = "",
+) -> Any:
+    """An attribute that is an option; its annotation is the type of the value. See `Option`."""
+    return Option(group, names, metavar, help, kind, default, bare, repeated, variable, needs)
+
+
+class Arguments:
+    """A command line as read: an immutable value whose attributes are its options. `rest` are the words that are none.
+
+    `given` holds the values of the options that were written; every other one has its default.
+    """
+
+    __slots__ = ("given", "rest")
+    given: Mapping[str, Any]
+    rest: tuple[str, ...]
+    anywhere = True
+    """Whether options may also follow other words."""
+    usage = ""
+    """How a subcommand is written, for its help."""
+
+    def __init__(self, given: Mapping[str, Any], rest: Sequence[str] = ()) -> None:
+        object.__setattr__(self, "given", dict(given))
+        object.__setattr__(self, "rest", tuple(rest))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a command line is immutable; {name} cannot be set")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Arguments) and (self.given, self.rest) == (other.given, other.rest)
+
+    def __hash__(self) -> int:
+        return hash((tuple(sorted(self.given)), self.rest))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.given!r}, {self.rest!r})"
+
+    @classmethod
+    def options(cls) -> tuple[Option, ...]:
+        """Every option, in the order of declaration."""
+        return tuple(_declared(cls))
+
+
+def _declared(cls: type[Arguments]) -> Iterator[Option]:
+    for base in reversed(cls.__mro__):
+        for value in vars(base).values():
+            if isinstance(value, Option):
+                yield value

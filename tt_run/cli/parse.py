@@ -1,60 +1,75 @@
-"""Reading the command line: options up to the first word that is not one, then the program, whole.
+"""Reading a command line into a value: options up to the first word that is not one, then the program, whole.
 
-`tt-run --rank-binding f python -m pytest -svv --dry-run` reaches pytest with every word (specification: tt-run section 1).
+`tt-run --rank-binding f python -m pytest -svv --dry-run` reaches pytest with every word, as the reference's parser does not.
 """
 
 from __future__ import annotations
 
-from tt_run.cli.options import OPTIONS, Option
+from tt_run.cli.command_line import CommandLine
+from tt_run.cli.options import Arguments, Option
 
 TYPE_CHECKING = False  # as in `main`: typing is not imported for a help text
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
+    from collections.abc import Mapping, Sequence
+    from typing import Any, TypeVar
 
-_BY_NAME = {name: option for option in OPTIONS for name in option.names}
+    A = TypeVar("A", bound=Arguments)
+
+_KINDS = {
+    "seconds": "seconds, more than 0",
+    "number": "a whole number from 1",
+    "count": "a whole number from 0",
+}
 
 
-def parse(words: Sequence[str]) -> dict[str, Any]:
-    """The value of every option by key, and `program` as a tuple of words.
+def parse(words: Sequence[str]) -> CommandLine:
+    """The command line of a launch. Raises UsageError for an option that does not exist, and for values that are missing or wrong."""
+    return read(words, CommandLine)
 
-    The last of two equal options counts. Raises UsageError for an option that does not exist, and for values that are missing or wrong.
-    """
-    values: dict[str, Any] = {option.key: option.default for option in OPTIONS}
-    rest = list(words)
-    while rest and rest[0].startswith("-") and rest[0] != "-":
+
+def read(words: Sequence[str], kind: type[A]) -> A:
+    """The command line as a value of `kind`; of two equal options the last counts. Raises UsageError."""
+    names = _names(kind)
+    given: dict[str, Any] = {}
+    rest, others = list(words), []
+    while rest:
+        if not _is_option(rest[0]):
+            if not kind.anywhere:
+                break
+            others.append(rest.pop(0))
+            continue
         word = _next(rest)
         if word == "--":
             break
-        option, attached = _find(word)
-        if option.is_flag:
-            if attached is not None:
-                raise _wrong(
-                    "TTR021", f"{option.names[-1]} takes no value", f"write {option.names[-1]} alone"
-                )
-            values[option.key] = True
-            continue
-        if attached is None and not rest:
-            raise _wrong("TTR021", f"{word} needs a value", f"write {word} {option.metavar}")
-        values[option.key] = _value(option, attached if attached is not None else rest.pop(0))
-    values["program"] = tuple(rest)
-    return values
+        option, attached = _find(word, names, is_launch=not kind.anywhere)
+        value = _given_value(option, word, attached, rest)
+        given[option.key] = (*given.get(option.key, ()), value) if option.repeated else value
+    return kind(given, (*others, *rest))
 
 
 def words_without(words: Sequence[str], *keys: str) -> tuple[str, ...]:
-    """The command line less some options, by key; the program's own words are left alone. `words` have been parsed before."""
+    """The command line of a launch less some options, by key; the program's own words are left alone. `words` have been parsed before."""
+    names = _names(CommandLine)
     rest, kept = list(words), []
-    while rest and rest[0].startswith("-") and rest[0] != "-":
+    while rest and _is_option(rest[0]):
         taken = [_next(rest)]
         if taken[0] == "--":
             kept += taken
             break
-        option, attached = _find(taken[0])
-        if not option.is_flag and attached is None:
+        option, attached = _find(taken[0], names, is_launch=True)
+        if option.needs_value and attached is None:
             taken.append(rest.pop(0))
         if option.key not in keys:
             kept += taken
     return (*kept, *rest)
+
+
+def _names(kind: type[Arguments]) -> dict[str, Option]:
+    return {name: option for option in kind.options() for name in option.names}
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-") and word != "-"
 
 
 def _next(rest: list[str]) -> str:
@@ -66,22 +81,32 @@ def _next(rest: list[str]) -> str:
     return word
 
 
-def _find(word: str) -> tuple[Option, str | None]:
+def _find(word: str, names: Mapping[str, Option], *, is_launch: bool) -> tuple[Option, str | None]:
     """The option of a word, and the value that is attached to it: `--name=value` or `-nvalue`."""
     name, equals, value = word.partition("=")
-    if name in _BY_NAME:
-        return _BY_NAME[name], value if equals else None
-    if not word.startswith("--") and word[:2] in _BY_NAME and not _BY_NAME[word[:2]].is_flag:
-        return _BY_NAME[word[:2]], word[2:]
+    if name in names:
+        return names[name], value if equals else None
+    if not word.startswith("--") and word[:2] in names and not names[word[:2]].is_flag:
+        return names[word[:2]], word[2:]
     import difflib
 
-    near = difflib.get_close_matches(name, _BY_NAME, n=2, cutoff=0.6)
-    hint = (
-        f"did you mean {' or '.join(near)}?"
-        if near
-        else "options of the program go after it; tt-run --help lists tt-run's"
-    )
+    near = difflib.get_close_matches(name, names, n=2, cutoff=0.6)
+    where = "options of the program go after it; tt-run --help lists tt-run's" if is_launch else "see --help"
+    hint = f"did you mean {' or '.join(near)}?" if near else where
     raise _wrong("TTR020", f"tt-run has no option {name}", hint)
+
+
+def _given_value(option: Option, word: str, attached: str | None, rest: list[str]) -> Any:
+    """The value that the option has here; takes it from `rest` where it stands alone."""
+    if option.is_flag:
+        if attached is not None:
+            raise _wrong("TTR021", f"{option.name} takes no value", f"write {option.name} alone")
+        return True
+    if attached is None and not option.needs_value:
+        return option.bare
+    if attached is None and not rest:
+        raise _wrong("TTR021", f"{word} needs a value", f"write {word} {option.metavar}")
+    return _value(option, attached if attached is not None else rest.pop(0))
 
 
 def _value(option: Option, text: str) -> Any:
@@ -89,12 +114,11 @@ def _value(option: Option, text: str) -> Any:
     if isinstance(option.kind, tuple):
         if text in option.kind:
             return text
+        choices = ", ".join(option.kind)
         raise _wrong(
-            "TTR021",
-            f"{option.names[-1]} {text}: not one of {', '.join(option.kind)}",
-            _example(option, option.kind[0]),
+            "TTR021", f"{option.name} {text}: not one of {choices}", _example(option, option.kind[0])
         )
-    if option.kind == "text":
+    if option.kind not in _KINDS:
         return text
     try:
         number = float(text) if option.kind == "seconds" else int(text)
@@ -104,18 +128,11 @@ def _value(option: Option, text: str) -> Any:
         return number
     if option.kind != "seconds" and number >= (1 if option.kind == "number" else 0):
         return number
-    wanted = {
-        "seconds": "seconds, more than 0",
-        "number": "a whole number from 1",
-        "count": "a whole number from 0",
-    }
-    raise _wrong(
-        "TTR021", f"{option.names[-1]} {text}: not {wanted[str(option.kind)]}", _example(option, "1")
-    )
+    raise _wrong("TTR021", f"{option.name} {text}: not {_KINDS[option.kind]}", _example(option, "1"))
 
 
 def _example(option: Option, value: str) -> str:
-    return f"write {option.names[-1]} {value}"
+    return f"write {option.name} {value}"
 
 
 def _wrong(code: str, message: str, hint: str) -> Exception:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mgd.diagnostics import Diagnostic, Severity
 from mgd.lean import replace
 from tt_run.errors import RefusedError
@@ -23,11 +25,14 @@ from tt_run.plan.usage import refuse_misuse
 
 
 def build_plan(
-    request: LaunchRequest, world: World | None = None, launcher: LauncherFacts | None = None
+    request: LaunchRequest,
+    world: World | None = None,
+    launcher: LauncherFacts | None = None,
+    known: Sequence[Diagnostic] = (),
 ) -> LaunchPlan:
     """What launching `request` on this machine will do. Starts nothing and writes nothing.
 
-    `launcher` is what is known of mpirun; without it nothing is said about its version. Raises UsageError (the request
+    `launcher` is what is known of mpirun; without it nothing is said about its version. `known` are findings made before. Raises UsageError (the request
     itself is wrong), InputError (a file is missing or cannot be understood) and RefusedError (the joint check found
     errors and `request.check` is ERROR), each with all its findings.
     """
@@ -35,7 +40,7 @@ def build_plan(
     refuse_misuse(request)
     words = split_mpi_args(request.mpi_args)
     tracy = parse_tracy(request.tracy, world) if request.tracy is not None else None
-    findings = Findings()
+    findings = Findings(judged=list(known))
     starting = starting_world(request, world)
     require_program(request, starting, findings)
     source = read_source(request, world, findings)

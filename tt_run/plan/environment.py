@@ -46,6 +46,7 @@ def rank_environments(
     )
     descriptors: dict[Path, EnvVar] = {}
     emulation = _emulation(request, source, seating, world) if request.emulate else {}
+    asked = _asked_for(request, world)
     environments: list[dict[str, EnvVar]] = []
     for binding in bindings.bindings:
         rank = binding.rank
@@ -79,6 +80,7 @@ def rank_environments(
             variables[name] = expand(name, setting)
         if request.emulate:
             variables["PYTHONPATH"] = _with_shims(variables["PYTHONPATH"])
+            variables.update(asked)
         environments.append(variables)
     return environments
 
@@ -103,6 +105,16 @@ def _with_shims(path: EnvVar) -> EnvVar:
     """PYTHONPATH with the emulated packages first, whatever else was asked for."""
     value = f"{shims_folder()}:{path.value}" if path.value else str(shims_folder())
     return EnvVar(value, f"--emulate, then {path.origin}")
+
+
+def _asked_for(request: LaunchRequest, world: World) -> dict[str, EnvVar]:
+    """The options of emulated ranks, which the command line has the last word on."""
+    return {
+        each.variable: EnvVar(
+            str(world.cwd / world.expand_user(each.value)) if each.is_file else each.value, each.option
+        )
+        for each in request.of_ranks
+    }
 
 
 def _emulation(request: LaunchRequest, source: Source, seating: Seating, world: World) -> dict[str, EnvVar]:

@@ -16,11 +16,22 @@ class CheckLevel(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class RankOption:
+    """An option of emulated ranks: its name, the variable in which they find it, and its value; a file is taken from the launch directory."""
+
+    option: str
+    variable: str
+    value: str
+    is_file: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchRequest:
     """One launch as asked for (specification: tt-run section 1). Paths and lists are as typed; None is "not given".
 
     Exactly one of `rank_binding`, `rank_bindings_mapping`, `mesh_graph_descriptor`, `mesh_graph_descriptor_mapping` and
     `system` names what to launch; under emulation none of them has to. `split` is "ROWSxCOLUMNS" hosts for each mesh, `meshes` how many copies of the system.
+    `of_ranks` only emulated ranks can follow.
     """
 
     program: tuple[str, ...] = ()
@@ -47,3 +58,4 @@ class LaunchRequest:
     rank_pinning_file: str | None = None
     placement_timeout: float | None = None
     check: CheckLevel = CheckLevel.ERROR
+    of_ranks: tuple[RankOption, ...] = ()

@@ -57,6 +57,9 @@ def _source_problems(request: LaunchRequest) -> list[Diagnostic]:
 
 def _emulation_problems(request: LaunchRequest) -> list[Diagnostic]:
     problems: list[Diagnostic] = []
+    if request.of_ranks and not request.emulate:
+        names = ", ".join(each.option for each in request.of_ranks)
+        problems.append(Diagnostic("TTR022", f"{names}: only emulated ranks know it", help="add --emulate"))
     if request.system is None:
         for value, option in ((request.split, "--split"), (request.meshes, "--meshes")):
             if value is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mgd.catalogue import Rule
+from mgd.diagnostics import Severity
 
 COMMAND_LINE = (
     Rule(
@@ -142,6 +143,14 @@ COMMAND_LINE = (
         why="An MPIJob gives every worker the same number of ranks and its own name; a Slurm job brings its own hosts.",
         help="Name hosts with --hosts a:2,b:2, as many ranks on each; leave --no-scheduler out.",
         bad="tt-run --emit mpijob --hosts a:2,b:1 --rank-binding ranks.yaml ./app",
+    ),
+    Rule(
+        "TTR024",
+        "option without effect",
+        why="It stands where nothing looks at it, so what it was written for does not happen.",
+        severity=Severity.WARNING,
+        help="Leave it out, or add what the message names.",
+        bad="tt-run --rank-binding ranks.yaml --format json ./app",
     ),
     Rule(
         "TTR031",

@@ -60,7 +60,7 @@ def test_the_examples_of_the_help_are_understood(
     from tt_run.cli.parse import parse
 
     for example in EXAMPLES:
-        assert parse(shlex.split(example, comments=True)[1:])["program"]
+        assert parse(shlex.split(example, comments=True)[1:]).program
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tt_run.cli.options import OPTIONS
-from tt_run.cli.parse import parse
+from tt_run.cli.command_line import CommandLine
+from tt_run.cli.options import Arguments, option
+from tt_run.cli.parse import parse, read, words_without
 from tt_run.errors import UsageError
 
 
@@ -35,18 +36,18 @@ def refusal(line: str) -> tuple[str, str, str]:
 )
 def test_the_program_keeps_every_word(program: str) -> None:
     values = parse(["--rank-binding", "f", *shlex.split(program)])
-    assert values["program"] == tuple(shlex.split(program))
-    assert not values["dry_run"] and not values["help"] and not values["verbose"]
+    assert values.program == tuple(shlex.split(program))
+    assert not values.dry_run and not values.help and not values.verbose
 
 
 @given(st.lists(st.text(min_size=1), min_size=1).filter(lambda words: not words[0].startswith("-")))
 def test_no_word_of_a_program_is_an_option(words: list[str]) -> None:
-    assert parse(["-v", *words])["program"] == tuple(words)
-    assert parse(["-v", "--", *words])["program"] == tuple(words)
+    assert parse(["-v", *words]).program == tuple(words)
+    assert parse(["-v", "--", *words]).program == tuple(words)
 
 
 def test_two_dashes_end_the_options() -> None:
-    assert parse(["-v", "--", "--strange-program", "x"])["program"] == ("--strange-program", "x")
+    assert parse(["-v", "--", "--strange-program", "x"]).program == ("--strange-program", "x")
 
 
 @pytest.mark.parametrize(
@@ -66,20 +67,27 @@ def test_two_dashes_end_the_options() -> None:
         (["--timeout", "1.5"], "timeout", 1.5),
         (["--max-restarts", "3"], "max_restarts", 3),
         (["--print-env", "0"], "print_env", 0),
-        (["--format", "json"], "output_format", "json"),
+        (["--format", "json"], "format", "json"),
         (["--check=off"], "check", "off"),
         (["--dry-run"], "dry_run", True),
         (["--hosts", "a", "--hosts", "b"], "hosts", "b"),
     ],
 )
 def test_values(words: list[str], key: str, value: Any) -> None:
-    assert parse([*words, "prog"])[key] == value
+    assert getattr(parse([*words, "prog"]), key) == value
 
 
 def test_what_is_not_given_has_its_default() -> None:
     values = parse(["prog"])
-    assert values["check"] == "error" and values["hang_timeout"] == "auto" and values["tracy"] is None
-    assert set(values) == {option.key for option in OPTIONS} | {"program"}
+    assert values.check == "error" and values.hang_timeout == "auto" and values.tracy is None
+    assert values == parse(["--", "prog"]) and not values.given
+
+
+def test_what_is_read_cannot_be_changed() -> None:
+    values = parse(["prog"])
+    for name in ("timeout", "rest", "anything"):
+        with pytest.raises(AttributeError, match="immutable"):
+            setattr(values, name, 1)
 
 
 @pytest.mark.parametrize(
@@ -125,10 +133,47 @@ def test_a_wrong_value_is_refused_with_something_to_type(line: str) -> None:
     assert help.startswith("write --")
 
 
-def test_every_option_is_documented_once() -> None:
-    names = [name for option in OPTIONS for name in option.names]
-    assert len(names) == len(set(names))
-    assert all(option.help.endswith((".", "…", "]")) for option in OPTIONS)
+class Sample(Arguments):
+    """Every kind of option that a launch may declare."""
+
+    shapes: str | None = option("A", "--shapes-only", "[=strict]", "x.", ("on", "strict"), bare="on")
+    predict: str | None = option("A", "--predict", "[=FILE]", "x.", "file", bare="", variable="TT_P")
+    inject: tuple[str, ...] = option("A", "--inject", "SPEC", "x.", repeated=True, variable="TT_I")
+    deep: bool = option("A", "--deep", "", "x.", variable="TT_D")
+
+
+@pytest.mark.parametrize(
+    ("words", "key", "value"),
+    [
+        ([], "shapes", None),
+        (["--shapes-only", "prog"], "shapes", "on"),
+        (["--shapes-only=strict"], "shapes", "strict"),
+        (["--predict"], "predict", ""),
+        (["--predict=f"], "predict", "f"),
+        ([], "inject", ()),
+        (["--inject", "a", "--inject=b"], "inject", ("a", "b")),
+        (["one", "--deep", "two"], "deep", True),
+    ],
+)
+def test_kinds_of_options(words: list[str], key: str, value: Any) -> None:
+    assert getattr(read(words, Sample), key) == value
+
+
+def test_words_between_the_options_of_a_subcommand() -> None:
+    assert read(["one", "--deep", "two", "--", "--three"], Sample).rest == ("one", "two", "--three")
+    with pytest.raises(UsageError, match="not one of on, strict"):
+        read(["--shapes-only=lax"], Sample)
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ("--emit slurm -m f --hosts a prog --emit x", "-m f prog --emit x"),
+        ("--emit=slurm -vmf -- prog", "-v -mf -- prog"),
+    ],
+)
+def test_a_line_without_some_options(words: str, kept: str) -> None:
+    assert words_without(shlex.split(words), "emit", "hosts") == tuple(shlex.split(kept))
 
 
 REFERENCE = [
@@ -158,5 +203,4 @@ REFERENCE = [
 
 
 def test_every_option_of_the_reference_is_there() -> None:
-    """tt-run specification, section 1."""
-    assert set(REFERENCE) <= {name for option in OPTIONS for name in option.names}
+    assert set(REFERENCE) <= {name for option in CommandLine.options() for name in option.names}

@@ -9,7 +9,7 @@ from mgd.cli.output import wants_colour
 from mgd.diagnostics import Diagnostic, Severity, render
 
 
-def tell(diagnostics: Sequence[Diagnostic], *, notes: bool = True) -> None:
+def print_findings(diagnostics: Sequence[Diagnostic], *, notes: bool = True) -> None:
     """Prints the findings, each with the command that explains it; without `notes` only what is wrong."""
     for finding in diagnostics:
         if notes or finding.severity is not Severity.NOTE:

@@ -1,0 +1,60 @@
+"""Subcommands: found by their name, loaded late, and never in the way of a program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tt_run.cli.commands import COMMANDS, named_command
+from tt_run.cli.main import run
+from tt_run.contract import Exit
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_each_says_how_it_is_used(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([name, "--help"]) == Exit.OK
+    assert capsys.readouterr().out.startswith(f"Usage: tt-run {name}")
+
+
+def test_the_help_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["--help"])
+    out = capsys.readouterr().out
+    assert all(f"  {name} " in out and text in out for name, (_, text) in COMMANDS.items())
+
+
+def test_a_program_of_that_name_is_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert named_command(["doctor"]) == "doctor"
+    assert named_command(["./doctor"]) is None
+    assert named_command(["--", "doctor"]) is None
+    assert named_command(["--emulate", "doctor"]) is None
+    assert named_command([]) is None
+    (tmp_path / "doctor").write_text("notes")
+    assert named_command(["doctor"]) == "doctor"
+    (tmp_path / "doctor").chmod(0o755)
+    assert named_command(["doctor"]) is None
+
+
+def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "TTR204", "ttg001"]) == Exit.OK
+    out = capsys.readouterr().out
+    assert out.startswith("TTR204: ") and "\nTTG001: " in out
+    assert run(["explain"]) == Exit.OK
+    assert len(capsys.readouterr().out.splitlines()) > 80
+    assert run(["explain", "TTR2040"]) == Exit.USAGE
+    assert "TTR204?" in capsys.readouterr().err
+
+
+def test_completion_is_the_same_as_the_option(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["--completion", "bash"])
+    option = capsys.readouterr().out
+    assert run(["completion", "bash"]) == Exit.OK
+    assert capsys.readouterr().out == option
+    assert run(["completion", "tcsh"]) == Exit.USAGE
+    assert "bash, zsh, fish" in capsys.readouterr().err
+
+
+def test_an_unknown_option_of_a_subcommand(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "--hepl"]) == Exit.USAGE
+    assert "did you mean --help" in capsys.readouterr().err

@@ -1,0 +1,119 @@
+"""Every option is declared once, documented, owned by some part of the launch, and covered by a test."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tt_run.cli.command_line import CommandLine
+from tt_run.cli.idle import CONDITIONS, idle_options
+from tt_run.cli.options import Option
+from tt_run.cli.owners import launch_request
+from tt_run.cli.parse import parse
+from tt_run.launch.options import LaunchOptions
+from tt_run.plan.request import CheckLevel, LaunchRequest
+
+ROOT = Path(__file__).resolve().parents[3]
+OPTIONS = CommandLine.options()
+KINDS = {"flag": "bool", "seconds": "float", "number": "int", "count": "int"}
+by_key = pytest.mark.parametrize("option", OPTIONS, ids=[option.key for option in OPTIONS])
+
+
+def owned_fields() -> dict[str, str]:
+    """The fields of the values that a launch is made from, with their types as written."""
+    return {**LaunchRequest.__annotations__, **LaunchOptions.__annotations__}
+
+
+def attributes_read() -> set[str]:
+    """The attributes that the modules of the command read from a value called `given`."""
+    return {
+        node.attr
+        for path in (ROOT / "tt_run/cli").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "given"
+    }
+
+
+FIELDS, READ = owned_fields(), attributes_read()
+TESTS = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py"))
+
+
+def test_names_are_told_apart() -> None:
+    names = [name for option in OPTIONS for name in option.names]
+    assert len(names) == len(set(names))
+
+
+@by_key
+def test_it_is_documented(option: Option) -> None:
+    assert option.help.endswith((".", "…", "]")) and option.group
+    assert option.needs in ("", *CONDITIONS), f"name a condition of tt_run/cli/idle.py, not {option.needs}"
+
+
+@by_key
+def test_its_type_is_that_of_its_values(option: Option) -> None:
+    kind = KINDS.get(str(option.kind), "str")
+    wanted = (
+        f"tuple[{kind}, ...]" if option.repeated else f"{kind} | None" if option.default is None else kind
+    )
+    assert CommandLine.__annotations__[option.key] == wanted
+
+
+@by_key
+def test_it_has_an_owner(option: Option) -> None:
+    """A field of its name where a launch is planned or started, a part of the command that reads it, or the emulated ranks."""
+    assert option.variable or option.key in FIELDS or option.key in READ, (
+        f"nothing looks at {option.name}: give LaunchRequest or LaunchOptions a field {option.key}, read given.{option.key}, "
+        "or name the variable in which emulated ranks find it"
+    )
+    if option.key in FIELDS and FIELDS[option.key] != "CheckLevel":
+        assert FIELDS[option.key] == CommandLine.__annotations__[option.key]
+
+
+@by_key
+def test_it_is_covered(option: Option) -> None:
+    assert any(f'"{name}"' in TESTS or f"{name} " in TESTS or f"{name}=" in TESTS for name in option.names), (
+        f"no test writes {option.name}"
+    )
+
+
+
+def test_options_of_ranks_are_part_of_the_request() -> None:
+    request = launch_request(parse(["--emulate", "--guard", "off", "--ledger", "x.json", "prog"]))
+    assert [(each.option, each.variable, each.value, each.is_file) for each in request.of_ranks] == [
+        ("--guard", "TT_RUN_GUARD", "off", False),
+        ("--ledger", "TT_RUN_LEDGER", "x.json", True),
+    ]
+    assert request.program == ("prog",) and request.check is CheckLevel.ERROR
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "option"),
+    [
+        (["--rank-binding", "f", "--ledger", "x", "prog"], "TTR022", "--ledger"),
+        (["--rank-binding", "f", "--format", "json", "prog"], "TTR024", "--format"),
+        (["--rank-binding", "f", "--force-rediscovery", "prog"], "TTR024", "--force-rediscovery"),
+        (["--emulate", "-m", "f", "--force-rediscovery", "prog"], "TTR024", "--force-rediscovery"),
+        (["-m", "f", "--skip-mgd-check", "prog"], "TTR024", "--skip-mgd-check"),
+        (["-m", "f", "--placement-timeout", "3", "prog"], "TTR024", "--placement-timeout"),
+    ],
+)
+def test_an_option_that_does_nothing_is_told(words: list[str], code: str, option: str) -> None:
+    [finding] = idle_options(parse(words))
+    assert (finding.code, finding.message.split(":")[0]) == (code, option)
+    assert finding.help
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--rank-binding", "f", "--skip-mgd-check", "--dry-run", "--format", "json", "prog"],
+        ["--doctor", "--format", "json"],
+        ["--emulate", "--guard", "on", "--timeline", "t", "prog"],
+        ["-m", "f", "--hosts", "a", "--force-rediscovery", "prog"],
+        ["--mock-cluster-rank-binding", "f", "--placement-timeout", "3", "prog"],
+    ],
+)
+def test_an_option_that_does_something_is_not(words: list[str]) -> None:
+    assert idle_options(parse(words)) == ()

@@ -1,0 +1,39 @@
+"""The subcommands of `tt-run`: a word in place of the options, each in a module that is loaded when it is asked for.
+
+The module has `command(words) -> int`: it gets the words after the name, prints, and gives the exit code back; it raises TtRunError for what the
+user must act on. Options of its own are a class of `tt_run.cli.options.Arguments`, read by `tt_run.cli.parse.read`.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "completion": ("tt_run.cli.commands.completion", "Completion script for bash, zsh or fish."),
+    "doctor": ("tt_run.cli.commands.doctor", "What this machine, or each of the hosts, offers for a launch."),
+    "explain": ("tt_run.cli.commands.explain", "What a finding such as TTR204 means."),
+}
+"""By name: the module, and the line of the help text."""
+
+
+def named_command(words: Sequence[str]) -> str | None:
+    """The subcommand that a command line starts with, None for a launch.
+
+    No launch starts with a bare word, since nothing before it says which ranks there are; `tt-run -- NAME` and `tt-run ./NAME` are never a
+    subcommand, nor is the name of an executable file of the launch directory.
+    """
+    name = words[0] if words else ""
+    is_program = name in COMMANDS and os.path.isfile(name) and os.access(name, os.X_OK)  # noqa: PTH113
+    return name if name in COMMANDS and not is_program else None
+
+
+def run_command(name: str, words: Sequence[str]) -> int:
+    """Carries out a subcommand with the words after its name; the exit code. Raises TtRunError."""
+    from importlib import import_module
+
+    code: int = import_module(COMMANDS[name][0]).command(words)
+    return code

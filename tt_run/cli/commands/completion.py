@@ -1,0 +1,45 @@
+"""`tt-run completion`: the script that teaches a shell the words of `tt-run`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mgd.diagnostics import Diagnostic
+from tt_run.cli.help import SHELLS, command_help, completion_script
+from tt_run.cli.options import Arguments, option
+from tt_run.cli.parse import read
+from tt_run.contract import Exit
+from tt_run.errors import UsageError
+
+
+class Completion(Arguments):
+    """Print the completion script of a shell: bash, zsh or fish.
+
+    bash:  tt-run completion bash > ~/.local/share/bash-completion/completions/tt-run
+    zsh:   tt-run completion zsh > "${fpath[1]}/_tt-run"
+    fish:  tt-run completion fish > ~/.config/fish/completions/tt-run.fish
+    """
+
+    __slots__ = ()
+    usage = "tt-run completion SHELL"
+    help: bool = option("Options", "-h --help", "", "This text.")
+
+
+def command(words: Sequence[str]) -> int:
+    """Prints the script. Raises UsageError for another shell."""
+    given = read(words, Completion)
+    if given.help:
+        print(command_help(Completion))
+        return Exit.OK
+    if len(given.rest) != 1 or given.rest[0] not in SHELLS:
+        asked = " ".join(given.rest) or "no shell"
+        known = ", ".join(SHELLS)
+        raise UsageError(
+            Diagnostic(
+                "TTR021",
+                f"tt-run completion: {asked}, not one of {known}",
+                help="write tt-run completion bash",
+            )
+        )
+    print(completion_script(given.rest[0]))
+    return Exit.OK
