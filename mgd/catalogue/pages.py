@@ -95,7 +95,7 @@ def family_page(family: Family) -> str:
 
 def _sentence(text: str) -> str:
     """A hint that a finding prints in its own line, small and without a stop, as a sentence."""
-    return text if text[0].isupper() else f"{text[0].upper()}{text[1:]}."
+    return text if text.endswith((".", ")")) else f"{text[0].upper()}{text[1:]}."
 
 
 def _prose(text: str) -> str:

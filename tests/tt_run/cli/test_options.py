@@ -78,7 +78,6 @@ def test_it_is_covered(option: Option) -> None:
     )
 
 
-
 def test_options_of_ranks_are_part_of_the_request() -> None:
     request = launch_request(parse(["--emulate", "--guard", "off", "--ledger", "x.json", "prog"]))
     assert [(each.option, each.variable, each.value, each.is_file) for each in request.of_ranks] == [
