@@ -141,3 +141,21 @@ def _element(torch: Any, tensor: Any) -> Any:
     if tensor.is_floating_point():
         return np.float64 if tensor.dtype == torch.float64 else np.float32
     return torch.empty(0, dtype=tensor.dtype).numpy().dtype
+
+
+def gradients(forward: Function | str, count: int = 1) -> Function:
+    """The backward function of `forward(*tensors, *others)`: from (gradient, *tensors, *others), the list of the gradients of `count` tensors.
+
+    A tensor that `forward` does not depend on has a gradient of zeros. The gradient of the result broadcasts to its shape.
+    """
+
+    def backward(gradient: Any, *values: Any) -> list[Any]:
+        torch = library()
+        function = named(forward) if isinstance(forward, str) else forward
+        leaves = [value.detach().requires_grad_() for value in values[:count]]
+        with torch.enable_grad():
+            result = function(*leaves, *values[count:])
+        found = torch.autograd.grad(result, leaves, gradient.expand_as(result), allow_unused=True)
+        return [torch.zeros_like(x) if g is None else g for g, x in zip(found, leaves, strict=True)]
+
+    return backward

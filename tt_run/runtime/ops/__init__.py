@@ -20,6 +20,7 @@ MODULES = (
     "binary",
     "unary",
     "ternary",
+    "special",
     "reductions",
     "conversions",
     "movement",

@@ -107,12 +107,23 @@ def combine(function: Callable[..., Array], *operands: Shards) -> Shards:
 
     Each distinct combination of shards is computed once. A device that lacks a shard in any operand holds none in the result.
     """
+    index, stacks = paired(*operands)
+    return Shards(function(*stacks), index)
+
+
+def combine_all(function: Callable[..., Sequence[Array]], *operands: Shards) -> list[Shards]:
+    """`combine` for a function that gives several results."""
+    index, stacks = paired(*operands)
+    return [Shards(data, index) for data in function(*stacks)]
+
+
+def paired(*operands: Shards) -> tuple[tuple[int, ...], Sequence[Array]]:
+    """Stacks whose rows k belong to the same devices, and the index of what is computed from them row by row."""
     first = operands[0]
     if all(o.index == first.index for o in operands):
-        return Shards(function(*(o.data for o in operands)), first.index)
+        return first.index, [o.data for o in operands]
     index, rows = _pairing(tuple(o.index for o in operands))
-    stacks = [_take(o.data, chosen) for o, chosen in zip(operands, rows, strict=True)]
-    return Shards(function(*stacks), index)
+    return index, [_take(o.data, chosen) for o, chosen in zip(operands, rows, strict=True)]
 
 
 @lru_cache(maxsize=1024)
