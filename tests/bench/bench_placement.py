@@ -6,7 +6,7 @@ import time
 
 from mgd.graph import Mesh, MeshGraph
 from tests.bench.common import Row
-from tests.tt_run.placement.machines import galaxy
+from tests.tt_run.plan.placement.machines import galaxy
 from tt_run.plan.placement.physical import PhysicalGraph, build
 from tt_run.plan.placement.solve import place
 

@@ -40,8 +40,8 @@ def execute(
         if given.verbose:
             say(shlex.join(line.command))
         say(f"{counted(len(plan.ranks), 'rank')} on {_where(plan)}, logs in {folder.path}")
-        if line.told_defaults():
-            say(f"added {line.told_defaults()}")
+        if line.defaults_text():
+            say(f"added {line.defaults_text()}")
         if given.debug_gdbserver:
             host = plan.ranks[0].host or "HOST"
             say(

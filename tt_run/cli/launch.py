@@ -62,7 +62,7 @@ def _with_discovered_ranks(
 
 
 def _look(plan: LaunchPlan, given: CommandLine, around: Surroundings) -> int:
-    from tt_run.cli.looks import print_env, print_plan
+    from tt_run.cli.views import print_env, print_plan
 
     if given.print_env is not None:
         return print_env(plan, given.print_env, around.run_dir, given.format)

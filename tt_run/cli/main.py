@@ -74,11 +74,11 @@ def _dispatch(words: Sequence[str]) -> int:
 
         print(completion_script(given.completion))
     elif given.version:
-        from tt_run.cli.looks import print_version
+        from tt_run.cli.views import print_version
 
         return print_version()
     elif given.explain:
-        from tt_run.cli.looks import explain
+        from tt_run.cli.views import explain
 
         return explain(given.explain)
     elif given.doctor:

@@ -144,9 +144,3 @@ def _expanded(name: str, setting: Setting, world: World, findings: Findings) -> 
             help=f"export {unset[0].strip('${}')}, or write its value",
         )
     return EnvVar(value, origin)
-
-
-def to_unset(world: World, given: frozenset[str]) -> tuple[str, ...]:
-    """Blocked variables that no rank may see unless the plan gives them: named whether or not this shell has them, since
-    the shell of another host may."""
-    return tuple(name for name in BLOCKED if name not in given)

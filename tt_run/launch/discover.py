@@ -19,7 +19,7 @@ from tt_run.inputs.hosts import HostSlots
 from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.rankfiles import Rankfile, RankfileLine, read_rankfile
 from tt_run.inputs.world import World
-from tt_run.plan.allocation import KEY_FILE
+from tt_run.plan.allocation.files import KEY_FILE
 from tt_run.plan.discovery import BINDINGS, MAPPING, MOCK, RANKFILE, Discovery
 from tt_run.plan.model import LaunchPlan, Placement, RankPlan
 from tt_run.plan.request import LaunchRequest

@@ -62,7 +62,7 @@ class LaunchLine:
             "defaults": [{"words": list(default.words), "why": default.why} for default in self.defaults],
         }
 
-    def told_defaults(self) -> str:
+    def defaults_text(self) -> str:
         """What tt-run added by itself and why, on one line; empty when nothing was added."""
         by_reason: dict[str, list[str]] = {}
         for default in self.defaults:

@@ -5,7 +5,6 @@ The run folder is expected on a file system that all hosts share, which is the n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from tt_run import contract
@@ -76,11 +75,6 @@ def write_wrapper(plan: LaunchPlan, run_dir: Path) -> None:
     for rank in plan.ranks:
         text = rank_script(plan, rank, run_dir)
         (folder / f"rank-{rank.rank:04d}.env").write_bytes(text.encode("utf-8", "surrogateescape"))
-
-
-def origins(environment: Mapping[str, EnvVar]) -> dict[str, str]:
-    """Where each variable comes from, by name."""
-    return {name: variable.origin for name, variable in environment.items()}
 
 
 def _is_shell_name(name: str) -> bool:

@@ -18,9 +18,9 @@ from tt_run.plan.defaults import wanted_words
 from tt_run.plan.environment import emulated_path, rank_environments
 from tt_run.plan.launcher import LauncherFacts
 from tt_run.plan.model import LaunchPlan, RankPlan
+from tt_run.plan.rank_source import RankSource, read_source
 from tt_run.plan.request import CheckLevel, LaunchRequest
 from tt_run.plan.slots import Seating, seat
-from tt_run.plan.sources import Source, read_source
 from tt_run.plan.usage import refuse_misuse
 
 
@@ -80,7 +80,7 @@ def starting_world(request: LaunchRequest, world: World) -> World:
 
 def _ranks(
     request: LaunchRequest,
-    source: Source,
+    source: RankSource,
     seating: Seating,
     world: World,
     findings: Findings,

@@ -14,8 +14,8 @@ from tt_run.inputs.hosts import parse_hosts
 from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.rankfiles import read_rankfile
 from tt_run.inputs.world import World, is_file
-from tt_run.plan import allocation
-from tt_run.plan.allocate import descriptors_of, named_inputs
+from tt_run.plan.allocation import files
+from tt_run.plan.allocation.of_descriptors import descriptors_of, named_inputs
 from tt_run.plan.request import LaunchRequest
 
 GENERATOR = Path("build/tools/scaleout/generate_rank_bindings")
@@ -99,7 +99,7 @@ def read_discovery(request: LaunchRequest, world: World) -> Discovery | None:
     findings.stop_if_broken()
     named = parse_hosts(request.hosts).hosts if request.hosts and mock is None else ()
     hosts = sorted(host.name for host in named)
-    short = allocation.folder(world.cwd, key)
+    short = files.folder(world.cwd, key)
     is_mapping = request.mesh_graph_descriptor_mapping is not None
     machines = dict(mock.descriptors) if mock else {}
     found = Discovery(asked, key, short, tuple(paths), is_mapping, tuple(hosts), machines)
@@ -123,7 +123,7 @@ def find_generator(world: World) -> Path | None:
 
 def _key_in(folder: Path) -> str | None:
     try:
-        return (folder / allocation.KEY_FILE).read_text(encoding="ascii").strip()
+        return (folder / files.KEY_FILE).read_text(encoding="ascii").strip()
     except (OSError, ValueError):
         return None
 
@@ -138,5 +138,5 @@ def _is_derived(folder: Path) -> bool:
         path = folder / name
         if is_file(path):
             with path.open(encoding="utf-8", errors="replace") as stream:
-                return stream.readline().startswith(allocation.DERIVED)
+                return stream.readline().startswith(files.DERIVED)
     return False

@@ -19,10 +19,10 @@ from tt_run.inputs.environment import (
 )
 from tt_run.inputs.findings import Findings, counted
 from tt_run.inputs.world import World
-from tt_run.plan.derived import CHOSEN_BY_THE_PROGRAM
+from tt_run.plan.derived_ranks import CHOSEN_BY_THE_PROGRAM
+from tt_run.plan.rank_source import RankSource
 from tt_run.plan.request import LaunchRequest
 from tt_run.plan.slots import Seating
-from tt_run.plan.sources import Source
 
 # Wide enough for the picture of a mesh with four columns, prefix included; a rank writes into a pipe and cannot ask the terminal.
 _COLUMNS = "132"
@@ -30,7 +30,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def rank_environments(
-    request: LaunchRequest, source: Source, seating: Seating, world: World, findings: Findings
+    request: LaunchRequest, source: RankSource, seating: Seating, world: World, findings: Findings
 ) -> list[dict[str, EnvVar]]:
     """What each rank sees, in rank order: name to value and origin."""
     bindings = source.bindings
@@ -117,7 +117,9 @@ def _asked_for(request: LaunchRequest, world: World) -> dict[str, EnvVar]:
     }
 
 
-def _emulation(request: LaunchRequest, source: Source, seating: Seating, world: World) -> dict[str, EnvVar]:
+def _emulation(
+    request: LaunchRequest, source: RankSource, seating: Seating, world: World
+) -> dict[str, EnvVar]:
     """What an emulated rank gets on top: who it is among how many, and its share of the cores."""
     count = len(source.bindings.bindings)
     crowd = seating.most_on_one_host

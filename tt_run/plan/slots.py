@@ -19,7 +19,7 @@ from tt_run.plan.request import CheckLevel, LaunchRequest
 
 if TYPE_CHECKING:
     from tt_run.inputs.rankfiles import Rankfile
-    from tt_run.plan.sources import Source
+    from tt_run.plan.rank_source import RankSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Seating:
 
 
 def seat(
-    request: LaunchRequest, source: Source, mpi_args: MpiArgs, world: World, findings: Findings
+    request: LaunchRequest, source: RankSource, mpi_args: MpiArgs, world: World, findings: Findings
 ) -> Seating:
     """Seats from, in this order: a rankfile, hosts in --mpi-args, --hosts, a scheduler, this machine."""
     count = len(source.bindings.bindings)

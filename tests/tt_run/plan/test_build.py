@@ -15,7 +15,7 @@ from mgd.resources import configs_root
 from tests.tt_run.sandbox import MESH_2X4_TWO_HOSTS, TWO_RANKS, Sandbox, codes, only
 from tt_run.contract import Exit
 from tt_run.errors import InputError, RefusedError, UsageError
-from tt_run.plan.derive import cache_folder
+from tt_run.plan.cache_folder import cache_folder
 from tt_run.plan.environment import shims_folder
 from tt_run.plan.render import environment_view, plan_json, plan_table
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tt_run.cli.looks import explain, print_codes
 from tt_run.cli.options import Arguments, option
 from tt_run.cli.parse import read
+from tt_run.cli.views import explain, print_codes
 
 
 class Explain(Arguments):

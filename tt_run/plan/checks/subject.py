@@ -9,9 +9,9 @@ from tt_run.inputs.mpi_args import MpiArgs
 from tt_run.inputs.world import World
 from tt_run.plan.launcher import LauncherFacts
 from tt_run.plan.model import RankPlan
+from tt_run.plan.rank_source import RankSource
 from tt_run.plan.request import LaunchRequest
 from tt_run.plan.slots import Seating
-from tt_run.plan.sources import Source
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Subject:
     """The request, everything read for it, and the ranks that came out of it."""
 
     request: LaunchRequest
-    source: Source
+    source: RankSource
     seating: Seating
     ranks: tuple[RankPlan, ...]
     mpi_args: MpiArgs

@@ -40,8 +40,8 @@ def print_plan(plan: LaunchPlan, around: Surroundings, form: str) -> int:
             print(writing_command(file.path, file.text))
         for text in alone.shell_lines():
             print(text)
-        if alone.told_defaults():
-            print(f"tt-run: added {alone.told_defaults()}", file=sys.stderr)
+        if alone.defaults_text():
+            print(f"tt-run: added {alone.defaults_text()}", file=sys.stderr)
     return Exit.OK
 
 

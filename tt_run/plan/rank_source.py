@@ -14,7 +14,7 @@ from tt_run.inputs.bindings import Binding, RankBindings, read_rank_bindings
 from tt_run.inputs.findings import Findings, listed
 from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.world import World, is_file
-from tt_run.plan.derived import Derived, lone_rank
+from tt_run.plan.derived_ranks import Derived, lone_rank
 from tt_run.plan.model import GeneratedFile
 from tt_run.plan.request import CheckLevel, LaunchRequest
 from tt_run.plan.usage import SOURCES
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Source:
+class RankSource:
     """The bindings, the mesh graph of each descriptor that could be read, and the files that go with them."""
 
     bindings: RankBindings
@@ -51,22 +51,22 @@ class Source:
         return mesh.host_block(host_rank).devices if host_rank < mesh.host_count else ()
 
 
-def read_source(request: LaunchRequest, world: World, findings: Findings) -> Source | None:
+def read_source(request: LaunchRequest, world: World, findings: Findings) -> RankSource | None:
     """Everything the request names, read. None with findings when some of it cannot be understood."""
     search = PathSearch(world, findings, is_strict=request.check is CheckLevel.OFF)
     mock = _mock_cluster(request, search, findings)
     derived: Derived | None = None
     request = _with_exported_descriptor(request, world)
     if request.system is not None:
-        from tt_run.plan.derive import derive_from_system
+        from tt_run.plan.named_system import derive_from_system
 
         derived = derive_from_system(request, world, findings)
     elif request.mesh_graph_descriptor is not None or request.mesh_graph_descriptor_mapping is not None:
-        from tt_run.plan.allocate import allocate
+        from tt_run.plan.allocation.of_descriptors import allocate
 
         derived = allocate(request, mock, search, findings) if not findings.broken else None
     elif request.rank_binding is None and request.rank_bindings_mapping is None and mock is not None:
-        from tt_run.plan.allocate import discover
+        from tt_run.plan.allocation.of_descriptors import discover
 
         derived = discover(request, mock, search, findings)
     elif request.rank_binding is None and request.rank_bindings_mapping is None:
@@ -81,7 +81,7 @@ def read_source(request: LaunchRequest, world: World, findings: Findings) -> Sou
         return None
     bindings = derived.bindings
     factory = factory or bindings.factory_descriptor
-    return Source(
+    return RankSource(
         bindings, derived.graphs, factory, derived.files, derived.why, derived.placed, derived.rankfile
     )
 

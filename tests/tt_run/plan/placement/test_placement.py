@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from mgd.graph import InterLink, Mesh, MeshGraph, PinGroup
-from tests.tt_run.placement.machines import galaxy, plain_grid, t3000_yaml
+from tests.tt_run.plan.placement.machines import galaxy, plain_grid, t3000_yaml
 from tt_run.errors import InputError, RefusedError
 from tt_run.inputs.clusters import galaxy_slot, parse_cluster, read_cluster
-from tt_run.plan import allocation
+from tt_run.plan.allocation import files, ranks
 from tt_run.plan.model import HostSlots
 from tt_run.plan.placement import assign as assigning
 from tt_run.plan.placement import regions
@@ -207,24 +207,24 @@ def test_one_sided_cables_are_told_and_not_used() -> None:
 
 def test_hosts_without_descriptions_are_filled_in_order() -> None:
     graph = MeshGraph((mesh(2, 4, hosts=(1, 2)), mesh(2, 4, hosts=(1, 2), mesh_id=1)))
-    made = allocation.allocate_on_hosts(graph, (HostSlots("b", 2), HostSlots("a", 2)))
+    made = ranks.allocate_on_hosts(graph, (HostSlots("b", 2), HostSlots("a", 2)))
     assert [(r.mesh_id, r.mesh_host_rank, r.host, r.slot) for r in made.ranks] == [
         (0, 0, "b", 0),
         (0, 1, "b", 1),
         (1, 0, "a", 0),
         (1, 1, "a", 1),
     ]
-    assert allocation.rankfile(made) == "rank 0=b slot=0\nrank 1=b slot=1\nrank 2=a slot=0\nrank 3=a slot=1\n"
+    assert files.rankfile(made) == "rank 0=b slot=0\nrank 1=b slot=1\nrank 2=a slot=0\nrank 3=a slot=1\n"
     with pytest.raises(RefusedError, match="4 host blocks"):
-        allocation.allocate_on_hosts(graph, (HostSlots("a", 1),))
+        ranks.allocate_on_hosts(graph, (HostSlots("a", 1),))
 
 
 def test_generated_files_hold_the_placement(t3000: PhysicalGraph) -> None:
     import yaml
 
     placed = place(MeshGraph((mesh(2, 4, hosts=(1, 2)),)), t3000)
-    found = allocation.allocate_on_machines(placed, {"t3k.yaml": "/x/t3k.yaml"}, local_host="here")
-    made = allocation.files(found, [allocation.Part("/x/m.textproto", found.ranks)], mock=True)
+    found = ranks.allocate_on_machines(placed, {"t3k.yaml": "/x/t3k.yaml"}, local_host="here")
+    made = files.files(found, [files.Part("/x/m.textproto", found.ranks)], mock=True)
     bindings = yaml.safe_load(made["rank_bindings.yaml"])
     assert [b["env_overrides"]["TT_VISIBLE_DEVICES"] for b in bindings["rank_bindings"]] == ["0,1", "2,3"]
     assert yaml.safe_load(made["phase2_mock_mapping.yaml"]) == {
@@ -326,9 +326,9 @@ def test_a_switch_takes_chips_and_no_rank(t3000: PhysicalGraph) -> None:
     graph = MeshGraph((mesh(2, 2), switch), (InterLink(0, 1, 2, "RELAXED"),))
     placed = place(graph, t3000)
     assert_embeds(placed)
-    made = allocation.allocate_on_machines(placed, {})
+    made = ranks.allocate_on_machines(placed, {})
     assert [(rank.rank, rank.mesh_id) for rank in made.ranks] == [(0, 0)]
-    assert [part.ranks[0].mesh_id for part in allocation.parts_of(made, [("m.textproto", graph)])] == [0]
+    assert [part.ranks[0].mesh_id for part in files.parts_of(made, [("m.textproto", graph)])] == [0]
 
 
 def test_parallel_requests_add_up(t3000: PhysicalGraph) -> None:

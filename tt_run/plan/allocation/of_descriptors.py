@@ -25,12 +25,13 @@ from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.pinnings import RankPin, read_rank_pinnings
 from tt_run.inputs.rankfiles import parse_rankfile
 from tt_run.inputs.settings import Setting
-from tt_run.plan import allocation
-from tt_run.plan.derive import kept_path
-from tt_run.plan.derived import Derived, bindings_of
+from tt_run.plan.allocation import files
+from tt_run.plan.allocation.ranks import Allocation, allocate_on_hosts, allocate_on_machines, blocks_of
+from tt_run.plan.cache_folder import kept_path
+from tt_run.plan.derived_ranks import Derived, bindings_of
 from tt_run.plan.descriptors import read_descriptor, read_text_descriptor
 from tt_run.plan.model import GeneratedFile
-from tt_run.plan.pinned import resolve_pins, with_pinned_environment
+from tt_run.plan.rank_pins import resolve_pins, with_pinned_environment
 from tt_run.plan.request import LaunchRequest
 
 _KEY = "subcontext_id_to_mesh_graph_descriptor"
@@ -59,7 +60,7 @@ def allocate(
         if findings.broken:
             return None
         merged = with_pinned_environment(merged, pins)
-        made = allocation.allocate_on_hosts(_joined(read), hosts, pinned=pins)
+        made = allocate_on_hosts(_joined(read), hosts, pinned=pins)
         findings.judged.extend(made.findings if not request.emulate else ())
         written = (
             ()
@@ -69,7 +70,7 @@ def allocate(
         rankfile = None
         if pins:
             named = request.rank_pinning_file or ""
-            rankfile = parse_rankfile(allocation.rankfile(made), named, findings, search.world.cwd / named)
+            rankfile = parse_rankfile(files.rankfile(made), named, findings, search.world.cwd / named)
         return Derived(merged, by_path, written, _why(made), rankfile=rankfile)
     return Derived(merged, by_path)
 
@@ -173,15 +174,15 @@ def _on_machines(
     from tt_run.plan.placement.physical import build
     from tt_run.plan.placement.solve import PLACEMENT_SECONDS, place, shortfall_findings
 
-    files = list(dict.fromkeys(mock.descriptors[rank] for rank in sorted(mock.descriptors)))
-    clusters = [read_cluster(path) for path in files]
+    paths = list(dict.fromkeys(mock.descriptors[rank] for rank in sorted(mock.descriptors)))
+    clusters = [read_cluster(path) for path in paths]
     machines = build(clusters)
     findings.judged.extend(machines.findings)
     graph = _joined([graph for _, graph in named])
     pins = _pins(request, bindings, [graph for _, graph in named], machines.hosts, search, findings)
     if findings.broken:
         return None
-    blocks = allocation.blocks_of(graph)
+    blocks = blocks_of(graph)
     file = search.world.shown(Path(graph.file)) if graph.file else ""
     placed = place(
         graph,
@@ -191,8 +192,8 @@ def _on_machines(
         hosts={blocks[rank][0]: pin.host for rank, pin in pins.items()},
     )
     findings.judged.extend(shortfall_findings(placed, graph.file))
-    described = dict(zip(_host_names(clusters), map(str, files), strict=True))
-    made = allocation.allocate_on_machines(placed, described, local_host=search.world.hostname, pinned=pins)
+    described = dict(zip(_host_names(clusters), map(str, paths), strict=True))
+    made = allocate_on_machines(placed, described, local_host=search.world.hostname, pinned=pins)
     ranks = tuple(
         replace(binding, env={**_visible(rank.visible_devices), **binding.env})
         if rank.visible_devices
@@ -222,7 +223,7 @@ def _pins(
     return resolve_pins(pins, bindings, graphs, hosts, findings)
 
 
-def _why(made: allocation.Allocation) -> dict[int, str]:
+def _why(made: Allocation) -> dict[int, str]:
     return {rank.rank: rank.why for rank in made.ranks}
 
 
@@ -252,7 +253,7 @@ def _joined(graphs: Sequence[MeshGraph]) -> MeshGraph:
 
 
 def _files(
-    made: allocation.Allocation,
+    made: Allocation,
     named: Sequence[tuple[Path, MeshGraph]],
     request: LaunchRequest,
     search: PathSearch,
@@ -260,12 +261,12 @@ def _files(
 ) -> tuple[GeneratedFile, ...]:
     """The files of the allocation in the folder where the reference keeps its own, named by the inputs' fingerprint."""
     asked, key = named_inputs([path for path, _ in named], request, search, mock)
-    folder = allocation.folder(search.world.cwd, key)
-    parts = allocation.parts_of(made, [(str(path), graph) for path, graph in named])
+    folder = files.folder(search.world.cwd, key)
+    parts = files.parts_of(made, [(str(path), graph) for path, graph in named])
     texts = {
-        **allocation.files(made, parts, mock=mock is not None),
+        **files.files(made, parts, mock=mock is not None),
         f"mgd{asked.suffix}": asked.read_bytes().decode("utf-8", "replace"),
-        allocation.KEY_FILE: key + "\n",
+        files.KEY_FILE: key + "\n",
     }
     return tuple(GeneratedFile(folder / name, text) for name, text in texts.items())
 
@@ -279,7 +280,7 @@ def named_inputs(
     if request.mesh_graph_descriptor_mapping is not None:
         mapping = request.mesh_graph_descriptor_mapping
         asked = search.find(mapping, "mesh graph descriptor mapping") or Path(mapping)
-        described = allocation.several(asked.read_bytes(), contents)
+        described = files.several(asked.read_bytes(), contents)
     machines = {rank: path.read_bytes() for rank, path in mock.descriptors.items()} if mock else None
     hosts = [host.name for host in parse_hosts(request.hosts).hosts] if request.hosts else []
     factory = None
@@ -290,4 +291,4 @@ def named_inputs(
     if request.rank_pinning_file is not None:
         pinning = search.find(request.rank_pinning_file, "rank pinning file")
         pins = pinning.read_bytes() if pinning else None
-    return asked, allocation.fingerprint(described, hosts, machines, factory, pins)
+    return asked, files.fingerprint(described, hosts, machines, factory, pins)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 from pathlib import Path
 
@@ -14,7 +13,8 @@ from mgd.lean import replace
 from tt_run.errors import UsageError
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.world import World
-from tt_run.plan.derived import Derived, bindings_of
+from tt_run.plan.cache_folder import kept_path
+from tt_run.plan.derived_ranks import Derived, bindings_of
 from tt_run.plan.descriptors import read_text_descriptor
 from tt_run.plan.model import GeneratedFile
 from tt_run.plan.request import LaunchRequest
@@ -68,20 +68,3 @@ def _generated_path(
         f"x{meshes}" if meshes and meshes > 1 else "",
     ]
     return kept_path("_".join(filter(None, parts)), text, world)
-
-
-def kept_path(name: str, text: str, world: World) -> Path:
-    """Where a derived descriptor is kept: named by its content, so that runs at the same time can share it."""
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return cache_folder(world) / "descriptors" / f"{name}_{digest}.textproto"
-
-
-def cache_folder(world: World) -> Path:
-    """The folder for files that tt-run makes for itself: $XDG_CACHE_HOME/tt-run, else ~/.cache/tt-run.
-
-    Containers often have a home that cannot be written: it is .cache/tt-run of the launch directory then.
-    """
-    given, home = world.get("XDG_CACHE_HOME"), world.get("HOME")
-    wished = [Path(given)] if given and Path(given).is_absolute() else [Path(home) / ".cache"] if home else []
-    parents = [folder for folder in wished if world.can_make(folder)] or [world.cwd / ".cache"]
-    return parents[0] / "tt-run"
