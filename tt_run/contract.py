@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 
-# --- environment of a rank: set by the launcher, read by the runtime (specification: tt-run section 6) -----------------
+# --- environment of a rank: set by the launcher, read by the runtime (reference launcher 0.81.1) -----------------
 MESH_GRAPH_DESC_PATH = "TT_MESH_GRAPH_DESC_PATH"
 MESH_ID = "TT_MESH_ID"
 MESH_HOST_RANK = "TT_MESH_HOST_RANK"
@@ -91,7 +91,7 @@ EXIT_MEANING: dict[int, str] = {
 def essence(message: str) -> str:
     """The line of an exception's text that says what is wrong: its first; of a native check the one after `info:`.
 
-    A native check writes `TT_FATAL @ file:line: condition`, `info:`, the message and perhaps a backtrace (ttnn specification, section 0).
+    A native check writes `TT_FATAL @ file:line: condition`, `info:`, the message and perhaps a backtrace (reference library 0.81.1).
     """
     lines = message.strip().splitlines() or [""]
     if lines[0].startswith(("TT_FATAL @", "TT_THROW @")) and "info:" in lines[:-1]:

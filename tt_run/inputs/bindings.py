@@ -1,4 +1,4 @@
-"""Rank bindings: which MPI rank belongs to which mesh, and what it sees (specification: tt-run section 2)."""
+"""Rank bindings: which MPI rank belongs to which mesh, and what it sees (reference launcher 0.81.1)."""
 
 from __future__ import annotations
 

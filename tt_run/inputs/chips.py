@@ -1,4 +1,4 @@
-"""What a described host is: its chips, its links, and the type of cluster that they make (cluster specification, sections 1 to 3)."""
+"""What a described host is: its chips, its links, and the type of cluster that they make (reference library 0.81.1)."""
 
 from __future__ import annotations
 

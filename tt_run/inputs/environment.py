@@ -1,5 +1,4 @@
-"""Which variables a rank sees, in which order they override each other, and where each comes from (specification: tt-run
-section 6)."""
+"""Which variables a rank sees, in which order they override each other, and where each comes from (reference launcher 0.81.1)."""
 
 from __future__ import annotations
 

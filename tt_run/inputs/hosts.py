@@ -1,5 +1,4 @@
-"""Lists of hosts and how many ranks each takes: `--hosts`, hostfiles, and what a scheduler says (specification: tt-run
-section 9, MPI facts section 5)."""
+"""Lists of hosts and how many ranks each takes: `--hosts`, hostfiles, and what a scheduler says (reference launcher 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mock clusters: a cluster descriptor for each rank instead of hardware (specification: tt-run section 5)."""
+"""Mock clusters: a cluster descriptor for each rank instead of hardware (reference launcher 0.81.1)."""
 
 from __future__ import annotations
 

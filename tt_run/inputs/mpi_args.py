@@ -1,4 +1,4 @@
-"""The user's own words for mpirun (`--mpi-args`): what the plan must know of them (specification: tt-run sections 7 and 8).
+"""The user's own words for mpirun (`--mpi-args`): what the plan must know of them (reference launcher 0.81.1).
 
 The words are passed on as they are; only rankfile placement is taken out, because its spelling depends on the version of
 Open MPI.

@@ -1,4 +1,4 @@
-"""Where a file named in an input is looked for (specification: tt-run section 3)."""
+"""Where a file named in an input is looked for (reference launcher 0.81.1)."""
 
 from __future__ import annotations
 

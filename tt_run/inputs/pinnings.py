@@ -1,4 +1,4 @@
-"""Rank pinning files: which rank of an allocation must run on which host (cluster specification, section 6.1)."""
+"""Rank pinning files: which rank of an allocation must run on which host (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rankfiles: which host and slots each MPI rank gets (specification: tt-run section 8, Open MPI's rankfile grammar)."""
+"""Rankfiles: which host and slots each MPI rank gets (as the reference launcher 0.81.1 and Open MPI's grammar have them)."""
 
 from __future__ import annotations
 

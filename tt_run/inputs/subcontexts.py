@@ -1,4 +1,4 @@
-"""Rank-bindings mappings: several rank-binding files side by side in one job (specification: tt-run section 4)."""
+"""Rank-bindings mappings: several rank-binding files side by side in one job (reference launcher 0.81.1)."""
 
 from __future__ import annotations
 

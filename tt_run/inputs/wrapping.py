@@ -1,4 +1,4 @@
-"""What stands before the program on a rank: gdbserver and the Tracy profiler (specification: tt-run section 10)."""
+"""What stands before the program on a rank: gdbserver and the Tracy profiler (reference launcher 0.81.1)."""
 
 from __future__ import annotations
 

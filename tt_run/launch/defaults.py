@@ -1,4 +1,4 @@
-"""The words that tt-run adds to the launcher's line by itself, each with its reason (specification: tt-run section 7)."""
+"""The words that tt-run adds to the launcher's line by itself, each with its reason (reference launcher 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The launch that asks the hardware: one `generate_rank_bindings` on each host, its results in a folder of their own
-(specification: tt-run section 11)."""
+"""The launch that asks the hardware: one `generate_rank_bindings` on each host, its results in a folder of their own (reference launcher 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The launcher's command line, made from a plan at the last moment and never read back (specification: tt-run section 7)."""
+"""The launcher's command line, made from a plan at the last moment and never read back (reference launcher 0.81.1)."""
 
 from __future__ import annotations
 

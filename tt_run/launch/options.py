@@ -9,7 +9,7 @@ RANKFILE_SYNTAXES = ("auto", "rankfile", "map-by", "mca")
 
 @dataclass(frozen=True, slots=True)
 class LaunchOptions:
-    """The choices of `tt-run` that concern the launcher's line alone (specification: tt-run sections 7 and 8).
+    """The choices of `tt-run` that concern the launcher's line alone (reference launcher 0.81.1).
 
     `bare`: no word of our own, apart from placement. `mpmd`: one application context per rank, as the reference does.
     `unchecked`: forms that the launcher is known to ignore are passed on. `stdin`: rank 0 reads this process's standard input; otherwise no rank has anything to read.

@@ -1,4 +1,4 @@
-"""Rankfiles as the launcher reads them: the user's own where that works, otherwise a corrected copy (specification: tt-run section 8)."""
+"""Rankfiles as the launcher reads them: the user's own where that works, otherwise a corrected copy (reference launcher 0.81.1)."""
 
 from __future__ import annotations
 

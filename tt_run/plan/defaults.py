@@ -10,7 +10,7 @@ from tt_run.plan.model import Default
 
 def wanted_words(mpi_args: MpiArgs) -> tuple[Default, ...]:
     """`--oversubscribe` when a --host list repeats a bare name, which the reference takes for a wish to share the host
-    (specification: tt-run section 7)."""
+    (reference launcher 0.81.1)."""
     names = Counter(name for name, count in map(host_token, mpi_args.hosts) if count is None)
     repeated = [name for name, count in names.items() if count > 1]
     if not repeated or mpi_args.oversubscribe:

@@ -40,7 +40,7 @@ def lone_rank() -> Derived:
 
 
 def bindings_of(graph: MeshGraph, descriptor: Path) -> RankBindings:
-    """One rank for each host block of each mesh: mesh-major, then by host rank (specification: MGD section 8)."""
+    """One rank for each host block of each mesh: mesh-major, then by host rank (as the reference library 0.81.1 numbers them)."""
     nowhere = Position(str(descriptor))
     places = [
         (mesh.mesh_id, host_rank)

@@ -1,5 +1,4 @@
-"""Bindings that a generator on the hardware has found: where they are kept, whether they are whole, and how a launch uses them
-(specification: tt-run section 11)."""
+"""Bindings that a generator on the hardware has found: where they are kept, whether they are whole, and how a launch uses them (reference launcher 0.81.1)."""
 
 from __future__ import annotations
 

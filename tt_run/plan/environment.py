@@ -1,5 +1,4 @@
-"""The environment of each rank, built in the order in which later settings override earlier ones (specification: tt-run
-section 6)."""
+"""The environment of each rank, built in the order in which later settings override earlier ones (reference launcher 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rank pins against the ranks and hosts that there are (cluster specification, section 6.1)."""
+"""Rank pins against the ranks and hosts that there are (reference library 0.81.1)."""
 
 from __future__ import annotations
 

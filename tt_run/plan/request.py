@@ -27,7 +27,7 @@ class RankOption:
 
 @dataclass(frozen=True, slots=True)
 class LaunchRequest:
-    """One launch as asked for (specification: tt-run section 1). Paths and lists are as typed; None is "not given".
+    """One launch as asked for (reference launcher 0.81.1). Paths and lists are as typed; None is "not given".
 
     Exactly one of `rank_binding`, `rank_bindings_mapping`, `mesh_graph_descriptor`, `mesh_graph_descriptor_mapping` and
     `system` names what to launch; under emulation none of them has to. `split` is "ROWSxCOLUMNS" hosts for each mesh, `meshes` how many copies of the system.

@@ -1,4 +1,4 @@
-"""Which host and slot each rank gets, and which input said so (specification: tt-run sections 8 and 9)."""
+"""Which host and slot each rank gets, and which input said so (reference launcher 0.81.1)."""
 
 from __future__ import annotations
 

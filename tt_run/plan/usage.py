@@ -1,4 +1,4 @@
-"""What is wrong with a request before any file is read (specification: tt-run section 1)."""
+"""What is wrong with a request before any file is read (reference launcher 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Ranks for a descriptor (`-m`) or several (`-M`): on named hosts, on described machines, or emulated on this one
-(specification: tt-run section 11). No generator and no hardware is asked."""
+"""Ranks for a descriptor (`-m`) or several (`-M`): on named hosts, on described machines, or emulated on this one (reference launcher 0.81.1). No generator and no hardware is asked."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def _check_shared(
 def _check_unlimited(subject: Subject, findings: Findings) -> None:
     """Ranks without TT_VISIBLE_DEVICES open every device of their host, which two ranks of one host cannot do.
 
-    Ranks of one mock cluster descriptor share that machine, wherever they run; TT-Metal refuses them (cluster specification, section 3).
+    Ranks of one mock cluster descriptor share that machine, wherever they run; TT-Metal refuses them (reference library 0.81.1).
     """
     if subject.request.emulate:
         return

@@ -1,1 +1,1 @@
-"""Placing logical meshes on the chips and links of described machines (cluster specification, sections 5 to 9)."""
+"""Placing logical meshes on the chips and links of described machines (reference library 0.81.1)."""

@@ -1,4 +1,4 @@
-"""Why a mesh does not fit, from the cheap reasons to the dear ones (cluster specification, section 8).
+"""Why a mesh does not fit, from the cheap reasons to the dear ones (reference library 0.81.1).
 
 Each relaxation answers one question: would it fit if this constraint were dropped? What is reported is what, dropped alone, makes
 it fit; "not found in time" is a different answer from "does not fit".

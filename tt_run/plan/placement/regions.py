@@ -74,7 +74,7 @@ def links_hold(
 ) -> bool:
     """Whether all links requested between two placed meshes have their channels; parallel requests add up.
 
-    One request for the Z direction makes the pair of meshes a Z pair (MGD specification, section 7.5), which Z channels alone serve.
+    One request for the Z direction makes the pair of meshes a Z pair (reference library 0.81.1), which Z channels alone serve.
     """
     z_only = any(link.z_direction for link in wanted)
     supply = {
