@@ -17,6 +17,7 @@ from tt_run.runtime.tensor.creation.from_shape import from_buffer
 from tt_run.runtime.train.autocast import AutocastTensor
 from tt_run.runtime.train.function import Function
 from tt_run.runtime.train.graph import GradMode, PreferredPrecision
+from tt_run.runtime.train.markers import profiler_marker, profiler_marker_end, profiler_marker_start
 from tt_run.runtime.train.modules.base import AbstractModuleBase, Buffer, ModuleBase, Parameter, RunMode
 from tt_run.runtime.train.modules.containers import ModuleDict, ModuleList
 from tt_run.runtime.train.modules.layers import DropoutLayer
@@ -25,7 +26,6 @@ from tt_run.runtime.train.ops import binary, unary
 from tt_run.runtime.train.ops.dropout import dropout
 from tt_run.runtime.train.ops.matmul import matmul_op
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
-from tt_run.runtime.train.profiler import profiler_marker, profiler_marker_end, profiler_marker_start
 from tt_run.runtime.train.tensor import Tensor, create_tensor, get_links
 
 ONES = np.ones((1, 1, 2, 4), np.float32)

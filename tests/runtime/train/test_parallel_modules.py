@@ -20,7 +20,7 @@ from tt_run.runtime.train.ops import binary, distributed, unary
 from tt_run.runtime.train.ops.embedding import embedding
 from tt_run.runtime.train.ops.loss import mse_loss
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
-from tt_run.runtime.train.placed import whole, whole_parameter
+from tt_run.runtime.train.sharded_parameters import whole, whole_parameter
 from tt_run.runtime.train.tensor import Tensor
 
 INPUTS, OUTPUTS, BATCH = 8, 12, 5

@@ -1,9 +1,11 @@
 """Training on emulated meshes: autograd, operations, modules, models, optimizers, and what drives them.
 
-    graph.py, tensor.py, context.py   autograd: nodes, tensors with gradients, the process-wide context
-    parallelism.py                    which mesh axis carries data and which tensor parallelism
-    values.py                         kernels on stacks of shards become mesh tensors, rounded once
-    ops/                              forward and backward of every operation, side by side
+    graph.py, context.py, arithmetic.py      the nodes of a forward pass, the process-wide context, bfloat16 or float32
+    variable.py, tensor.py, operation.py     a value with a gradient; with arrays and operators; how an operation enters the graph
+    stacks.py, axis_placement.py             kernels on stacks of shards, rounded once; where shards lie by the axes of the mesh
+    parallelism.py, distributed.py           which mesh axis carries what; mappers, composers, averaging of gradients
+    ops/ modules/ models/ optimizers/        forward and backward side by side; parameters with names; whole models; steps and schedules
+    common/                                  configuration files, data, text generation, checkpoints
 
-Source: ttml specification; the documents "TTML Onboarding Guide" and "Distributed Training Guide".
+Source: the documents "TTML Onboarding Guide" and "Distributed Training Guide", and the public behaviour of `ttml`.
 """

@@ -1,13 +1,13 @@
-"""`AutocastTensor`: a value in the precision it was made with, and in bfloat16 for operations (ttml specification, section 3)."""
+"""`AutocastTensor`: a value in the precision it was made with, and in bfloat16 for operations."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.train import values
+from tt_run.runtime.train import arithmetic, stacks
+from tt_run.runtime.train.device_tensor import readable
 from tt_run.runtime.train.graph import PreferredPrecision
-from tt_run.runtime.train.reading import readable
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
@@ -39,11 +39,8 @@ class AutocastTensor:
             raise RuntimeError("the tensor has no value yet; set_value(ttnn_tensor) gives it one")
         if self._value.dtype is not DataType.FLOAT32 or precision is PreferredPrecision.FULL:
             return self._value
-        if precision is None:
-            from tt_run.runtime.train.context import AutoContext
-
-            if AutoContext.get_instance().precision is PreferredPrecision.FULL:
-                return self._value
+        if precision is None and arithmetic.precision() is PreferredPrecision.FULL:
+            return self._value
         if self._half is None:
-            self._half = values.as_dtype(self._value, DataType.BFLOAT16)
+            self._half = stacks.as_dtype(self._value, DataType.BFLOAT16)
         return self._half

@@ -1,18 +1,17 @@
 """`AutoContext`: the one per process that holds device, graph, gradient mode, arithmetic, seeds and distributed state.
 
-Source: ttml specification, section 2; "Distributed Training Guide", device configuration and troubleshooting.
+Source: "Distributed Training Guide", device configuration and troubleshooting.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tt_run.runtime.enums import DataType
-from tt_run.runtime.train.graph import BackwardRule, GradMode, Graph, NodeId, PreferredPrecision
+from tt_run.runtime.train import arithmetic
+from tt_run.runtime.train.graph import BackwardRule, GradMode, Graph, NodeId
 from tt_run.runtime.train.parallelism import DistributedConfig, ParallelismContext
 
 if TYPE_CHECKING:
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from tt_run.runtime.train.profiler import Profiler
 
 DEFAULT_SEED = 5489
-ARITHMETIC_VARIABLE = "TT_RUN_ARITHMETIC"
-_ARITHMETICS = {"bfloat16": PreferredPrecision.HALF, "float32": PreferredPrecision.FULL}
 
 
 class AutoContext:
@@ -37,7 +34,7 @@ class AutoContext:
         self._parallelism: ParallelismContext | None = None
         self._distributed: DistributedContext | None = None
         self._sockets: SocketManager | None = None
-        self.precision = _arithmetic(os.environ.get(ARITHMETIC_VARIABLE, "bfloat16"))
+        arithmetic.restart()
         self.set_seed(DEFAULT_SEED)
 
     @classmethod
@@ -54,15 +51,11 @@ class AutoContext:
 
         Raises ValueError for another name. The environment variable TT_RUN_ARITHMETIC sets the choice at start.
         """
-        self.precision = _arithmetic(name)
+        arithmetic.choose(name)
 
     def get_arithmetic(self) -> str:
         """The name of the arithmetic in force."""
-        return next(name for name, precision in _ARITHMETICS.items() if precision is self.precision)
-
-    def storage_dtype(self, wanted: DataType) -> DataType:
-        """The type in which a floating tensor is kept: what was asked for, or FLOAT32 throughout under float32 arithmetic."""
-        return DataType.FLOAT32 if self.precision is PreferredPrecision.FULL else wanted
+        return arithmetic.name()
 
     # --- device ------------------------------------------------------------------------------------------------------
 
@@ -189,11 +182,3 @@ class AutoContext:
 
     def close_profiler(self) -> None:
         """Nothing is open: see `get_profiler`."""
-
-
-def _arithmetic(name: str) -> PreferredPrecision:
-    if name not in _ARITHMETICS:
-        raise ValueError(
-            f"unknown arithmetic {name!r}; one of {', '.join(_ARITHMETICS)} ({ARITHMETIC_VARIABLE})"
-        )
-    return _ARITHMETICS[name]

@@ -16,12 +16,12 @@ from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.distribution import composers, mappers
 from tt_run.runtime.tensor.distribution.configs import MeshComposerConfig, MeshMapperConfig
 from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, PlacementShard
-from tt_run.runtime.train import values
-from tt_run.runtime.values.dtypes import is_float
+from tt_run.runtime.train import stacks
+from tt_run.runtime.train.axis_placement import members
+from tt_run.runtime.train.context import AutoContext
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.device import MeshDevice
-    from tt_run.runtime.tensor.tensor import Tensor as Value
     from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]
@@ -73,45 +73,6 @@ def create_mesh_composer(device: MeshDevice, config: MeshComposerConfig) -> comp
     return composers.create_mesh_composer(device, config)
 
 
-# --- placements ----------------------------------------------------------------------------------------------------
-
-
-def members(value: Value, cluster_axis: int | None) -> int:
-    """Devices in a group along an axis of the value's mesh; all of them without an axis."""
-    device = value.device()
-    if device is None:
-        return 1
-    return device.get_num_devices() if cluster_axis is None else int(device.shape[cluster_axis])
-
-
-def is_replicated(value: Value, cluster_axis: int | None) -> bool:
-    """Whether all devices of a group along the axis hold the same, by the placement that the value records."""
-    topology = value.tensor_topology()
-    placements = topology.placements()
-    if cluster_axis is None or topology.distribution_shape().dims() < 2:
-        return all(isinstance(p, PlacementReplicate) for p in placements)
-    return isinstance(placements[cluster_axis], PlacementReplicate)
-
-
-def first_shard(value: Value) -> Array:
-    """The value that all devices share, as float32 or integers. Raises RuntimeError when they hold different shards, or copies that differ."""
-    count = len(value.site.coords)
-    if count > 1 and not is_replicated(value, None):
-        raise RuntimeError(
-            f"the tensor is sharded over {count} devices ({value.tensor_topology().placements()}); "
-            "help: to_numpy(composer=ttml.core.distributed.concat_mesh_to_tensor_composer(device, dim))"
-        )
-    data = value.shards.data
-    if not len(data):
-        raise RuntimeError("no device of this rank holds a shard of the tensor")
-    if any(not np.array_equal(data[0], copy, equal_nan=is_float(value.dtype)) for copy in data[1:]):
-        raise RuntimeError(
-            f"the {count} devices hold copies of the tensor that differ, as after a step without synchronize_gradients(parameters); "
-            "help: to_numpy(composer=ttml.core.distributed.concat_mesh_to_tensor_composer(device, dim))"
-        )
-    return np.array(data[0])
-
-
 # --- data parallelism ----------------------------------------------------------------------------------------------
 
 
@@ -120,8 +81,6 @@ def synchronize_gradients(parameters: Mapping[str, Tensor]) -> None:
 
     Parameters are visited by name, so that all ranks reduce in one order.
     """
-    from tt_run.runtime.train.context import AutoContext
-
     context = AutoContext.get_instance()
     axis: int | None = None
     if context.is_parallelism_context_initialized():
@@ -138,4 +97,4 @@ def synchronize_gradients(parameters: Mapping[str, Tensor]) -> None:
         if count > 1:
             share = np.float32(1.0 / count)
             total = all_reduce(gradient, cluster_axis=axis)
-            parameter.set_grad(values.compute(lambda stack, share=share: stack * share, total))
+            parameter.set_grad(stacks.compute(lambda stack, share=share: stack * share, total))

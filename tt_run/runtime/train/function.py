@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tt_run.runtime.train import values
-from tt_run.runtime.train.record import result
+from tt_run.runtime.train import stacks
+from tt_run.runtime.train.operation import result
 from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -47,10 +47,12 @@ class Function:
         """Run forward and enter the operation into the graph; a tuple of tensors when forward gives one."""
         context = FunctionContext()
         inputs = [argument for argument in args if isinstance(argument, Tensor)]
+        # An operation without tensors among its arguments is a leaf, as if one that wants no gradient had been.
+        sources = inputs or [Tensor(requires_grad=False)]
         made = cls.forward(context, *args)
         if not isinstance(made, (tuple, list)):
-            return result(_plain(made), inputs, lambda gradient: cls._pass_on(context, inputs, gradient))
-        return cls._several([_plain(value) for value in made], context, inputs)
+            return result(_plain(made), sources, lambda gradient: cls._pass_on(context, inputs, gradient))
+        return cls._several([_plain(value) for value in made], context, sources)
 
     @classmethod
     def _several(
@@ -61,7 +63,7 @@ class Function:
 
         def join(_: Value) -> None:
             gradients = [
-                arrived[i] if i in arrived else values.full_like(value, 0.0) for i, value in enumerate(made)
+                arrived[i] if i in arrived else stacks.full_like(value, 0.0) for i, value in enumerate(made)
             ]
             cls._pass_on(context, inputs, *gradients)
             arrived.clear()
@@ -71,7 +73,7 @@ class Function:
         def keep(number: int, gradient: Value) -> None:
             arrived[number] = gradient
             # The hub's rule runs once it has a gradient; which one does not matter.
-            hub.set_grad(values.full_like(made[0], 0.0))
+            hub.set_grad(stacks.full_like(made[0], 0.0))
 
         return tuple(result(value, (hub,), partial(keep, i)) for i, value in enumerate(made))
 

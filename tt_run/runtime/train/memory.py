@@ -2,7 +2,7 @@
 
 While a capture runs, every device tensor that is made counts with the bytes that a device would hold (bfloat16 in 2, tiles padded), and is taken
 off when the last reference to it goes. State of optimizers counts too. The text is that of the reference, so that
-`scripts/analyze_memory.py` reads either. L1 is not emulated: its lines say 0. Source: ttml specification, section 10.
+`scripts/analyze_memory.py` reads either. L1 is not emulated: its lines say 0.
 """
 
 from __future__ import annotations

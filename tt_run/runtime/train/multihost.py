@@ -2,7 +2,7 @@
 
 Each rank has a mesh of its own; a tensor travels shard by shard, distinct shards once, 16 bits per element for bfloat16. Sends block until
 the receiver takes the message, in order for each pair of ranks, and every wait is watched by the guard: a peer that never comes, or a cycle of
-sends, is an error that names ranks and lines. Source: ttml specification, sections 3 and 11.
+sends, is an error that names ranks and lines.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tt_run.runtime import events, guard
 from tt_run.runtime.comm.world import Group, world
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh.distributed import init_distributed_context
-from tt_run.runtime.train import values
+from tt_run.runtime.train import stacks
 from tt_run.runtime.train.graph import PreferredPrecision
-from tt_run.runtime.train.record import emit
+from tt_run.runtime.train.observation import emit
 from tt_run.runtime.values.bfloat16 import from_wire, to_wire
 from tt_run.runtime.values.dtypes import element_size, stored_dtype
 from tt_run.runtime.values.shards import Shards
@@ -114,7 +114,7 @@ class SocketManager:
             tensor.set_grad(received)
         else:
             kept = tensor.get_value(PreferredPrecision.FULL).dtype
-            tensor.set_value(values.as_dtype(received, kept) if kept is DataType.FLOAT32 else received)
+            tensor.set_value(stacks.as_dtype(received, kept) if kept is DataType.FLOAT32 else received)
         return tensor
 
 

@@ -1,4 +1,4 @@
-"""Which axis of the mesh carries which kind of parallelism (ttml specification, section 2; "Distributed Training Guide").
+"""Which axis of the mesh carries which kind of parallelism ("Distributed Training Guide").
 
 The counter starts at axis 0; data parallelism takes the next axis, then tensor parallelism. On a mesh with a side of 1, which is a
 line, exactly one kind may be on and takes the side that is longer than 1: the guide's `[1, 32]` is "axis 0" in its words, while only

@@ -7,7 +7,7 @@ from tt_run.runtime.exports import publish as _publish
 _TABLE = {
     "tt_run.runtime.enums": "Layout DataType",
     "tt_run.runtime.ops": "argmax",
-    "tt_run.runtime.train.named": "Mesh mesh open_device_mesh",
+    "tt_run.runtime.train.named_mesh": "Mesh mesh open_device_mesh",
 }
 _SUBMODULES = ("autograd", "ops", "modules", "models", "optimizers", "schedulers", "core", "common", "init")
 

@@ -10,7 +10,7 @@ import ttml
 import ttnn
 from ttml.common.data import build_causal_mask
 
-from tt_run.runtime.train.placed import whole_parameter
+from tt_run.runtime.train.sharded_parameters import whole_parameter
 
 FORM, OPTIMIZER, FILE = sys.argv[1:4]
 STEPS, BATCH, LENGTH, VOCABULARY = 20, 8, 32, 256

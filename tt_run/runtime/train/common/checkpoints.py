@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from mgd.lean import dataclass, field
 from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.placed import restore_parameter, whole_parameter
+from tt_run.runtime.train.sharded_parameters import restore_parameter, whole_parameter
 from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]

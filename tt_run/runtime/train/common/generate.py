@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.train.axis_placement import is_replicated
 from tt_run.runtime.train.common.data import build_causal_mask
 from tt_run.runtime.train.common.utils import no_grad
 from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.distributed import is_replicated
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.modules.base import ModuleBase, RunMode
 from tt_run.runtime.train.tensor import Tensor

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from tt_run.runtime.train.axis_placement import is_replicated
 from tt_run.runtime.train.common.config import DeviceConfig
 from tt_run.runtime.train.common.keys import mapping, one_of
 from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.distributed import concat_mesh_to_tensor_composer, enable_fabric, is_replicated
+from tt_run.runtime.train.distributed import concat_mesh_to_tensor_composer, enable_fabric
 from tt_run.runtime.train.graph import GradMode
 from tt_run.runtime.train.modules.base import ModuleBase
 from tt_run.runtime.train.optimizers import adamw, muon, sgd

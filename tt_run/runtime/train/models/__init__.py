@@ -1,1 +1,1 @@
-"""Models: linear regression, MLP, NanoGPT, GPT-2, Llama, whole and over mesh axes (ttml specification, section 6)."""
+"""Models: linear regression, MLP, NanoGPT, GPT-2, Llama, whole and over mesh axes."""

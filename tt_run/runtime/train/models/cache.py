@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mgd.lean import dataclass
-from tt_run.runtime.train import values
+from tt_run.runtime.train import stacks
 from tt_run.runtime.train.tensor import Tensor
 
 
@@ -63,7 +63,7 @@ class KvCache:
 
 
 def _behind(old: Tensor, fresh: Tensor, held: int) -> Tensor:
-    joined = values.compute(
+    joined = stacks.compute(
         lambda a, b: np.concatenate([a[..., :held, :], b], axis=-2), old.get_value(), fresh.get_value()
     )
     return Tensor(joined, requires_grad=False)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mgd.lean import dataclass, field
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.models.safetensors import Weights
-from tt_run.runtime.train.placed import cuts, restore_parameter, whole_parameter
+from tt_run.runtime.train.sharded_parameters import cuts, restore_parameter, whole_parameter
 from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mgd.lean import dataclass, field
+from tt_run.runtime.train import arithmetic
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.models.cache import KvCache
 from tt_run.runtime.train.models.llama import Llama, LlamaConfig
 from tt_run.runtime.train.multihost import DistributedContext, receive_value, send_value
-from tt_run.runtime.train.record import result
+from tt_run.runtime.train.operation import result
 from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
 
@@ -88,7 +89,7 @@ def like_activation(tensor: Tensor, shape: tuple[int, ...]) -> Value:
     """An empty activation in the place of `tensor` and the type of the arithmetic in force."""
     from tt_run.runtime.enums import DataType, Layout
 
-    dtype = AutoContext.get_instance().storage_dtype(DataType.BFLOAT16)
+    dtype = arithmetic.storage_dtype(DataType.BFLOAT16)
     value = tensor.get_value()
     empty = Shards(np.zeros((len(value.shards.data), *shape), np.float32), value.shards.index)
     return value.derive(empty, dtype=dtype, layout=Layout.TILE)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.graph import GradMode, Graph
-from tt_run.runtime.train.record import result
+from tt_run.runtime.train.operation import result
 from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.device_tensor import Logits
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase, Buffer
@@ -16,8 +17,7 @@ from tt_run.runtime.train.ops import binary, norms, shapes
 from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
 from tt_run.runtime.train.ops.embedding import embedding
 from tt_run.runtime.train.ops.unary import gelu
-from tt_run.runtime.train.placed import Joint
-from tt_run.runtime.train.reading import Logits
+from tt_run.runtime.train.sharded_parameters import Joint
 from tt_run.runtime.train.tensor import Tensor
 
 

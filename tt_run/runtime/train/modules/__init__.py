@@ -1,1 +1,1 @@
-"""Modules: parameters with names, children, train and eval modes (ttml specification, section 5)."""
+"""Modules: parameters with names, children, train and eval modes."""

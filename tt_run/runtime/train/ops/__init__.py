@@ -1,1 +1,1 @@
-"""Operations with gradients: each module holds forward and backward rules side by side (ttml specification, section 4)."""
+"""Operations with gradients: each module holds forward and backward rules side by side."""

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.kernels import gemm
-from tt_run.runtime.train import values
-from tt_run.runtime.train.record import recorded, result
+from tt_run.runtime.train import stacks
+from tt_run.runtime.train.operation import recorded, result
 from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def scaled_dot_product_attention(
         return gemm.matmul(weights, _spread(stacks[2], shared)), weights
 
     operands = (q, k, v) if mask is None else (q, k, v, mask.get_value())
-    out, weights = values.compute_several(forward, *operands)
+    out, weights = stacks.compute_several(forward, *operands)
 
     def backward(g: Array, u: Array, w: Array, x: Array, p: Array) -> tuple[Array, Array, Array]:
         w, x = _spread(w, shared), _spread(x, shared)
@@ -65,7 +65,7 @@ def scaled_dot_product_attention(
         )
 
     def rule(gradient: Value) -> None:
-        for_q, for_k, for_v = values.compute_several(backward, gradient, q, k, v, weights)
+        for_q, for_k, for_v = stacks.compute_several(backward, gradient, q, k, v, weights)
         query.add_grad(for_q)
         key.add_grad(for_k)
         value.add_grad(for_v)

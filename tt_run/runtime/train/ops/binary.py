@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.train import values
+from tt_run.runtime.tensor.tensor import Tensor as Value
+from tt_run.runtime.train import stacks
 from tt_run.runtime.train.autocast import AutocastTensor
+from tt_run.runtime.train.operation import Kind, recorded, result
 from tt_run.runtime.train.ops.broadcasting import aligned, reduced
-from tt_run.runtime.train.record import recorded, result
-from tt_run.runtime.train.tensor import Tensor
-
-if TYPE_CHECKING:
-    from tt_run.runtime.tensor.tensor import Tensor as Value
+from tt_run.runtime.train.variable import Variable
 
 Array = npt.NDArray[Any]
 
 
 @recorded
-def add(a: Tensor, b: Any) -> Tensor:
+def add(a: Kind, b: Any) -> Kind:
     """a + b. `b` may be a ttnn tensor or an AutocastTensor, which then gets no gradient."""
-    b = _operand(b)
+    b = _operand(a, b)
     value = _apply(np.add, a.get_value(), b.get_value())
 
     def rule(gradient: Value) -> None:
@@ -35,25 +33,25 @@ def add(a: Tensor, b: Any) -> Tensor:
 
 
 @recorded
-def sub(a: Tensor, b: Any) -> Tensor:
+def sub(a: Kind, b: Any) -> Kind:
     """a - b."""
-    b = _operand(b)
+    b = _operand(a, b)
     value = _apply(np.subtract, a.get_value(), b.get_value())
 
     def rule(gradient: Value) -> None:
         a.add_grad(_to_shape(gradient, a))
         if b.get_requires_grad():
-            b.add_grad(_to_shape(values.elementwise(np.negative, gradient), b))
+            b.add_grad(_to_shape(stacks.elementwise(np.negative, gradient), b))
 
     return result(value, (a, b), rule)
 
 
 @recorded
-def mul(a: Tensor, b: Any) -> Tensor:
+def mul(a: Kind, b: Any) -> Kind:
     """a * b; `b` may be a number."""
     if isinstance(b, Real):
         return _scaled(a, float(b))
-    b = _operand(b)
+    b = _operand(a, b)
     x, y = a.get_value(), b.get_value()
 
     def rule(gradient: Value) -> None:
@@ -66,59 +64,57 @@ def mul(a: Tensor, b: Any) -> Tensor:
 
 
 @recorded
-def div(a: Tensor, b: Any) -> Tensor:
+def div(a: Kind, b: Any) -> Kind:
     """a / b; `b` may be a number. The backward pass of a broadcast quotient raises RuntimeError, as the reference does."""
     if isinstance(b, Real):
         return _scaled(a, 1.0 / float(b))
-    b = _operand(b)
+    b = _operand(a, b)
     x, y = a.get_value(), b.get_value()
 
     def rule(gradient: Value) -> None:
         if tuple(x.shape) != tuple(y.shape):
             raise RuntimeError("Broadcasting is not supported in the backward pass of operator/")
         if a.get_requires_grad():
-            a.add_grad(values.elementwise(np.divide, gradient, y))
+            a.add_grad(stacks.elementwise(np.divide, gradient, y))
         if b.get_requires_grad():
-            b.add_grad(values.elementwise(lambda g, u, v: -g * u / (v * v), gradient, x, y))
+            b.add_grad(stacks.elementwise(lambda g, u, v: -g * u / (v * v), gradient, x, y))
 
     return result(_apply(np.divide, x, y), (a, b), rule)
 
 
-def _scaled(a: Tensor, factor: float) -> Tensor:
+def _scaled(a: Kind, factor: float) -> Kind:
     number = np.float32(factor)
 
     def scale(stack: Array) -> Array:
         return stack * number
 
     return result(
-        values.elementwise(scale, a.get_value()),
+        stacks.elementwise(scale, a.get_value()),
         (a,),
-        lambda gradient: a.add_grad(values.elementwise(scale, gradient)),
+        lambda gradient: a.add_grad(stacks.elementwise(scale, gradient)),
     )
 
 
-def _operand(b: Any) -> Tensor:
+def _operand(a: Kind, b: Any) -> Kind:
     """The second operand as an autograd tensor; a bare value takes no gradient."""
-    if isinstance(b, Tensor):
-        return b
+    if isinstance(b, Variable):
+        return b  # type: ignore[return-value]  # two autograd tensors are of one class
     if isinstance(b, AutocastTensor):
         b = b.get_tensor()
-    from tt_run.runtime.tensor.tensor import Tensor as MeshTensor
-
-    if isinstance(b, MeshTensor):
-        return Tensor(b, requires_grad=False)
+    if isinstance(b, Value):
+        return a.sibling(b, requires_grad=False)
     raise TypeError(f"expected a ttml.autograd.Tensor or a ttnn.Tensor, got {type(b).__name__}")
 
 
 def _apply(kernel: Callable[[Array, Array], Array], x: Value, y: Value) -> Value:
     if tuple(x.shape) == tuple(y.shape):
-        return values.elementwise(kernel, x, y)
+        return stacks.elementwise(kernel, x, y)
     rank = max(len(x.shape), len(y.shape))
-    return values.compute(lambda u, v: kernel(aligned(u, rank), aligned(v, rank)), x, y)
+    return stacks.compute(lambda u, v: kernel(aligned(u, rank), aligned(v, rank)), x, y)
 
 
-def _to_shape(gradient: Value, operand: Tensor) -> Value:
+def _to_shape(gradient: Value, operand: Variable) -> Value:
     shape = operand.shape()
     if list(gradient.shape) == shape:
         return gradient
-    return values.compute(lambda g: reduced(g, shape), gradient)
+    return stacks.compute(lambda g: reduced(g, shape), gradient)

@@ -11,8 +11,8 @@ import enum
 from typing import TYPE_CHECKING
 
 from tt_run.runtime.ccl import collectives, transfers
-from tt_run.runtime.train.distributed import is_replicated, members
-from tt_run.runtime.train.record import recorded, result
+from tt_run.runtime.train.axis_placement import is_replicated, members
+from tt_run.runtime.train.operation import recorded, result
 from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
 

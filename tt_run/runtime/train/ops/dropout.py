@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tt_run.runtime.train import values
+from tt_run.runtime.train import stacks
 from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.record import recorded, result
+from tt_run.runtime.train.operation import recorded, result
 from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
 
@@ -30,11 +30,11 @@ def dropout(tensor: Tensor, probability: float, use_per_device_seed: bool = Fals
         return tensor
     x = tensor.get_value()
     mask = _mask(x, probability, use_per_device_seed)
-    value = values.elementwise(np.multiply, x, mask, dtype=x.dtype)
+    value = stacks.elementwise(np.multiply, x, mask, dtype=x.dtype)
     return result(
         value,
         (tensor,),
-        lambda gradient: tensor.add_grad(values.elementwise(np.multiply, gradient, mask, dtype=x.dtype)),
+        lambda gradient: tensor.add_grad(stacks.elementwise(np.multiply, gradient, mask, dtype=x.dtype)),
     )
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.train import values
-from tt_run.runtime.train.record import recorded, result
+from tt_run.runtime.train import stacks
+from tt_run.runtime.train.operation import recorded, result
 from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ def embedding(tensor: Tensor, weight: Tensor) -> Tensor:
         )
 
     def rule(gradient: Value) -> None:
-        weight.add_grad(values.compute(for_weight, gradient, ids))
+        weight.add_grad(stacks.compute(for_weight, gradient, ids))
 
-    return result(values.compute(forward, ids, table, dtype=table.dtype), (weight,), rule)
+    return result(stacks.compute(forward, ids, table, dtype=table.dtype), (weight,), rule)
 
 
 @recorded
@@ -68,9 +68,9 @@ def partial_embedding(tensor: Tensor, weight: Tensor, first: Tensor) -> Tensor:
         return np.stack(parts).reshape(-1, *table.shape)
 
     def rule(gradient: Value) -> None:
-        weight.add_grad(values.compute(for_weight, gradient, ids, start))
+        weight.add_grad(stacks.compute(for_weight, gradient, ids, start))
 
-    return result(values.compute(forward, ids, table, start, dtype=table.dtype), (weight,), rule)
+    return result(stacks.compute(forward, ids, table, start, dtype=table.dtype), (weight,), rule)
 
 
 def _own_rows(ids: Array, starts: Array, entries: int) -> tuple[Array, Array]:

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.train import values
+from tt_run.runtime.train import stacks
+from tt_run.runtime.train.operation import recorded, result
 from tt_run.runtime.train.ops.unary import log_softmax_of
-from tt_run.runtime.train.record import recorded, result
 from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -48,11 +48,11 @@ def mse_loss(prediction: Tensor, target: Tensor, reduce: ReduceType = ReduceType
 
     def rule(gradient: Value) -> None:
         if prediction.get_requires_grad():
-            prediction.add_grad(values.compute(backward, gradient, p, t))
+            prediction.add_grad(stacks.compute(backward, gradient, p, t))
         if target.get_requires_grad():
-            target.add_grad(values.compute(backward, gradient, t, p))
+            target.add_grad(stacks.compute(backward, gradient, t, p))
 
-    return result(values.compute(forward, p, t), (prediction, target), rule)
+    return result(stacks.compute(forward, p, t), (prediction, target), rule)
 
 
 @recorded
@@ -79,9 +79,9 @@ def cross_entropy_loss(prediction: Tensor, target: Tensor, reduce: ReduceType = 
         return slope.reshape(x.shape)
 
     def rule(gradient: Value) -> None:
-        prediction.add_grad(values.compute(backward, gradient, logits, ids))
+        prediction.add_grad(stacks.compute(backward, gradient, logits, ids))
 
-    return result(values.compute(forward, logits, ids), (prediction,), rule)
+    return result(stacks.compute(forward, logits, ids), (prediction,), rule)
 
 
 @recorded
@@ -102,9 +102,9 @@ def nll_loss(prediction: Tensor, target: Tensor, reduce: ReduceType = ReduceType
         return slope.reshape(x.shape)
 
     def rule(gradient: Value) -> None:
-        prediction.add_grad(values.compute(backward, gradient, logs, ids))
+        prediction.add_grad(stacks.compute(backward, gradient, logs, ids))
 
-    return result(values.compute(forward, logs, ids), (prediction,), rule)
+    return result(stacks.compute(forward, logs, ids), (prediction,), rule)
 
 
 def _rows(name: str, logits: Value, ids: Value) -> int:

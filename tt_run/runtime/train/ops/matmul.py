@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.kernels import gemm
-from tt_run.runtime.train import values
+from tt_run.runtime.train import stacks
+from tt_run.runtime.train.operation import recorded, result
 from tt_run.runtime.train.ops.broadcasting import aligned, reduced
 from tt_run.runtime.train.ops.shapes import reshape
-from tt_run.runtime.train.record import recorded, result
 from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -55,11 +55,11 @@ def matmul_op(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool
 
     def rule(gradient: Value) -> None:
         if a.get_requires_grad():
-            a.add_grad(values.compute(for_a, gradient, y))
+            a.add_grad(stacks.compute(for_a, gradient, y))
         if b.get_requires_grad():
-            b.add_grad(values.compute(for_b, gradient, x))
+            b.add_grad(stacks.compute(for_b, gradient, x))
 
-    return result(values.compute(forward, x, y), (a, b), rule)
+    return result(stacks.compute(forward, x, y), (a, b), rule)
 
 
 def _with_vectors(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> Tensor:
@@ -114,13 +114,13 @@ def linear(tensor: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
 
     def rule(gradient: Value) -> None:
         if tensor.get_requires_grad():
-            tensor.add_grad(values.compute(for_input, gradient, w))
+            tensor.add_grad(stacks.compute(for_input, gradient, w))
         if weight.get_requires_grad():
-            weight.add_grad(values.compute(for_weight, gradient, x))
+            weight.add_grad(stacks.compute(for_weight, gradient, x))
         if bias is not None and bias.get_requires_grad():
             shape = bias.shape()
             bias.add_grad(
-                values.compute(
+                stacks.compute(
                     lambda g: g.reshape(-1, rows, outputs).sum(axis=1, dtype=np.float32).reshape(-1, *shape),
                     gradient,
                 )
@@ -128,4 +128,4 @@ def linear(tensor: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
 
     operands = (x, w) if bias is None else (x, w, bias.get_value())
     inputs_of = (tensor, weight) if bias is None else (tensor, weight, bias)
-    return result(values.compute(forward, *operands), inputs_of, rule)
+    return result(stacks.compute(forward, *operands), inputs_of, rule)

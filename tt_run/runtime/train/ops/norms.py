@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.train import values
-from tt_run.runtime.train.record import recorded, result
+from tt_run.runtime.train import stacks
+from tt_run.runtime.train.operation import recorded, result
 from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -54,14 +54,14 @@ def layernorm(tensor: Tensor, gamma: Tensor, beta: Tensor | None = None) -> Tens
         return slope.reshape(u.shape), for_gamma.reshape(g.shape), for_beta.reshape(g.shape)
 
     def rule(gradient: Value) -> None:
-        found = values.compute_several(backward, gradient, x, scale)
+        found = stacks.compute_several(backward, gradient, x, scale)
         for target, own in zip((tensor, gamma, beta), found, strict=True):
             if target is not None:
                 target.add_grad(own)
 
     operands = (x, scale) if beta is None else (x, scale, beta.get_value())
     inputs = (tensor, gamma) if beta is None else (tensor, gamma, beta)
-    return result(values.compute(forward, *operands), inputs, rule)
+    return result(stacks.compute(forward, *operands), inputs, rule)
 
 
 @recorded
@@ -91,11 +91,11 @@ def rmsnorm(tensor: Tensor, gamma: Tensor, epsilon: float = 1e-6) -> Tensor:
         return slope.reshape(u.shape), for_gamma.reshape(g.shape)
 
     def rule(gradient: Value) -> None:
-        for_input, for_gamma = values.compute_several(backward, gradient, x, scale)
+        for_input, for_gamma = stacks.compute_several(backward, gradient, x, scale)
         tensor.add_grad(for_input)
         gamma.add_grad(for_gamma)
 
-    return result(values.compute(forward, x, scale), (tensor, gamma), rule)
+    return result(stacks.compute(forward, x, scale), (tensor, gamma), rule)
 
 
 composite_layernorm = layernorm

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mgd.lean import dataclass
-from tt_run.runtime.train import values
-from tt_run.runtime.train.record import recorded, result
+from tt_run.runtime.train import stacks
+from tt_run.runtime.train.operation import recorded, result
 from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]
@@ -84,11 +84,11 @@ def rope(input: Tensor, rope_params: RotaryEmbeddingParams, token_position: int 
         )
     cos = rope_params.cos[token_position : token_position + length]
     sin = rope_params.sin[token_position : token_position + length]
-    value = values.compute(lambda u: _rotated(u, cos, sin), x)
+    value = stacks.compute(lambda u: _rotated(u, cos, sin), x)
     return result(
         value,
         (input,),
-        lambda gradient: input.add_grad(values.compute(lambda g: _rotated(g, cos, -sin), gradient)),
+        lambda gradient: input.add_grad(stacks.compute(lambda g: _rotated(g, cos, -sin), gradient)),
     )
 
 

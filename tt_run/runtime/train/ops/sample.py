@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.train import values
-from tt_run.runtime.train.record import recorded
+from tt_run.runtime.train import stacks
+from tt_run.runtime.train.operation import recorded
 from tt_run.runtime.train.tensor import Tensor
 
 
@@ -33,5 +33,5 @@ def sample_op(
             scores = scores / np.float32(temperature) + noise
         return scores.argmax(axis=-1, keepdims=True)
 
-    value = values.compute(pick, *operands, dtype=DataType.UINT32, layout=Layout.ROW_MAJOR)
+    value = stacks.compute(pick, *operands, dtype=DataType.UINT32, layout=Layout.ROW_MAJOR)
     return Tensor(value, requires_grad=False)

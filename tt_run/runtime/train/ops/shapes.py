@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.train import values
-from tt_run.runtime.train.record import recorded, result
+from tt_run.runtime.train import stacks
+from tt_run.runtime.train.operation import recorded, result
 from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
 
@@ -24,9 +24,9 @@ Move = Callable[[Array], Array]
 def _moved(tensor: Tensor, there: Move, back: Move) -> Tensor:
     x = tensor.get_value()
     return result(
-        values.moved(there, x),
+        stacks.moved(there, x),
         (tensor,),
-        lambda gradient: tensor.add_grad(values.moved(back, gradient)),
+        lambda gradient: tensor.add_grad(stacks.moved(back, gradient)),
     )
 
 
@@ -80,7 +80,7 @@ def _parts(joint: Tensor, starts: Sequence[int], width: int, heads: int) -> tupl
             padded[..., start : start + width] = rows
             hub.add_grad(gradient.derive(Shards(padded, shards.index)))
 
-        return result(values.moved(there, x), (hub,), rule)
+        return result(stacks.moved(there, x), (hub,), rule)
 
     return tuple(part(start) for start in starts)
 

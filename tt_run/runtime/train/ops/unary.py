@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.kernels import bfloat16_tables, functions
-from tt_run.runtime.train import values
-from tt_run.runtime.train.record import recorded, result
+from tt_run.runtime.train import stacks
+from tt_run.runtime.train.operation import recorded, result
 from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ def _unary(
     """An elementwise operation; `backward(gradient, input)`."""
     x = tensor.get_value()
     return result(
-        values.elementwise(forward, x),
+        stacks.elementwise(forward, x),
         (tensor,),
-        lambda gradient: tensor.add_grad(values.elementwise(backward, gradient, x)),
+        lambda gradient: tensor.add_grad(stacks.elementwise(backward, gradient, x)),
     )
 
 
@@ -57,9 +57,9 @@ def gelu(tensor: Tensor) -> Tensor:
             x.shards.map(lambda stack: bfloat16_tables.look_up(functions.gelu, stack)), layout=Layout.TILE
         )
     else:
-        value = values.elementwise(functions.gelu, x)
+        value = stacks.elementwise(functions.gelu, x)
     return result(
-        value, (tensor,), lambda gradient: tensor.add_grad(values.elementwise(backward, gradient, x))
+        value, (tensor,), lambda gradient: tensor.add_grad(stacks.elementwise(backward, gradient, x))
     )
 
 
@@ -103,9 +103,9 @@ def _silu_backward(gradient: Array, x: Array) -> Array:
 @recorded
 def exp(tensor: Tensor) -> Tensor:
     """e to the power of x."""
-    value = values.compute(np.exp, tensor.get_value())
+    value = stacks.compute(np.exp, tensor.get_value())
     return result(
-        value, (tensor,), lambda gradient: tensor.add_grad(values.compute(np.multiply, gradient, value))
+        value, (tensor,), lambda gradient: tensor.add_grad(stacks.compute(np.multiply, gradient, value))
     )
 
 
@@ -129,13 +129,13 @@ def mean(tensor: Tensor) -> Tensor:
 
     def rule(gradient: Value) -> None:
         tensor.add_grad(
-            values.compute(
+            stacks.compute(
                 lambda g: np.broadcast_to(g.reshape(-1, *(1,) * len(shape)) / count, (len(g), *shape)),
                 gradient,
             )
         )
 
-    return result(values.compute(forward, x), (tensor,), rule)
+    return result(stacks.compute(forward, x), (tensor,), rule)
 
 
 @recorded
@@ -143,13 +143,13 @@ def log_softmax(tensor: Tensor, dim: int = -1) -> Tensor:
     """The logarithm of the softmax over the last dimension."""
     if dim % tensor.get_rank() != tensor.get_rank() - 1:
         raise RuntimeError(f"log_softmax works on the last dimension, not on {dim}")
-    value = values.compute(log_softmax_of, tensor.get_value())
+    value = stacks.compute(log_softmax_of, tensor.get_value())
 
     def backward(g: Array, y: Array) -> Array:
         return g - np.exp(y) * g.sum(axis=-1, keepdims=True, dtype=np.float32)
 
     return result(
-        value, (tensor,), lambda gradient: tensor.add_grad(values.compute(backward, gradient, value))
+        value, (tensor,), lambda gradient: tensor.add_grad(stacks.compute(backward, gradient, value))
     )
 
 

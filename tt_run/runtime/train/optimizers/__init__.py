@@ -1,1 +1,1 @@
-"""Optimizers and learning-rate schedulers (ttml specification, section 7)."""
+"""Optimizers and learning-rate schedulers."""

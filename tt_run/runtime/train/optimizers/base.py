@@ -11,8 +11,8 @@ import numpy as np
 
 from tt_run.runtime import events
 from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.train.observation import emit
 from tt_run.runtime.train.optimizers.update import Slot
-from tt_run.runtime.train.record import emit
 from tt_run.runtime.train.tensor import Tensor
 
 Step = Callable[[Any], None]

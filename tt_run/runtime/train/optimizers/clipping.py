@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.ccl.collectives import all_gather, all_reduce
-from tt_run.runtime.train import values
+from tt_run.runtime.train import stacks
+from tt_run.runtime.train.axis_placement import is_replicated
 from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.distributed import is_replicated
 from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -42,21 +42,21 @@ def clip_grad_norm(
     finite = math.isfinite(p_norm_type)
     join = np.add if finite else np.maximum
     total = functools.reduce(
-        lambda a, b: values.compute(join, a, b), (_powers(tensor.get_grad(), p_norm_type) for tensor in given)
+        lambda a, b: stacks.compute(join, a, b), (_powers(tensor.get_grad(), p_norm_type) for tensor in given)
     )
     root = np.float32(1.0 / p_norm_type if finite else 1.0)
-    norm = values.compute(lambda sums: sums**root, total)
+    norm = stacks.compute(lambda sums: sums**root, total)
     if error_if_nonfinite and not np.isfinite(norm.shards.data).all():
         raise RuntimeError(
             f"clip_grad_norm: the total norm of order {p_norm_type} of the gradients is {norm.shards.data.max()}"
         )
-    factor = values.compute(
+    factor = stacks.compute(
         lambda own: np.minimum(np.float32(1), np.float32(max_norm) / (own + _SMALL)), norm
     )
     if float(factor.shards.data.min(initial=1.0)) < 1.0:
         for tensor in given:
             gradient = tensor.get_grad()
-            tensor.set_grad(values.compute(_scaled, gradient, factor, dtype=gradient.dtype))
+            tensor.set_grad(stacks.compute(_scaled, gradient, factor, dtype=gradient.dtype))
     return Tensor(norm, requires_grad=False)
 
 
@@ -68,16 +68,16 @@ def _powers(gradient: Value, order: float) -> Value:
     """Sum of |g|^order over a whole parameter, or the largest |g| for an infinite order, as float32 [1, 1, 1, 1]."""
     axis = _tensor_parallel_axis()
     cut = axis is not None and not is_replicated(gradient, axis)
-    wide = values.as_dtype(gradient, values.DataType.FLOAT32)
+    wide = stacks.as_dtype(gradient, stacks.DataType.FLOAT32)
     if not math.isfinite(order):
-        most = values.compute(
+        most = stacks.compute(
             lambda g: np.abs(g).reshape(len(g), -1).max(axis=1).reshape(-1, 1, 1, 1, 1), wide
         )
         if not cut:
             return most
         every = all_gather(most, 0, cluster_axis=axis)
-        return values.compute(lambda g: g.max(axis=1, keepdims=True), every)
-    power = values.compute(
+        return stacks.compute(lambda g: g.max(axis=1, keepdims=True), every)
+    power = stacks.compute(
         lambda g: (np.abs(g) ** np.float32(order)).reshape(len(g), -1).sum(axis=1).reshape(-1, 1, 1, 1, 1),
         wide,
     )

@@ -12,7 +12,7 @@ from mgd.lean import dataclass
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.optimizers.base import OptimizerBase, observed
-from tt_run.runtime.train.placed import restore, whole
+from tt_run.runtime.train.sharded_parameters import restore, whole
 from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tt_run.runtime.train import values
+from tt_run.runtime.train import stacks
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.optimizers.base import observed, print_sizes
 from tt_run.runtime.train.tensor import Tensor
@@ -53,7 +53,7 @@ class RemoteOptimizer:
             if tensor.is_grad_initialized():
                 self._sockets.send(tensor, self._group, self._aggregator, use_grad=True)
             else:
-                nothing = values.full_like(tensor.get_value(), 0.0)
+                nothing = stacks.full_like(tensor.get_value(), 0.0)
                 self._sockets.send(Tensor(nothing), self._group, self._aggregator)
 
     @observed

@@ -1,4 +1,4 @@
-"""Learning-rate schedules: the classes of ttml, and the two that training configurations name (ttml specification, section 7)."""
+"""Learning-rate schedules: the classes of ttml, and the two that training configurations name."""
 
 from __future__ import annotations
 

@@ -3,6 +3,6 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.train.profiler": "profiler_marker profiler_marker_start profiler_marker_end",
+    "tt_run.runtime.train.markers": "profiler_marker profiler_marker_start profiler_marker_end",
 }
 __getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -15,7 +15,7 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.tensor.distribution import composers, mappers
 from tt_run.runtime.tensor.distribution.configs import MeshComposerConfig, MeshMapperConfig
 from tt_run.runtime.tensor.spec.topology import PlacementShard
-from tt_run.runtime.train.distributed import first_shard
+from tt_run.runtime.train.axis_placement import first_shard
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.values.dtypes import convert
 from tt_run.runtime.values.shards import Shards

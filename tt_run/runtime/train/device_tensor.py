@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.tensor.borders.arrays import to_numpy
 from tt_run.runtime.tensor.tensor import Tensor as Value
-from tt_run.runtime.train.placement import by_axes
+from tt_run.runtime.train.axis_placement import by_axes, first_shard
 from tt_run.runtime.values.dtypes import convert, is_float, stored_dtype
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class DeviceTensor(Value):
 
     @classmethod
     def like(cls, value: Value) -> DeviceTensor:
-        """The same buffer under this class, its place told by the axes of its mesh: see `placement.by_axes`."""
+        """The same buffer under this class, its place told by the axes of its mesh: see `axis_placement.by_axes`."""
         made = cls.of(
             value.storage,
             dtype=value.dtype,
@@ -52,9 +53,6 @@ class DeviceTensor(Value):
 
         Replicas are read once. Raises RuntimeError for a sharded tensor without composer.
         """
-        from tt_run.runtime.tensor.borders.arrays import to_numpy
-        from tt_run.runtime.train.distributed import first_shard
-
         if target is not None and not isinstance(target, DataType):
             target, mesh_composer = None, target
         array = first_shard(self) if mesh_composer is None else to_numpy(self, mesh_composer)

@@ -6,18 +6,20 @@ An operation that is `recorded` emits one event for its forward pass and one for
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tt_run.runtime import events
 from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.observation import emit
+from tt_run.runtime.train.variable import Variable
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
 
 Rule = Callable[["Value"], None]
 Call = TypeVar("Call", bound=Callable[..., Any])
+Kind = TypeVar("Kind", bound=Variable)
 
 _running = ""
 """The operation whose forward pass runs, while somebody listens."""
@@ -45,17 +47,8 @@ def recorded(function: Call) -> Call:
     return cast(Call, run)
 
 
-def emit(kind: str, name: str, start: float, value: Value | None = None, **facts: Any) -> None:
-    """Emit an event that ends now, in the place of a value; `facts` are further fields of it."""
-    device = None if value is None else value.device()
-    if device is not None:
-        facts["mesh_id"] = device.mesh_id
-        facts["devices"] = tuple(device.positions[i] for i in device.local_positions)
-    events.emit(events.Event(kind, name, start, events.now(), events.call_site(), **facts))
-
-
-def result(value: Value, inputs: Iterable[Tensor], rule: Rule) -> Tensor:
-    """A tensor that came out of `inputs`; `rule` gets the gradient of the result and adds to those of the inputs.
+def result(value: Value, inputs: Sequence[Kind], rule: Rule) -> Kind:
+    """A tensor that came out of `inputs`, at least one; `rule` gets the gradient of the result and adds to those of the inputs.
 
     A result of which no input wants a gradient is a leaf that wants none either: nothing is kept for it. Raises RuntimeError when the
     mesh is closed.
@@ -63,9 +56,8 @@ def result(value: Value, inputs: Iterable[Tensor], rule: Rule) -> Tensor:
     device = value.device()
     if device is not None:
         device.require_open("ttml")
-    inputs = tuple(inputs)
     context = AutoContext.get_instance()
-    out, name = Tensor(value), _running
+    out, name = inputs[0].sibling(value), _running
     if not context.records:
         return out
     if not any(tensor.get_requires_grad() for tensor in inputs):
