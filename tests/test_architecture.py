@@ -116,6 +116,7 @@ def test_value_classes_cost_the_start_nothing() -> None:
     assert not users, users
 
 
+@pytest.mark.skipif("coverage" in sys.modules, reason="measuring coverage imports much by itself")
 @pytest.mark.parametrize(
     ("statement", "forbidden"),
     [

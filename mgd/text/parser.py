@@ -51,7 +51,7 @@ def parse(source: Source) -> tuple[Descriptor | None, Problems]:
     return Descriptor(**values, source=source, notices=tuple(problems.warnings)), problems
 
 
-def _ordinary(text: str, position: int, reader: RareReader) -> int:
+def _ordinary(text: str, position: int, reader: RareReader) -> int:  # noqa: C901, PLR0912, PLR0915 - one loop without calls is what makes it fast
     """Read items as long as they are ordinary, then one that is not; returns where to go on, -1 at the end."""
     stack, frame = reader.stack, reader.frame
     slots, values = frame.grammar.slots, frame.values

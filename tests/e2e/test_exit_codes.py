@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,12 +13,18 @@ from tests.e2e.jobs import Jobs
 from tests.e2e.launch import environment, tt_run
 from tt_run.contract import EXIT_MEANING, Exit
 
+README = Path(__file__).resolve().parents[2] / "README.md"
 SYSTEM = ("--emulate", "--system", "t3000", "--split", "1x2")
 # Interrupted, terminated and hung up are in test_signals, a lost host among the tests with several hosts.
 
 
 def test_every_code_has_a_meaning() -> None:
     assert set(EXIT_MEANING) == set(Exit)
+
+
+def test_the_readme_lists_every_code() -> None:
+    rows = re.findall(r"^\| ([\d, ]+) \|", README.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(int(code) for row in rows for code in row.split(",")) == sorted(Exit)
 
 
 def test_success(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from tt_run.cli.main import run
 from tt_run.contract import Exit
 
 DEADLINE = 60
+UNTRACED = pytest.mark.skipif("coverage" in sys.modules, reason="measuring coverage imports much by itself")
 
 
 @pytest.fixture
@@ -221,6 +222,7 @@ class TestExplain:
         assert "TTR204" in capsys.readouterr().err
 
 
+@UNTRACED
 def test_the_help_imports_nothing_heavy() -> None:
     code = (
         "import sys; from tt_run.cli.main import run; run(['--help']); print(*sys.modules, file=sys.stderr)"
@@ -240,6 +242,7 @@ def test_the_help_imports_nothing_heavy() -> None:
     }
 
 
+@UNTRACED
 def test_a_launch_imports_no_numpy_and_no_mpi(launch_folder: Path) -> None:
     code = (
         "import sys; from tt_run.cli.main import run\n"

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from mgd.diagnostics import Diagnostic
-from mgd.graph import MeshGraph
+from mgd.graph import InterLink, MeshGraph
 from mgd.lean import dataclass
 from tt_run.errors import RefusedError
 from tt_run.plan.placement import explain
@@ -186,7 +186,10 @@ def place(
 
 
 def _solve(
-    wanted: Sequence[MeshDemand], links: dict, physical: PhysicalGraph, clock: Clock
+    wanted: Sequence[MeshDemand],
+    links: dict[tuple[int, int], list[InterLink]],
+    physical: PhysicalGraph,
+    clock: Clock,
 ) -> tuple[tuple[Embedding, ...] | None, bool]:
     if len(wanted) == 1:
         found = best(wanted[0], physical, clock)
