@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
-from tests.e2e.jobs import GONE_WITHIN, Jobs, until
+from tests.e2e.jobs import GONE_WITHIN, Job, Jobs, until
+from tests.e2e.launch import environment
+from tt_run import contract
 from tt_run.contract import Exit
 
 SLEEP = ("sleep", "600")
@@ -60,14 +65,114 @@ def test_grandchildren_do_not_outlive_a_killed_launcher(jobs: Jobs) -> None:
 
 def test_a_killed_mpirun_is_told_and_nobody_is_left(jobs: Jobs) -> None:
     job = jobs.start(*SLEEP).wait_started()
-    children = subprocess.run(
-        ["pgrep", "-P", str(job.process.pid), "-x", "prterun|mpirun"], capture_output=True, text=True
-    ).stdout.split()
-    assert len(children) == 1
-    os.kill(int(children[0]), signal.SIGKILL)
+    os.kill(mpirun_of(job), signal.SIGKILL)
     ran = job.end(GONE_WITHIN)
     assert ran.code not in (0, Exit.INTERRUPTED)
     assert "mpirun was killed by SIGKILL" in ran.err
+
+
+def mpirun_of(job: Job) -> int:
+    """The process id of a job's mpirun, which stands below the keeper."""
+    [keeper] = children(job.process.pid)
+    [mpirun] = children(keeper)
+    return mpirun
+
+
+def children(pid: int) -> list[int]:
+    listed = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True).stdout
+    return [int(word) for word in listed.split()]
+
+
+def test_a_killed_keeper_ends_the_run_and_is_told(jobs: Jobs) -> None:
+    """The process that would clean up after tt-run is gone, so tt-run does it."""
+    job = jobs.start("sh", "-c", "setsid sleep 600 & echo up; sleep 600").wait_for_line("up")
+    [keeper] = children(job.process.pid)
+    os.kill(keeper, signal.SIGKILL)
+    ran = job.end(GONE_WITHIN)
+    assert ran.code != 0
+    assert not marked(job)
+
+
+@pytest.mark.parametrize("way", ["setsid", "setsid -f env -i"])
+@pytest.mark.parametrize("number", [*CODES, signal.SIGKILL], ids=lambda number: number.name)
+def test_children_in_sessions_of_their_own_end_too(
+    jobs: Jobs, tmp_path: Path, number: signal.Signals, way: str
+) -> None:
+    program = tmp_path / "a_child_of_its_own"
+    program.symlink_to("/bin/sleep")
+    job = jobs.start("sh", "-c", f"{way} {program} 600 & echo up; sleep 600").wait_for_line("up")
+    until(lambda: len(mentioning(f"{program} 600")) >= 2)
+    job.send(number)
+    job.process.wait(GONE_WITHIN)
+    until(lambda: not mentioning(f"{program} 600"), GONE_WITHIN, "the end of the children")
+
+
+def marked(job: Job) -> list[str]:
+    """Processes that have the job's run folder in their environment."""
+    mark = f"{contract.RUN_DIR}={job.folder.path}"
+    found = subprocess.run(
+        f"grep -lszxF {mark} /proc/[0-9]*/environ", shell=True, capture_output=True, text=True
+    )
+    return found.stdout.split()
+
+
+class TestKilledAtAnyMoment:
+    """The launcher is killed at a random moment of its start: nobody is left, and no scratch folder."""
+
+    def test_a_few_times(self, tmp_path: Path) -> None:
+        kill_at_random(tmp_path, 12, 0.6)
+
+    @pytest.mark.slow
+    @pytest.mark.timeout(1800)
+    def test_five_hundred_times(self, tmp_path: Path) -> None:
+        kill_at_random(tmp_path, 500, 1.0)
+
+
+def kill_at_random(folder: Path, times: int, latest: float) -> None:
+    chance = random.Random(20261122)
+    temporary = folder / "tmp"
+    temporary.mkdir()
+    program = folder / "a_rank_of_mine"
+    program.symlink_to("/bin/sleep")
+    number = [signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP]
+    for count in range(times):
+        words = (
+            "tt-run",
+            "--emulate",
+            "--system",
+            "t3000",
+            "--split",
+            "1x2",
+            "--log-dir",
+            str(folder / f"run{count}"),
+        )
+        process = subprocess.Popen(
+            [*words, "sh", "-c", f"setsid -f {program} 600; exec {program} 600"],
+            cwd=folder,
+            env=environment({"TMPDIR": str(temporary)}),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        moment = chance.uniform(0.0, latest)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(moment)
+        process.send_signal(number[count % len(number)])
+        process.wait(GONE_WITHIN)
+        # The folder is the test's own: it stands in the words of tt-run's wrappers and of the ranks' programs.
+        until(
+            lambda: not mentioning(str(folder)) and not list(temporary.iterdir()),
+            GONE_WITHIN,
+            f"the end of everything, ended by {number[count % len(number)].name} after {moment:.3f} s",
+        )
+
+
+def mentioning(words: str) -> list[str]:
+    """Living processes with these words on their command lines."""
+    listed = subprocess.run(
+        ["ps", "-wweo", "stat=,args="], capture_output=True, text=True
+    ).stdout.splitlines()
+    return [line for line in listed if words in line and not line.startswith("Z")]
 
 
 def test_a_signal_that_is_ignored_stays_ignored(jobs: Jobs) -> None:

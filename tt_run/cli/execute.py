@@ -49,8 +49,8 @@ def execute(
             )
 
     attempt = run_plan(plan, launcher, around.machine, around.options, choices, around.run_dir, say, announce)
+    from tt_run.supervise.processes import left_behind
     from tt_run.supervise.report import annotation, failure_report
-    from tt_run.supervise.stacks import rank_list
 
     verdict = attempt.verdict
     if not verdict.succeeded:
@@ -59,7 +59,7 @@ def execute(
         if given.annotations == "github":
             print(annotation(verdict, attempt.failures))
     elif attempt.observation.swept:
-        say(f"{rank_list(attempt.observation.swept)} left processes behind, which were ended")
+        say(left_behind(attempt.observation.swept))
     _write_records(plan, attempt, given.report)
     return verdict.exit_code
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
 from mgd.lean import dataclass
 from tt_run.launch.defaults import GivenWords
+from tt_run.launch.keeper import Order
+from tt_run.launch.kept import KeptJob
 from tt_run.launch.line import LaunchLine
-from tt_run.launch.process import spawn, tied
 
 
 class Job(Protocol):
@@ -21,10 +21,6 @@ class Job(Protocol):
     @property
     def pid(self) -> int:
         """The process that ends when the launch has ended."""
-
-    @property
-    def scratch(self) -> Path | None:
-        """A folder to remove once it has ended, if it has one."""
 
     def poll(self) -> int | None:
         """Its exit code (negative for a signal), or None while it runs."""
@@ -35,10 +31,16 @@ class Job(Protocol):
     def kill(self) -> None:
         """Ends it at once, with every process of its session."""
 
+    def finish(self) -> tuple[int, ...] | None:
+        """Ends everything of it that is left on this machine: the rank of each such process, -1 where it is not known; None when others must look."""
+
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a back end needs to know: the launcher's line, the words that are the same on every rank, and where to run."""
+    """What a back end needs to know: the launcher's line, the words that are the same on every rank, and where to run.
+
+    `abandoned` is called, in another process, when this one was killed: what is left on other hosts is to be ended.
+    """
 
     line: LaunchLine
     per_rank: tuple[str, ...]
@@ -47,6 +49,7 @@ class Start:
     log: Path
     environ: Mapping[str, str]
     stdin: bool = False
+    abandoned: Callable[[], None] = lambda: None
 
 
 class Backend(Protocol):
@@ -65,37 +68,21 @@ class MpirunBackend:
     """The real one."""
 
     def start(self, start: Start) -> Job:
-        launcher = start.line.launcher
-        if not os.access(launcher, os.X_OK):
-            # Started through setpriv, a missing file would only show as its exit code.
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), launcher)
         environment = {name: value for name, value in start.environ.items() if name not in start.line.unset}
         environment.update(start.line.environment)
-        stdin = 0 if start.stdin else None
         scratch = None
         if not GivenWords(start.line.global_args, environment).sets(_SESSIONS, "prte_tmpdir_base"):
             scratch = _scratch_folder(environment)
-        if scratch is not None:
             environment[f"PRTE_MCA_{_SESSIONS}"] = str(scratch)
-        try:
-            job = spawn(tied(start.line.command), start.cwd, environment, stdin=stdin, log=start.log)
-        except OSError:
-            if scratch is not None:
-                scratch.rmdir()
-            raise
-        job.scratch = scratch
-        return job
+        stdin = 0 if start.stdin else None
+        order = Order(start.line.command, start.cwd, environment, stdin, start.log, scratch)
+        return KeptJob(order, start.abandoned)
 
 
-def _scratch_folder(environ: Mapping[str, str]) -> Path | None:
-    """A new folder on this machine; None where none can be made, which mpirun will have words for."""
+def _scratch_folder(environ: Mapping[str, str]) -> Path:
+    """The name of a new folder on this machine, which the keeper of the job makes and removes."""
     places = (environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
-    folder = Path(next(filter(None, places), "/tmp"), f"tt-run-{os.getpid()}-{time.time_ns():x}")
-    try:
-        folder.mkdir(0o700)
-    except OSError:
-        return None
-    return folder
+    return Path(next(filter(None, places), "/tmp"), f"tt-run-{os.getpid()}-{time.time_ns():x}")
 
 
 class LocalBackend:
@@ -126,4 +113,4 @@ exit $code
 
     def start(self, start: Start) -> Job:
         command = ("/bin/sh", "-c", self._SCRIPT, "tt-run-local", str(start.size), *start.per_rank)
-        return spawn(tied(command), start.cwd, start.environ, log=start.log)
+        return KeptJob(Order(command, start.cwd, start.environ, log=start.log), start.abandoned)

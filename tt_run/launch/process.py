@@ -18,14 +18,13 @@ _CHANGE_FOLDER = 'cd "$1" && shift && exec "$@"'
 
 
 class Process:
-    """A started process. `scratch` is a folder of its own, to be removed once it has ended."""
+    """A started process."""
 
-    __slots__ = ("pid", "returncode", "scratch")
+    __slots__ = ("pid", "returncode")
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.returncode: int | None = None
-        self.scratch: Path | None = None
 
     def poll(self) -> int | None:
         """Its exit code, negative for a signal, or None while it runs."""
@@ -67,10 +66,7 @@ def spawn(
     `stdin` is a descriptor to read from, or None for nothing to read; output is appended to `log`, or thrown away. Raises OSError when
     the program cannot be executed.
     """
-    path = words[0]
-    if not os.access(path, os.X_OK):
-        missing = errno.EACCES if Path(path).exists() else errno.ENOENT
-        raise OSError(missing, os.strerror(missing), path)
+    raise_unstartable(words[0])
     if cwd != Path.cwd():
         words = ("/bin/sh", "-c", _CHANGE_FOLDER, "sh", str(cwd), *words)
     open_flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
@@ -86,10 +82,17 @@ def spawn(
     return Process(pid)
 
 
+def raise_unstartable(path: str) -> None:
+    """Raises the OSError of a program that cannot be executed: started through another, it would only show as an exit code."""
+    if not os.access(path, os.X_OK):
+        missing = errno.EACCES if Path(path).exists() else errno.ENOENT
+        raise OSError(missing, os.strerror(missing), path)
+
+
 def tied(words: Sequence[str]) -> tuple[str, ...]:
     """The words with those in front that make the kernel send SIGTERM when this process dies, whatever kills it.
 
-    TERM and not KILL: mpirun then ends the ranks of every host in order; what is left after that is the guardian's.
+    TERM and not KILL: mpirun then ends the ranks of every host in order; what is left after that is the keeper's.
     """
     for path in SETPRIV:
         if os.access(path, os.X_OK) and not Path(path).is_symlink():

@@ -13,7 +13,6 @@ from tt_run.launch.backend import Job
 from tt_run.plan.model import LaunchPlan
 from tt_run.supervise.console import Console
 from tt_run.supervise.folder import RunFolder
-from tt_run.supervise.guardian import post_guardian
 from tt_run.supervise.hang import HangWatch
 from tt_run.supervise.options import RunOptions
 from tt_run.supervise.progress import Progress
@@ -30,9 +29,8 @@ def attend(
     inbox: SignalInbox,
     say: Callable[[str], None],
 ) -> tuple[StatusBoard, Observation]:
-    """Watches a started job to its end: the ranks' records and what was seen. The job is gone when this returns or raises."""
+    """Watches a started job to its end: the ranks' records and what was seen. The job is gone when this returns."""
     board = StatusBoard(folder, len(plan.ranks))
-    guardian = post_guardian(job.pid, folder, job.scratch)
     console = Console(
         folder,
         board.size,
@@ -46,16 +44,8 @@ def attend(
     hang = HangWatch(options.hang_timeout, options.automatic_hang, options.stranded_seconds)
     progress = Progress(sys.stderr if options.progress else None, board.size)
     survives_failures = "--with-ft" in plan.mpi_args
-    try:
-        watch = Watch(
-            job, board, console, options, inbox, hang, progress, say, survives_failures, _read_ahead
-        )
-        return board, watch.run()
-    except BaseException:
-        job.kill()
-        raise
-    finally:
-        guardian.dismiss()
+    watch = Watch(job, board, console, options, inbox, hang, progress, say, survives_failures, _read_ahead)
+    return board, watch.run()
 
 
 def _read_ahead() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from tt_run import contract
+from tt_run.supervise.stacks import rank_list
 from tt_run.supervise.status import StatusBoard
 
 PARTING_SECONDS = 0.3  # what the last steps of the wrappers get after mpirun has ended
@@ -83,6 +84,14 @@ def _marked(mark: bytes, after: int) -> dict[int, int]:
             ranks = [v.partition(b"=")[2] for v in variables if v.startswith(b"OMPI_COMM_WORLD_RANK=")]
             found[int(name)] = int(ranks[0]) if ranks and ranks[0].isdigit() else 0
     return found
+
+
+def left_behind(swept: Sequence[int]) -> str:
+    """Who had left something, in words; -1 stands for a rank that is not known."""
+    known = [rank for rank in swept if rank >= 0]
+    if not known:
+        return "processes were left behind in sessions of their own, which were ended"
+    return f"{rank_list(known)} left processes behind, which were ended"
 
 
 def remaining(groups: Mapping[int, int], seconds: float) -> dict[int, int]:

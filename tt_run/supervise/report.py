@@ -14,6 +14,7 @@ from tt_run.supervise.attempt import Attempt
 from tt_run.supervise.console import last_lines
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.hang import stack_lines
+from tt_run.supervise.processes import left_behind
 from tt_run.supervise.stacks import rank_list
 from tt_run.supervise.status import RankStatus
 from tt_run.supervise.verdict import Verdict
@@ -41,7 +42,7 @@ def failure_report(attempt: Attempt, rerun: Sequence[str]) -> list[str]:
         lines += _launcher_advice(folder)
     lines += _other_lines(verdict)
     if observation.swept:
-        lines.append(f"  {rank_list(observation.swept)} left processes behind, which were ended")
+        lines.append(f"  {left_behind(observation.swept)}")
     lines += [f"  processes left behind on {host} were ended" for host in attempt.elsewhere.ended]
     lines += [f"  {host} does not answer: its ranks may still run there" for host in attempt.elsewhere.silent]
     tail = [f"  logs: {folder.path}", f"  run again: {shlex.join(rerun)}", f"  exit code {verdict.exit_code}"]

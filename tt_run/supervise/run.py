@@ -59,7 +59,7 @@ def run_plan(
                 gc.enable()
                 board, observation = attend(job, plan, folder, options, inbox, say)
             except BaseException:
-                job.kill()
+                job.finish()
                 raise
             finally:
                 if feeder is not None:

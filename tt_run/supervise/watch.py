@@ -90,10 +90,7 @@ class Watch:
             waiter.close()
         self.progress.clear()
         self._settle(code)
-        swept = {
-            *end_groups(local_groups(self.board, os.uname().nodename)),
-            *end_strays(self.board.folder.path, self.job.pid),
-        }
+        swept = {*end_groups(local_groups(self.board, os.uname().nodename)), *self._finish()}
         self.console.pump(final=True)
         return Observation(
             self.ended_by,
@@ -106,6 +103,10 @@ class Watch:
             self._stuck,
             tuple(sorted(swept)),
         )
+
+    def _finish(self) -> tuple[int, ...]:
+        left = self.job.finish()
+        return end_strays(self.board.folder.path, self.job.pid) if left is None else left
 
     def _settle(self, code: int) -> None:
         """Reads the last records; those of other hosts may take a moment to appear in a shared folder."""

@@ -14,10 +14,11 @@ from tests.tt_run.launch.conftest import plan_of
 from tt_run.contract import Exit
 from tt_run.errors import LauncherError, UsageError
 from tt_run.launch.backend import Job, LocalBackend, Start
+from tt_run.launch.keeper import Order
+from tt_run.launch.kept import KeptJob
 from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher
 from tt_run.launch.options import LaunchOptions
-from tt_run.launch.process import spawn
 from tt_run.supervise.attempt import Attempt
 from tt_run.supervise.options import RunOptions, Tee
 from tt_run.supervise.processes import living
@@ -83,7 +84,8 @@ class Hindered(LocalBackend):
         if self.starts > 1 and not self.always:
             return super().start(start)
         said = "A daemon failed to report back\\n Remote host: h2\\n Daemon exit status: 213\\n"
-        return spawn(("/bin/sh", "-c", f"printf '{said}'; exit 213"), start.cwd, start.environ, log=start.log)
+        words = ("/bin/sh", "-c", f"printf '{said}'; exit 213")
+        return KeptJob(Order(words, start.cwd, start.environ, log=start.log))
 
 
 @pytest.mark.parametrize("always", [False, True])

@@ -1,0 +1,59 @@
+"""Ending the process groups of ranks."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.e2e.jobs import until
+from tt_run.supervise.processes import end_groups, kill_group, left_behind, living
+
+Start = Callable[[], int]
+STUBBORN = ("sh", "-c", "trap '' TERM HUP; echo up; while :; do sleep 0.1; done")
+
+
+@pytest.fixture
+def stubborn() -> Iterator[Start]:
+    """Starts process groups that ignore what can be ignored, and ends them after the test."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start() -> int:
+        process = subprocess.Popen(STUBBORN, stdout=subprocess.PIPE, start_new_session=True)
+        started.append(process)
+        assert process.stdout is not None and process.stdout.readline() == b"up\n"
+        return process.pid
+
+    yield start
+    for process in started:
+        kill_group(process.pid, 9)
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def test_groups_that_are_gone_need_no_ending() -> None:
+    process = subprocess.Popen(["true"], start_new_session=True)
+    process.wait()
+    assert end_groups({0: process.pid}) == ()
+
+
+def test_a_group_of_unreaped_processes_counts_as_gone() -> None:
+    process = subprocess.Popen(["true"], start_new_session=True)
+    until(
+        lambda: not living({0: process.pid}), 10, "the end of the process"
+    )  # without wait(): it stays a zombie
+    assert kill_group(process.pid, 0)
+    process.wait()
+
+
+def test_what_does_not_end_by_itself_is_ended(stubborn: Start) -> None:
+    pgid = stubborn()
+    assert end_groups({3: pgid}, grace=0.05) == (3,)
+    assert living({3: pgid}) == {}
+
+
+def test_who_left_something_is_told_where_it_is_known() -> None:
+    assert left_behind((-1, 0, 1)) == "ranks 0-1 left processes behind, which were ended"
+    assert "sessions of their own" in left_behind((-1,))

@@ -1,0 +1,103 @@
+"""The processes that descend from one: who they are, and ending them.
+
+A child subreaper inherits what its descendants leave behind, so that a program which forks twice, starts a session of its own or empties
+its environment still is among its descendants. What cannot be reached: a process that another service starts on a program's behalf
+(systemd-run, at, docker), and everything, once this machine's memory killer or a `kill -9` takes the keeper and tt-run at once.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import suppress
+
+_PR_SET_NAME = 15
+_PR_SET_CHILD_SUBREAPER = 36
+_POLL_SECONDS = 0.005
+_TERM_SECONDS = 1.0
+_KILL_SECONDS = 2.0
+_RANK = b"OMPI_COMM_WORLD_RANK="
+
+
+def inherit_orphans(name: bytes) -> bool:
+    """Makes this process the parent of what its descendants leave behind; False where that cannot be done.
+
+    `name` is what `ps` and `top` are to call it, at most 15 bytes.
+    """
+    try:
+        import ctypes
+
+        prctl = ctypes.CDLL(None).prctl
+        prctl(_PR_SET_NAME, ctypes.c_char_p(name), 0, 0, 0)
+        return bool(prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+    except Exception:  # a Python without ctypes, or another system than Linux
+        return False
+
+
+def descendants(root: int) -> dict[int, int]:
+    """The living processes below `root` and the rank that each belongs to by its environment, -1 where that does not say."""
+    children: dict[int, list[int]] = {}
+    dead: set[int] = set()
+    for name in os.listdir("/proc"):  # noqa: PTH208 - a Path for each process takes longer than the rest
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", "rb") as stream:
+                fields = stream.read().rpartition(b")")[2].split()
+        except OSError:
+            continue
+        children.setdefault(int(fields[1]), []).append(int(name))
+        if fields[0] in (b"Z", b"X"):
+            dead.add(int(name))
+    found: dict[int, int] = {}
+    pending = children.get(root, [])
+    while pending:
+        pid = pending.pop()
+        pending += children.get(pid, ())
+        if pid not in dead:
+            found[pid] = _rank_of(pid)
+    return found
+
+
+def _rank_of(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as stream:
+            values = [v.removeprefix(_RANK) for v in stream.read().split(b"\0") if v.startswith(_RANK)]
+    except OSError:
+        return -1
+    return int(values[0]) if values and values[0].isdigit() else -1
+
+
+def end_descendants(at_once: bool = False) -> dict[int, int]:
+    """Ends every descendant of this process, SIGTERM first unless `at_once`; who was left, with their ranks. Reaps all children."""
+    ended: dict[int, int] = {}
+    steps = ((signal.SIGTERM, _TERM_SECONDS), (signal.SIGKILL, _KILL_SECONDS))[1 if at_once else 0 :]
+    for number, seconds in steps:
+        deadline = time.monotonic() + seconds
+        told: set[int] = set()
+        while not reap_all():
+            living = descendants(os.getpid())
+            ended.update(living)
+            for pid in living:
+                # A killed process may have started another one meanwhile: look until there is none.
+                if number == signal.SIGKILL or pid not in told:
+                    told.add(pid)
+                    with suppress(ProcessLookupError, PermissionError):
+                        os.kill(pid, number)
+            if time.monotonic() > deadline:
+                break
+            time.sleep(_POLL_SECONDS)
+        else:
+            break
+    return ended
+
+
+def reap_all() -> bool:
+    """Collects every child that has ended; True when no child is left at all."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return True
+    return False
