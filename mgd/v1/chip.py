@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from mgd.documents import Node
 from mgd.text.problems import quoted
 from mgd.v1.model import BoardMesh
 from mgd.v1.nodes import Findings, entries, integer, is_map, offset, text_of
-from mgd.v1.sections import has_section, shown_shape, unknown_keys
+from mgd.v1.sections import map_section, shown_shape, unknown_keys
 
 ARCHITECTURES = {"wormhole_b0": "WORMHOLE_B0", "blackhole": "BLACKHOLE"}
 
 
-def read_chip(found: Findings, root: Any, node: Any) -> tuple[str, int, int]:
+def read_chip(found: Findings, root: Node, node: Node | None) -> tuple[str, int, int]:
     """The architecture, the ports of each side and the Z ports of the file; "" and 0 for what is reported."""
-    if not has_section(found, root, node, "ChipSpec", as_map=True):
+    chip = map_section(found, root, node, "ChipSpec")
+    if chip is None:
         return "", 0, 0
-    unknown_keys(found, node, "ChipSpec")
-    values = entries(node)
+    unknown_keys(found, chip, "ChipSpec")
+    values = entries(chip)
     word = text_of(values.get("arch")) or ""
     arch = ARCHITECTURES.get(word.lower(), "")
     if not arch:
-        at = offset(values.get("arch", node))
+        at = offset(values.get("arch", chip))
         found.add(
             "MGD203", at, f"arch {quoted(word)} is unknown", help=f"write one of {', '.join(ARCHITECTURES)}"
         )
@@ -29,7 +29,7 @@ def read_chip(found: Findings, root: Any, node: Any) -> tuple[str, int, int]:
     if ports is None or not is_map(ports):
         found.add(
             "MGD204",
-            offset(ports or node),
+            offset(ports or chip),
             "ethernet_ports is missing",
             help="write ethernet_ports: { N: 2, E: 2, S: 2, W: 2 }",
         )
@@ -55,7 +55,7 @@ def read_chip(found: Findings, root: Any, node: Any) -> tuple[str, int, int]:
     return arch, first or 0, z_ports or 0
 
 
-def check_ports(found: Findings, chip: Any, meshes: list[BoardMesh]) -> None:
+def check_ports(found: Findings, chip: Node | None, meshes: list[BoardMesh]) -> None:
     """Chips without ports, as on single-chip boards, can make no mesh of several devices."""
     large = next((mesh for mesh in meshes if mesh.devices != (1, 1)), None)
     ports = entries(chip).get("ethernet_ports") if is_map(chip) else None

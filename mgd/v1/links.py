@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
+from mgd.documents import Node
 from mgd.v1.model import BoardLink, BoardMesh
 from mgd.v1.nodes import Findings, integer, is_list, offset, text_of
 
@@ -13,7 +13,7 @@ _EDGE_PORT = re.compile(r"[NESWZ][0-9]{1,9}")
 
 
 def read_links(
-    found: Findings, root: Any, sections: dict[str, Any], meshes: list[BoardMesh]
+    found: Findings, root: Node, sections: dict[str, Node], meshes: list[BoardMesh]
 ) -> tuple[str, tuple[BoardLink, ...]]:
     """The section that links the meshes, and its links. One of the two sections is there, as a list."""
     present = [name for name in _FORMS if name in sections]
@@ -37,15 +37,15 @@ def read_links(
         return mode, ()
     by_id = {mesh.mesh_id: mesh for mesh in meshes}
     links = []
-    for each in node.value:
+    for each in node.items:
         if found.is_full:
             break
         links.append(_link(found, mode, each, by_id))
     return mode, tuple(link for link in links if link is not None)
 
 
-def _link(found: Findings, mode: str, node: Any, meshes: dict[int, BoardMesh]) -> BoardLink | None:
-    parts = node.value if is_list(node) else []
+def _link(found: Findings, mode: str, node: Node, meshes: dict[int, BoardMesh]) -> BoardLink | None:
+    parts = node.items if is_list(node) else []
     if mode == "Graph" and len(parts) == 2 and all(_is_edge_port(part) for part in parts):
         found.add(
             "MGD213", offset(node), "this is the oldest form: mesh number and edge port",
@@ -69,8 +69,8 @@ def _link(found: Findings, mode: str, node: Any, meshes: dict[int, BoardMesh]) -
     return BoardLink(a, b, channels, a_device, b_device, offset(node), offset(parts[0]), offset(parts[1]))
 
 
-def _is_edge_port(node: Any) -> bool:
-    parts = node.value if is_list(node) else []
+def _is_edge_port(node: Node | None) -> bool:
+    parts = node.items if is_list(node) else []
     return (
         len(parts) == 2
         and integer(parts[0]) is not None
@@ -78,18 +78,18 @@ def _is_edge_port(node: Any) -> bool:
     )
 
 
-def _end(node: Any, mode: str) -> tuple[int, int | None] | None:
+def _end(node: Node | None, mode: str) -> tuple[int, int | None] | None:
     """(mesh id, device id or None) of one end."""
     if mode == "RelaxedGraph":
         mesh = _numbered(node, "M")
         return None if mesh is None else (mesh, None)
-    if not is_list(node) or len(node.value) != 2:
+    if not is_list(node) or len(node.items) != 2:
         return None
-    mesh, device = _numbered(node.value[0], "M"), _numbered(node.value[1], "D")
+    mesh, device = _numbered(node.items[0], "M"), _numbered(node.items[1], "D")
     return None if mesh is None or device is None else (mesh, device)
 
 
-def _numbered(node: Any, letter: str) -> int | None:
+def _numbered(node: Node | None, letter: str) -> int | None:
     text = text_of(node) or ""
     digits = text[1:]
     return (
@@ -99,7 +99,7 @@ def _numbered(node: Any, letter: str) -> int | None:
     )
 
 
-def _exists(found: Findings, node: Any, end: tuple[int, int | None], meshes: dict[int, BoardMesh]) -> bool:
+def _exists(found: Findings, node: Node, end: tuple[int, int | None], meshes: dict[int, BoardMesh]) -> bool:
     mesh_id, device = end
     mesh = meshes.get(mesh_id)
     if mesh is None:

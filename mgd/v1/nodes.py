@@ -1,10 +1,11 @@
-"""YAML as nodes with offsets: what of YAML the reader of MGD 1.0 needs, and nothing that a hostile file can make expensive."""
+"""What the reader of MGD 1.0 asks of YAML nodes, and how it keeps what it finds."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeGuard
 
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
+from mgd.documents import DocumentError, Mapping, Node, Scalar, Sequence, read
 from mgd.errors import ParseError
 from mgd.lean import dataclass
 from mgd.rules import severity_of
@@ -13,11 +14,9 @@ from mgd.text.source import Source
 DEEPEST = 30
 """Levels of nesting; the format has five."""
 LARGEST = 2 << 20
-"""Characters; YAML nodes take hundreds of times the memory of their text."""
+"""Characters; nodes take many times the memory of their text."""
 MOST = 100
 """Errors, and as many warnings, that are kept."""
-MOST_ALIASED = 1 << 22
-"""Events times aliases: what can be met again and again through an alias."""
 
 
 @dataclass(slots=True)
@@ -53,80 +52,47 @@ class Findings:
         return any(each.severity is Severity.ERROR for each in self.all)
 
 
-def compose(source: YamlSource) -> Any:
+def compose(source: YamlSource) -> Node | None:
     """The root node of the text, None when it is empty. Raises ParseError for what YAML does not accept."""
-    import yaml
-
-    if len(source.text) > LARGEST:
-        raise _broken(source, 0, f"it is larger than {LARGEST >> 20} MiB")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        depth = aliases = 0
-        # Events need no recursion: nesting is measured before anything recurses over it.
-        for events, event in enumerate(yaml.parse(source.text, Loader=loader)):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            aliases += isinstance(event, yaml.AliasEvent)
-            if events * aliases > MOST_ALIASED:
-                raise _broken(source, _mark(event), "it repeats too much through aliases")
-            if depth > DEEPEST:
-                raise _broken(source, _mark(event), f"it is nested deeper than {DEEPEST} levels")
-        return yaml.compose(source.text, Loader=loader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        reason = " ".join(part for part in (error.context, error.problem) if part)
-        raise _broken(source, mark.index if mark else 0, reason) from None
-    except (yaml.YAMLError, ValueError) as error:
-        raise _broken(source, 0, str(error).splitlines()[0]) from None
+        return read(source.text, file=source.file, deepest=DEEPEST, largest=LARGEST).root
+    except DocumentError as error:
+        where = Label(source.position(error.offset))
+        help = error.help or "write MGD 1.0, or convert to .textproto"
+        raise ParseError([Diagnostic("MGD200", f"not YAML: {error.reason}", (where,), help)]) from None
 
 
-def _mark(event: Any) -> int:
-    """The offset of an event."""
-    return int(event.start_mark.index)
-
-
-def _broken(source: YamlSource, at: int, reason: str) -> ParseError:
-    where = Label(source.position(min(at, len(source.text))))
-    return ParseError(
-        [Diagnostic("MGD200", f"not YAML: {reason}", (where,), "write MGD 1.0, or convert to .textproto")]
-    )
-
-
-def offset(node: Any) -> int:
+def offset(node: Node) -> int:
     """Where a node begins."""
-    return int(node.start_mark.index)
+    return node.offset
 
 
-def is_list(node: Any) -> bool:
-    return getattr(node, "id", "") == "sequence"
+def is_list(node: Node | None) -> TypeGuard[Sequence]:
+    return isinstance(node, Sequence)
 
 
-def is_map(node: Any) -> bool:
-    return getattr(node, "id", "") == "mapping"
+def is_map(node: Node | None) -> TypeGuard[Mapping]:
+    return isinstance(node, Mapping)
 
 
-def text_of(node: Any) -> str | None:
+def text_of(node: Node | None) -> str | None:
     """The text of a scalar, None for anything else."""
-    return str(node.value) if getattr(node, "id", "") == "scalar" else None
+    return node.text if isinstance(node, Scalar) else None
 
 
-def entries(node: Any) -> dict[str, Any]:
+def entries(node: Node | None) -> dict[str, Node]:
     """The values of a map by key; of a key given twice the first counts."""
-    found: dict[str, Any] = {}
-    for key, value in node.value if is_map(node) else ():
-        name = text_of(key)
-        if name is not None:
-            found.setdefault(name, value)
+    found: dict[str, Node] = {}
+    for key, value in node.pairs if isinstance(node, Mapping) else ():
+        if isinstance(key, Scalar):
+            found.setdefault(key.text, value)
     return found
 
 
-def integer(node: Any) -> int | None:
+def integer(node: Node | None) -> int | None:
     """The value of a plain decimal integer, None for anything else."""
     text = text_of(node) or ""
     digits = text[1:] if text[:1] in "+-" else text
-    if (
-        not (digits.isascii() and digits.isdigit())
-        or len(digits) > 12
-        or getattr(node, "style", None) in ("'", '"')
-    ):
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 12:
         return None
-    return int(text)
+    return int(text) if isinstance(node, Scalar) and node.plain else None

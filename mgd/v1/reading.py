@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mgd.descriptor import Descriptor
 from mgd.diagnostics import Severity
+from mgd.documents import Node
 from mgd.errors import RejectedError
 from mgd.text.problems import nearest, quoted
 from mgd.v1.chip import check_ports, read_chip
 from mgd.v1.links import read_links
 from mgd.v1.model import Board, BoardMesh, FirstFormat
 from mgd.v1.nodes import Findings, YamlSource, compose, entries, integer, is_map, offset, text_of
-from mgd.v1.sections import has_section, shape_of, shown_shape, unknown_keys
+from mgd.v1.sections import list_section, shape_of, shown_shape, unknown_keys
 
 BOARD_TYPES = ("MESH", "TORUS_X", "TORUS_Y", "TORUS_XY")
 
@@ -61,11 +60,10 @@ def read(text: str | bytes, *, file: str = "") -> tuple[FirstFormat | None, Find
     return FirstFormat(arch, ports, z_ports, tuple(boards.values()), tuple(meshes), mode, links), found
 
 
-def _boards(found: Findings, root: Any, node: Any) -> dict[str, Board]:
+def _boards(found: Findings, root: Node, node: Node | None) -> dict[str, Board]:
     boards: dict[str, Board] = {}
-    if not has_section(found, root, node, "Board"):
-        return boards
-    for each in node.value:
+    section = list_section(found, root, node, "Board")
+    for each in section.items if section else ():
         if found.is_full:
             break
         if not is_map(each):
@@ -103,13 +101,14 @@ def _boards(found: Findings, root: Any, node: Any) -> dict[str, Board]:
     return boards
 
 
-def _meshes(found: Findings, root: Any, node: Any, boards: dict[str, Board]) -> list[BoardMesh]:
+def _meshes(found: Findings, root: Node, node: Node | None, boards: dict[str, Board]) -> list[BoardMesh]:
     meshes: list[BoardMesh] = []
-    if not has_section(found, root, node, "Mesh"):
+    section = list_section(found, root, node, "Mesh")
+    if section is None:
         return meshes
-    if not node.value:
-        found.add("MGD201", offset(node), "Mesh lists no mesh", help="add { id: 0, board: …, … }")
-    for each in node.value:
+    if not section.items:
+        found.add("MGD201", offset(section), "Mesh lists no mesh", help="add { id: 0, board: …, … }")
+    for each in section.items:
         if found.is_full:
             break
         if not is_map(each):
@@ -133,7 +132,7 @@ def _own_id(found: Findings, mesh: BoardMesh, before: list[BoardMesh]) -> None:
         )  # fmt: skip
 
 
-def _mesh(found: Findings, node: Any, values: dict[str, Any], boards: dict[str, Board]) -> BoardMesh | None:
+def _mesh(found: Findings, node: Node, values: dict[str, Node], boards: dict[str, Board]) -> BoardMesh | None:
     mesh_id, name = integer(values.get("id")), text_of(values.get("board")) or ""
     if mesh_id is None:
         found.add("MGD207", offset(values.get("id", node)), "a mesh has no id", help="add id: 0")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from mgd.documents import Mapping, Node, Sequence
 from mgd.text.problems import nearest, shown
 from mgd.v1.model import Shape
 from mgd.v1.nodes import Findings, integer, is_list, is_map, offset, text_of
@@ -17,11 +16,11 @@ KEYS = {
 }
 
 
-def unknown_keys(found: Findings, node: Any, section: str) -> None:
+def unknown_keys(found: Findings, node: Node | None, section: str) -> None:
     """Report keys that a section does not know, and those given twice."""
     known = KEYS[section]
     seen: set[str] = set()
-    for key, _ in node.value if is_map(node) else ():
+    for key, _ in node.pairs if is_map(node) else ():
         name = text_of(key) or ""
         if name not in known:
             near = nearest(name, known)
@@ -36,22 +35,33 @@ def unknown_keys(found: Findings, node: Any, section: str) -> None:
         seen.add(name)
 
 
-def has_section(found: Findings, root: Any, node: Any, name: str, *, as_map: bool = False) -> bool:
-    """True when a section is there and is a list, or a map; else that is reported."""
-    if node is not None and (is_map(node) if as_map else is_list(node)):
-        return True
-    what = "a map" if as_map else "a list"
+def list_section(found: Findings, root: Node, node: Node | None, name: str) -> Sequence | None:
+    """The section if it is there and is a list; else None, reported."""
+    if is_list(node):
+        return node
+    _absent(found, root, node, name, "a list", "[ … ]")
+    return None
+
+
+def map_section(found: Findings, root: Node, node: Node | None, name: str) -> Mapping | None:
+    """The section if it is there and is a map; else None, reported."""
+    if is_map(node):
+        return node
+    _absent(found, root, node, name, "a map", "{ … }")
+    return None
+
+
+def _absent(found: Findings, root: Node, node: Node | None, name: str, what: str, form: str) -> None:
     told = f"{name} is missing" if node is None else f"{name} is not {what}"
     found.add(
         "MGD201",
         offset(root if node is None else node),
         told,
-        help=f"write {name}: {'{ … }' if as_map else '[ … ]'}",
+        help=f"write {name}: {form}",
     )
-    return False
 
 
-def shape_of(found: Findings, owner: Any, node: Any, name: str) -> Shape | None:
+def shape_of(found: Findings, owner: Node, node: Node | None, name: str) -> Shape | None:
     """The [rows, columns] of a node, its absence and mistakes reported."""
     if node is None or not is_list(node):
         told = f"{name} is missing" if node is None else f"{name} is not a list"
@@ -59,7 +69,7 @@ def shape_of(found: Findings, owner: Any, node: Any, name: str) -> Shape | None:
             "MGD207", offset(owner if node is None else node), told, help=f"write {name}: [rows, columns]"
         )
         return None
-    numbers = [integer(each) for each in node.value[:3]]
+    numbers = [integer(each) for each in node.items[:3]]
     if len(numbers) != 2 or any(each is None or each < 1 for each in numbers):
         found.add(
             "MGD207",

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import yaml
-
+from mgd import documents
 from mgd.diagnostics import Label, Position
 from mgd.lean import dataclass, field, replace
-from tt_run.inputs.document import Document, Field, is_null, read_document
+from tt_run.inputs.document import Document, Entry, is_null, read_document
 from tt_run.inputs.findings import Findings, listed
 from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.settings import Setting, read_env
@@ -104,7 +103,7 @@ def read_rank_bindings(
 
 
 def _read_ranks(
-    document: Document, field: Field | None, search: PathSearch, must_exist: bool
+    document: Document, field: Entry | None, search: PathSearch, must_exist: bool
 ) -> tuple[Binding, ...]:
     if field is None:
         document.fatal(
@@ -113,7 +112,7 @@ def _read_ranks(
         return ()
     entries = document.items(field.value, "rank_bindings")
     if not entries:
-        if isinstance(field.value, yaml.SequenceNode):
+        if isinstance(field.value, documents.Sequence):
             document.fatal("TTR109", "rank_bindings is empty", field.value, "at least one rank is needed")
         return ()
     read = [_read_rank(document, entry, index, search, must_exist) for index, entry in enumerate(entries)]
@@ -152,11 +151,11 @@ def check_contiguous(bindings: Iterable[Binding], findings: Findings) -> None:
 
 
 def _read_rank(
-    document: Document, node: yaml.Node, index: int, search: PathSearch, must_exist: bool
+    document: Document, node: documents.Node, index: int, search: PathSearch, must_exist: bool
 ) -> Binding | None:
     what = f"rank_bindings[{index}]"
     fields = document.mapping(node, what, _RANK_KEYS)
-    if not isinstance(node, yaml.MappingNode):
+    if not isinstance(node, documents.Mapping):
         return None
     numbers: dict[str, int | None] = {}
     for name, minimum in (
@@ -197,7 +196,7 @@ def _read_rank(
     )
 
 
-def _descriptor(document: Document, field: Field | None, search: PathSearch, must_exist: bool) -> Path | None:
+def _descriptor(document: Document, field: Entry | None, search: PathSearch, must_exist: bool) -> Path | None:
     if field is None:
         document.fatal(
             "TTR105",
@@ -218,7 +217,7 @@ def _descriptor(document: Document, field: Field | None, search: PathSearch, mus
 
 
 def _own_descriptor(
-    document: Document, field: Field | None, what: str, search: PathSearch, must_exist: bool
+    document: Document, field: Entry | None, what: str, search: PathSearch, must_exist: bool
 ) -> tuple[Path | None, Position | None]:
     if field is None or is_null(field.value):
         return None, None
@@ -231,7 +230,7 @@ def _own_descriptor(
     return found, at
 
 
-def _mock_paths(document: Document, field: Field | None, bindings: Iterable[Binding]) -> dict[int, str]:
+def _mock_paths(document: Document, field: Entry | None, bindings: Iterable[Binding]) -> dict[int, str]:
     """The paths by rank, as written; like a mapping of its own it must name every rank."""
     if field is None or is_null(field.value):
         return {}

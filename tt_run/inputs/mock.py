@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import yaml
-
+from mgd import documents
 from mgd.diagnostics import Position
 from mgd.lean import dataclass
 from tt_run.inputs.document import Document, read_document
@@ -35,20 +34,22 @@ def read_mock_cluster(path: Path, search: PathSearch, findings: Findings) -> Moc
     document = read_document(path, search.world, findings)
     if document is None:
         return None
-    if isinstance(document.root, yaml.SequenceNode):
+    if isinstance(document.root, documents.Sequence):
         return _read_list(document, document.root, search)
-    if not isinstance(document.root, yaml.MappingNode):
+    if not isinstance(document.root, documents.Mapping):
         document.mapping(document.root, "the mock cluster file")
         return None
-    keys = {key.value: value for key, value in document.root.value if isinstance(key, yaml.ScalarNode)}
+    keys = {name: value for name, (_, value) in document.root.fields.items()}
     for name in (_KEY, _OLD_KEY):
         if name in keys:
             return _read_value(document, keys[name], name, search)
     return MockCluster(document.file, {0: path}, {0: Position(document.file)})
 
 
-def _read_value(document: Document, node: yaml.Node, name: str, search: PathSearch) -> MockCluster | None:
-    if isinstance(node, yaml.SequenceNode):
+def _read_value(
+    document: Document, node: documents.Node, name: str, search: PathSearch
+) -> MockCluster | None:
+    if isinstance(node, documents.Sequence):
         return _read_list(document, node, search)
     if name == _OLD_KEY:
         document.findings.warn(
@@ -56,23 +57,28 @@ def _read_value(document: Document, node: yaml.Node, name: str, search: PathSear
             f"{_OLD_KEY!r} is the old name of the mock mapping",
             help=f"write {_KEY!r}: the reference launcher takes this file for a cluster descriptor",
         )
-    entries = [(item.key, item.value) for item in document.mapping(node, name).values()]
+    entries: list[tuple[documents.Node, documents.Node]] = [
+        (item.key, item.value) for item in document.mapping(node, name).values()
+    ]
     return _collect(document, entries, node, search)
 
 
-def _read_list(document: Document, node: yaml.SequenceNode, search: PathSearch) -> MockCluster | None:
+def _read_list(document: Document, node: documents.Sequence, search: PathSearch) -> MockCluster | None:
     entries = []
-    for index, entry in enumerate(node.value):
+    for index, entry in enumerate(node.items):
         fields = document.mapping(entry, f"mock cluster entry {index}", ("rank", "filename"))
         if set(fields) == {"rank", "filename"}:
             entries.append((fields["rank"].value, fields["filename"].value))
-        elif isinstance(entry, yaml.MappingNode):
+        elif isinstance(entry, documents.Mapping):
             document.fatal("TTR105", f"mock cluster entry {index} needs 'rank' and 'filename'", entry)
     return _collect(document, entries, node, search)
 
 
 def _collect(
-    document: Document, entries: list[tuple[yaml.Node, yaml.Node]], node: yaml.Node, search: PathSearch
+    document: Document,
+    entries: list[tuple[documents.Node, documents.Node]],
+    node: documents.Node,
+    search: PathSearch,
 ) -> MockCluster | None:
     paths: dict[int, Path] = {}
     positions: dict[int, Position] = {}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import yaml
-
+from mgd import documents
 from mgd.diagnostics import Position
 from mgd.lean import dataclass
 from tt_run.inputs.document import Document, read_document
@@ -60,9 +59,9 @@ def read_rank_pinnings(path: Path, world: World, findings: Findings) -> tuple[Ra
     return tuple(pin for pin in read if pin is not None)
 
 
-def _read_pin(document: Document, node: yaml.Node, what: str) -> RankPin | None:
+def _read_pin(document: Document, node: documents.Node, what: str) -> RankPin | None:
     fields = document.mapping(node, what, _ENTRY_KEYS)
-    if not isinstance(node, yaml.MappingNode):
+    if not isinstance(node, documents.Mapping):
         return None
     numbers = {
         name: document.integer(fields[name].value, f"{what}.{name}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mgd.diagnostics import Label, Position
 from mgd.lean import dataclass
-from tt_run.inputs.document import Document, Field
+from tt_run.inputs.document import Document, Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,14 +17,14 @@ class Setting:
 
 
 def read_env(
-    document: Document, field: Field | None, what: str, source: str | None = None
+    document: Document, field: Entry | None, what: str, source: str | None = None
 ) -> dict[str, Setting]:
     """The variables of an environment map, values as written."""
     if field is None:
         return {}
     settings: dict[str, Setting] = {}
     for name, item in document.mapping(field.value, what).items():
-        if not item.key.tag.endswith(":str"):
+        if item.key.kind != "text":
             document.fatal(
                 "TTR104",
                 f"{what} has the key {name}, which is no text",
@@ -41,7 +41,7 @@ def read_env(
     return settings
 
 
-def _is_name(document: Document, field: Field, name: str, value: str) -> bool:
+def _is_name(document: Document, field: Entry, name: str, value: str) -> bool:
     if "\0" in value:
         document.fatal(
             "TTR117", f"the value of {name} holds a NUL character", field.value, "no variable can hold one"

@@ -80,7 +80,7 @@ def _overlay_files(document: Document, search: PathSearch) -> list[Path]:
     named: dict[int, Path | None] = {}
     for item in entries.values():
         number = document.integer(item.key, f"a key of {_KEY}")
-        text = document.text(item.value, f"{_KEY}[{item.key.value}]")
+        text = document.text(item.value, f"{_KEY}[{item.key.text}]")
         if number is None or text is None:
             continue
         folder = document.path.parent

@@ -127,7 +127,7 @@ COMMAND_LINE = (
         "TTR021",
         "option used wrongly",
         why="The option lacks its value, or the value is not one that it takes.",
-        help="tt-run --help lists the options and their values.",
+        help="See the options and their values with tt-run --help.",
         bad="tt-run --timeout soon ./app",
     ),
     Rule(

