@@ -220,3 +220,23 @@ def test_slow_dispatch_has_no_traces(device, monkeypatch):
     with pytest.raises(RuntimeError, match="Not supported for slow dispatch"):
         trace.begin_trace_capture(device)
     assert not trace.is_trace_capture_active(device)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        lambda t: t.reshape(1, 8, 1, 32),
+        lambda t: t[:, :, :4],
+        lambda t: t.to(Layout.ROW_MAJOR),
+        lambda t: t + 1,
+        lambda t: 1 - t,
+    ],
+)
+def test_methods_of_tensors_are_replayed_like_operations(device, method):
+    x = on(device, 0)
+    number, (view, after) = captured(device, lambda: (made := method(x), ops.add(made, 1.0)))
+    copy_host_to_device_tensor(host(device, 1), x)
+    trace.execute_trace(device, number)
+    wanted = method(on(device, 1))
+    assert first(view).tobytes() == first(wanted).tobytes()
+    assert first(after).tobytes() == (first(wanted) + np.float32(1)).tobytes()

@@ -7,8 +7,6 @@ system mesh of the device at coordinate i; the ids that programs see are process
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import ClassVar, NamedTuple
 
 from tt_run.runtime import guard
 from tt_run.runtime.arguments import public
@@ -17,17 +15,10 @@ from tt_run.runtime.mesh.arrange import places_in, snake, tile
 from tt_run.runtime.mesh.chips import Chips
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device_layout import Layout, Positions
+from tt_run.runtime.mesh.residents import Move, Residents
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.mesh.system import SystemMesh
 from tt_run.runtime.mesh.view import FabricNodeId, MeshDeviceView, ProgramCache, SubDevices
-
-
-class Arrangement(NamedTuple):
-    """Where the devices of a mesh were before a reshape."""
-
-    coords: tuple[MeshCoordinate, ...]
-    positions: Positions
-    local_positions: Positions
 
 
 class MeshDevice(Layout, Chips):
@@ -37,8 +28,6 @@ class MeshDevice(Layout, Chips):
     """
 
     _bound_name = "ttnn._ttnn.multi_device.MeshDevice"
-    followers: ClassVar[list[Callable[[MeshDevice, Arrangement], None]]] = []
-    """Called with a mesh that was reshaped and how it was arranged before."""
     _opened = 0
 
     def __init__(
@@ -55,6 +44,7 @@ class MeshDevice(Layout, Chips):
         self.is_open = True
         self.program_cache = ProgramCache()
         self.sub_devices = SubDevices()
+        self.residents = Residents()
         self._children: list[MeshDevice] = []
         self._number = MeshDevice._opened
         MeshDevice._opened += 1
@@ -177,10 +167,16 @@ class MeshDevice(Layout, Chips):
         self._rearrange(shape, positions)
 
     def _rearrange(self, shape: MeshShape, positions: Positions) -> None:
-        before = Arrangement(self.coords, self.positions, self.local_positions)
+        place_of = dict(zip(self.coords, self.positions, strict=True))
+        numbers = {self.positions[i]: number for number, i in enumerate(self.local_positions)}
         self._lay_out(shape, positions)
-        for follow in self.followers:
-            follow(self, before)
+        coord_at = dict(zip(self.positions, self.coords, strict=True))
+        move = Move(
+            {coord: coord_at[place] for coord, place in place_of.items()},
+            [numbers[self.positions[i]] for i in self.local_positions],
+        )
+        for resident in self.residents:
+            resident.follow(move)
 
     def close(self) -> None:
         """Give the devices back; its submeshes close with it. Closing twice does nothing.

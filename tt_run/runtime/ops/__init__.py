@@ -1,7 +1,6 @@
 """Operations on mesh tensors: each is a function on shards, declared once and entered into `registry` under its `ttnn` name.
 
-Importing this package gives `Tensor` its arithmetic; the modules that declare the other operations are loaded when one of them is
-first asked for (`tt_run.runtime.catalog` finds an operation by its name). Source: reference library 0.81.1.
+The modules that declare operations are loaded when one of theirs is first asked for (`tt_run.runtime.catalog` finds an operation by its name). Source: reference library 0.81.1.
 """
 
 from __future__ import annotations
@@ -10,10 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from tt_run.runtime.ops import operators
 from tt_run.runtime.ops.dispatch import Operation, registry, run, set_recorder
-
-operators.install()
 
 MODULES = (
     "arithmetic",

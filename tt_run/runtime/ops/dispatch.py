@@ -179,6 +179,13 @@ class FastOperation:
 Operation = FastOperation
 
 
+def view(operation: Operation, *args: Any) -> Any:
+    """Compute what is no program of its own, such as a tensor in another shape: recorded and observed, but not compiled."""
+    if _recorder is None and not events.listening:
+        return operation.compute(*args)
+    return _observed(operation, args, {})
+
+
 Recorder = Callable[[Operation, tuple[Any, ...], dict[str, Any]], Any]
 """Called instead of the operation while a trace is captured; it decides when `operation.compute(*args, **kwargs)` runs."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import element_size
 from tt_run.runtime.values.shards import Shards
 from tt_run.runtime.values.storage import Storage
+
+if TYPE_CHECKING:
+    from tt_run.runtime.mesh.residents import Move
 
 
 class Arriving:
@@ -52,6 +55,11 @@ class Arriving:
         """Give the buffer back; what arrives later is dropped."""
         self._buffer.free()
 
+    def follow(self, move: Move) -> None:
+        """Take what was sent to the devices where they were, then stay with them after a reshape of the mesh."""
+        self._finish()
+        move.once(self._buffer, lambda: self._buffer.follow(move))
+
 
 @operation("ttnn.experimental.send_async", family=families.SOCKET)
 def send_async(input_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
@@ -80,14 +88,13 @@ def recv_async(output_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
     storage = output_tensor.storage
     buffer = storage.buffer if isinstance(storage, Arriving) else storage
     spec, device = output_tensor.spec, mesh_socket.get_mesh_device()
-    arrivals = [(stream.ask(spec), connections) for stream, connections in mesh_socket.lanes]
+    arrivals = [(stream.ask(spec), [_local(device, c) for c in held]) for stream, held in mesh_socket.lanes]
     waiting = mesh_socket.unfinished
 
     def complete() -> None:
         rows: dict[int, Any] = {}
-        for arrival, connections in arrivals:
-            for connection, row in zip(connections, arrival.take(), strict=True):
-                rows[_local(device, connection)] = row
+        for arrival, numbers in arrivals:
+            rows.update(dict(zip(numbers, arrival.take(), strict=True)))
         waiting.popleft()
         if buffer.allocated:
             old = buffer.shards

@@ -1,7 +1,8 @@
 """`Tensor`: the shards of one logical array, on the host or on the devices of a mesh.
 
 A rank stores the shards of its own devices; shape, spec and topology are the same on every rank (runtime specification,
-sections 5 and 11). This module holds the object; conversions, text and distribution live beside it.
+sections 5 and 11). This module holds the object, below all that makes tensors; its other methods and
+operators come from `tt_run.runtime.ops.tensor_methods`.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout, StorageType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.shape import MeshShape
-from tt_run.runtime.tensor.methods import TensorMethods
+from tt_run.runtime.tensor.late_methods import late_methods
 from tt_run.runtime.tensor.printing import tensor_text
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.site import Site, coords_of, local_site, whole
 from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, Shape, TensorSpec, Tile, spec_of
-from tt_run.runtime.tensor.spec.topology import PlacementReplicate, TensorTopology
+from tt_run.runtime.tensor.spec.topology import PlacementReplicate, TensorTopology, moved
 from tt_run.runtime.values.dtypes import element_size
 from tt_run.runtime.values.shards import Shards
 from tt_run.runtime.values.storage import Buffer, Part, Storage
@@ -28,11 +29,20 @@ from tt_run.runtime.values.storage import Buffer, Part, Storage
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.coordinate import MeshCoordinate
     from tt_run.runtime.mesh.device import MeshDevice
+    from tt_run.runtime.mesh.residents import Move
+    from tt_run.runtime.ops.tensor_methods import TensorMethods as _Methods
+else:
+    _Methods = late_methods(
+        "tt_run.runtime.ops.tensor_methods.TensorMethods",
+        "_constructed to_numpy to_torch to_list item to cpu reshape pad unpad pad_to_tile unpad_from_tile __getitem__ "
+        "__add__ __radd__ __sub__ __rsub__ __neg__ __mul__ __rmul__ __truediv__ __rtruediv__ __matmul__ __pow__ "
+        "__eq__ __ne__ __lt__ __le__ __gt__ __ge__",
+    )
 
 _ids = itertools.count()
 
 
-class Tensor(TensorMethods):
+class Tensor(_Methods):
     """A mesh tensor. `shape` is the shape of one shard, not of the whole.
 
     Programs build tensors with `from_torch`, `as_tensor` or the creation functions; the forms of this constructor are
@@ -54,9 +64,7 @@ class Tensor(TensorMethods):
     _topology: TensorTopology
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        from tt_run.runtime.tensor.creation.constructor import construct
-
-        self._take(construct(self, args, kwargs))
+        self._take(self._constructed(args, kwargs))
 
     @classmethod
     def of(
@@ -95,6 +103,8 @@ class Tensor(TensorMethods):
         tensor: Tensor = object.__new__(cls)
         tensor._storage, tensor._spec, tensor._topology = storage, spec, topology
         tensor._device, tensor._site, tensor._id = device, site, next(_ids)
+        if device is not None:
+            device.residents.add(tensor)
         if cls.observer is not None:
             cls.observer(tensor)
         return tensor
@@ -102,6 +112,8 @@ class Tensor(TensorMethods):
     def _take(self, other: Tensor) -> None:
         self._storage, self._spec, self._topology = other._storage, other._spec, other._topology
         self._device, self._site, self._id = other._device, other._site, next(_ids)
+        if self._device is not None:
+            self._device.residents.add(self)
 
     def derive(
         self,
@@ -128,9 +140,11 @@ class Tensor(TensorMethods):
         """A tensor with this spec, topology and device over another storage."""
         return self._make(storage, self._spec, self._topology, self._device, self._site)
 
-    def place(self, topology: TensorTopology) -> None:
-        """Say anew how the tensor is spread: its mesh was reshaped."""
-        self._topology = topology
+    def follow(self, move: Move) -> None:
+        """Stay on the same devices: the mesh was reshaped, and they have other coordinates now."""
+        topology, storage = self._topology, self._storage
+        self._topology = move.once(topology, lambda: moved(topology, move.coords))
+        move.once(storage, lambda: storage.follow(move))
 
     def facts(self) -> tuple[MeshDevice | None, TensorSpec, TensorTopology, Shards]:
         """Where it is, what it is like and what it holds, in one go. Raises RuntimeError after `deallocate`."""
@@ -259,6 +273,9 @@ class Tensor(TensorMethods):
         """Give back the device buffer; nothing happens to a host tensor. Tensors that share the buffer lose it too."""
         if self._device is not None:
             self._storage.free()
+
+    # Comparison is elementwise, so tensors are told apart as objects.
+    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         return tensor_text(self)

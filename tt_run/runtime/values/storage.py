@@ -6,7 +6,6 @@ into them, `deallocate` takes them away. Every write replaces the shards as a wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from tt_run.runtime.errors import throw
@@ -14,6 +13,7 @@ from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.coordinate import MeshCoordinate
+    from tt_run.runtime.mesh.residents import Move
 
 GONE = "Tensor is not allocated: its buffer was given back by deallocate(). Read or copy the tensor before that, or keep it allocated."
 
@@ -27,6 +27,7 @@ class Storage(Protocol):
     def allocated(self) -> bool: ...
     def write(self, shards: Shards) -> None: ...
     def free(self) -> None: ...
+    def follow(self, move: Move) -> None: ...
 
 
 class Buffer:
@@ -58,6 +59,12 @@ class Buffer:
     def free(self) -> None:
         """Give the memory back; later reads raise."""
         self._shards = None
+
+    def follow(self, move: Move) -> None:
+        """Count the devices anew after a reshape of the mesh; nothing happens once freed."""
+        if self._shards is not None:
+            index = self._shards.index
+            self._shards = Shards(self._shards.data, tuple(index[i] for i in move.order))
 
 
 class Part:
@@ -97,11 +104,12 @@ class Part:
         arrays[self._device] = shards.of(self._device)
         self.whole.write(Shards.from_each(arrays, like=self.whole.shards.data))
 
-    def move(self, order: Sequence[int], moved: Mapping[MeshCoordinate, MeshCoordinate]) -> None:
-        """Follow a reshape: local device i is the one that had number `order[i]`; `moved` gives every coordinate's new one."""
+    def follow(self, move: Move) -> None:
+        """Stay with the device after a reshape of the mesh, and the whole buffer with it."""
         if self._device is not None:
-            self._device = order.index(self._device)
-        self.coord = moved.get(self.coord, self.coord)
+            self._device = move.order.index(self._device)
+        self.coord = move.coords.get(self.coord, self.coord)
+        move.once(self.whole, lambda: self.whole.follow(move))
 
     def free(self) -> None:
         """Give back the parent's buffer: the devices of a mesh tensor share one allocation."""

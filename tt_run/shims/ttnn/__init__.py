@@ -3,8 +3,6 @@
 Operations are not listed here: their declarations publish them.
 """
 
-# Tensors get their arithmetic from the operations, also in programs that call none by name.
-import tt_run.runtime.ops as _ops  # noqa: F401
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {

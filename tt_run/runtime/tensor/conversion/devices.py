@@ -8,14 +8,10 @@ from tt_run.runtime.arguments import public
 from tt_run.runtime.errors import fatal, type_name
 from tt_run.runtime.mesh import transfer_rules
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.tensor.following import follow
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.site import HostSite
 from tt_run.runtime.tensor.tensor import Tensor, replicated_topology
 from tt_run.runtime.values.shards import Shards
-
-# Whoever puts tensors on a mesh says what becomes of them when it is reshaped.
-MeshDevice.followers.append(follow)
 
 
 @public

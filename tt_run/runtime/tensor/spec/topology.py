@@ -5,7 +5,7 @@ Source: runtime specification, sections 1, 5 and 6.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tt_run.runtime.errors import incompatible
@@ -105,6 +105,12 @@ class TensorTopology:
             f"TensorTopology(distribution_shape={self._shape}, placements=SmallVector({list(self._placements)}), "
             f"mesh_coords={', '.join(map(str, self._coords))})"
         )
+
+
+def moved(topology: TensorTopology, coords: Mapping[MeshCoordinate, MeshCoordinate]) -> TensorTopology:
+    """The same spread after a reshape of the mesh; `coords` gives old coordinates their new ones."""
+    followed = [coords.get(coord, coord) for coord in topology.mesh_coords()]
+    return TensorTopology(topology.distribution_shape(), topology.placements(), followed)
 
 
 def _dim(placement: Placement) -> int | None:

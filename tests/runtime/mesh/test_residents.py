@@ -1,10 +1,11 @@
-"""Data stays on its devices when a mesh is reshaped; tensors follow them (ttnn specification, section 3)."""
+"""Data stays on its devices when a mesh is reshaped; tensors follow them."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -104,6 +105,23 @@ def test_tensors_elsewhere_and_without_a_buffer_stay(device: MeshDevice) -> None
     assert not gone.is_allocated()
 
 
+def test_the_constructor_puts_a_tensor_on_the_mesh_too(device: MeshDevice) -> None:
+    tensor = Tensor(on(device))
+    device.reshape(MeshShape(1, 8))
+    assert tensor.device_coords()[0] == MeshCoordinate(0, 0)
+    assert np.array_equal(tensor.to_numpy(ConcatMeshToTensor(device, 0)), VALUES[SNAKE])
+
+
+def test_a_mesh_keeps_no_tensor_alive_and_forgets_the_dead(device: MeshDevice) -> None:
+    kept = on(device)
+    for _ in range(2000):
+        last = ref(on(device))
+    assert last() is None
+    assert [resident for resident in device.residents if resident is kept]
+    assert len(list(device.residents)) <= 2
+    assert len(device.residents._references) <= 512
+
+
 def digests() -> None:
     """Print a digest of what each chip of this rank holds after a reshape."""
     mesh = open_mesh_device(MeshShape(2, 4))
@@ -120,7 +138,7 @@ def digests() -> None:
 def test_ranks_give_the_bits_of_one(capsys: pytest.CaptureFixture[str]) -> None:
     digests()
     descriptor = str(ROOT / "configs" / "mgd" / "t3k_2x4_two_hosts.textproto")
-    program = "from tests.runtime.tensor.test_following import digests\ndigests()\n"
+    program = "from tests.runtime.mesh.test_residents import digests\ndigests()\n"
     done = run_ranks(2, program, env={"TT_MESH_GRAPH_DESC_PATH": descriptor}, timeout=60).check()
     found = "".join(rank.stdout for rank in done.ranks).splitlines()
     assert sorted(found) == sorted(capsys.readouterr().out.splitlines())

@@ -1,4 +1,8 @@
-"""The methods of `Tensor` that are functions elsewhere: conversions, shapes, operators."""
+"""The methods and operators of `Tensor` beyond its data: conversions, shapes, arithmetic.
+
+`Tensor` finds them here at their first use (`tt_run.runtime.tensor.late_methods`). Those that compute on a device are operations, so that a
+trace records them like calls.
+"""
 
 from __future__ import annotations
 
@@ -9,30 +13,46 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal, type_name
-from tt_run.runtime.tensor import operators
+from tt_run.runtime.ops import arithmetic, binary, products
+from tt_run.runtime.ops.dispatch import Operation, view
+from tt_run.runtime.tensor.borders import arrays
+from tt_run.runtime.tensor.conversion import devices, layouts, shaping
+from tt_run.runtime.tensor.creation.constructor import construct
+from tt_run.runtime.tensor.distribution.composers import MeshToTensor
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.device import MeshDevice
-    from tt_run.runtime.tensor.distribution.composers import MeshToTensor
     from tt_run.runtime.tensor.tensor import Tensor
+
+_RESHAPE = Operation("ttnn.Tensor.reshape", shaping.reshape)
+_GETITEM = Operation("ttnn.Tensor.__getitem__", shaping.take)
+_TO_LAYOUT = Operation("ttnn.Tensor.to", layouts.to_layout)
+_COMPARE = {name: binary.BINARY[name] for name in ("eq", "ne", "lt", "le", "gt", "ge")}
+
+
+def _on_device(operation: Operation, tensor: Tensor, argument: Any) -> Tensor:
+    """An operation on a device tensor; on the host, where no trace looks, just its function."""
+    if tensor.device() is None:
+        return cast("Tensor", operation.compute(tensor, argument))
+    return cast("Tensor", view(operation, tensor, argument))
 
 
 class TensorMethods:
-    """Mixed into `Tensor`. Modules that build tensors import that class, so they are imported here when called."""
+    """What `Tensor` inherits."""
 
     __slots__ = ()
 
+    def _constructed(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+        """The tensor that the public forms of `Tensor(...)` stand for."""
+        return construct(self, args, kwargs)
+
     def to_numpy(self: Any, mesh_composer: MeshToTensor | None = None) -> npt.NDArray[Any]:
         """The values as a NumPy array; see `borders.to_numpy`."""
-        from tt_run.runtime.tensor.borders import arrays
-
         return arrays.to_numpy(self, mesh_composer)
 
     def to_torch(self: Any, mesh_composer: MeshToTensor | None = None) -> Any:
         """The values as a torch tensor; see `borders.to_torch`."""
-        from tt_run.runtime.tensor.borders import arrays
-
         return arrays.to_torch(self, mesh_composer=mesh_composer)
 
     def to_list(self) -> Any:
@@ -56,103 +76,88 @@ class TensorMethods:
         worker: object = None,
     ) -> Tensor:
         """The tensor in another layout, or on a device."""
-        from tt_run.runtime.tensor.conversion import devices, layouts
-
         if isinstance(target, Layout):
-            return cast("Tensor", operators.replaced("to_layout", layouts.to_layout)(self, target))
+            return _on_device(_TO_LAYOUT, self, target)
         return devices.to_device(self, target, mem_config, cq_id=cq_id)
 
     def cpu(self: Any, blocking: bool = True, cq_id: int | None = None) -> Tensor:
         """The tensor in host memory."""
-        from tt_run.runtime.tensor.conversion import devices
-
         return devices.from_device(self, blocking, cq_id=cq_id)
 
-    def reshape(self, *shape: Any) -> Tensor:
+    def reshape(self: Any, *shape: Any) -> Tensor:
         """The same elements in another shape: `t.reshape(2, -1)` or `t.reshape([2, -1])`. Raises RuntimeError when they do not fit."""
-        from tt_run.runtime.tensor.conversion import shaping
-
         dims = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        return cast("Tensor", operators.replaced("reshape", shaping.reshape)(self, tuple(dims)))
+        return _on_device(_RESHAPE, self, tuple(dims))
 
     def pad(self: Any, shape: Sequence[int], starts: Sequence[int], value: float) -> Tensor:
         """A host tensor inside a larger one filled with `value`, its first element at `starts`."""
-        from tt_run.runtime.tensor.conversion import shaping
-
         return shaping.embed(self, tuple(shape), tuple(starts), value)
 
     def unpad(self: Any, starts: Sequence[int], ends: Sequence[int]) -> Tensor:
         """The part of a host tensor from `starts` up to `ends` (excluded)."""
-        from tt_run.runtime.tensor.conversion import shaping
-
         return shaping.crop(self, tuple(starts), tuple(ends))
 
     def pad_to_tile(self: Any, value: float) -> Tensor:
         """A host tensor whose last two dimensions are filled up to multiples of 32 with `value`."""
-        from tt_run.runtime.tensor.conversion import shaping
-
         return shaping.embed(self, shaping.tile_multiple(tuple(self.shape)), (0,) * self.shape.rank, value)
 
     def unpad_from_tile(self, shape: Sequence[int]) -> Tensor:
         """The first `shape` elements along each dimension."""
         return self.unpad((0,) * len(shape), shape)
 
-    def __getitem__(self, key: Any) -> Tensor:
-        from tt_run.runtime.tensor.conversion import shaping
-
-        return cast("Tensor", operators.replaced("getitem", shaping.take)(self, key))
+    def __getitem__(self: Any, key: Any) -> Tensor:
+        return _on_device(_GETITEM, self, key)
 
     def __add__(self, other: Any) -> Any:
-        return operators.call("add", self, other)
+        return binary.add(self, other)
 
     def __radd__(self, other: Any) -> Any:
-        return operators.call("radd", self, other)
+        return binary.add(self, other)
 
     def __sub__(self, other: Any) -> Any:
-        return operators.call("sub", self, other)
+        return binary.subtract(self, other)
 
     def __rsub__(self, other: Any) -> Any:
-        return operators.call("rsub", self, other)
+        return arithmetic.rsub(self, other)
 
     def __neg__(self) -> NoReturn:
-        # The reference has none (ttnn specification, section 5); its words name the type in full.
+        # The reference has none; its words name the type in full.
         raise TypeError(f"bad operand type for unary -: '{type_name(self)}'")
 
     def __mul__(self, other: Any) -> Any:
-        return operators.call("mul", self, other)
+        return binary.multiply(self, other)
 
     def __rmul__(self, other: Any) -> Any:
-        return operators.call("rmul", self, other)
+        return binary.multiply(self, other)
 
     def __truediv__(self, other: Any) -> Any:
-        return operators.call("truediv", self, other)
+        return arithmetic.divide(self, other)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return operators.call("rtruediv", self, other)
+        return arithmetic.divide(other, self)
 
     def __matmul__(self, other: Any) -> Any:
-        return operators.call("matmul", self, other)
+        return products.matmul(self, other)
 
     def __pow__(self, other: Any) -> Any:
-        return operators.call("pow", self, other)
+        return arithmetic.pow(self, other)
 
     def __eq__(self, other: object) -> Any:
-        return operators.call("eq", self, other)
+        return _COMPARE["eq"](self, other)
 
     def __ne__(self, other: object) -> Any:
-        return operators.call("ne", self, other)
+        return _COMPARE["ne"](self, other)
 
     def __lt__(self, other: Any) -> Any:
-        return operators.call("lt", self, other)
+        return _COMPARE["lt"](self, other)
 
     def __le__(self, other: Any) -> Any:
-        return operators.call("le", self, other)
+        return _COMPARE["le"](self, other)
 
     def __gt__(self, other: Any) -> Any:
-        return operators.call("gt", self, other)
+        return _COMPARE["gt"](self, other)
 
     def __ge__(self, other: Any) -> Any:
-        return operators.call("ge", self, other)
+        return _COMPARE["ge"](self, other)
 
-    # Comparison is elementwise, so tensors are told apart as objects.
     __hash__ = object.__hash__
