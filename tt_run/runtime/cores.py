@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-
-from mgd.lean import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, order=True)

@@ -15,10 +15,10 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from types import FrameType
 
-from mgd.lean import dataclass
 from tt_run import contract
 
 Listener = Callable[["Event"], None]

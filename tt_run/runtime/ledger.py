@@ -11,10 +11,10 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from mgd.lean import dataclass, field
 from tt_run import contract
 from tt_run.runtime import events
 from tt_run.runtime.joint_file import PartedFile

@@ -11,9 +11,9 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
-from mgd.lean import dataclass, field
 from tt_run.runtime.arguments import public
 from tt_run.runtime.errors import fatal, incompatible, throw
 from tt_run.runtime.mesh import transfer_rules

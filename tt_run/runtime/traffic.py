@@ -8,10 +8,9 @@ neighbours a message goes along its column first, then along its row, the shorte
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-
-from mgd.lean import dataclass
 
 Link = tuple[int, int]
 

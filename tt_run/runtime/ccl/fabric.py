@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
 
-from mgd.lean import dataclass, replace
 from tt_run.runtime.enums import FabricConfig, FabricReliabilityMode, FabricTensixConfig
 from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
@@ -39,7 +40,7 @@ def current() -> State:
     return _state
 
 
-def _change(**fields: object) -> None:
+def _change(**fields: Any) -> None:
     global _state
     _state = replace(_state, **fields)
 

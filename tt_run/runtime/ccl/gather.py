@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from mgd.lean import dataclass
 from tt_run.runtime.ccl.shard_locations import RowId, RowTable, Source
 from tt_run.runtime.values import recycled
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from mgd.lean import dataclass
 from tt_run.runtime import events, guard
 from tt_run.runtime.ccl import fabric
 from tt_run.runtime.ccl.gather import Piece

@@ -12,10 +12,10 @@ import os
 import socket
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from mgd.lean import dataclass
 from tt_run import contract
 from tt_run.runtime.comm.arrival import Arrival
 from tt_run.runtime.comm.group import Group as Group

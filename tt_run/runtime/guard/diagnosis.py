@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from mgd.lean import dataclass
 from tt_run.runtime.guard.board import ENDED, RAISED
 from tt_run.runtime.guard.states import History, RankState, Wait, group_key
 

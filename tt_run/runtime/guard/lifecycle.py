@@ -166,7 +166,8 @@ def write_failure(
         f
         for f in frames
         if not f.filename.startswith(events.PACKAGE)
-        and not f.filename.endswith("/mgd/lean.py")
+        # The constructor of a dataclass, of which there is no file.
+        and (f.filename, f.name) != ("<string>", "__init__")
         and "/site-packages/" not in f.filename
     ]
     place = own[-1] if own else (frames[-1] if frames else None)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from mgd.lean import dataclass, field
 from tt_run.runtime.guard.board import ENDED, RAISED, RUNNING, WAITING
 
 # Ordinal of the call on its group -> (signature text, call site).
@@ -72,8 +72,6 @@ def group_key(ranks: tuple[int, ...]) -> str:
 
 def wait_to_json(wait: Wait) -> dict[str, Any]:
     """A wait as plain data."""
-    from dataclasses import asdict
-
     return asdict(wait)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
-from mgd.lean import dataclass, replace
 from tt_run.runtime.comm.world import Group, World
 from tt_run.runtime.guard import diagnosis
 from tt_run.runtime.guard.board import CALLS, ENDED, LABEL, WAITING

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import colorsys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any, Protocol
 
-from mgd.lean import dataclass
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 
 

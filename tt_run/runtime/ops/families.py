@@ -6,7 +6,8 @@ declaration come the call, its signature, the published name, stubs, the table o
 
 from __future__ import annotations
 
-from mgd.lean import dataclass
+from dataclasses import dataclass
+
 from tt_run.runtime.ops import costs
 from tt_run.runtime.ops.costs import Cost
 

@@ -6,8 +6,8 @@ Source: ttnn specification, section 8, and the signatures of 0.81.1.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from mgd.lean import dataclass
 from tt_run.runtime.enums import MathFidelity
 from tt_run.runtime.kernels.activations import Activation
 from tt_run.runtime.tensor.spec.memory_config import CoreCoord, CoreGrid, CoreRangeSet

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from mgd.lean import dataclass
 from tt_run.runtime.arguments import check_fields
 from tt_run.runtime.enums import BufferType, NamedEnum
 from tt_run.runtime.errors import type_name

@@ -6,12 +6,12 @@ One block per shard on this rank; device shards are preceded by a line with devi
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mgd.lean import dataclass
 from tt_run.runtime.arguments import public
 from tt_run.runtime.enums import cpp
 from tt_run.runtime.errors import fatal

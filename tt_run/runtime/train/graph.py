@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable
-
-from mgd.lean import dataclass, field
+from dataclasses import dataclass, field
 
 BackwardRule = Callable[[], None]
 

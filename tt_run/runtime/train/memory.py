@@ -10,9 +10,9 @@ from __future__ import annotations
 import enum
 import math
 import weakref
+from dataclasses import dataclass, field
 from typing import Any
 
-from mgd.lean import dataclass, field
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.tensor.tensor import Tensor as Value
 from tt_run.runtime.values.dtypes import element_size

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mgd.lean import dataclass
+from dataclasses import dataclass
+
 from tt_run.runtime.train.context import AutoContext
 
 

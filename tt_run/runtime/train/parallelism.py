@@ -7,7 +7,7 @@ axis 1 has the 32 devices, so that one is reported.
 
 from __future__ import annotations
 
-from mgd.lean import dataclass
+from dataclasses import dataclass
 
 _MISMATCH = "The number of parallelization axes must be equal to the number of mesh shape dimensions"
 

@@ -10,13 +10,13 @@ import importlib
 import json
 import os
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 
-from mgd.lean import dataclass
 from tt_run.runtime.comm.world import world
 from tt_run.runtime.enums import DumpTensorMode
 from tt_run.runtime.settings import CONFIG

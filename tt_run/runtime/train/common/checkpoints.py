@@ -11,13 +11,13 @@ import os
 import random
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from mgd.lean import dataclass, field
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.sharded_parameters import restore_parameter, whole_parameter
 from tt_run.runtime.train.tensor import Tensor

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from mgd.lean import dataclass, field
 from tt_run.runtime.train.common.keys import (
     SECTIONS,
     ConfigError,

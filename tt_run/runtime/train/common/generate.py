@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train.axis_placement import is_replicated
 from tt_run.runtime.train.common.data import build_causal_mask

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train.common.data import build_causal_mask
 from tt_run.runtime.train.common.utils import get_loss_over_devices, no_grad

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from mgd.lean import dataclass
 from tt_run.runtime.train import stacks
 from tt_run.runtime.train.tensor import Tensor
 

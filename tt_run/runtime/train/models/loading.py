@@ -7,12 +7,12 @@ neighbours; keys and values share one matrix. Rows of the vocabulary beyond the 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mgd.lean import dataclass, field
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.models.safetensors import Weights
 from tt_run.runtime.train.sharded_parameters import cuts, restore_parameter, whole_parameter

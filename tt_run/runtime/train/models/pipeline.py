@@ -8,11 +8,11 @@ sends its gradient to the rank before, that of a sent one receives its gradient 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mgd.lean import dataclass, field
 from tt_run.runtime.train import arithmetic
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.models.cache import KvCache

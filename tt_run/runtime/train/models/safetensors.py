@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
-
-from mgd.lean import dataclass
 
 Array = npt.NDArray[Any]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mgd.lean import dataclass
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.optimizers.base import OptimizerBase, observed

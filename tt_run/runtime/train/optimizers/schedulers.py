@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from mgd.lean import dataclass
 from tt_run.runtime.train.optimizers.base import OptimizerBase
 
 
