@@ -20,6 +20,7 @@ LAUNCHER = ["tt_run.inputs", "tt_run.plan", "tt_run.launch", "tt_run.supervise",
 RUNTIME = [
     ("comm",),
     ("errors", "events"),
+    ("tuning",),
     ("values",),
     ("kernels",),
     ("guard",),

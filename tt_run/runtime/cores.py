@@ -1,9 +1,24 @@
-"""Cores of one chip: coordinates, rectangles, grids. Below mesh and tensor, which both speak of them."""
+"""Cores of one chip: coordinates, rectangles, sets of them, grids. Below mesh and tensor, which both speak of them.
+
+Source: reference library 0.81.1.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+import operator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
+
+from tt_run.runtime import rectangles
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.rectangles import Rectangle
+
+
+def json_text(value: Any) -> str:
+    """A value as the reference writes JSON: without blanks, keys in order."""
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)
 
 
 @dataclass(frozen=True, order=True)
@@ -13,10 +28,28 @@ class CoreCoord:
     x: int
     y: int
 
+    def __init__(self, x: int | tuple[int, int], y: int | None = None) -> None:
+        """`CoreCoord(x, y)` or `CoreCoord((x, y))`. Raises TypeError for what is no whole number."""
+        given: tuple[Any, Any] = (x[0], x[1]) if isinstance(x, (tuple, list)) and y is None else (x, y)
+        for name, value in zip("xy", given, strict=True):
+            try:
+                object.__setattr__(self, name, operator.index(value))
+            except TypeError:
+                raise TypeError(f"CoreCoord(): {name} must be a whole number, not {value!r}") from None
+
     def __str__(self) -> str:
         return f"{self.x}-{self.y}"
 
     __repr__ = __str__
+
+    def to_json(self) -> str:
+        """The JSON text that `from_json` reads."""
+        return json_text(_coord_data(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> CoreCoord:
+        """The coordinate that a JSON text describes."""
+        return _coord(json.loads(text))
 
 
 @dataclass(frozen=True)
@@ -41,8 +74,20 @@ class CoreRange:
 
     def size(self) -> int:
         """Number of cores."""
-        size = self.grid_size()
-        return size.x * size.y
+        return rectangles.size(_rectangle(self))
+
+    def contains(self, other: CoreCoord | CoreRange) -> bool:
+        """True when every core of `other` is in the rectangle."""
+        return CoreRangeSet(self).contains(other)
+
+    def to_json(self) -> str:
+        """The JSON text that `from_json` reads."""
+        return json_text(_range_data(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> CoreRange:
+        """The rectangle that a JSON text describes."""
+        return range_of(json.loads(text))
 
 
 @dataclass(frozen=True)
@@ -66,28 +111,76 @@ class CoreGrid:
 
 
 class CoreRangeSet:
-    """A set of core rectangles, ordered by their first core."""
+    """Core rectangles that share no core: in the order they are given, or by column and row when they come as a set."""
 
     __slots__ = ("_ranges",)
 
     def __init__(self, ranges: CoreRange | Iterable[CoreRange] = ()) -> None:
-        given = [ranges] if isinstance(ranges, CoreRange) else list(ranges)
-        self._ranges = tuple(sorted(set(given), key=lambda r: (r.start.y, r.start.x, r.end.y, r.end.x)))
+        """Raises RuntimeError when two rectangles overlap."""
+        if isinstance(ranges, CoreRange):
+            given: list[CoreRange] = [ranges]
+        elif isinstance(ranges, (set, frozenset)):
+            given = sorted(ranges, key=_rectangle)
+        else:
+            given = list(ranges)
+        both = rectangles.first_overlap([_rectangle(r) for r in given])
+        if both is not None:
+            a, b = map(_range, both)
+            raise fatal(
+                f"Cannot create CoreRangeSet with specified core ranges because core ranges {a} and {b} overlap!"
+            )
+        self._ranges = tuple(given)
 
     def ranges(self) -> list[CoreRange]:
         """The rectangles."""
         return list(self._ranges)
+
+    def size(self) -> int:
+        """Number of rectangles."""
+        return len(self._ranges)
+
+    def empty(self) -> bool:
+        """True when there are no rectangles."""
+        return not self._ranges
 
     def num_cores(self) -> int:
         """Number of cores of all rectangles."""
         return sum(r.size() for r in self._ranges)
 
     def bounding_box(self) -> CoreRange:
-        """The smallest rectangle that holds every core."""
+        """The smallest rectangle that holds every core. Raises RuntimeError when there is none."""
+        if not self._ranges:
+            raise fatal("Cannot get bounding_box of an empty CoreRangeSet!", "!this->ranges().empty()")
         return CoreRange(
             CoreCoord(min(r.start.x for r in self._ranges), min(r.start.y for r in self._ranges)),
             CoreCoord(max(r.end.x for r in self._ranges), max(r.end.y for r in self._ranges)),
         )
+
+    def contains(self, other: CoreCoord | CoreRange | CoreRangeSet) -> bool:
+        """True when every core of `other` is in one of the rectangles."""
+        if isinstance(other, CoreCoord):
+            other = CoreRange(other, other)
+        parts = [other] if isinstance(other, CoreRange) else other.ranges()
+        return not rectangles.subtracted(map(_rectangle, parts), map(_rectangle, self._ranges))
+
+    def merge(self, other: CoreRangeSet) -> CoreRangeSet:
+        """The cores of both, as few rectangles."""
+        if not isinstance(other, CoreRangeSet):
+            raise TypeError(f"merge(): other must be a CoreRangeSet, not {type(other).__name__}")
+        return _set(rectangles.merged(map(_rectangle, (*self._ranges, *other))))
+
+    def subtract(self, other: CoreRangeSet) -> CoreRangeSet:
+        """The cores that are not in `other`."""
+        return _set(rectangles.subtracted(map(_rectangle, self._ranges), map(_rectangle, other)))
+
+    def to_json(self) -> str:
+        """The JSON text that `from_json` reads."""
+        return json_text(set_data(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> CoreRangeSet:
+        """The set that a JSON text describes."""
+        return CoreRangeSet([range_of(entry) for entry in json.loads(text)])
 
     def __iter__(self) -> Iterator[CoreRange]:
         return iter(self._ranges)
@@ -102,3 +195,95 @@ class CoreRangeSet:
         return "{" + ", ".join(map(str, self._ranges)) + "}"
 
     __repr__ = __str__
+
+
+def num_cores_to_corerangeset(
+    target_num_cores: int, grid_size: CoreCoord, row_wise: bool = False
+) -> CoreRangeSet:
+    """The first cores of a grid that begins at 0-0, column by column or row by row.
+
+    Raises RuntimeError when the grid has fewer.
+    """
+    available = grid_size.x * grid_size.y
+    if target_num_cores > available:
+        raise fatal(
+            f"Target number of cores {target_num_cores} is greater than total number of available cores {available}",
+            "target_num_cores <= total_available_cores",
+        )
+    whole = (0, 0, grid_size.x - 1, grid_size.y - 1)
+    return _set(rectangles.first_cells([whole], (0, 0), target_num_cores, row_wise)[0])
+
+
+def num_cores_to_corerangeset_in_subcoregrids(
+    start_core: CoreCoord, target_num_cores: int, sub_core_grids: CoreRangeSet, row_wise: bool = False
+) -> CoreRangeSet:
+    """The first cores of a set of rectangles from `start_core` on; rectangles before the one that holds it are passed over.
+
+    Raises RuntimeError when the start is outside or too few cores follow it.
+    """
+    available = sub_core_grids.num_cores()
+    if target_num_cores > available:
+        raise fatal(
+            f"Target number of cores {target_num_cores} is greater than total available cores {available}",
+            "target_num_cores <= sub_core_grids.num_cores()",
+        )
+    if not sub_core_grids.contains(start_core):
+        raise fatal("Start core must be inside sub_core_grids", "sub_core_grids.contains(start_core)")
+    found, missing = rectangles.first_cells(
+        map(_rectangle, sub_core_grids), (start_core.x, start_core.y), target_num_cores, row_wise
+    )
+    if missing:
+        raise fatal(f"Failed to assign all {target_num_cores} requested cores", "remaining_cores == 0")
+    return _set(found)
+
+
+def corerange_to_cores(
+    core_range_set: CoreRangeSet, max_cores: int | None = None, row_wise: bool = False
+) -> list[CoreCoord]:
+    """The cores of a set in order, rectangle after rectangle; at most `max_cores` of them."""
+    cells = (cell for r in core_range_set for cell in rectangles.cells(_rectangle(r), row_wise))
+    return [CoreCoord(*cell) for cell in cells][:max_cores]
+
+
+def divup(a: float, b: float) -> float:
+    """a / b rounded up, in numbers of the kind of its arguments."""
+    return (a + b - 1) // b
+
+
+def roundup(a: float, b: float) -> float:
+    """The smallest multiple of b that is at least a."""
+    return divup(a, b) * b
+
+
+def set_data(ranges: CoreRangeSet) -> list[Any]:
+    """A set as plain data for JSON."""
+    return [_range_data(r) for r in ranges]
+
+
+def range_of(entry: Any) -> CoreRange:
+    """The rectangle of plain data, as `set_data` has it."""
+    return CoreRange(_coord(entry["start"]), _coord(entry["end"]))
+
+
+def _coord(entry: Any) -> CoreCoord:
+    return CoreCoord(entry["x"], entry["y"])
+
+
+def _coord_data(coord: CoreCoord) -> dict[str, int]:
+    return {"x": coord.x, "y": coord.y}
+
+
+def _range_data(r: CoreRange) -> dict[str, Any]:
+    return {"start": _coord_data(r.start), "end": _coord_data(r.end)}
+
+
+def _rectangle(r: CoreRange) -> Rectangle:
+    return r.start.x, r.start.y, r.end.x, r.end.y
+
+
+def _range(rectangle: Rectangle) -> CoreRange:
+    return CoreRange(CoreCoord(rectangle[0], rectangle[1]), CoreCoord(rectangle[2], rectangle[3]))
+
+
+def _set(found: Collection[Rectangle]) -> CoreRangeSet:
+    return CoreRangeSet([_range(rectangle) for rectangle in found])

@@ -1,57 +1,182 @@
-"""`ttnn.CONFIG`: settings that a program changes while it runs. Source: ttnn specification, section 12."""
+"""`ttnn.CONFIG`: settings that a program changes while it runs, with the reference's names, defaults and text.
+
+Which of them act here: `cache_path`, `model_cache_path` and `enable_model_cache` (converted parameters are kept),
+`enable_comparison_mode` with its two companions (each operation is compared with its golden function), `strict_ccl_topology`
+(a gather that would interleave shards raises) and the report's name and root. The others describe work that the emulation
+does not do (fallbacks, program validation, database reports); they can be set and change nothing.
+Source: reference library 0.81.1.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
-from collections.abc import Iterator
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+_PATHS = ("cache_path", "model_cache_path", "tmp_dir", "root_report_path")
 
 
+@dataclasses.dataclass(init=False, repr=False, eq=False)
 class Config:
-    """`enable_model_cache` keeps converted parameters below `model_cache_path` (by default `models` below `cache_path`).
+    """The settings. Raises AttributeError for one that does not exist, TypeError for a value of the wrong kind."""
 
-    `throw_exception_on_fallback` and `enable_fast_runtime_mode` can be set, and hold either way: no operation falls back to another library
-    or is slowed down by checks. Raises AttributeError for a setting that does not exist.
-    """
+    cache_path: Path = Path("~/.cache/ttnn")
+    model_cache_path: Path = Path("~/.cache/ttnn/models")
+    tmp_dir: Path = Path("/tmp/ttnn")
+    enable_model_cache: bool = False
+    enable_fast_runtime_mode: bool = True
+    validate_program_args: bool = False
+    throw_exception_on_fallback: bool = False
+    enable_logging: bool = False
+    enable_graph_report: bool = False
+    enable_graph_python_stack_traces: bool = False
+    enable_detailed_buffer_report: bool = False
+    enable_detailed_tensor_report: bool = False
+    enable_comparison_mode: bool = False
+    comparison_mode_should_raise_exception: bool = False
+    comparison_mode_pcc: float = 0.9999
+    root_report_path: Path = Path("generated/ttnn/reports")
+    report_name: Path | None = None
+    strict_ccl_topology: bool = False
+    _named_at: ClassVar[float] = 0.0
 
-    __slots__ = (
-        "_model_cache_path",
-        "cache_path",
-        "enable_fast_runtime_mode",
-        "enable_model_cache",
-        "throw_exception_on_fallback",
-    )
+    def __init__(self, other: Config | None = None) -> None:
+        """The defaults, or a copy of other settings."""
+        for field in dataclasses.fields(self):
+            value: Any = field.default if other is None else getattr(other, field.name)
+            setattr(self, field.name, Path(value).expanduser() if field.name in _PATHS else value)
+        self._name_at(0.0 if other is None else other._named_at)
 
-    def __init__(self) -> None:
-        self.cache_path = Path("~/.cache/ttnn").expanduser()
-        self._model_cache_path: Path | None = None
-        self.enable_model_cache = False
-        self.enable_fast_runtime_mode = True
-        self.throw_exception_on_fallback = False
+    def _name_at(self, seconds: float) -> None:
+        object.__setattr__(self, "_named_at", seconds)
 
     @property
-    def model_cache_path(self) -> Path:
-        """The folder of converted models."""
-        return Path(self.cache_path) / "models" if self._model_cache_path is None else self._model_cache_path
+    def report_path(self) -> Path | None:
+        """The folder of the report: its name and the minute in which it was named; None without a name."""
+        if self.report_name is None:
+            return None
+        name = str(self.report_name).replace(" ", "_")
+        stamp = time.strftime("%b%d_%H%M", time.localtime(self._named_at)).lower()
+        return self.root_report_path / f"{name}_{stamp}"
 
-    @model_cache_path.setter
-    def model_cache_path(self, path: str | Path) -> None:
-        self._model_cache_path = Path(path)
+    def keys(self) -> list[str]:
+        """The names of the settings."""
+        return [field.name for field in dataclasses.fields(self)]
+
+    def apply_json_overrides(self, json_text: str, strict: bool = True, source: str = "") -> None:
+        """Take settings from a JSON object. Raises ValueError for text that is none and, when strict, for unknown keys."""
+        where = f" in {source}" if source else ""
+        try:
+            values = json.loads(json_text)
+        except ValueError as error:
+            raise ValueError(f"not JSON{where}: {error}") from None
+        if not isinstance(values, dict):
+            raise ValueError(f"a JSON object of settings is needed{where}, not {type(values).__name__}")
+        known = self.keys()
+        for name, value in values.items():
+            if name in known:
+                setattr(self, name, Path(value) if name in _PATHS else value)
+            elif strict:
+                raise ValueError(f"Unknown configuration key: {name}{where}{_near(name, known)}")
+
+    def load_from_file(self, path: str | Path) -> None:
+        """Take settings from a JSON file; keys that are not known are passed over, as files may be newer."""
+        self.apply_json_overrides(Path(path).read_text(encoding="utf-8"), strict=False, source=str(path))
+
+    def save_to_file(self, path: str | Path) -> None:
+        """Write all settings as JSON."""
+        values = {name: getattr(self, name) for name in self.keys()}
+        Path(path).write_text(json.dumps(values, indent=4, default=str), encoding="utf-8")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        try:
-            super().__setattr__(name, value)
-        except AttributeError:
-            known = [*(word for word in self.__slots__ if not word.startswith("_")), "model_cache_path"]
-            near = difflib.get_close_matches(name, known, n=1) or sorted(known)
-            raise AttributeError(
-                f"ttnn.CONFIG has no setting {name!r}; did you mean {', '.join(near)}?"
-            ) from None
+        known = self.keys()
+        if name not in known:
+            raise AttributeError(f"ttnn.CONFIG has no setting {name!r}{_near(name, known)}")
+        value = _checked(name, value, Config.__dataclass_fields__[name].default)
+        if name == "report_name":
+            self._name_at(time.time())
+        if name == "cache_path" and getattr(self, "model_cache_path", None) == self._models():
+            object.__setattr__(self, "model_cache_path", Path(value) / "models")
+        object.__setattr__(self, name, value)
+
+    def _models(self) -> Path | None:
+        """Where models are kept when nobody said otherwise."""
+        cache = getattr(self, "cache_path", None)
+        return None if cache is None else Path(cache) / "models"
+
+    def __repr__(self) -> str:
+        words = [f"{name}={_text(getattr(self, name))}" for name in self.keys()]
+        return f"Config{{{','.join([*words, _text(self.report_path)])}}}"
+
+
+def _checked(name: str, value: Any, default: Any) -> Any:
+    """A value of the kind of the setting's default."""
+    if name in _PATHS or name == "report_name":
+        if value is None and default is None:
+            return None
+        if isinstance(value, (str, os.PathLike)):
+            return Path(value)
+        raise TypeError(f"ttnn.CONFIG.{name} must be a path, not {value!r}")
+    if isinstance(default, bool):
+        if isinstance(value, bool):
+            return value
+        raise TypeError(f"ttnn.CONFIG.{name} must be True or False, not {value!r}")
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    raise TypeError(f"ttnn.CONFIG.{name} must be a number, not {value!r}")
+
+
+def _near(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1) or sorted(known)
+    return f"; did you mean {', '.join(near)}?"
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "std::nullopt"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 CONFIG = Config()
+CONFIG_PATH: str | None = None
+"""The file that `TTNN_CONFIG_PATH` names, once `load_environment` has read it."""
+CONFIG_OVERRIDES: str | None = None
+"""The JSON text of `TTNN_CONFIG_OVERRIDES`, once `load_environment` has read it."""
+
+
+def load_environment(environment: Mapping[str, str] = os.environ) -> None:
+    """Take settings from the file that TTNN_CONFIG_PATH names and the JSON text in TTNN_CONFIG_OVERRIDES."""
+    global CONFIG_PATH, CONFIG_OVERRIDES
+    CONFIG_PATH = environment.get("TTNN_CONFIG_PATH")
+    CONFIG_OVERRIDES = environment.get("TTNN_CONFIG_OVERRIDES")
+    if CONFIG_PATH:
+        CONFIG.load_from_file(CONFIG_PATH)
+    if CONFIG_OVERRIDES:
+        CONFIG.apply_json_overrides(CONFIG_OVERRIDES, source="TTNN_CONFIG_OVERRIDES")
+
+
+def load_config_from_dictionary(
+    config: Mapping[str, Any], from_file: bool = False, source: object = None
+) -> None:
+    """Take settings from a dictionary. Raises ValueError for unknown keys unless they come from a file."""
+    text = json.dumps(dict(config), default=str)
+    CONFIG.apply_json_overrides(text, strict=not from_file, source=str(source or ""))
+
+
+def load_config_from_json_file(json_path: str | Path) -> None:
+    """Take settings from a JSON file."""
+    CONFIG.load_from_file(json_path)
+
+
+def save_config_to_json_file(json_path: str | Path) -> None:
+    """Write all settings to a JSON file."""
+    CONFIG.save_to_file(json_path)
 
 
 @contextmanager

@@ -8,13 +8,11 @@ import pytest
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, held, message, near, put, rounded
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.kernels.activations import UnaryOpType, UnaryWithParam
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.ops.program_configs import (
-    MatmulMultiCoreReuseMultiCastProgramConfig,
-    WormholeComputeKernelConfig,
-)
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
+from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
+from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
+from tt_run.runtime.tuning.matmul import MatmulMultiCoreReuseMultiCastProgramConfig
 
 
 def sample(shape: tuple[int, ...], dtype: DataType, seed: int) -> np.ndarray:
@@ -94,7 +92,9 @@ def test_configurations_change_nothing_but_a_fused_activation_counts(one: MeshDe
         "per_core_M": 1,
         "per_core_N": 1,
     }
-    config = MatmulMultiCoreReuseMultiCastProgramConfig(**blocks, fused_activation="relu")
+    config = MatmulMultiCoreReuseMultiCastProgramConfig(
+        **blocks, transpose_mcast=False, fused_activation=UnaryWithParam(UnaryOpType.RELU)
+    )
     assert np.array_equal(held(ops.linear(x, w, program_config=config)), np.maximum(held(plain), 0))
     with pytest.raises(TypeError, match="in0_blok_w"):
         MatmulMultiCoreReuseMultiCastProgramConfig(in0_blok_w=1)

@@ -151,7 +151,8 @@ def test_every_published_name_resolves(ttnn: ModuleType):
     assert len(modules) > 15
     for module in modules:
         for name in dir(module):
-            assert getattr(module, name) is not None, f"{module.__name__}.{name}"
+            unset = name in ("CONFIG_PATH", "CONFIG_OVERRIDES")  # None until the environment names them
+            assert getattr(module, name) is not None or unset, f"{module.__name__}.{name}"
 
 
 @pytest.mark.parametrize("path", DOCUMENTED)

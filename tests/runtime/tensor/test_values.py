@@ -26,8 +26,9 @@ from tt_run.runtime.tensor.spec.memory_config import (
     NdShardSpec,
     ShardSpec,
     create_sharded_memory_config,
+    create_sharded_memory_config_,
 )
-from tt_run.runtime.tensor.spec.tensor_spec import Shape, TensorSpec
+from tt_run.runtime.tensor.spec.tensor_spec import Shape, TensorSpec, Tile
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard, TensorTopology
 from tt_run.runtime.values.shards import Shards, combine
 
@@ -221,3 +222,65 @@ def test_shards_drop_rows_that_nobody_holds() -> None:
     assert shards.index == (1, -1, 0)
     assert shards.data.tolist() == [[0, 1], [4, 5]]
     assert shards.compact() is shards
+
+
+GRID = CoreRangeSet(CoreRange(CoreCoord(0, 0), CoreCoord(3, 1)))
+
+
+@pytest.mark.parametrize(
+    ("made", "layout", "piece"),
+    [
+        (lambda s: s.height_sharded(GRID), "HEIGHT_SHARDED", [32, 96]),
+        (lambda s: s.width_sharded(GRID), "WIDTH_SHARDED", [128, 32]),
+        (lambda s: s.block_sharded(GRID), "BLOCK_SHARDED", [64, 32]),
+        (lambda s: s.sharded((1, 1, 32, 32), GRID), "ND_SHARDED", [1, 1, 32, 32]),
+        (lambda s: s.sharded((1, 1, 33, 32), GRID), "ND_SHARDED", [1, 1, 64, 32]),
+        (lambda s: s.sharded_across_dims([1, 2], GRID), "HEIGHT_SHARDED", [32, 96]),
+        (lambda s: s.sharded_across_dims_except([3], GRID), "HEIGHT_SHARDED", [32, 96]),
+    ],
+)
+def test_specs_cut_over_cores(made: Any, layout: str, piece: list[int]) -> None:
+    memory = made(TensorSpec((1, 2, 64, 96), DataType.BFLOAT16, Layout.TILE)).memory_config
+    assert memory.memory_layout.name == layout
+    assert (memory.shard_spec or memory.nd_shard_spec.shard_shape) is not None
+    assert (memory.shard_spec.shape if memory.shard_spec else memory.nd_shard_spec.shard_shape) == piece
+    assert MemoryConfig.from_json(memory.to_json()) == memory
+
+
+@pytest.mark.parametrize(
+    ("shape", "strategy", "tiles", "piece"),
+    [
+        ([1, 1, 70, 64], ShardStrategy.HEIGHT, True, [18, 64]),
+        ([1, 1, 70, 64], ShardStrategy.BLOCK, True, [64, 32]),
+        ([1, 1, 70, 64], ShardStrategy.BLOCK, False, [35, 32]),
+        ([1, 1, 64, 70], ShardStrategy.WIDTH, True, [64, 18]),
+        ([1, 1, 70, 64], ShardStrategy.WIDTH, True, None),
+    ],
+)
+def test_uneven_pieces(
+    shape: list[int], strategy: ShardStrategy, tiles: bool, piece: list[int] | None
+) -> None:
+    def make() -> MemoryConfig:
+        grid = CoreGrid(x=2, y=2)
+        return create_sharded_memory_config_(
+            shape, grid, strategy, ShardOrientation.ROW_MAJOR, tile_layout=tiles
+        )
+
+    if piece is None:
+        with pytest.raises(RuntimeError, match="Incorrect tensor shape"):
+            make()
+    else:
+        spec = make().shard_spec
+        assert spec is not None
+        assert spec.shape == piece
+
+
+@pytest.mark.parametrize(
+    ("shape", "faces", "sizes"),
+    [((32, 32), ([16, 16], 4, 0, 0), (2048, 1088, 576)), ((16, 32), ([16, 16], 2, 0, 1), (1024, 544, 288))],
+)
+def test_tiles(shape: tuple[int, int], faces: tuple[Any, ...], sizes: tuple[int, ...]) -> None:
+    tile = Tile(shape)
+    assert (tile.face_shape, tile.num_faces, tile.narrow_tile, tile.partial_face) == faces
+    dtypes = (DataType.BFLOAT16, DataType.BFLOAT8_B, DataType.BFLOAT4_B)
+    assert tuple(map(tile.get_tile_size, dtypes)) == sizes

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import NamedEnum
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import functions as f
+from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
 
 Array = npt.NDArray[Any]
 Function = Callable[[Array], Array]
@@ -137,50 +137,45 @@ _WITH_PARAMETER: dict[str, Callable[..., Array]] = {
 # A first parameter of these chooses an approximation of the same function, or the form of GELU.
 _MODES = frozenset(["exp", "log", "sqrt", "rsqrt", "sigmoid", "tanh", "mish", "erf", "erfc"])
 
-_make: Any = NamedEnum
-UnaryOpType: type[NamedEnum] = _make(
-    "UnaryOpType", [name.upper() for name in dict.fromkeys((*FUNCTIONS, *_WITH_PARAMETER))], module=__name__
-)
-"""The functions that can be fused into other operations."""
+# Members of UnaryOpType whose function has another name in the tables above.
+_RENAMED = {
+    UnaryOpType.GELU_TANH: "gelu_approx",
+    UnaryOpType.LOGICAL_NOT_UNARY: "logical_not",
+    UnaryOpType.LOGSIGMOID: "log_sigmoid",
+    UnaryOpType.POWER_ITERATIVE: "power",
+    UnaryOpType.ABS_INT32: "abs",
+    UnaryOpType.CLAMP_TSS: "clamp",
+}
 
 
-class UnaryWithParam:
-    """A fused activation: the function and its parameters, `UnaryWithParam(UnaryOpType.LEAKY_RELU, 0.1)`."""
-
-    __slots__ = ("op_type", "params")
-
-    def __init__(self, op_type: NamedEnum, param: float | Sequence[float] = ()) -> None:
-        self.op_type = op_type
-        self.params: tuple[float, ...] = tuple(param) if isinstance(param, Sequence) else (float(param),)
-
-    def __repr__(self) -> str:
-        return f"UnaryWithParam({self.op_type}{''.join(f', {p}' for p in self.params)})"
-
-
-Activation = str | UnaryWithParam | NamedEnum
+Activation = str | UnaryWithParam | UnaryOpType
 """How a program names a fused activation."""
 
 
 def activation(given: Activation) -> Function:
     """The function behind an activation argument. Raises RuntimeError for a name that no function has."""
     if isinstance(given, UnaryWithParam):
-        return _parametrised(given.op_type.name.lower(), given.params)
-    name = given.name.lower() if isinstance(given, NamedEnum) else str(given)
+        return _parametrised(_name_of(given.op_type), given.params)
+    name = _name_of(given) if isinstance(given, UnaryOpType) else str(given)
     if name in FUNCTIONS:
         return FUNCTIONS[name]
     near = difflib.get_close_matches(name, FUNCTIONS, n=3)
     raise fatal(f"Unknown unary op: {name}", hint=f"did you mean {' or '.join(near)}?" if near else None)
 
 
-def _parametrised(name: str, params: tuple[float, ...]) -> Function:
+def _name_of(op_type: UnaryOpType) -> str:
+    return _RENAMED.get(op_type, op_type.name.lower())
+
+
+def _parametrised(name: str, params: Sequence[float]) -> Function:
     if name == "gelu" and params:
         return f.gelu_tanh if params[0] else f.gelu
-    if not params or name in _MODES:
+    if name in FUNCTIONS and (not params or name in _MODES):
         return FUNCTIONS[name]
     if name not in _WITH_PARAMETER:
-        raise fatal(f"{name} takes no parameter, got {params}")
-    function = _WITH_PARAMETER[name]
-    return partial(_apply, function, params)
+        what = "takes no parameter" if name in FUNCTIONS else "cannot be fused in the emulation"
+        raise fatal(f"{name} {what}, got {list(params)}")
+    return partial(_apply, _WITH_PARAMETER[name], tuple(params))
 
 
 def _apply(function: Callable[..., Array], params: tuple[float, ...], x: Array) -> Array:

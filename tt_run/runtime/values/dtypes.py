@@ -72,6 +72,13 @@ def element_size(dtype: DataType) -> int:
     return _ELEMENT_SIZE.get(dtype) or stored_dtype(dtype).itemsize
 
 
+def tile_bytes(elements: int, dtype: DataType) -> int:
+    """Bytes of a tile on a device: block floats keep one shared exponent, a byte, for each 16 elements."""
+    if dtype in _MAGNITUDE_BITS:
+        return elements * (_MAGNITUDE_BITS[dtype] + 1) // 8 + elements // 16
+    return elements * element_size(dtype)
+
+
 def chosen_dtype(name: str, wanted: DataType | None) -> DataType:
     """The DataType for a NumPy or torch element type: `wanted`, or the type's counterpart when that is None.
 

@@ -4,6 +4,10 @@ Operations are not listed here: their declarations publish them.
 """
 
 from tt_run.runtime.exports import publish as _publish
+from tt_run.runtime.settings import load_environment as _load_environment
+
+# The reference reads TTNN_CONFIG_PATH and TTNN_CONFIG_OVERRIDES when it is imported.
+_load_environment()
 
 _TABLE = {
     "tt_run.runtime.enums": """
@@ -14,7 +18,10 @@ _TABLE = {
         uint16=DataType.UINT16 int32=DataType.INT32 fp8_e4m3=DataType.FP8_E4M3 int8=DataType.INT8
         ROW_MAJOR_LAYOUT=Layout.ROW_MAJOR TILE_LAYOUT=Layout.TILE
     """,
-    "tt_run.runtime.settings": "CONFIG manage_config",
+    "tt_run.runtime.settings": """
+        CONFIG CONFIG_PATH CONFIG_OVERRIDES Config manage_config load_config_from_dictionary
+        load_config_from_json_file save_config_to_json_file
+    """,
     "tt_run.runtime.mesh": """
         MeshShape MeshCoordinate MeshCoordinateRange MeshCoordinateRangeSet
         compute_distribution_to_mesh_mapping MeshDevice Device=MeshDevice SystemMeshDescriptor FabricNodeId open_mesh_device
@@ -26,6 +33,11 @@ _TABLE = {
         GetDefaultDevice=get_default_device get_num_devices get_num_pcie_devices get_device_ids
         get_pcie_device_ids get_arch_name GetNumAvailableDevices=get_num_devices
         GetNumPCIeDevices=get_num_pcie_devices
+    """,
+    "tt_run.runtime.mesh.queries": """
+        ReadDeviceProfiler=read_device_profiler GetPCIeDeviceID=pcie_device_id apply_device_delay
+        get_tt_fabric_max_payload_size_bytes=fabric_payload_bytes
+        enable_asynchronous_slow_dispatch disable_asynchronous_slow_dispatch
     """,
     "tt_run.runtime.mesh.hardware": "Arch ClusterType DispatchCoreType DispatchCoreAxis DispatchCoreConfig",
     "tt_run.runtime.mesh.view": "SubDevice SubDeviceId SubDeviceManagerId",
@@ -41,11 +53,14 @@ _TABLE = {
     "tt_run.runtime.tensor.spec.memory_config": """
         MemoryConfig ShardSpec NdShardSpec DRAM_MEMORY_CONFIG L1_MEMORY_CONFIG
         L1_HEIGHT_SHARDED_MEMORY_CONFIG L1_WIDTH_SHARDED_MEMORY_CONFIG L1_BLOCK_SHARDED_MEMORY_CONFIG CoreCoord CoreRange
-        CoreRangeSet CoreGrid create_sharded_memory_config
+        CoreRangeSet CoreGrid create_sharded_memory_config create_sharded_memory_config_
     """,
     "tt_run.runtime.tensor.spec.tensor_spec": "Shape Tile TensorSpec TILE_SIZE",
     "tt_run.runtime.tensor.spec.topology": "PlacementReplicate PlacementShard TensorTopology",
     "tt_run.runtime.tensor.tensor": "Tensor",
+    "tt_run.runtime.tensor.questions": """
+        is_tensor_storage_on_device get_memory_config is_sharded has_tile_padding
+    """,
     "tt_run.runtime.tensor.borders.arrays": "from_torch to_torch",
     "tt_run.runtime.tensor.borders.files": "as_tensor dump_tensor load_tensor",
     "tt_run.runtime.tensor.conversion.devices": "to_device from_device",
@@ -69,17 +84,42 @@ _TABLE = {
         MeshToTensor create_mesh_composer concat_mesh_to_tensor_composer ConcatMeshToTensor
         ConcatMesh2dToTensor aggregate_tensor
     """,
-    "tt_run.runtime.kernels.activations": "UnaryOpType UnaryWithParam EltwiseUnaryWithParam=UnaryWithParam",
-    "tt_run.runtime.ops.unary": "GeluVariant SigmoidMode",
-    "tt_run.runtime.ops.lookup": "EmbeddingsType",
-    "tt_run.runtime.ops.program_configs": """
-        WormholeComputeKernelConfig BlackholeComputeKernelConfig=WormholeComputeKernelConfig
-        GrayskullComputeKernelConfig=WormholeComputeKernelConfig init_device_compute_kernel_config
+    "tt_run.runtime.cores": """
+        num_cores_to_corerangeset num_cores_to_corerangeset_in_subcoregrids corerange_to_cores
+    """,
+    "tt_run.runtime.tuning.activation": "UnaryOpType UnaryWithParam EltwiseUnaryWithParam=UnaryWithParam",
+    "tt_run.runtime.tuning.choices": """
+        BinaryOpType BcastOpMath BcastOpDim LayerNormType DistributedLayerNormStage LossReductionMode
+        DispatchAlgorithm WorkerMode MMSignalAggregatorMode CoreType FabricUDMMode FabricManagerMode
+        ShardShapeAlignment ShardDistributionStrategy TileReshapeMapMode SparseKVFormat ChunkGdnWyInverse
+        RoutedExpertActivation RGBRange YUVColorSpace YUVFormat YUVRange
+    """,
+    "tt_run.runtime.tuning.compute": """
+        WormholeComputeKernelConfig DeviceComputeKernelConfig ThrottleLevel init_device_compute_kernel_config
+        BlackholeComputeKernelConfig=WormholeComputeKernelConfig
+        GrayskullComputeKernelConfig=WormholeComputeKernelConfig
+    """,
+    "tt_run.runtime.tuning.matmul": """
         MatmulMultiCoreReuseProgramConfig MatmulMultiCoreReuseMultiCastProgramConfig
         MatmulMultiCoreReuseMultiCast1DProgramConfig MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig
-        SDPAProgramConfig LayerNormDefaultProgramConfig LayerNormShardedMultiCoreProgramConfig
-        SoftmaxDefaultProgramConfig SoftmaxShardedMultiCoreProgramConfig
+        MatmulMultiCoreReuseMultiCastBatchedDRAMShardedProgramConfig MinimalMatmulConfig
     """,
+    "tt_run.runtime.tuning.blocks": """
+        SDPAProgramConfig IndexerScoreProgramConfig PagedCacheGeometryOverride
+        LayerNormDefaultProgramConfig LayerNormShardedMultiCoreProgramConfig
+        SoftmaxProgramConfig SoftmaxDefaultProgramConfig SoftmaxShardedMultiCoreProgramConfig
+    """,
+    "tt_run.runtime.tuning.conv": """
+        PaddingMode Conv2dConfig Conv1dConfig=Conv2dConfig Conv3dConfig Op2DSliceConfig
+        Conv2dSliceConfig=Op2DSliceConfig SlidingWindowParallelConfig get_conv_output_dim
+        Conv2dL1Full=SliceTypeEnum.L1Full Conv2dDRAMSliceHeight=SliceTypeEnum.DRAMSliceHeight
+        Conv2dDRAMSliceWidth=SliceTypeEnum.DRAMSliceWidth Conv2dL1FullSliceConfig=L1_FULL
+        Op2DL1Full=SliceTypeEnum.L1Full Op2DDRAMSliceHeight=SliceTypeEnum.DRAMSliceHeight
+        Op2DDRAMSliceWidth=SliceTypeEnum.DRAMSliceWidth Op2DL1FullSliceConfig=L1_FULL
+    """,
+    "tt_run.runtime.tuning.fabric": "FabricRouterConfig",
+    "tt_run.runtime.ops.unary": "GeluVariant SigmoidMode",
+    "tt_run.runtime.ops.lookup": "EmbeddingsType",
     "tt_run.runtime.ccl.fabric": "set_fabric_config get_fabric_config",
     "tt_run.runtime.ccl.asynchronous": """
         create_global_semaphore reset_global_semaphore_value get_global_semaphore_address
@@ -108,6 +148,7 @@ _SUBMODULES = (
     "fabric",
     "kv_cache",
     "model_preprocessing",
+    "operations",
     "transformer",
     "types",
 )

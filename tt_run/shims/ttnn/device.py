@@ -11,6 +11,15 @@ _TABLE = {
         get_pcie_device_ids get_arch_name GetNumAvailableDevices=get_num_devices
         GetNumPCIeDevices=get_num_pcie_devices
     """,
+    "tt_run.runtime.mesh.queries": """
+        is_blackhole is_wormhole_b0 ReadDeviceProfiler=read_device_profiler GetPCIeDeviceID=pcie_device_id
+        EnableMemoryReports=enable_memory_reports DisableMemoryReports=disable_memory_reports
+        get_dispatch_core_axis=dispatch_core_axis get_dram_alignment=dram_alignment
+        get_l1_alignment=l1_alignment enable_asynchronous_slow_dispatch disable_asynchronous_slow_dispatch
+    """,
+    "tt_run.runtime.tuning.compute": "init_device_compute_kernel_config",
+    "tt_run.runtime.mesh.view": "SubDevice SubDeviceId SubDeviceManagerId",
+    "tt_run.runtime.trace": "is_trace_capture_active",
     "tt_run.runtime.mesh.hardware": "Arch DispatchCoreType DispatchCoreAxis DispatchCoreConfig",
     "tt_run.runtime.queues": "synchronize_device",
 }

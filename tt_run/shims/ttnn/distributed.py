@@ -8,6 +8,7 @@ _TABLE = {
         compute_distribution_to_mesh_mapping MeshDevice SystemMeshDescriptor FabricNodeId open_mesh_device
         close_mesh_device create_mesh_device open_device close_device
     """,
+    "tt_run.runtime.mesh.opening": "get_num_devices get_num_pcie_devices get_device_ids get_pcie_device_ids",
     "tt_run.runtime.mesh.pictures": "visualize_system_mesh visualize_mesh_device visualize_tensor",
     "tt_run.runtime.mesh.distributed": """
         init_distributed_context distributed_context_is_initialized using_distributed_env

@@ -2,6 +2,6 @@
 
 from tt_run.runtime.exports import publish as _publish
 
-_TABLE = {"tt_run.runtime.ops.program_configs": "MinimalMatmulConfig"}
+_TABLE = {"tt_run.runtime.tuning.matmul": "MinimalMatmulConfig", "tt_run.runtime.tuning.conv": "Conv3dConfig"}
 
 __getattr__, __dir__ = _publish(globals(), _TABLE, operations="ttnn.experimental")

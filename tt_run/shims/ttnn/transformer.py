@@ -2,6 +2,6 @@
 
 from tt_run.runtime.exports import publish as _publish
 
-_TABLE = {"tt_run.runtime.ops.program_configs": "SDPAProgramConfig"}
+_TABLE = {"tt_run.runtime.tuning.blocks": "SDPAProgramConfig PagedCacheGeometryOverride"}
 
 __getattr__, __dir__ = _publish(globals(), _TABLE, operations="ttnn.transformer")

@@ -11,6 +11,10 @@ _TABLE = {
         uint16=DataType.UINT16 int32=DataType.INT32 fp8_e4m3=DataType.FP8_E4M3 int8=DataType.INT8
         ROW_MAJOR_LAYOUT=Layout.ROW_MAJOR TILE_LAYOUT=Layout.TILE
     """,
+    "tt_run.runtime.tuning.compute": """
+        WormholeComputeKernelConfig BlackholeComputeKernelConfig=WormholeComputeKernelConfig
+        DeviceComputeKernelConfig
+    """,
     "tt_run.runtime.mesh": "MeshShape MeshDevice",
     "tt_run.runtime.tensor.spec.memory_config": """
         MemoryConfig DRAM_MEMORY_CONFIG L1_MEMORY_CONFIG CoreCoord CoreRange CoreRangeSet CoreGrid

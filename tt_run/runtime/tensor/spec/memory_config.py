@@ -6,16 +6,19 @@ are the reference's (runtime specification, section 1).
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tt_run.runtime.cores import CoreCoord as CoreCoord
 from tt_run.runtime.cores import CoreGrid as CoreGrid
 from tt_run.runtime.cores import CoreRange as CoreRange
 from tt_run.runtime.cores import CoreRangeSet as CoreRangeSet
+from tt_run.runtime.cores import json_text, range_of, set_data
 from tt_run.runtime.enums import BufferType, ShardOrientation, ShardStrategy, TensorMemoryLayout, cpp
+from tt_run.runtime.tuning.choices import ShardDistributionStrategy
 
 
 @dataclass(frozen=True)
@@ -36,14 +39,29 @@ class ShardSpec:
     def __hash__(self) -> int:
         return hash((self.grid, tuple(self.shape), self.orientation))
 
+    def to_json(self) -> str:
+        """The JSON text that `from_json` reads."""
+        return json_text(_spec_data(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> ShardSpec:
+        """The specification that a JSON text describes."""
+        return _spec_of(json.loads(text))
+
     def __str__(self) -> str:
-        corners = ", ".join(
-            f'{{"start":{{"x":{r.start.x},"y":{r.start.y}}},"end":{{"x":{r.end.x},"y":{r.end.y}}}'
-            for r in self.grid
+        return (
+            f"ShardSpec{{grid=[{', '.join(_corners(self.grid))}], shape={list(self.shape)}, "
+            f"orientation={cpp(self.orientation)}}}"
         )
-        return f"ShardSpec{{grid=[{corners}], shape={list(self.shape)}, orientation={cpp(self.orientation)}}}"
 
     __repr__ = __str__
+
+
+def _corners(grid: CoreRangeSet) -> list[str]:
+    """The rectangles as texts, without the brace that closes each: the reference leaves it out of a ShardSpec's text."""
+    return [
+        f'{{"start":{{"x":{r.start.x},"y":{r.start.y}}},"end":{{"x":{r.end.x},"y":{r.end.y}}}' for r in grid
+    ]
 
 
 @dataclass(frozen=True)
@@ -53,12 +71,36 @@ class NdShardSpec:
     shard_shape: Sequence[int]
     grid: CoreRangeSet
     orientation: ShardOrientation = ShardOrientation.ROW_MAJOR
+    shard_distribution_strategy: ShardDistributionStrategy = ShardDistributionStrategy.ROUND_ROBIN_1D
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shard_shape", list(self.shard_shape))
 
+    def num_cores(self) -> int:
+        """Number of cores that hold a piece."""
+        return self.grid.num_cores()
+
+    def to_json(self) -> str:
+        """The JSON text that `from_json` reads."""
+        return json_text(_nd_data(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> NdShardSpec:
+        """The specification that a JSON text describes."""
+        return _nd_of(json.loads(text))
+
     def __hash__(self) -> int:
-        return hash((tuple(self.shard_shape), self.grid, self.orientation))
+        return hash((tuple(self.shard_shape), self.grid, self.orientation, self.shard_distribution_strategy))
+
+    def __str__(self) -> str:
+        shape = ", ".join(map(str, self.shard_shape))
+        grid = ",".join(corner + "}" for corner in _corners(self.grid))
+        return (
+            f'{{"shard_shape":[{shape}],"grid":[{grid}],"orientation":"{cpp(self.orientation)}",'
+            f'"shard_distribution_strategy":"{cpp(self.shard_distribution_strategy)}"}}'
+        )
+
+    __repr__ = __str__
 
 
 @dataclass(frozen=True)
@@ -73,6 +115,11 @@ class MemoryConfig:
     _bound_name: ClassVar[str] = "ttnn._ttnn.tensor.MemoryConfig"
 
     def __post_init__(self) -> None:
+        if isinstance(self.memory_layout, BufferType) and isinstance(self.buffer_type, NdShardSpec):
+            # The form MemoryConfig(buffer_type, nd_shard_spec).
+            object.__setattr__(self, "nd_shard_spec", self.buffer_type)
+            object.__setattr__(self, "buffer_type", self.memory_layout)
+            object.__setattr__(self, "memory_layout", TensorMemoryLayout.ND_SHARDED)
         if not isinstance(self.memory_layout, TensorMemoryLayout) or not isinstance(
             self.buffer_type, BufferType
         ):
@@ -80,6 +127,32 @@ class MemoryConfig:
                 "MemoryConfig needs a ttnn.TensorMemoryLayout and a ttnn.BufferType, "
                 f"got {self.memory_layout!r} and {self.buffer_type!r}"
             )
+
+    def to_json(self) -> str:
+        """The JSON text that `from_json` reads."""
+        data: dict[str, Any] = {
+            "buffer_type": self.buffer_type.value,
+            "created_with_nd_shard_spec": self.nd_shard_spec is not None,
+            "memory_layout": self.memory_layout.value,
+            "per_core_allocation": False,
+        }
+        if self.shard_spec is not None:
+            data["shard_spec"] = _spec_data(self.shard_spec)
+        if self.nd_shard_spec is not None:
+            data["nd_shard_spec"] = _nd_data(self.nd_shard_spec)
+        return json_text(data)
+
+    @classmethod
+    def from_json(cls, text: str) -> MemoryConfig:
+        """The configuration that a JSON text describes."""
+        data = json.loads(text)
+        spec, nd = data.get("shard_spec"), data.get("nd_shard_spec")
+        return cls(
+            TensorMemoryLayout(data["memory_layout"]),
+            BufferType(data["buffer_type"]),
+            _spec_of(spec) if spec else None,
+            _nd_of(nd) if nd else None,
+        )
 
     def is_sharded(self) -> bool:
         """Whether the buffer of one device is cut over cores."""
@@ -100,6 +173,37 @@ class MemoryConfig:
         )
 
     __repr__ = __str__
+
+
+def _spec_data(spec: ShardSpec) -> dict[str, Any]:
+    return {
+        "grid": set_data(spec.grid),
+        "orientation": spec.orientation.value,
+        "shape": list(spec.shape),
+    }
+
+
+def _spec_of(data: dict[str, Any]) -> ShardSpec:
+    grid = CoreRangeSet([range_of(entry) for entry in data["grid"]])
+    return ShardSpec(grid, data["shape"], ShardOrientation(data["orientation"]))
+
+
+def _nd_data(spec: NdShardSpec) -> dict[str, Any]:
+    return {
+        "grid": set_data(spec.grid),
+        "orientation": spec.orientation.value,
+        "shard_distribution_strategy": spec.shard_distribution_strategy.value,
+        "shard_shape": list(spec.shard_shape),
+    }
+
+
+def _nd_of(data: dict[str, Any]) -> NdShardSpec:
+    return NdShardSpec(
+        data["shard_shape"],
+        CoreRangeSet([range_of(entry) for entry in data["grid"]]),
+        ShardOrientation(data["orientation"]),
+        ShardDistributionStrategy(data["shard_distribution_strategy"]),
+    )
 
 
 _STRATEGY_LAYOUT = {
@@ -154,6 +258,36 @@ def _cuts(grid: CoreRangeSet, strategy: ShardStrategy, orientation: ShardOrienta
     return (size.y, size.x) if orientation is ShardOrientation.ROW_MAJOR else (size.x, size.y)
 
 
+def create_sharded_memory_config_(
+    shape: Sequence[int],
+    core_grid: CoreGrid | CoreRange | CoreRangeSet,
+    strategy: ShardStrategy | TensorMemoryLayout,
+    orientation: ShardOrientation,
+    use_height_and_width_as_shard_shape: bool = False,
+    tile_layout: bool = False,
+) -> MemoryConfig:
+    """As `create_sharded_memory_config`, with a piece rounded up where the tensor does not divide evenly.
+
+    `tile_layout`: blocks get whole tiles of rows, and what is not cut must be whole tiles; else it raises RuntimeError.
+    """
+    layout = strategy if isinstance(strategy, TensorMemoryLayout) else _STRATEGY_LAYOUT[strategy]
+    kind = next(kind for kind, known in _STRATEGY_LAYOUT.items() if known is layout)
+    grid = _as_range_set(core_grid)
+    height, width = math.prod(shape[:-1]), shape[-1]
+    if not use_height_and_width_as_shard_shape:
+        rows, columns = _cuts(grid, kind, orientation)
+        whole = {ShardStrategy.HEIGHT: width, ShardStrategy.WIDTH: height}.get(kind, 0)
+        if tile_layout and whole % _TILE:
+            raise RuntimeError(f"Incorrect tensor shape: {whole} elements are not whole tiles of {_TILE}")
+        if tile_layout and kind is ShardStrategy.BLOCK:
+            height = -(-height // (_TILE * rows)) * _TILE
+        else:
+            height = -(-height // rows)
+        width = -(-width // columns)
+    return MemoryConfig(layout, BufferType.L1, ShardSpec(grid, [height, width], orientation))
+
+
+_TILE = 32
 DRAM_MEMORY_CONFIG = MemoryConfig()
 L1_MEMORY_CONFIG = MemoryConfig(buffer_type=BufferType.L1)
 L1_HEIGHT_SHARDED_MEMORY_CONFIG, L1_WIDTH_SHARDED_MEMORY_CONFIG, L1_BLOCK_SHARDED_MEMORY_CONFIG = (

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import ClassVar, overload
 
-from tt_run.runtime.enums import BufferType, DataType, Layout, cpp
+from tt_run.runtime.cores import CoreRange, CoreRangeSet
+from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal, throw
-from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from tt_run.runtime.tensor.spec import sharding
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, NdShardSpec
+from tt_run.runtime.tuning.choices import ShardDistributionStrategy, ShardShapeAlignment
+from tt_run.runtime.values.dtypes import tile_bytes
 
 TILE_SIZE = 32
 
@@ -101,8 +105,45 @@ class Tile:
             raise throw("Tile size is not valid for our hardware")
         object.__setattr__(self, "tile_shape", (height, width))
 
+    @property
+    def face_shape(self) -> list[int]:
+        """Height and width of the quarters that the matrix engine works on."""
+        return [min(self.tile_shape[0], _FACE), min(self.tile_shape[1], _FACE)]
+
+    @property
+    def num_faces(self) -> int:
+        """How many faces a tile has."""
+        return self.tile_shape[0] * self.tile_shape[1] // math.prod(self.face_shape)
+
+    @property
+    def partial_face(self) -> int:
+        """1 when a tile is lower than 32 rows."""
+        return int(self.tile_shape[0] < TILE_SIZE)
+
+    @property
+    def narrow_tile(self) -> int:
+        """1 when a tile is narrower than 32 columns."""
+        return int(self.tile_shape[1] < TILE_SIZE)
+
+    @property
+    def transpose_of_faces(self) -> bool:
+        """Whether the order of the faces is transposed."""
+        return self.transpose_tile
+
+    @property
+    def transpose_within_face(self) -> bool:
+        """Whether each face is transposed."""
+        return self.transpose_tile
+
+    def get_tile_size(self, dtype: DataType) -> int:
+        """Bytes of a tile: block floats add one byte of exponent for each 16 elements."""
+        return tile_bytes(self.tile_shape[0] * self.tile_shape[1], dtype)
+
     def __repr__(self) -> str:
         return f"Tile with shape: {list(self.tile_shape)}"
+
+
+_FACE = 16
 
 
 _TILE_SHAPES = frozenset((h, w) for w in (32, 16) for h in (32, 16, 8, 4, 2, 1))
@@ -149,6 +190,83 @@ class TensorSpec:
     def padded_shape(self) -> Shape:
         """Physical shape of a shard, padding included."""
         return padded_shape(tuple(self.shape), self.layout, self.tile)
+
+    def height_sharded(
+        self, grid: CoreRangeSet, orientation: ShardOrientation = ShardOrientation.ROW_MAJOR
+    ) -> TensorSpec:
+        """The same tensor with its rows cut over cores."""
+        return self._cut_in_two(TensorMemoryLayout.HEIGHT_SHARDED, grid, orientation)
+
+    def width_sharded(
+        self, grid: CoreRangeSet, orientation: ShardOrientation = ShardOrientation.ROW_MAJOR
+    ) -> TensorSpec:
+        """The same tensor with its columns cut over cores."""
+        return self._cut_in_two(TensorMemoryLayout.WIDTH_SHARDED, grid, orientation)
+
+    def block_sharded(
+        self, grid: CoreRange | CoreRangeSet, orientation: ShardOrientation = ShardOrientation.ROW_MAJOR
+    ) -> TensorSpec:
+        """The same tensor cut into blocks over a rectangle of cores."""
+        return self._cut_in_two(TensorMemoryLayout.BLOCK_SHARDED, grid, orientation)
+
+    def sharded(
+        self,
+        shard_shape: Sequence[int] | NdShardSpec,
+        grid: CoreRangeSet | ShardShapeAlignment | None = None,
+        shard_alignment: ShardShapeAlignment = ShardShapeAlignment.RECOMMENDED,
+        orientation: ShardOrientation = ShardOrientation.ROW_MAJOR,
+        shard_distribution_strategy: ShardDistributionStrategy = ShardDistributionStrategy.ROUND_ROBIN_1D,
+    ) -> TensorSpec:
+        """The same tensor in pieces of a shape over cores; also `sharded(nd_shard_spec, shard_alignment)`."""
+        if isinstance(shard_shape, NdShardSpec):
+            spec = shard_shape
+            shard_alignment = grid if isinstance(grid, ShardShapeAlignment) else shard_alignment
+        elif isinstance(grid, CoreRangeSet):
+            spec = NdShardSpec(list(shard_shape), grid, orientation, shard_distribution_strategy)
+        else:
+            raise TypeError("sharded(): grid must be a CoreRangeSet")
+        memory = sharding.cut(
+            self.padded_shape.dims, self.layout, self._steps, self._buffer, spec, shard_alignment
+        )
+        return replace(self, memory_config=memory)
+
+    def sharded_across_dims(
+        self,
+        dims: Sequence[int],
+        grid: CoreRangeSet,
+        orientation: ShardOrientation = ShardOrientation.ROW_MAJOR,
+    ) -> TensorSpec:
+        """The same tensor cut along some dimensions as finely as tiles allow."""
+        piece = sharding.smallest_piece(self.padded_shape.dims, dims, self._steps)
+        return self.sharded(piece, grid, orientation=orientation)
+
+    def sharded_across_dims_except(
+        self,
+        dims: Sequence[int],
+        grid: CoreRangeSet,
+        orientation: ShardOrientation = ShardOrientation.ROW_MAJOR,
+    ) -> TensorSpec:
+        """The same tensor cut along all dimensions but some."""
+        kept = {dim % len(self.shape) for dim in dims}
+        return self.sharded_across_dims(
+            [d for d in range(len(self.shape)) if d not in kept], grid, orientation
+        )
+
+    def _cut_in_two(
+        self, kind: TensorMemoryLayout, grid: CoreRange | CoreRangeSet, orientation: ShardOrientation
+    ) -> TensorSpec:
+        memory = sharding.cut_in_two(
+            kind, self.padded_shape.dims, self._steps, self._buffer, grid, orientation
+        )
+        return replace(self, memory_config=memory)
+
+    @property
+    def _steps(self) -> tuple[int, int]:
+        return self.tile.tile_shape if self.layout is Layout.TILE else (1, 1)
+
+    @property
+    def _buffer(self) -> BufferType:
+        return self.memory_config.buffer_type
 
     def __repr__(self) -> str:
         height, width = self.tile.tile_shape

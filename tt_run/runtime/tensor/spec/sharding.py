@@ -1,0 +1,104 @@
+"""Memory configurations that cut a tensor over cores: by height, width, blocks, or along chosen dimensions.
+
+Where the pieces of an n-dimensional cut are the same as those of a cut by height or width, the result is that one.
+Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tt_run.runtime.cores import CoreRange, CoreRangeSet
+from tt_run.runtime.enums import BufferType, Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec, ShardSpec
+from tt_run.runtime.tuning.choices import ShardDistributionStrategy, ShardShapeAlignment
+
+_ROW_ALIGNMENT = (
+    32  # elements to which a piece of a row-major tensor is rounded up where nothing else is asked
+)
+
+
+def _up(value: int, step: int) -> int:
+    return -(-value // step) * step
+
+
+def cut_in_two(
+    kind: TensorMemoryLayout,
+    padded: Sequence[int],
+    steps: tuple[int, int],
+    buffer_type: BufferType,
+    grid: CoreRange | CoreRangeSet,
+    orientation: ShardOrientation,
+) -> MemoryConfig:
+    """Rows, columns or blocks of a tensor seen as a matrix, as evenly over the cores as whole tiles allow.
+
+    Raises RuntimeError for blocks over cores that are no rectangle.
+    """
+    cores = CoreRangeSet(grid) if isinstance(grid, CoreRange) else grid
+    height, width = math.prod(padded[:-1]), padded[-1]
+    rows, columns = {
+        TensorMemoryLayout.HEIGHT_SHARDED: (cores.num_cores(), 1),
+        TensorMemoryLayout.WIDTH_SHARDED: (1, cores.num_cores()),
+    }.get(kind) or _rectangle(cores, orientation)
+    piece = [_up(-(-height // rows), steps[0]), _up(-(-width // columns), steps[1])]
+    blocks = kind is TensorMemoryLayout.BLOCK_SHARDED
+    strategy = ShardDistributionStrategy.GRID_2D if blocks else ShardDistributionStrategy.ROUND_ROBIN_1D
+    return MemoryConfig(
+        kind,
+        buffer_type,
+        ShardSpec(cores, piece, orientation),
+        NdShardSpec(piece, cores, orientation, strategy),
+    )
+
+
+def _rectangle(cores: CoreRangeSet, orientation: ShardOrientation) -> tuple[int, int]:
+    if cores.size() != 1:
+        raise fatal(f"Block sharding needs one rectangle of cores, got {cores}", "grid.size() == 1")
+    size = cores.ranges()[0].grid_size()
+    return (size.y, size.x) if orientation is ShardOrientation.ROW_MAJOR else (size.x, size.y)
+
+
+def cut(
+    padded: Sequence[int],
+    layout: Layout,
+    steps: tuple[int, int],
+    buffer_type: BufferType,
+    spec: NdShardSpec,
+    alignment: ShardShapeAlignment,
+) -> MemoryConfig:
+    """Pieces of a shape over cores. Raises RuntimeError for a shape that is not aligned when nothing may be rounded."""
+    wanted = list(spec.shard_shape)
+    piece = list(wanted)
+    if layout is Layout.TILE:
+        piece[-2:] = [_up(piece[-2], steps[0]), _up(piece[-1], steps[1])]
+        if alignment is ShardShapeAlignment.NONE and piece != wanted:
+            raise fatal(f"Shard shape {wanted} must be whole tiles of {list(steps)}")
+    elif alignment is ShardShapeAlignment.RECOMMENDED:
+        piece[-1] = _up(piece[-1], _ROW_ALIGNMENT)
+    found = NdShardSpec(piece, spec.grid, spec.orientation, spec.shard_distribution_strategy)
+    kind = _as_matrix(piece, padded, spec.grid.num_cores())
+    if kind is None:
+        return MemoryConfig(TensorMemoryLayout.ND_SHARDED, buffer_type, None, found)
+    height = piece[-2] if kind is TensorMemoryLayout.HEIGHT_SHARDED else math.prod(padded[:-1])
+    return MemoryConfig(kind, buffer_type, ShardSpec(spec.grid, [height, piece[-1]], spec.orientation), found)
+
+
+def _as_matrix(piece: Sequence[int], padded: Sequence[int], cores: int) -> TensorMemoryLayout | None:
+    """The cut by height or width that has the same pieces, each on a core of its own; None when there is none."""
+    whole = [1] * (len(padded) - len(piece)) + list(piece)
+    pieces = math.prod(-(-total // part) for total, part in zip(padded, whole, strict=True))
+    if pieces > cores:
+        return None
+    if whole[-1] == padded[-1] and math.prod(whole[:-2]) == 1:
+        return TensorMemoryLayout.HEIGHT_SHARDED
+    return TensorMemoryLayout.WIDTH_SHARDED if list(whole[:-1]) == list(padded[:-1]) else None
+
+
+def smallest_piece(padded: Sequence[int], dims: Sequence[int], steps: tuple[int, int]) -> list[int]:
+    """The shape of a piece when a tensor is cut along `dims` as far as tiles allow and nowhere else."""
+    rank = len(padded)
+    cut_dims = {dim % rank for dim in dims}
+    finest = [1] * (rank - 2) + list(steps)
+    return [finest[d] if d in cut_dims else padded[d] for d in range(rank)]

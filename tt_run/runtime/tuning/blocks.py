@@ -1,0 +1,102 @@
+"""Chunks and blocks of attention, norms and softmax."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tt_run.runtime.cores import CoreCoord, CoreRangeSet
+from tt_run.runtime.enums import MathFidelity
+from tt_run.runtime.tuning.base import Tuning
+
+Grid = CoreCoord | tuple[int, int]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SDPAProgramConfig(Tuning):
+    """Chunking of attention."""
+
+    _separator: ClassVar[str] = ", "
+    _flags: ClassVar[tuple[str, str]] = ("false", "true")
+
+    compute_with_storage_grid_size: Grid
+    sub_core_grids: CoreRangeSet | None = None
+    q_chunk_size: int
+    k_chunk_size: int
+    exp_approx_mode: bool | None = None
+    max_cores_per_head_batch: int = 16
+    max_k_splits: int = 1
+    matmul_math_fidelity: MathFidelity | None = None
+    segmented_accumulation: bool = False
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class IndexerScoreProgramConfig(Tuning):
+    """Chunking of the indexer's scores."""
+
+    q_chunk_size: int = 32
+    k_chunk_size: int = 32
+    head_group_size: int = 1
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PagedCacheGeometryOverride(Tuning):
+    """Block size and key-value heads of a paged cache where they differ from the tensor's; 0 leaves them."""
+
+    _separator: ClassVar[str] = ", "
+
+    block_size: int = 0
+    num_kv_heads: int = 0
+
+    @property
+    def active(self) -> bool:
+        """True when something is overridden."""
+        return bool(self.block_size or self.num_kv_heads)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LayerNormDefaultProgramConfig(Tuning):
+    """Norms on interleaved tensors."""
+
+    _hidden: ClassVar[tuple[str, ...]] = ("legacy_rsqrt",)
+
+    legacy_reduction: bool = False
+    legacy_rsqrt: bool = False
+    use_welford: bool = False
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LayerNormShardedMultiCoreProgramConfig(Tuning):
+    """Norms on tensors spread over cores."""
+
+    _hidden: ClassVar[tuple[str, ...]] = ("legacy_rsqrt",)
+
+    compute_with_storage_grid_size: Grid
+    subblock_w: int
+    block_h: int
+    block_w: int
+    inplace: bool
+    legacy_reduction: bool = False
+    legacy_rsqrt: bool = False
+    use_welford: bool = False
+
+
+class SoftmaxProgramConfig:
+    """The kind of argument that takes either program of softmax."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SoftmaxDefaultProgramConfig(SoftmaxProgramConfig):
+    """Softmax on interleaved tensors."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SoftmaxShardedMultiCoreProgramConfig(Tuning, SoftmaxProgramConfig):
+    """Softmax on tensors spread over cores."""
+
+    _separator: ClassVar[str] = ", "
+
+    compute_with_storage_grid_size: Grid
+    subblock_w: int
+    block_h: int
+    block_w: int

@@ -1,0 +1,243 @@
+"""Enumerations that only choose how hardware does a thing, with the reference's numbers."""
+
+from __future__ import annotations
+
+from tt_run.runtime.enums import NamedEnum
+
+
+class BinaryOpType(NamedEnum):
+    """Functions of two tensors that a product or a norm may be told to fuse."""
+
+    ADD = 0
+    SUB = 1
+    MUL = 2
+    GT = 3
+    LT = 4
+    LE = 5
+    GE = 6
+    EQ = 7
+    NE = 8
+    SQUARED_DIFFERENCE = 9
+    BIAS_GELU = 10
+    LOGADDEXP = 11
+    LOGICAL_AND = 12
+    LOGICAL_OR = 13
+    LOGICAL_XOR = 14
+    LDEXP = 15
+    LOGADDEXP2 = 16
+    DIV = 17
+    DIV_FLOOR = 18
+    DIV_TRUNC = 19
+    REMAINDER = 20
+    FMOD = 21
+    RSUB = 22
+    POWER = 23
+    BITWISE_XOR = 24
+    BITWISE_AND = 25
+    BITWISE_OR = 26
+    LEFT_SHIFT = 27
+    RIGHT_SHIFT = 28
+    LOGICAL_RIGHT_SHIFT = 29
+    QUANT = 30
+    REQUANT = 31
+    DEQUANT = 32
+    MAXIMUM = 33
+    MINIMUM = 34
+    GCD = 35
+    LCM = 36
+    ADDALPHA = 37
+    SUBALPHA = 38
+    XLOGY = 39
+    HYPOT = 40
+    ATAN2 = 41
+    NEXTAFTER = 42
+    WHERE_TST = 43
+    WHERE_TTS = 44
+    ISCLOSE = 45
+    SITU_GLU = 46
+
+
+class BcastOpMath(NamedEnum):
+    """What `bcast` does with the repeated operand."""
+
+    ADD = 0
+    SUB = 1
+    MUL = 2
+
+
+class BcastOpDim(NamedEnum):
+    """Along which dimensions `bcast` repeats its second operand."""
+
+    H = 0
+    W = 1
+    HW = 2
+
+
+class LayerNormType(NamedEnum):
+    """Which norm a fused operation computes."""
+
+    LAYERNORM = 0
+    RMSNORM = 1
+
+
+class DistributedLayerNormStage(NamedEnum):
+    """Part of a norm over devices."""
+
+    NOT_DISTRIBUTED = 0
+    PRE_ALL_GATHER = 1
+    POST_ALL_GATHER = 2
+
+
+class LossReductionMode(NamedEnum):
+    """How a loss is reduced over its elements."""
+
+    NONE = 0
+    MEAN = 1
+    SUM = 2
+
+
+class DispatchAlgorithm(NamedEnum):
+    """How tokens travel to the devices of their experts."""
+
+    BROADCAST = 0
+    SPARSE_UNICAST = 1
+    SPARSE_MCAST_LINEAR = 2
+    SPARSE_MCAST_SHORTEST_PATH = 3
+    SPARSE_MCAST_SPLIT_BW = 4
+
+
+class WorkerMode(NamedEnum):
+    """How the cores that send tokens share their links."""
+
+    DIRECT = 0
+    MUX_TOKEN_SPLIT = 1
+    MUX_PAYLOAD_SPLIT = 2
+
+
+class MMSignalAggregatorMode(NamedEnum):
+    """Whether the signals of a fused product are gathered first."""
+
+    Auto = 0
+    On = 1
+    Off = 2
+
+
+class CoreType(NamedEnum):
+    """Kinds of cores on a chip."""
+
+    ARC = 0
+    DRAM = 1
+    ACTIVE_ETH = 2
+    IDLE_ETH = 3
+    PCIE = 4
+    TENSIX = 5
+    ROUTER_ONLY = 6
+    SECURITY = 7
+    L2CPU = 8
+    DISPATCH = 9
+    HARVESTED = 10
+    ETH = 11
+    WORKER = 12
+    COUNT = 13
+    UNSPECIFIED = 14
+
+
+class MoEActivationFunction(NamedEnum):
+    """Activation between the two products of an expert."""
+
+    SILU = 0
+    SWIGLU = 1
+    GELU = 2
+    CLAMPED_SILU = 3
+
+
+class FabricUDMMode(NamedEnum):
+    """Whether the fabric moves data for programs by itself."""
+
+    DISABLED = 0
+    ENABLED = 1
+
+
+class FabricManagerMode(NamedEnum):
+    """Who sets the fabric up and takes it down."""
+
+    ENABLED = 0
+    INIT_FABRIC = 1
+    TERMINATE_FABRIC = 2
+    DEFAULT = 3
+
+
+class ShardShapeAlignment(NamedEnum):
+    """Whether a shard's shape is rounded up to the page."""
+
+    NONE = 0
+    REQUIRED = 1
+    RECOMMENDED = 2
+
+
+class ShardDistributionStrategy(NamedEnum):
+    """In which order shards of more than two dimensions go to cores."""
+
+    ROUND_ROBIN_1D = 0
+    GRID_2D = 1
+    CONTIGUOUS_1D = 2
+
+
+class TileReshapeMapMode(NamedEnum):
+    """Whether `reshape` keeps the map between tiles."""
+
+    CACHE = 0
+    RECREATE = 1
+
+
+class SparseKVFormat(NamedEnum):
+    """How sparse attention stores keys and values."""
+
+    BF16 = 0
+    FP8_E4M3 = 1
+    SCALED_FP8 = 2
+
+
+class ChunkGdnWyInverse(NamedEnum):
+    """How chunked gated delta rules invert their triangular factor."""
+
+    AUTO = 0
+    HORNER = 1
+    FORWARD_SUBSTITUTION = 2
+
+
+class RoutedExpertActivation(NamedEnum):
+    """Activation inside a routed expert."""
+
+    Silu = 0
+    SwiGluOai = 1
+    SituGlu = 2
+    ClampedSiluGlu = 3
+
+
+class RGBRange(NamedEnum):
+    """Range of pixel values."""
+
+    MinusOneToOne = 0
+    ZeroToOne = 1
+
+
+class YUVColorSpace(NamedEnum):
+    """Standard of a YUV conversion."""
+
+    BT601 = 0
+    BT709 = 1
+    BT2020 = 2
+
+
+class YUVFormat(NamedEnum):
+    """Order of a YUV image's planes."""
+
+    YUV420Planar = 0
+
+
+class YUVRange(NamedEnum):
+    """Range of a YUV image's values."""
+
+    Full = 0
+    Limited = 1
