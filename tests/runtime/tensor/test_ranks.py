@@ -23,6 +23,7 @@ from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.opening import open_mesh_device
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.distribution.per_device import *
+from tt_run.runtime.tensor.conversion.copies import *
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.distribution.composers import *
 from tt_run.runtime.tensor.creation.from_shape import full, rand

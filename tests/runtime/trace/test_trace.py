@@ -8,9 +8,9 @@ from tt_run.runtime.ccl.collectives import all_gather, all_reduce
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshShape, open_mesh_device
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
+from tt_run.runtime.tensor.conversion.copies import copy_host_to_device_tensor
 from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
 from tt_run.runtime.tensor.distribution.mappers import ShardTensorToMesh
-from tt_run.runtime.tensor.distribution.per_device import copy_host_to_device_tensor
 
 
 @pytest.fixture

@@ -1,48 +1,29 @@
-"""Shards as tensors, copies into existing tensors, allocation (runtime specification, section 5)."""
+"""Shards as tensors of their own, and one tensor of several."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import pytest
 
-from tt_run.runtime.enums import DataType, Layout
+from tests.runtime.tensor.made import ar, made, sharded
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import transfer_rules
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
+from tt_run.runtime.tensor.conversion.copies import (
+    copy_host_to_device_tensor,
+)
 from tt_run.runtime.tensor.conversion.devices import to_device
 from tt_run.runtime.tensor.conversion.shaping import reshape
 from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
 from tt_run.runtime.tensor.distribution.mappers import ShardTensorToMesh
 from tt_run.runtime.tensor.distribution.per_device import (
-    allocate_tensor_on_device,
-    allocate_tensor_on_host,
     combine_device_tensors,
-    copy_device_to_host_tensor,
-    copy_host_to_device_tensor,
-    deallocate,
     from_host_shards,
     get_device_tensors,
 )
-from tt_run.runtime.tensor.spec.tensor_spec import Shape
-from tt_run.runtime.tensor.tensor import Tensor
-
-
-def ar(*shape: int) -> np.ndarray:
-    return np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)
-
-
-def made(array: Any, **options: Any) -> Tensor:
-    tensor = from_torch(array, **options)
-    assert tensor is not None
-    return tensor
-
-
-def sharded(mesh: MeshDevice, device: bool = True) -> Tensor:
-    return made(ar(8), mesh_mapper=ShardTensorToMesh(mesh, 0), device=mesh if device else None)
 
 
 def test_host_shards_are_host_tensors_of_their_own(mesh: MeshDevice) -> None:
@@ -110,53 +91,11 @@ def test_the_same_host_shard_twice_is_stored_once() -> None:
     assert len(from_host_shards([shard] * 8, MeshShape(2, 4)).shards.data) == 1
 
 
-def test_copy_host_to_device_checks_specs(mesh: MeshDevice) -> None:
-    device = sharded(mesh)
-    with pytest.raises(RuntimeError, match="Host tensor has different shape"):
-        copy_host_to_device_tensor(made(ar(3)), device)
-    with pytest.raises(RuntimeError, match="Host tensor has different dtype"):
-        copy_host_to_device_tensor(made(ar(1).astype(np.int32)), device)
-    copy_host_to_device_tensor(made(ar(1) + 5), device)
-    assert device.to_numpy(ConcatMeshToTensor(mesh, 0)).tolist() == [5] * 8
-
-
-def test_copy_device_to_host(mesh: MeshDevice) -> None:
-    device = sharded(mesh)
-    host = allocate_tensor_on_host(device.spec, mesh)
-    copy_device_to_host_tensor(device, host)
-    assert [p.item() for p in get_device_tensors(host)] == list(range(8))
-    single = made(np.zeros(1, np.float32))
-    with pytest.raises(RuntimeError, match="Host tensor has one shard, device tensor has several"):
-        copy_device_to_host_tensor(device, single)
-    copy_device_to_host_tensor(made(np.ones(1, np.float32), device=mesh), single)
-    assert single.item() == 1
-
-
-def test_allocation_is_replicated_along_the_axes_of_the_mesh(mesh: MeshDevice) -> None:
-    for tensor in (
-        allocate_tensor_on_device(sharded(mesh).spec, mesh),
-        allocate_tensor_on_device(Shape([1]), DataType.FLOAT32, Layout.ROW_MAJOR, mesh),
-    ):
-        found = tensor.tensor_topology()
-        assert str(found.placements()) == "[PlacementReplicate(), PlacementReplicate()]"
-        assert found.distribution_shape() == MeshShape(2, 4)
-        assert tensor.shape == [1]
-        assert get_device_tensors(tensor)[5].item() == 0
-    with pytest.raises(TypeError, match="expected"):
-        allocate_tensor_on_device([1], mesh)
-
-
 def test_writes_leave_arrays_that_were_read_alone(mesh: MeshDevice) -> None:
     tensor = sharded(mesh)
     before = tensor.shards
     copy_host_to_device_tensor(made(ar(1) + 5), tensor)
     assert before.of(0).tolist() == [0]  # type: ignore[union-attr]
-
-
-def test_deallocate_function(mesh: MeshDevice) -> None:
-    tensor = sharded(mesh)
-    deallocate(tensor)
-    assert not tensor.is_allocated()
 
 
 def test_rules_on_transfers(mesh: MeshDevice) -> None:

@@ -17,9 +17,9 @@ from tt_run.runtime.arguments import public
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.borders.arrays import from_array
+from tt_run.runtime.tensor.creation.allocation import mesh_replicated
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
 from tt_run.runtime.tensor.distribution.mappers import TensorToMesh
-from tt_run.runtime.tensor.distribution.per_device import mesh_replicated
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor

@@ -1,0 +1,47 @@
+"""Copies between host and device into tensors that exist, and giving their buffers back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.runtime.tensor.made import ar, made, sharded
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.tensor.conversion.copies import (
+    copy_device_to_host_tensor,
+    copy_host_to_device_tensor,
+    deallocate,
+)
+from tt_run.runtime.tensor.creation.allocation import allocate_tensor_on_host
+from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
+from tt_run.runtime.tensor.distribution.per_device import (
+    get_device_tensors,
+)
+
+
+def test_copy_host_to_device_checks_specs(mesh: MeshDevice) -> None:
+    device = sharded(mesh)
+    with pytest.raises(RuntimeError, match="Host tensor has different shape"):
+        copy_host_to_device_tensor(made(ar(3)), device)
+    with pytest.raises(RuntimeError, match="Host tensor has different dtype"):
+        copy_host_to_device_tensor(made(ar(1).astype(np.int32)), device)
+    copy_host_to_device_tensor(made(ar(1) + 5), device)
+    assert device.to_numpy(ConcatMeshToTensor(mesh, 0)).tolist() == [5] * 8
+
+
+def test_copy_device_to_host(mesh: MeshDevice) -> None:
+    device = sharded(mesh)
+    host = allocate_tensor_on_host(device.spec, mesh)
+    copy_device_to_host_tensor(device, host)
+    assert [p.item() for p in get_device_tensors(host)] == list(range(8))
+    single = made(np.zeros(1, np.float32))
+    with pytest.raises(RuntimeError, match="Host tensor has one shard, device tensor has several"):
+        copy_device_to_host_tensor(device, single)
+    copy_device_to_host_tensor(made(np.ones(1, np.float32), device=mesh), single)
+    assert single.item() == 1
+
+
+def test_deallocate_function(mesh: MeshDevice) -> None:
+    tensor = sharded(mesh)
+    deallocate(tensor)
+    assert not tensor.is_allocated()

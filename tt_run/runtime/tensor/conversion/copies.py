@@ -1,0 +1,63 @@
+"""Copies between host and device into tensors that exist, and giving their buffers back."""
+
+from __future__ import annotations
+
+from tt_run.runtime.arguments import public
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.mesh import transfer_rules
+from tt_run.runtime.tensor.conversion.devices import counted_on, is_distributed
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import Shards
+
+
+@public
+def copy_host_to_device_tensor(
+    host_tensor: Tensor, device_tensor: Tensor, cq_id: int | None = None, *, queue_id: int | None = None
+) -> None:
+    """Write a host tensor into the buffer of a device tensor. Raises RuntimeError when their specs differ."""
+    device = device_tensor.device()
+    if host_tensor.device() is not None:
+        raise fatal("Source tensor is not on host.")
+    if device is None:
+        raise fatal("Destination tensor is not on device.")
+    device.require_open("copy_host_to_device_tensor")
+    _check_same(host_tensor, device_tensor)
+    device_tensor.overwrite(counted_on(host_tensor, device))
+
+
+@public
+def copy_device_to_host_tensor(
+    device_tensor: Tensor, host_tensor: Tensor, blocking: bool = True, cq_id: int | None = None
+) -> None:
+    """Write a device tensor into a host tensor. Raises RuntimeError when their specs differ."""
+    device = device_tensor.device()
+    if device is None:
+        raise fatal("Source tensor is not on device.")
+    device.require_open("copy_device_to_host_tensor")
+    transfer_rules.check(device, "read")
+    _check_same(host_tensor, device_tensor)
+    shards = device_tensor.shards
+    if is_distributed(host_tensor) or len(shards.index) == 1:
+        host_tensor.overwrite(shards)
+        return
+    held = [array for array in shards.each() if array is not None]
+    if len({id(array) for array in held}) != 1:
+        raise fatal(
+            "Host tensor has one shard, device tensor has several; allocate it with allocate_tensor_on_host"
+        )
+    host_tensor.overwrite(Shards.replicated(held[0], 1))
+
+
+def _check_same(host_tensor: Tensor, device_tensor: Tensor) -> None:
+    if host_tensor.shape != device_tensor.shape:
+        raise fatal("Host tensor has different shape")
+    if host_tensor.dtype is not device_tensor.dtype:
+        raise fatal("Host tensor has different dtype")
+    if host_tensor.layout is not device_tensor.layout:
+        raise fatal("Host tensor has different page config")
+
+
+@public
+def deallocate(tensor: Tensor, force: bool = True) -> None:
+    """Give back the device buffer of a tensor; a host tensor is left alone. Reading it afterwards raises RuntimeError."""
+    tensor.deallocate(force)
