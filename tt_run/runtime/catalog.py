@@ -14,7 +14,7 @@ _MODULES = (
     *(f"tt_run.runtime.ops.{name}" for name in ops.MODULES),
     "tt_run.runtime.ccl.collectives",
     "tt_run.runtime.ccl.asynchronous",
-    "tt_run.runtime.ccl.transfers",
+    "tt_run.runtime.ccl.single_shards",
     "tt_run.runtime.ccl.experts",
     "tt_run.runtime.ccl.reduce_to_root",
     "tt_run.runtime.sockets.transfer",

@@ -1,12 +1,20 @@
 """One stream of what happens: operations, collectives, sends, receives, waits, steps.
 
-Ledger and timeline are listeners of it; nothing else hooks into the operations. It costs one test of a module attribute when nobody
-listens:
+Nothing else hooks into the runtime, and what is listened to takes the same path as what is not. There are two ears, for different ends:
 
-    if events.listening:
-        start = events.now()
-        ...
-        events.emit(Event("op", "matmul", start=start, end=events.now(), site=events.call_site()))
+- `subscribe(listener)` hears every event after it happened: ledger, timeline, a model of time.
+- `precede(before)` is asked before an operation, a collective, a send or a receive begins, before any rank has agreed to it. It may wait,
+  raise, or end the process (fault injection), look at the arguments, and return what is to be called with the outcome (the recorder of
+  a trace). What another machine says instead of this one's peers belongs into another `comm.World`, not here.
+
+It costs one test of a module attribute when nobody listens:
+
+    begun = events.begin("op", "matmul", operation, args) if events.listening else None
+    ...
+    if begun is not None:
+        begun.end(result, Event("op", "matmul", start=begun.start, end=events.now(), site=events.call_site()))
+
+What has no arguments to look at is only announced: `events.emit(Event(...))`.
 """
 
 from __future__ import annotations
@@ -14,19 +22,21 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import FrameType
+from typing import Any, TypeVar
 
 from tt_run import contract
 
+T = TypeVar("T")
 Listener = Callable[["Event"], None]
 
 listening = False
 """True while anybody listens. Test it before building an event."""
 
 _listeners: list[Listener] = []
+_befores: list[Before] = []
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH100, PTH120 - hot path strings
 
@@ -60,17 +70,79 @@ now = time.perf_counter
 
 def subscribe(listener: Listener) -> Callable[[], None]:
     """Call `listener` with every event from now on; returns a function that ends it."""
+    return _enter(_listeners, listener)
+
+
+def _enter(ears: list[T], ear: T) -> Callable[[], None]:
     global listening
-    _listeners.append(listener)
+    ears.append(ear)
     listening = True
 
-    def unsubscribe() -> None:
+    def leave() -> None:
         global listening
-        if listener in _listeners:
-            _listeners.remove(listener)
-        listening = bool(_listeners)
+        if ear in ears:
+            ears.remove(ear)
+        listening = bool(_listeners or _befores)
 
-    return unsubscribe
+    return leave
+
+
+After = Callable[[Any, BaseException | None], None]
+"""Called with the result of a call, or with the error that ended it."""
+Before = Callable[["Begun"], After | None]
+
+
+class Begun:
+    """A call that is about to begin, or under way: of `kind` op, collective, send or recv.
+
+    `subject` is what is called: an `Operation`, the `Plan` of a collective, a socket. `start` is on the clock of the events.
+    """
+
+    __slots__ = ("_after", "args", "kind", "kwargs", "name", "start", "subject")
+
+    def __init__(
+        self, kind: str, name: str, subject: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> None:
+        self.kind, self.name, self.subject, self.args, self.kwargs = kind, name, subject, args, kwargs
+        self.start = now()
+        self._after: list[After] = []
+
+    def ask(self) -> None:
+        """Let everybody act who wants to act before."""
+        for before in tuple(_befores):
+            after = before(self)
+            if after is not None:
+                self._after.append(after)
+
+    def end(self, result: Any, event: Event | None) -> None:
+        """Tell the outcome; the call went well if there is an event."""
+        for after in reversed(self._after):
+            after(result, None)
+        if event is not None:
+            emit(event)
+
+    def fail(self, error: BaseException) -> None:
+        """Tell that the call ended in an error: no event."""
+        for after in reversed(self._after):
+            after(None, error)
+
+
+def begin(
+    kind: str, name: str, subject: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+) -> Begun:
+    """Say that a call is about to begin; whoever acts before it does so now. Follow it with `end` or `fail`."""
+    begun = Begun(kind, name, subject, args, kwargs or {})
+    try:
+        begun.ask()
+    except BaseException as error:
+        begun.fail(error)
+        raise
+    return begun
+
+
+def precede(before: Before) -> Callable[[], None]:
+    """Ask `before` ahead of every call from now on; returns a function that ends it."""
+    return _enter(_befores, before)
 
 
 def emit(event: Event) -> None:

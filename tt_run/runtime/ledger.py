@@ -17,8 +17,9 @@ from typing import Any
 
 from tt_run import contract
 from tt_run.runtime import events
+from tt_run.runtime.ccl.record import collective_named
 from tt_run.runtime.joint_file import PartedFile
-from tt_run.runtime.traffic import Fabric, messages
+from tt_run.runtime.traffic import Fabric
 
 FORMAT = 1
 
@@ -64,7 +65,7 @@ class Ledger:
     streams: dict[str, Count] = field(default_factory=lambda: defaultdict(Count))
 
     def note(self, event: events.Event) -> None:
-        """Book one event; operations and waits move nothing."""
+        """Book one event; operations and waits move nothing. Raises LookupError for a collective that nobody has declared."""
         if event.kind == "collective":
             self._collective(event)
         elif event.kind == "send":
@@ -75,13 +76,14 @@ class Ledger:
     def _collective(self, event: events.Event) -> None:
         if not event.groups:
             return
+        traffic = collective_named(event.name).traffic
         axis = "all" if event.axis is None else str(event.axis)
         key = (event.name, axis, max(map(len, event.groups)))
         self.calls[key] += 1
         self.sites[key][event.site] += 1
         own = set(event.devices)
         for group in event.groups:
-            for message in messages(event.name, group, event.bytes, self.fabric):
+            for message in traffic.messages(group, event.bytes, self.fabric):
                 if message.source not in own:
                     continue
                 route = self.fabric.route(message.source, message.target)

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tt_run.runtime import events
 from tt_run.runtime.arguments import public
 from tt_run.runtime.errors import fatal, incompatible, throw
 from tt_run.runtime.mesh import transfer_rules
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.ops.dispatch import Operation, run, set_recorder
+from tt_run.runtime.ops.dispatch import Operation, perform
 from tt_run.runtime.queues import queue_number
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
@@ -75,16 +76,20 @@ class Trace:
             device = device.parent
         return False
 
-    def record(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Compute an operation and remember it."""
+    def recording(
+        self, operation: Operation, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Callable[[Any], None]:
+        """Look at an operation before it computes; the function that is returned remembers it with its result."""
         inputs = {id(t): t for t in _tensors((args, kwargs)) if t.is_allocated()}
         before = {key: tensor.shards for key, tensor in inputs.items()}
-        result = run(operation, args, kwargs)
-        for key, tensor in inputs.items():
-            if tensor.is_allocated() and tensor.shards is not before[key]:
-                self._before.setdefault(key, (tensor, before[key]))
-        self.records.append(Record(operation, args, kwargs, tuple(_tensors(result))))
-        return result
+
+        def remember(result: Any) -> None:
+            for key, tensor in inputs.items():
+                if tensor.is_allocated() and tensor.shards is not before[key]:
+                    self._before.setdefault(key, (tensor, before[key]))
+            self.records.append(Record(operation, args, dict(kwargs), tuple(_tensors(result))))
+
+        return remember
 
     def seal(self) -> None:
         """End the capture: undo what it changed in place outside of its own results."""
@@ -111,7 +116,9 @@ class Trace:
         fresh: dict[int, Tensor] = {}
         for record in self.records:
             args, kwargs = _substituted((record.args, record.kwargs), fresh)
-            for old, new in zip(record.outputs, _tensors(run(record.operation, args, kwargs)), strict=True):
+            for old, new in zip(
+                record.outputs, _tensors(perform(record.operation, args, kwargs)), strict=True
+            ):
                 if new is old:
                     continue
                 if old.is_allocated():
@@ -174,7 +181,12 @@ def execute_trace(
             f"Trace instance {number} must exist on Mesh device {mesh_device.id()}'s active sub-device manager 0",
             "trace_buffer != nullptr",
         )
-    trace.replay()
+    global _inside
+    _inside += 1
+    try:
+        trace.replay()
+    finally:
+        _inside -= 1
 
 
 @public
@@ -196,30 +208,39 @@ def _forget_closed() -> None:
 
 
 def _listen() -> None:
-    """Take part in dispatch and transfers while there is a capture."""
-    global _stop_rule
-    set_recorder(_recorded if _capturing else None)
-    if _capturing and _stop_rule is None:
-        _stop_rule = transfer_rules.add_rule(_forbid)
-    elif not _capturing and _stop_rule is not None:
-        _stop_rule()
-        _stop_rule = None
+    """Take part in operations and transfers while there is a capture."""
+    if _capturing and not _leave:
+        _leave.extend((events.precede(_record), transfer_rules.add_rule(_forbid)))
+    elif not _capturing:
+        while _leave:
+            _leave.pop()()
 
 
-_stop_rule: Any = None
+_leave: list[Callable[[], None]] = []
+_inside = 0
+"""How many recorded operations and replays are under way: what happens inside of one is part of it."""
 
 
-def _recorded(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Let the captures that cover one of the call's devices record it; operations inside of it are part of it."""
-    devices = list(_devices((args, kwargs)))
-    covering = [trace for trace in _capturing if any(trace.covers(device) for device in devices)]
-    before = set_recorder(None)
-    try:
-        if not covering:
-            return run(operation, args, kwargs)
-        return covering[-1].record(operation, args, kwargs)
-    finally:
-        set_recorder(before)
+def _record(begun: events.Begun) -> events.After | None:
+    """Let the last capture that covers one of the operation's devices record it."""
+    global _inside
+    if begun.kind != "op":
+        return None
+    remember = None
+    if not _inside:
+        devices = list(_devices((begun.args, begun.kwargs)))
+        covering = [trace for trace in _capturing if any(trace.covers(device) for device in devices)]
+        if covering:
+            remember = covering[-1].recording(begun.subject, begun.args, begun.kwargs)
+    _inside += 1
+
+    def after(result: Any, error: BaseException | None) -> None:
+        global _inside
+        _inside -= 1
+        if remember is not None and error is None:
+            remember(result)
+
+    return after
 
 
 def _forbid(device: MeshDevice, direction: str) -> None:

@@ -1,8 +1,10 @@
-"""What a collective costs the fabric: messages between neighbours of a ring of devices, and the links that each of them crosses.
+"""What a collective costs the fabric: the messages of its traffic pattern, and the links that each of them crosses.
 
 Pure functions over device numbers (row-major in the system mesh). The algorithms are the textbook rings: an all-reduce of S bytes over
 N devices makes every device send 2(N-1)/N x S, an all-gather (N-1) x S, a reduce-scatter (N-1)/N x S. Between devices that are not
 neighbours a message goes along its column first, then along its row, the shorter way round where a dimension is closed.
+
+Each collective names its pattern in its record (`tt_run.runtime.ccl.record`); the ledger and a model of time read it there.
 """
 
 from __future__ import annotations
@@ -52,12 +54,41 @@ class Message:
     count: int
 
 
-def messages(name: str, group: Sequence[int], size: int, fabric: Fabric) -> list[Message]:
-    """The messages of one collective over one group of devices; `size` is the bytes of one device's input."""
-    pattern = _PATTERNS.get(name)
-    if pattern is None or len(group) < 2:
-        return []
-    return pattern(list(group) if name in _DIRECTED else ring_order(group, fabric.dims[1]), Fraction(size))
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What one link carries: bytes, and in how many messages."""
+
+    bytes: Fraction
+    messages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """How the data of one device group travels. `rule(devices, size)` lists the messages when each device contributes `size` bytes.
+
+    The devices come as neighbours around a ring; `in_group_order`, as the group names them, where the first is the sender.
+    """
+
+    name: str
+    rule: Callable[[list[int], Fraction], list[Message]]
+    in_group_order: bool = False
+
+    def messages(self, group: Sequence[int], size: int, fabric: Fabric) -> list[Message]:
+        """The messages over one group of devices; `size` is the bytes that one device contributes."""
+        if len(group) < 2:
+            return []
+        order = list(group) if self.in_group_order else ring_order(group, fabric.dims[1])
+        return self.rule(order, Fraction(size))
+
+    def loads(self, groups: Sequence[Sequence[int]], size: int, fabric: Fabric) -> dict[Link, Load]:
+        """What each link carries while all groups run at the same time: from here a model of time takes its bottleneck."""
+        loads: dict[Link, Load] = {}
+        for group in groups:
+            for message in self.messages(group, size, fabric):
+                for link in fabric.route(message.source, message.target):
+                    before = loads.get(link, Load(Fraction(0), 0))
+                    loads[link] = Load(before.bytes + message.size, before.messages + message.count)
+        return loads
 
 
 def ring_order(group: Sequence[int], columns: int) -> list[int]:
@@ -89,34 +120,45 @@ def _around(ring: list[int], size: Fraction, count: int) -> list[Message]:
     return [Message(a, b, size, count) for a, b in zip(ring, [*ring[1:], ring[0]], strict=True)]
 
 
-def _all_gather(ring: list[int], size: Fraction) -> list[Message]:
+def _gather(ring: list[int], size: Fraction) -> list[Message]:
     return _around(ring, size * (len(ring) - 1), len(ring) - 1)
 
 
-def _reduce_scatter(ring: list[int], size: Fraction) -> list[Message]:
+def _scatter(ring: list[int], size: Fraction) -> list[Message]:
     return _around(ring, size * (len(ring) - 1) / len(ring), len(ring) - 1)
 
 
-def _all_reduce(ring: list[int], size: Fraction) -> list[Message]:
+def _reduce(ring: list[int], size: Fraction) -> list[Message]:
     return _around(ring, size * 2 * (len(ring) - 1) / len(ring), 2 * (len(ring) - 1))
 
 
-def _broadcast(chain: list[int], size: Fraction) -> list[Message]:
-    return [Message(a, b, size, 1) for a, b in pairwise(chain)]
+def _chain(line: list[int], size: Fraction) -> list[Message]:
+    return [Message(a, b, size, 1) for a, b in pairwise(line)]
 
 
-def _point_to_point(pair: list[int], size: Fraction) -> list[Message]:
+def _direct(pair: list[int], size: Fraction) -> list[Message]:
     return [Message(pair[0], pair[1], size, 1)]
 
 
-_PATTERNS: dict[str, Callable[[list[int], Fraction], list[Message]]] = {
-    "all_gather": _all_gather,
-    "all_broadcast": _all_gather,
-    "all_to_all_dispatch": _all_gather,
-    "reduce_scatter": _reduce_scatter,
-    "all_to_all_combine": _reduce_scatter,
-    "all_reduce": _all_reduce,
-    "broadcast": _broadcast,
-    "point_to_point": _point_to_point,
-}
-_DIRECTED = ("broadcast", "point_to_point")
+def _exchange(devices: list[int], size: Fraction) -> list[Message]:
+    return [Message(a, b, size / len(devices), 1) for a in devices for b in devices if a != b]
+
+
+def _both_ways(line: list[int], size: Fraction) -> list[Message]:
+    return [Message(*pair, size, 1) for a, b in pairwise(line) for pair in ((a, b), (b, a))]
+
+
+RING_GATHER = Pattern("ring gather", _gather)
+"""Everything of everybody to everybody, around the ring."""
+RING_SCATTER = Pattern("ring scatter", _scatter)
+"""Partial results around the ring, each device keeping its part."""
+RING_REDUCE = Pattern("ring reduce", _reduce)
+"""A scatter of partial sums, then a gather of the sums."""
+CHAIN = Pattern("chain", _chain, in_group_order=True)
+"""From the first device to each next one."""
+DIRECT = Pattern("direct", _direct, in_group_order=True)
+"""One message from the first device to the second."""
+EXCHANGE = Pattern("exchange", _exchange, in_group_order=True)
+"""A part of every device's data to each of the others, straight."""
+BOTH_NEIGHBOURS = Pattern("both neighbours", _both_ways, in_group_order=True)
+"""From every device of a line to the one before and the one after."""

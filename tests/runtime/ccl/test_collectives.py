@@ -7,7 +7,7 @@ from tests.runtime.ccl import reference
 from tt_run.runtime import events
 from tt_run.runtime.ccl import fabric
 from tt_run.runtime.ccl.collectives import all_broadcast, all_gather, all_reduce, reduce_scatter
-from tt_run.runtime.ccl.transfers import broadcast, mesh_partition, point_to_point
+from tt_run.runtime.ccl.single_shards import broadcast, mesh_partition, point_to_point
 from tt_run.runtime.enums import DataType, FabricConfig, Layout, Topology
 from tt_run.runtime.mesh import MeshCoordinate, MeshShape, open_mesh_device
 from tt_run.runtime.tensor.borders.arrays import from_torch

@@ -10,7 +10,7 @@ from tests.runtime.ccl.reference import device_groups
 from tt_run.runtime.ccl import shard_locations
 from tt_run.runtime.ccl.gather import all_broadcast, all_gather, every_shard
 from tt_run.runtime.ccl.groups import exchanges
-from tt_run.runtime.ccl.shard_locations import Source
+from tt_run.runtime.ccl.shard_locations import ShardRows
 from tt_run.runtime.ccl.sums import all_reduce, reduce_scatter
 from tt_run.runtime.ccl.wire import Alone, HalfWords
 
@@ -46,7 +46,7 @@ def run(case, function, small, wrap=lambda wire: wire):
             mine = [shards[p] for p in exchange.held[i]]
             stack = list({id(s): s for s in mine}.values())
             own = tuple(next(j for j, s in enumerate(stack) if s is m) for m in mine)
-            return function(Source(np.stack(stack), own, exchange, wire).join(), dim)
+            return function(ShardRows(np.stack(stack), own, exchange, wire).join(), dim)
 
         before, shard_locations.SMALL = shard_locations.SMALL, small
         try:
@@ -117,7 +117,8 @@ def test_every_shard_is_known_everywhere():
     switch = Switch(2)
     stacks = [np.array([[0.0], [3.0]], np.float32), np.array([[1.0], [2.0]], np.float32)]
     sources = [
-        lambda i=i: every_shard(Source(stacks[i], (0, 1), exchange, switch.wire(i)).join()) for i in range(2)
+        lambda i=i: every_shard(ShardRows(stacks[i], (0, 1), exchange, switch.wire(i)).join())
+        for i in range(2)
     ]
     for found in on_threads(sources):
         assert {p: float(s[0]) for p, s in found.items()} == {0: 0.0, 1: 1.0, 2: 2.0, 3: 3.0}
@@ -128,7 +129,10 @@ def test_replicas_cross_once_and_are_stored_once():
     switch = Switch(2)
     stack = np.ones((1, 1 << 15), np.float32)
     results = on_threads(
-        [lambda i=i: all_gather(Source(stack, (0, 0), exchange, switch.wire(i)).join(), 0) for i in range(2)]
+        [
+            lambda i=i: all_gather(ShardRows(stack, (0, 0), exchange, switch.wire(i)).join(), 0)
+            for i in range(2)
+        ]
     )
     assert switch.messages == 2
     assert all(r.data.shape == (1, 4 << 15) for r in results)
@@ -142,6 +146,6 @@ def test_a_device_without_a_shard_is_named_on_every_rank(small, monkeypatch):
 
     def rank(i):
         with pytest.raises(RuntimeError, match=r"positions \[3\]"):
-            Source(np.ones((2, 3), np.float32), ((0, 1), (0, -1))[i], exchange, switch.wire(i)).join()
+            ShardRows(np.ones((2, 3), np.float32), ((0, 1), (0, -1))[i], exchange, switch.wire(i)).join()
 
     on_threads([lambda i=i: rank(i) for i in range(2)])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import tt_run.runtime.ccl.collectives  # noqa: F401 - their records
 from tests.runtime.mpi import ROOT, run_ranks
 from tt_run.runtime.events import Event
 from tt_run.runtime.ledger import Ledger, join, table

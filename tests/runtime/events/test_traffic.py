@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tt_run.runtime.traffic import Fabric, messages, ring_order
+from tt_run.runtime.ccl.collectives import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER
+from tt_run.runtime.ccl.record import Collective
+from tt_run.runtime.ccl.single_shards import BROADCAST, POINT_TO_POINT
+from tt_run.runtime.traffic import BOTH_NEIGHBOURS, EXCHANGE, Fabric, ring_order
 
 fabrics = st.builds(
     Fabric, st.tuples(st.integers(1, 5), st.integers(1, 5)), st.tuples(st.booleans(), st.booleans())
@@ -18,32 +21,40 @@ fabrics = st.builds(
 
 @pytest.mark.parametrize("devices", [2, 4, 8])
 @pytest.mark.parametrize(
-    ("name", "factor"),
+    ("collective", "factor"),
     [
-        ("all_reduce", lambda n: Fraction(2 * (n - 1), n)),
-        ("reduce_scatter", lambda n: Fraction(n - 1, n)),
-        ("all_gather", lambda n: Fraction(n - 1)),
+        (ALL_REDUCE, lambda n: Fraction(2 * (n - 1), n)),
+        (REDUCE_SCATTER, lambda n: Fraction(n - 1, n)),
+        (ALL_GATHER, lambda n: Fraction(n - 1)),
     ],
 )
-def test_each_device_of_a_ring_sends_what_the_textbook_says(name: str, factor: object, devices: int) -> None:
+def test_each_device_of_a_ring_sends_what_the_textbook_says(
+    collective: Collective, factor: object, devices: int
+) -> None:
     sent: Counter[int] = Counter()
-    for message in messages(name, range(devices), 4096, Fabric((1, devices), (False, True))):
+    for message in collective.traffic.messages(range(devices), 4096, Fabric((1, devices), (False, True))):
         sent[message.source] += message.size  # type: ignore[assignment]
     assert set(sent) == set(range(devices))
     assert set(sent.values()) == {4096 * factor(devices)}  # type: ignore[operator]
 
 
 def test_a_broadcast_reaches_everyone_once_and_a_message_goes_straight() -> None:
-    chain = messages("broadcast", [0, 1, 2, 3], 10, Fabric((1, 4)))
+    chain = BROADCAST.traffic.messages([0, 1, 2, 3], 10, Fabric((1, 4)))
     assert [(m.source, m.target, m.size) for m in chain] == [(0, 1, 10), (1, 2, 10), (2, 3, 10)]
-    (one,) = messages("point_to_point", [6, 1], 10, Fabric((2, 4)))
+    (one,) = POINT_TO_POINT.traffic.messages([6, 1], 10, Fabric((2, 4)))
     assert (one.source, one.target, one.count) == (6, 1, 1)
 
 
-@pytest.mark.parametrize("name", ["mesh_partition", "matmul"])
-def test_what_moves_nothing_costs_nothing(name: str) -> None:
-    assert messages(name, [0, 1], 10, Fabric((1, 2))) == []
-    assert messages("all_reduce", [3], 10, Fabric((2, 4))) == []
+def test_a_device_alone_sends_nothing() -> None:
+    assert ALL_REDUCE.traffic.messages([3], 10, Fabric((2, 4))) == []
+
+
+def test_parts_for_all_others_and_halos_for_the_next_ones() -> None:
+    parts = EXCHANGE.messages([0, 1, 2], 9, Fabric((1, 3)))
+    assert {(m.source, m.target) for m in parts} == {(a, b) for a in range(3) for b in range(3) if a != b}
+    assert {m.size for m in parts} == {3}
+    halos = BOTH_NEIGHBOURS.messages([0, 1, 2], 9, Fabric((1, 3)))
+    assert [(m.source, m.target, m.size) for m in halos] == [(0, 1, 9), (1, 0, 9), (1, 2, 9), (2, 1, 9)]
 
 
 @given(fabrics, st.data())

@@ -11,7 +11,7 @@ import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, F32, TILE, held, message, put
 from tt_run.runtime import events
 from tt_run.runtime.mesh import MeshDevice, MeshShape
-from tt_run.runtime.ops.dispatch import Operation, operation, run, set_recorder
+from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.tensor.borders.arrays import from_torch
 
 
@@ -109,24 +109,47 @@ def test_queues_that_exist_are_accepted(one: MeshDevice):
     assert message(error.value) == "cq_id 5 is out of range"
 
 
-def test_a_recorder_sees_every_call_and_may_run_it_again(one: MeshDevice):
-    seen: list[tuple[Operation, tuple[Any, ...], dict[str, Any]]] = []
+def test_who_acts_before_sees_every_call_and_its_outcome(one: MeshDevice):
+    seen: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
+    outcomes: list[Any] = []
 
-    def record(called: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        seen.append((called, args, kwargs))
-        return run(called, args, kwargs)
+    def before(begun: events.Begun) -> events.After:
+        seen.append((begun.name, begun.args, dict(begun.kwargs)))
+        return lambda result, error: outcomes.append(error or result)
 
     t = put(one, np.ones((4, 4)))
-    before = set_recorder(record)
+    leave = events.precede(before)
     try:
         y = ops.add(t, t, dtype=BF16)
         z = y * 2
+        with pytest.raises(TypeError, match="incompatible"):
+            ops.relu(t, nonsense=1)
     finally:
-        set_recorder(before)
-    assert [o.name for o, _, _ in seen] == ["ttnn.add", "ttnn.multiply"]
-    assert held(z).tolist() == held(run(*seen[1])).tolist()
+        leave()
     ops.add(t, t)
-    assert len(seen) == 2
+    assert [name for name, _, _ in seen] == ["ttnn.add", "ttnn.multiply", "ttnn.relu"]
+    assert seen[0][1:] == ((t, t), {"dtype": BF16})
+    assert outcomes[0] is y and outcomes[1] is z and isinstance(outcomes[2], TypeError)
+
+
+def test_who_acts_before_may_stop_a_call(one: MeshDevice):
+    def refuse(begun: events.Begun) -> None:
+        raise RuntimeError(f"{begun.name} was injected a fault")
+
+    ended: list[object] = []
+    t = put(one, np.ones((4, 4)))
+    leave = [
+        events.precede(lambda begun: lambda result, error: ended.append(error)),
+        events.precede(refuse),
+    ]
+    try:
+        with pytest.raises(RuntimeError, match=r"ttnn\.add was injected a fault") as raised:
+            ops.add(t, t)
+    finally:
+        for function in leave:
+            function()
+    assert ended == [raised.value]
+    assert not events.listening
 
 
 def test_operations_are_events_when_somebody_listens(one: MeshDevice):

@@ -9,10 +9,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from tt_run.runtime import traffic
 from tt_run.runtime.ccl import checks, gather, result_topology, sums
-from tt_run.runtime.ccl.lanes import Call, Plan, merge, over_lanes, plan_of, planned, run
+from tt_run.runtime.ccl.calls import merge, pieces, run
+from tt_run.runtime.ccl.plans import Plan, planned
+from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import operation
@@ -47,15 +51,13 @@ def all_gather(
     Replicated shards are concatenated like any others. `mesh_device` is the documents' form and must be the tensor's mesh.
     Raises RuntimeError for a bad dimension or axis and for groups of one device.
     """
-    plan = planned(_plan_all_gather, input_tensor, cluster_axis, dim)
+    plan = planned(ALL_GATHER, input_tensor, cluster_axis, dim)
     if mesh_device is not None and mesh_device is not plan.device:
         raise fatal(f"mesh_device {mesh_device} is not the mesh of the tensor: {plan.device}")
-    shards = run(plan, input_tensor, gather.all_gather, plan.dim)
-    return _result(plan, input_tensor, shards, memory_config, output_tensor)
+    return _result(plan, input_tensor, run(plan, input_tensor), memory_config, output_tensor)
 
 
-def _plan_all_gather(tensor: Tensor, cluster_axis: int | None, dim: Any) -> Plan:
-    device = checks.device_of(tensor, "all_gather")
+def _check_all_gather(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, dim: Any) -> Intent:
     dim = checks.gather_dim(tensor, dim)
     members = checks.members_of(device, cluster_axis)
     if members < 2:
@@ -65,8 +67,12 @@ def _plan_all_gather(tensor: Tensor, cluster_axis: int | None, dim: Any) -> Plan
         )
     shape = list(tensor.shape)
     shape[dim] *= members
-    topology = result_topology.replicated(tensor.tensor_topology(), device, cluster_axis)
-    return plan_of("all_gather", tensor, device, cluster_axis, dim, shape=tuple(shape), topology=topology)
+    return Intent(tuple(shape), dim, (dim,))
+
+
+ALL_GATHER = Collective(
+    "all_gather", _check_all_gather, gather.all_gather, traffic.RING_GATHER, result_topology.replicated
+)
 
 
 @operation("ttnn.reduce_scatter", family=families.COLLECTIVE)
@@ -91,19 +97,26 @@ def reduce_scatter(
 
     Raises RuntimeError when `dim` does not divide by the size of the group, for tensors of rank 1 and for integers.
     """
-    plan = planned(_plan_reduce_scatter, input_tensor, cluster_axis, dim)
-    shards = run(plan, input_tensor, sums.reduce_scatter, plan.dim, _ROUNDING.get(plan.spec.dtype))
+    plan = planned(REDUCE_SCATTER, input_tensor, cluster_axis, dim)
+    shards = run(plan, input_tensor)
     return _result(plan, input_tensor, _rounded(shards, plan.spec.dtype), memory_config, output_tensor)
 
 
-def _plan_reduce_scatter(tensor: Tensor, cluster_axis: int | None, dim: Any) -> Plan:
-    device = checks.device_of(tensor, "reduce_scatter")
+def _check_reduce_scatter(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, dim: Any) -> Intent:
     members = checks.members_of(device, cluster_axis)
     dim = checks.scatter_dim(tensor, dim, members)
     shape = list(tensor.shape)
     shape[dim] //= members
-    topology = result_topology.scattered(tensor.tensor_topology(), device, cluster_axis, dim)
-    return plan_of("reduce_scatter", tensor, device, cluster_axis, dim, shape=tuple(shape), topology=topology)
+    return Intent(tuple(shape), dim, (dim, _ROUNDING.get(tensor.dtype)))
+
+
+REDUCE_SCATTER = Collective(
+    "reduce_scatter",
+    _check_reduce_scatter,
+    sums.reduce_scatter,
+    traffic.RING_SCATTER,
+    result_topology.scattered,
+)
 
 
 @operation("ttnn.all_reduce", family=families.COLLECTIVE)
@@ -120,19 +133,21 @@ def all_reduce(
 
     Replicas count once per device: a tensor that is replicated over n devices is multiplied by n.
     """
-    plan = planned(_plan_all_reduce, input_tensor, cluster_axis)
-    dtype = plan.spec.dtype
-    shards = run(plan, input_tensor, sums.all_reduce, _ROUNDING.get(dtype))
+    plan = planned(ALL_REDUCE, input_tensor, cluster_axis)
+    dtype, shards = plan.spec.dtype, run(plan, input_tensor)
     if dtype in _BY_ROWS or memory_config is not None:
         return _result(plan, input_tensor, _rounded(shards, dtype), memory_config)
     return input_tensor.successor(shards, plan.spec, plan.topology)
 
 
-def _plan_all_reduce(tensor: Tensor, cluster_axis: int | None, _: Any) -> Plan:
-    device = checks.device_of(tensor, "all_reduce")
+def _check_all_reduce(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, _: Any) -> Intent:
     checks.members_of(device, cluster_axis)
-    topology = result_topology.replicated(tensor.tensor_topology(), device, cluster_axis)
-    return plan_of("all_reduce", tensor, device, cluster_axis, topology=topology)
+    return Intent(arguments=(_ROUNDING.get(tensor.dtype),))
+
+
+ALL_REDUCE = Collective(
+    "all_reduce", _check_all_reduce, sums.all_reduce, traffic.RING_REDUCE, result_topology.replicated
+)
 
 
 @operation("ttnn.all_broadcast", family=families.COLLECTIVE)
@@ -147,20 +162,26 @@ def all_broadcast(
     use_l1_small_for_semaphores: bool = False,
 ) -> list[Tensor]:
     """One tensor per member of the groups: the i-th holds the shard of member i on every device of its group."""
-    plan = planned(_plan_all_broadcast, input_tensor, cluster_axis)
-    call = Call(plan, input_tensor)
-    found = over_lanes(call, gather.all_broadcast)
+    plan = planned(ALL_BROADCAST, input_tensor, cluster_axis)
+    found = pieces(plan, input_tensor)
     return [
-        _result(plan, input_tensor, merge([pieces[i] for pieces in found], call), memory_config)
+        _result(plan, input_tensor, merge([each[i] for each in found], plan), memory_config)
         for i in range(plan.lanes.members)
     ]
 
 
-def _plan_all_broadcast(tensor: Tensor, cluster_axis: int | None, _: Any) -> Plan:
-    device = checks.device_of(tensor, "all_broadcast")
+def _check_all_broadcast(_: Tensor, device: MeshDevice, cluster_axis: int | None, __: Any) -> Intent:
     checks.members_of(device, cluster_axis)
-    topology = result_topology.replicated(tensor.tensor_topology(), device, cluster_axis)
-    return plan_of("all_broadcast", tensor, device, cluster_axis, topology=topology)
+    return Intent()
+
+
+ALL_BROADCAST = Collective(
+    "all_broadcast",
+    _check_all_broadcast,
+    gather.all_broadcast,
+    traffic.RING_GATHER,
+    result_topology.replicated,
+)
 
 
 def _result(

@@ -12,12 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.ccl import checks
+from tt_run.runtime import traffic
+from tt_run.runtime.ccl import checks, result_topology
+from tt_run.runtime.ccl.calls import Call, gathered
 from tt_run.runtime.ccl.collectives import result
 from tt_run.runtime.ccl.gather import every_shard
 from tt_run.runtime.ccl.groups import DeviceGroup
-from tt_run.runtime.ccl.lanes import Call, plan_of, sources
+from tt_run.runtime.ccl.plans import planned
+from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -46,41 +50,52 @@ def all_to_all_dispatch(
     Per device: tokens [B, S, 1, H] and indices [B, S, 1, K] become sparse tokens [1, n*B, S, H] and the indices of all tokens
     [1, n*B, S, K] of a group of n devices; with `output_concat_dim=2` [1, B, n*S, …]. Raises RuntimeError for shapes that do not fit.
     """
-    device = checks.device_of(input_tensor, "all_to_all_dispatch")
-    members = checks.members_of(device, cluster_axis)
-    batch, length, width = _tokens(input_tensor, "input_tensor")
-    if _tokens(expert_indices_tensor, "expert_indices_tensor")[:2] != (batch, length):
-        raise fatal("input_tensor and expert_indices_tensor must have the same batch and sequence")
-    if output_concat_dim not in (1, 2):
-        raise fatal(f"output_concat_dim must be 1 or 2, got {output_concat_dim}")
-    axis = output_concat_dim - 1
-    plan = plan_of("all_to_all_dispatch", input_tensor, device, cluster_axis, output_concat_dim)
-    call = Call(plan, input_tensor)
+    choices_shape = tuple(expert_indices_tensor.shape)
+    plan = planned(DISPATCH, input_tensor, cluster_axis, (output_concat_dim, choices_shape))
+    batch, length, width = plan.arguments
+    lanes, axis = plan.lanes, int(plan.dim or 0) - 1
     tokens: dict[int, Array] = {}
     metadata: dict[int, Array] = {}
-    lanes = call.lanes
-    with call:
-        for position, group, (words, choices) in _in_groups(
-            lanes.groups, lanes.positions, call, expert_indices_tensor
-        ):
+    with Call(plan, input_tensor) as call:
+        words, choices = gathered(call, input_tensor), gathered(call, expert_indices_tensor)
+        for position, group in _in_groups(lanes.groups, lanes.positions):
             chosen = np.concatenate([choices[p].reshape(batch, length, -1) for p in group], axis)
             every = np.concatenate([words[p].reshape(batch, length, width) for p in group], axis)
             here = _devices(expert_mapping_tensor, lanes.locals[position])[chosen] == position
             tokens[position] = np.where(here.any(axis=-1)[..., None], every, every.dtype.type(0))[None]
             metadata[position] = chosen[None]
-    joined = [1, batch, length]
-    joined[output_concat_dim] *= members
-    topology_ = input_tensor.tensor_topology()
     outputs = output_tensors or (None, None)
     return [
         result(
-            source, _shards(found, lanes.positions, (*joined, last), source), topology_, memory_config, output
+            source,
+            _shards(found, lanes.positions, (*plan.spec.shape[:3], last), source),
+            plan.topology,
+            memory_config,
+            output,
         )
         for source, found, last, output in (
             (input_tensor, tokens, width, outputs[0]),
-            (expert_indices_tensor, metadata, expert_indices_tensor.shape[-1], outputs[1]),
+            (expert_indices_tensor, metadata, choices_shape[-1], outputs[1]),
         )
     ]
+
+
+def _check_dispatch(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, asked: Any) -> Intent:
+    concat, choices = asked
+    members = checks.members_of(device, cluster_axis)
+    batch, length, width = _tokens(tuple(tensor.shape), "input_tensor")
+    if _tokens(choices, "expert_indices_tensor")[:2] != (batch, length):
+        raise fatal("input_tensor and expert_indices_tensor must have the same batch and sequence")
+    if concat not in (1, 2):
+        raise fatal(f"output_concat_dim must be 1 or 2, got {concat}")
+    shape = [1, batch, length, width]
+    shape[concat] *= members
+    return Intent(tuple(shape), concat, (batch, length, width))
+
+
+DISPATCH = Collective(
+    "all_to_all_dispatch", _check_dispatch, every_shard, traffic.RING_GATHER, result_topology.unchanged
+)
 
 
 @operation("ttnn.all_to_all_combine", family=families.COLLECTIVE)
@@ -104,35 +119,46 @@ def all_to_all_combine(
     was joined instead of the batch. With `local_reduce` the results are one sum per device, [1, n*B, S, H], put into the slot of the
     device's first expert. Raises RuntimeError for shapes that do not fit.
     """
-    device = checks.device_of(input_tensor, "all_to_all_combine")
-    members = checks.members_of(device, cluster_axis)
-    if output_shard_dim not in (1, 2):
-        raise fatal(f"output_shard_dim must be 1 or 2, got {output_shard_dim}")
-    shape, choices = tuple(input_tensor.shape), tuple(expert_metadata_tensor.shape)
-    if len(shape) != 4 or shape[1:3] != choices[-3:-1] or shape[output_shard_dim] % members:
-        raise fatal(
-            f"all_to_all_combine: results {list(shape)} and metadata {list(choices)} must agree in batch and sequence, "
-            f"and dimension {output_shard_dim} must divide by {members} devices"
-        )
-    part = shape[output_shard_dim] // members
-    plan = plan_of("all_to_all_combine", input_tensor, device, cluster_axis, output_shard_dim)
-    call = Call(plan, input_tensor)
+    asked = (output_shard_dim, tuple(expert_metadata_tensor.shape))
+    plan = planned(COMBINE, input_tensor, cluster_axis, asked)
+    dim, choices = plan.arguments
+    lanes, (_, batch, length, _) = plan.lanes, tuple(input_tensor.shape)
+    part = plan.spec.shape[dim]
     found: dict[int, Array] = {}
-    lanes = call.lanes
-    with call:
-        for position, group, (results, _) in _in_groups(lanes.groups, lanes.positions, call, None):
+    with Call(plan, input_tensor) as call:
+        results = gathered(call, input_tensor)
+        for position, group in _in_groups(lanes.groups, lanes.positions):
             local = lanes.locals[position]
             start = group.index(position) * part
-            cut = (slice(None),) * (output_shard_dim - 1) + (slice(start, start + part),)
+            cut = (slice(None),) * (dim - 1) + (slice(start, start + part),)
             every_expert = (slice(None), *cut)
-            chosen = _shard(expert_metadata_tensor, local).reshape(*shape[1:3], choices[-1])[cut]
+            chosen = _shard(expert_metadata_tensor, local).reshape(batch, length, choices)[cut]
             owner = _devices(expert_mapping_tensor, local)
             mine = {p: results[p][every_expert] for p in group}
             found[position] = _picked(mine, chosen, owner, local_reduce)
+    shards = _shards(found, lanes.positions, tuple(plan.spec.shape), input_tensor)
+    return result(input_tensor, shards, plan.topology, memory_config, output_tensor)
+
+
+def _check_combine(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, asked: Any) -> Intent:
+    dim, choices = asked
+    members = checks.members_of(device, cluster_axis)
+    if dim not in (1, 2):
+        raise fatal(f"output_shard_dim must be 1 or 2, got {dim}")
+    shape = tuple(tensor.shape)
+    if len(shape) != 4 or shape[1:3] != choices[-3:-1] or shape[dim] % members:
+        raise fatal(
+            f"all_to_all_combine: results {list(shape)} and metadata {list(choices)} must agree in batch and sequence, "
+            f"and dimension {dim} must divide by {members} devices"
+        )
     out = [choices[-1], *shape[1:]]
-    out[output_shard_dim] = part
-    shards = _shards(found, lanes.positions, tuple(out), input_tensor)
-    return result(input_tensor, shards, input_tensor.tensor_topology(), memory_config, output_tensor)
+    out[dim] //= members
+    return Intent(tuple(out), dim, (dim, choices[-1]))
+
+
+COMBINE = Collective(
+    "all_to_all_combine", _check_combine, every_shard, traffic.RING_SCATTER, result_topology.unchanged
+)
 
 
 def _picked(results: Mapping[int, Array], chosen: Array, owner: Array, local_reduce: bool) -> Array:
@@ -153,24 +179,17 @@ def _picked(results: Mapping[int, Array], chosen: Array, owner: Array, local_red
     return picked
 
 
-def _in_groups(
-    groups: Sequence[DeviceGroup], positions: Sequence[int], call: Call, second: Tensor | None
-) -> Iterator[tuple[int, DeviceGroup, tuple[Mapping[int, Array], Mapping[int, Array]]]]:
-    """For each local device: its group, and the shards of all devices of one or two tensors."""
-    shards: tuple[dict[int, Array], dict[int, Array]] = ({}, {})
-    for tensor, known in zip((call.tensor, second), shards, strict=True):
-        for source in sources(tensor, call.lanes) if tensor is not None else ():
-            known.update(every_shard(source))
+def _in_groups(groups: Sequence[DeviceGroup], positions: Sequence[int]) -> Iterator[tuple[int, DeviceGroup]]:
+    """Each local device with its group."""
     group_of = {p: group for group in groups for p in group}
     for position in positions:
-        yield position, group_of[position], shards
+        yield position, group_of[position]
 
 
-def _tokens(tensor: Tensor, name: str) -> tuple[int, int, int]:
+def _tokens(shape: tuple[int, ...], name: str) -> tuple[int, int, int]:
     """Batch, sequence and width of [B, S, 1, W] or [B, 1, S, W]."""
-    shape = tuple(tensor.shape)
     if len(shape) != 4 or 1 not in shape[1:3]:
-        raise fatal(f"{name} must be [batch, sequence, 1, width] per device, got {tensor.shape}")
+        raise fatal(f"{name} must be [batch, sequence, 1, width] per device, got {list(shape)}")
     return shape[0], shape[1] * shape[2], shape[3]
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.ccl.shard_locations import RowId, RowTable, Source
+from tt_run.runtime.ccl.shard_locations import RowId, RowTable, ShardRows
 from tt_run.runtime.values import recycled
 
 Array = npt.NDArray[Any]
@@ -61,7 +61,7 @@ def gather_plan(table: RowTable, rank: int, shape: tuple[int, ...], dim: int) ->
     )
 
 
-def all_gather(source: Source, dim: int) -> Piece:
+def all_gather(source: ShardRows, dim: int) -> Piece:
     """Concatenate the shards of each group along `dim`, in device order: one result per distinct group content."""
     rank, table = source.rank, source.table
     plan = gather_plan(table, rank, source.shape, dim)
@@ -82,7 +82,7 @@ def all_gather(source: Source, dim: int) -> Piece:
     return Piece(results, table.results[rank])
 
 
-def _place(source: Source, rows: tuple[Placed, ...], results: Array) -> None:
+def _place(source: ShardRows, rows: tuple[Placed, ...], results: Array) -> None:
     """Copy rows that are at hand into their slots."""
     for row, places in rows:
         array = source.row(row)
@@ -90,7 +90,7 @@ def _place(source: Source, rows: tuple[Placed, ...], results: Array) -> None:
             results[place] = array
 
 
-def _receive(source: Source, plan: GatherPlan, results: Array, meanwhile: Callable[[], None]) -> None:
+def _receive(source: ShardRows, plan: GatherPlan, results: Array, meanwhile: Callable[[], None]) -> None:
     """Bring the rows of other ranks into all their slots."""
     if plan.in_place:
         first = {row: results[places[0]] for row, places in plan.remote}
@@ -103,7 +103,7 @@ def _receive(source: Source, plan: GatherPlan, results: Array, meanwhile: Callab
             results[place] = first[row]
 
 
-def all_broadcast(source: Source) -> list[Piece]:
+def all_broadcast(source: ShardRows) -> list[Piece]:
     """For each place in the groups: the shard of the member there, on every device of the group. All share one stack."""
     found = source.everything()
     numbers = {row: i for i, row in enumerate(found)}
@@ -115,7 +115,7 @@ def all_broadcast(source: Source) -> list[Piece]:
     ]
 
 
-def every_shard(source: Source) -> Mapping[int, Array]:
+def every_shard(source: ShardRows) -> Mapping[int, Array]:
     """The shard of each position of the exchange, on every rank."""
     found = source.everything()
     return {position: found[row] for position, row in source.table.at.items()}

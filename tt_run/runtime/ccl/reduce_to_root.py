@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.ccl import checks
 from tt_run.runtime.ccl.collectives import result
-from tt_run.runtime.ccl.transfers import point_to_point
+from tt_run.runtime.ccl.single_shards import point_to_point
 from tt_run.runtime.enums import BufferType, DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate

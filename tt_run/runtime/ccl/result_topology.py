@@ -11,7 +11,16 @@ if TYPE_CHECKING:
     from tt_run.runtime.mesh import MeshDevice
 
 
-def replicated(topology: TensorTopology, device: MeshDevice, cluster_axis: int | None) -> TensorTopology:
+def unchanged(
+    topology: TensorTopology, device: MeshDevice, cluster_axis: int | None, dim: int | None
+) -> TensorTopology:
+    """As the tensor was spread."""
+    return topology
+
+
+def replicated(
+    topology: TensorTopology, device: MeshDevice, cluster_axis: int | None, dim: int | None
+) -> TensorTopology:
     """After an all-gather, all-reduce or broadcast: the axis of the group holds the same everywhere.
 
     A distribution that does not follow the axes of the mesh keeps its first placement, as in the reference: along axis 1 the axis is
@@ -30,9 +39,10 @@ def replicated(topology: TensorTopology, device: MeshDevice, cluster_axis: int |
 
 
 def scattered(
-    topology: TensorTopology, device: MeshDevice, cluster_axis: int | None, dim: int
+    topology: TensorTopology, device: MeshDevice, cluster_axis: int | None, dim: int | None
 ) -> TensorTopology:
     """After a reduce-scatter or a partition: dimension `dim` is cut over the axis of the group."""
+    assert dim is not None
     placements = topology.placements()
     cut = PlacementShard(dim)
     if cluster_axis is None:

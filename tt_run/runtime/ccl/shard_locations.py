@@ -130,7 +130,7 @@ class Outline(NamedTuple):
     small: bool
     table: RowTable | None
     slots: tuple[Slots, Slots] | None
-    standing: tuple[Source, Source] | None = None
+    standing: tuple[ShardRows, ShardRows] | None = None
 
 
 def outline_of(
@@ -155,11 +155,11 @@ def outline_of(
     found = Outline(shape, rows, used, small, table, slots)
     if table is None or not small:
         return found
-    first, second = (Source.over(slot, found, exchange, wire) for slot in slots)
+    first, second = (ShardRows.over(slot, found, exchange, wire) for slot in slots)
     return found._replace(standing=(first, second))
 
 
-class Source:
+class ShardRows:
     """The shards of one exchange: this rank's own rows, and those of the other ranks as they arrive.
 
     `data` is the rank's stack (rows, *shape); `own[i]` the row of its device `exchange.held[wire.rank][i]`. Making it shows the others
@@ -206,7 +206,7 @@ class Source:
             self._show(outline)
 
     @classmethod
-    def over(cls, slots: Slots, outline: Outline, exchange: Exchange, wire: Wire) -> Source:
+    def over(cls, slots: Slots, outline: Outline, exchange: Exchange, wire: Wire) -> ShardRows:
         """A source that is used again and again: `data` is the own slot, and joined when the ranks have met."""
         made = cls(slots.body, (0,), exchange, wire, outline._replace(slots=None))
         made._slots, made.complete = slots, True
@@ -228,21 +228,20 @@ class Source:
             for place, number in enumerate(outline.used):
                 slots.body[place] = self.data[number]
 
-    def join(self, met: bool = False) -> Source:
+    def join(self, met: bool = False) -> ShardRows:
         """Learn the table, and the rows when they are small. `met` says that all ranks have met since it was made."""
-        exchange, slots, outline = self.exchange, self._slots, self._outline
-        if exchange.local:
-            return self
-        self.complete = outline.small
-        if slots is None:
+        slots, outline = self._slots, self._outline
+        if slots is not None:
+            if not met:
+                assert self.wire.window is not None
+                self.wire.window.meet()
+            if outline.table is None:
+                self.table = _seen_table(slots.heads.tobytes(), self.exchange)
+            self.complete = outline.small
+        elif not self.exchange.local:
+            self.complete = outline.small
             self.wire.open()
             self._ask()
-            return self
-        if not met:
-            assert self.wire.window is not None
-            self.wire.window.meet()
-        if outline.table is None:
-            self.table = _seen_table(slots.heads.tobytes(), exchange)
         return self
 
     def _ask(self) -> None:

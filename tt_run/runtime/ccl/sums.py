@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.ccl.gather import Piece
-from tt_run.runtime.ccl.shard_locations import RowId, RowTable, Source
+from tt_run.runtime.ccl.shard_locations import RowId, RowTable, ShardRows
 from tt_run.runtime.ccl.window import PIECE
 from tt_run.runtime.ccl.wire import Parcel
 from tt_run.runtime.kernels.device_sums import Rounding, ordered_sum, slices, sum_block
@@ -26,7 +26,7 @@ Array = npt.NDArray[Any]
 CutId = tuple[int, RowId]
 
 
-def all_reduce(source: Source, rounding: Rounding | None) -> Piece:
+def all_reduce(source: ShardRows, rounding: Rounding | None) -> Piece:
     """The sum over each group on every device of it."""
     table, me, dtype, stacks = source.table, source.rank, source.data.dtype, source.stacks
     if stacks is not None:
@@ -55,7 +55,7 @@ def all_reduce(source: Source, rounding: Rounding | None) -> Piece:
     return Piece(results, table.results[me])
 
 
-def _sum_in_window(source: Source, shape: tuple[int, ...], rounding: Rounding | None) -> Array | None:
+def _sum_in_window(source: ShardRows, shape: tuple[int, ...], rounding: Rounding | None) -> Array | None:
     """The sums in memory that the ranks share, each of which has added a slice of every piece; None where that is not possible."""
     table, me, window = source.table, source.rank, source.window
     elements, dtype = math.prod(source.shape), source.data.dtype
@@ -88,7 +88,7 @@ def _sum_in_window(source: Source, shape: tuple[int, ...], rounding: Rounding | 
     return shared.array
 
 
-def _swap_slices(source: Source, cuts: Sequence[slice]) -> Mapping[RowId, Array]:
+def _swap_slices(source: ShardRows, cuts: Sequence[slice]) -> Mapping[RowId, Array]:
     """Slice r of every row of every rank, on rank r."""
     me, counts = source.wire.rank, source.table.counts
     rows = [source.mine(number).reshape(-1) for number in range(counts[me])]
@@ -102,7 +102,7 @@ def _swap_slices(source: Source, cuts: Sequence[slice]) -> Mapping[RowId, Array]
     return {**arrived, **{(me, number): row[cuts[me]] for number, row in enumerate(rows)}}
 
 
-def _complete_slices(source: Source, flat: Array, cuts: Sequence[slice]) -> None:
+def _complete_slices(source: ShardRows, flat: Array, cuts: Sequence[slice]) -> None:
     """Give every rank the slices that the others summed."""
     me = source.wire.rank
     peers = [peer for peer in range(source.wire.size) if peer != me]
@@ -110,7 +110,7 @@ def _complete_slices(source: Source, flat: Array, cuts: Sequence[slice]) -> None
     source.wire.swap(sends, [(peer, result[cuts[peer]]) for peer in peers for result in flat])
 
 
-def reduce_scatter(source: Source, dim: int, rounding: Rounding | None) -> Piece:
+def reduce_scatter(source: ShardRows, dim: int, rounding: Rounding | None) -> Piece:
     """Sum over each group; member i keeps slice i of `dim`. The dimension divides by the size of the group."""
     table, me, shape = source.table, source.rank, source.shape
     length = shape[dim] // len(source.exchange.groups[0])
@@ -123,7 +123,7 @@ def reduce_scatter(source: Source, dim: int, rounding: Rounding | None) -> Piece
     return Piece(results, tuple(wanted[table.place[p]] for p in source.exchange.held[me]))
 
 
-def _sum_whole(source: Source, dim: int, results: Array, rounding: Rounding | None) -> None:
+def _sum_whole(source: ShardRows, dim: int, results: Array, rounding: Rounding | None) -> None:
     """All rows are here: sum whole groups, which takes the fewest steps, and cut the sums."""
     table, rows, length = source.table, source.flat(), results.shape[1 + dim]
     total = recycled.empty(source.shape, source.data.dtype)
@@ -133,7 +133,7 @@ def _sum_whole(source: Source, dim: int, results: Array, rounding: Rounding | No
             results[row] = total[_slice_of(dim, i, length)]
 
 
-def _sum_cuts(source: Source, dim: int, results: Array, rounding: Rounding | None) -> None:
+def _sum_cuts(source: ShardRows, dim: int, results: Array, rounding: Rounding | None) -> None:
     """Exchange the slices that each rank's devices keep, and sum those."""
     table, me, length = source.table, source.rank, results.shape[1 + dim]
 
@@ -153,7 +153,7 @@ def _sum_cuts(source: Source, dim: int, results: Array, rounding: Rounding | Non
         ordered_sum([row.reshape(-1) for row in rows], result.reshape(-1), rounding)
 
 
-def _sum_cuts_in_window(source: Source, dim: int, results: Array, rounding: Rounding | None) -> bool:
+def _sum_cuts_in_window(source: ShardRows, dim: int, results: Array, rounding: Rounding | None) -> bool:
     """The same with cuts shown in memory that the ranks share; False where that is not possible."""
     table, me, window, shape = source.table, source.rank, source.window, results.shape[1:]
     # Pieces run along the first dimension that has a length, so that they lie in one stretch of the result.

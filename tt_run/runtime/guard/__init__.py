@@ -52,13 +52,11 @@ def collective(group: Group, signature: Signature, depth: int = 1) -> bool:
     if group.size == 1:
         return False
     frame = events.user_frame(1 + depth)
-    if not events.listening:
-        _guard.collective(group, signature, frame)
-        return True
-    begin = events.now()
+    begun = events.now() if events.listening else 0.0
     _guard.collective(group, signature, frame)
-    site = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
-    events.emit(events.Event("wait", signature.operation, begin, events.now(), site))
+    if events.listening:
+        site = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
+        events.emit(events.Event("wait", signature.operation, begun, events.now(), site))
     return True
 
 

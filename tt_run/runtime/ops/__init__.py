@@ -9,7 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from tt_run.runtime.ops.dispatch import Operation, registry, run, set_recorder
+from tt_run.runtime.ops.dispatch import Operation, registry
 
 MODULES = (
     "arithmetic",
@@ -34,7 +34,7 @@ MODULES = (
 )
 """The modules of this package that declare operations, those that programs use most in front."""
 
-__all__ = ["MODULES", "Operation", "registry", "run", "set_recorder"]
+__all__ = ["MODULES", "Operation", "registry"]
 
 
 def load() -> None:

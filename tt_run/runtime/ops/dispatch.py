@@ -1,7 +1,7 @@
 """From a call to a result: one point through which every operation of the library goes.
 
 An `Operation` is a name and a function whose own signature declares the parameters, so Python binds arguments at its own speed and
-`inspect` and editors see them. Around it: queue options, the recorder of a trace, events, and the reference's text for wrong arguments.
+`inspect` and editors see them. Around it: queue options, events, the program cache, and the reference's text for wrong arguments.
 What else is known of an operation (family, cost, golden function, what becomes of its arguments) stands in the same declaration.
 Source: reference library 0.81.1.
 """
@@ -125,10 +125,7 @@ class FastOperation:
         try:
             if kwargs:
                 _check_kinds(kwargs)
-            if _recorder is None and not events.listening:
-                result = self.compute(*args, **kwargs)
-            else:
-                result = _observed(self, args, kwargs)
+            result = perform(self, args, kwargs)
         except FAULTS as error:
             self._explain(error, args, kwargs)
         self._compiled(args, kwargs)
@@ -181,37 +178,21 @@ Operation = FastOperation
 
 def view(operation: Operation, *args: Any) -> Any:
     """Compute what is no program of its own, such as a tensor in another shape: recorded and observed, but not compiled."""
-    if _recorder is None and not events.listening:
-        return operation.compute(*args)
-    return _observed(operation, args, {})
+    return perform(operation, args, {})
 
 
-Recorder = Callable[[Operation, tuple[Any, ...], dict[str, Any]], Any]
-"""Called instead of the operation while a trace is captured; it decides when `operation.compute(*args, **kwargs)` runs."""
-
-_recorder: Recorder | None = None
-
-
-def set_recorder(recorder: Recorder | None) -> Recorder | None:
-    """Send every operation to `recorder` from now on (None: compute at once). Returns the one before."""
-    global _recorder
-    before, _recorder = _recorder, recorder
-    return before
-
-
-def run(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Compute an operation now, past any recorder: what a replay of a trace does with each of its records."""
-    if not events.listening:
-        return operation.compute(*args, **kwargs)
-    start = events.now()
-    result = operation.compute(*args, **kwargs)
-    events.emit(_event(operation, result, start))
+def perform(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Compute an operation: the one path of every call, whether anybody listens or not."""
+    begun = events.begin("op", operation.name, operation, args, kwargs) if events.listening else None
+    try:
+        result = operation.compute(*args, **kwargs)
+    except BaseException as error:
+        if begun is not None:
+            begun.fail(error)
+        raise
+    if begun is not None:
+        begun.end(result, _event(operation, result, begun.start))
     return result
-
-
-def _observed(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    recorder = _recorder
-    return run(operation, args, kwargs) if recorder is None else recorder(operation, args, kwargs)
 
 
 def _event(operation: Operation, result: Any, start: float) -> events.Event:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
-from tt_run.runtime.ccl import collectives, transfers
+from tt_run.runtime.ccl import collectives, single_shards
 from tt_run.runtime.train.axis_placement import is_replicated, members
 from tt_run.runtime.train.operation import recorded, result
 from tt_run.runtime.train.tensor import Tensor
@@ -124,7 +124,7 @@ def _scattered_sum(value: Value, dim: int, axis: int | None) -> Value:
 
 
 def _own_slice(value: Value, dim: int, axis: int | None) -> Value:
-    return transfers.mesh_partition(value, dim, axis)
+    return single_shards.mesh_partition(value, dim, axis)
 
 
 def _gathered(value: Value, dim: int, axis: int | None) -> Value:

@@ -7,14 +7,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime import traffic
 from tt_run.runtime.ccl import checks, fabric, result_topology
+from tt_run.runtime.ccl.calls import Call
 from tt_run.runtime.ccl.collectives import result
-from tt_run.runtime.ccl.lanes import Call, lanes_of, plan_of
+from tt_run.runtime.ccl.lanes import lanes_of
+from tt_run.runtime.ccl.plans import planned
+from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.ccl.wire import HalfWords, Ranks, Wire
 from tt_run.runtime.comm.world import world
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -40,21 +45,24 @@ def broadcast(
 
     Raises RuntimeError for a sender outside of the mesh.
     """
-    device = checks.device_of(input_tensor, "broadcast")
-    sender = checks.position_of(device, sender_coord, "sender")
-    checks.members_of(device, cluster_axis)
-    plan = plan_of("broadcast", input_tensor, device, cluster_axis, detail=f"sender {sender_coord}")
-    call = Call(plan, input_tensor)
-    with call:
-        (group,) = [group for group in call.lanes.groups if sender in group]
+    plan = planned(BROADCAST, input_tensor, cluster_axis, sender_coord)
+    (sender,) = plan.arguments
+    device = plan.device
+    with Call(plan, input_tensor) as call:
+        (group,) = [group for group in plan.lanes.groups if sender in group]
         call.moved = [(sender, *(p for p in group if p != sender))]
-        row = _carried(call, sender, sorted({device.owner_ranks[p] for p in group}))
+        row = plan.collective.algorithm(call, sender, sorted({device.owner_ranks[p] for p in group}))
         shards = input_tensor.shards
         if row is not None:
             members = set(group)
             shards = _replaced(shards, [i for i, p in enumerate(device.local_positions) if p in members], row)
-    topology = result_topology.replicated(input_tensor.tensor_topology(), device, cluster_axis)
-    return result(input_tensor, shards, topology, memory_config)
+    return result(input_tensor, shards, plan.topology, memory_config)
+
+
+def _check_broadcast(_: Tensor, device: MeshDevice, cluster_axis: int | None, sender: Any) -> Intent:
+    position = checks.position_of(device, sender, "sender")
+    checks.members_of(device, cluster_axis)
+    return Intent(arguments=(position,), detail=f"sender {sender}")
 
 
 @operation("ttnn.point_to_point", family=families.COLLECTIVE)
@@ -71,24 +79,29 @@ def point_to_point(
 
     Raises RuntimeError for coordinates outside of the mesh, and on a 1-D fabric for devices that share neither row nor column.
     """
-    device = checks.device_of(input_tensor, "point_to_point")
-    sender = checks.position_of(device, sender_coord, "sender")
-    receiver = checks.position_of(device, receiver_coord, "receiver")
-    fabric.check_route(sender_coord, receiver_coord)
+    plan = planned(POINT_TO_POINT, input_tensor, None, (sender_coord, receiver_coord))
+    sender, receiver = plan.arguments
     if output_tensor is not None and output_tensor.spec != input_tensor.spec:
         raise fatal(
             f"Output tensor must have the spec of the input: {output_tensor.spec} != {input_tensor.spec}"
         )
-    detail = f"from {sender_coord} to {receiver_coord}"
-    call = Call(plan_of("point_to_point", input_tensor, device, detail=detail), input_tensor)
-    owners = device.owner_ranks
-    with call:
+    device, owners = plan.device, plan.device.owner_ranks
+    with Call(plan, input_tensor) as call:
         call.moved = [(sender, receiver)]
-        row = _carried(call, sender, sorted({owners[sender], owners[receiver]}))
+        row = plan.collective.algorithm(call, sender, sorted({owners[sender], owners[receiver]}))
         shards = _zeros(input_tensor) if output_tensor is None else output_tensor.shards
         if row is not None and receiver in device.local_positions:
             shards = _replaced(shards, [device.local_positions.index(receiver)], row)
-    return result(input_tensor, shards, input_tensor.tensor_topology(), None, output_tensor)
+    return result(input_tensor, shards, plan.topology, None, output_tensor)
+
+
+def _check_point_to_point(
+    _: Tensor, device: MeshDevice, __: int | None, ends: tuple[MeshCoordinate, MeshCoordinate]
+) -> Intent:
+    sender = checks.position_of(device, ends[0], "sender")
+    receiver = checks.position_of(device, ends[1], "receiver")
+    fabric.check_route(*ends)
+    return Intent(arguments=(sender, receiver), detail=f"from {ends[0]} to {ends[1]}")
 
 
 @operation("ttnn.mesh_partition", family=families.MOVEMENT)
@@ -123,7 +136,7 @@ def mesh_partition(
 
 def _carried(call: Call, sender: int, ranks: list[int]) -> Array | None:
     """The sender's shard on the ranks that take part, None on others."""
-    device, here = call.device, world()
+    device, here = call.plan.device, world()
     if here.rank not in ranks:
         return None
     root = device.owner_ranks[sender]
@@ -147,6 +160,12 @@ def _carried(call: Call, sender: int, ranks: list[int]) -> Array | None:
     else:
         wire.swap([], [(number, row)])
     return row
+
+
+BROADCAST = Collective("broadcast", _check_broadcast, _carried, traffic.CHAIN, result_topology.replicated)
+POINT_TO_POINT = Collective(
+    "point_to_point", _check_point_to_point, _carried, traffic.DIRECT, result_topology.unchanged
+)
 
 
 def _replaced(shards: Shards, places: list[int], row: Array) -> Shards:

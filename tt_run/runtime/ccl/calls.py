@@ -1,0 +1,148 @@
+"""A collective as it runs: show what the others may see, agree, move the data, announce. The one place where collectives meet the events.
+
+There is one path, whether anybody listens or not and however many exchanges a rank takes part in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tt_run.runtime import events, guard
+from tt_run.runtime.ccl.gather import Piece
+from tt_run.runtime.ccl.groups import DeviceGroup
+from tt_run.runtime.ccl.plans import Part, Plan
+from tt_run.runtime.ccl.shard_locations import ShardRows, outline_of
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import stored_dtype
+from tt_run.runtime.values.shards import Shards
+
+
+def run(plan: Plan, tensor: Tensor) -> Shards:
+    """Run a collective that gives each device one result: what the devices of this rank hold then."""
+    found = pieces(plan, tensor)
+    return Shards.known(*found[0]) if len(found) == 1 else merge(found, plan)
+
+
+def pieces(plan: Plan, tensor: Tensor) -> list[Any]:
+    """Run a collective: what its algorithm gives for each exchange of this rank."""
+    begun = _begin(plan, tensor) if events.listening else None
+    try:
+        shards, shown, found = tensor.shards, [], []
+        # Rows are shown before the ranks meet, so that one meeting does.
+        for part in plan.parts:
+            shown.append(_rows(part, shards))
+        met = plan.group is not None and guard.collective(plan.group, plan.signature, 3)
+        for rows in shown:
+            found.append(plan.algorithm(rows.join(met), *plan.arguments))
+    except BaseException as error:
+        if begun is not None:
+            begun.fail(error)
+        raise
+    if begun is not None:
+        begun.end(None, _event(plan, begun, plan.lanes.groups))
+    return found
+
+
+class Call:
+    """The same as a `with` block around an algorithm that is not for each exchange by itself.
+
+    Entering waits until every rank of the mesh makes the same call, and the guard raises when one does not. Leaving tells the listeners
+    over which groups data moved: all of the axis, unless the block sets `moved`. It is a class and no generator because a generator
+    would put its frames between the guard and the user's line.
+    """
+
+    __slots__ = ("_begun", "moved", "plan", "tensor")
+
+    def __init__(self, plan: Plan, tensor: Tensor) -> None:
+        self.plan, self.tensor = plan, tensor
+        self.moved: Sequence[DeviceGroup] = plan.lanes.groups
+        self._begun: events.Begun | None = None
+
+    def __enter__(self) -> Call:
+        if events.listening:
+            self._begun = _begin(self.plan, self.tensor)
+        group = self.plan.group
+        try:
+            if group is not None:
+                guard.collective(group, self.plan.signature, 2)
+        except BaseException as error:
+            if self._begun is not None:
+                self._begun.fail(error)
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if self._begun is None:
+            return
+        if error is None:
+            self._begun.end(None, _event(self.plan, self._begun, self.moved))
+        else:
+            self._begun.fail(error)
+
+
+def _begin(plan: Plan, tensor: Tensor) -> events.Begun:
+    return events.begin("collective", plan.collective.name, plan, (tensor,))
+
+
+def _event(plan: Plan, begun: events.Begun, moved: Sequence[DeviceGroup]) -> events.Event:
+    device, positions = plan.device, plan.device.positions
+    return events.Event(
+        "collective",
+        plan.collective.name,
+        start=begun.start,
+        end=events.now(),
+        site=events.call_site(),
+        mesh_id=device.mesh_id,
+        devices=tuple(positions[p] for p in device.local_positions),
+        groups=tuple(tuple(positions[p] for p in group) for group in moved),
+        axis=plan.signature.axis,
+        bytes=plan.nbytes,
+        detail=plan.detail,
+    )
+
+
+def _rows(part: Part, shards: Shards) -> ShardRows:
+    """A tensor's shards in one exchange of this rank, not joined yet."""
+    lane, outlines = part
+    index, wire = shards.index, lane.wire
+    outline = outlines.get(index)
+    if outline is None or (outline.slots is None and wire.window is not None):
+        own = lane.own(index)
+        outline = outlines[index] = outline_of(own, shards.shape, shards.data.dtype, lane.exchange, wire)
+    if outline.standing is None or wire.window is None:
+        return ShardRows(shards.data, lane.own(index), lane.exchange, wire, outline)
+    rows, data = outline.standing[wire.window.next_slot()], shards.data
+    rows.data[...] = data if len(data) == 1 else data[outline.used[0]]
+    return rows
+
+
+def gathered(call: Call, tensor: Tensor) -> dict[int, Any]:
+    """Inside of a call that gathers: a tensor's shard of every device in this rank's exchanges, by position."""
+    lanes, shards = call.plan.lanes.parts, tensor.shards
+    if tensor.dtype is DataType.BFLOAT16:
+        lanes = tuple(lane.in_halves() for lane in lanes)
+    found: dict[int, Any] = {}
+    for lane in lanes:
+        rows = ShardRows(shards.data, lane.own(shards.index), lane.exchange, lane.wire)
+        found.update(call.plan.algorithm(rows.join()))
+    return found
+
+
+def merge(found: Sequence[Piece], plan: Plan) -> Shards:
+    """The outcomes of a rank's exchanges as the shards of its devices, of which it may have none."""
+    if len(found) == 1:
+        return Shards.known(*found[0])
+    if not found:
+        return Shards(np.empty((0, *plan.spec.shape), stored_dtype(plan.spec.dtype)), ())
+    index = [-1] * len(plan.lanes.positions)
+    total = 0
+    for piece, part in zip(found, plan.parts, strict=True):
+        assert part.lane.locals is not None
+        for local, row in zip(part.lane.locals, piece.rows, strict=True):
+            index[local] = total + row
+        total += len(piece.data)
+    return Shards(np.concatenate([piece.data for piece in found]), tuple(index))
