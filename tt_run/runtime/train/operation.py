@@ -22,7 +22,7 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 Kind = TypeVar("Kind", bound=Variable)
 
 _running = ""
-"""The operation whose forward pass runs, while somebody listens."""
+"""The operation whose forward pass runs."""
 
 
 def recorded(function: Call) -> Call:
@@ -32,16 +32,15 @@ def recorded(function: Call) -> Call:
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
         global _running
-        if not events.listening:
-            return function(*args, **kwargs)
         before, _running = _running, name
-        start = events.now()
+        start = events.now() if events.listening else 0.0
         try:
             out = function(*args, **kwargs)
         finally:
             _running = before
-        first = out[0] if isinstance(out, tuple) else out
-        emit("op", name, start, first.get_value())
+        if events.listening:
+            first = out[0] if isinstance(out, tuple) else out
+            emit("op", name, start, first.get_value())
         return out
 
     return cast(Call, run)
