@@ -23,6 +23,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from types import FrameType
 from typing import Any, TypeVar
