@@ -12,6 +12,7 @@ from typing import Any
 from tt_run.runtime.ops.dispatch import Operation, registry
 
 MODULES = (
+    "borders",
     "arithmetic",
     "binary",
     "unary",

@@ -70,13 +70,15 @@ class FastOperation:
 
     `name` is the qualified name (`ttnn.add`), `signatures` what a wrong call is shown; by default the function's own. `family` says
     what kind of operation it is, `cost` how its work is counted, `engine` which library computes it. `golden` is the same operation
-    on torch tensors, or the path of a function below torch; None where there is none. The class has the reference's name.
+    on torch tensors, or the path of a function below torch; None where there is none. A `direct` one is nothing but its function: no
+    trace records it, no event tells of it. The class has the reference's name.
     """
 
     __slots__ = (
         "__dict__",
         "compute",
         "cost",
+        "direct",
         "engine",
         "family",
         "golden",
@@ -100,6 +102,7 @@ class FastOperation:
         engine: str | None = None,
         golden: Golden | None = None,
         state: str = VALUES,
+        direct: bool = False,
     ) -> None:
         self.name = self.python_fully_qualified_name = name
         self.compute = function
@@ -109,6 +112,7 @@ class FastOperation:
         self.engine = engine or (family.engine if family else NUMPY)
         self.golden = golden
         self.state = state
+        self.direct = direct
         self.__name__ = name
         self.__qualname__ = self.short_name
         self.__doc__ = function.__doc__
@@ -120,6 +124,8 @@ class FastOperation:
         return self.name.rpartition(".")[2]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.direct:
+            return self.compute(*args, **kwargs)
         if kwargs and ("queue_id" in kwargs or "cq_id" in kwargs):
             _check_queue(kwargs)
         try:
@@ -227,6 +233,7 @@ def operation(
     engine: str | None = None,
     golden: Golden | None = None,
     state: str = VALUES,
+    direct: bool = False,
     aliases: Sequence[str] = (),
 ) -> Callable[[Callable[..., Any]], Operation]:
     """Declare a function as the operation `name`, and enter it into the registry under that and its `aliases`.
@@ -244,6 +251,7 @@ def operation(
             engine=engine,
             golden=golden,
             state=state,
+            direct=direct,
         )
         for word in (name, *aliases):
             registry[word] = made

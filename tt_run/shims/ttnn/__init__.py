@@ -61,20 +61,7 @@ _TABLE = {
     "tt_run.runtime.tensor.questions": """
         is_tensor_storage_on_device get_memory_config is_sharded has_tile_padding
     """,
-    "tt_run.runtime.tensor.borders.arrays": "from_torch to_torch",
-    "tt_run.runtime.tensor.borders.files": "as_tensor dump_tensor load_tensor",
-    "tt_run.runtime.tensor.conversion.devices": "to_device from_device",
-    "tt_run.runtime.tensor.conversion.copies": """
-        copy_host_to_device_tensor copy_device_to_host_tensor deallocate
-    """,
-    "tt_run.runtime.tensor.distribution.per_device": """
-        get_device_tensors from_host_shards combine_device_tensors
-    """,
-    "tt_run.runtime.tensor.creation.allocation": "allocate_tensor_on_device allocate_tensor_on_host",
-    "tt_run.runtime.tensor.creation.from_shape": """
-        zeros ones full empty arange rand from_buffer zeros_like ones_like full_like empty_like
-    """,
-    "tt_run.runtime.tensor.conversion.layouts": "to_dtype",
+    "tt_run.runtime.tensor.distribution.per_device": "get_device_tensors from_host_shards combine_device_tensors",
     "tt_run.runtime.tensor.printing": "set_printoptions",
     "tt_run.runtime.tensor.distribution.defaults": "distribute",
     "tt_run.runtime.tensor.distribution.configs": "MeshMapperConfig MeshComposerConfig",
