@@ -54,6 +54,7 @@ def publish(
         own = (name for name in namespace if not name.startswith("__"))
         return sorted({*homes, *submodules, *_operations(operations), *own})
 
+    resolve.homes = homes  # type: ignore[attr-defined]  # what the stubs are written from
     return resolve, listing
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 VERSION = "TT-NN 0.81.1"
-PAGE = "docs/operations.md"
+PAGE = "docs/reference/operations.md"
 
 # Names whose meaning is a kernel, a register or a circular buffer of a device: there is nothing to compute without one.
 _KERNELS = (

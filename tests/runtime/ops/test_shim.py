@@ -198,7 +198,7 @@ def test_a_name_of_the_reference_that_is_missing_is_told_apart(ttnn: ModuleType)
         _ = ttnn.CBDescriptor
     assert str(error.value) == (
         "ttnn.CBDescriptor exists in TT-NN 0.81.1 and is part of writing kernels, which the emulation does not run; "
-        "what is: docs/operations.md"
+        "what is: docs/reference/operations.md"
     )
     from tt_run.runtime import reference
 

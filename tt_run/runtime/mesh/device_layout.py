@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tt_run.runtime.comm.world import Group, world
 from tt_run.runtime.mesh.coordinate import MeshCoordinate, row_major
 from tt_run.runtime.mesh.ranges import MeshCoordinateRange
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.mesh.system import SystemMesh
+
+if TYPE_CHECKING:
+    # pyright takes a cached property for the descriptor that it is, and no mesh would be what a protocol asks for.
+    cached_property = property
+else:
+    from functools import cached_property
 
 Positions = tuple[int, ...]
 

@@ -112,7 +112,7 @@ def from_torch(
     preserve_nan_values: bool = False,
     col_tilize: bool = False,
     enable_bfloat_opt: bool = False,
-) -> Tensor | None:
+) -> Tensor:
     """A tensor with the values of a torch tensor or a NumPy array; None gives None.
 
     NumPy arrays are accepted whether or not torch is installed. With `device` and no mapper every device gets the whole.
@@ -121,7 +121,7 @@ def from_torch(
     Raises RuntimeError as the reference does for contradicting options, TypeError for values that are no array.
     """
     if tensor is None:
-        return None
+        return None  # type: ignore[return-value]  # only for who passes None; everybody else gets a tensor
     found = foreign_array(tensor)
     if found is None:
         raise TypeError(

@@ -175,7 +175,7 @@ def preprocess_model_parameters(
     custom_preprocessor: CustomPreprocessor | None = None,
     device: MeshDevice | None = None,
     prefix: str = "",
-) -> ParameterDict | ParameterList:
+) -> Any:
     """All parameters of the model that `initialize_model()` returns, moved to `device` if one is given.
 
     Linear weights are transposed to (in, out) and tiled, their biases and LayerNorm parameters become (1, n) tiled, Embedding tables stay
@@ -223,7 +223,7 @@ def preprocess_model(
     prefix: str = "",
     run_model: Callable[[Any], Any] | None = None,
     reader_patterns_cache: dict[Any, Any] | None = None,
-) -> ParameterDict | ParameterList:
+) -> Any:
     """`preprocess_model_parameters` under its older name. Raises NotImplementedError for `run_model`, which traces convolutions."""
     if run_model is not None:
         raise NotImplementedError(
