@@ -10,11 +10,9 @@ from tt_run.runtime.cores import CoreRangeSet as _CoreRangeSet
 from tt_run.runtime.enums import DataType as _DataType
 from tt_run.runtime.enums import DumpTensorMode as _DumpTensorMode
 from tt_run.runtime.enums import Layout as _Layout
-from tt_run.runtime.enums import NamedEnum as _NamedEnum
 from tt_run.runtime.enums import ShardOrientation as _ShardOrientation
 from tt_run.runtime.enums import TensorMemoryLayout as _TensorMemoryLayout
 from tt_run.runtime.enums import Topology as _Topology
-from tt_run.runtime.kernels.activations import UnaryWithParam as _UnaryWithParam
 from tt_run.runtime.mesh.coordinate import MeshCoordinate as _MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice as _MeshDevice
 from tt_run.runtime.ops.lookup import EmbeddingsType as _EmbeddingsType
@@ -29,52 +27,80 @@ from tt_run.runtime.tensor.spec.tensor_spec import Shape as _Shape
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec as _TensorSpec
 from tt_run.runtime.tensor.spec.tensor_spec import Tile as _Tile
 from tt_run.runtime.tensor.tensor import Tensor as _Tensor
+from tt_run.runtime.tuning.activation import UnaryOpType as _UnaryOpType
+from tt_run.runtime.tuning.activation import UnaryWithParam as _UnaryWithParam
+from tt_run.runtime.tuning.conv import SliceTypeEnum as _SliceTypeEnum
 from typing import Any as _Any
 from tt_run.runtime.mesh.hardware import Arch as Arch
-from tt_run.runtime.ops.program_configs import WormholeComputeKernelConfig as BlackholeComputeKernelConfig
+from tt_run.runtime.tuning.choices import BcastOpDim as BcastOpDim
+from tt_run.runtime.tuning.choices import BcastOpMath as BcastOpMath
+from tt_run.runtime.tuning.choices import BinaryOpType as BinaryOpType
+from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig as BlackholeComputeKernelConfig
 from tt_run.runtime.enums import BufferType as BufferType
 from tt_run.runtime.settings import CONFIG as CONFIG
+from tt_run.runtime.settings import CONFIG_OVERRIDES as CONFIG_OVERRIDES
+from tt_run.runtime.settings import CONFIG_PATH as CONFIG_PATH
+from tt_run.runtime.tuning.choices import ChunkGdnWyInverse as ChunkGdnWyInverse
 from tt_run.runtime.mesh.opening import close_device as CloseDevice
 from tt_run.runtime.mesh.opening import close_devices as CloseDevices
 from tt_run.runtime.mesh.hardware import ClusterType as ClusterType
 from tt_run.runtime.tensor.distribution.composers import ConcatMesh2dToTensor as ConcatMesh2dToTensor
 from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor as ConcatMeshToTensor
+from tt_run.runtime.settings import Config as Config
+from tt_run.runtime.tuning.conv import Conv2dConfig as Conv1dConfig
+from tt_run.runtime.tuning.conv import Conv2dConfig as Conv2dConfig
+from tt_run.runtime.tuning.conv import L1_FULL as Conv2dL1FullSliceConfig
+from tt_run.runtime.tuning.conv import Op2DSliceConfig as Conv2dSliceConfig
+from tt_run.runtime.tuning.conv import Conv3dConfig as Conv3dConfig
 from tt_run.runtime.tensor.spec.memory_config import CoreCoord as CoreCoord
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid as CoreGrid
 from tt_run.runtime.tensor.spec.memory_config import CoreRange as CoreRange
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet as CoreRangeSet
+from tt_run.runtime.tuning.choices import CoreType as CoreType
 from tt_run.runtime.mesh.opening import create_device as CreateDevice
 from tt_run.runtime.mesh.opening import create_devices as CreateDevices
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG as DRAM_MEMORY_CONFIG
 from tt_run.runtime.enums import DataType as DataType
 from tt_run.runtime.mesh import MeshDevice as Device
+from tt_run.runtime.tuning.compute import DeviceComputeKernelConfig as DeviceComputeKernelConfig
+from tt_run.runtime.tuning.choices import DispatchAlgorithm as DispatchAlgorithm
 from tt_run.runtime.mesh.hardware import DispatchCoreAxis as DispatchCoreAxis
 from tt_run.runtime.mesh.hardware import DispatchCoreConfig as DispatchCoreConfig
 from tt_run.runtime.mesh.hardware import DispatchCoreType as DispatchCoreType
+from tt_run.runtime.tuning.choices import DistributedLayerNormStage as DistributedLayerNormStage
 from tt_run.runtime.enums import DumpTensorMode as DumpTensorMode
-from tt_run.runtime.kernels.activations import UnaryWithParam as EltwiseUnaryWithParam
+from tt_run.runtime.tuning.activation import UnaryWithParam as EltwiseUnaryWithParam
 from tt_run.runtime.ops.lookup import EmbeddingsType as EmbeddingsType
 from tt_run.runtime.enums import FabricConfig as FabricConfig
+from tt_run.runtime.tuning.choices import FabricManagerMode as FabricManagerMode
 from tt_run.runtime.mesh import FabricNodeId as FabricNodeId
 from tt_run.runtime.enums import FabricReliabilityMode as FabricReliabilityMode
+from tt_run.runtime.tuning.fabric import FabricRouterConfig as FabricRouterConfig
 from tt_run.runtime.enums import FabricTensixConfig as FabricTensixConfig
+from tt_run.runtime.tuning.choices import FabricUDMMode as FabricUDMMode
 from tt_run.runtime.ops.unary import GeluVariant as GeluVariant
 from tt_run.runtime.mesh.opening import get_default_device as GetDefaultDevice
 from tt_run.runtime.mesh.opening import get_num_devices as GetNumAvailableDevices
 from tt_run.runtime.mesh.opening import get_num_pcie_devices as GetNumPCIeDevices
-from tt_run.runtime.ops.program_configs import WormholeComputeKernelConfig as GrayskullComputeKernelConfig
+from tt_run.runtime.mesh.queries import pcie_device_id as GetPCIeDeviceID
+from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig as GrayskullComputeKernelConfig
+from tt_run.runtime.tuning.blocks import IndexerScoreProgramConfig as IndexerScoreProgramConfig
 from tt_run.runtime.tensor.spec.memory_config import L1_BLOCK_SHARDED_MEMORY_CONFIG as L1_BLOCK_SHARDED_MEMORY_CONFIG
 from tt_run.runtime.tensor.spec.memory_config import L1_HEIGHT_SHARDED_MEMORY_CONFIG as L1_HEIGHT_SHARDED_MEMORY_CONFIG
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG as L1_MEMORY_CONFIG
 from tt_run.runtime.tensor.spec.memory_config import L1_WIDTH_SHARDED_MEMORY_CONFIG as L1_WIDTH_SHARDED_MEMORY_CONFIG
-from tt_run.runtime.ops.program_configs import LayerNormDefaultProgramConfig as LayerNormDefaultProgramConfig
-from tt_run.runtime.ops.program_configs import LayerNormShardedMultiCoreProgramConfig as LayerNormShardedMultiCoreProgramConfig
+from tt_run.runtime.tuning.blocks import LayerNormDefaultProgramConfig as LayerNormDefaultProgramConfig
+from tt_run.runtime.tuning.blocks import LayerNormShardedMultiCoreProgramConfig as LayerNormShardedMultiCoreProgramConfig
+from tt_run.runtime.tuning.choices import LayerNormType as LayerNormType
 from tt_run.runtime.enums import Layout as Layout
+from tt_run.runtime.tuning.choices import LossReductionMode as LossReductionMode
+from tt_run.runtime.tuning.choices import MMSignalAggregatorMode as MMSignalAggregatorMode
 from tt_run.runtime.enums import MathFidelity as MathFidelity
-from tt_run.runtime.ops.program_configs import MatmulMultiCoreReuseMultiCast1DProgramConfig as MatmulMultiCoreReuseMultiCast1DProgramConfig
-from tt_run.runtime.ops.program_configs import MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig as MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig
-from tt_run.runtime.ops.program_configs import MatmulMultiCoreReuseMultiCastProgramConfig as MatmulMultiCoreReuseMultiCastProgramConfig
-from tt_run.runtime.ops.program_configs import MatmulMultiCoreReuseProgramConfig as MatmulMultiCoreReuseProgramConfig
+from tt_run.runtime.tuning.matmul import MatmulMultiCoreReuseMultiCast1DProgramConfig as MatmulMultiCoreReuseMultiCast1DProgramConfig
+from tt_run.runtime.tuning.matmul import MatmulMultiCoreReuseMultiCastBatchedDRAMShardedProgramConfig as MatmulMultiCoreReuseMultiCastBatchedDRAMShardedProgramConfig
+from tt_run.runtime.tuning.matmul import MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig as MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig
+from tt_run.runtime.tuning.matmul import MatmulMultiCoreReuseMultiCastProgramConfig as MatmulMultiCoreReuseMultiCastProgramConfig
+from tt_run.runtime.tuning.matmul import MatmulMultiCoreReuseProgramConfig as MatmulMultiCoreReuseProgramConfig
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig as MemoryConfig
 from tt_run.runtime.tensor.distribution.configs import MeshComposerConfig as MeshComposerConfig
 from tt_run.runtime.mesh import MeshCoordinate as MeshCoordinate
@@ -88,29 +114,42 @@ from tt_run.runtime.mesh import MeshShape as MeshShape
 from tt_run.runtime.sockets.socket import MeshSocket as MeshSocket
 from tt_run.runtime.tensor.distribution.composers import MeshToTensor as MeshToTensor
 from tt_run.runtime.trace import MeshTraceId as MeshTraceId
+from tt_run.runtime.tuning.matmul import MinimalMatmulConfig as MinimalMatmulConfig
 from tt_run.runtime.tensor.spec.memory_config import NdShardSpec as NdShardSpec
+from tt_run.runtime.tuning.conv import L1_FULL as Op2DL1FullSliceConfig
+from tt_run.runtime.tuning.conv import Op2DSliceConfig as Op2DSliceConfig
+from tt_run.runtime.tuning.conv import PaddingMode as PaddingMode
+from tt_run.runtime.tuning.blocks import PagedCacheGeometryOverride as PagedCacheGeometryOverride
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate as PlacementReplicate
 from tt_run.runtime.tensor.spec.topology import PlacementShard as PlacementShard
+from tt_run.runtime.tuning.choices import RGBRange as RGBRange
 from tt_run.runtime.mesh.distributed import Rank as Rank
+from tt_run.runtime.mesh.queries import read_device_profiler as ReadDeviceProfiler
 from tt_run.runtime.enums import ReduceType as ReduceType
 from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh as ReplicateTensorToMesh
 from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMeshWrapper as ReplicateTensorToMeshWrapper
-from tt_run.runtime.ops.program_configs import SDPAProgramConfig as SDPAProgramConfig
+from tt_run.runtime.tuning.choices import RoutedExpertActivation as RoutedExpertActivation
+from tt_run.runtime.tuning.blocks import SDPAProgramConfig as SDPAProgramConfig
 from tt_run.runtime.mesh.opening import set_default_device as SetDefaultDevice
 from tt_run.runtime.tensor.spec.tensor_spec import Shape as Shape
+from tt_run.runtime.tuning.choices import ShardDistributionStrategy as ShardDistributionStrategy
 from tt_run.runtime.enums import ShardOrientation as ShardOrientation
+from tt_run.runtime.tuning.choices import ShardShapeAlignment as ShardShapeAlignment
 from tt_run.runtime.tensor.spec.memory_config import ShardSpec as ShardSpec
 from tt_run.runtime.enums import ShardStrategy as ShardStrategy
 from tt_run.runtime.tensor.distribution.mappers import ShardTensor2dMesh as ShardTensor2dMesh
 from tt_run.runtime.tensor.distribution.mappers import ShardTensorToMesh as ShardTensorToMesh
 from tt_run.runtime.ops.unary import SigmoidMode as SigmoidMode
 from tt_run.runtime.mesh.distributed import Size as Size
+from tt_run.runtime.tuning.conv import SlidingWindowParallelConfig as SlidingWindowParallelConfig
 from tt_run.runtime.sockets.config import SocketConfig as SocketConfig
 from tt_run.runtime.sockets.config import SocketConnection as SocketConnection
 from tt_run.runtime.sockets.config import SocketEndpoint as SocketEndpoint
 from tt_run.runtime.sockets.config import SocketMemoryConfig as SocketMemoryConfig
-from tt_run.runtime.ops.program_configs import SoftmaxDefaultProgramConfig as SoftmaxDefaultProgramConfig
-from tt_run.runtime.ops.program_configs import SoftmaxShardedMultiCoreProgramConfig as SoftmaxShardedMultiCoreProgramConfig
+from tt_run.runtime.tuning.blocks import SoftmaxDefaultProgramConfig as SoftmaxDefaultProgramConfig
+from tt_run.runtime.tuning.blocks import SoftmaxProgramConfig as SoftmaxProgramConfig
+from tt_run.runtime.tuning.blocks import SoftmaxShardedMultiCoreProgramConfig as SoftmaxShardedMultiCoreProgramConfig
+from tt_run.runtime.tuning.choices import SparseKVFormat as SparseKVFormat
 from tt_run.runtime.enums import StorageType as StorageType
 from tt_run.runtime.mesh.view import SubDevice as SubDevice
 from tt_run.runtime.mesh.view import SubDeviceId as SubDeviceId
@@ -123,12 +162,20 @@ from tt_run.runtime.enums import TensorMemoryLayout as TensorMemoryLayout
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec as TensorSpec
 from tt_run.runtime.tensor.distribution.mappers import TensorToMesh as TensorToMesh
 from tt_run.runtime.tensor.spec.topology import TensorTopology as TensorTopology
+from tt_run.runtime.tuning.compute import ThrottleLevel as ThrottleLevel
 from tt_run.runtime.tensor.spec.tensor_spec import Tile as Tile
+from tt_run.runtime.tuning.choices import TileReshapeMapMode as TileReshapeMapMode
 from tt_run.runtime.enums import Topology as Topology
-from tt_run.runtime.kernels.activations import UnaryWithParam as UnaryWithParam
-from tt_run.runtime.ops.program_configs import WormholeComputeKernelConfig as WormholeComputeKernelConfig
+from tt_run.runtime.tuning.activation import UnaryOpType as UnaryOpType
+from tt_run.runtime.tuning.activation import UnaryWithParam as UnaryWithParam
+from tt_run.runtime.tuning.choices import WorkerMode as WorkerMode
+from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig as WormholeComputeKernelConfig
+from tt_run.runtime.tuning.choices import YUVColorSpace as YUVColorSpace
+from tt_run.runtime.tuning.choices import YUVFormat as YUVFormat
+from tt_run.runtime.tuning.choices import YUVRange as YUVRange
 from . import _ttnn as _ttnn
 from tt_run.runtime.tensor.distribution.composers import aggregate_tensor as aggregate_tensor
+from tt_run.runtime.mesh.queries import apply_device_delay as apply_device_delay
 from tt_run.runtime.trace import begin_trace_capture as begin_trace_capture
 from . import ccl as ccl
 from tt_run.runtime.mesh import close_device as close_device
@@ -139,13 +186,16 @@ from tt_run.runtime.queues import command_queue as command_queue
 from tt_run.runtime.mesh import compute_distribution_to_mesh_mapping as compute_distribution_to_mesh_mapping
 from tt_run.runtime.tensor.distribution.composers import concat_mesh_to_tensor_composer as concat_mesh_to_tensor_composer
 from . import core as core
+from tt_run.runtime.cores import corerange_to_cores as corerange_to_cores
 from tt_run.runtime.ccl.asynchronous import create_global_semaphore as create_global_semaphore
 from tt_run.runtime.tensor.distribution.composers import create_mesh_composer as create_mesh_composer
 from tt_run.runtime.mesh import create_mesh_device as create_mesh_device
 from tt_run.runtime.tensor.distribution.mappers import create_mesh_mapper as create_mesh_mapper
 from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config as create_sharded_memory_config
+from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config_ as create_sharded_memory_config_
 from tt_run.runtime.sockets.socket import create_socket_pair as create_socket_pair
 from . import device as device
+from tt_run.runtime.mesh.queries import disable_asynchronous_slow_dispatch as disable_asynchronous_slow_dispatch
 from tt_run.runtime.tensor.distribution.defaults import distribute as distribute
 from tt_run.runtime.tensor.distribution.mappers import distribute_tensor as distribute_tensor
 from . import distributed as distributed
@@ -163,6 +213,7 @@ from tt_run.runtime.mesh.distributed import distributed_context_subcontext_size 
 from tt_run.runtime.mesh.distributed import distributed_context_subcontext_sizes as distributed_context_subcontext_sizes
 from tt_run.runtime.mesh.distributed import distributed_context_world_rank as distributed_context_world_rank
 from tt_run.runtime.mesh.distributed import distributed_context_world_size as distributed_context_world_size
+from tt_run.runtime.mesh.queries import enable_asynchronous_slow_dispatch as enable_asynchronous_slow_dispatch
 from tt_run.runtime.trace import end_trace_capture as end_trace_capture
 from tt_run.runtime.queues import event_synchronize as event_synchronize
 from tt_run.runtime.trace import execute_trace as execute_trace
@@ -170,26 +221,38 @@ from . import experimental as experimental
 from . import fabric as fabric
 from tt_run.runtime.tensor.distribution.per_device import from_host_shards as from_host_shards
 from tt_run.runtime.mesh.opening import get_arch_name as get_arch_name
+from tt_run.runtime.tuning.conv import get_conv_output_dim as get_conv_output_dim
 from tt_run.runtime.mesh.opening import get_device_ids as get_device_ids
 from tt_run.runtime.tensor.distribution.per_device import get_device_tensors as get_device_tensors
 from tt_run.runtime.ccl.fabric import get_fabric_config as get_fabric_config
 from tt_run.runtime.ccl.asynchronous import get_global_semaphore_address as get_global_semaphore_address
+from tt_run.runtime.tensor.questions import get_memory_config as get_memory_config
 from tt_run.runtime.mesh.opening import get_num_devices as get_num_devices
 from tt_run.runtime.mesh.opening import get_num_pcie_devices as get_num_pcie_devices
 from tt_run.runtime.mesh.opening import get_pcie_device_ids as get_pcie_device_ids
-from tt_run.runtime.ops.program_configs import init_device_compute_kernel_config as init_device_compute_kernel_config
+from tt_run.runtime.mesh.queries import fabric_payload_bytes as get_tt_fabric_max_payload_size_bytes
+from tt_run.runtime.tensor.questions import has_tile_padding as has_tile_padding
+from tt_run.runtime.tuning.compute import init_device_compute_kernel_config as init_device_compute_kernel_config
 from tt_run.runtime.mesh.distributed import init_distributed_context as init_distributed_context
+from tt_run.runtime.tensor.questions import is_sharded as is_sharded
+from tt_run.runtime.tensor.questions import is_tensor_storage_on_device as is_tensor_storage_on_device
 from tt_run.runtime.trace import is_trace_capture_active as is_trace_capture_active
 from . import kv_cache as kv_cache
+from tt_run.runtime.settings import load_config_from_dictionary as load_config_from_dictionary
+from tt_run.runtime.settings import load_config_from_json_file as load_config_from_json_file
 from tt_run.runtime.settings import manage_config as manage_config
 from tt_run.runtime.mesh.opening import manage_device as manage_device
 from . import model_preprocessing as model_preprocessing
+from tt_run.runtime.cores import num_cores_to_corerangeset as num_cores_to_corerangeset
+from tt_run.runtime.cores import num_cores_to_corerangeset_in_subcoregrids as num_cores_to_corerangeset_in_subcoregrids
 from tt_run.runtime.mesh import open_device as open_device
 from tt_run.runtime.mesh import open_mesh_device as open_mesh_device
+from . import operations as operations
 from tt_run.runtime.queues import record_event as record_event
 from tt_run.runtime.trace import release_trace as release_trace
 from tt_run.runtime.tensor.distribution.mappers import replicate_tensor_to_mesh_mapper as replicate_tensor_to_mesh_mapper
 from tt_run.runtime.ccl.asynchronous import reset_global_semaphore_value as reset_global_semaphore_value
+from tt_run.runtime.settings import save_config_to_json_file as save_config_to_json_file
 from tt_run.runtime.ccl.fabric import set_fabric_config as set_fabric_config
 from tt_run.runtime.tensor.printing import set_printoptions as set_printoptions
 from tt_run.runtime.tensor.distribution.mappers import shard_tensor_to_mesh_mapper as shard_tensor_to_mesh_mapper
@@ -202,91 +265,14 @@ from tt_run.runtime.mesh.pictures import visualize_system_mesh as visualize_syst
 from tt_run.runtime.mesh.pictures import visualize_tensor as visualize_tensor
 from tt_run.runtime.queues import wait_for_event as wait_for_event
 
+Conv2dDRAMSliceHeight: _SliceTypeEnum
+Conv2dDRAMSliceWidth: _SliceTypeEnum
+Conv2dL1Full: _SliceTypeEnum
+Op2DDRAMSliceHeight: _SliceTypeEnum
+Op2DDRAMSliceWidth: _SliceTypeEnum
+Op2DL1Full: _SliceTypeEnum
 ROW_MAJOR_LAYOUT: _Layout
 TILE_LAYOUT: _Layout
-class UnaryOpType(_NamedEnum):
-    IDENTITY = 1
-    RELU = 2
-    RELU6 = 3
-    GELU = 4
-    GELU_APPROX = 5
-    SILU = 6
-    SWISH = 7
-    SIGMOID = 8
-    SIGMOID_APPROX = 9
-    LOG_SIGMOID = 10
-    TANH = 11
-    TANHSHRINK = 12
-    EXP = 13
-    EXP2 = 14
-    EXPM1 = 15
-    LOG = 16
-    LOG2 = 17
-    LOG10 = 18
-    LOG1P = 19
-    SQRT = 20
-    RSQRT = 21
-    CBRT = 22
-    SQUARE = 23
-    ABS = 24
-    NEG = 25
-    RECIPROCAL = 26
-    RECIP = 27
-    SOFTPLUS = 28
-    SOFTSIGN = 29
-    MISH = 30
-    HARDSWISH = 31
-    HARDSIGMOID = 32
-    HARDTANH = 33
-    LEAKY_RELU = 34
-    ELU = 35
-    SELU = 36
-    CELU = 37
-    SOFTSHRINK = 38
-    HARDSHRINK = 39
-    ERF = 40
-    ERFC = 41
-    SIN = 42
-    COS = 43
-    TAN = 44
-    ASIN = 45
-    ACOS = 46
-    ATAN = 47
-    SINH = 48
-    COSH = 49
-    ASINH = 50
-    ACOSH = 51
-    ATANH = 52
-    SIGN = 53
-    SIGNBIT = 54
-    FLOOR = 55
-    CEIL = 56
-    TRUNC = 57
-    ROUND = 58
-    FRAC = 59
-    DEG2RAD = 60
-    RAD2DEG = 61
-    ISNAN = 62
-    ISINF = 63
-    ISPOSINF = 64
-    ISNEGINF = 65
-    ISFINITE = 66
-    LOGICAL_NOT = 67
-    EQZ = 68
-    NEZ = 69
-    LTZ = 70
-    LEZ = 71
-    GTZ = 72
-    GEZ = 73
-    RELU_MAX = 74
-    RELU_MIN = 75
-    POWER = 76
-    CLAMP = 77
-    ADD_UNARY_SFPU = 78
-    SUB_UNARY_SFPU = 79
-    MUL_UNARY_SFPU = 80
-    DIV_UNARY_SFPU = 81
-    RSUB = 82
 def abs(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """abs of every element; dtype, shape and placement of the input."""
     ...
@@ -296,10 +282,10 @@ def acos(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, o
 def acosh(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """acosh of every element; dtype, shape and placement of the input."""
     ...
-def add(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = True, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def add(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = True, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a + b. Tensors broadcast; either may be a number; computed exactly in every mode."""
     ...
-def add_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = ()) -> _Tensor:
+def add_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = ()) -> _Tensor:
     """`ttnn.add` written over its first operand; returns that."""
     ...
 def addcdiv(input_a: _Tensor, input_b: _Tensor, input_c: _Tensor, *, value: float = 1.0, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
@@ -350,7 +336,7 @@ def assign(input: _Tensor, output_tensor: _Tensor | None = None, *, memory_confi
 def atan(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """atan of every element; dtype, shape and placement of the input."""
     ...
-def atan2(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def atan2(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """The angle of the point (b, a). Tensors broadcast; either may be a number."""
     ...
 def atanh(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
@@ -359,19 +345,19 @@ def atanh(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, 
 bfloat16: _DataType
 bfloat4_b: _DataType
 bfloat8_b: _DataType
-def bitwise_and(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def bitwise_and(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """The bits that both have. Tensors broadcast; either may be a number."""
     ...
-def bitwise_left_shift(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def bitwise_left_shift(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a moved b bits up. Tensors broadcast; either may be a number."""
     ...
-def bitwise_or(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def bitwise_or(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """The bits that one has. Tensors broadcast; either may be a number."""
     ...
-def bitwise_right_shift(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def bitwise_right_shift(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a moved b bits down. Tensors broadcast; either may be a number."""
     ...
-def bitwise_xor(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def bitwise_xor(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """The bits that exactly one has. Tensors broadcast; either may be a number."""
     ...
 def broadcast(input_tensor: _Tensor, sender_coord: _MeshCoordinate, *, num_links: int | None = None, memory_config: _MemoryConfig | None = None, topology: _Any = _Topology.Linear, cluster_axis: int | None = None, subdevice_id: _Any = None) -> _Tensor:
@@ -431,13 +417,13 @@ def deg2rad(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None
 def digamma(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The logarithmic derivative of the gamma function."""
     ...
-def div(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int | None = None, *, value: float | None = None, fast_and_approximate_mode: bool = False, rounding_mode: str | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def div(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int | None = None, *, value: float | None = None, fast_and_approximate_mode: bool = False, rounding_mode: str | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a / b; rounding_mode `floor` or `trunc` rounds the quotient. Two int32 tensors give float32 without one."""
     ...
-def divide(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int | None = None, *, value: float | None = None, fast_and_approximate_mode: bool = False, rounding_mode: str | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def divide(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int | None = None, *, value: float | None = None, fast_and_approximate_mode: bool = False, rounding_mode: str | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a / b; rounding_mode `floor` or `trunc` rounds the quotient. Two int32 tensors give float32 without one."""
     ...
-def divide_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = ()) -> _Tensor:
+def divide_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = ()) -> _Tensor:
     """`ttnn.divide` written over its first operand; returns that."""
     ...
 def dump_tensor(file_name: str | _Path, tensor: _Tensor, mode: _DumpTensorMode = _DumpTensorMode.DISTRIBUTED_GATHER) -> None:
@@ -455,7 +441,7 @@ def empty(shape: _Sequence[int] | _Shape, dtype: _DataType = _DataType.BFLOAT16,
 def empty_like(tensor: _Tensor, *, dtype: _DataType | None = None, layout: _Layout | None = None, device: _MeshDevice | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """A tensor in the shape of `tensor` whose content is not specified (here zeros)."""
     ...
-def eq(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def eq(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where a = b, else 0. Tensors broadcast; either may be a number."""
     ...
 def eqz(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
@@ -492,7 +478,7 @@ def floor(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, 
 def floor_div(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """The floor of a / b."""
     ...
-def fmod(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def fmod(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """What is left of a after a / b cut towards zero times b. Tensors broadcast; either may be a number."""
     ...
 fp8_e4m3: _DataType
@@ -517,7 +503,7 @@ def full_like(tensor: _Tensor, fill_value: float, dtype: _DataType | None = None
 def gather(input: _Tensor, dim: int, index: _Tensor, *, sparse_grad: bool = False, memory_config: _MemoryConfig | None = None, out: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """out[…, i, …] = input[…, index[…, i, …], …] along `dim`; shape of the index."""
     ...
-def ge(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def ge(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where a >= b, else 0. Tensors broadcast; either may be a number."""
     ...
 def gelu(input_tensor: _Tensor, *, variant: _GeluVariant = _GeluVariant.Accurate, fast_and_approximate_mode: bool = False, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
@@ -529,7 +515,7 @@ def gez(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, ou
 def group_norm(input_tensor: _Tensor, *, num_groups: int, epsilon: float = 1e-12, input_mask: _Tensor | None = None, weight: _Tensor | None = None, bias: _Tensor | None = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, core_grid: _CoreGrid | None = None, inplace: bool | None = True, output_layout: _Layout | None = None, num_out_blocks: int | None = None, compute_kernel_config: object = None, negative_mask: _Tensor | None = None, use_welford: bool = False) -> _Tensor:
     """Channels (last dimension of [N, 1, H*W, C]) normalised in `num_groups` groups over all positions of an image."""
     ...
-def gt(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def gt(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where a > b, else 0. Tensors broadcast; either may be a number."""
     ...
 def gtz(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
@@ -547,7 +533,7 @@ def hardswish(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = No
 def hardtanh(input_tensor: _Tensor, *, min_val: float = -1.0, max_val: float = 1.0, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """x limited to [min_val, max_val]."""
     ...
-def hypot(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def hypot(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """sqrt(a*a + b*b). Tensors broadcast; either may be a number."""
     ...
 def i0(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
@@ -588,10 +574,10 @@ def layer_norm_post_all_gather(input_tensor: _Tensor, stats: _Tensor, *, epsilon
 def layer_norm_pre_all_gather(input_tensor: _Tensor, *, dtype: _DataType = _DataType.BFLOAT16, residual_input_tensor: _Tensor | None = None, compute_kernel_config: object = None, program_config: object = None, memory_config: _MemoryConfig | None = None, recip_tensor: _Tensor | None = None, fast_and_approximate_mode: bool = False) -> _Tensor:
     """Statistics of each shard for `layer_norm_post_all_gather`: (…, W) -> (…, 64), sum of squares in column 0, sum in 32."""
     ...
-def ldexp(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def ldexp(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a * 2**b. Tensors broadcast; either may be a number."""
     ...
-def le(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def le(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where a <= b, else 0. Tensors broadcast; either may be a number."""
     ...
 def leaky_relu(input_tensor: _Tensor, negative_slope: float = 0.01, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
@@ -606,7 +592,7 @@ def lez(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, ou
 def lgamma(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The logarithm of the absolute value of the gamma function."""
     ...
-def linear(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, bias: _Tensor | None = None, transpose_a: bool = False, transpose_b: bool = False, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, program_config: object = None, activation: str | _UnaryWithParam | _NamedEnum | None = None, compute_kernel_config: object = None, core_grid: _CoreGrid | None = None, output_tile: _Tile | None = None, optional_output_tensor: _Tensor | None = None, global_cb: object = None, sub_device_id: object = None, prefetcher_pipes: _Sequence[object] = (), in0_column_offset: int | None = None) -> _Tensor:
+def linear(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, bias: _Tensor | None = None, transpose_a: bool = False, transpose_b: bool = False, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, program_config: object = None, activation: str | _UnaryWithParam | _UnaryOpType | None = None, compute_kernel_config: object = None, core_grid: _CoreGrid | None = None, output_tile: _Tile | None = None, optional_output_tensor: _Tensor | None = None, global_cb: object = None, sub_device_id: object = None, prefetcher_pipes: _Sequence[object] = (), in0_column_offset: int | None = None) -> _Tensor:
     """activation(a @ b + bias), rounded once; the bias broadcasts over rows."""
     ...
 def load_tensor(file_name: str | _Path, *, device: _MeshDevice | None = None) -> _Tensor:
@@ -627,25 +613,25 @@ def log2(input_tensor: _Tensor, *, fast_and_approximate_mode: bool = False, memo
 def log_sigmoid(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """log_sigmoid of every element; dtype, shape and placement of the input."""
     ...
-def logaddexp(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def logaddexp(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """log(exp(a) + exp(b)). Tensors broadcast; either may be a number."""
     ...
-def logaddexp2(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def logaddexp2(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """log2(2**a + 2**b). Tensors broadcast; either may be a number."""
     ...
-def logical_and(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def logical_and(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where both are not zero, else 0. Tensors broadcast; either may be a number."""
     ...
 def logical_not(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """logical_not of every element; dtype, shape and placement of the input."""
     ...
-def logical_or(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def logical_or(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where one is not zero, else 0. Tensors broadcast; either may be a number."""
     ...
-def logical_xor(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def logical_xor(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where exactly one is not zero, else 0. Tensors broadcast; either may be a number."""
     ...
-def lt(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def lt(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where a < b, else 0. Tensors broadcast; either may be a number."""
     ...
 def ltz(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
@@ -654,13 +640,13 @@ def ltz(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, ou
 def manual_seed(seeds: int | _Tensor = 0, *, device: _MeshDevice | None = None, user_ids: int | _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> None:
     """Start the random numbers of `sampling` anew: for everyone, or for the users listed, each with its own seed."""
     ...
-def matmul(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, transpose_a: bool = False, transpose_b: bool = False, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, program_config: object = None, activation: str | _UnaryWithParam | _NamedEnum | None = None, compute_kernel_config: object = None, core_grid: _CoreGrid | None = None, output_tile: _Tile | None = None, optional_output_tensor: _Tensor | None = None, global_cb: object = None, sub_device_id: object = None, prefetcher_pipes: _Sequence[object] = ()) -> _Tensor:
+def matmul(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, transpose_a: bool = False, transpose_b: bool = False, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, program_config: object = None, activation: str | _UnaryWithParam | _UnaryOpType | None = None, compute_kernel_config: object = None, core_grid: _CoreGrid | None = None, output_tile: _Tile | None = None, optional_output_tensor: _Tensor | None = None, global_cb: object = None, sub_device_id: object = None, prefetcher_pipes: _Sequence[object] = ()) -> _Tensor:
     """a @ b over the last two dimensions, batch dimensions broadcast; dtype of a unless given."""
     ...
 def max(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None, keepdim: bool = False, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, scalar: float = 1.0, correction: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, fast_and_approximate_mode: bool = False) -> _Tensor:
     """The largest element over `dim` (None: all dimensions), times `scalar`."""
     ...
-def maximum(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int | None = None, *, input_b: _Tensor | float | int | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = ()) -> _Tensor:
+def maximum(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int | None = None, *, input_b: _Tensor | float | int | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = ()) -> _Tensor:
     """The larger of a and b. Tensors broadcast; the second operand may be a number."""
     ...
 def mean(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None, keepdim: bool = False, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, scalar: float = 1.0, correction: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, fast_and_approximate_mode: bool = False, output_layout: _Layout | None = None) -> _Tensor:
@@ -672,7 +658,7 @@ def mesh_partition(input_tensor: _Tensor, dim: int, cluster_axis: int | None = N
 def min(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None, keepdim: bool = False, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, scalar: float = 1.0, correction: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, fast_and_approximate_mode: bool = False) -> _Tensor:
     """The smallest element over `dim` (None: all dimensions), times `scalar`."""
     ...
-def minimum(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int | None = None, *, input_b: _Tensor | float | int | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = ()) -> _Tensor:
+def minimum(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int | None = None, *, input_b: _Tensor | float | int | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = ()) -> _Tensor:
     """The smaller of a and b. Tensors broadcast; the second operand may be a number."""
     ...
 def mish(input_tensor: _Tensor, *, fast_and_approximate_mode: bool = False, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
@@ -681,19 +667,19 @@ def mish(input_tensor: _Tensor, *, fast_and_approximate_mode: bool = False, memo
 def move(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The values in a new buffer; the old one is given back."""
     ...
-def mul(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = False, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def mul(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = False, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a * b. Tensors broadcast; either may be a number; computed exactly in every mode."""
     ...
 def multigammaln(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The logarithm of the multivariate gamma function of dimension 4."""
     ...
-def multiply(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = False, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def multiply(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = False, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a * b. Tensors broadcast; either may be a number; computed exactly in every mode."""
     ...
-def multiply_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = ()) -> _Tensor:
+def multiply_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = ()) -> _Tensor:
     """`ttnn.multiply` written over its first operand; returns that."""
     ...
-def ne(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def ne(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where a differs from b, else 0. Tensors broadcast; either may be a number."""
     ...
 def neg(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
@@ -726,7 +712,7 @@ def point_to_point(input_tensor: _Tensor, sender_coord: _MeshCoordinate, receive
 def polygamma(input_tensor: _Tensor, k: int, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """The derivative of order k of the digamma function."""
     ...
-def pow(input_tensor: _Tensor | float | int, exponent: _Tensor | float | int, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = ()) -> _Tensor:
+def pow(input_tensor: _Tensor | float | int, exponent: _Tensor | float | int, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = ()) -> _Tensor:
     """input_tensor to the power of exponent; either may be a number."""
     ...
 def prod(input_tensor: _Tensor, dim: int | _Tensor | None = None, keepdim: bool = False, *, dims: _Sequence[int] | None = None, output_tensor: _Tensor | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
@@ -756,7 +742,7 @@ def relu(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, o
 def relu6(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """relu6 of every element; dtype, shape and placement of the input."""
     ...
-def remainder(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def remainder(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """What is left of a after the floor of a / b times b. Tensors broadcast; either may be a number."""
     ...
 def repeat(input_tensor: _Tensor, repeat_dims: _Sequence[int], *, memory_config: _MemoryConfig | None = None, optional_output_tensor: _Tensor | None = None) -> _Tensor:
@@ -786,7 +772,7 @@ def round(input_tensor: _Tensor, *, decimals: int = 0, memory_config: _MemoryCon
 def rsqrt(input_tensor: _Tensor, *, fast_and_approximate_mode: bool = False, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """rsqrt of every element. The approximate mode of a device is computed exactly here."""
     ...
-def rsub(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int | None = None, *, input_b: _Tensor | float | int | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), fast_and_approximate_mode: bool | None = True) -> _Tensor:
+def rsub(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int | None = None, *, input_b: _Tensor | float | int | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = True) -> _Tensor:
     """b - a. Tensors broadcast; the second operand may be a number. Computed exactly in every mode."""
     ...
 def sampling(input_values_tensor: _Tensor, input_indices_tensor: _Tensor, k: _Tensor, p: _Tensor, temp: _Tensor, *, seed: int | None = None, sub_core_grids: _CoreRangeSet | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
@@ -855,7 +841,7 @@ def sqrt(input_tensor: _Tensor, *, fast_and_approximate_mode: bool = False, memo
 def square(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """square of every element; dtype, shape and placement of the input."""
     ...
-def squared_difference(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def squared_difference(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """(a - b) squared. Tensors broadcast; either may be a number."""
     ...
 def squeeze(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None) -> _Tensor:
@@ -867,13 +853,13 @@ def stack(input_tensors: _Sequence[_Tensor], dim: int) -> _Tensor:
 def std(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None, keepdim: bool = False, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, scalar: float = 1.0, correction: bool = True, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The standard deviation, with Bessel's correction unless `correction` is False, over `dim` (None: all dimensions), times `scalar`."""
     ...
-def sub(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = True, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def sub(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = True, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a - b. Tensors broadcast; either may be a number; computed exactly in every mode."""
     ...
-def subtract(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = True, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def subtract(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = True, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a - b. Tensors broadcast; either may be a number; computed exactly in every mode."""
     ...
-def subtract_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = ()) -> _Tensor:
+def subtract_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = ()) -> _Tensor:
     """`ttnn.subtract` written over its first operand; returns that."""
     ...
 def sum(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None, keepdim: bool = False, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, scalar: float = 1.0, correction: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, fast_and_approximate_mode: bool = False, output_layout: _Layout | None = None) -> _Tensor:
@@ -945,7 +931,7 @@ def view(input_tensor: _Tensor, shape: _Sequence[int]) -> _Tensor:
 def where(predicate: _Tensor, true_value: _Tensor | float | int, false_value: _Tensor | float | int, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """true_value where predicate is not zero, else false_value; dtype of the values, or of the predicate when both are numbers."""
     ...
-def xlogy(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _NamedEnum] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def xlogy(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a * log(b), 0 where a is 0. Tensors broadcast; either may be a number."""
     ...
 def zeros(shape: _Sequence[int] | _Shape, dtype: _DataType | None = None, layout: _Layout | None = None, device: _MeshDevice | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:

@@ -50,7 +50,11 @@ from tt_run.runtime.mesh.distributed import distributed_context_subcontext_sizes
 from tt_run.runtime.mesh.distributed import distributed_context_world_rank as distributed_context_world_rank
 from tt_run.runtime.mesh.distributed import distributed_context_world_size as distributed_context_world_size
 from tt_run.runtime.tensor.distribution.per_device import from_host_shards as from_host_shards
+from tt_run.runtime.mesh.opening import get_device_ids as get_device_ids
 from tt_run.runtime.tensor.distribution.per_device import get_device_tensors as get_device_tensors
+from tt_run.runtime.mesh.opening import get_num_devices as get_num_devices
+from tt_run.runtime.mesh.opening import get_num_pcie_devices as get_num_pcie_devices
+from tt_run.runtime.mesh.opening import get_pcie_device_ids as get_pcie_device_ids
 from tt_run.runtime.mesh.distributed import init_distributed_context as init_distributed_context
 from tt_run.runtime.mesh import open_device as open_device
 from tt_run.runtime.mesh import open_mesh_device as open_mesh_device

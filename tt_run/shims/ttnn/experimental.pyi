@@ -5,15 +5,16 @@ from collections.abc import Sequence as _Sequence
 from collections.abc import Set as _Set
 from tt_run.runtime.cores import CoreRangeSet as _CoreRangeSet
 from tt_run.runtime.enums import DataType as _DataType
-from tt_run.runtime.enums import NamedEnum as _NamedEnum
 from tt_run.runtime.enums import Topology as _Topology
-from tt_run.runtime.kernels.activations import UnaryWithParam as _UnaryWithParam
 from tt_run.runtime.mesh.coordinate import MeshCoordinate as _MeshCoordinate
 from tt_run.runtime.sockets.socket import MeshSocket as _MeshSocket
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig as _MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor as _Tensor
+from tt_run.runtime.tuning.activation import UnaryOpType as _UnaryOpType
+from tt_run.runtime.tuning.activation import UnaryWithParam as _UnaryWithParam
 from typing import Any as _Any
-from tt_run.runtime.ops.program_configs import MinimalMatmulConfig as MinimalMatmulConfig
+from tt_run.runtime.tuning.conv import Conv3dConfig as Conv3dConfig
+from tt_run.runtime.tuning.matmul import MinimalMatmulConfig as MinimalMatmulConfig
 
 def all_gather_async(*args: _Any, **kwargs: _Any) -> _Tensor:
     """`all_gather` with semaphores: `(x, dim, semaphores)`, `(x, output or None, dim, semaphores)` or"""
@@ -21,7 +22,7 @@ def all_gather_async(*args: _Any, **kwargs: _Any) -> _Tensor:
 def all_reduce_async(*args: _Any, **kwargs: _Any) -> _Tensor:
     """`all_reduce` with semaphores, over the whole mesh or an axis; sums only."""
     ...
-def minimal_matmul(input_tensor: _Tensor, weight_tensor: _Tensor, *, bias_tensor: _Tensor | None = None, fused_activation: str | _UnaryWithParam | _NamedEnum | None = None, config: object = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: object = None, fuse_swiglu: bool = False) -> _Tensor:
+def minimal_matmul(input_tensor: _Tensor, weight_tensor: _Tensor, *, bias_tensor: _Tensor | None = None, fused_activation: str | _UnaryWithParam | _UnaryOpType | None = None, config: object = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: object = None, fuse_swiglu: bool = False) -> _Tensor:
     """activation(input @ weight + bias), rounded once."""
     ...
 def nlp_concat_heads(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:

@@ -4,7 +4,8 @@
 from collections.abc import Sequence as _Sequence
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig as _MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor as _Tensor
-from tt_run.runtime.ops.program_configs import SDPAProgramConfig as SDPAProgramConfig
+from tt_run.runtime.tuning.blocks import PagedCacheGeometryOverride as PagedCacheGeometryOverride
+from tt_run.runtime.tuning.blocks import SDPAProgramConfig as SDPAProgramConfig
 
 def attention_softmax(tensor: _Tensor, *, head_size: int | None = None, attention_mask: _Tensor | None = None, program_config: object = None, causal_mask: bool | None = False, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """softmax(scores / sqrt(head_size) + mask) along the last dimension; without head_size the scores are not scaled."""

@@ -3,6 +3,7 @@
 
 from tt_run.runtime.enums import DataType as _DataType
 from tt_run.runtime.enums import Layout as _Layout
+from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig as BlackholeComputeKernelConfig
 from tt_run.runtime.enums import BufferType as BufferType
 from tt_run.runtime.tensor.spec.memory_config import CoreCoord as CoreCoord
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid as CoreGrid
@@ -10,6 +11,7 @@ from tt_run.runtime.tensor.spec.memory_config import CoreRange as CoreRange
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet as CoreRangeSet
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG as DRAM_MEMORY_CONFIG
 from tt_run.runtime.enums import DataType as DataType
+from tt_run.runtime.tuning.compute import DeviceComputeKernelConfig as DeviceComputeKernelConfig
 from tt_run.runtime.enums import DumpTensorMode as DumpTensorMode
 from tt_run.runtime.enums import FabricConfig as FabricConfig
 from tt_run.runtime.enums import FabricReliabilityMode as FabricReliabilityMode
@@ -30,6 +32,7 @@ from tt_run.runtime.tensor.tensor import Tensor as Tensor
 from tt_run.runtime.enums import TensorMemoryLayout as TensorMemoryLayout
 from tt_run.runtime.tensor.spec.tensor_spec import Tile as Tile
 from tt_run.runtime.enums import Topology as Topology
+from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig as WormholeComputeKernelConfig
 
 ROW_MAJOR_LAYOUT: _Layout
 TILE_LAYOUT: _Layout
