@@ -177,7 +177,7 @@ class Run:
     def prefix(self):
         """Where checkpoints go; None when the command line and the configuration name no place."""
         given = self.options.model_save_path
-        if given is None and "checkpoint_dir" in self.config.raw:
+        if given is None and "checkpoint_dir" in self.config.given:
             given = f"{self.config.checkpoint_dir}/{self.config.project_name}"
         return given if given is None or self.stage is None else f"{given}_stage_{self.stage}"
 

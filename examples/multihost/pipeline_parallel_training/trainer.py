@@ -13,7 +13,7 @@ def check(hosts, world):
         raise SystemExit(
             "the configuration has no pipeline_parallel_config; help: -c tiny_pp.yaml, or name a multihost_config"
         )
-    stages = hosts.pipeline_parallel_config["blocks_per_rank"]
+    stages = hosts.pipeline_parallel_config.blocks_per_rank
     if world.size() != hosts.num_workers or sorted(stages) != list(range(world.size())):
         raise SystemExit(
             f"num_workers is {hosts.num_workers} and blocks_per_rank names ranks {sorted(stages)}, the job has {world.size()} ranks; "

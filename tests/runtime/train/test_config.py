@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from mgd.resources import configs_root
-from tt_run.runtime.train.common import config as configs
 from tt_run.runtime.train.common.config import (
     DeviceConfig,
     EvalConfig,
@@ -17,17 +15,17 @@ from tt_run.runtime.train.common.config import (
     SchedulerConfig,
     TrainingConfig,
     TransformerConfig,
-    find_config,
     load_config,
     schedule,
 )
 from tt_run.runtime.train.common.factory import TransformerModelFactory, adjust_vocab_size
-from tt_run.runtime.train.common.keys import KEYS, ConfigError
+from tt_run.runtime.train.common.files import find_config
 from tt_run.runtime.train.common.utils import create_optimizer
 from tt_run.runtime.train.models.gpt import GPT2
 from tt_run.runtime.train.models.llama import Llama
 from tt_run.runtime.train.models.mlp import MultiLayerPerceptronParameters, create_mlp_model
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
+from tt_run.runtime.train.settings import ConfigError
 
 SHIPPED = configs_root() / "training"
 FILES = sorted(SHIPPED.glob("*_configs/*.yaml"))
@@ -84,12 +82,12 @@ def test_unknown_keys_are_named_all_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load_config(file)
     assert str(caught.value).splitlines() == [
-        f"{file}:2: unknown key 'batch_sise' in training_config; help: did you mean 'batch_size'?",
-        f"{file}:6: unknown key 'enable_dpd' in device_config; help: did you mean 'enable_ddp'?",
-        f"{file}:9: unknown key 'scaling_facter' in rope_scaling; help: did you mean 'scaling_factor'?",
+        f"{file}:2:3: unknown key 'batch_sise' in training_config; help: did you mean 'batch_size'?",
+        f"{file}:6:3: unknown key 'enable_dpd' in device_config; help: did you mean 'enable_ddp'?",
+        f"{file}:9:5: unknown key 'scaling_facter' in rope_scaling; help: did you mean 'scaling_factor'?",
         str(caught.value).splitlines()[3],
     ]
-    assert str(caught.value).splitlines()[3].startswith(f"{file}:10: unknown key 'model'; help: ")
+    assert str(caught.value).splitlines()[3].startswith(f"{file}:10:1: unknown key 'model'; help: ")
 
 
 @pytest.mark.parametrize(
@@ -168,10 +166,10 @@ def test_every_training_key_reaches_its_attribute() -> None:
         "optimizer",
         "transformer_config",
         "model_type",
-        "scheduler_config",
+        "total_steps",
     }
     switches = {"use_moreh_adamw", "use_kahan_summation", "use_sgd"}
-    assert set(KEYS["training_config"]) == {*given, *others, *switches}
+    assert set(TrainingConfig.settings) == {*given, *others, *switches}
 
 
 def test_defaults() -> None:
@@ -196,7 +194,7 @@ def test_defaults() -> None:
     [
         (
             lambda: TrainingConfig({"training_config": {"tokenizer_type": "words"}}),
-            "Unknown tokenizer_type: words",
+            "tokenizer_type: 'words' is not one of char, bpe",
         ),
         (
             lambda: TrainingConfig({"training_config": {"scheduler_type": "warmup"}}),
@@ -226,7 +224,8 @@ def test_modes_of_several_hosts() -> None:
         {"multihost_config": {"enabled": True, "socket_type": "FABRIC", "pipeline_parallel_config": stages}}
     )
     assert (pipeline.mode, pipeline.socket_type) == ("pipeline", "fabric")
-    assert pipeline.pipeline_parallel_config == {"num_blocks": 4, "blocks_per_rank": {0: 1, 1: 3}}
+    stages = pipeline.pipeline_parallel_config
+    assert stages is not None and (stages.num_blocks, stages.blocks_per_rank) == (4, {0: 1, 1: 3})
     assert MultiHostConfig({"multihost_config": {"enabled": True, "num_workers": 3}}).mode == "hierarchical"
 
 
@@ -377,10 +376,9 @@ def test_configurations_of_the_guide(guide: tuple[dict[str, Any], TransformerMod
     training, device, hosts = TrainingConfig(document), factory.device_config, factory.multihost_config
     if hosts.enabled:
         assert (hosts.mode, hosts.num_workers, hosts.socket_type) == ("pipeline", 4, "fabric")
-        assert hosts.pipeline_parallel_config == {
-            "num_blocks": 24,
-            "blocks_per_rank": dict.fromkeys(range(4), 6),
-        }
+        stages = hosts.pipeline_parallel_config
+        assert stages is not None
+        assert (stages.num_blocks, stages.blocks_per_rank) == (24, dict.fromkeys(range(4), 6))
     elif device.enable_tp:
         vocabulary = adjust_vocab_size(factory.transformer_config.vocab_size, True, device.total_devices())
         assert (vocabulary, device.mesh_shape) == (32768, [1, 32])
@@ -402,7 +400,11 @@ def test_keys_that_nothing_reads_are_told() -> None:
     empty = TransformerConfig(
         {"theta": None, "rope_scaling": {"scaling_factor": None}, "intermediate_dim": None}
     )
-    assert (empty.theta, empty.rope_scaling, empty.names_llama) == (10000.0, {}, ("rope_scaling",))
+    assert (empty.theta, empty.rope_scaling.scaling_factor, empty.names_llama) == (
+        10000.0,
+        0.0,
+        ("rope_scaling",),
+    )
 
 
 def test_vocabularies_are_rounded() -> None:
@@ -457,12 +459,6 @@ def test_schedules_by_configuration() -> None:
         schedule({"scheduler_config": {**held, "beta1_warmup_steps": 5}}, 40)
 
 
-def test_lines_of_keys() -> None:
-    lines = configs.key_lines("a:\n  b: 1\nc: {d: 2}\n")
-    assert lines == {("a",): 1, ("a", "b"): 2, ("c",): 3, ("c", "d"): 3}
-    assert yaml.safe_load("a: 1") == {"a": 1}
-
-
 @pytest.mark.parametrize(
     ("section", "message"),
     [
@@ -485,10 +481,10 @@ def test_a_setting_of_the_wrong_kind_is_named(section: dict[str, Any], message: 
     ("stages", "message"),
     [
         ([4], r"pipeline_parallel_config is a map of settings, not \[4\]"),
-        ({"num_blocks": 4, "blocks_per_rank": {0: "two"}}, "blocks_per_rank of 0: 'two' is not a number"),
+        ({"num_blocks": 4, "blocks_per_rank": {0: "two"}}, "blocks_per_rank.0: 'two' is not a number"),
         (
             {"num_blocks": 4, "blocks_per_rank": {"first": 4}},
-            "rank of blocks_per_rank: 'first' is not a number",
+            "blocks_per_rank.first: 'first' is not a number",
         ),
     ],
 )

@@ -5,7 +5,7 @@
     stacks.py, axis_placement.py             kernels on stacks of shards, rounded once; where shards lie by the axes of the mesh
     parallelism.py, distributed.py           which mesh axis carries what; mappers, composers, averaging of gradients
     ops/ modules/ models/ optimizers/        forward and backward side by side; parameters with names; whole models; steps and schedules
-    common/                                  configuration files, data, text generation, checkpoints
+    settings.py, common/                     how settings are declared and read; configuration files, data, text generation, checkpoints
 
 Source: the documents "TTML Onboarding Guide" and "Distributed Training Guide", and the public behaviour of `ttml`.
 """

@@ -1,147 +1,122 @@
-"""Configuration files: where they are found, and their sections as values with the documents' defaults.
+"""The sections of a training configuration as values: every key with its kind, range, default and source, declared here and nowhere else.
 
 Three kinds of files: training (training_config, device_config, eval_config), model (transformer_config), several hosts (multihost_config).
-The first may name the others; older files hold everything in one.
+The first may name the others; older files hold everything in one; a file may also be one section by itself.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import yaml
-
-from tt_run.runtime.train.common.keys import (
-    SECTIONS,
-    ConfigError,
-    check,
-    flag,
-    integer,
-    mapping,
-    number,
-    one_of,
-)
-from tt_run.runtime.train.device import pair
+from tt_run.runtime.train.common.files import Configuration, find_config, read_config
+from tt_run.runtime.train.optimizers.registry import KNOWN
 from tt_run.runtime.train.optimizers.schedulers import SCHEDULES, WarmupHoldDecay
+from tt_run.runtime.train.optimizers.settings import GUIDE, UPSTREAM, OptimizerConfig
+from tt_run.runtime.train.settings import (
+    ConfigError,
+    Path,
+    Report,
+    Section,
+    Setting,
+    choice,
+    count_by_rank,
+    flag,
+    nested,
+    number,
+    several,
+    shape,
+    text,
+    whole,
+)
 
 Schedule = Callable[[int], float]
 
+OURS = "the emulation"
 _LLAMA = {"num_groups", "theta", "intermediate_dim", "rope_scaling"}
-_FOLDERS = ("training_configs", "model_configs", "multihost_configs")
 
 
-def get_tt_metal_home() -> str:
-    """TT_METAL_HOME, or ~/.tt-metal when it is not set."""
-    return os.environ.get("TT_METAL_HOME") or str(Path.home() / ".tt-metal")
+class RopeScalingConfig(Section):
+    """The Llama-3 rule for long contexts; off while factor or original length is 0."""
+
+    section = "rope_scaling"
+    empty_is_default = True
+    scaling_factor = Setting(number(0.0), 0.0, UPSTREAM)
+    high_freq_factor = Setting(number(0.0), 4.0, UPSTREAM)
+    low_freq_factor = Setting(number(0.0), 1.0, UPSTREAM)
+    original_context_length = Setting(whole(0), 0, UPSTREAM)
 
 
-def load_config(path: str | os.PathLike[str], configs_root: str | None = None) -> dict[str, Any]:
-    """The content of a configuration file.
+class ExperimentalConfig(Section):
+    """Variants of a model's layers."""
 
-    A relative path is looked up in the current folder, `configs_root`, $TT_METAL_HOME/tt-train (also its configs/), the configurations
-    that ship with the package, and in the folders training_configs, model_configs and multihost_configs of each root. Raises
-    FileNotFoundError listing where it looked, and ConfigError for a file that is not well-formed or has unknown keys.
-    """
-    found = find_config(path, configs_root)
-    text = found.read_text(encoding="utf-8")
-    try:
-        document = yaml.safe_load(text)
-    except yaml.YAMLError as problem:
-        mark = getattr(problem, "problem_mark", None)
-        line = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        raise ConfigError(f"{found}{line}: {getattr(problem, 'problem', problem)}") from None
-    document = {} if document is None else document
-    check(document, str(found), key_lines(text))
-    return dict(document)
+    section = "experimental"
+    use_composite_layernorm = Setting(flag, False, GUIDE)
 
 
-def find_config(path: str | os.PathLike[str], configs_root: str | None = None) -> Path:
-    """The file that a configuration path means. Raises FileNotFoundError listing where it was looked for."""
-    from mgd.resources import configs_root as shipped
+class MoeConfig(Section):
+    """Sizes and routing of a mixture of experts."""
 
-    given = Path(path).expanduser()
-    if given.is_absolute():
-        candidates = [given]
-    else:
-        home = Path(get_tt_metal_home()) / "tt-train"
-        roots = [
-            Path.cwd(),
-            *([Path(configs_root)] if configs_root else []),
-            home,
-            home / "configs",
-            shipped() / "training",
-        ]
-        stripped = Path(*given.parts[1:]) if given.parts[:1] == ("configs",) else given
-        names = dict.fromkeys(
-            [given, stripped, *(Path(f) / stripped.name for f in _FOLDERS), Path(stripped.name)]
-        )
-        candidates = [root / name for root in roots for name in names]
-    for candidate in candidates:
-        if candidate.is_file():
-            return candidate
-    looked = "\n  ".join(str(c) for c in candidates[:12])
-    raise FileNotFoundError(f"configuration file {given} not found; looked for\n  {looked}")
+    section = "moe_hyperparam"
+    moe_inter_dim = Setting(whole(1), 1408, UPSTREAM)
+    n_routed_experts = Setting(whole(1), 64, UPSTREAM)
+    n_shared_experts = Setting(whole(0), 2, UPSTREAM)
+    n_activated_experts = Setting(whole(1), 6, UPSTREAM)
+    n_expert_groups = Setting(whole(1), 1, UPSTREAM)
+    n_limited_groups = Setting(whole(1), 1, UPSTREAM)
+    score_func = Setting(choice("softmax", "sigmoid"), "softmax", UPSTREAM)
+    route_scale = Setting(number(), 1.0, UPSTREAM)
 
 
-def key_lines(text: str) -> dict[tuple[str, ...], int]:
-    """The 1-based line of every key of a YAML map, by its path."""
-    lines: dict[tuple[str, ...], int] = {}
+class PipelineParallelHostConfig(Section):
+    """How many blocks the model has, and how many of them each rank."""
 
-    def walk(node: yaml.Node | None, path: tuple[str, ...]) -> None:
-        if isinstance(node, yaml.MappingNode):
-            for key, value in node.value:
-                here = (*path, str(key.value))
-                lines[here] = key.start_mark.line + 1
-                walk(value, here)
+    section = "pipeline_parallel_config"
+    num_blocks = Setting(whole(0), 0, GUIDE)
+    blocks_per_rank: Setting[dict[int, int]] = Setting(count_by_rank, {}, GUIDE)
 
-    walk(yaml.compose(text, Loader=yaml.SafeLoader), ())
-    return lines
-
-
-def _whole(source: Any, name: str) -> Mapping[str, Any]:
-    """A configuration given as a map, the path of a file, or one of its sections by itself, here `name`.
-
-    A map may have sections of the program's own. Raises ConfigError naming the unknown keys of ours.
-    """
-    if source is None:
-        return {}
-    if isinstance(source, (str, os.PathLike)):
-        return load_config(source)
-    given = mapping(source, "the configuration")
-    if given and not any(section in given for section in SECTIONS):
-        given = {name: given}
-    check({section: given[section] for section in SECTIONS if section in given}, "the configuration")
-    return given
+    def __init__(self, cfg: Mapping[str, Any] | None = None) -> None:
+        super().__init__()
+        if cfg is not None:
+            report = Report(_nowhere, (self.section,))
+            self.fill(cfg, report)
+            report.settle()
 
 
-def _section(source: Any, name: str) -> Mapping[str, Any]:
-    """A section of a configuration, empty where it has none."""
-    return mapping(_whole(source, name).get(name), name)
-
-
-@dataclass()
-class DeviceConfig:
-    """The mesh and what runs over its axes."""
-
-    mesh_shape: Sequence[int] = (1, 1)
-    device_ids: Sequence[int] = ()
-    enable_ddp: bool = False
-    enable_tp: bool = False
-    enable_pp: bool = False
+class FileSection(Section):
+    """A section of a file: made from a whole configuration, from the path of one, or from the section by itself."""
 
     def __init__(self, source: Any = None) -> None:
-        given = _section(source, "device_config")
-        self.mesh_shape = list(pair(given.get("mesh_shape")))
-        self.device_ids = list(given.get("device_ids") or [])
-        self.enable_ddp = flag(given, "enable_ddp", False)
-        self.enable_tp = flag(given, "enable_tp", False)
-        self.enable_pp = flag(given, "enable_pp", False)
-        if given.get("enable_cp"):
+        super().__init__()
+        self.update_config(source)
+
+    def update_config(self, source: Any) -> None:
+        """Take the settings that another configuration gives, and keep the others. Raises ConfigError."""
+        whole_of = _whole(source, self.section)
+        report = Report(_places(whole_of), (self.section,))
+        self.fill(whole_of.get(self.section), report)
+        report.settle()
+
+
+class DeviceConfig(FileSection):
+    """The mesh and what runs over its axes."""
+
+    section = "device_config"
+    mesh_shape = Setting(shape, [1, 1], GUIDE)
+    device_ids: Setting[list[int]] = Setting(several(whole(0)), [], GUIDE)
+    enable_ddp = Setting(flag, False, GUIDE)
+    enable_tp = Setting(flag, False, GUIDE)
+    enable_pp = Setting(flag, False, GUIDE)
+    enable_cp = Setting(flag, False, UPSTREAM)
+    empty_is_default = True
+
+    def update_config(self, source: Any) -> None:
+        """As any section. Raises ConfigError for context parallelism too, which is not emulated."""
+        super().update_config(source)
+        if self.enable_cp:
             raise ConfigError(
-                "device_config: enable_cp: context parallelism is not emulated; help: enable_ddp or enable_tp"
+                "device_config.enable_cp: context parallelism is not emulated; help: enable_ddp or enable_tp"
             )
 
     def total_devices(self) -> int:
@@ -149,32 +124,16 @@ class DeviceConfig:
         return self.mesh_shape[0] * self.mesh_shape[1]
 
 
-@dataclass()
-class MultiHostConfig:
+class MultiHostConfig(FileSection):
     """Roles of the ranks of a job over several hosts."""
 
-    enabled: bool = False
-    num_workers: int = 1
-    socket_type: str = "mpi"
-    pipeline_parallel_config: dict[str, Any] | None = None
-
-    def __init__(self, source: Any = None) -> None:
-        given = _section(source, "multihost_config")
-        self.enabled = flag(given, "enabled", False)
-        self.num_workers = integer(given, "num_workers", 1)
-        self.socket_type = str(given.get("socket_type", "mpi")).lower()
-        one_of("socket_type", self.socket_type, ("mpi", "fabric"))
-        self.pipeline_parallel_config = None
-        if given.get("pipeline_parallel_config") is not None:
-            stages = mapping(given["pipeline_parallel_config"], "pipeline_parallel_config")
-            per_rank = {}
-            for rank, count in mapping(stages.get("blocks_per_rank"), "blocks_per_rank").items():
-                key, of = "rank of blocks_per_rank", f"blocks_per_rank of {rank}"
-                per_rank[integer({key: rank}, key, 0)] = integer({of: count}, of, 0)
-            self.pipeline_parallel_config = {
-                "num_blocks": integer(stages, "num_blocks", 0),
-                "blocks_per_rank": per_rank,
-            }
+    section = "multihost_config"
+    enabled = Setting(flag, False, GUIDE)
+    num_workers = Setting(whole(0), 1, GUIDE)
+    socket_type = Setting(choice("mpi", "fabric"), "mpi", GUIDE)
+    pipeline_parallel_config: Setting[PipelineParallelHostConfig | None] = Setting(
+        nested(PipelineParallelHostConfig), None, GUIDE
+    )
 
     @property
     def mode(self) -> str:
@@ -184,93 +143,289 @@ class MultiHostConfig:
         return "hierarchical" if self.pipeline_parallel_config is None else "pipeline"
 
 
-@dataclass()
-class TransformerConfig:
-    """Kind and sizes of the model, as a configuration gives them; `dropout_prob` None means the default of the kind."""
+class TransformerConfig(FileSection):
+    """Kind and sizes of the model; `dropout_prob` None means the default of the kind."""
 
-    model_type: str | None = None
-    model_path: str | None = None
-    runner_type: str = "default"
-    num_heads: int = 6
-    embedding_dim: int = 384
-    dropout_prob: float | None = None
-    num_blocks: int = 6
-    vocab_size: int = 96
-    max_sequence_length: int = 128
-    weight_tying: str = "disabled"
-    positional_embedding_type: str = "trainable"
-    experimental: Mapping[str, Any] = field(default_factory=dict)
-    intermediate_dim: int | None = None
-    theta: float = 10000.0
-    num_groups: int = 3
-    rope_scaling: Mapping[str, Any] = field(default_factory=dict)
-    names_llama: tuple[str, ...] = ()
-    """The keys that were given and that only a Llama has."""
+    section = "transformer_config"
+    empty_is_default = True
+    model_type: Setting[str | None] = Setting(text, None, GUIDE)
+    model_path: Setting[str | None] = Setting(text, None, GUIDE)
+    runner_type = Setting(choice("default", "memory_efficient"), "default", GUIDE)
+    num_heads = Setting(whole(1), 6, GUIDE)
+    embedding_dim = Setting(whole(1), 384, GUIDE)
+    dropout_prob: Setting[float | None] = Setting(number(0.0, below=1.0), None, GUIDE)
+    num_blocks = Setting(whole(1), 6, GUIDE)
+    vocab_size = Setting(whole(1), 96, GUIDE)
+    max_sequence_length = Setting(whole(1), 128, GUIDE)
+    weight_tying = Setting(
+        choice("enabled", "disabled", true="enabled", false="disabled", none="disabled"), "disabled", GUIDE
+    )
+    positional_embedding_type = Setting(choice("trainable", "fixed"), "trainable", GUIDE)
+    experimental = Setting(nested(ExperimentalConfig), ExperimentalConfig(), GUIDE)
+    intermediate_dim: Setting[int | None] = Setting(whole(1), None, GUIDE)
+    theta = Setting(number(0.0), 10000.0, GUIDE)
+    num_groups = Setting(whole(1), 3, GUIDE)
+    rope_scaling = Setting(nested(RopeScalingConfig), RopeScalingConfig(), GUIDE)
+    q_lora_rank = Setting(whole(0), 0, UPSTREAM)
+    kv_lora_rank = Setting(whole(1), 512, UPSTREAM)
+    qk_nope_head_dim = Setting(whole(1), 128, UPSTREAM)
+    qk_rope_head_dim = Setting(whole(1), 64, UPSTREAM)
+    v_head_dim = Setting(whole(1), 128, UPSTREAM)
+    n_dense_layers = Setting(whole(0), 1, UPSTREAM)
+    inter_dim: Setting[int | None] = Setting(whole(1), None, UPSTREAM)
+    head_dim: Setting[int | None] = Setting(whole(1), None, UPSTREAM)
+    moe_type = Setting(choice("dense", "sparse", "sparse_tp", "sparse_ep"), "dense", UPSTREAM)
+    moe_hyperparam = Setting(nested(MoeConfig), MoeConfig(), UPSTREAM)
 
-    def __init__(self, source: Any = None) -> None:
-        given = _model_settings(source)
-        self.names_llama = tuple(sorted(_LLAMA & set(given)))
-        for name in (
-            "num_heads",
-            "embedding_dim",
-            "num_blocks",
-            "vocab_size",
-            "max_sequence_length",
-            "num_groups",
-        ):
-            setattr(self, name, integer(given, name, getattr(type(self), name)))
-        for name in ("runner_type", "positional_embedding_type"):
-            setattr(self, name, str(given.get(name, getattr(type(self), name))))
-        tying = {"true": "enabled", "false": "disabled", "none": "disabled"}
-        wish = str(given.get("weight_tying")).lower()
-        self.weight_tying = one_of("weight_tying", tying.get(wish, wish), ("enabled", "disabled"))
-        self.model_type, self.model_path = given.get("model_type"), given.get("model_path")
-        dropout, hidden = given.get("dropout_prob"), given.get("intermediate_dim")
-        self.dropout_prob = None if dropout is None else number(given, "dropout_prob", 0.0)
-        self.intermediate_dim = None if hidden is None else integer(given, "intermediate_dim", 0)
-        self.theta = number(given, "theta", 10000.0)
-        self.experimental = mapping(given.get("experimental"), "experimental")
-        scaling = mapping(given.get("rope_scaling"), "rope_scaling")
-        self.rope_scaling = {key: value for key, value in scaling.items() if value is not None}
+    def update_config(self, source: Any) -> None:
+        """Take `transformer_config` of a configuration, or of the file that its `model_config` names, with what `training_config` changes of it."""
+        for given, place, path in _model_sections(source):
+            report = Report(place, path)
+            self.fill(given, report)
+            report.settle()
+
+    @property
+    def names_llama(self) -> tuple[str, ...]:
+        """The keys that were given and that only a Llama has."""
+        return tuple(sorted(_LLAMA & set(self.given)))
 
 
-def _model_settings(source: Any) -> Mapping[str, Any]:
-    """`transformer_config` of a configuration or of the file that its `model_config` names, with what `training_config` changes of it."""
-    whole = _whole(source, "transformer_config")
-    training = mapping(whole.get("training_config"), "training_config")
-    given = mapping(whole.get("transformer_config"), "transformer_config")
-    if not given and training.get("model_config"):
-        given = _section(training["model_config"], "transformer_config")
-    changed = mapping(training.get("transformer_config"), "transformer_config")
-    return {key: value for key, value in {**given, **changed}.items() if value is not None}
+class SchedulerConfig(FileSection):
+    """Rates and lengths of a schedule with warm-up and hold; its length is the training's."""
 
+    section = "scheduler_config"
+    max_lr = Setting(number(0.0), 1e-3, UPSTREAM)
+    min_lr = Setting(number(0.0), 0.0, UPSTREAM)
+    warmup_steps = Setting(whole(0), 100, UPSTREAM)
+    hold_steps = Setting(whole(0), 0, UPSTREAM)
+    beta1_start = Setting(number(0.0, below=1.0), 0.85, UPSTREAM)
+    beta1_end = Setting(number(0.0, below=1.0), 0.95, UPSTREAM)
+    beta1_warmup_steps = Setting(whole(0), 0, UPSTREAM)
+    total_steps = Setting(whole(1), 1000, UPSTREAM)
 
-@dataclass()
-class SchedulerConfig:
-    """Rates and lengths of a schedule with warm-up and hold."""
-
-    max_lr: float = 1e-3
-    min_lr: float = 0.0
-    warmup_steps: int = 100
-    hold_steps: int = 0
-    total_steps: int = 1000
-    beta1_start: float = 0.85
-    beta1_end: float = 0.95
-    beta1_warmup_steps: int = 0
-
-    def __init__(self, source: Any = None) -> None:
-        whole = _whole(source, "scheduler_config")
-        given = mapping(whole.get("scheduler_config"), "scheduler_config")
-        for name in ("max_lr", "min_lr", "beta1_start", "beta1_end"):
-            setattr(self, name, number(given, name, getattr(type(self), name)))
-        for name in ("warmup_steps", "hold_steps", "beta1_warmup_steps"):
-            setattr(self, name, integer(given, name, getattr(type(self), name)))
-        training = mapping(whole.get("training_config"), "training_config")
-        self.total_steps = integer(training, "max_steps", 1000)
+    def update_config(self, source: Any) -> None:
+        """As any section; the length is that of `training_config`."""
+        super().update_config(source)
+        whole_of = _whole(source, self.section)
+        if whole_of.get("training_config") and "total_steps" not in self.given:
+            training = TrainingConfig(whole_of)
+            if {"max_steps", "total_steps"} & set(training.given):
+                self.total_steps = training.given.get("total_steps") or training.steps
 
     def schedule(self) -> WarmupHoldDecay:
         """The schedule of these settings."""
         return WarmupHoldDecay(**{name: getattr(self, name) for name in WarmupHoldDecay.__match_args__})
+
+
+class EvalConfig(FileSection):
+    """How text is sampled."""
+
+    section = "eval_config"
+    repetition_penalty = Setting(number(0.0), 1.0, GUIDE)
+    temperature = Setting(number(0.0), 0.7, GUIDE)
+    top_k = Setting(whole(0), 50, GUIDE)
+    top_p = Setting(number(0.0, high=1.0), 1.0, GUIDE)
+
+
+class LoraFileConfig(FileSection):
+    """Adapters of a model, as upstream's files name them."""
+
+    section = "lora_config"
+    r = Setting(whole(1), 8, UPSTREAM)
+    lora_alpha = Setting(number(), 16.0, UPSTREAM)
+    lora_dropout = Setting(number(0.0, below=1.0), 0.0, UPSTREAM)
+    is_bias_trainable = Setting(flag, False, UPSTREAM)
+    use_rslora = Setting(flag, False, UPSTREAM)
+    target_modules: Setting[list[str]] = Setting(several(text), [], UPSTREAM)
+    trainable_modules: Setting[list[str]] = Setting(several(text), [], UPSTREAM)
+
+
+class _OptimizerKind:
+    """A map of an optimizer's settings, or the path of a file with them.
+
+    Of an optimizer that is not one of ttml's the program that registers it knows the settings.
+    """
+
+    def read(self, value: Any, report: Report) -> OptimizerConfig | None:
+        if isinstance(value, str):
+            try:
+                value = load_config(value)
+            except FileNotFoundError as error:
+                report.wrong(f": {error}")
+                return None
+        made = OptimizerConfig()
+        kind = value.get("type") if isinstance(value, Mapping) else None
+        if kind is None or str(kind).lower() in {name.lower() for name in KNOWN}:
+            made.fill(value, report)
+        else:
+            made.given = dict(value)
+        return made
+
+
+class TrainingConfig(FileSection):
+    """What to train, how long, and with which optimizer; made from a map or the path of a file.
+
+    `seq_len` and `transformer_config` come from the model configuration where one is named.
+    """
+
+    section = "training_config"
+    project_name = Setting(text, "tt_train", GUIDE)
+    seed = Setting(whole(0), 42, GUIDE)
+    batch_size = Setting(whole(1), 64, GUIDE)
+    validation_batch_size = Setting(whole(1), 0, GUIDE)
+    steps = Setting(whole(1), 1000, GUIDE, key="max_steps")
+    total_steps: Setting[int | None] = Setting(whole(1), None, UPSTREAM)
+    epochs = Setting(whole(1), 1, GUIDE, key="num_epochs")
+    eval_every = Setting(whole(0), 200, GUIDE)
+    save_every = Setting(whole(0), 500, GUIDE, key="model_save_interval")
+    gradient_accumulation_steps = Setting(whole(1), 1, GUIDE)
+    model_config: Setting[str | None] = Setting(text, None, GUIDE)
+    multihost_config: Setting[str | None] = Setting(text, None, GUIDE)
+    data_path: Setting[str | None] = Setting(text, None, GUIDE)
+    tokenizer_type = Setting(choice("char", "bpe"), "char", GUIDE)
+    tokenizer_path: Setting[str | None] = Setting(text, None, GUIDE)
+    scheduler_type = Setting(choice(*SCHEDULES), "identity", GUIDE)
+    lr = Setting(number(0.0), 3e-4, GUIDE, key="learning_rate")
+    beta1 = Setting(number(0.0, below=1.0), 0.9, GUIDE)
+    beta2 = Setting(number(0.0, below=1.0), 0.999, GUIDE)
+    eps = Setting(number(0.0), 1e-8, GUIDE)
+    weight_decay = Setting(number(0.0), 0.01, GUIDE)
+    use_moreh_adamw = Setting(flag, False, GUIDE)
+    use_kahan_summation = Setting(flag, False, GUIDE)
+    use_sgd = Setting(flag, False, GUIDE)
+    use_clip_grad_norm = Setting(flag, False, GUIDE)
+    clip_grad_norm_max_norm = Setting(number(0.0), 1.0, GUIDE)
+    checkpoint_dir = Setting(text, "checkpoints", GUIDE)
+    optimizer: Setting[OptimizerConfig] = Setting(_OptimizerKind(), OptimizerConfig(), UPSTREAM)
+    transformer_overrides: Setting[TransformerConfig | None] = Setting(
+        nested(TransformerConfig), None, GUIDE, key="transformer_config"
+    )
+    model_type: Setting[str | None] = Setting(text, None, GUIDE)
+    arithmetic: Setting[str | None] = Setting(choice("bfloat16", "float32"), None, OURS)
+
+    def update_config(self, source: Any) -> None:
+        """As any section, with the model's settings."""
+        super().update_config(source)
+        if "validation_batch_size" not in self.given:
+            self.validation_batch_size = max(self.batch_size // 2, 1)
+        self.use_bpe = self.tokenizer_type == "bpe"
+        # The nested form has the last word, as it has when the optimizer is made: schedules start from this rate.
+        nested_rate = self.optimizer.lr if self.optimizer.lr is not None else self.optimizer.learning_rate
+        self.lr = self.lr if nested_rate is None else nested_rate
+        self.optimizer_settings = dict(self.optimizer.given)
+        self.transformer_config = TransformerConfig(_whole(source, self.section))
+        self.seq_len = self.transformer_config.max_sequence_length
+
+
+SECTIONS: dict[str, type[Section]] = {
+    kind.section: kind
+    for kind in (
+        TrainingConfig,
+        DeviceConfig,
+        TransformerConfig,
+        MultiHostConfig,
+        EvalConfig,
+        SchedulerConfig,
+        LoraFileConfig,
+        OptimizerConfig,
+    )
+}
+"""What a file may hold, by its name at the top."""
+
+
+def load_config(path: str | os.PathLike[str], configs_root: str | None = None) -> dict[str, Any]:
+    """The content of a configuration file; where it is looked for says `find_config`.
+
+    Raises FileNotFoundError listing where it looked, and ConfigError, a line for each problem, for a file that is not well-formed, has unknown
+    keys, or values of the wrong kind or out of range.
+    """
+    found = read_config(find_config(path, configs_root))
+    check(found, found.file_place)
+    return found
+
+
+def check(document: Mapping[str, Any], place: Callable[[Path], str]) -> None:
+    """Raise ConfigError naming everything that is wrong with a whole configuration, or with one section by itself."""
+    report = Report(place)
+    alone = _alone(document)
+    if alone is not None:
+        alone().fill(document, report)
+    else:
+        for name, content in document.items():
+            below = report.below(str(name))
+            kind = SECTIONS.get(name)
+            if kind is None:
+                below.unknown(SECTIONS)
+            else:
+                Section.fill(_blank(kind), content, below)
+    report.settle()
+
+
+def _alone(document: Mapping[str, Any]) -> type[Section] | None:
+    """The section that a map without section names is, by its keys."""
+    if not document or any(name in SECTIONS for name in document):
+        return None
+    best = max(SECTIONS.values(), key=lambda kind: len(set(kind.settings) & set(document)))
+    return (lambda: _blank(best)) if set(best.settings) & set(document) else None  # type: ignore[return-value]
+
+
+def _blank(kind: type[Section]) -> Section:
+    """A section with its defaults, whatever else its constructor would do."""
+    made = kind.__new__(kind)
+    Section.__init__(made)
+    return made
+
+
+def _whole(source: Any, name: str) -> Mapping[str, Any]:
+    """A configuration given as a map, the path of a file, or one of its sections by itself, here `name`.
+
+    A map may have sections of the program's own.
+    """
+    if source is None:
+        return {}
+    if isinstance(source, (str, os.PathLike)):
+        return _whole(load_config(source), name)
+    if not isinstance(source, Mapping):
+        raise ConfigError(f"the configuration is a map of settings, not {source!r}")
+    if source and not any(section in source for section in SECTIONS if section != "optimizer"):
+        return _Alone({name: source}, source)
+    return source
+
+
+class _Alone(dict[str, Any]):
+    """A section by itself, under its name."""
+
+    def __init__(self, content: Mapping[str, Any], source: Mapping[str, Any]) -> None:
+        super().__init__(content)
+        self.source = source
+
+
+def _places(document: Mapping[str, Any]) -> Callable[[Path], str]:
+    if isinstance(document, _Alone) and isinstance(document.source, Configuration):
+        alone = document.source
+        return lambda path: alone.place(path[1:])
+    return document.place if isinstance(document, Configuration) else _nowhere
+
+
+def _nowhere(path: Path) -> str:
+    return ""
+
+
+def _model_sections(source: Any) -> list[tuple[Any, Callable[[Path], str], Path]]:
+    """What makes up the model's settings, in the order in which each goes over those before."""
+    whole_of = _whole(source, "transformer_config")
+    place, training = _places(whole_of), whole_of.get("training_config")
+    found: list[tuple[Any, Callable[[Path], str], Path]] = []
+    named = training.get("model_config") if isinstance(training, Mapping) else None
+    if whole_of.get("transformer_config"):
+        found.append((whole_of["transformer_config"], place, ("transformer_config",)))
+    elif named:
+        document = load_config(named)
+        given = document.get("transformer_config", {} if any(n in SECTIONS for n in document) else document)
+        found.append((given, _places(document), ("transformer_config",)))
+    if isinstance(training, Mapping) and training.get("transformer_config"):
+        found.append((training["transformer_config"], place, ("training_config", "transformer_config")))
+    return found
 
 
 def schedule(yaml_config: Mapping[str, Any], total_steps: int) -> Schedule:
@@ -284,80 +439,53 @@ def schedule(yaml_config: Mapping[str, Any], total_steps: int) -> Schedule:
     given = SchedulerConfig(yaml_config)
     if given.beta1_warmup_steps:
         raise ConfigError(
-            "scheduler_config: beta1_warmup_steps needs a loop that sets beta1; use SchedulerConfig.schedule().beta1_at"
+            "scheduler_config.beta1_warmup_steps needs a loop that sets beta1; use SchedulerConfig.schedule().beta1_at"
         )
     return given.schedule().lr_at
 
 
-@dataclass()
-class EvalConfig:
-    """How text is sampled."""
-
-    repetition_penalty: float = 1.0
-    temperature: float = 0.7
-    top_k: int = 50
-    top_p: float = 1.0
-
-    def __init__(self, source: Any = None) -> None:
-        given = _section(source, "eval_config")
-        self.repetition_penalty = number(given, "repetition_penalty", 1.0)
-        self.temperature = number(given, "temperature", 0.7)
-        self.top_k = integer(given, "top_k", 50)
-        self.top_p = number(given, "top_p", 1.0)
+# --- files by name -------------------------------------------------------------------------------------------------
 
 
-@dataclass()
-class TrainingConfig:
-    """What to train, how long, and with which optimizer; `source` is a map or the path of a file.
+def get_config(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The content of a configuration file: `load_config`."""
+    return load_config(path)
 
-    `seq_len` and `transformer_config` come from the model configuration where one is named.
-    """
 
-    source: Any = None
-    raw: Mapping[str, Any] = field(init=False, default_factory=dict)
+def get_training_config(
+    training_config_src: str | os.PathLike[str], configs_root: str | None = None
+) -> TrainingConfig:
+    """The training configuration of a file. Raises as `load_config`."""
+    return TrainingConfig(load_config(training_config_src, configs_root))
 
-    def __post_init__(self) -> None:
-        whole = _whole(self.source, "training_config")
-        given = mapping(whole.get("training_config"), "training_config")
-        self.raw = given
-        self.project_name = str(given.get("project_name", "tt_train"))
-        self.seed = integer(given, "seed", 42)
-        self.batch_size = integer(given, "batch_size", 64)
-        self.validation_batch_size = integer(given, "validation_batch_size", max(self.batch_size // 2, 1))
-        self.steps = integer(given, "max_steps", 1000)
-        self.epochs = integer(given, "num_epochs", 1)
-        self.eval_every = integer(given, "eval_every", 200)
-        self.save_every = integer(given, "model_save_interval", 500)
-        self.gradient_accumulation_steps = integer(given, "gradient_accumulation_steps", 1)
-        self.model_config = given.get("model_config")
-        self.multihost_config = given.get("multihost_config")
-        self.data_path = given.get("data_path")
-        self.tokenizer_type = str(given.get("tokenizer_type", "char"))
-        if self.tokenizer_type not in ("char", "bpe"):
-            raise ConfigError(f"Unknown tokenizer_type: {self.tokenizer_type}; one of char, bpe")
-        self.use_bpe = self.tokenizer_type == "bpe"
-        self.tokenizer_path = given.get("tokenizer_path")
-        self.scheduler_type = one_of(
-            "scheduler_type", str(given.get("scheduler_type", "identity")), SCHEDULES
-        )
-        self.use_clip_grad_norm = flag(given, "use_clip_grad_norm", False)
-        self.clip_grad_norm_max_norm = number(given, "clip_grad_norm_max_norm", 1.0)
-        # The nested form has the last word, as it has when the optimizer is made: schedules start from this rate.
-        nested = mapping(given.get("optimizer"), "optimizer")
-        self.lr = number(given, "learning_rate", 3e-4)
-        for key in ("learning_rate", "lr"):
-            self.lr = number(nested, key, self.lr)
-        self.beta1 = number(given, "beta1", 0.9)
-        self.beta2 = number(given, "beta2", 0.999)
-        self.eps = number(given, "eps", 1e-8)
-        self.weight_decay = number(given, "weight_decay", 0.01)
-        self.checkpoint_dir = str(given.get("checkpoint_dir", "checkpoints"))
-        self.arithmetic = given.get("arithmetic")
-        self._positive("batch_size", "steps", "epochs", "gradient_accumulation_steps")
-        self.transformer_config = TransformerConfig(whole)
-        self.seq_len = self.transformer_config.max_sequence_length
 
-    def _positive(self, *names: str) -> None:
-        for name in names:
-            if getattr(self, name) < 1:
-                raise ConfigError(f"training_config: {name} must be at least 1, got {getattr(self, name)}")
+def get_device_config(
+    device_config_src: str | os.PathLike[str], configs_root: str | None = None
+) -> DeviceConfig:
+    """The device configuration of a file. Raises as `load_config`."""
+    return DeviceConfig(load_config(device_config_src, configs_root))
+
+
+def get_model_config(
+    model_config_src: str | os.PathLike[str], configs_root: str | None = None
+) -> TransformerConfig:
+    """The model configuration of a file. Raises as `load_config`."""
+    return TransformerConfig(load_config(model_config_src, configs_root))
+
+
+def get_multihost_config(
+    multihost_config_src: str | os.PathLike[str], configs_root: str | None = None
+) -> MultiHostConfig:
+    """The configuration of a job over several hosts of a file. Raises as `load_config`."""
+    return MultiHostConfig(load_config(multihost_config_src, configs_root))
+
+
+def yaml_deep_update(original: dict[str, Any], updates: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the settings of one map over those of another, section by section; changes and returns the first."""
+    for key, value in updates.items():
+        own = original.get(key)
+        if isinstance(own, dict) and isinstance(value, Mapping):
+            yaml_deep_update(own, value)
+        else:
+            original[key] = value
+    return original

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from tt_run.runtime.train.common.config import DeviceConfig, MultiHostConfig, TransformerConfig
-from tt_run.runtime.train.common.keys import ConfigError, mapping
 from tt_run.runtime.train.models.gpt import (
     Experimental,
     GPT2TransformerConfig,
@@ -18,6 +17,7 @@ from tt_run.runtime.train.models.llama import LlamaConfig, create_distributed_ll
 from tt_run.runtime.train.models.pipeline import PipelineParallelConfig, create_pipeline_parallel_llama_model
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
 from tt_run.runtime.train.modules.base import ModuleBase
+from tt_run.runtime.train.settings import ConfigError
 
 _TILE = 32
 _MODELS = ("gpt2", "llama")
@@ -41,7 +41,7 @@ class TransformerModelFactory:
     """
 
     def __init__(self, yaml_config: Mapping[str, Any]) -> None:
-        training = mapping(yaml_config.get("training_config"), "training_config")
+        training = yaml_config.get("training_config") or {}
         self.transformer_config = TransformerConfig(yaml_config)
         self.device_config = DeviceConfig(yaml_config)
         self.multihost_config = MultiHostConfig(
@@ -68,7 +68,7 @@ class TransformerModelFactory:
         parallel = self.device_config.enable_tp
         stages = self.multihost_config.pipeline_parallel_config if self.multihost_config.enabled else None
         if stages is not None:
-            pipeline = PipelineParallelConfig(stages["num_blocks"], stages["blocks_per_rank"])
+            pipeline = PipelineParallelConfig(stages.num_blocks, stages.blocks_per_rank)
             return create_pipeline_parallel_llama_model(self._llama(), pipeline, parallel)
         if self.model_type == "gpt2":
             return (create_distributed_gpt2_model if parallel else create_gpt2_model)(self._gpt2())
@@ -92,7 +92,7 @@ class TransformerModelFactory:
             **self._common(),
             dropout_prob=0.2 if given.dropout_prob is None else given.dropout_prob,
             positional_embedding_type=given.positional_embedding_type,
-            experimental=Experimental(bool(given.experimental.get("use_composite_layernorm", False))),
+            experimental=Experimental(given.experimental.use_composite_layernorm),
         )
 
     def _llama(self) -> LlamaConfig:
@@ -104,8 +104,8 @@ class TransformerModelFactory:
             num_groups=given.num_groups,
             theta=given.theta,
             intermediate_dim=given.intermediate_dim,
-            scaling_factor=float(scaling.get("scaling_factor", 0.0)),
-            high_freq_factor=float(scaling.get("high_freq_factor", 4.0)),
-            low_freq_factor=float(scaling.get("low_freq_factor", 1.0)),
-            original_context_length=int(scaling.get("original_context_length", 0)),
+            scaling_factor=scaling.scaling_factor,
+            high_freq_factor=scaling.high_freq_factor,
+            low_freq_factor=scaling.low_freq_factor,
+            original_context_length=scaling.original_context_length,
         )

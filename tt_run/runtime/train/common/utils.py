@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 
 from tt_run.runtime.train.axis_placement import is_replicated
-from tt_run.runtime.train.common.config import DeviceConfig
-from tt_run.runtime.train.common.keys import mapping, one_of
+from tt_run.runtime.train.common.config import DeviceConfig, TrainingConfig
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.distributed import concat_mesh_to_tensor_composer, enable_fabric
 from tt_run.runtime.train.graph import GradMode
 from tt_run.runtime.train.modules.base import ModuleBase
-from tt_run.runtime.train.optimizers import adamw, muon, sgd
-from tt_run.runtime.train.optimizers.base import OptimizerBase
+from tt_run.runtime.train.optimizers import registry
+from tt_run.runtime.train.optimizers.registry import KNOWN, type_of
 from tt_run.runtime.train.tensor import Tensor
 
 PADDING = 1e4
@@ -76,71 +75,26 @@ def build_logits_mask(vocab_size: int, padded_vocab_size: int) -> Tensor:
     return Tensor.from_numpy(mask)
 
 
-# --- optimizers by configuration -----------------------------------------------------------------------------------
-
-_ADAMW = {
-    "AdamW": adamw.AdamW,
-    "AdamWFullPrecision": adamw.AdamWFullPrecision,
-    "MorehAdamW": adamw.MorehAdamW,
-    "AdamWComposite": adamw.AdamWComposite,
-}
-_SGD = {"SGD": sgd.SGD, "SGDComposite": sgd.SGDComposite}
-_OTHERS = ("Muon", "NoOp")
-
-
-def create_optimizer(model: ModuleBase, yaml_config: Mapping[str, Any]) -> OptimizerBase:
-    """The optimizer of `training_config`: its flat keys, or the nested map `optimizer`.
+def create_optimizer(model: ModuleBase, yaml_config: Mapping[str, Any]) -> Any:
+    """The optimizer of `training_config`: its flat keys, and over them the nested map `optimizer`.
 
     Raises ConfigError for a type it does not know.
     """
-    training = mapping(yaml_config.get("training_config"), "training_config")
-    nested = mapping(training.get("optimizer"), "optimizer")
-    kind = str(nested.get("type") or ("SGD" if training.get("use_sgd") else ""))
-    if not kind:
-        kind = "MorehAdamW" if training.get("use_moreh_adamw") else "AdamW"
-    names = {name.lower(): name for name in (*_ADAMW, *_SGD, *_OTHERS)}
-    kind = one_of("optimizer type", names.get(kind.lower(), kind), names.values())
+    training = TrainingConfig({"training_config": yaml_config.get("training_config")})
+    nested = training.optimizer_settings
+    flat = "SGD" if training.use_sgd else "MorehAdamW" if training.use_moreh_adamw else "AdamW"
+    kind = type_of({"type": nested.get("type", flat)})
+    if kind not in KNOWN:
+        return registry.create_optimizer({**nested, "type": kind}, model.parameters())
+    own = {"lr": training.lr, **training.given}
+    settings = {key: own[key] for key in KNOWN[kind].settings if key in own and key != "learning_rate"}
+    # One name for what has two, so that the nested form is over the flat one whichever name each uses.
+    over = {_ALIASES.get(key, key): value for key, value in nested.items()}
+    config = {**{_ALIASES.get(key, key): value for key, value in settings.items()}, **over, "type": kind}
+    return registry.create_optimizer(config, model.parameters())
 
-    def setting(name: str, default: float, *others: str) -> float:
-        for source, keys in ((nested, (name, *others)), (training, (name, *others))):
-            for key in keys:
-                if key in source:
-                    return float(source[key])
-        return default
 
-    rate, decay = setting("lr", 3e-4, "learning_rate"), setting("weight_decay", 0.01)
-    parameters = model.parameters()
-    if kind == "NoOp":
-        return muon.NoOp(parameters)
-    if kind == "Muon":
-        return muon.Muon(
-            parameters, muon.MuonConfig(rate, setting("momentum", 0.95), int(setting("ns_steps", 5)))
-        )
-    if kind in _SGD:
-        config = sgd.SGDConfig(
-            rate,
-            setting("momentum", 0.0),
-            setting("dampening", 0.0),
-            setting("weight_decay", 0.0),
-            bool(nested.get("nesterov", False)),
-        )
-        return _SGD[kind](parameters, config)
-    kahan = bool(
-        nested.get("kahan_summation")
-        or nested.get("use_kahan_summation")
-        or training.get("use_kahan_summation")
-    )
-    settings = adamw.AdamWConfig(
-        rate,
-        setting("beta1", 0.9),
-        setting("beta2", 0.999),
-        setting("epsilon", 1e-8, "eps"),
-        decay,
-        bool(nested.get("amsgrad", False)),
-        bool(nested.get("stochastic_rounding", False)),
-        kahan,
-    )
-    return _ADAMW[kind](parameters, settings)
+_ALIASES = {"learning_rate": "lr", "eps": "epsilon", "use_kahan_summation": "kahan_summation"}
 
 
 class PerformanceMeter:

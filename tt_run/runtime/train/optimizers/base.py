@@ -40,7 +40,7 @@ class OptimizerBase(ABC):
     _states: tuple[str, ...] = ()
 
     def __init__(
-        self, parameters: Mapping[str, Tensor], *, lr: float, rounded: bool = True, master: bool = False
+        self, parameters: Mapping[str, Tensor], *, lr: float = 0.0, rounded: bool = True, master: bool = False
     ) -> None:
         if not isinstance(parameters, Mapping) or not all(isinstance(t, Tensor) for t in parameters.values()):
             raise TypeError(

@@ -67,6 +67,10 @@ class Muon(OptimizerBase):
         self._steps += 1
 
 
+class MuonComposite(Muon):
+    """The same mathematics; made of several kernels on devices."""
+
+
 def orthogonal(matrices: Array, steps: int) -> Array:
     """Matrices (…, rows, columns) brought near to orthogonal ones of the same row and column spaces."""
     a, b, c = _QUINTIC

@@ -3,8 +3,12 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.train.common.config": "load_config get_tt_metal_home TrainingConfig DeviceConfig MultiHostConfig SchedulerConfig EvalConfig TransformerConfig",
-    "tt_run.runtime.train.common.keys": "ConfigError",
+    "tt_run.runtime.train.common.config": """
+        load_config get_config get_training_config get_device_config get_model_config get_multihost_config yaml_deep_update
+        TrainingConfig DeviceConfig MultiHostConfig PipelineParallelHostConfig SchedulerConfig EvalConfig TransformerConfig
+    """,
+    "tt_run.runtime.train.common.files": "get_tt_metal_home get_tt_metal_runtime_root",
+    "tt_run.runtime.train.settings": "ConfigError",
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

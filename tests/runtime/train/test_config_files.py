@@ -1,0 +1,257 @@
+"""What a configuration file may not hold: each refusal with file, line and column; and how optimizers are made from one."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tt_run.runtime.train.common.config import (
+    SECTIONS,
+    DeviceConfig,
+    MultiHostConfig,
+    TrainingConfig,
+    TransformerConfig,
+    get_config,
+    get_model_config,
+    load_config,
+    yaml_deep_update,
+)
+from tt_run.runtime.train.common.files import get_tt_metal_runtime_root
+from tt_run.runtime.train.common.utils import create_optimizer
+from tt_run.runtime.train.models.mlp import MultiLayerPerceptronParameters, create_mlp_model
+from tt_run.runtime.train.optimizers import registry
+from tt_run.runtime.train.optimizers.base import OptimizerBase
+from tt_run.runtime.train.optimizers.muon import MuonComposite
+from tt_run.runtime.train.settings import ConfigError, Report, Section
+from tt_run.runtime.train.tensor import Tensor
+
+OPTIMIZER = "training_config:\n  optimizer:\n    type: {}\n    {}\n"
+
+
+def refusal(tmp_path: Path, content: str | bytes) -> str:
+    """The message, without the folder."""
+    file = tmp_path / "c.yaml"
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ConfigError) as caught:
+        load_config(file)
+    return str(caught.value).replace(str(file), "c.yaml")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (OPTIMIZER.format("Muon", "ns_steps: 2.7"), "c.yaml:4:5: training_config.optimizer.ns_steps: 2.7 is not a whole number"),
+        (OPTIMIZER.format("AdamW", "beta1: abc"), "c.yaml:4:5: training_config.optimizer.beta1: 'abc' is not a number"),
+        (OPTIMIZER.format("AdamW", "beta1: 1.0"), "c.yaml:4:5: training_config.optimizer.beta1 must be below 1, not 1.0"),
+        (OPTIMIZER.format("AdamW", "amsgrad: maybe"), "c.yaml:4:5: training_config.optimizer.amsgrad: 'maybe' is not one of true, false"),
+        (OPTIMIZER.format("AdamW", "wieght_decay: 0"), "c.yaml:4:5: unknown key 'wieght_decay' in optimizer; help: did you mean 'weight_decay'?"),
+        ("training_config:\n  beta1: abc\n", "c.yaml:2:3: training_config.beta1: 'abc' is not a number"),
+        ("training_config:\n  seed: -1\n", "c.yaml:2:3: training_config.seed must be at least 0, not -1"),
+        ("training_config: {seed: 1, batch_size: 0}\n", "c.yaml:1:28: training_config.batch_size must be at least 1, not 0"),
+        ("device_config:\n  mesh_shape: [1, 2, 3]\n", "c.yaml:2:3: device_config.mesh_shape: [1, 2, 3] is not a list of 2 positive integers: [rows, columns]"),
+        ("eval_config:\n  top_p: 1.5\n", "c.yaml:2:3: eval_config.top_p must be at most 1, not 1.5"),
+        ("transformer_config:\n  rope_scaling:\n    scaling_factor: lots\n", "c.yaml:3:5: transformer_config.rope_scaling.scaling_factor: 'lots' is not a number"),
+        ("multihost_config:\n  pipeline_parallel_config:\n    blocks_per_rank: {0: two}\n", "c.yaml:3:23: multihost_config.pipeline_parallel_config.blocks_per_rank.0: 'two' is not a number"),
+        ("transformer_config:\n  dropout_prob: !!int x\n", "c.yaml:2:17: \"x\" is no !!int; help: leave !!int out"),
+        ("training_config:\n  seed: !!timestamp x\n", "c.yaml:2:9: \"x\" is no !!timestamp; help: leave !!timestamp out"),
+        (b"training_config:\n  project_name: \xff\n", "c.yaml:2:17: the byte 0xff is not UTF-8; help: save the file as UTF-8"),
+        ("training_config: {project_name: " + 400 * "[" + 400 * "]" + "}\n", "c.yaml:1:231: nested deeper than 200 levels"),
+    ],
+)  # fmt: skip
+def test_refusals_say_where(tmp_path: Path, content: str | bytes, message: str) -> None:
+    assert refusal(tmp_path, content) == message
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+        + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)),
+        "m0: &m0 {k: v}\n"
+        + "".join(f"m{n}: &m{n} {{{', '.join(f'k{i}: *m{n - 1}' for i in range(9))}}}\n" for n in range(1, 9)),
+        "m0: &m0 {k: v}\n" + "".join(f"m{n}: &m{n} {{<<: [{', '.join([f'*m{n - 1}'] * 9)}]}}\n" for n in range(1, 9)),
+    ],
+    ids=["lists", "maps", "merges"],
+)  # fmt: skip
+def test_a_small_file_does_not_grow(tmp_path: Path, bomb: str) -> None:
+    start = time.monotonic()
+    assert "c.yaml:" in refusal(tmp_path, bomb)
+    assert time.monotonic() - start < 1.0
+
+
+def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+    told = refusal(tmp_path, "training_config:\n  seed: x\n  beta9: 1\nplan: 1\n").splitlines()
+    assert [line.split(" ")[0] for line in told] == ["c.yaml:2:3:", "c.yaml:3:3:", "c.yaml:4:1:"]
+
+
+def test_a_value_that_a_program_changed_has_no_line(tmp_path: Path) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text("training_config:\n  seed: 1\n  batch_size: 4\n")
+    document = load_config(file)
+    document["training_config"]["batch_size"] = 0
+    with pytest.raises(
+        ConfigError, match=r"^the configuration: training_config.batch_size must be at least 1"
+    ):
+        TrainingConfig(document)
+
+
+ODD = [object(), [], {}, "odd words", -5.5, float("nan")]
+
+
+@pytest.mark.parametrize(
+    ("section", "key"), [(s, k) for s in SECTIONS.values() for k in s.settings], ids=lambda x: getattr(x, "section", x)
+)  # fmt: skip
+def test_every_setting_refuses_what_it_is_not(section: type[Section], key: str) -> None:
+    """Each kind takes some of these at most; what it takes stays of its own type, what it does not is named."""
+    refused = 0
+    for value in ODD:
+        report, made = Report(lambda path: "f:1:2", (section.section,)), section()
+        made.fill({key: value}, report)
+        refused += len(report.problems) > 0
+        assert all(line.startswith("f:1:2: ") and key in line for line in report.problems)
+        if not report.problems:
+            default, found = section.settings[key].default, getattr(made, section.settings[key].name)
+            assert default is None or isinstance(found, type(default))
+    assert refused >= 2
+    assert section.settings[key].source
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"type": "SGD", "momentum": 0.9, "nesterov": "false"}, ("nesterov", False)),
+        ({"type": "SGD", "momentum": 0.9, "nesterov": "True"}, ("nesterov", True)),
+        ({"type": "AdamW", "amsgrad": "false"}, ("amsgrad", False)),
+        ({"type": "AdamW", "kahan_summation": "true"}, ("use_kahan_summation", True)),
+        ({"type": "AdamW", "eps": "1e-6"}, ("epsilon", 1e-6)),
+        ({"type": "Muon", "ns_steps": "4"}, ("ns_steps", 4)),
+    ],
+)
+def test_words_of_settings_mean_what_they_say(
+    opened: Any, settings: dict[str, Any], expected: tuple[str, Any]
+) -> None:
+    opened()
+    model = create_mlp_model(MultiLayerPerceptronParameters(4, [8], 2))
+    for made in (
+        registry.create_optimizer(settings, model.parameters()),
+        create_optimizer(model, {"training_config": {"optimizer": settings}}),
+    ):
+        assert getattr(made._config, expected[0]) == expected[1]
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"lr": 0.1}, "no type; help"),
+        ({"type": "AdamV"}, "did you mean 'AdamW'"),
+        (
+            {"type": "SGD", "beta1": 0.9},
+            "optimizer.beta1 is no setting of SGD; it has lr, learning_rate, momentum",
+        ),
+        ({"type": "AdamW", "beta3": 0.9}, "unknown key 'beta3' in optimizer"),
+        ({"type": "SGD", "lr": "fast"}, "optimizer.lr: 'fast' is not a number"),
+    ],
+)
+def test_optimizers_that_cannot_be_made(config: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        registry.create_optimizer(config, {})
+
+
+def test_an_optimizer_of_the_program(opened: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened()
+    monkeypatch.setattr(registry, "_registered", {})
+
+    class Sign(OptimizerBase):
+        def step(self) -> None:
+            self._steps += 1
+
+    seen: list[dict[str, Any]] = []
+
+    def creator(config: dict[str, Any], parameters: dict[str, Tensor]) -> Sign:
+        seen.append(config)
+        return Sign(parameters, lr=config["rate"])
+
+    registry.register_optimizer("Sign", creator)
+    file = tmp_path / "c.yaml"
+    file.write_text("training_config:\n  optimizer: {type: Sign, rate: 0.5}\n")
+    model = create_mlp_model(MultiLayerPerceptronParameters(4, [8], 2))
+    assert create_optimizer(model, load_config(file)).get_lr() == 0.5
+    assert seen == [{"type": "Sign", "rate": 0.5}]
+    with pytest.raises(TypeError, match="the creator is called with"):
+        registry.register_optimizer("Bad", 3)  # type: ignore[arg-type]
+
+
+def test_matrices_by_muon_and_the_rest_by_adamw(opened: Any) -> None:
+    opened()
+    model = create_mlp_model(MultiLayerPerceptronParameters(4, [8], 2))
+    both = registry.create_optimizer(
+        {"type": "MuonWithAdamW", "muon": {"lr": 0.3, "ns_steps": 2}, "adamw": {"lr": 0.1}},
+        model.parameters(),
+    )
+    assert isinstance(both.muon_optimizer(), MuonComposite)
+    assert all(name.endswith("weight") for name in both.muon_optimizer().get_parameters())
+    assert all(name.endswith("bias") for name in both.adamw_optimizer().get_parameters())
+    assert (both.get_lr(), both.get_adamw_lr(), both.get_name()) == (0.3, 0.1, "MuonWithAdamW")
+    both.set_steps(3)
+    other = registry.create_optimizer({"type": "MuonWithAdamW"}, model.parameters())
+    other.set_state_dict(both.get_state_dict())
+    assert (other.get_steps(), other.get_lr(), other.get_adamw_lr()) == (3, 0.3, 0.1)
+    with pytest.raises(ConfigError, match=r"optimizer.muon.ns_steps: 2.7 is not a whole number"):
+        registry.create_optimizer({"type": "MuonWithAdamW", "muon": {"ns_steps": 2.7}}, model.parameters())
+
+
+UPSTREAM = {
+    "optimizer_configs/adamw.yaml": "type: AdamW\nlr: 0.0003\nbeta1: 0.9\nbeta2: 0.999\nepsilon: 1.0e-8\nweight_decay: 0.01\namsgrad: false\nstochastic_rounding: false\n",
+    "lora_configs/default_lora.yaml": "lora_config:\n  r: 128\n  lora_alpha: 1.0\n  lora_dropout: 0.0\n  is_bias_trainable: false\n",
+    "model_configs/deepseek.yaml": (
+        "transformer_config:\n  model_type: deepseek\n  vocab_size: 102400\n  q_lora_rank: 0\n  kv_lora_rank: 512\n  qk_nope_head_dim: 128\n"
+        "  qk_rope_head_dim: 64\n  v_head_dim: 128\n  n_dense_layers: 1\n  inter_dim: 10944\n  moe_type: sparse_tp\n  moe_hyperparam:\n"
+        "    moe_inter_dim: 1408\n    n_routed_experts: 64\n    score_func: softmax\n    route_scale: 1.0\n  runner_type: memory_efficient\n"
+    ),
+    "device_configs/galaxy_tp.yaml": "device_config:\n  mesh_shape: [1, 32]\n  enable_tp: true\n  device_ids:\n",
+    "training_configs/t.yaml": (
+        'training_config:\n  model_config: "${TT_METAL_RUNTIME_ROOT}/tt-train/configs/model_configs/deepseek.yaml"\n'
+        "  optimizer: optimizer_configs/adamw.yaml\n  max_steps: 5000\n"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("variable", ["TT_METAL_RUNTIME_ROOT", "TT_METAL_HOME"])
+def test_files_as_upstream_lays_them_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    for name, content in UPSTREAM.items():
+        file = tmp_path / "tt-train/configs" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+    monkeypatch.delenv("TT_METAL_RUNTIME_ROOT", raising=False)
+    monkeypatch.setenv(variable, str(tmp_path))
+    assert get_tt_metal_runtime_root() == str(tmp_path)
+    training = TrainingConfig(get_config("training_configs/t.yaml"))
+    assert training.optimizer_settings["type"] == "AdamW"
+    assert training.optimizer_settings["epsilon"] == 1e-8
+    assert training.lr == 3e-4
+    assert training.transformer_config.moe_hyperparam.moe_inter_dim == 1408
+    model = get_model_config("configs/model_configs/deepseek.yaml")
+    assert (model.inter_dim, model.kv_lora_rank, model.moe_type) == (10944, 512, "sparse_tp")
+    assert load_config("lora_configs/default_lora.yaml")["lora_config"]["r"] == 128
+    assert DeviceConfig("device_configs/galaxy_tp.yaml").device_ids == []
+    given = TransformerConfig({"num_heads": 4})
+    given.update_config({"transformer_config": {"num_blocks": 2}})
+    assert (given.num_heads, given.num_blocks) == (4, 2)
+
+
+def test_maps_are_updated_section_by_section() -> None:
+    original = {"a": {"b": 1, "c": {"d": 2}}, "e": 3}
+    assert yaml_deep_update(original, {"a": {"c": {"d": 4, "f": 5}}, "e": {"g": 6}}) is original
+    assert original == {"a": {"b": 1, "c": {"d": 4, "f": 5}}, "e": {"g": 6}}
+
+
+def test_sections_have_a_text_and_compare_by_value() -> None:
+    one, other = (MultiHostConfig({"enabled": True, "num_workers": 2}) for _ in range(2))
+    assert one == other and "num_workers=2" in repr(one)
+    other.num_workers = 3
+    assert one != other

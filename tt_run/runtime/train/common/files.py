@@ -1,0 +1,122 @@
+"""Configuration files: where they are found, and their content with the place of every key."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tt_run.runtime.train.settings import ConfigError
+
+if TYPE_CHECKING:
+    from mgd.documents import Document
+
+ROOT_VARIABLE = "TT_METAL_RUNTIME_ROOT"
+_FOLDERS = (
+    "training_configs",
+    "model_configs",
+    "multihost_configs",
+    "device_configs",
+    "optimizer_configs",
+    "lora_configs",
+    "eval_configs",
+)
+
+
+def get_tt_metal_home() -> str:
+    """TT_METAL_HOME, or ~/.tt-metal when it is not set."""
+    return os.environ.get("TT_METAL_HOME") or str(Path.home() / ".tt-metal")
+
+
+def get_tt_metal_runtime_root() -> str:
+    """TT_METAL_RUNTIME_ROOT, or what `get_tt_metal_home` gives: the folder that holds tt-train/."""
+    return os.environ.get(ROOT_VARIABLE) or get_tt_metal_home()
+
+
+class Configuration(dict[str, Any]):
+    """The content of a configuration file, a dict as any other, that knows the file and the place of each of its keys."""
+
+    def __init__(self, content: Mapping[str, Any], document: Document) -> None:
+        super().__init__(content)
+        self._document = document
+
+    def place(self, path: tuple[str, ...]) -> str:
+        """ "file:line:column" of a key; of its value where it has one on the same line. "" for what a program has put here since."""
+        node = self._document.find(*path)
+        value: Any = self
+        for step in path:
+            if isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+                value = value[int(step)]
+                continue
+            if not isinstance(value, Mapping) or step not in value:
+                return self.file_place(path)
+            value = value[step]
+        return self.file_place(path) if node is None or node.value() == value else ""
+
+    def file_place(self, path: tuple[str, ...]) -> str:
+        """ "file:line:column" of a key as the file has it."""
+        return str(self._document.place(*(int(step) if step.isdecimal() else step for step in path)))
+
+
+def read_config(file: Path) -> Configuration:
+    """The map that a file holds. Raises ConfigError with line and column for a file that is no YAML map."""
+    from mgd.documents import DocumentError, read
+
+    try:
+        document = read(file.read_bytes(), file=str(file))
+        content = document.value()
+    except DocumentError as error:
+        hint = f"; help: {error.help}" if error.help else ""
+        raise ConfigError(f"{error.position}: {error.reason}{hint}") from None
+    except OSError as error:
+        raise ConfigError(f"{file}: {error.strerror}") from None
+    except ValueError as error:
+        raise ConfigError(f"{file}: {error}") from None
+    content = {} if content is None else content
+    if not isinstance(content, Mapping):
+        raise ConfigError(
+            f"{document.position(document.root)}: a configuration is a map of sections, not {document.root.shown() if document.root else ''}"
+        )
+    return Configuration(content, document)
+
+
+def find_config(path: str | os.PathLike[str], configs_root: str | os.PathLike[str] | None = None) -> Path:
+    """The file that a configuration path means.
+
+    ${NAME} in it is an environment variable. A relative path is looked up in the current folder, `configs_root`, $TT_METAL_RUNTIME_ROOT
+    and $TT_METAL_HOME (their tt-train/ and tt-train/configs/), the configurations that ship with the package, and in the folders
+    of each root by kind. Raises FileNotFoundError listing where it looked.
+    """
+    from mgd.resources import configs_root as shipped
+
+    given = Path(os.path.expandvars(str(path))).expanduser()
+    if given.is_file() and given.is_absolute():
+        return given
+    unset = re.match(r"\$\{?\w+\}?/", str(given))
+    if given.is_absolute() and "tt-train" not in given.parts:
+        candidates = [given]
+    else:
+        if given.is_absolute() or unset:
+            # A file of upstream's tree: where that is not there, the one of the same name that ships here.
+            parts = given.parts
+            start = parts.index("tt-train") + 1 if "tt-train" in parts else 1
+            given = Path(*parts[start:])
+        homes = dict.fromkeys((get_tt_metal_runtime_root(), get_tt_metal_home()))
+        roots = [
+            Path.cwd(),
+            *([Path(configs_root)] if configs_root else []),
+            *(Path(home) / "tt-train" / below for home in homes for below in ("", "configs")),
+            shipped() / "training",
+        ]
+        stripped = Path(*given.parts[1:]) if given.parts[:1] == ("configs",) else given
+        names = dict.fromkeys(
+            [given, stripped, *(Path(f) / stripped.name for f in _FOLDERS), Path(stripped.name)]
+        )
+        candidates = [root / name for root in roots for name in names]
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate
+    looked = "\n  ".join(str(c) for c in candidates[:12])
+    raise FileNotFoundError(f"configuration file {path} not found; looked for\n  {looked}")

@@ -1,0 +1,127 @@
+"""Optimizers by name: those of `ttml`, and those that a program registers."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tt_run.runtime.train.optimizers import adamw, combined, muon, sgd
+from tt_run.runtime.train.optimizers.settings import OptimizerConfig
+from tt_run.runtime.train.settings import ConfigError, Report
+from tt_run.runtime.train.tensor import Tensor
+
+Parameters = Mapping[str, Tensor]
+Creator = Callable[[Mapping[str, Any], Parameters], Any]
+
+_RATE = ("lr", "learning_rate")
+_ADAMW = (
+    *_RATE,
+    *("beta1", "beta2", "epsilon", "eps", "weight_decay"),
+    *("amsgrad", "stochastic_rounding", "kahan_summation", "use_kahan_summation"),
+)
+_SGD = (*_RATE, "momentum", "dampening", "weight_decay", "nesterov")
+_MUON = (*_RATE, "momentum", "ns_steps")
+
+_registered: dict[str, Creator] = {}
+
+
+@dataclass(frozen=True)
+class Known:
+    """An optimizer of `ttml`: the settings it reads, and how it is made from them."""
+
+    settings: tuple[str, ...]
+    make: Callable[[OptimizerConfig, Parameters], Any]
+
+
+def _given(config: OptimizerConfig, **names: tuple[str, ...]) -> dict[str, Any]:
+    """Arguments of a settings class, only those that were given: the others keep its defaults."""
+    found = {name: config.first(*keys) for name, keys in names.items()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _adamw(kind: type[adamw.AdamW]) -> Known:
+    def make(config: OptimizerConfig, parameters: Parameters) -> adamw.AdamW:
+        settings = _given(
+            config,
+            lr=_RATE,
+            beta1=("beta1",),
+            beta2=("beta2",),
+            epsilon=("epsilon", "eps"),
+            weight_decay=("weight_decay",),
+            amsgrad=("amsgrad",),
+            stochastic_rounding=("stochastic_rounding",),
+            use_kahan_summation=("kahan_summation", "use_kahan_summation"),
+        )
+        return kind(parameters, adamw.AdamWConfig(**settings))
+
+    return Known(_ADAMW, make)
+
+
+def _sgd(config: OptimizerConfig, parameters: Parameters) -> sgd.SGD:
+    names = {name: (name,) for name in ("momentum", "dampening", "weight_decay", "nesterov")}
+    return sgd.SGD(parameters, sgd.SGDConfig(**_given(config, lr=_RATE, **names)))
+
+
+def _muon(config: OptimizerConfig, parameters: Parameters) -> muon.Muon:
+    settings = _given(config, lr=_RATE, momentum=("momentum",), ns_steps=("ns_steps",))
+    return muon.Muon(parameters, muon.MuonConfig(**settings))
+
+
+KNOWN: dict[str, Known] = {
+    "AdamW": _adamw(adamw.AdamW),
+    "AdamWFullPrecision": _adamw(adamw.AdamWFullPrecision),
+    "MorehAdamW": _adamw(adamw.MorehAdamW),
+    "AdamWComposite": _adamw(adamw.AdamWComposite),
+    "SGD": Known(_SGD, _sgd),
+    "SGDComposite": Known(_SGD, _sgd),
+    "Muon": Known(_MUON, _muon),
+    "MuonComposite": Known(_MUON, _muon),
+    "NoOp": Known((*_RATE,), lambda config, parameters: muon.NoOp(parameters)),
+}
+
+
+def register_optimizer(name: str, creator: Creator) -> None:
+    """Make `{"type": name, …}` mean `creator(config, parameters)`; a name registered again means the last one."""
+    if not callable(creator):
+        raise TypeError(
+            f"register_optimizer({name!r}): the creator is called with (config, parameters), got {creator!r}"
+        )
+    _registered[name] = creator
+
+
+def type_of(config: Mapping[str, Any]) -> str:
+    """The optimizer that a configuration means, in the spelling of the class. Raises ConfigError listing those there are."""
+    kind = config.get("type")
+    if kind is None:
+        raise ConfigError("optimizer: no type; help: {'type': 'AdamW', 'lr': 3e-4}")
+    if kind in _registered:
+        return str(kind)
+    names = {name.lower(): name for name in (*KNOWN, *_registered, "MuonWithAdamW")}
+    found = names.get(str(kind).lower())
+    if found is None:
+        near = difflib.get_close_matches(str(kind).lower(), names, n=1)
+        hint = f"; did you mean {names[near[0]]!r}?" if near else ""
+        raise ConfigError(f"optimizer.type: {kind!r} is not one of {', '.join(sorted(names.values()))}{hint}")
+    return found
+
+
+def create_optimizer(config: Mapping[str, Any], parameters: Parameters) -> Any:
+    """The optimizer of a configuration `{"type": …, "lr": …}` over `model.parameters()`.
+
+    Raises ConfigError for a type that is not known, and for settings that are wrong or that the type does not read.
+    """
+    name = type_of(config)
+    if name in _registered:
+        return _registered[name](config, parameters)
+    if name == "MuonWithAdamW":
+        return combined.MuonWithAdamW(config, parameters, create_optimizer)
+    known = KNOWN[name]
+    report, made = Report(lambda path: "", ("optimizer",)), OptimizerConfig()
+    for key in config:
+        if key in OptimizerConfig.settings and key not in (*known.settings, "type"):
+            report.below(key).wrong(f" is no setting of {name}; it has {', '.join(known.settings)}")
+    made.fill(config, report)
+    report.settle()
+    return known.make(made, parameters)
