@@ -7,7 +7,7 @@ _TABLE = {
         set_seed round_up_to_tile initialize_device create_optimizer get_loss_over_devices build_logits_mask no_grad
         PerformanceMeter parameter_count
     """,
-    "tt_run.runtime.train.common.config": "get_tt_metal_home",
+    "tt_run.runtime.train.common.files": "get_tt_metal_home get_tt_metal_runtime_root",
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -5,7 +5,8 @@ from tt_run.runtime.train.common.utils import PerformanceMeter as PerformanceMet
 from tt_run.runtime.train.common.utils import build_logits_mask as build_logits_mask
 from tt_run.runtime.train.common.utils import create_optimizer as create_optimizer
 from tt_run.runtime.train.common.utils import get_loss_over_devices as get_loss_over_devices
-from tt_run.runtime.train.common.config import get_tt_metal_home as get_tt_metal_home
+from tt_run.runtime.train.common.files import get_tt_metal_home as get_tt_metal_home
+from tt_run.runtime.train.common.files import get_tt_metal_runtime_root as get_tt_metal_runtime_root
 from tt_run.runtime.train.common.utils import initialize_device as initialize_device
 from tt_run.runtime.train.common.utils import no_grad as no_grad
 from tt_run.runtime.train.common.utils import parameter_count as parameter_count
