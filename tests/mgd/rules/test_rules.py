@@ -32,9 +32,12 @@ def _good() -> list[Path]:
 
 
 def test_every_rule_has_its_folder() -> None:
-    assert [folder.name for folder in FOLDERS] == [
-        f"{rule.code}-{rule.name}" for rule in all_rules().values()
-    ]
+    wanted = [f"{rule.code}-{rule.name}" for rule in all_rules().values()]
+    found = [folder.name for folder in FOLDERS]
+    assert found == wanted, (
+        f"each rule has a folder of bad and good files in {RULE_FOLDERS}, called CODE-name: "
+        f"make {sorted(set(wanted) - set(found))}, remove {sorted(set(found) - set(wanted))}"
+    )
 
 
 @pytest.mark.parametrize(("folder", "name", "line", "column"), list(_bad()))
@@ -43,7 +46,10 @@ def test_bad_file_is_hit_at_the_culprit(folder: str, name: str, line: int, colum
     profile = "runtime" if all_rules()[code].profile == "runtime" else "full"
     found = [each for each in findings(RULE_FOLDERS / folder / name, profile) if each.code == code]
     places = [(each.position.line, each.position.column) for each in found if each.position]
-    assert (line, column) in places
+    assert (line, column) in places, (
+        f"{RULE_FOLDERS / folder}/expected.txt wants {code} in {name} at {line}:{column}; found at {places or 'no place'}. "
+        "A new rule needs a check in mgd/checks/ that reports it; if that stands, correct the line of expected.txt."
+    )
     assert all(each.severity is severity_of(code, profile) for each in found)
     assert all(each.message and each.help for each in found)
 

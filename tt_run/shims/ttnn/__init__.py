@@ -63,7 +63,7 @@ _TABLE = {
     """,
     "tt_run.runtime.tensor.distribution.per_device": "get_device_tensors from_host_shards combine_device_tensors",
     "tt_run.runtime.tensor.printing": "set_printoptions",
-    "tt_run.runtime.tensor.distribution.defaults": "distribute",
+    "tt_run.runtime.tensor.borders.defaults": "distribute",
     "tt_run.runtime.tensor.distribution.configs": "MeshMapperConfig MeshComposerConfig",
     "tt_run.runtime.tensor.distribution.mappers": """
         TensorToMesh ReplicateTensorToMeshWrapper create_mesh_mapper shard_tensor_to_mesh_mapper

@@ -196,7 +196,7 @@ from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_confi
 from tt_run.runtime.sockets.socket import create_socket_pair as create_socket_pair
 from . import device as device
 from tt_run.runtime.mesh.queries import disable_asynchronous_slow_dispatch as disable_asynchronous_slow_dispatch
-from tt_run.runtime.tensor.distribution.defaults import distribute as distribute
+from tt_run.runtime.tensor.borders.defaults import distribute as distribute
 from tt_run.runtime.tensor.distribution.mappers import distribute_tensor as distribute_tensor
 from . import distributed as distributed
 from tt_run.runtime.mesh.distributed import distributed_context_allgather_int as distributed_context_allgather_int

@@ -19,7 +19,7 @@ _TABLE = {
         distributed_context_subcontext_sizes distributed_context_local_to_world_rank Rank Size Tag
     """,
     "tt_run.runtime.tensor.spec.topology": "PlacementReplicate PlacementShard TensorTopology",
-    "tt_run.runtime.tensor.distribution.defaults": "distribute",
+    "tt_run.runtime.tensor.borders.defaults": "distribute",
     "tt_run.runtime.tensor.distribution.configs": "MeshMapperConfig MeshComposerConfig",
     "tt_run.runtime.tensor.distribution.mappers": """
         TensorToMesh ReplicateTensorToMeshWrapper create_mesh_mapper shard_tensor_to_mesh_mapper

@@ -12,8 +12,8 @@ import pytest
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.tensor.borders import arrays
+from tt_run.runtime.tensor.borders.defaults import distribute
 from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
-from tt_run.runtime.tensor.distribution.defaults import distribute
 from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensorToMesh
 from tt_run.runtime.tensor.model_parameters.containers import (
     ParameterDict,

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from tt_run.runtime.arguments import public
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.tensor.borders.defaults import current_from_torch
 from tt_run.runtime.tensor.conversion.devices import to_device
-from tt_run.runtime.tensor.distribution.defaults import current_from_torch
 from tt_run.runtime.tensor.model_parameters.cache import CachedModel, cached_model
 from tt_run.runtime.tensor.model_parameters.containers import (
     ParameterDict,

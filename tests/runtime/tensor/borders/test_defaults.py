@@ -12,8 +12,8 @@ import pytest
 
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.tensor.borders import arrays
+from tt_run.runtime.tensor.borders.defaults import current_from_torch, distribute
 from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
-from tt_run.runtime.tensor.distribution.defaults import current_from_torch, distribute
 from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensorToMesh
 
 
