@@ -109,3 +109,38 @@ def test_only_contiguous_arrays_travel() -> None:
 
     with pytest.raises(ValueError, match="contiguous"):
         as_bytes(np.zeros((4, 4))[:, 1])
+
+
+REPLAYED = """
+import numpy as np, sys
+import ttnn
+from tt_run.runtime.comm.world import Group, Peer, World, replace_world
+
+class Canned(Group):
+    on_one_host = False
+    connected = True
+    def connect(self): pass
+    def allgather(self, send, receive): receive[:] = send
+    def allgather_bytes(self, payload): return [payload, payload]
+    def barrier(self): pass
+
+class Replay(World):
+    peers = tuple(Peer(rank, rank, f"host{rank}", 1, 0, rank) for rank in (0, 1))
+    def connect(self): pass
+    def group(self, ranks): return self._groups.setdefault(tuple(ranks), Canned(self, tuple(ranks)))
+
+replace_world(Replay(0, 2))
+mesh = ttnn.open_mesh_device(ttnn.MeshShape(1, 4))
+x = ttnn.from_torch(np.full((4, 2), 3.0, np.float32), device=mesh, mesh_mapper=ttnn.ShardTensorToMesh(mesh, dim=0))
+print(ttnn.all_reduce(x).shards.data.tolist(), "mpi4py" in sys.modules)
+"""
+
+
+def test_another_world_may_answer_for_the_other_ranks() -> None:
+    """One process is rank 0 of two and gets what rank 1 says from its world: no MPI, the same collective."""
+    env = {
+        "TT_MESH_GRAPH_DESC_PATH": str(ROOT / "configs/mgd/t3k_2x4_two_hosts.textproto"),
+        "TT_RUN_GUARD": "off",
+    }
+    result = run_ranks(1, REPLAYED, env=env).check()
+    assert result.stdout.strip() == "[[[12.0, 12.0]]] False"

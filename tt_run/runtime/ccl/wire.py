@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.ccl.window import Window, known_window, open_window
-from tt_run.runtime.comm.world import Group, as_bytes
+from tt_run.runtime.comm.world import Group
 from tt_run.runtime.values.bfloat16 import from_wire, to_wire
 
 Array = npt.NDArray[Any]
@@ -75,9 +75,6 @@ class Alone:
 class Ranks:
     """The wire between real MPI ranks. Blocking: the guard has agreed on the collective before."""
 
-    # MPI counts are 32-bit; longer parcels travel in pieces.
-    PIECE = 1 << 30
-
     def __init__(self, group: Group) -> None:
         self._group = group
         self.rank, self.size, self.same_host = group.rank, group.size, group.on_one_host
@@ -88,24 +85,12 @@ class Ranks:
         self.window = open_window(self._group)
 
     def allgather(self, send: Array, recv: Array) -> None:
-        """One MPI_Allgather."""
-        self._group.comm.Allgather(send, recv)
+        """One all-gather of the group."""
+        self._group.allgather(send, recv)
 
     def swap(self, sends: Sequence[Parcel], recvs: Sequence[Parcel], meanwhile: Meanwhile = None) -> None:
-        """Nonblocking receives, then sends, then one wait for all: no order of the ranks can block."""
-        comm = self._group.comm
-        requests = [comm.Irecv(piece, peer) for peer, array in recvs for piece in self._pieces(array)]
-        requests += [comm.Isend(piece, peer) for peer, array in sends for piece in self._pieces(array)]
-        if meanwhile is not None:
-            meanwhile()
-        if requests:
-            type(requests[0]).Waitall(requests)
-
-    def _pieces(self, array: Array) -> list[Array]:
-        flat = as_bytes(array)
-        if flat.size <= self.PIECE:
-            return [flat] if flat.size else []
-        return [flat[start : start + self.PIECE] for start in range(0, flat.size, self.PIECE)]
+        """All at once: no order of the ranks can block."""
+        self._group.swap(sends, recvs, meanwhile)
 
 
 class HalfWords:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from tt_run.runtime.comm.world import World
 
 Array = npt.NDArray[Any]
+# The number of a rank in its group, and a contiguous array to send to it or to receive from it.
+Parcel = tuple[int, Array]
+
+# MPI counts are 32-bit; longer parcels travel in pieces.
+_PIECE = 1 << 30
 
 
 class Pending:
@@ -33,7 +38,8 @@ class Pending:
 class Group:
     """Some ranks of the world in a fixed order. Members connect on first use; byte counts may exceed 2 GiB if divisible by 8.
 
-    All buffers are C-contiguous NumPy arrays of any type; they travel as bytes.
+    All buffers are C-contiguous NumPy arrays of any type; they travel as bytes. Whatever passes between ranks passes through these
+    methods and nothing else, so the groups of another `World` may write it down, or read it back instead.
     """
 
     def __init__(self, world: World, ranks: tuple[int, ...]) -> None:
@@ -99,6 +105,25 @@ class Group:
         self.allgatherv(np.frombuffer(payload, np.uint8), gathered, lengths.tolist())
         ends = np.cumsum(lengths)
         return [gathered[end - length : end].tobytes() for end, length in zip(ends, lengths, strict=True)]
+
+    def allgather(self, send: Array, receive: Array) -> None:
+        """Every rank's `send` into row `rank` of everybody's `receive`; equal sizes."""
+        self.comm.Allgather(send, receive)
+
+    def swap(
+        self, sends: Sequence[Parcel], receives: Sequence[Parcel], meanwhile: Callable[[], None] | None = None
+    ) -> None:
+        """Complete all parcels, calling `meanwhile` while they move. Between two ranks, the n-th sent is the n-th received.
+
+        Nonblocking receives, then sends, then one wait for all: no order of the ranks can block.
+        """
+        comm = self.comm
+        requests = [comm.Irecv(piece, peer) for peer, array in receives for piece in _pieces(array)]
+        requests += [comm.Isend(piece, peer) for peer, array in sends for piece in _pieces(array)]
+        if meanwhile is not None:
+            meanwhile()
+        if requests:
+            type(requests[0]).Waitall(requests)
 
     def allgatherv(self, send: Array, receive: Array, counts: Sequence[int]) -> None:
         """Concatenate every rank's `send` into `receive`, in group order; `counts` are bytes per rank."""
@@ -172,6 +197,13 @@ def as_bytes(array: Array) -> npt.NDArray[np.uint8]:
     if not array.flags.c_contiguous:
         raise ValueError("only C-contiguous arrays can be sent")
     return array.reshape(-1).view(np.uint8)
+
+
+def _pieces(array: Array) -> list[npt.NDArray[np.uint8]]:
+    flat = as_bytes(array)
+    if flat.size <= _PIECE:
+        return [flat] if flat.size else []
+    return [flat[start : start + _PIECE] for start in range(0, flat.size, _PIECE)]
 
 
 def _tag_of(ranks: tuple[int, ...]) -> int:

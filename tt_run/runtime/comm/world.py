@@ -45,7 +45,11 @@ class Peer:
 
 
 class World:
-    """All ranks of the job. `rank` and `size` are known without MPI; `peers` and everything that communicates connect on first use."""
+    """All ranks of the job. `rank` and `size` are known without MPI; `peers` and everything that communicates connect on first use.
+
+    A subclass may take its place (`replace_world`): what a rank learns from others comes from `connect`, `peers`, `control` and the methods of the
+    groups that `group` makes, so a recording writes there and a replay of one rank answers there, with nobody else present.
+    """
 
     def __init__(self, rank: int, size: int) -> None:
         self.rank = rank
@@ -165,6 +169,16 @@ def world() -> World:
     if _world is None:
         _world = _from_environment()
     return _world
+
+
+def replace_world(instead: World | None) -> World | None:
+    """Put another world in the place of this process's; None: read it from the environment again. Returns the one before.
+
+    Do it before the first mesh is opened: whoever asked `world()` keeps what it got.
+    """
+    global _world
+    before, _world = _world, instead
+    return before
 
 
 def seconds_to_wait() -> float:
