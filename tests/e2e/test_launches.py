@@ -57,14 +57,26 @@ def test_each_rank_sees_exactly_its_plan(bound: Path, form: tuple[str, ...]) -> 
     assert zero["TT_METAL_CACHE"] != one["TT_METAL_CACHE"]
 
 
-def test_what_print_env_says_is_what_the_rank_sees(bound: Path) -> None:
-    options = ("--rank-binding", "rb.yaml", "--log-dir", "run")
-    said = json.loads(tt_run(*options, "--print-env", "1", "--format", "json", "true", cwd=bound).check().out)
-    tt_run(*options, *PRINT_ENVIRONMENT, cwd=bound).check()
-    environ = seen(bound, 1)
-    assert {name: environ.get(name) for name in said} == {
-        name: entry["value"] for name, entry in said.items()
+OF_MPI = ("OMPI_", "PMIX_", "PRTE_", "OPAL_")
+OF_THE_SHELL = {"PWD", "OLDPWD", "SHLVL", "_"}
+
+
+@pytest.mark.parametrize("rule", [(), ("--clean-env",), ("--inherit-env",)])
+def test_what_print_env_says_is_what_the_rank_sees(bound: Path, rule: tuple[str, ...]) -> None:
+    """Every variable, and no other one."""
+    options = ("--rank-binding", "rb.yaml", "--log-dir", "run", *rule)
+    shell = {"DATASETS": "/data"}
+    said = json.loads(
+        tt_run(*options, "--print-env", "1", "--format", "json", "true", cwd=bound, env=shell).check().out
+    )
+    tt_run(*options, *PRINT_ENVIRONMENT, cwd=bound, env=shell).check()
+    environ = {
+        name: value
+        for name, value in seen(bound, 1).items()
+        if not name.startswith(OF_MPI) and name not in OF_THE_SHELL
     }
+    assert environ == {name: entry["value"] for name, entry in said.items()}
+    assert ("DATASETS" in environ) is (rule != ("--clean-env",))
 
 
 def test_nobody_reads_standard_input_unless_asked(jobs: Jobs) -> None:

@@ -95,6 +95,12 @@ class CommandLine(Arguments):
     tracy: str | None = option(
         HOW, "--tracy", "WORDS", "Each rank under the Tracy profiler; '' for its defaults."
     )
+    clean_env: bool = option(
+        HOW, "--clean-env", "", "Ranks see nothing of this shell but what the plan names (--print-env)."
+    )
+    inherit_env: bool = option(
+        HOW, "--inherit-env", "", "Ranks see this shell's variables, on other hosts too."
+    )
     skip_executable_check: bool = option(
         HOW, "--skip-executable-check", "", "The program need not exist on this machine."
     )

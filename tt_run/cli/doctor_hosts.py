@@ -47,7 +47,7 @@ class Trip:
     emulate: bool = False
 
     def is_here(self, host: str) -> bool:
-        return host in ("localhost", self.world.hostname, self.world.hostname.partition(".")[0])
+        return self.world.is_here(host)
 
 
 def hosts_to_check(given: CommandLine, world: World) -> tuple[HostList | None, MpiArgs]:

@@ -11,6 +11,7 @@ from mgd.lean import replace
 from tt_run.cli.surroundings import Surroundings
 from tt_run.contract import Exit
 from tt_run.errors import LauncherError, UsageError
+from tt_run.inputs.secrets import masked
 from tt_run.launch.line import writing_command
 from tt_run.launch.mpirun import find_launcher
 from tt_run.plan.model import LaunchPlan
@@ -48,7 +49,7 @@ def print_plan(plan: LaunchPlan, around: Surroundings, form: str) -> int:
 def print_env(plan: LaunchPlan, rank: int, run_dir: Path, form: str) -> int:
     """What one rank will see, each variable with its origin. Raises UsageError for a rank that the plan does not have."""
     from tt_run.launch.wrapper import rank_environment
-    from tt_run.plan.render import environment_view
+    from tt_run.plan.render import environment_of, environment_view
 
     if rank >= len(plan.ranks):
         last = len(plan.ranks) - 1
@@ -59,10 +60,9 @@ def print_env(plan: LaunchPlan, rank: int, run_dir: Path, form: str) -> int:
         )
     ranks = tuple(replace(each, env=rank_environment(plan, each, run_dir)) for each in plan.ranks)
     if form == "json":
-        environment = ranks[rank].env
         view = {
-            name: {"value": variable.value, "origin": variable.origin}
-            for name, variable in environment.items()
+            name: {"value": masked(name, variable.value), "origin": variable.origin}
+            for name, variable in environment_of(replace(plan, ranks=ranks), rank).items()
         }
         print(json.dumps(view, ensure_ascii=False))
     else:

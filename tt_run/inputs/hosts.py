@@ -11,6 +11,7 @@ from mgd.lean import dataclass
 from tt_run.errors import UsageError
 from tt_run.inputs.document import read_text
 from tt_run.inputs.findings import Findings
+from tt_run.inputs.host_names import host_name_problem
 from tt_run.inputs.nodelist import expand_counts, expand_nodes
 from tt_run.inputs.world import World, is_file
 
@@ -92,10 +93,9 @@ def _split(text: str) -> list[str]:
 
 
 def _host_problem(part: str, host: str, colon: str, count: str) -> str:
-    if part.startswith("-"):
-        return f"{part!r} looks like an option, not a host"
-    if any(char.isspace() or not char.isprintable() for char in part):
-        return f"{part!r} holds a blank or a control character"
+    problem = host_name_problem(host) if host else ""
+    if problem:
+        return problem
     if colon and not (
         count.isascii() and count.isdigit() and len(count) < 7 and 1 <= int(count) <= MOST_SLOTS
     ):
@@ -123,7 +123,7 @@ def read_hostfile(path: Path, world: World, findings: Findings) -> HostList | No
         count = re.search(_SLOTS, rest)
         unknown = re.sub(_SLOTS, "", rest).strip()
         host, colon, after = name.partition(":")
-        if unknown or (colon and not after.isdigit()):
+        if unknown or (colon and not after.isdigit()) or host_name_problem(host):
             findings.error(
                 "TTR120",
                 "a line of the hostfile cannot be read",

@@ -15,6 +15,7 @@ from mgd.diagnostics import Diagnostic
 from mgd.lean import dataclass, field, replace
 from tt_run.errors import UsageError
 from tt_run.inputs.findings import counted
+from tt_run.inputs.host_names import host_name_problem
 
 _RANKFILE = ("--rankfile", "-rankfile", "-rf")
 _MAP_BY = ("--map-by", "-map-by")
@@ -108,6 +109,8 @@ class _Reader:
             self._map_by(*self._value(name, inline))
         elif name in _HOST:
             value = self._kept(name, inline) or ""
+            for problem in filter(None, (host_name_problem(part) for part in value.split(",") if part)):
+                self._problem("TTR015", f"{name} in --mpi-args: {problem}", f"write {name} host1:2,host2:2")
             self._know(hosts=(*self.result.hosts, *filter(None, value.split(","))))
         elif name in _HOSTFILE:
             self._know(hostfile=self._kept(name, inline))

@@ -9,6 +9,7 @@ from mgd.diagnostics import Label, Position
 from mgd.lean import dataclass
 from tt_run.inputs.document import read_text
 from tt_run.inputs.findings import Findings
+from tt_run.inputs.host_names import host_name_problem
 from tt_run.inputs.world import World
 
 # Texts, not compiled patterns: most launches have no rankfile, and compiling these takes as long as reading one.
@@ -79,7 +80,7 @@ def parse_rankfile(text: str, file: str, findings: Findings, path: Path | None =
             continue
         position = Position(file, number, len(content) - len(content.lstrip()) + 1)
         match = re.match(_LINE, content)
-        if match is None:
+        if match is None or host_name_problem(match["host"]):
             findings.error(
                 "TTR116",
                 "a line of the rankfile cannot be read",

@@ -52,6 +52,11 @@ class World:
             is_root=hasattr(os, "geteuid") and os.geteuid() == 0,
         )
 
+    def is_here(self, host: str) -> bool:
+        """Whether a host is this machine, as far as its name tells."""
+        own = (self.hostname, self.hostname.partition(".")[0], "localhost", "127.0.0.1", "::1")
+        return host in own
+
     def get(self, name: str) -> str | None:
         """A variable of the environment, None when unset."""
         return self.environ.get(name)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mgd.lean import dataclass, field
+from tt_run.inputs.secrets import masked
 from tt_run.launch.defaults import (
     OVERSUBSCRIBE_WORDS,
     PLACEMENT_WORDS,
@@ -108,14 +109,15 @@ def build_mpmd_line(
     names = sorted({name for rank in plan.ranks for name in rank.env})
     contexts: list[str] = []
     for index, rank in enumerate(plan.ranks):
-        contexts += [":"] * bool(index) + _context(rank, names if len(plan.ranks) > 1 else sorted(rank.env))
+        every = names if len(plan.ranks) > 1 else sorted(rank.env)
+        contexts += [":"] * bool(index) + _context(rank, every, machine.environ)
     return _line(plan, launcher, machine, options, run_dir, tuple(contexts), ("--tag-output",))
 
 
-def _context(rank: RankPlan, names: list[str]) -> list[str]:
+def _context(rank: RankPlan, names: list[str], environ: Mapping[str, str]) -> list[str]:
     words = ["-np", "1"]
     for name, variable in rank.env.items():
-        words += ["-x", f"{name}={variable.value}"]
+        words += ["-x", _export(name, variable.value, environ)]
     absent = [name for name in names if name not in rank.env]
     argv = list(rank.argv)
     if ":" in argv:  # a lone colon would start the next context
@@ -123,6 +125,12 @@ def _context(rank: RankPlan, names: list[str]) -> list[str]:
     if absent:
         argv = ["env", *(word for name in absent for word in ("-u", name)), *argv]
     return words + argv
+
+
+def _export(name: str, value: str, environ: Mapping[str, str]) -> str:
+    """The word of -x: a secret of the shell by name alone, which mpirun takes from there, so that no log shows it."""
+    shown = masked(name, value)
+    return f"{name}={shown}" if shown == value or environ.get(name) != value else name
 
 
 def _line(

@@ -33,6 +33,8 @@ if [ "${_tt_parent:-$PPID}" != "$PPID" ]; then
     exit 137 # the parent died before this shell was tied to it
 fi
 
+_tt_umask=$(umask)
+umask 077 # for the records of the run; the program gets its own back
 _tt_rank=$OMPI_COMM_WORLD_RANK
 while [ ${#_tt_rank} -lt 4 ]; do _tt_rank=0$_tt_rank; done
 _tt_base=$_tt_run/rank-$_tt_rank
@@ -51,6 +53,7 @@ trap : HUP INT TERM USR1 USR2
         printf 'rank=%s\nhost=%s\npid=%s\npgid=%s\nstart=%s\n' "$OMPI_COMM_WORLD_RANK" "$_tt_host" "$_tt_pid" "$_tt_group" \
             "$(date +%s.%N)" >>"$_tt_base.status"
         exec >>"$_tt_base.out" 2>>"$_tt_base.err"
+        umask "$_tt_umask"
         # Without --stdin nobody reads; Open MPI 5 would never tell a reader that there is no more.
         if [ "$OMPI_COMM_WORLD_RANK" = 0 ] && [ -p "$_tt_run/launch/stdin" ]; then
             exec <"$_tt_run/launch/stdin"

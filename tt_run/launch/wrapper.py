@@ -38,10 +38,34 @@ def rank_environment(plan: LaunchPlan, rank: RankPlan, run_dir: Path | None) -> 
     return found
 
 
+# Of MPI and its launcher, which say to the process which rank it is; and what the shell keeps for itself or for rank.sh.
+_LEFT_ALONE = "|".join(
+    (
+        "OMPI_*",
+        "PMIX_*",
+        "PRTE_*",
+        "PMI_*",
+        "OPAL_*",
+        "SLURM_*",
+        "HFI_NO_BACKTRACE",
+        "IPATH_NO_BACKTRACE",
+        "_tt_*",
+        *sorted(_SHELL_OWN),
+    )
+)
+# A value of several lines may look like further names: those are taken away anyway, or left alone.
+_TAKE_AWAY = rf"""for _tt_word in $(env | sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/\1/p'); do
+    case $_tt_word in {_LEFT_ALONE}) ;; *) unset "$_tt_word" ;; esac
+done"""
+
+
 def rank_script(plan: LaunchPlan, rank: RankPlan, run_dir: Path) -> str:
     """The shell text that makes a rank's environment and words, byte for byte."""
     environment = rank_environment(plan, rank, run_dir)
-    lines = [f"unset {name}" for name in plan.unset if name not in environment and _is_shell_name(name)]
+    if plan.is_exact:
+        environment = {**plan.inherited, **environment}
+    lines = [_TAKE_AWAY] if plan.is_exact else []
+    lines += [f"unset {name}" for name in plan.unset if name not in environment and _is_shell_name(name)]
     odd: list[str] = [
         word
         for name in plan.unset

@@ -16,6 +16,7 @@ from tt_run.plan.checks import Subject, joint_check
 from tt_run.plan.checks.program import require_program
 from tt_run.plan.defaults import wanted_words
 from tt_run.plan.environment import emulated_path, rank_environments
+from tt_run.plan.inheritance import inheritance
 from tt_run.plan.launcher import LauncherFacts
 from tt_run.plan.model import LaunchPlan, RankPlan
 from tt_run.plan.rank_source import RankSource, read_source
@@ -51,8 +52,11 @@ def build_plan(
     seating = seat(request, source, mpi_args, world, findings)
     findings.stop_if_broken()
     ranks = _ranks(request, source, seating, world, findings, tracy)
+    shell = inheritance(request, seating, mpi_args, world)
     if request.check is not CheckLevel.OFF:
-        joint_check(Subject(request, source, seating, ranks, mpi_args, starting, launcher), findings)
+        joint_check(
+            Subject(request, source, seating, ranks, mpi_args, starting, launcher, shell.left), findings
+        )
     return LaunchPlan(
         ranks=ranks,
         program=request.program,
@@ -61,6 +65,8 @@ def build_plan(
         mpi_args=mpi_args.words,
         defaults=wanted_words(mpi_args),
         unset=tuple(name for name in BLOCKED if name not in mpi_args.exports),
+        inherited=shell.variables,
+        is_exact=shell.is_exact,
         findings=_judge(findings.judged, request.check),
         emulate=request.emulate,
         generated_files=source.generated_files,

@@ -92,6 +92,10 @@ class LaunchPlan:
     mpi_args: tuple[str, ...] = ()  # the user's own words, kept apart from defaults
     defaults: tuple[Default, ...] = ()
     unset: tuple[str, ...] = ()  # variables of the parent that no rank may see unless the plan gives them
+    inherited: Mapping[str, EnvVar] = field(
+        default_factory=dict
+    )  # of the launching shell, for every rank that has no value of its own
+    is_exact: bool = False  # whether ranks see nothing else of the machine that they run on
     findings: tuple[Diagnostic, ...] = ()
     emulate: bool = False
     generated_files: tuple[GeneratedFile, ...] = ()

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from mgd.diagnostics import Diagnostic
+from tt_run.inputs.environment import EnvVar
+from tt_run.inputs.secrets import masked
 from tt_run.plan.model import LaunchPlan, RankPlan
 
 
@@ -44,7 +46,7 @@ def rank_json(rank: RankPlan) -> dict[str, Any]:
         "mesh_host_rank": rank.mesh_host_rank,
         "subcontext_id": rank.subcontext_id,
         "devices": [list(device) for device in rank.devices],
-        "env": {name: variable.value for name, variable in rank.env.items()},
+        "env": {name: masked(name, variable.value) for name, variable in rank.env.items()},
         "env_origin": {name: variable.origin for name, variable in rank.env.items()},
         "argv": list(rank.argv),
         "why": rank.why,
@@ -68,6 +70,11 @@ def plan_json(
             "chips": plan.placed.as_json() if plan.placed is not None else None,
         },
         "unset": list(plan.unset),
+        "environment": "the plan alone" if plan.is_exact else "the plan and the launching shell",
+        "inherited": {
+            name: {"value": masked(name, variable.value), "origin": variable.origin}
+            for name, variable in plan.inherited.items()
+        },
         "generated_files": [str(file.path) for file in plan.generated_files],
         "ranks": [rank_json(rank) for rank in plan.ranks],
         "findings": [diagnostic_json(finding) for finding in plan.findings],
@@ -111,19 +118,27 @@ def _block(rank: RankPlan) -> str:
     return f"{bottom - top + 1}x{right - left + 1} from ({top}, {left})"
 
 
+def environment_of(plan: LaunchPlan, rank: int) -> dict[str, EnvVar]:
+    """Everything that a rank sees besides what MPI tells it, by name. Raises IndexError for a rank that the plan does not have."""
+    if not 0 <= rank < len(plan.ranks):
+        raise IndexError(f"the plan has ranks 0..{len(plan.ranks) - 1}, not {rank}")
+    return dict(sorted({**plan.inherited, **plan.ranks[rank].env}.items()))
+
+
 def environment_view(plan: LaunchPlan, rank: int) -> str:
-    """Every variable that the plan gives a rank, sorted, shell-quoted, each with its origin as a comment.
+    """Every variable that a rank sees, sorted, shell-quoted, each with its origin as a comment; secrets are masked.
 
     Raises IndexError for a rank that the plan does not have.
     """
-    if not 0 <= rank < len(plan.ranks):
-        raise IndexError(f"the plan has ranks 0..{len(plan.ranks) - 1}, not {rank}")
-    env = plan.ranks[rank].env
+    env = environment_of(plan, rank)
     lines: list[str] = []
-    for name in sorted(env):
-        lines.append(f"# {env[name].origin}")
-        lines.append(f"{name}={shlex.quote(env[name].value)}")
+    for name, variable in env.items():
+        value = masked(name, variable.value)
+        lines.append(f"# {variable.origin}" + (", masked here" if value != variable.value else ""))
+        lines.append(f"{name}={shlex.quote(value)}")
     absent = [name for name in plan.unset if name not in env]
-    if absent:
+    if plan.is_exact:
+        lines.append("# nothing else, besides what MPI tells a rank")
+    elif absent:
         lines.append(f"# removed from the launching shell's environment: {' '.join(absent)}")
     return "\n".join(lines)

@@ -55,6 +55,8 @@ class LaunchRequest:
     debug_gdbserver: bool = False
     tracy: str | None = None
     no_scheduler: bool = False
+    clean_env: bool = False
+    inherit_env: bool = False
     rank_pinning_file: str | None = None
     placement_timeout: float | None = None
     check: CheckLevel = CheckLevel.ERROR

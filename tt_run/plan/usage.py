@@ -25,6 +25,14 @@ def refuse_misuse(request: LaunchRequest) -> None:
     sources = _source_problems(request)
     hosts = _hosts_problems(request) or ([] if sources else _allocation_problems(request))
     problems = [*sources, *_emulation_problems(request), *hosts]
+    if request.clean_env and request.inherit_env:
+        problems.append(
+            Diagnostic(
+                "TTR025",
+                "--clean-env and --inherit-env cannot be combined",
+                help="keep one of them: --clean-env",
+            )
+        )
     if not any(request.program[:1]):
         problems.append(
             Diagnostic(

@@ -153,6 +153,13 @@ COMMAND_LINE = (
         bad="tt-run --rank-binding ranks.yaml --format json ./app",
     ),
     Rule(
+        "TTR025",
+        "two rules for the environment of ranks",
+        why="--clean-env keeps the launching shell's variables from every rank, --inherit-env gives them to every rank.",
+        help="Keep one of them; without either, ranks see the shell where all of them run on this machine.",
+        bad="tt-run --clean-env --inherit-env --rank-binding ranks.yaml ./app",
+    ),
+    Rule(
         "TTR031",
         "the run folder cannot be made",
         why="Logs and status records of the ranks go there, and the verdict is made from them.",

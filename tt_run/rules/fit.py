@@ -128,4 +128,12 @@ FIT = (
         bad="tt-run --rank-binding f.yaml --mpi-args '-x TT_MESH_ID=1' ./app",
         severity=Severity.WARNING,
     ),
+    Rule(
+        "TTR224",
+        "variable of the shell that stays behind",
+        why="Ranks on other hosts do not see the launching shell, and all ranks of a job see the same; the program reads a variable that "
+        "only the shell has.",
+        severity=Severity.WARNING,
+        help="Name it in global_env, or with --mpi-args '-x NAME'; --inherit-env gives the ranks all of them.",
+    ),
 )

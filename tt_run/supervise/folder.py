@@ -65,7 +65,8 @@ def predicted_folder(log_dir: Path | None, cwd: Path) -> Path:
 def make_folder(path: Path) -> RunFolder:
     """Creates the folder. Raises UsageError when it cannot be made, or already holds a run whose records would be mixed up."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, exist_ok=True)  # what ranks print may be secret
         taken = next(path.glob("rank-*.status"), None)
     except OSError as error:
         raise UsageError(

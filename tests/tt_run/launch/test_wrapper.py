@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.tt_run.launch.conftest import DEADLINE, WrappedRank, plan_of
+from tt_run.inputs.environment import EnvVar
 from tt_run.launch.wrapper import quoted, rank_environment, wrapper_words, write_wrapper
 
 PRINT_ENVIRONMENT = ("cat", "/proc/self/environ")
@@ -38,6 +40,38 @@ def test_values_arrive_byte_for_byte(wrapped: WrappedRank) -> None:
     assert wrapped.run(plan_of(PRINT_ENVIRONMENT, env=HOSTILE)).returncode == 0
     environment = seen(wrapped)
     assert {name: environment[name] for name in HOSTILE} == HOSTILE
+
+
+def test_a_rank_of_an_exact_plan_sees_nothing_else(wrapped: WrappedRank) -> None:
+    parent = {"SECRET": "s", "MANY": "one\nPATH=x\nOMPI_X=y", "PMIX_RANK": "0", "TAKEN": "parent"}
+    plan = dataclasses.replace(
+        plan_of(PRINT_ENVIRONMENT, env={"TAKEN": "plan", "PATH": os.environ["PATH"]}),
+        is_exact=True,
+        inherited={"SENT": EnvVar("along", "shell"), "TAKEN": EnvVar("shell", "shell")},
+    )
+    assert wrapped.run(plan, parent=parent).returncode == 0
+    environment = seen(wrapped)
+    assert (environment["SENT"], environment["TAKEN"]) == ("along", "plan")
+    of_mpi = {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK"}
+    assert set(environment) - set(rank_environment(plan, plan.ranks[0], wrapped.folder.path)) - {
+        "PWD",
+        "OLDPWD",
+        "SHLVL",
+        "_",
+    } == of_mpi | {"SENT"}
+
+
+def test_logs_are_private_and_the_program_keeps_its_mask(wrapped: WrappedRank, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    old = os.umask(0o027)
+    try:
+        assert wrapped.run(plan_of(("sh", "-c", f"umask; touch {made}"))).returncode == 0
+    finally:
+        os.umask(old)
+    assert wrapped.out(0).strip() in (b"0027", b"027")
+    assert made.stat().st_mode & 0o777 == 0o640
+    for path in wrapped.folder.path.glob("rank-*"):
+        assert path.stat().st_mode & 0o077 == 0, path
 
 
 # NUL cannot be in an environment; everything else can.

@@ -44,6 +44,11 @@ def _file(suffix: str) -> str:
     return f"{_RUN_DIR}/rank-{int(_RANK):04d}.{suffix}"
 
 
+def _private(suffix: str) -> Any:
+    """A record of this rank to append to, for its owner only."""
+    return os.fdopen(os.open(_file(suffix), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a")
+
+
 def _mpi() -> ModuleType | None:
     """mpi4py's MPI module while MPI is up in this process, otherwise None."""
     module = sys.modules.get("mpi4py.MPI")
@@ -59,7 +64,7 @@ def _register_stack_dumps() -> None:
     import faulthandler
     import signal
 
-    stacks = open(_file("stacks"), "a")  # noqa: SIM115 - open for as long as the process lives
+    stacks = _private("stacks")  # open for as long as the process lives
     # faulthandler puts the former disposition back before MPI_Finalize runs; the default one would kill the rank there.
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     faulthandler.register(signal.SIGUSR1, file=stacks, all_threads=True, chain=False)
@@ -232,7 +237,7 @@ def _note_ending() -> None:
         if module is not None and module.Is_initialized():
             state = "finalized" if module.Is_finalized() else "open"
         try:
-            with open(_file("ending"), "a") as stream:
+            with _private("ending") as stream:
                 stream.write(f"pid={_PID} mpi={state}\n")
         except OSError:
             pass

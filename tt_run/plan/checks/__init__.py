@@ -10,6 +10,7 @@ from tt_run.plan.checks.launcher import check_launcher
 from tt_run.plan.checks.meshes import check_meshes
 from tt_run.plan.checks.program import check_program
 from tt_run.plan.checks.rankfile import check_rankfile
+from tt_run.plan.checks.shell import check_shell
 from tt_run.plan.checks.subject import Subject
 from tt_run.plan.checks.training import check_training
 
@@ -19,6 +20,7 @@ CHECKS = (
     check_meshes,
     check_devices,
     check_environment,
+    check_shell,
     check_rankfile,
     check_hosts,
     check_program,

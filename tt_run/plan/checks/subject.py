@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mgd.diagnostics import Position
-from mgd.lean import dataclass
+from mgd.lean import dataclass, field
 from tt_run.inputs.bindings import Binding
 from tt_run.inputs.mpi_args import MpiArgs
 from tt_run.inputs.world import World
@@ -25,6 +27,7 @@ class Subject:
     mpi_args: MpiArgs
     world: World
     launcher: LauncherFacts | None = None
+    left: Mapping[str, str] = field(default_factory=dict)  # of the shell, which no rank will see
 
     @property
     def bindings(self) -> tuple[Binding, ...]:

@@ -1,0 +1,31 @@
+"""Values that look like secrets: they reach the ranks, and nothing that tt-run prints or writes down for people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+MASK = "********"
+_SECRET = (
+    r"(?i)(?:^|_)(?:token|secrets?|passw(?:or)?d|passphrase|credentials?|(?:api|access|private|session)_?keys?|auth|cookie)(?:_|$)"
+    r"|(?:token|secret|password|apikey)$"
+)
+_ELSEWHERE = r"(?i)_(?:sock|path|file|dir)$"  # what is secret lies there
+_IN_A_URL = r"(?<=://)[^/\s:@]*:[^/\s@]+(?=@)"
+
+
+def is_secret(name: str) -> bool:
+    """Whether the name of a variable says that its value is one: HF_TOKEN, AWS_SECRET_ACCESS_KEY; not MAX_TOKENS, SSH_AUTH_SOCK."""
+    return re.search(_SECRET, name) is not None and re.search(_ELSEWHERE, name) is None
+
+
+def masked(name: str, value: str) -> str:
+    """The value as it may be shown: a mask for that of a secret, and for a password inside of a URL."""
+    if not value:
+        return value
+    return MASK if is_secret(name) else re.sub(_IN_A_URL, MASK, value)
+
+
+def masked_all(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables as they may be shown."""
+    return {name: masked(name, value) for name, value in variables.items()}
