@@ -2,446 +2,191 @@
 
 from __future__ import annotations
 
+from mgd.lean import dataclass, field
 from mgd.message import Message
 
-_put = object.__setattr__
 
-
+@dataclass(frozen=True, slots=True)
 class MeshDescriptor(Message):
     """The template of a mesh: a grid of devices, cut into equal blocks among hosts."""
 
-    __match_args__ = (
-        "name",
-        "arch",
-        "device_topology",
-        "channels",
-        "host_topology",
-        "express_connections",
-        "express_links",
-    )
-    __slots__ = __match_args__
-
-    name: str
-    arch: int
-    device_topology: TorusTopology | None
-    channels: Channels | None
-    host_topology: MeshTopology | None
-    express_connections: tuple[ExpressConnection, ...]
-    express_links: tuple[ExpressLink, ...]
-
-    def __init__(
-        self,
-        name: str = "",
-        arch: int = 0,
-        device_topology: TorusTopology | None = None,
-        channels: Channels | None = None,
-        host_topology: MeshTopology | None = None,
-        express_connections: tuple[ExpressConnection, ...] = (),
-        express_links: tuple[ExpressLink, ...] = (),
-        at: int = -1,
-    ) -> None:
-        _put(self, "name", name)
-        _put(self, "arch", arch)
-        _put(self, "device_topology", device_topology)
-        _put(self, "channels", channels)
-        _put(self, "host_topology", host_topology)
-        _put(self, "express_connections", express_connections)
-        _put(self, "express_links", express_links)
-        _put(self, "at", at)
+    name: str = ""
+    arch: int = 0
+    device_topology: TorusTopology | None = None
+    channels: Channels | None = None
+    host_topology: MeshTopology | None = None
+    express_connections: tuple[ExpressConnection, ...] = ()
+    express_links: tuple[ExpressLink, ...] = ()
+    at: int = field(default=-1, repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
 class SwitchDescriptor(Message):
     """The template of a switch: a grid of devices that only forwards, on one host."""
 
-    __match_args__ = ("name", "arch", "device_topology", "channels", "express_connections")
-    __slots__ = __match_args__
-
-    name: str
-    arch: int
-    device_topology: TorusTopology | None
-    channels: Channels | None
-    express_connections: tuple[ExpressConnection, ...]
-
-    def __init__(
-        self,
-        name: str = "",
-        arch: int = 0,
-        device_topology: TorusTopology | None = None,
-        channels: Channels | None = None,
-        express_connections: tuple[ExpressConnection, ...] = (),
-        at: int = -1,
-    ) -> None:
-        _put(self, "name", name)
-        _put(self, "arch", arch)
-        _put(self, "device_topology", device_topology)
-        _put(self, "channels", channels)
-        _put(self, "express_connections", express_connections)
-        _put(self, "at", at)
+    name: str = ""
+    arch: int = 0
+    device_topology: TorusTopology | None = None
+    channels: Channels | None = None
+    express_connections: tuple[ExpressConnection, ...] = ()
+    at: int = field(default=-1, repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
 class GraphDescriptor(Message):
     """The template of a graph: its children (meshes, switches, graphs) and what links them."""
 
-    __match_args__ = ("name", "type", "instances", "graph_topology", "connections")
-    __slots__ = __match_args__
-
-    name: str
-    type: str
-    instances: tuple[NodeRef, ...]
-    graph_topology: GraphTopology | None
-    connections: tuple[Connection, ...]
-
-    def __init__(
-        self,
-        name: str = "",
-        type: str = "",
-        instances: tuple[NodeRef, ...] = (),
-        graph_topology: GraphTopology | None = None,
-        connections: tuple[Connection, ...] = (),
-        at: int = -1,
-    ) -> None:
-        _put(self, "name", name)
-        _put(self, "type", type)
-        _put(self, "instances", instances)
-        _put(self, "graph_topology", graph_topology)
-        _put(self, "connections", connections)
-        _put(self, "at", at)
+    name: str = ""
+    type: str = ""
+    instances: tuple[NodeRef, ...] = ()
+    graph_topology: GraphTopology | None = None
+    connections: tuple[Connection, ...] = ()
+    at: int = field(default=-1, repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
 class NodeRef(Message):
     """One of a mesh, a graph or a switch."""
 
-    __match_args__ = ("mesh", "graph", "switch")
-    __slots__ = __match_args__
-
-    mesh: MeshRef | None
-    graph: GraphRef | None
-    switch: SwitchRef | None
-
-    def __init__(
-        self,
-        mesh: MeshRef | None = None,
-        graph: GraphRef | None = None,
-        switch: SwitchRef | None = None,
-        at: int = -1,
-    ) -> None:
-        _put(self, "mesh", mesh)
-        _put(self, "graph", graph)
-        _put(self, "switch", switch)
-        _put(self, "at", at)
+    mesh: MeshRef | None = None
+    graph: GraphRef | None = None
+    switch: SwitchRef | None = None
+    at: int = field(default=-1, repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
 class MeshRef(Message):
     """A mesh of a graph by descriptor name and id, or one of its devices."""
 
-    __match_args__ = ("mesh_descriptor", "mesh_id", "device_id")
-    __slots__ = __match_args__
-
-    mesh_descriptor: str
-    mesh_id: int
-    device_id: int | None
-
-    def __init__(
-        self,
-        mesh_descriptor: str = "",
-        mesh_id: int = 0,
-        device_id: int | None = None,
-        at: int = -1,
-    ) -> None:
-        _put(self, "mesh_descriptor", mesh_descriptor)
-        _put(self, "mesh_id", mesh_id)
-        _put(self, "device_id", device_id)
-        _put(self, "at", at)
+    mesh_descriptor: str = ""
+    mesh_id: int = 0
+    device_id: int | None = None
+    at: int = field(default=-1, repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
 class SwitchRef(Message):
     """A switch of a graph by descriptor name and id, or one of its devices."""
 
-    __match_args__ = ("switch_descriptor", "switch_id", "device_id")
-    __slots__ = __match_args__
-
-    switch_descriptor: str
-    switch_id: int
-    device_id: int | None
-
-    def __init__(
-        self,
-        switch_descriptor: str = "",
-        switch_id: int = 0,
-        device_id: int | None = None,
-        at: int = -1,
-    ) -> None:
-        _put(self, "switch_descriptor", switch_descriptor)
-        _put(self, "switch_id", switch_id)
-        _put(self, "device_id", device_id)
-        _put(self, "at", at)
+    switch_descriptor: str = ""
+    switch_id: int = 0
+    device_id: int | None = None
+    at: int = field(default=-1, repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
 class GraphRef(Message):
     """A child graph by descriptor name and id, or a node inside it."""
 
-    __match_args__ = ("graph_descriptor", "graph_id", "sub_ref")
-    __slots__ = __match_args__
-
-    graph_descriptor: str
-    graph_id: int
-    sub_ref: NodeRef | None
-
-    def __init__(
-        self,
-        graph_descriptor: str = "",
-        graph_id: int = 0,
-        sub_ref: NodeRef | None = None,
-        at: int = -1,
-    ) -> None:
-        _put(self, "graph_descriptor", graph_descriptor)
-        _put(self, "graph_id", graph_id)
-        _put(self, "sub_ref", sub_ref)
-        _put(self, "at", at)
+    graph_descriptor: str = ""
+    graph_id: int = 0
+    sub_ref: NodeRef | None = None
+    at: int = field(default=-1, repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
 class TorusTopology(Message):
     """Extents of a device grid and whether each dimension closes."""
 
-    __match_args__ = ("dims", "dim_types")
-    __slots__ = __match_args__
-
-    dims: tuple[int, ...]
-    dim_types: tuple[int, ...]
-
-    def __init__(
-        self,
-        dims: tuple[int, ...] = (),
-        dim_types: tuple[int, ...] = (),
-        at: int = -1,
-    ) -> None:
-        _put(self, "dims", dims)
-        _put(self, "dim_types", dim_types)
-        _put(self, "at", at)
+    dims: tuple[int, ...] = ()
+    dim_types: tuple[int, ...] = ()
+    at: int = field(default=-1, repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
 class MeshTopology(Message):
     """Extents of a host grid."""
 
-    __match_args__ = ("dims",)
-    __slots__ = __match_args__
-
-    dims: tuple[int, ...]
-
-    def __init__(
-        self,
-        dims: tuple[int, ...] = (),
-        at: int = -1,
-    ) -> None:
-        _put(self, "dims", dims)
-        _put(self, "at", at)
+    dims: tuple[int, ...] = ()
+    at: int = field(default=-1, repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
 class Channels(Message):
     """How many channels a link has, and whether fewer are tolerated."""
 
-    __match_args__ = ("count", "policy")
-    __slots__ = __match_args__
-
-    count: int
-    policy: int | None
-
-    def __init__(
-        self,
-        count: int = 0,
-        policy: int | None = None,
-        at: int = -1,
-    ) -> None:
-        _put(self, "count", count)
-        _put(self, "policy", policy)
-        _put(self, "at", at)
+    count: int = 0
+    policy: int | None = None
+    at: int = field(default=-1, repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
 class ExpressConnection(Message):
     """One extra link between two devices of a mesh or switch, by device id."""
 
-    __match_args__ = ("src", "dst")
-    __slots__ = __match_args__
-
-    src: int
-    dst: int
-
-    def __init__(
-        self,
-        src: int = 0,
-        dst: int = 0,
-        at: int = -1,
-    ) -> None:
-        _put(self, "src", src)
-        _put(self, "dst", dst)
-        _put(self, "at", at)
+    src: int = 0
+    dst: int = 0
+    at: int = field(default=-1, repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
 class ExpressPattern(Message):
     """Where the first chord starts and how many devices each one spans."""
 
-    __match_args__ = ("start", "step")
-    __slots__ = __match_args__
-
-    start: int
-    step: int
-
-    def __init__(
-        self,
-        start: int = 0,
-        step: int = 0,
-        at: int = -1,
-    ) -> None:
-        _put(self, "start", start)
-        _put(self, "step", step)
-        _put(self, "at", at)
+    start: int = 0
+    step: int = 0
+    at: int = field(default=-1, repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
 class ExpressLink(Message):
     """Chords along one dimension, repeated every `step` devices."""
 
-    __match_args__ = ("dim_idx", "pattern", "wrap")
-    __slots__ = __match_args__
-
-    dim_idx: int
-    pattern: ExpressPattern | None
-    wrap: int
-
-    def __init__(
-        self,
-        dim_idx: int = 0,
-        pattern: ExpressPattern | None = None,
-        wrap: int = 0,
-        at: int = -1,
-    ) -> None:
-        _put(self, "dim_idx", dim_idx)
-        _put(self, "pattern", pattern)
-        _put(self, "wrap", wrap)
-        _put(self, "at", at)
+    dim_idx: int = 0
+    pattern: ExpressPattern | None = None
+    wrap: int = 0
+    at: int = field(default=-1, repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
 class GraphTopology(Message):
     """Shorthand for links among all children of a graph."""
 
-    __match_args__ = ("layout_type", "channels", "assign_z_direction")
-    __slots__ = __match_args__
-
-    layout_type: int
-    channels: Channels | None
-    assign_z_direction: bool | None
-
-    def __init__(
-        self,
-        layout_type: int = 0,
-        channels: Channels | None = None,
-        assign_z_direction: bool | None = None,
-        at: int = -1,
-    ) -> None:
-        _put(self, "layout_type", layout_type)
-        _put(self, "channels", channels)
-        _put(self, "assign_z_direction", assign_z_direction)
-        _put(self, "at", at)
+    layout_type: int = 0
+    channels: Channels | None = None
+    assign_z_direction: bool | None = None
+    at: int = field(default=-1, repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
 class Connection(Message):
     """An explicit link among nodes of a graph."""
 
-    __match_args__ = ("nodes", "channels", "directional", "routing_direction", "assign_z_direction")
-    __slots__ = __match_args__
-
-    nodes: tuple[NodeRef, ...]
-    channels: Channels | None
-    directional: bool | None
-    routing_direction: tuple[int, ...]
-    assign_z_direction: bool | None
-
-    def __init__(
-        self,
-        nodes: tuple[NodeRef, ...] = (),
-        channels: Channels | None = None,
-        directional: bool | None = None,
-        routing_direction: tuple[int, ...] = (),
-        assign_z_direction: bool | None = None,
-        at: int = -1,
-    ) -> None:
-        _put(self, "nodes", nodes)
-        _put(self, "channels", channels)
-        _put(self, "directional", directional)
-        _put(self, "routing_direction", routing_direction)
-        _put(self, "assign_z_direction", assign_z_direction)
-        _put(self, "at", at)
+    nodes: tuple[NodeRef, ...] = ()
+    channels: Channels | None = None
+    directional: bool | None = None
+    routing_direction: tuple[int, ...] = ()
+    assign_z_direction: bool | None = None
+    at: int = field(default=-1, repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
 class LogicalFabricNodeId(Message):
     """A device by mesh id and chip id, or devices by patterns over both."""
 
-    __match_args__ = ("mesh_id", "chip_id", "mesh_id_regex", "chip_id_regex")
-    __slots__ = __match_args__
-
-    mesh_id: int | None
-    chip_id: int | None
-    mesh_id_regex: str
-    chip_id_regex: str
-
-    def __init__(
-        self,
-        mesh_id: int | None = None,
-        chip_id: int | None = None,
-        mesh_id_regex: str = "",
-        chip_id_regex: str = "",
-        at: int = -1,
-    ) -> None:
-        _put(self, "mesh_id", mesh_id)
-        _put(self, "chip_id", chip_id)
-        _put(self, "mesh_id_regex", mesh_id_regex)
-        _put(self, "chip_id_regex", chip_id_regex)
-        _put(self, "at", at)
+    mesh_id: int | None = None
+    chip_id: int | None = None
+    mesh_id_regex: str = ""
+    chip_id_regex: str = ""
+    at: int = field(default=-1, repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
 class PhysicalAsicPosition(Message):
     """A slot by tray and ASIC location, or slots by patterns over both."""
 
-    __match_args__ = ("tray_id", "asic_location", "tray_id_regex", "asic_location_regex")
-    __slots__ = __match_args__
-
-    tray_id: int | None
-    asic_location: int | None
-    tray_id_regex: str
-    asic_location_regex: str
-
-    def __init__(
-        self,
-        tray_id: int | None = None,
-        asic_location: int | None = None,
-        tray_id_regex: str = "",
-        asic_location_regex: str = "",
-        at: int = -1,
-    ) -> None:
-        _put(self, "tray_id", tray_id)
-        _put(self, "asic_location", asic_location)
-        _put(self, "tray_id_regex", tray_id_regex)
-        _put(self, "asic_location_regex", asic_location_regex)
-        _put(self, "at", at)
+    tray_id: int | None = None
+    asic_location: int | None = None
+    tray_id_regex: str = ""
+    asic_location_regex: str = ""
+    at: int = field(default=-1, repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
 class AsicPinning(Message):
     """Any of these devices may sit on any of these slots."""
 
-    __match_args__ = ("logical_fabric_node_id", "physical_asic_position", "board_revision")
-    __slots__ = __match_args__
-
-    logical_fabric_node_id: tuple[LogicalFabricNodeId, ...]
-    physical_asic_position: tuple[PhysicalAsicPosition, ...]
-    board_revision: int | None
-
-    def __init__(
-        self,
-        logical_fabric_node_id: tuple[LogicalFabricNodeId, ...] = (),
-        physical_asic_position: tuple[PhysicalAsicPosition, ...] = (),
-        board_revision: int | None = None,
-        at: int = -1,
-    ) -> None:
-        _put(self, "logical_fabric_node_id", logical_fabric_node_id)
-        _put(self, "physical_asic_position", physical_asic_position)
-        _put(self, "board_revision", board_revision)
-        _put(self, "at", at)
+    logical_fabric_node_id: tuple[LogicalFabricNodeId, ...] = ()
+    physical_asic_position: tuple[PhysicalAsicPosition, ...] = ()
+    board_revision: int | None = None
+    at: int = field(default=-1, repr=False, compare=False)

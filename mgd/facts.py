@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mgd.graph import GraphInstance, Mesh, MeshGraph, PinGroup, Requested
+from mgd.connections import Requested
+from mgd.graph import GraphInstance, Mesh, MeshGraph, PinGroup
 
 MOST_ADJACENT = 36
 """Devices; larger meshes are summarised without their adjacency."""

@@ -234,13 +234,13 @@ def _nothing(value: object) -> tuple[()]:
 
 def _eq(self: Any, other: Any) -> bool:
     if type(self) is not type(other):
-        return NotImplemented
+        return NotImplemented  # type: ignore[no-any-return]
     return bool(self._compared(self) == self._compared(other))
 
 
 def _lt(self: Any, other: Any) -> bool:
     if type(self) is not type(other):
-        return NotImplemented
+        return NotImplemented  # type: ignore[no-any-return]
     return bool(self._compared(self) < self._compared(other))
 
 

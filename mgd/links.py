@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mgd.graph import InterConnection, InterLink, Requested
+from mgd.connections import InterConnection, InterLink, Requested
 from mgd.lean import replace
 
 FABRIC = "FABRIC"

@@ -52,7 +52,7 @@ def _value(name: str, message: Any) -> Any:
     return getattr(descriptor, "Descriptor" if name == _schema.ROOT else name)(*values)
 
 
-def _single(field: _schema.Field, written: Any) -> Any:
+def _single(field: _schema.SchemaField, written: Any) -> Any:
     if field.kind == "message":
         return _value(str(field.type), written)
     if isinstance(field.type, str):

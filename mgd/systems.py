@@ -231,21 +231,21 @@ def _dims(text: str) -> tuple[int, int]:
 def text_of(system: System, *, hosts: tuple[int, int] | None = None, meshes: int = 1) -> str:
     """The system's descriptor, copied into so many linked meshes and with each mesh cut over [rows, columns] of hosts.
 
-    Raises CannotDerive when a mesh does not divide, or when a system of several meshes is to be copied.
+    Raises CannotVary when a mesh does not divide, or when a system of several meshes is to be copied.
     """
-    from mgd.authoring import derive
+    from mgd.authoring import variants
 
     text, file = system.path.read_text(encoding="utf-8"), str(system.path)
     if meshes != 1:
-        text = derive.replicate(text, meshes, file=file)
-    return text if hosts is None else derive.split(text, hosts, file=file)
+        text = variants.replicate(text, meshes, file=file)
+    return text if hosts is None else variants.split(text, hosts, file=file)
 
 
 def split(system: System, hosts: tuple[int, int]) -> str:
-    """The system's descriptor with every mesh cut over [rows, columns] of hosts. Raises CannotDerive when it does not divide."""
+    """The system's descriptor with every mesh cut over [rows, columns] of hosts. Raises CannotVary when it does not divide."""
     return text_of(system, hosts=hosts)
 
 
 def replicate(system: System, count: int) -> str:
-    """`count` linked copies of the system's only mesh, mesh_ids from 0. Raises CannotDerive when it has several."""
+    """`count` linked copies of the system's only mesh, mesh_ids from 0. Raises CannotVary when it has several."""
     return text_of(system, meshes=count)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 
-from mgd.graph import InterConnection, Mesh, MeshGraph, Node, PinGroup
+from mgd.connections import InterConnection, Node
+from mgd.graph import Mesh, MeshGraph, PinGroup
 from mgd.lean import dataclass
 
 Key = tuple[int, ...]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mgd.lean import dataclass, field
-from mgd.text.tree import Block, Comment, Field, Scalar, read_tree
+from mgd.text.tree import Block, Comment, Scalar, WrittenField, read_tree
 
 WIDTH = 100
 DEEPEST = 200  # levels of nesting; far more than any descriptor has
@@ -29,25 +29,11 @@ def formatted(text: str) -> str:
     return "\n".join(lines) + "\n" if lines else ""
 
 
-def reformatted(text: str, file: str = "") -> str:
-    """The same for a descriptor: its syntax is checked first, and the meaning compared afterwards.
-
-    Raises ParseError for a text that is no descriptor.
-    """
-    from mgd.reading import loads
-
-    before = loads(text, file=file)
-    new = formatted(text)
-    if loads(new, file=file) != before:
-        raise AssertionError(f"formatting {file or 'the text'} would change its meaning; nothing was written")
-    return new
-
-
 @dataclass(slots=True)
 class _Item:
     """A field or a comment of a block, with the comments inside the field and those that trail it."""
 
-    node: Field | Comment
+    node: WrittenField | Comment
     inner: list[Comment] = field(default_factory=list)
     trailing: list[Comment] = field(default_factory=list)
 
@@ -66,7 +52,11 @@ def _block(text: str, block: Block, level: int) -> Iterator[str]:
     for position, lines in enumerate(printed):
         if position:
             previous = items[position - 1]
-            apart = level == 0 and isinstance(previous.node, Field) and (tall[position - 1] or tall[position])
+            apart = (
+                level == 0
+                and isinstance(previous.node, WrittenField)
+                and (tall[position - 1] or tall[position])
+            )
             if apart or _has_gap(text, previous, items[position]):
                 yield ""
         yield from lines
@@ -77,7 +67,7 @@ def _tall(items: list[_Item], printed: list[list[str]]) -> list[bool]:
     tall: list[bool] = []
     below = False
     for item, lines in zip(reversed(items), reversed(printed), strict=True):
-        below = len(lines) > 1 if isinstance(item.node, Field) else below
+        below = len(lines) > 1 if isinstance(item.node, WrittenField) else below
         tall.append(below)
     return tall[::-1]
 
@@ -90,11 +80,11 @@ def _has_gap(text: str, previous: _Item, item: _Item) -> bool:
 
 def _items(block: Block) -> list[_Item]:
     """Fields and comments in written order; a comment behind code on its line trails the field before it."""
-    nodes: list[Field | Comment] = [*block.fields, *block.comments]
+    nodes: list[WrittenField | Comment] = [*block.fields, *block.comments]
     items: list[_Item] = []
     last: _Item | None = None  # the last field
     for node in sorted(nodes, key=lambda each: each.start):
-        if isinstance(node, Field):
+        if isinstance(node, WrittenField):
             last = _Item(node, [each for each in node.comments if not _is_quoted(node, each)])
             items.append(last)
         elif last is not None and node.start < last.node.end:
@@ -106,9 +96,9 @@ def _items(block: Block) -> list[_Item]:
     return items
 
 
-def _is_quoted(node: Field | Comment, comment: Comment) -> bool:
+def _is_quoted(node: WrittenField | Comment, comment: Comment) -> bool:
     """True for a comment that stands inside a scalar as written, between adjacent literals: it is printed with it."""
-    values = node.values if isinstance(node, Field) else []
+    values = node.values if isinstance(node, WrittenField) else []
     return any(isinstance(value, Scalar) and value.start < comment.start < value.end for value in values)
 
 
@@ -124,7 +114,7 @@ def _item(text: str, item: _Item, level: int) -> Iterator[str]:
     yield from lines
 
 
-def _field(text: str, node: Field, level: int) -> Iterator[str]:
+def _field(text: str, node: WrittenField, level: int) -> Iterator[str]:
     indent = "  " * level
     if not node.blocks:
         yield f"{indent}{node.name}: {_scalars(node)}"
@@ -160,7 +150,7 @@ def _flat(block: Block) -> str | None:
         block = blocks[0]
 
 
-def _scalars(node: Field) -> str:
+def _scalars(node: WrittenField) -> str:
     texts = [_plain(value) for value in node.values if isinstance(value, Scalar)]
     return f"[{', '.join(texts)}]" if node.is_list else texts[0]
 

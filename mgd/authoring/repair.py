@@ -13,7 +13,7 @@ from mgd.diagnostics import Diagnostic, Position
 from mgd.errors import ParseError
 from mgd.lean import dataclass
 from mgd.reading import loads
-from mgd.text.tree import Block, Field, Scalar, Tree, read_tree, replaced
+from mgd.text.tree import Block, Scalar, Tree, WrittenField, read_tree, replaced
 
 Edit = tuple[int, int, str]
 MOST_ROUNDS = 200
@@ -31,7 +31,7 @@ class Repaired:
 class _Place:
     """A field, the value that is meant (None for the field as a whole), and the blocks around it from the outside in."""
 
-    field: Field
+    field: WrittenField
     value: Scalar | Block | None
     around: tuple[Block, ...]
 

@@ -66,7 +66,7 @@ def advise_expanded(report: Report, templates: Templates, reached: Reached) -> N
         return
     from mgd.checks.advice_links import advise_links
     from mgd.checks.advice_pins import advise_pins
-    from mgd.expansion import expand_checked
+    from mgd.instances import expand_checked
 
     expanded = expand_checked(report.descriptor)
     if not expanded.ids_unique:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 from mgd.checks.report import Report
+from mgd.connections import InterLink
 from mgd.diagnostics import Label, Position
-from mgd.graph import InterLink, Mesh, MeshGraph
+from mgd.graph import Mesh, MeshGraph
 from mgd.topology import device_ports, port_count
 
 

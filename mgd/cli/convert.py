@@ -33,7 +33,7 @@ def command(file: str, target: str | None, output: str | None, force: bool) -> N
     if output is not None and Path(output).exists() and not force:
         raise click.UsageError(f"{output} exists; --force replaces it")
     if from_yaml:
-        from mgd.v1.conversion import to_textproto
+        from mgd.v1.textproto import to_textproto
 
         data, name = read_input(file)
         text = to_textproto(data, file=name)

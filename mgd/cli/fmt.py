@@ -19,7 +19,7 @@ def command(files: tuple[str, ...], only_check: bool, show_diff: bool) -> int:
 
     FILE is a path, a folder (all *.textproto below it), or - to go from standard input to standard output.
     """
-    from mgd.authoring.layout import reformatted
+    from mgd.authoring.reformat import reformatted
 
     changed = 0
     for word in expand_words(files, systems=False):

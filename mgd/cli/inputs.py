@@ -43,7 +43,7 @@ def expand_words(words: Iterable[str], *, systems: bool = True) -> Iterator[str]
 
 def load_text(word: str) -> tuple[str, str]:
     """(text, name) of one input that is to be rewritten. Raises UnreadableError; ParseError for bytes that are no text."""
-    from mgd.reading import as_source, read_bytes
+    from mgd.files import as_source, read_bytes
 
     name = STDIN_NAME if word == STDIN else word
     data = sys.stdin.buffer.read() if word == STDIN else read_bytes(word)
@@ -57,7 +57,7 @@ def load_text(word: str) -> tuple[str, str]:
 
 def read_input(word: str) -> tuple[bytes, str]:
     """(content, name) of one input as it is. Raises UnreadableError."""
-    from mgd.reading import read_bytes
+    from mgd.files import read_bytes
 
     if word == STDIN:
         return sys.stdin.buffer.read(), STDIN_NAME
@@ -104,7 +104,7 @@ def _is_old_descriptor(path: Path) -> bool:
     if "mesh_graph_descriptor" in path.name or path.stem == "mgd":
         return True
     from mgd.errors import UnreadableError
-    from mgd.reading import read_bytes
+    from mgd.files import read_bytes
     from mgd.v1.recognition import is_first_format
 
     try:

@@ -18,7 +18,7 @@ from mgd.diagnostics import render
 from mgd.systems import UnknownSystem, find, text_of
 
 
-class Shape(click.ParamType):
+class Shape(click.ParamType):  # type: ignore[type-arg]
     """Rows x columns."""
 
     name = "RxC"
@@ -30,7 +30,7 @@ class Shape(click.ParamType):
             self.fail(str(error), param, ctx)
 
 
-class Count(click.ParamType):
+class Count(click.ParamType):  # type: ignore[type-arg]
     """1 or more, up to a limit; unlike click's own range it leaves the help short."""
 
     name = "N"
@@ -101,6 +101,7 @@ _COUNT = Count(2**31 - 1)
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     system: str | None,
     output: str | None,
     bindings: str | None,
@@ -141,7 +142,7 @@ def command(
 
 def _bind(descriptor: Descriptor, output: str, bindings: str) -> None:
     from mgd.authoring.bindings import bindings_text
-    from mgd.expansion import expand_checked
+    from mgd.instances import expand_checked
 
     seen_from_there = os.path.relpath(Path(output).resolve(), Path(bindings).resolve().parent)
     Path(bindings).write_text(bindings_text(expand_checked(descriptor), seen_from_there), encoding="utf-8")

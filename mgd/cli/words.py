@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
-class DescriptorWord(click.ParamType):
+class DescriptorWord(click.ParamType):  # type: ignore[type-arg] # generic for type checkers only, from click 8.3
     """A path, `-` or the name of a system; shells complete both files and names."""
 
     name = "file"

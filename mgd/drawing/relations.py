@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from mgd.connections import Node
 from mgd.drawing.marks import Ends, end_name
-from mgd.graph import MeshGraph, Node
+from mgd.graph import MeshGraph
 from mgd.lean import dataclass
 
 MOST_EDGES = 5000  # links of one kind that are searched for a pattern

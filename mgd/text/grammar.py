@@ -73,10 +73,11 @@ def root_grammar() -> Grammar:
 
 
 def _class(name: str) -> Callable[..., Any]:
-    return getattr(descriptor, "Descriptor" if name == _schema.ROOT else name)
+    made: Callable[..., Any] = getattr(descriptor, "Descriptor" if name == _schema.ROOT else name)
+    return made
 
 
-def _slot(index: int, each: _schema.Field, made: dict[str, Grammar]) -> Slot:
+def _slot(index: int, each: _schema.SchemaField, made: dict[str, Grammar]) -> Slot:
     type_name = each.type if isinstance(each.type, str) else each.type.__name__
     slot = Slot(
         each.name, index, 0 if each.repeated else (1 if each.oneof else 2 << index), _KINDS[each.kind], each.repeated,
@@ -91,7 +92,7 @@ def _slot(index: int, each: _schema.Field, made: dict[str, Grammar]) -> Slot:
     return slot
 
 
-def _default(each: _schema.Field) -> Any:
+def _default(each: _schema.SchemaField) -> Any:
     if each.repeated:
         return ()
     if each.kind == "message" or each.optional:

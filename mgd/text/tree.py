@@ -4,12 +4,12 @@ r"""A lossless tree of a text: every field, value, comment and separator with it
 node as written and an edit is a replacement of a span:
 
     tree = read_tree(text)
-    for node in tree.walk():                     # every Field, depth first, in written order
+    for node in tree.walk():                     # every WrittenField, depth first, in written order
         if node.name == "types":
             edits.append((node.name_start, node.name_end, "dim_types"))
     new_text = replaced(text, edits)             # edits in any order, not overlapping
 
-A `Field` has `name`, its spans, and `values`: one `Scalar` or `Block` per written value (`[1, 2]` gives two, `is_list` is True).
+A `WrittenField` has `name`, its spans, and `values`: one `Scalar` or `Block` per written value (`[1, 2]` gives two, `is_list` is True).
 A `Block` ({ … } or < … >) has `fields` and `comments` of its own. A `Scalar` covers adjacent string literals together.
 `Comment.trailing` says that code stands before it on its line; comments inside a list belong to the list's field.
 
@@ -58,16 +58,16 @@ class Block:
 
     start: int
     end: int
-    fields: list[Field] = field(default_factory=list)
+    fields: list[WrittenField] = field(default_factory=list)
     comments: list[Comment] = field(default_factory=list)
 
-    def find(self, name: str) -> list[Field]:
+    def find(self, name: str) -> list[WrittenField]:
         """The fields of that name."""
         return [each for each in self.fields if each.name == name]
 
 
 @dataclass(slots=True)
-class Field:
+class WrittenField:
     """One field as written: `start` is its name's, `end` is behind its separator (`,` or `;`) if it has one."""
 
     name: str
@@ -97,7 +97,7 @@ class Tree:
     text: str
     root: Block
 
-    def walk(self) -> Iterator[Field]:
+    def walk(self) -> Iterator[WrittenField]:
         """Every field, depth first, in written order."""
         pending = list(reversed(self.root.fields))
         while pending:
@@ -164,7 +164,7 @@ def read_tree(text: str) -> Tree:
     """The tree of a text. Raises BadTree."""
     reader = _Reader(text)
     root = Block(0, len(text))
-    open_fields: list[tuple[Block, Field]] = []
+    open_fields: list[tuple[Block, WrittenField]] = []
     block = root
     while True:
         if reader.now.kind == "end":
@@ -190,7 +190,7 @@ def read_tree(text: str) -> Tree:
     return Tree(text, root)
 
 
-def _field_start(reader: _Reader, block: Block) -> Field:
+def _field_start(reader: _Reader, block: Block) -> WrittenField:
     """Read a field's name and colon and add it to the block."""
     block.comments += reader.comments
     reader.comments = []
@@ -203,13 +203,13 @@ def _field_start(reader: _Reader, block: Block) -> Field:
         last = first
     else:
         raise BadTree(first.start, f"expected a field name, not {first.text!r}")
-    new = Field(reader.text[first.start : last.end], first.start, last.end, last.end)
+    new = WrittenField(reader.text[first.start : last.end], first.start, last.end, last.end)
     new.has_colon = reader.accept(":") is not None
     block.fields.append(new)
     return new
 
 
-def _value(reader: _Reader, owner: Field) -> Block | None:
+def _value(reader: _Reader, owner: WrittenField) -> Block | None:
     """Read what follows a field's name; a block comes back opened, to be filled by the caller."""
     if opening := reader.accept("["):
         owner.is_list = True
@@ -221,7 +221,7 @@ def _value(reader: _Reader, owner: Field) -> Block | None:
     return _item(reader, owner)
 
 
-def _item(reader: _Reader, owner: Field) -> Block | None:
+def _item(reader: _Reader, owner: WrittenField) -> Block | None:
     if reader.now.kind == "open":
         opening = reader.take()
         opened = Block(opening.start, opening.end)
@@ -247,7 +247,7 @@ def _item(reader: _Reader, owner: Field) -> Block | None:
     return _after_value(reader, owner)
 
 
-def _after_value(reader: _Reader, owner: Field) -> Block | None:
+def _after_value(reader: _Reader, owner: WrittenField) -> Block | None:
     """Go on behind a value: the next item of a list, or the end of the field."""
     owner.end = owner.values[-1].end
     if owner.is_list:
@@ -261,7 +261,7 @@ def _after_value(reader: _Reader, owner: Field) -> Block | None:
     return None
 
 
-def _close_field(reader: _Reader, owner: Field) -> None:
+def _close_field(reader: _Reader, owner: WrittenField) -> None:
     if owner.is_list:
         # What was met up to the bracket; the token behind it may already have brought its own comments.
         inner = [each for each in reader.comments if each.start < owner.end]

@@ -42,7 +42,7 @@ def _fields(name: str, message: Any) -> Iterator[str]:
             yield f"{field.name}: {_value(field, value)}"
 
 
-def _value(field: _schema.Field, value: Any) -> str:
+def _value(field: _schema.SchemaField, value: Any) -> str:
     if field.kind == "message":
         inner = " ".join(_fields(str(field.type), value))
         return f"{{ {inner} }}" if inner else "{}"

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mgd.v1.backward import to_yaml as to_yaml
-    from mgd.v1.conversion import to_textproto as to_textproto
     from mgd.v1.reading import loads as loads
+    from mgd.v1.textproto import to_textproto as to_textproto
 
-_HOMES = {"loads": "mgd.v1.reading", "to_textproto": "mgd.v1.conversion", "to_yaml": "mgd.v1.backward"}
+_HOMES = {"loads": "mgd.v1.reading", "to_textproto": "mgd.v1.textproto", "to_yaml": "mgd.v1.backward"}
 
 __all__ = sorted(_HOMES)
 

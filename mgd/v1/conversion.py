@@ -1,4 +1,4 @@
-"""MGD 1.0 to 2.0 and back (specification: MGD section 11, the mapping)."""
+"""MGD 1.0 to 2.0 (specification: MGD section 11, the mapping)."""
 
 from __future__ import annotations
 
@@ -19,19 +19,10 @@ from mgd.descriptor import (
 )
 from mgd.diagnostics import Diagnostic
 from mgd.text.source import Source
-from mgd.text.writer import write
 from mgd.v1.model import BoardMesh, FirstFormat
 
 GRAPH = "G0"
 _RINGS = {"MESH": (), "TORUS_Y": (0,), "TORUS_X": (1,), "TORUS_XY": (0, 1)}
-
-
-def to_textproto(text: str | bytes, *, file: str = "") -> str:
-    """The 2.0 text of an MGD 1.0 text. Raises ParseError and RejectedError as reading does."""
-    from mgd.authoring.layout import formatted
-    from mgd.v1.reading import loads
-
-    return formatted(write(loads(text, file=file)))
 
 
 def as_descriptor(

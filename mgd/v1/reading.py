@@ -6,6 +6,7 @@ from mgd.descriptor import Descriptor
 from mgd.diagnostics import Severity
 from mgd.documents import Node
 from mgd.errors import RejectedError
+from mgd.files import as_source
 from mgd.text.problems import nearest, quoted
 from mgd.v1.chip import check_ports, read_chip
 from mgd.v1.links import read_links
@@ -33,8 +34,6 @@ def loads(text: str | bytes, *, file: str = "") -> Descriptor:
 
 def read(text: str | bytes, *, file: str = "") -> tuple[FirstFormat | None, Findings]:
     """The values of the text, None when a rule refuses them, and all findings. Raises ParseError when it is not YAML."""
-    from mgd.reading import as_source
-
     plain, warnings = as_source(text, file)
     source = YamlSource(plain.text, file)
     found = Findings(source, list(warnings))

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from mgd import _schema, descriptor
+from mgd.lean import replace
 from mgd.message import Message
 from tests.mgd.fixtures import ROOT
 
@@ -23,7 +24,7 @@ def test_generated_files_are_current() -> None:
 @pytest.mark.parametrize("name", [name for name in _schema.MESSAGES if name != _schema.ROOT])
 def test_a_message_class_has_the_fields_of_the_schema(name: str) -> None:
     kind = getattr(descriptor, name)
-    assert kind.__match_args__ == tuple(field.name for field in _schema.MESSAGES[name])
+    assert kind.__match_args__ == (*(field.name for field in _schema.MESSAGES[name]), "at")
     assert kind.__doc__ and issubclass(kind, Message)
 
 
@@ -38,8 +39,8 @@ def test_messages_are_immutable_values() -> None:
     same = descriptor.Channels(count=2, policy=1)
     assert one == same and hash(one) == hash(same) and one != descriptor.Channels(3)
     assert one != (2, 1)
-    assert one.replace(count=4) == descriptor.Channels(4, descriptor.Policy.STRICT)
-    assert one.replace(count=4).at == 5
+    assert replace(one, count=4) == descriptor.Channels(4, descriptor.Policy.STRICT)
+    assert replace(one, count=4).at == 5
     with pytest.raises(AttributeError, match="Channels is immutable"):
         one.count = 3
     with pytest.raises(AttributeError, match="Channels is immutable"):

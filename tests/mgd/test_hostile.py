@@ -11,7 +11,8 @@ import pytest
 
 from mgd.errors import ParseError, RejectedError, UnreadableError
 from mgd.expansion import expand
-from mgd.reading import LARGEST, load, loads
+from mgd.files import LARGEST
+from mgd.reading import load, loads
 from mgd.v1 import loads as loads_v1
 from tests.mgd.fixtures import TOP, fabric, link, mesh
 from tests.mgd.test_fuzz import DEADLINE, deadline, survive

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 from mgd import systems
-from mgd.authoring import derive
+from mgd.authoring import variants
 from mgd.diagnostics import Diagnostic
 from mgd.errors import MgdError
 from mgd.lean import replace
@@ -31,9 +31,9 @@ def derive_from_system(request: LaunchRequest, world: World, findings: Findings)
     text = world.read_text(system.path)
     try:
         if split is not None:
-            text = derive.split(text, split, file=str(system.path))
+            text = variants.split(text, split, file=str(system.path))
         if meshes is not None and meshes > 1:
-            text = derive.replicate(text, meshes, file=str(system.path))
+            text = variants.replicate(text, meshes, file=str(system.path))
     except MgdError as error:
         found = error.diagnostics or (Diagnostic("TTR008", str(error)),)
         raise UsageError([replace(each, code="TTR008") for each in found]) from None

@@ -7,7 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import mgd
-from mgd.authoring.layout import WIDTH, TooDeep, formatted, reformatted
+from mgd.authoring.layout import WIDTH, TooDeep, formatted
+from mgd.authoring.reformat import reformatted
 from mgd.errors import ParseError
 from mgd.systems import System
 from tests.mgd.authoring.texts import NAMES, SMALL, SYSTEMS, comments, text_of, untidy

@@ -7,9 +7,10 @@ from xml.etree import ElementTree
 import pytest
 
 import mgd
+from mgd.connections import InterLink
 from mgd.drawing.marks import Marks
 from mgd.drawing.svg import TooLargeToDraw, draw_svg
-from mgd.graph import InterLink, Mesh, MeshGraph
+from mgd.graph import Mesh, MeshGraph
 from mgd.systems import System, systems
 
 SVG = "{http://www.w3.org/2000/svg}"

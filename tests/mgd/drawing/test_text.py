@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mgd.connections import InterLink
 from mgd.drawing.marks import Marks
 from mgd.drawing.relations import pattern_of
 from mgd.drawing.text import draw
-from mgd.graph import InterLink, Mesh, MeshGraph
+from mgd.graph import Mesh, MeshGraph
 
 
 def mesh(

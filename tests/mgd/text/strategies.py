@@ -10,16 +10,17 @@ from typing import Any
 from hypothesis import strategies as st
 
 from mgd import _schema, descriptor
+from mgd.lean import replace
 
 _RANGES = {"int32": (-(1 << 31), (1 << 31) - 1), "uint32": (0, (1 << 32) - 1)}
 DEEPEST = 6
-Values = Callable[[_schema.Field], st.SearchStrategy[Any]]
+Values = Callable[[_schema.SchemaField], st.SearchStrategy[Any]]
 NAMES = st.sampled_from(
     ["M0", "M1", "G0", "SW0", "FABRIC", "POD", "a b", "é", 'quo"te', "back\\slash", "tab\t", ""]
 )
 
 
-def said(field: _schema.Field) -> st.SearchStrategy[Any]:
+def said(field: _schema.SchemaField) -> st.SearchStrategy[Any]:
     """Scalars that differ from the default and have one reading in every parser."""
     if field.kind == "string":
         return st.sampled_from(["M0", "G0", "FABRIC", "a b"])
@@ -29,7 +30,7 @@ def said(field: _schema.Field) -> st.SearchStrategy[Any]:
     return st.just(True) if field.kind == "bool" else st.integers(2, 99)
 
 
-def scalars(field: _schema.Field) -> st.SearchStrategy[Any]:
+def scalars(field: _schema.SchemaField) -> st.SearchStrategy[Any]:
     if field.kind == "string":
         return NAMES | st.text(max_size=6).filter(_encodable)
     if field.kind == "bool":
@@ -45,7 +46,7 @@ def _encodable(text: str) -> bool:
     return not any(0xD800 <= ord(c) < 0xE000 for c in text) and "\0" not in text
 
 
-def _schema_default(field: _schema.Field) -> Any:
+def _schema_default(field: _schema.SchemaField) -> Any:
     if isinstance(field.type, str):
         return {"string": "", "bool": False}.get(field.kind, 0)
     return field.type(0)
@@ -73,7 +74,7 @@ def messages(name: str = _schema.ROOT, depth: int = 0, values: Values = scalars)
     if oneof:
         keep = st.sampled_from([*oneof, ""])
         made = st.tuples(made, keep).map(
-            lambda pair: pair[0].replace(**{each: None for each in oneof if each != pair[1]})
+            lambda pair: replace(pair[0], **{each: None for each in oneof if each != pair[1]})
         )
     return made
 
@@ -108,13 +109,13 @@ def _fields(chance: Random, name: str, value: Any, tokens: list[str]) -> None:
             tokens += chance.choice([[], [], [","], [";"]])
 
 
-def _name(chance: Random, field: _schema.Field, tokens: list[str]) -> None:
+def _name(chance: Random, field: _schema.SchemaField, tokens: list[str]) -> None:
     tokens.append(field.name)
     if field.kind != "message" or chance.random() < 0.5:
         tokens.append(":")
 
 
-def _single(chance: Random, field: _schema.Field, value: Any, tokens: list[str]) -> None:
+def _single(chance: Random, field: _schema.SchemaField, value: Any, tokens: list[str]) -> None:
     if field.kind == "message":
         opening, closing = chance.choice(["{}", "{}", "<>"])
         tokens.append(opening)

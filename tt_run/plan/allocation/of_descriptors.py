@@ -7,8 +7,9 @@ from pathlib import Path
 
 from mgd import documents
 from mgd.authoring.draft import Wishes, drafted
+from mgd.connections import InterLink
 from mgd.diagnostics import Diagnostic, Position
-from mgd.graph import InterLink, Mesh, MeshGraph, PinGroup
+from mgd.graph import Mesh, MeshGraph, PinGroup
 from mgd.lean import replace
 from tt_run.contract import VISIBLE_DEVICES
 from tt_run.errors import RefusedError, UsageError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mgd.graph import InterLink, Mesh, MeshGraph, PinGroup
+from mgd.connections import InterLink
+from mgd.graph import Mesh, MeshGraph, PinGroup
 from mgd.lean import dataclass, replace
 from tt_run.plan.placement.physical import PhysicalGraph
 

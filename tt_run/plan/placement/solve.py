@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+from mgd.connections import InterLink
 from mgd.diagnostics import Diagnostic
-from mgd.graph import InterLink, MeshGraph
+from mgd.graph import MeshGraph
 from mgd.lean import dataclass
 from tt_run.errors import RefusedError
 from tt_run.plan.placement import explain

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mgd.graph import InterLink, Mesh, MeshGraph, PinGroup
+from mgd.connections import InterLink
+from mgd.graph import Mesh, MeshGraph, PinGroup
 from tests.tt_run.plan.placement.machines import galaxy, plain_grid, t3000_yaml
 from tt_run.errors import InputError, RefusedError
 from tt_run.inputs.clusters import galaxy_slot, parse_cluster, read_cluster
@@ -24,7 +25,10 @@ from tt_run.plan.placement.search import Clock, best
 from tt_run.plan.placement.solve import Placed, place
 from tt_run.plan.placement.unnamed import discovered_mesh
 
-CORPUS = Path(os.environ.get("TT_RUN_CORPUS", Path(__file__).parents[4] / "shared" / "corpus")) / "clusters"
+CORPUS = (
+    Path(os.environ.get("TT_RUN_CORPUS", Path(__file__).resolve().parents[5] / "shared" / "corpus"))
+    / "clusters"
+)
 
 
 def mesh(

@@ -1,4 +1,4 @@
-"""The structure of a text, one field or block end at a time: everything that is not ordinary, every mistake explained."""
+"""The structure of a text, one field or block end at a time: all that the format allows, and every mistake explained."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from mgd.text.source import Source
 from mgd.text.tokens import Stop
 
 
-class RareReader(ScalarReader):
-    """Reads one field, or the end of a block, at a time; the ordinary ones never come here."""
+class CompleteReader(ScalarReader):
+    """Reads one field, or the end of a block, at a time; those that the parser's quick loop knows never come here."""
 
     MOST_LEVELS = 200  # of nesting; protobuf's own binary decoders stop at 100
 

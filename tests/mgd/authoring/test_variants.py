@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import mgd
-from mgd.authoring.derive import CannotDerive, replicate, split
 from mgd.authoring.layout import formatted
+from mgd.authoring.variants import CannotVary, replicate, split
 from mgd.systems import System, find
 from mgd.systems import replicate as replicate_system
 from mgd.systems import split as split_system
@@ -21,7 +21,7 @@ def test_every_system_over_two_and_four_hosts_where_that_divides(system: System)
     for hosts in CUTS:
         meshes = [mesh for mesh in before.meshes if not mesh.is_switch]
         if any(mesh.dims[0] % hosts[0] or mesh.dims[1] % hosts[1] for mesh in meshes):
-            with pytest.raises(CannotDerive, match="cannot be cut over"):
+            with pytest.raises(CannotVary, match="cannot be cut over"):
                 split_system(system, hosts)
             continue
         text = split_system(system, hosts)
@@ -33,12 +33,12 @@ def test_every_system_over_two_and_four_hosts_where_that_divides(system: System)
 
 
 def test_every_mesh_that_does_not_divide_is_named_with_what_would() -> None:
-    with pytest.raises(CannotDerive) as caught:
+    with pytest.raises(CannotVary) as caught:
         split_system(find("tg"), (3, 2))
     assert [each.code for each in caught.value.diagnostics] == ["MGD012", "MGD012"]
     assert '"gateway" of 1x1' in str(caught.value) and '"galaxy" of 4x8' in str(caught.value)
     assert "rows over 1 or 2 or 4 hosts, columns over 1 or 2 or 4 or 8" in str(caught.value)
-    with pytest.raises(CannotDerive, match="count from 1"):
+    with pytest.raises(CannotVary, match="count from 1"):
         split_system(find("t3000"), (0, 2))
 
 
@@ -73,9 +73,9 @@ def test_one_copy_is_the_text_itself() -> None:
 
 
 def test_what_has_several_meshes_cannot_be_copied() -> None:
-    with pytest.raises(CannotDerive, match="stands for a graph"):
+    with pytest.raises(CannotVary, match="stands for a graph"):
         replicate_system(find("tg"), 2)
-    with pytest.raises(CannotDerive, match="0 meshes"):
+    with pytest.raises(CannotVary, match="0 meshes"):
         replicate_system(find("t3000"), 0)
 
 

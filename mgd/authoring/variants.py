@@ -19,25 +19,23 @@ Edit = tuple[int, int, str]
 UNEVEN_SPLIT = "MGD012"
 
 
-class CannotDerive(MgdError):
+class CannotVary(MgdError):
     """The descriptor has no such cut or copy; the diagnostics say which mesh is in the way and what would fit."""
 
 
 def split(text: str, hosts: tuple[int, int], *, file: str = "") -> str:
     """The descriptor with every mesh cut over [rows, columns] of hosts, whatever it was cut over before.
 
-    Raises ParseError for a text that is none, CannotDerive naming every mesh whose shape does not divide.
+    Raises ParseError for a text that is none, CannotVary naming every mesh whose shape does not divide.
     """
     descriptor = loads(text, file=file)
     if min(hosts) < 1:
-        raise CannotDerive(
-            f"a mesh cannot be cut over {hosts[0]}x{hosts[1]} hosts: both numbers count from 1"
-        )
+        raise CannotVary(f"a mesh cannot be cut over {hosts[0]}x{hosts[1]} hosts: both numbers count from 1")
     problems = [
         _misfit(descriptor, mesh, hosts) for mesh in descriptor.mesh_descriptors if not _fits(mesh, hosts)
     ]
     if problems:
-        raise CannotDerive(problems)
+        raise CannotVary(problems)
     fields = _blocks(read_tree(text).root, "mesh_descriptors")
     edits = [_host_edit(block, hosts) for block in fields]
     return formatted(f"# Cut over {hosts[0]}x{hosts[1]} hosts.\n" + replaced(text, edits))
@@ -46,23 +44,23 @@ def split(text: str, hosts: tuple[int, int], *, file: str = "") -> str:
 def replicate(text: str, count: int, *, file: str = "") -> str:
     """`count` copies of a descriptor's only mesh with mesh_ids 0, 1, …, every pair linked with as many channels.
 
-    Pins apply to each copy. Raises ParseError, and CannotDerive when there is not exactly one top-level mesh.
+    Pins apply to each copy. Raises ParseError, and CannotVary when there is not exactly one top-level mesh.
     """
     descriptor = loads(text, file=file)
     top = descriptor.top_level_instance
     if top is None or top.mesh is None:
         name = file or "the descriptor"
-        raise CannotDerive(
+        raise CannotVary(
             f"{name} stands for a graph; only a descriptor of one mesh can be copied into several"
         )
     if count < 1:
-        raise CannotDerive(f"there cannot be {count} meshes")
+        raise CannotVary(f"there cannot be {count} meshes")
     if count == 1:
         return text
     name = top.mesh.mesh_descriptor
     template = next((mesh for mesh in descriptor.mesh_descriptors if mesh.name == name), None)
     if template is None:
-        raise CannotDerive(f'the top-level instance names mesh descriptor "{name}", which does not exist')
+        raise CannotVary(f'the top-level instance names mesh descriptor "{name}", which does not exist')
     root = read_tree(text).root
     edits = [edit for pin in _blocks(root, "pinnings") for edit in _pin_edits(pin, count)]
     edits.extend(

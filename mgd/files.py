@@ -1,0 +1,98 @@
+"""Files as bytes and as text, or the reason why not; the one place of `mgd` that opens what a user names."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from mgd.diagnostics import Diagnostic, Label, Position, Severity
+from mgd.errors import ParseError, UnreadableError
+from mgd.text import problems as codes
+from mgd.text.source import Source
+
+_CHUNK = 1 << 20
+LARGEST = 16 << 20
+"""Bytes; a descriptor of 4,096 meshes with 16,384 links has 5 million."""
+
+
+def read_bytes(name: str) -> bytes:
+    """The content of a file. Raises UnreadableError."""
+    try:
+        with open(name, "rb") as stream:
+            mode = stat.S_IFMT(os.fstat(stream.fileno()).st_mode)
+            if mode not in (stat.S_IFREG, stat.S_IFIFO, stat.S_IFCHR):
+                raise _unreadable(name, "it is not a file", "name a .textproto file")
+            data = b"".join(_chunks(stream))
+    except IsADirectoryError:
+        raise _unreadable(name, "it is a folder", f"name the files: {name}/*.textproto") from None
+    except FileNotFoundError:
+        raise _unreadable(name, "there is no such file", _similar(name)) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise _unreadable(name, reason.lower(), "check the path and its permissions") from None
+    if len(data) > LARGEST:
+        raise _unreadable(name, f"it is larger than {LARGEST >> 20} MiB", "name a descriptor")
+    return data
+
+
+def _chunks(stream: BinaryIO) -> Iterator[bytes]:
+    """The content up to a little more than LARGEST; a device or pipe without end is left there."""
+    total = 0
+    while total <= LARGEST and (chunk := stream.read(_CHUNK)):
+        total += len(chunk)
+        yield chunk
+
+
+def as_source(text: str | bytes, file: str) -> tuple[Source, list[Diagnostic]]:
+    """The text to parse, and what is odd about its bytes. Raises ParseError for bytes that no text has."""
+    warnings: list[Diagnostic] = []
+    if isinstance(text, bytes):
+        try:
+            decoded = text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            before = text[: error.start].decode("utf-8", "backslashreplace")
+            where = Source(before + " ", file).position(len(before))
+            told = f"the byte 0x{text[error.start]:02x} is not UTF-8"
+            warnings.append(
+                Diagnostic(codes.BAD_UTF8, told, (Label(where),), "save the file as UTF-8", Severity.WARNING)
+            )
+            decoded = text.decode("utf-8", "backslashreplace")
+    else:
+        decoded = text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+    source = Source(decoded, file)
+    if decoded.startswith("\ufeff"):
+        raise _not_text(source, 0, "the file begins with a byte order mark", "save it as UTF-8 without BOM")
+    if (nul := decoded.find("\0")) >= 0:
+        raise _not_text(source, nul, "the file holds a NUL byte", "save it as plain text")
+    return source, warnings
+
+
+def _not_text(source: Source, offset: int, message: str, help: str) -> ParseError:
+    return ParseError([Diagnostic(codes.NOT_TEXT, message, (Label(source.position(offset)),), help)])
+
+
+def _unreadable(name: str, reason: str, help: str) -> UnreadableError:
+    return UnreadableError(
+        [
+            Diagnostic(
+                codes.UNREADABLE,
+                f"cannot read {codes.shown(name, 200)}: {reason}",
+                (Label(Position(name)),),
+                help,
+            )
+        ]
+    )
+
+
+def _similar(name: str) -> str:
+    """A file beside it whose name is near, for a typo."""
+    from pathlib import Path
+
+    path = Path(name)
+    try:
+        near = codes.nearest(path.name, [each.name for each in path.parent.iterdir()][:1000])
+    except (OSError, ValueError):
+        near = ""
+    return f"did you mean {path.parent / near}?" if near else "check the path"
