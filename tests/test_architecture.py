@@ -22,7 +22,7 @@ CHECKED = ["--check-only", "--rank-binding", "configs/bindings/t3k_2x4_two_hosts
 LAUNCHER = ["tt_run.inputs", "tt_run.plan", "tt_run.launch", "tt_run.supervise", "tt_run.cli"]
 RUNTIME = (
     # From the ground up: a module may import its own part and the parts of lower floors, never its neighbours'.
-    "comm enums errors events rectangles reference settings traffic",
+    "comm enums errors events model rectangles reference settings traffic",
     "arguments cores guard marks values",
     "joint_file mesh tuning",
     "kernels queues tensor.late_methods tensor.printing tensor.spec timeline",

@@ -16,6 +16,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("tt_run.cli.commands.completion", "Completion script for bash, zsh or fish."),
     "doctor": ("tt_run.cli.commands.doctor", "What this machine, or each of the hosts, offers for a launch."),
     "explain": ("tt_run.cli.commands.explain", "What a finding such as TTR204 means."),
+    "validate-model": (
+        "tt_run.cli.commands.validate_model",
+        "Predicted times beside measured ones, and calibration with your own.",
+    ),
 }
 """By name: the module, and the line of the help text."""
 

@@ -1,0 +1,127 @@
+"""Costs behave as hardware does: more work takes longer, halving what bounds a time helps, the published figures come out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tt_run.runtime.model import galaxy
+from tt_run.runtime.model.collectives import hops, wire_bytes
+from tt_run.runtime.model.cost import cost
+from tt_run.runtime.model.endtoend import decode_step
+from tt_run.runtime.model.fabric import bandwidth, ping
+from tt_run.runtime.model.hardware import Hardware, load, shipped
+from tt_run.runtime.model.transformer import models
+from tt_run.runtime.model.work import Collective, Kernel, Matmul, Ping, Stream
+
+
+def system(architecture: str, name: str) -> Hardware:
+    return load(shipped(architecture)).system(name)
+
+
+@pytest.fixture(scope="module")
+def n150() -> Hardware:
+    return system("wormhole", "n150")
+
+
+@pytest.fixture(scope="module")
+def t3000() -> Hardware:
+    return system("wormhole", "t3000")
+
+
+@pytest.mark.parametrize("program", ["2d", "1d", "ring", "dram_sharded"])
+def test_a_larger_matmul_takes_longer_and_no_less_than_its_arithmetic(n150: Hardware, program: str) -> None:
+    small = Matmul(32, 2048, 2048, program=program)
+    for larger in (replace(small, m=64), replace(small, k=8192), replace(small, n=8192)):
+        assert cost(n150, larger).us >= cost(n150, small).us
+    assert cost(n150, replace(small, k=8192)).us > cost(n150, small).us
+    big = Matmul(2048, 2048, 2048, program="2d")
+    peak = 2 * 32**3 / 16 / 2 * 64 * 1e3  # operations per microsecond of 64 cores at HiFi2
+    assert cost(n150, big).us > 2 * 2048**3 / peak
+
+
+def test_the_formats_and_fidelities_order_as_on_the_hardware(n150: Hardware) -> None:
+    times = [
+        cost(n150, Matmul(2048, 2048, 2048, activations=f, weights=f, output=f, fidelity=fidelity)).us
+        for f, fidelity in (
+            ("bfloat16", "HiFi4"),
+            ("bfloat16", "HiFi2"),
+            ("bfloat8_b", "LoFi"),
+            ("bfloat4_b", "LoFi"),
+        )
+    ]
+    assert times == sorted(times, reverse=True)
+
+
+def test_the_host_bounds_small_operations_that_are_not_traced(n150: Hardware) -> None:
+    small = Matmul(512, 512, 512)
+    traced, untraced = cost(n150, small), cost(n150, replace(small, traced=False))
+    assert traced.us < 30 < untraced.us
+    assert untraced.bound == "dispatch"
+
+
+def test_traffic_bounds_an_operation_without_arithmetic(n150: Hardware) -> None:
+    copy = Kernel("binary", units=1024, bytes=100e6)
+    assert cost(n150, copy).bound == "dram"
+    assert cost(n150, copy).us == pytest.approx(100e6 / n150["dram.interleaved"], rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ring", "expected_hops", "expected_bytes"),
+    [
+        ("all_gather", False, 7, 700),
+        ("all_gather", True, 4, 350),
+        ("reduce_scatter", False, 7, 87.5),
+        ("reduce_scatter", True, 4, 43.75),
+        ("all_reduce", True, 8, 87.5),
+        ("all_reduce_by_gather", False, 7, 700),
+        ("broadcast", False, 7, 100),
+    ],
+)
+def test_what_the_busiest_link_carries(
+    kind: str, ring: bool, expected_hops: int, expected_bytes: float
+) -> None:
+    work = Collective(kind, 8, 100, ring=ring)
+    assert (hops(work), wire_bytes(work)) == (expected_hops, expected_bytes)
+
+
+def test_a_ring_beats_a_line_and_links_help_large_collectives_only(t3000: Hardware) -> None:
+    line = Collective("all_gather", 8, 1 << 22)
+    ring = replace(line, ring=True)
+    assert cost(t3000, ring).us < cost(t3000, line).us
+    assert cost(t3000, line).bound == "link"
+    doubled = cost(t3000, replace(line, links=2)).us / cost(t3000, line).us
+    assert doubled < 0.6
+    small = replace(line, bytes=512)
+    assert cost(t3000, small).bound == "latency"
+    assert cost(t3000, replace(small, links=2)).us > 0.9 * cost(t3000, small).us
+    assert cost(t3000, replace(line, size=1)).us == 0
+
+
+def test_small_packets_reach_less_of_the_wire(t3000: Hardware) -> None:
+    rates = [
+        bandwidth(t3000, Stream("NeighborExchangeUnicast", "NOC_UNICAST_WRITE", size))
+        for size in (256, 1024, 2048, 4096)
+    ]
+    assert rates == sorted(rates)
+    assert rates[-1] < t3000["fabric.wire"]
+
+
+def test_pings_grow_with_hops_and_payload(t3000: Hardware) -> None:
+    one = ping(t3000, Ping("LatencyLinearUnicast", "NOC_UNICAST_WRITE", 16))
+    far = ping(t3000, Ping("LatencyLinearUnicast", "NOC_UNICAST_WRITE", 16, hops=3))
+    large = ping(t3000, Ping("LatencyLinearUnicast", "NOC_UNICAST_WRITE", 4096))
+    assert far.us == pytest.approx(3 * one.us)
+    assert one.us == pytest.approx(1.6, rel=0.1)
+    assert large.us == pytest.approx(2.89, rel=0.1)
+
+
+def test_llama_70b_closes_against_its_published_speeds() -> None:
+    """72.5 tokens per second and user over a Galaxy, 15.1 over a box of eight; 153.9 us of kernels in a layer."""
+    llama = models()["llama-3.1-70b"]
+    chips = system("wormhole", "galaxy")
+    layer = sum(cost(chips, work).us for _, works in galaxy.decode_step(llama, ring=True) for work in works)
+    assert layer == pytest.approx(153.9, rel=0.10)
+    assert 1e6 / decode_step(chips, llama, 32) == pytest.approx(72.5, rel=0.10)
+    assert 1e6 / decode_step(system("wormhole", "t3000"), llama, 8) == pytest.approx(15.1, rel=0.10)

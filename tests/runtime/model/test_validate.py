@@ -1,0 +1,106 @@
+"""The command: scores in JSON and as a table, one-sided bounds, reasons for what is not covered, calibration that moves only what it may."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tt_run.runtime.model.hardware import load, shipped
+from tt_run.runtime.model.points import COLUMNS, Point, read
+from tt_run.runtime.model.validate import Request, run
+
+ROWS = [
+    "matmul|matmul trace=True|2048x2048x2048 DRAM/DRAM/DRAM|BFLOAT16 HiFi2|WH|1 N150|(8, 8)|299|us|measured",
+    "fabric_bw|NeighborExchangeUnicast/CHIP_UNICAST/NOC_UNICAST_WRITE|packet 4096 B|-|BH|4 (p150x4)"
+    "|NeighborExchange links=2|38.4|GB/s|measured golden",
+    "fabric_latency|LatencyLinearUnicast/NOC_UNICAST_WRITE dev0->dev1|payload 16 B|-|WH|8 (T3K)"
+    "|Linear links=1|1602|ns net round trip (per hop 801)|measured",
+    "ccl|reduce_scatter_minimal_async|[1,1,8192,2048] prefill|see test|WH 6U|ring in 8x4 mesh|Ring|950|us|CI upper bound",
+    "ccl|reduce_scatter_minimal_async|[2,8,512,1024]|bf16 TILE DRAM|WH|8|Ring new algorithm|896.7|us|measured",
+    "op_in_model|decoder:Matmul_2 (FF2_MM)|Llama-70B TP32 decode batch 32|-|WH 6U|32|8x4 mesh|13.973|us kernel|CI target",
+    "e2e|Llama-3.1-70B TP8|batch 32|-|WH QuietBox|8|-|15.1 t/s/u; 483.2 t/s||published",
+    "ccl|all_to_all_combine|MoE decode|bf16|WH T3K|8|-|92-105|us|CI band",
+    "e2e|Whisper (distil-large-v3)|batch 1|-|n150|n150|-|ttft 200 ms||published",
+    "shuffle|riffle|-|-|WH|1|-|3|us|measured",
+]
+
+
+def table(tmp_path: Path, rows: list[str], separator: str = "\t") -> Path:
+    path = tmp_path / ("points.tsv" if separator == "\t" else "points.csv")
+    lines = [separator.join(COLUMNS)]
+    lines += [separator.join(f'"{c}"' for c in row.split("|")) for row in rows]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_json_is_one_object_per_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(Request(points=table(tmp_path, ROWS), format="json")) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(found) == len(ROWS)
+    for one in found[:8]:
+        assert abs(one["error"]) < 0.2, one
+        assert one["measured"] > 0
+        assert one["part"] in ("calibration", "held-out")
+    assert found[3]["error"] == 0  # below the bound
+    assert found[3]["predicted"] < 950
+    assert found[6]["unit"] == "t/s/u"
+    assert found[7]["measured"] == 98.5
+    assert "is not a number" in found[8]["not_covered"]
+    assert "no model of kind 'shuffle'" in found[9]["not_covered"]
+
+
+def test_a_bound_that_the_prediction_exceeds_counts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(Request(points=table(tmp_path, [ROWS[3].replace("|950|", "|9.5|")]), format="json"))
+    assert json.loads(capsys.readouterr().out)["error"] > 1
+
+
+def test_the_table_tells_classes_goals_and_what_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(Request(points=table(tmp_path, ROWS, ","))) == 0
+    said = capsys.readouterr().out
+    assert "fabric bandwidth and latency" in said
+    assert "not covered: 2 rows" in said
+    assert "x1/2" in said
+
+
+def test_a_file_without_the_columns_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "points.tsv"
+    path.write_text("kind\top\nmatmul\tx\n")
+    assert run(Request(points=path)) == 66
+    assert "missing columns shape, dtype" in capsys.readouterr().err
+    assert run(Request(points=tmp_path / "none.tsv")) == 66
+
+
+def test_one_row_in_five_is_held_out_whatever_was_measured(tmp_path: Path) -> None:
+    points = read(
+        table(tmp_path, [ROWS[0].replace("2048x2048x2048", f"{n}x2048x2048") for n in range(32, 8000, 32)])
+    )
+    held = [point.held_out for point in points]
+    assert 0.15 < sum(held) / len(held) < 0.25
+    other = Point(**{**{n: getattr(points[0], n) for n in Point.__slots__}, "value": "1"})
+    assert other.held_out == points[0].held_out
+
+
+def test_calibration_follows_the_points_and_moves_fitted_numbers_only(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("scipy")
+    pattern = "fabric_bw|{}|packet {} B|-|WH|8 (T3K)|Linear links=1|{}|GB/s|measured"
+    op = "LinearMulticast/CHIP_MULTICAST/NOC_UNICAST_WRITE"
+    rows = [pattern.format(op, size, rate) for size, rate in ((1024, 2.0), (2048, 4.0), (4096, 8.0))]
+    out = tmp_path / "mine.yaml"
+    assert run(Request(calibrate=table(tmp_path, rows), all_rows=True, output=out)) == 0
+    before, after = load(shipped("wormhole")), load(out)
+    changed = {k for k, n in after.systems["t3000"].items() if n != before.systems["t3000"][k]}
+    assert changed
+    assert all(k.startswith("fabric.") and before.systems["t3000"][k].fitted for k in changed)
+    assert {k: n.source for k, n in after.common.items()} == {k: n.source for k, n in before.common.items()}
+    capsys.readouterr()
+    run(Request(points=table(tmp_path, rows), hardware=(out,), format="json"))
+    errors = [abs(json.loads(line)["error"]) for line in capsys.readouterr().out.splitlines()]
+    assert max(errors) < 0.05

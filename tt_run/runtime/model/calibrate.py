@@ -1,0 +1,183 @@
+"""Fit the numbers whose source is marked `fitted` to measured points, and write the hardware file that results.
+
+Each prediction says which numbers it read, so points and fitted numbers fall apart into groups that have nothing in common; each is a
+small least-squares problem in logarithms, robust against outliers, held near the present values where the points say nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tt_run.runtime.model.hardware import Hardware, HardwareError, HardwareFile, Number
+from tt_run.runtime.model.points import NotCovered, Point
+from tt_run.runtime.model.questions import Question, question
+
+PRIOR = 0.02  # how strongly a number is held to its present value, against 0.05 of a point's scatter
+SCATTER = 0.05
+REACH = 30.0  # how many times up or down points may move a number
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A point that the model answers: its question and the number in question."""
+
+    point: Point
+    question: Question
+    measured: float
+
+
+class Bench:
+    """The systems of several hardware files, with numbers that can be changed in all places that share them."""
+
+    def __init__(self, files: Mapping[str, HardwareFile]) -> None:
+        self.files = files
+        self._systems: dict[tuple[str, str], Hardware] = {}
+        self.changed: dict[tuple[str, str], float] = {}
+
+    def system(self, architecture: str, name: str) -> Hardware:
+        """One system; the same object each time."""
+        key = (architecture, name)
+        if key not in self._systems:
+            self._systems[key] = self.files[architecture].system(name)
+            for (arch, place), value in self.changed.items():
+                self._put(arch, place, value)
+        return self._systems[key]
+
+    def fitted(self, hw: Hardware) -> set[tuple[str, str]]:
+        """Architecture and place of the fitted numbers that were read since `hw.read` was emptied."""
+        file = self.files[hw.architecture]
+        return {(hw.architecture, file.place_of(hw.system, key)) for key in hw.read if hw.numbers[key].fitted}
+
+    def value(self, spot: tuple[str, str]) -> float:
+        """The present value under an architecture and place, in the file's unit."""
+        if spot in self.changed:
+            return self.changed[spot]
+        return float(self._leaf(self.files[spot[0]].document, spot[1])["value"])
+
+    def change(self, spot: tuple[str, str], value: float) -> None:
+        """Give a number another value in every system that uses it."""
+        self.changed[spot] = value
+        self._put(*spot, value)
+
+    def _put(self, architecture: str, place: str, value: float) -> None:
+        for (arch, name), hw in self._systems.items():
+            key = place.split("numbers.", 1)[1]
+            if arch != architecture or self.files[arch].place_of(name, key) != place:
+                continue
+            old = hw.numbers[key]
+            numbers: Any = hw.numbers
+            numbers[key] = Number(value, old.unit, old.source, old.fitted)
+
+    @staticmethod
+    def _leaf(document: Mapping[str, Any], place: str) -> Any:
+        leaf: Any = document
+        for word in place.split("."):
+            leaf = leaf[word]
+        return leaf
+
+    def document(self, architecture: str) -> dict[str, Any]:
+        """The file's document with the changed numbers in it."""
+        document = copy.deepcopy(dict(self.files[architecture].document))
+        for (arch, place), value in self.changed.items():
+            if arch == architecture:
+                self._leaf(document, place)["value"] = float(f"{value:.5g}")
+        return document
+
+
+def ask(points: Iterable[Point]) -> list[Asked]:
+    """The points that the model has an answer to."""
+    asked = []
+    for point in points:
+        try:
+            found, measured = question(point), point.measured
+        except NotCovered:
+            continue
+        if measured:
+            asked.append(Asked(point, found, measured))
+    return asked
+
+
+STAGES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("fabric_bw", "fabric_latency"), ("fabric.",)),
+    (("matmul",), ("matmul.", "dispatch.")),
+    (
+        ("ccl", "op_in_model", "op", "attention"),
+        ("collectives.", "kernels.", "attention.", "matmul.", "dram."),
+    ),
+    (("e2e", "training"), ("decoder.", "training.")),
+)
+"""Which kinds of points may move which numbers, in order: a whole model's speed must not move a link's bandwidth."""
+
+
+def fit(bench: Bench, asked: Sequence[Asked]) -> None:
+    """Change the bench's fitted numbers so that its predictions come near the points; a number is moved in one stage only."""
+    settled: set[tuple[str, str]] = set()
+    for kinds, prefixes in STAGES:
+        members = [one for one in asked if one.point.kind in kinds]
+        for group, spots in _groups(bench, members, prefixes, settled):
+            _fit_group(bench, group, sorted(spots))
+            settled |= spots
+
+
+def _groups(
+    bench: Bench, asked: Sequence[Asked], prefixes: tuple[str, ...], settled: set[tuple[str, str]]
+) -> list[tuple[list[Asked], set[tuple[str, str]]]]:
+    groups: list[tuple[list[Asked], set[tuple[str, str]]]] = []
+    for one in asked:
+        hw = bench.system(one.question.architecture, one.question.system)
+        hw.read.clear()
+        try:
+            one.question.predict(hw)
+        except (NotCovered, LookupError, ValueError):
+            continue
+        spots = {
+            spot
+            for spot in bench.fitted(hw) - settled
+            if spot[1].split("numbers.", 1)[1].startswith(prefixes)
+        }
+        if not spots:
+            continue
+        joined, apart = [one], []
+        for members, others in groups:
+            if others & spots:
+                joined += members
+                spots |= others
+            else:
+                apart.append((members, others))
+        groups = [*apart, (joined, spots)]
+    return groups
+
+
+def _fit_group(bench: Bench, asked: Sequence[Asked], spots: Sequence[tuple[str, str]]) -> None:
+    import numpy as np
+
+    try:
+        from scipy.optimize import least_squares  # type: ignore[import-untyped]
+    except ImportError:
+        raise HardwareError("calibration needs SciPy: pip install 'tt-run[calibrate]'") from None
+
+    start = [bench.value(spot) for spot in spots]
+    systems = [bench.system(one.question.architecture, one.question.system) for one in asked]
+
+    def residuals(logs: Any) -> Any:
+        for spot, first, log in zip(spots, start, logs, strict=True):
+            bench.change(spot, first * math.exp(log))
+        errors = [_error(one, hw) / SCATTER for one, hw in zip(asked, systems, strict=True)]
+        return np.concatenate([np.array(errors), np.asarray(logs) * PRIOR / SCATTER])
+
+    # First near all points, then near the many: outliers must not pull, and must not be what the search starts from.
+    logs: Any = np.zeros(len(spots))
+    for loss in ("soft_l1", "cauchy"):
+        bounds = (-math.log(REACH), math.log(REACH))
+        logs = least_squares(residuals, logs, bounds=bounds, loss=loss, f_scale=2.0, max_nfev=60).x
+    residuals(logs)
+
+
+def _error(one: Asked, hw: Hardware) -> float:
+    """Logarithm of predicted over measured; a bound is only wrong when the prediction is above it."""
+    error = math.log(max(one.question.predict(hw), 1e-9) / one.measured)
+    return max(error, 0.0) if one.point.upper_bound else error

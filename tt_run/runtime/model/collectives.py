@@ -1,0 +1,76 @@
+"""What a collective costs on its actual links: set-up, hops that follow each other, and bytes over the busiest link.
+
+Ring and line algorithms over N devices, each putting in S bytes: on a ring both directions carry half of what a device receives; on a
+line the end links carry all of it one way. An all-reduce is a reduce-scatter and an all-gather of its result; `all_reduce_by_gather`, for
+small tensors, sends everything to everyone and adds up at the end. Where an implementation passes its whole input through DRAM more slowly
+than the links carry it, the data file gives that rate (`local`).
+"""
+
+from __future__ import annotations
+
+from tt_run.runtime.model import fabric
+from tt_run.runtime.model.hardware import Hardware
+from tt_run.runtime.model.work import Collective, Cost, Stream, cost_of
+
+WRITE = "NOC_UNICAST_WRITE"
+
+
+def collective(hw: Hardware, work: Collective) -> Cost:
+    """Time of one collective, of which all groups of a mesh run their own at once on links of their own."""
+    if work.size < 2:
+        return cost_of({"latency": 0.0})
+    key = f"collectives.{work.implementation}"
+    setup = hw.first(f"{key}.{work.kind}.setup", f"{key}.setup") / hw["chip.clock"]
+    latency = setup + hops(work) * _hop(hw, work)
+    link = wire_bytes(work) / (link_bandwidth(hw, work) * _efficiency(hw, work))
+    if f"{key}.{work.kind}.local" not in hw:
+        return cost_of({"latency": latency, "link": link})
+    local = work.bytes / hw[f"{key}.{work.kind}.local"]
+    return cost_of({"latency": latency, "link": link, "dram": local}, latency + max(link, local))
+
+
+def hops(work: Collective) -> int:
+    """Hops that must follow each other: the way to the farthest device, twice for an all-reduce."""
+    way = work.size // 2 if work.ring else work.size - 1
+    return 2 * way if work.kind == "all_reduce" else way
+
+
+def wire_bytes(work: Collective) -> float:
+    """Bytes over the busiest link in one direction."""
+    received = {
+        "all_gather": work.bytes * (work.size - 1),
+        "all_broadcast": work.bytes * (work.size - 1),
+        "all_reduce_by_gather": work.bytes * (work.size - 1),
+        "reduce_scatter": work.bytes * (work.size - 1) / work.size,
+        "all_reduce": 2 * work.bytes * (work.size - 1) / work.size,
+        "all_to_all": work.bytes * (work.size - 1) / 4,
+        "all_to_all_dispatch": work.bytes * (work.size - 1),
+        "all_to_all_combine": work.bytes * (work.size - 1),
+    }.get(work.kind, work.bytes)
+    return received / 2 if work.ring and work.size > 2 and work.kind not in ONE_WAY else received
+
+
+ONE_WAY = ("broadcast", "point_to_point")
+
+
+def link_bandwidth(hw: Hardware, work: Collective) -> float:
+    """Bytes per microsecond between two neighbours, all their channels together, one direction."""
+    links = work.links or max(int(hw["fabric.channels"]), 1)
+    pattern = "FullRingUnicast" if work.ring else "NeighborExchangeLinear"
+    return links * fabric.bandwidth(hw, Stream(pattern, WRITE, work.packet, links))
+
+
+def _hop(hw: Hardware, work: Collective) -> float:
+    payload = min(work.packet, max(int(work.bytes / work.size), 16))
+    return fabric.hop(hw, "ring" if work.ring else "line", WRITE, payload)
+
+
+def _efficiency(hw: Hardware, work: Collective) -> float:
+    key = f"collectives.{work.implementation}"
+    shape = "ring" if work.ring else "line"
+    return hw.first(
+        f"{key}.{work.kind}.efficiency_{shape}",
+        f"{key}.{work.kind}.efficiency",
+        f"{key}.efficiency_{shape}",
+        f"{key}.efficiency",
+    )

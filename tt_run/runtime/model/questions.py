@@ -1,0 +1,255 @@
+"""From a row of a points table to what is asked of the model: which system, which work, and in which unit the answer is wanted.
+
+Rows that the model cannot answer raise NotCovered with the reason; nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tt_run.runtime.model import galaxy
+from tt_run.runtime.model.collectives import collective
+from tt_run.runtime.model.cost import cost
+from tt_run.runtime.model.fabric import bandwidth, ping
+from tt_run.runtime.model.hardware import Hardware
+from tt_run.runtime.model.points import NotCovered, Point
+from tt_run.runtime.model.published import named_operation, whole_model
+from tt_run.runtime.model.transformer import models
+from tt_run.runtime.model.work import FORMAT_BYTES, Collective, Matmul, Ping, Stream
+
+Predict = Callable[[Hardware], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a row asks: of which architecture and system, the answer in the row's unit, and the class that its error counts in."""
+
+    architecture: str
+    system: str
+    predict: Predict
+    group: str
+
+
+# The first pattern that a row's devices and architecture match, in this order.
+SYSTEMS = (
+    (r"p150x4", "p150x4"),
+    (r"WH 4U", "galaxy_4u"),
+    (r"BH.*[Gg]alaxy|[Bb]lackhole.*[Gg]alaxy", "galaxy"),
+    (r"BH.*QuietBox", "p150x4"),
+    (r"WH 6U|galaxy|Galaxy|TG", "galaxy"),
+    (r"T3K|QuietBox|LoudBox|[Tt]3000", "t3000"),
+    (r"[Nn]300", "n300"),
+    (r"[Nn]150", "n150"),
+    (r"[Pp]300", "p300"),
+    (r"[Pp]100", "p100"),
+    (r"BH p150b? 8", "p150x8"),
+    (r"[Pp]150", "p150"),
+    (r"WH 8", "t3000"),
+    (r"WH 32", "galaxy"),
+    (r"BH 4", "p150x4"),
+    (r"BH 8", "p150x8"),
+    (r"BH", "p150"),
+    (r"WH", "n150"),
+)
+
+
+def question(point: Point) -> Question:
+    """What a row asks. Raises NotCovered."""
+    asked = KINDS.get(point.kind)
+    if asked is None:
+        raise NotCovered(f"no model of kind {point.kind!r}; there are {', '.join(KINDS)}")
+    if point.measured is None:
+        raise NotCovered(f"the value {point.value!r} is not a number")
+    architecture, system = place(point)
+    predict, group = asked(point)
+    return Question(architecture, system, predict, group)
+
+
+def place(point: Point) -> tuple[str, str]:
+    """Architecture and system that a row was measured on."""
+    text = f"{point.arch} {point.devices} {point.shape if point.kind == 'attention' else ''}"
+    architecture = "blackhole" if re.search(r"\bBH|[Bb]lackhole|\bp[13][05]0", text) else "wormhole"
+    system = next((name for pattern, name in SYSTEMS if re.search(pattern, text)), None)
+    if system is None:
+        raise NotCovered(f"no system known for {point.arch} {point.devices}")
+    return architecture, system
+
+
+def _links(point: Point) -> int | None:
+    found = re.search(r"links?=(\d+)|(\d+) links?", point.topology)
+    return int(found[1] or found[2]) if found else None
+
+
+def _packet(text: str) -> int:
+    found = re.search(r"(\d+) ?B\b", text)
+    if not found:
+        raise NotCovered(f"no size in bytes in {text!r}")
+    return int(found[1])
+
+
+def _stream(point: Point) -> tuple[Predict, str]:
+    pattern, _, write = point.op.split("/") if point.op.count("/") == 2 else (point.op, "", "")
+    packet = _packet(point.shape)
+    custom = re.fullmatch(r"CustomMaxPacketSize(Linear|Mesh)\w*", pattern)
+    if custom:
+        pattern = f"{custom[1]}Multicast"
+    work = Stream(pattern, write, packet, _links(point) or 1)
+
+    def predict(hw: Hardware) -> float:
+        if f"fabric.packet.{pattern}.{write}.handling" not in hw:
+            raise NotCovered(f"no measurement of any system calibrates {pattern} with {write}")
+        return bandwidth(hw, work) / 1e3
+
+    return predict, "fabric"
+
+
+def _ping(point: Point) -> tuple[Predict, str]:
+    found = re.match(r"(\w+)/(\w+)(?: dev(\d+)->dev(\d+))?", point.op)
+    if not found:
+        raise NotCovered(f"cannot read pattern and write from {point.op!r}")
+    first, last = int(found[3] or 0), int(found[4] or 1)
+    work = Ping(found[1], found[2], _packet(point.shape), max(abs(last - first), 1))
+    return lambda hw: ping(hw, work).us * 1e3, "fabric"
+
+
+def _matmul(point: Point) -> tuple[Predict, str]:
+    ring = re.search(r"ring matmul.*\b(do|ff13|ff2|qkv)", point.op)
+    if ring:
+        name = {"do": "DO_MM", "ff13": "FF1_MM", "ff2": "FF2_MM", "qkv": "QKV_MM"}[ring[1]]
+        work = galaxy.decoder(models()["llama-3.1-70b"], ring=True)[name][0]
+        return lambda hw: cost(hw, work).us, "matmul small"
+    shape = re.match(r"(\d+)x(\d+)x(\d+)", point.shape)
+    kind = re.match(r"(BFLOAT16|BFLOAT8_B|BFLOAT4_B|FLOAT32) +(LoFi|HiFi[234])", point.dtype)
+    if not shape or not kind:
+        raise NotCovered(f"no m x k x n or no format and fidelity in {point.shape!r}, {point.dtype!r}")
+    m, k, n = (int(x) for x in shape.groups())
+    cores = re.match(r"\((\d+), ?(\d+)\)", point.topology)
+    grid = (int(cores[1]), int(cores[2])) if cores else None
+    format_name = kind[1].lower()
+    traced = "trace=False" not in point.op
+    work = Matmul(
+        m,
+        k,
+        n,
+        activations=format_name,
+        weights=format_name,
+        output=format_name,
+        fidelity=kind[2],
+        grid=grid,
+        traced=traced,
+    )
+    group = "matmul large" if min(m, k, n) >= 1024 else "matmul small"
+    return lambda hw: cost(hw, work).us, group
+
+
+def _collective(point: Point) -> tuple[Predict, str]:
+    if "all_to_all" in point.op:
+        return _all_to_all(point), "ccl small" if "decode" in point.shape else "ccl large"
+    if point.op.startswith("llama reduce_scatter"):
+        work = galaxy.decoder(models()["llama-3.1-70b"], ring=False)["ReduceScatter_FF3"][0]
+        return lambda hw: cost(hw, work).us, "ccl small"
+    kind = next(
+        (k for k in ("all_gather", "reduce_scatter", "all_reduce", "broadcast") if k in point.op), None
+    )
+    shape = re.search(r"\[([\d, ]+)\]", point.shape)
+    if kind is None or shape is None:
+        raise NotCovered(f"no collective or no shape in {point.op!r}, {point.shape!r}")
+    dims = [int(x) for x in shape[1].split(",")]
+    elements = 1
+    for dim in dims:
+        elements *= dim
+    size = _group_size(point, dims[-1])
+    implementation = "old" if "old" in point.topology else "outer" if "dim 0" in point.op else "async"
+    per_element = FORMAT_BYTES["bfloat8_b" if "bfp8" in point.dtype else "bfloat16"]
+    nbytes = elements * per_element
+    work = Collective(
+        kind, size, nbytes, ring="Ring" in point.topology, links=_links(point), implementation=implementation
+    )
+    moved = nbytes * (size if kind == "all_gather" else 1)
+    return lambda hw: collective(hw, work).us, "ccl large" if moved >= 1 << 20 else "ccl small"
+
+
+def _group_size(point: Point, width: int) -> int:
+    """How many devices take part; on an 8x4 mesh the width says whether a decoder's rows or columns do."""
+    if re.search(r"8x4 mesh", point.devices):
+        hidden = models()["llama-3.1-70b"].hidden // galaxy.COLUMNS
+        return galaxy.ROWS if width in (hidden, hidden // galaxy.ROWS) else galaxy.COLUMNS
+    found = re.match(r"(\d+)", point.devices)
+    if not found:
+        raise NotCovered(f"no number of devices in {point.devices!r}")
+    return int(found[1])
+
+
+def _all_to_all(point: Point) -> Predict:
+    """Mixture of experts: along the rows of a mesh; decode and prefill differ by the tokens per device, which the tests do not print."""
+    kind = "all_to_all_dispatch" if "dispatch" in point.op else "all_to_all_combine"
+    phase = "prefill" if "prefill" in point.shape else "decode"
+
+    def predict(hw: Hardware) -> float:
+        tokens = hw[f"experts.{phase}_tokens"]
+        nbytes = tokens * hw["experts.width"] * FORMAT_BYTES["bfloat16"]
+        around = hw.system == "galaxy"
+        work = Collective(kind, galaxy.ROWS, nbytes, ring=around, implementation="experts")
+        return collective(hw, work).us
+
+    return predict
+
+
+CONSTANTS: dict[str, tuple[str, float]] = {
+    "1 KB packet hop": ("measured.packet_1k_hop", 1e3),
+    "8-hop round trip": ("measured.round_trip_8_hops", 1e3),
+    "BH matmul peak measured": ("measured.matmul_peak", 1e-6),
+    "WH matmul peak measured": ("measured.matmul_peak", 1e-6),
+    "DRAM spec @12GT": ("dram.spec_12gt", 1e-3),
+    "DRAM spec @14GT": ("dram.spec_14gt", 1e-3),
+    "DRAM ubench @12": ("dram.stream_12gt", 1e-3),
+    "DRAM ubench @14": ("dram.stream_14gt", 1e-3),
+    "DRAM-sharded matmul read": ("dram.sharded", 1e-3),
+    "interleaved DRAM matmul read": ("dram.interleaved", 1e-3),
+    "FlashDecode KV read": ("dram.attention", 1e-3),
+    "Llama3-70B decode matmuls @12": ("dram.decode_12gt", 1e-3),
+    "Llama3-70B decode matmuls @14": ("dram.decode_14gt", 1e-3),
+    "Mixtral8x7b decode @12": ("dram.decode_12gt", 1e-3),
+    "Mixtral8x7b decode @14": ("dram.decode_14gt", 1e-3),
+    "ethernet link WH theoretical": ("fabric.wire", 1e-3),
+    "ethernet subsystem+link": ("fabric.subsystem", 1e3),
+    "single link one-way": ("fabric.raw_link", 1e3),
+    "ring hop latency, 8 chips (old)": ("fabric.ring_hop", 1e3),
+    "ring hop latency, merged signals": ("fabric.ring_hop", 1e3),
+}
+"""Named constants of the points -> the number of the data file that stands for it, and from the model's unit to theirs."""
+
+
+def _constant(point: Point) -> tuple[Predict, str]:
+    if point.op not in CONSTANTS:
+        raise NotCovered(f"{point.op!r} is not a number that the model uses")
+    key, factor = CONSTANTS[point.op]
+
+    def predict(hw: Hardware) -> float:
+        if key not in hw:
+            raise NotCovered(f"the data file of {hw.architecture} has no {key}")
+        return hw[key] * factor
+
+    return predict, "constant"
+
+
+def _attention(point: Point) -> tuple[Predict, str]:
+    if "%" not in point.unit:
+        raise NotCovered(f"attention in {point.unit!r}: only utilisation of the arithmetic is modelled")
+    return lambda hw: 100 * hw["attention.ring_joint_utilisation"], "other"
+
+
+KINDS: dict[str, Callable[[Point], tuple[Predict, str]]] = {
+    "fabric_bw": _stream,
+    "fabric_latency": _ping,
+    "matmul": _matmul,
+    "ccl": _collective,
+    "op_in_model": named_operation,
+    "op": named_operation,
+    "attention": _attention,
+    "constant": _constant,
+    "e2e": whole_model,
+    "training": whole_model,
+}

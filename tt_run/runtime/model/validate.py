@@ -1,0 +1,170 @@
+"""`tt-run validate-model`: predictions beside measured points, errors by class, calibration with one's own points.
+
+JSON is one object per row and line: kind, op, shape, arch, devices, unit, measured, predicted, error, class, part (`calibration` for rows
+that the shipped numbers were fitted to, else `held-out`), or `not_covered` with the reason. The launcher's command reads the command line
+and starts this module with what it read, as JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mgd.resources import configs_root
+from tt_run import contract
+from tt_run.runtime.model import scores
+from tt_run.runtime.model.calibrate import Bench, ask, fit
+from tt_run.runtime.model.hardware import ARCHITECTURES, HardwareError, HardwareFile, load, shipped, write
+from tt_run.runtime.model.points import Point, PointsError, read
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the command line asked for: `points` to score, or `calibrate` to fit to and `output` to write."""
+
+    points: Path | None = None
+    calibrate: Path | None = None
+    format: str = "table"
+    hardware: tuple[Path, ...] = ()
+    output: Path | None = None
+    architecture: str = "wormhole"
+    all_rows: bool = False
+    cross_validate: int = 0
+
+
+def main(text: str) -> int:
+    """Carries out a request in JSON; the exit code."""
+    given: dict[str, Any] = json.loads(text)
+    for name in ("points", "calibrate", "output"):
+        given[name] = Path(given[name]) if given.get(name) else None
+    given["hardware"] = tuple(Path(path) for path in given.get("hardware", ()))
+    return run(Request(**given))
+
+
+def run(request: Request) -> int:
+    """Carries out a request; the exit code. Prints what is wrong with a file."""
+    try:
+        bench = Bench(hardware_files(request.hardware))
+        if request.calibrate:
+            return _calibrate(bench, request, request.calibrate)
+        points = read(request.points or Path())
+        if request.cross_validate:
+            return _cross_validate(bench, points, request.cross_validate)
+        _show(scores.score(bench, points), request.format)
+    except (PointsError, HardwareError) as error:
+        print(f"tt-run validate-model: {error}", file=sys.stderr)
+        return int(contract.Exit.UNREADABLE)
+    except BrokenPipeError:
+        sys.stderr.close()
+    return 0
+
+
+def _show(found: Sequence[scores.Score], form: str) -> None:
+    if form == "json":
+        for one in found:
+            print(json.dumps(row(one)))
+        return
+    from tt_run.runtime.model.tables import print_scores
+
+    print_scores(found, held_out)
+
+
+def hardware_files(given: Sequence[Path]) -> dict[str, HardwareFile]:
+    """The data file of each architecture: the user's where there is one, else the shipped one."""
+    files = {name: load(shipped(name)) for name in ARCHITECTURES}
+    for path in given:
+        file = load(path)
+        files[file.architecture] = file
+    return files
+
+
+def _key(point: Point) -> str:
+    text = "|".join(
+        (point.kind, point.op, point.shape, point.dtype, point.arch, point.devices, point.topology)
+    )
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def calibrated_on() -> Path:
+    """The list of the rows that the shipped numbers were fitted to, as hashes of what was measured."""
+    return configs_root() / "hardware" / "calibrated-on.txt"
+
+
+def held_out(point: Point) -> bool:
+    """Whether the shipped numbers have not seen this row."""
+    global _seen
+    if _seen is None:
+        path = calibrated_on()
+        _seen = frozenset(path.read_text(encoding="utf-8").split()) if path.exists() else frozenset()
+    return _key(point) not in _seen
+
+
+_seen: frozenset[str] | None = None
+
+
+def row(found: scores.Score) -> dict[str, Any]:
+    """One row of the JSON output."""
+    point = found.point
+    result: dict[str, Any] = {
+        "kind": point.kind,
+        "op": point.op,
+        "shape": point.shape,
+        "dtype": point.dtype,
+        "arch": point.arch,
+        "devices": point.devices,
+        "topology": point.topology,
+        "unit": point.measured_unit,
+        "measured": point.measured,
+    }
+    if found.predicted is None:
+        return {**result, "not_covered": found.reason}
+    result |= {"predicted": float(f"{found.predicted:.6g}"), "error": round(found.error or 0.0, 6)}
+    return {**result, "class": found.group, "part": "held-out" if held_out(point) else "calibration"}
+
+
+def _calibrate(bench: Bench, options: Request, source: Path) -> int:
+    points = read(source)
+    used = [p for p in points if options.all_rows or not p.held_out]
+    before = scores.score(bench, points)
+    fit(bench, ask(used))
+    after = scores.score(bench, points)
+    text = write(bench.document(options.architecture))
+    if options.output is None:
+        print(text, end="")
+        return 0
+    options.output.write_text(text, encoding="utf-8")
+    print(f"{options.output}: fitted to {len(used)} of {len(points)} rows; the rest, before and after:")
+    rest = {p.line for p in points if p not in used} or {p.line for p in points}
+    for old, new in zip(
+        scores.by_class(before, lambda p: p.line in rest),
+        scores.by_class(after, lambda p: p.line in rest),
+        strict=True,
+    ):
+        print(f"  {scores.GOALS[new.group][0]:40} median error {old.median:6.1%} -> {new.median:6.1%}")
+    if options.output.resolve() == shipped(options.architecture).resolve():
+        calibrated_on().write_text("\n".join(sorted({_key(p) for p in used})) + "\n", encoding="utf-8")
+    return 0
+
+
+def _fold(point: Point, folds: int) -> int:
+    """Rows of one shape (or of one pattern and packet size on one system) fall together, so that a fold has unseen ones."""
+    name = point.op.split(" trace")[0]
+    text = f"{point.kind}|{name}|{point.shape}|{point.devices if point.kind.startswith('fabric') else ''}"
+    return int(hashlib.sha256(text.encode()).hexdigest(), 16) % folds
+
+
+def _cross_validate(bench: Bench, points: Sequence[Point], folds: int) -> int:
+    from tt_run.runtime.model.tables import print_classes
+
+    found: list[scores.Score] = []
+    for number in range(folds):
+        fresh = Bench(bench.files)
+        fit(fresh, ask(p for p in points if _fold(p, folds) != number))
+        found += scores.score(fresh, [p for p in points if _fold(p, folds) == number])
+    print_classes(f"{folds}-fold cross-validation over shapes", scores.by_class(found, lambda _: True))
+    return 0
