@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tt_run import contract
 from tt_run.runtime import events
 from tt_run.runtime.arguments import public
 from tt_run.runtime.errors import fatal, incompatible, throw
@@ -127,8 +128,6 @@ class Trace:
                     fresh[id(old)] = new
 
 
-SLOW_DISPATCH = "TT_METAL_SLOW_DISPATCH_MODE"
-
 _capturing: list[Trace] = []
 _traces: dict[int, Trace] = {}
 
@@ -140,7 +139,7 @@ def begin_trace_capture(mesh_device: MeshDevice, *, cq_id: Any = None) -> MeshTr
     Raises RuntimeError when the queue is being captured already, and where TT_METAL_SLOW_DISPATCH_MODE asks for the mode without queues.
     """
     mesh_device.require_open("begin_trace_capture")
-    if SLOW_DISPATCH in os.environ:
+    if contract.SLOW_DISPATCH in os.environ:
         raise throw("Not supported for slow dispatch")
     _forget_closed()
     queue, number = queue_number(mesh_device, cq_id), next(_ids)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.ccl import reference
+from tt_run import contract
 from tt_run.runtime import events
 from tt_run.runtime.ccl import fabric
 from tt_run.runtime.ccl.collectives import all_broadcast, all_gather, all_reduce, reduce_scatter
@@ -275,7 +276,7 @@ def test_a_one_dimensional_fabric_needs_an_axis(device, fabric_setting):
 
 def test_strict_mode_insists_on_a_fabric(device, fabric_setting, monkeypatch):
     tensor, _ = sharded(device, (4, 4), 0)
-    monkeypatch.setenv(fabric.STRICT_VARIABLE, "1")
+    monkeypatch.setenv(contract.STRICT, "1")
     fabric.set_strict(None)
     with pytest.raises(RuntimeError) as error:
         all_gather(tensor, 0, cluster_axis=1)

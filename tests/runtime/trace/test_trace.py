@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tt_run import contract
 from tt_run.runtime import ops, trace
 from tt_run.runtime.ccl.collectives import all_gather, all_reduce
 from tt_run.runtime.enums import DataType, Layout
@@ -216,7 +217,7 @@ def test_a_mesh_closed_in_its_capture_leaves_nothing_behind():
 
 
 def test_slow_dispatch_has_no_traces(device, monkeypatch):
-    monkeypatch.setenv(trace.SLOW_DISPATCH, "1")
+    monkeypatch.setenv(contract.SLOW_DISPATCH, "1")
     with pytest.raises(RuntimeError, match="Not supported for slow dispatch"):
         trace.begin_trace_capture(device)
     assert not trace.is_trace_capture_active(device)

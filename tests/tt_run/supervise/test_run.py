@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.tt_run.launch.conftest import plan_of
+from tests.tt_run.supervise.local import LocalBackend
 from tt_run.contract import Exit
 from tt_run.errors import LauncherError, UsageError
-from tt_run.launch.backend import Job, LocalBackend, Start
+from tt_run.launch.backend import Job, Start
 from tt_run.launch.keeper import Order
 from tt_run.launch.kept import KeptJob
 from tt_run.launch.machine import Machine

@@ -12,11 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tt_run import contract
 from tt_run.runtime.enums import FabricConfig, FabricReliabilityMode, FabricTensixConfig
 from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
-
-STRICT_VARIABLE = "TT_RUN_STRICT"
 
 ONE_DIMENSIONAL = frozenset(
     (FabricConfig.FABRIC_1D, FabricConfig.FABRIC_1D_RING, FabricConfig.FABRIC_1D_NEIGHBOR_EXCHANGE)
@@ -79,7 +78,7 @@ def set_strict(strict: bool | None) -> None:
 def strict() -> bool:
     """Whether the reference's prerequisites are enforced."""
     if _state.strict is None:
-        _change(strict=os.environ.get(STRICT_VARIABLE, "").strip().lower() in ("1", "true", "on", "yes"))
+        _change(strict=os.environ.get(contract.STRICT, "").strip().lower() in ("1", "true", "on", "yes"))
     return bool(_state.strict)
 
 

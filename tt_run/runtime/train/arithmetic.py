@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
+from tt_run import contract
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.train.graph import PreferredPrecision
 
-VARIABLE = "TT_RUN_ARITHMETIC"
 _BY_NAME = {"bfloat16": PreferredPrecision.HALF, "float32": PreferredPrecision.FULL}
 
 _chosen: PreferredPrecision | None = None
@@ -23,14 +23,14 @@ def precision() -> PreferredPrecision:
 
 def restart() -> None:
     """Take what TT_RUN_ARITHMETIC says, bfloat16 without it: how every program starts. Raises ValueError as `choose`."""
-    choose(os.environ.get(VARIABLE, "bfloat16"))
+    choose(os.environ.get(contract.ARITHMETIC, "bfloat16"))
 
 
 def choose(name: str) -> None:
     """Compute so from now on. Raises ValueError for a name other than bfloat16 and float32."""
     global _chosen
     if name not in _BY_NAME:
-        raise ValueError(f"unknown arithmetic {name!r}; one of {', '.join(_BY_NAME)} ({VARIABLE})")
+        raise ValueError(f"unknown arithmetic {name!r}; one of {', '.join(_BY_NAME)} ({contract.ARITHMETIC})")
     _chosen = _BY_NAME[name]
 
 

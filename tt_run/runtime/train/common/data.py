@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run import contract
 from tt_run.runtime.train.common.config import TrainingConfig
 
 Ids = npt.NDArray[np.uint32]
@@ -98,7 +99,7 @@ def load_shakespeare_text(path: str | os.PathLike[str] | None = None) -> str:
 
     if path is not None:
         return Path(path).read_text(encoding="utf-8")
-    home = os.environ.get("TT_METAL_HOME")
+    home = os.environ.get(contract.METAL_HOME)
     candidates = [Path(home) / "tt-train" / "data" / "shakespeare.txt"] if home else []
     candidates.append(configs_root() / "training" / "data" / "shakespeare.txt")
     for candidate in candidates:

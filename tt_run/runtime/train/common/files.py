@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tt_run import contract
 from tt_run.runtime.train.settings import ConfigError
 
 if TYPE_CHECKING:
     from mgd.documents import Document
 
-ROOT_VARIABLE = "TT_METAL_RUNTIME_ROOT"
 _FOLDERS = (
     "training_configs",
     "model_configs",
@@ -27,12 +27,12 @@ _FOLDERS = (
 
 def get_tt_metal_home() -> str:
     """TT_METAL_HOME, or ~/.tt-metal when it is not set."""
-    return os.environ.get("TT_METAL_HOME") or str(Path.home() / ".tt-metal")
+    return os.environ.get(contract.METAL_HOME) or str(Path.home() / ".tt-metal")
 
 
 def get_tt_metal_runtime_root() -> str:
     """TT_METAL_RUNTIME_ROOT, or what `get_tt_metal_home` gives: the folder that holds tt-train/."""
-    return os.environ.get(ROOT_VARIABLE) or get_tt_metal_home()
+    return os.environ.get(contract.METAL_RUNTIME_ROOT) or get_tt_metal_home()
 
 
 class Configuration(dict[str, Any]):

@@ -1,0 +1,87 @@
+"""The table of environment variables against the code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tt_run import contract
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+NAME = re.compile(r"(TT|TTNN)_[A-Z0-9]+(_[A-Z0-9]+)*")
+# Words of errors, not variables.
+WORDS = {"TT_FATAL", "TT_THROW"}
+# It runs in every Python of a rank before anything of ours can be imported.
+ALONE = "tt_run/launch/hook/sitecustomize.py"
+CONSTANTS = {name: value for name, value in vars(contract).items() if NAME.fullmatch(str(value))}
+TABLE = {variable.name: variable for variable in contract.VARIABLES}
+
+
+@cache
+def uses() -> dict[str, set[str]]:
+    """The variables that the code names, and the files that do; settings of the library are read by their prefix."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for package in ("mgd", "tt_run"):
+        for path in (ROOT / package).rglob("*.py"):
+            file = str(path.relative_to(ROOT))
+            if file == "tt_run/contract.py":
+                continue
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if (
+                    isinstance(node, ast.Constant)
+                    and isinstance(node.value, str)
+                    and NAME.fullmatch(node.value)
+                ):
+                    found[node.value].add(file)
+                if (
+                    isinstance(node, ast.Attribute)
+                    and ast.unparse(node.value) == "contract"
+                    and node.attr in CONSTANTS
+                ):
+                    found[CONSTANTS[node.attr]].add(file)
+    return {name: files for name, files in found.items() if name not in WORDS}
+
+
+def test_every_variable_that_the_code_names_is_in_the_table() -> None:
+    missing = {name: sorted(files) for name, files in uses().items() if name not in TABLE}
+    assert not missing, f"add a row to VARIABLES in tt_run/contract.py, then run scripts/gen: {missing}"
+    assert set(CONSTANTS.values()) <= set(TABLE)
+
+
+def test_the_table_names_nothing_that_the_code_does_not() -> None:
+    assert not set(TABLE) - set(uses()), "strike these rows off VARIABLES in tt_run/contract.py"
+    assert len(TABLE) == len(contract.VARIABLES)
+
+
+def test_our_own_names_are_spelt_once() -> None:
+    spelt = defaultdict(list)
+    for package in ("mgd", "tt_run"):
+        for path in (ROOT / package).rglob("*.py"):
+            file = str(path.relative_to(ROOT))
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if (
+                    isinstance(node, ast.Constant)
+                    and str(node.value).startswith("TT_RUN_")
+                    and NAME.fullmatch(node.value)
+                ):
+                    spelt[node.value].append(file)
+    twice = {
+        name: files
+        for name, files in spelt.items()
+        if files.count("tt_run/contract.py") != 1 or set(files) - {"tt_run/contract.py", ALONE}
+    }
+    assert not twice, f"take the constant of tt_run.contract: {twice}"
+
+
+@pytest.mark.parametrize("name", sorted(TABLE))
+def test_the_reader_is_who_the_table_says(name: str) -> None:
+    readers = {word.strip() for word in TABLE[name].reader.split(",")}
+    assert readers <= {"launcher", "runtime", "device runtime", "programs"}
+    assert TABLE[name].setter in ("user", "launcher")
+    in_runtime = any(file.startswith("tt_run/runtime/") for file in uses()[name])
+    assert ("runtime" in readers) == in_runtime, f"{name}: {sorted(uses()[name])}"
