@@ -112,11 +112,12 @@ RULES = (
     ),
     Rule(
         "MGD213", "edge port link",
-        "Links name devices, not edge ports.",
-        "The oldest form, [[0, S2], [1, S4]] per channel and direction, is no longer read.",
+        "Links name devices.",
+        "The oldest form names a mesh's number and a port on its edge, an entry per channel and direction; the reference stopped reading it. "
+        "Here it is read, and converted like the rest.",
         "Graph: [ [[0, S2], [1, S4]] ]",
         "Graph: [ [[M0, D1], [M1, D2], 1] ]",
-        source="the reference's reader of MGD 1.0",
+        severity=Severity.WARNING, source="the reference's reader of MGD 1.0",
     ),
     Rule(
         "MGD214", "unknown key",

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 from mgd.documents import Node
+from mgd.v1.edge_ports import Ports, is_port_link, port_links
 from mgd.v1.model import BoardLink, BoardMesh
 from mgd.v1.nodes import Findings, integer, is_list, offset, text_of
 
 _FORMS = {"RelaxedGraph": "[M0, M1, channels]", "Graph": "[[M0, D0], [M1, D0], channels]"}
-_EDGE_PORT = re.compile(r"[NESWZ][0-9]{1,9}")
 
 
 def read_links(
-    found: Findings, root: Node, sections: dict[str, Node], meshes: list[BoardMesh]
+    found: Findings, root: Node, sections: dict[str, Node], meshes: list[BoardMesh], ports: Ports
 ) -> tuple[str, tuple[BoardLink, ...]]:
     """The section that links the meshes, and its links. One of the two sections is there, as a list."""
     present = [name for name in _FORMS if name in sections]
@@ -36,22 +34,19 @@ def read_links(
         found.add("MGD201", offset(node), f"{mode} is not a list", help=f"write {mode}: []")
         return mode, ()
     by_id = {mesh.mesh_id: mesh for mesh in meshes}
-    links = []
+    oldest = [each for each in node.items if mode == "Graph" and is_port_link(each)]
+    links: list[BoardLink | None] = []
     for each in node.items:
         if found.is_full:
             break
-        links.append(_link(found, mode, each, by_id))
+        if not oldest or not is_port_link(each):
+            links.append(_link(found, mode, each, by_id))
+    links += port_links(found, oldest, by_id, ports) if oldest else []
     return mode, tuple(link for link in links if link is not None)
 
 
 def _link(found: Findings, mode: str, node: Node, meshes: dict[int, BoardMesh]) -> BoardLink | None:
     parts = node.items if is_list(node) else []
-    if mode == "Graph" and len(parts) == 2 and all(_is_edge_port(part) for part in parts):
-        found.add(
-            "MGD213", offset(node), "this is the oldest form: mesh number and edge port",
-            help="write [[M0, D0], [M1, D0], channels], one entry per pair of devices",
-        )  # fmt: skip
-        return None
     ends = [_end(part, mode) for part in parts[:2]]
     channels = integer(parts[2]) if len(parts) == 3 else None
     if len(parts) != 3 or None in ends or channels is None or channels < 1:
@@ -67,15 +62,6 @@ def _link(found: Findings, mode: str, node: Node, meshes: dict[int, BoardMesh]) 
     if not all(fits):
         return None
     return BoardLink(a, b, channels, a_device, b_device, offset(node), offset(parts[0]), offset(parts[1]))
-
-
-def _is_edge_port(node: Node | None) -> bool:
-    parts = node.items if is_list(node) else []
-    return (
-        len(parts) == 2
-        and integer(parts[0]) is not None
-        and bool(_EDGE_PORT.fullmatch(text_of(parts[1]) or ""))
-    )
 
 
 def _end(node: Node | None, mode: str) -> tuple[int, int | None] | None:

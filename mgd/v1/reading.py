@@ -9,6 +9,7 @@ from mgd.errors import RejectedError
 from mgd.files import as_source
 from mgd.text.problems import nearest, quoted
 from mgd.v1.chip import check_ports, read_chip
+from mgd.v1.edge_ports import Ports
 from mgd.v1.links import read_links
 from mgd.v1.model import Board, BoardMesh, FirstFormat
 from mgd.v1.nodes import Findings, YamlSource, compose, entries, integer, is_map, offset, text_of
@@ -53,7 +54,7 @@ def read(text: str | bytes, *, file: str = "") -> tuple[FirstFormat | None, Find
     meshes = _meshes(found, root, sections.get("Mesh"), boards)
     if ports == 0 and not found.has_errors:
         check_ports(found, sections.get("ChipSpec"), meshes)
-    mode, links = read_links(found, root, sections, meshes)
+    mode, links = read_links(found, root, sections, meshes, Ports(ports, z_ports, boards))
     if found.has_errors:
         return None, found
     return FirstFormat(arch, ports, z_ports, tuple(boards.values()), tuple(meshes), mode, links), found

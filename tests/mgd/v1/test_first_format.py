@@ -12,6 +12,7 @@ from mgd.expansion import expand
 from mgd.facts import summary
 from mgd.reading import loads as loads_text
 from mgd.v1 import loads, to_textproto, to_yaml
+from mgd.v1.edge_ports import edge
 from tests.mgd.fixtures import TOP, fabric, link, mesh
 
 TWO = """\
@@ -181,3 +182,58 @@ def test_every_file_of_boards_survives_the_way_there_and_back(
         (m.dims, m.host_dims, m.dim_types, m.channels) for m in graph.meshes
     ]
     assert back.requested == graph.requested
+
+
+OLDEST = """\
+ChipSpec: {arch: wormhole_b0, ethernet_ports: {N: 2, E: 2, S: 2, W: 2, Z: 1}}
+Board: [{name: B, type: Mesh, topology: [2, 2]}, {name: R, type: TORUS_Y, topology: [2, 2]}]
+Mesh:
+  - {id: 0, board: B, device_topology: [2, 4], host_topology: [1, 2]}
+  - {id: 1, board: B, device_topology: [2, 2], host_topology: [1, 1]}
+  - {id: 2, board: R, device_topology: [2, 2], host_topology: [1, 1]}
+Graph:
+"""
+
+
+def oldest(*entries: str) -> str:
+    return OLDEST + "".join(f"  - {entry}\n" for entry in entries)
+
+
+def test_the_oldest_form_is_read_by_devices_with_its_channels_counted() -> None:
+    """S2 and S3 are the ports of device 5 in a 2x4 mesh, N0 and N1 those of device 0; each channel stands once per direction."""
+    both = [("[0, S2]", "[1, N0]"), ("[0, S3]", "[1, N1]"), ("[0, E1]", "[1, W2]"), ("[1, Z3]", "[2, Z0]")]
+    text = oldest(*(f"[{a}, {b}]" for a, b in both), *(f"[{b}, {a}]" for a, b in both))
+    descriptor = loads(text, file="old.yaml")
+    by_devices = oldest("[[M0, D5], [M1, D0], 2]", "[[M0, D3], [M1, D2], 1]", "[[M1, D3], [M2, D0], 1]")
+    assert descriptor == loads(by_devices)
+    [told] = [each for each in descriptor.notices if each.code == "MGD213"]
+    assert "[[M0, D5], [M1, D0], 2]" in told.message and not told.is_error
+    assert told.position is not None and told.position.line == 8
+    assert loads_text(to_textproto(text)) == descriptor
+    assert "[[M0, D5], [M1, D0], 2]" in to_yaml(descriptor)
+
+
+@pytest.mark.parametrize(
+    ("entry", "code", "words"),
+    [
+        ("[[7, S0], [1, N0]]", "MGD212", "no mesh 7"),
+        ("[[0, S8], [1, N0]]", "MGD212", "mesh 0 has no port S8"),
+        ("[[1, E4], [0, N0]]", "MGD212", "mesh 1 has no port E4"),
+        ("[[0, Z8], [1, N0]]", "MGD212", "mesh 0 has no port Z8"),
+        ("[[2, N0], [1, N0]]", "MGD212", "mesh 2 has no port N0"),
+        ("[[0, S0], [1, N0]]\n  - [[0, S0], [1, N1]]", "MGD211", "port S0 of mesh 0 is linked to two ports"),
+        ("[[0, S0], [1, N0]]\n  - [[1, N0], [0, S1]]", "MGD211", "port N0 of mesh 1 is linked to two ports"),
+    ],
+)
+def test_a_port_that_is_not_there_or_taken_is_refused(entry: str, code: str, words: str) -> None:
+    with pytest.raises(RejectedError) as caught:
+        loads(oldest(entry))
+    assert words in next(each for each in caught.value.diagnostics if each.code == code).message
+
+
+@pytest.mark.parametrize(
+    ("letter", "devices"),
+    [("N", [0, 1, 2]), ("S", [3, 4, 5]), ("W", [0, 3]), ("E", [2, 5]), ("Z", [0, 1, 2, 3, 4, 5])],
+)
+def test_the_devices_of_an_edge(letter: str, devices: list[int]) -> None:
+    assert edge((2, 3), letter) == devices
