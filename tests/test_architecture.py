@@ -98,7 +98,17 @@ def part_of(module: str) -> str:
     return words[0] if words[0] == "mgd" else ".".join(words[:2])
 
 
+# Doors that programs open by name, and the part behind each.
+DOORS = {
+    "tt_run.pytest": "tt_run.testing",
+    "tt_run.emulate": "tt_run.testing",
+    "tt_run.__main__": "tt_run.cli",
+}
+
+
 def allowed(part: str) -> set[str]:
+    if part in DOORS:
+        return {part, DOORS[part]}
     if part in LAUNCHER:
         return {*SHARED, *LAUNCHER[: LAUNCHER.index(part) + 1]}
     if part == "tt_run.runtime":

@@ -1,0 +1,129 @@
+"""The pytest plugin, run as a user runs it: in a process of its own, on test files of the reference's form."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tt_run.testing.ranks import Ranks
+
+
+def ranks(*args: Any, **kwargs: Any) -> pytest.Mark:
+    """The mark as the plugin meets it; our own suite does not know the name."""
+    return pytest.Mark("ranks", args, kwargs, _ispytest=True)
+
+
+ONE_PROCESS = """
+import numpy as np
+import pytest
+import ttnn
+
+
+def test_a_device(device, reset_seeds, silicon_arch_name):
+    assert silicon_arch_name == "wormhole_b0"
+    x = ttnn.Tensor(np.ones((1, 1, 32, 32), np.float32), ttnn.bfloat16).to(ttnn.TILE_LAYOUT).to(device)
+    assert ttnn.add(x, x).cpu().to_numpy().sum() == 2 * 32 * 32
+    assert ttnn.GetDefaultDevice() is device
+
+
+def test_the_default_device_is_put_back():
+    assert ttnn.GetDefaultDevice() is None
+
+
+@pytest.mark.parametrize("mesh_device", [(2, 4), 2, pytest.param((8, 4), id="galaxy")], indirect=True)
+def test_a_mesh(mesh_device, request):
+    assert mesh_device.get_num_devices() == (2 if "2" == request.node.callspec.id[-1] else 8)
+
+
+@pytest.mark.parametrize("device_params", [{"fabric_config": ttnn.FabricConfig.FABRIC_1D, "trace_region_size": 4096}], indirect=True)
+def test_a_row_with_fabric(t3k_mesh_device, use_program_cache):
+    assert ttnn.get_fabric_config() is ttnn.FabricConfig.FABRIC_1D
+    assert tuple(t3k_mesh_device.shape) == (1, 8)
+
+
+def test_the_fabric_is_taken_down():
+    assert ttnn.get_fabric_config() is ttnn.FabricConfig.DISABLED
+
+
+def test_blackhole_only(bh_1d_mesh_device):
+    raise AssertionError("must be skipped on Wormhole")
+"""
+
+OVER_RANKS = """
+import pytest
+import ttnn
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("value", [7])
+def test_both_pass(mesh_device, value):
+    assert value == 7
+    assert int(ttnn.distributed_context_get_size()) == 2
+
+
+@pytest.mark.ranks(2, split="2x1")
+def test_one_fails(mesh_device):
+    assert int(ttnn.distributed_context_get_rank()) == 0, "only the first rank is content"
+
+
+@pytest.mark.ranks(2)
+def test_both_skip():
+    pytest.skip("not on a Tuesday")
+"""
+
+
+def run(folder: Path, text: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Pytest with the plugin on a file of its own."""
+    (folder / "test_it.py").write_text(text)
+    (folder / "pytest.ini").write_text("[pytest]\naddopts = -p tt_run.pytest -p no:cacheprovider\n")
+    return subprocess.run(
+        ["timeout", "-k", "5", "150", sys.executable, "-m", "pytest", "-rs", "-q", *words],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_fixtures_of_the_reference(tmp_path: Path) -> None:
+    done = run(tmp_path, ONE_PROCESS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "6 passed, 2 skipped" in done.stdout
+    assert "a mesh of 8x4 needs more devices than the 8 of this system" in done.stdout
+    assert "this test is for blackhole" in done.stdout
+
+
+def test_the_system_is_an_option(tmp_path: Path) -> None:
+    done = run(tmp_path, ONE_PROCESS, "--tt-system", "galaxy", "-k", "galaxy or blackhole")
+    assert "1 failed, 1 skipped" in done.stdout, (
+        done.stdout + done.stderr
+    )  # a Galaxy's mesh opens: 32 devices, not 8
+
+
+def test_tests_over_ranks(tmp_path: Path) -> None:
+    done = run(tmp_path, OVER_RANKS)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "1 failed, 1 passed, 1 skipped" in done.stdout, done.stdout + done.stderr
+    assert "--- rank 1 ---" in done.stdout
+    assert "only the first rank is content" in done.stdout
+    assert "not on a Tuesday" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("mark", "message"),
+    [
+        (ranks(), "ranks needs a number of ranks"),
+        (ranks(3, meshes=2), "that 2 meshes share evenly, not 3"),
+        (ranks(4, split="1x3"), "split='1x3' does not make 4 ranks of each mesh"),
+        (ranks(4, spilt="1x4"), "ranks does not know spilt"),
+    ],
+)
+def test_marks_that_make_no_sense(mark: pytest.Mark, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Ranks.from_mark(mark, None)
+
+
+def test_what_a_mark_asks_for() -> None:
+    asked = Ranks.from_mark(ranks(4, meshes=2, timeout=9), "galaxy")
+    assert asked == Ranks(4, "1x2", "galaxy", 2, 9.0)

@@ -1,0 +1,90 @@
+"""Hooks of the pytest plugin: the shims in place before any test file is imported, options, and tests over ranks."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+from tt_run import contract
+from tt_run.testing import shims
+from tt_run.testing.ranks import CHILD, RanksTest, Recorder, asked_ranks
+
+_RECORDER = pytest.StashKey[Recorder]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of the emulation, and those that the reference's suites define."""
+    group = parser.getgroup("tt-run", "TT-NN emulation")
+    group.addoption("--tt-system", metavar="NAME", help="the machine to emulate (n300, t3000, galaxy, …)")
+    for words, settings in (
+        (("--tt-arch",), {"choices": ["grayskull", "wormhole_b0", "blackhole"], "default": None}),
+        (("--pipeline-type",), {"default": ""}),
+        (("--device-id",), {"type": int, "default": 0}),
+        (("--input-method",), {"choices": ["json", "cli"], "default": None}),
+        (("--input-path",), {"default": ""}),
+        (("--cli-input",), {"default": None}),
+        (("--metal-timeout",), {"default": None}),
+        (("--didt-workload-iterations",), {"default": None}),
+        (("--determinism-check-interval",), {"default": None}),
+    ):
+        try:
+            group.addoption(*words, help="as in the reference's test suites", **settings)
+        except ValueError:
+            continue  # the suite's own conftest brings it
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+    """Put the shims on the path before a conftest imports `ttnn`."""
+    shims.activate(getattr(early_config.known_args_namespace, "tt_system", None))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Also for plugins loaded late; markers of the reference's suites and ours."""
+    shims.activate(config.getoption("--tt-system", None))
+    config.addinivalue_line(
+        "markers",
+        "ranks(n, split='1xN', system='t3000', meshes=1, timeout=300): run this test over n MPI ranks on the emulation",
+    )
+    for name in ("models_performance_bare_metal", "models_device_performance_bare_metal", "post_commit"):
+        config.addinivalue_line("markers", f"{name}: a marker of the reference's test suites")
+    folder = os.environ.get(CHILD)
+    if folder:
+        config.stash[_RECORDER] = recorder = Recorder(folder)
+        config.pluginmanager.register(_Listener(recorder))
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Which machine is emulated."""
+    return f"tt-run: emulated ttnn, system {os.environ.get(contract.SYSTEM) or 'by default'}"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests over ranks are launched, unless this process is one of the ranks already."""
+    if os.environ.get(CHILD) or int(os.environ.get("OMPI_COMM_WORLD_SIZE", "1")) > 1:
+        return
+    for number, item in enumerate(items):
+        asked = asked_ranks(item)
+        if asked is not None:
+            items[number] = RanksTest.of(item, asked)
+
+
+class _Listener:
+    """Hands the reports of a rank's tests to its recorder."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """A phase of a test is over."""
+        self._recorder.note(report)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: Any) -> None:
+    """A rank leaves what became of its test where the launching process looks."""
+    recorder = session.config.stash.get(_RECORDER, None)
+    if recorder is not None:
+        recorder.write()
