@@ -392,7 +392,15 @@ def test_in_place_forms_and_other_names(one: MeshDevice):
 def test_tails_of_the_error_function(one: MeshDevice):
     x = np.concatenate([np.linspace(-40, -5.7, 500), np.linspace(5.7, 40, 500)]).astype(np.float32)[None]
     assert held(ops.erf(put(one, x))).tolist() == np.sign(x).tolist()
-    assert np.abs(held(ops.gelu(put(one, x[:, :500])))).max() == 0
+    tail = np.linspace(-9, -0.4, 500).astype(np.float32)[None]
+    exact = [0.5 * v * math.erfc(-v * math.sqrt(0.5)) for v in tail[0].tolist()]
+    np.testing.assert_allclose(held(ops.gelu(put(one, tail)))[0], exact, rtol=4e-7)
+    np.testing.assert_allclose(
+        held(ops.erfc(put(one, -tail)))[0], [math.erfc(-v) for v in tail[0].tolist()], rtol=1e-7
+    )
+    assert held(ops.sign(put(one, [[math.nan, -2.0, 0.0, 3.0]]))).tolist() == [[0, -1, 0, 1]]
+    selu = held(ops.selu(put(one, [[-1.0, 2.0]]), scale=2.0, alpha=0.5)).tolist()[0]
+    assert selu == pytest.approx([math.expm1(-1), 4.0])
     assert held(ops.gelu(put(one, x[:, 500:]))).tolist() == x[:, 500:].tolist()
     middle = np.linspace(-5, 5, 4001).astype(np.float32)[None]
     assert np.abs(held(ops.erf(put(one, middle))) - erf(middle.astype(float))).max() < 5e-7

@@ -70,7 +70,7 @@ FUNCTIONS: dict[str, Function] = {
     "asinh": np.arcsinh,
     "acosh": np.arccosh,
     "atanh": np.arctanh,
-    "sign": np.sign,
+    "sign": f.sign,
     "signbit": np.signbit,
     "floor": np.floor,
     "ceil": np.ceil,

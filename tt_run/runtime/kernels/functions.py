@@ -1,6 +1,6 @@
 """Mathematical functions of float32 blocks that NumPy does not have: the activations and their kin.
 
-All of them are compositions of NumPy calls, so a value has the same bits wherever it lies in a block.
+All of them are compositions of NumPy and SciPy calls, so a value has the same bits wherever it lies in a block.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ _ERF_BELOW = (
     3.736225027960404e-05,
 )
 _ROOT_HALF = np.float32(math.sqrt(0.5))
+SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
+_GELU_TAIL = np.float32(-0.5)
 _ROOT_TWO_OVER_PI = np.float32(math.sqrt(2 / math.pi))
 
 
@@ -70,8 +72,10 @@ def erf(x: Array) -> Array:
 
 
 def erfc(x: Array) -> Array:
-    """1 - erf(x)."""
-    return np.float32(1) - erf(x)
+    """1 - erf(x), right also where erf(x) is near 1."""
+    from scipy import special
+
+    return np.asarray(special.erfc(x.astype(np.float64)), np.float32)
 
 
 def gelu(x: Array) -> Array:
@@ -80,6 +84,13 @@ def gelu(x: Array) -> Array:
     value += np.float32(1)
     value *= x
     value *= np.float32(0.5)
+    # Below, 1 + erf cancels: the tail comes from the complementary function.
+    tail = x < _GELU_TAIL
+    if tail.any():
+        from scipy import special
+
+        below = x[tail].astype(np.float64)
+        value[tail] = 0.5 * below * special.erfc(-below * math.sqrt(0.5))
     return value
 
 
@@ -148,7 +159,7 @@ def elu(x: Array, alpha: float = 1.0) -> Array:
     return np.where(x > 0, x, np.float32(alpha) * np.expm1(at_most(x, 0)))
 
 
-def selu(x: Array, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772) -> Array:
+def selu(x: Array, scale: float = SELU_SCALE, alpha: float = SELU_ALPHA) -> Array:
     """Scaled ELU."""
     return np.float32(scale) * elu(x, alpha)
 
@@ -185,6 +196,12 @@ def softshrink(x: Array, lambd: float = 0.5) -> Array:
 def hardshrink(x: Array, lambd: float = 0.5) -> Array:
     """x, zero within lambd of zero."""
     return np.where(np.abs(x) > np.float32(lambd), x, np.float32(0))
+
+
+def sign(x: Array) -> Array:
+    """-1, 0 or 1 by the sign of x; 0 for NaN, as in torch."""
+    found = np.sign(x)
+    return np.where(np.isnan(x), found.dtype.type(0), found) if x.dtype.kind == "f" else found
 
 
 def frac(x: Array) -> Array:

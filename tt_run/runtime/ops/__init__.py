@@ -17,6 +17,8 @@ MODULES = (
     "binary",
     "unary",
     "ternary",
+    "parametric",
+    "pairs",
     "special",
     "reductions",
     "conversions",

@@ -1,8 +1,8 @@
 """Operations by table: a row is a name, a signature, a function of arrays, and one sentence; the rest is the same for all.
 
-A row's function gets the *values* of the call in the order of the signature, tensors as the engine's own (torch tensors of one device's
-shard), everything else as given. Parameters that place a result or tune hardware (`PLACING`) stay outside. Results have the dtype and
-layout of the first tensor, unless the call's `dtype` or the row says otherwise; bfloat16 is computed in float32 and rounded once.
+A row's function gets the *values* of the call in the order of the signature: tensors as its engine's arrays, everything else as given.
+Parameters that place a result or tune hardware (`PLACING`) stay outside. Results have the dtype and layout of the first tensor, unless
+the call's `dtype` or the row says otherwise; bfloat16 is computed in float32 and rounded once.
 """
 
 from __future__ import annotations
@@ -19,19 +19,23 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
-from tt_run.runtime.kernels.elementwise import finish
+from tt_run.runtime.kernels.elementwise import evaluate, finish
+from tt_run.runtime.ops.binary import align, check_broadcast
 from tt_run.runtime.ops.costs import tensors
 from tt_run.runtime.ops.dispatch import Golden, Operation, operation
-from tt_run.runtime.ops.families import TORCH, Family
+from tt_run.runtime.ops.families import NUMPY, TORCH, Family
 from tt_run.runtime.ops.operands import on_device, settle
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.values.dtypes import is_float
-from tt_run.runtime.values.shards import Shards, combine_all
+from tt_run.runtime.values.dtypes import is_float, stored_dtype
+from tt_run.runtime.values.shards import Shards, combine, combine_all
 
 Array = npt.NDArray[Any]
 Function = Callable[..., Any] | str
-"""A function of torch tensors and numbers, or the path of one below torch: `special.digamma`."""
+"""A function of an engine's arrays and numbers, or the path of one below torch: `special.digamma`."""
+
+Engine = Callable[[Callable[..., Any], Sequence[Any], Sequence[Tensor], DataType], tuple[list[Shards], bool]]
+"""Computes a function of a call's values, the tensors among them, into shards of a dtype; says whether there are several results."""
 
 PLACING = frozenset(
     [
@@ -74,18 +78,19 @@ class Row:
     aliases: Sequence[str] = ()
 
 
-def declare(family: Family, *rows: Row) -> dict[str, Operation]:
-    """Enter rows that PyTorch computes into the registry; the operations by their short names."""
-    return {row.name: _declared(family, row) for row in rows}
+def declare(family: Family, *rows: Row, engine: Engine | None = None) -> dict[str, Operation]:
+    """Enter rows into the registry; the operations by their names. `engine`: `torch_shards` unless given."""
+    return {row.name: _declared(family, row, engine or torch_shards) for row in rows}
 
 
-def _declared(family: Family, row: Row) -> Operation:
-    compute = with_signature(row.name, row.signature, partial(_compute, row), row.doc)
+def _declared(family: Family, row: Row, engine: Engine) -> Operation:
+    compute = with_signature(row.name, row.signature, partial(_compute, row, engine), row.doc)
+    by_torch = engine is torch_shards
     return operation(
         f"ttnn.{row.name}",
         family=family,
-        engine=TORCH,
-        golden=row.golden or row.function,
+        engine=TORCH if by_torch else NUMPY,
+        golden=row.golden or (row.function if by_torch else None),
         aliases=[f"ttnn.{alias}" for alias in row.aliases],
     )(compute)
 
@@ -110,7 +115,7 @@ def with_signature(
 _NAMES = {"DataType": DataType, "Layout": Layout, "MemoryConfig": MemoryConfig}
 
 
-def _compute(row: Row, arguments: dict[str, Any]) -> Any:
+def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
     values = [value for name, value in arguments.items() if name not in PLACING]
     given = list(tensors(values))
     on_device(*given, kind=row.name)
@@ -121,25 +126,74 @@ def _compute(row: Row, arguments: dict[str, Any]) -> Any:
             hint="ttnn.typecast(tensor, ttnn.float32)",
         )
     function = torch_cpu.named(row.function) if isinstance(row.function, str) else row.function
-    found, several = _on_shards(partial(_called, function, values), given)
     target = arguments.get("dtype") or row.dtype or first.dtype
-    outputs = _outputs(arguments, len(found))
+    found, several = engine(function, values, given, target)
     results = [
         settle(
             given,
-            Shards(finish(s.data, target), s.index),
+            shards,
             target,
             memory_config=arguments.get("memory_config") or arguments.get("output_mem_config"),
             output_tensor=output,
             layout=row.layout,
         )
-        for s, output in zip(found, outputs, strict=True)
+        for shards, output in zip(found, _outputs(arguments, len(found)), strict=True)
     ]
     return results if several else results[0]
 
 
+def torch_shards(
+    function: Callable[..., Any], values: Sequence[Any], given: Sequence[Tensor], target: DataType
+) -> tuple[list[Shards], bool]:
+    """The function of torch tensors, one device's shards at a time."""
+    several = False
+
+    def noted(*shards: Any) -> Any:
+        nonlocal several
+        result = _called(function, values, *shards)
+        several = isinstance(result, (list, tuple))
+        return result
+
+    def on_stacks(*stacks: Array) -> list[Array]:
+        return [finish(a, target) for a in torch_cpu.on_each(noted, [_real(s) for s in stacks])]
+
+    return combine_all(on_stacks, *(t.shards for t in given)), several
+
+
+def stacks(
+    function: Callable[..., Any], values: Sequence[Any], given: Sequence[Tensor], target: DataType
+) -> tuple[list[Shards], bool]:
+    """The function of NumPy stacks (devices, *shard): every device at once. It must treat every shard by itself."""
+
+    def on_stacks(*arrays: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return finish(np.ascontiguousarray(_called(function, values, *arrays)), target)
+
+    return [combine(on_stacks, *(t.shards for t in given))], False
+
+
+def elements(
+    function: Callable[..., Any], values: Sequence[Any], given: Sequence[Tensor], target: DataType
+) -> tuple[list[Shards], bool]:
+    """The function of NumPy blocks, element by element; tensors broadcast against each other.
+
+    It computes in float32 where one tensor or the result is of a floating type, else in the type of the first tensor.
+    """
+    for other in given[1:]:
+        check_broadcast(given[0].shape, other.shape)
+    rank = max(len(t.shape) for t in given)
+    real = is_float(target) or any(is_float(t.dtype) for t in given)
+    compute = np.dtype(np.float32) if real else stored_dtype(given[0].dtype)
+
+    def on_stacks(*arrays: Array) -> Array:
+        aligned = [align(a.astype(compute, copy=False), rank) for a in arrays]
+        return evaluate(partial(_called, function, values), target, *aligned)
+
+    return [combine(on_stacks, *(t.shards for t in given))], False
+
+
 def _called(function: Callable[..., Any], values: Sequence[Any], *shards: Any) -> Any:
-    """The function on the shards of one device, put in the places of their tensors."""
+    """The function on shards, put in the places of their tensors."""
     left = iter(shards)
     return function(*(_placed(value, left) for value in values))
 
@@ -150,22 +204,6 @@ def _placed(value: Any, left: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(_placed(item, left) for item in value)
     return value
-
-
-def _on_shards(function: Callable[..., Any], given: Sequence[Tensor]) -> tuple[list[Shards], bool]:
-    """Results of every device, and whether the function gives several."""
-    several = False
-
-    def noted(*shards: Any) -> Any:
-        nonlocal several
-        result = function(*shards)
-        several = isinstance(result, (list, tuple))
-        return result
-
-    def on_stacks(*stacks: Array) -> tuple[Array, ...]:
-        return torch_cpu.on_each(noted, [_real(s) for s in stacks])
-
-    return combine_all(on_stacks, *(t.shards for t in given)), several
 
 
 def _real(stack: Array) -> Array:

@@ -243,10 +243,17 @@ def celu(
 
 @operation("ttnn.selu", family=families.UNARY)
 def selu(
-    input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, output_tensor: Tensor | None = None
+    input_tensor: Tensor,
+    *,
+    scale: float = f.SELU_SCALE,
+    alpha: float = f.SELU_ALPHA,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
 ) -> Tensor:
-    """ELU with the scale and alpha that keep means and variances."""
-    return apply(input_tensor, f.selu, memory_config, output_tensor, name="selu")
+    """scale times ELU; by default with the scale and alpha that keep means and variances."""
+    usual = (scale, alpha) == (f.SELU_SCALE, f.SELU_ALPHA)
+    function = f.selu if usual else partial(f.selu, scale=scale, alpha=alpha)
+    return apply(input_tensor, function, memory_config, output_tensor, name="selu")
 
 
 @operation("ttnn.softshrink", family=families.UNARY)

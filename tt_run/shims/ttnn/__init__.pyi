@@ -288,6 +288,9 @@ def add(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fas
 def add_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = ()) -> _Tensor:
     """`ttnn.add` written over its first operand; returns that."""
     ...
+def addalpha(input_tensor_a: _Tensor, input_tensor_b: _Tensor, alpha: float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
+    """a + alpha b."""
+    ...
 def addcdiv(input_a: _Tensor, input_b: _Tensor, input_c: _Tensor, *, value: float = 1.0, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """a + value * b / c."""
     ...
@@ -351,6 +354,9 @@ def bitwise_and(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float
 def bitwise_left_shift(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a moved b bits up. Tensors broadcast; either may be a number."""
     ...
+def bitwise_not(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """The bits that x has not."""
+    ...
 def bitwise_or(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """The bits that one has. Tensors broadcast; either may be a number."""
     ...
@@ -377,6 +383,9 @@ def chunk(input_tensor: _Tensor, chunks: int, dim: int) -> list[_Tensor]:
     ...
 def clamp(input_tensor: _Tensor, min: _Tensor | float | int | None = None, max: _Tensor | float | int | None = None, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """Elements limited to [min, max], numbers or tensors; one of them may be left out."""
+    ...
+def clamped_silu_glu(gate: _Tensor, up: _Tensor, limit: float, *, memory_config: _MemoryConfig | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """silu of the gate, at most `limit`, times up limited to [-limit, limit]."""
     ...
 def clip(input_tensor: _Tensor, min: _Tensor | float | int | None = None, max: _Tensor | float | int | None = None, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Elements limited to [min, max], numbers or tensors; one of them may be left out."""
@@ -419,6 +428,9 @@ def digamma(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None
     ...
 def div(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int | None = None, *, value: float | None = None, fast_and_approximate_mode: bool = False, rounding_mode: str | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a / b; rounding_mode `floor` or `trunc` rounds the quotient. Two int32 tensors give float32 without one."""
+    ...
+def div_no_nan(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float | None = None, *, value: float | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """a / b, 0 where b is 0."""
     ...
 def divide(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int | None = None, *, value: float | None = None, fast_and_approximate_mode: bool = False, rounding_mode: str | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a / b; rounding_mode `floor` or `trunc` rounds the quotient. Two int32 tensors give float32 without one."""
@@ -468,6 +480,9 @@ def expand(input_tensor: _Tensor, output_shape: _Sequence[int], *, memory_config
 def expm1(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """expm1 of every element; dtype, shape and placement of the input."""
     ...
+def fill(input_tensor: _Tensor, fill_value: float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """A tensor like the input with one value everywhere."""
+    ...
 def fill_cache(cache_tensor: _Tensor, input_tensor: _Tensor, batch_idx: int, *, update_idx: int = 0) -> _Tensor:
     """cache[batch_idx, :, update_idx : update_idx + S] = input [1, H, S, D], in place; returns the cache [B, H, length, D]."""
     ...
@@ -506,11 +521,17 @@ def gather(input: _Tensor, dim: int, index: _Tensor, *, sparse_grad: bool = Fals
 def ge(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where a >= b, else 0. Tensors broadcast; either may be a number."""
     ...
+def geglu(input_tensor: _Tensor, dim: int = -1, *, memory_config: _MemoryConfig | None = None, variant: _Any = None) -> _Tensor:
+    """The first half along `dim` times the gelu of the second; `variant` chooses the form by tanh."""
+    ...
 def gelu(input_tensor: _Tensor, *, variant: _GeluVariant = _GeluVariant.Accurate, fast_and_approximate_mode: bool = False, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """x times the normal distribution function of x; the tanh form for that variant and in approximate mode."""
     ...
 def gez(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """gez of every element; dtype, shape and placement of the input."""
+    ...
+def glu(input_tensor: _Tensor, dim: int = -1, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The first half along `dim` times the sigmoid of the second."""
     ...
 def group_norm(input_tensor: _Tensor, *, num_groups: int, epsilon: float = 1e-12, input_mask: _Tensor | None = None, weight: _Tensor | None = None, bias: _Tensor | None = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, core_grid: _CoreGrid | None = None, inplace: bool | None = True, output_layout: _Layout | None = None, num_out_blocks: int | None = None, compute_kernel_config: object = None, negative_mask: _Tensor | None = None, use_welford: bool = False) -> _Tensor:
     """Channels (last dimension of [N, 1, H*W, C]) normalised in `num_groups` groups over all positions of an image."""
@@ -520,6 +541,9 @@ def gt(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtyp
     ...
 def gtz(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """gtz of every element; dtype, shape and placement of the input."""
+    ...
+def hardmish(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """x times x / 2 + 1 limited to [0, 1]."""
     ...
 def hardshrink(input_tensor: _Tensor, *, lambd: float = 0.5, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """x, zero within lambd of zero."""
@@ -532,6 +556,9 @@ def hardswish(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = No
     ...
 def hardtanh(input_tensor: _Tensor, *, min_val: float = -1.0, max_val: float = 1.0, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """x limited to [min_val, max_val]."""
+    ...
+def heaviside(input_tensor: _Tensor, value: float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """0 below zero, 1 above, `value` at zero."""
     ...
 def hypot(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """sqrt(a*a + b*b). Tensors broadcast; either may be a number."""
@@ -549,6 +576,9 @@ int32: _DataType
 int8: _DataType
 def interleaved_to_sharded(input_tensor: _Tensor, grid: _MemoryConfig | _CoreCoord | _CoreRangeSet | None = None, shard_shape: _Sequence[int] | _DataType | None = None, shard_scheme: _TensorMemoryLayout | None = None, shard_orientation: _ShardOrientation = _ShardOrientation.ROW_MAJOR, output_dtype: _DataType | None = None, *, sharded_memory_config: _MemoryConfig | None = None, keep_l1_aligned: bool | None = False, preallocated_output: _Tensor | None = None) -> _Tensor:
     """The tensor spread over cores: `(x, memory_config[, dtype])`, or `(x, grid, shard_shape, shard_scheme, shard_orientation[, dtype])`."""
+    ...
+def isclose(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """1 where a and b differ by at most atol + rtol |b|, else 0; NaN equals NaN if equal_nan."""
     ...
 def isfinite(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """isfinite of every element; dtype, shape and placement of the input."""
@@ -631,11 +661,17 @@ def logical_or(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float,
 def logical_xor(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where exactly one is not zero, else 0. Tensors broadcast; either may be a number."""
     ...
+def logit(input_tensor: _Tensor, *, eps: float | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """log(x / (1 - x)), of x limited to [eps, 1 - eps] if eps is given."""
+    ...
 def lt(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where a < b, else 0. Tensors broadcast; either may be a number."""
     ...
 def ltz(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """ltz of every element; dtype, shape and placement of the input."""
+    ...
+def mac(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, input_tensor_c: _Tensor | float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """a b + c."""
     ...
 def manual_seed(seeds: int | _Tensor = 0, *, device: _MeshDevice | None = None, user_ids: int | _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> None:
     """Start the random numbers of `sampling` anew: for everyone, or for the users listed, each with its own seed."""
@@ -685,6 +721,9 @@ def ne(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtyp
 def neg(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """neg of every element; dtype, shape and placement of the input."""
     ...
+def nextafter(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The value of the dtype that comes after a on the way to b."""
+    ...
 def nez(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """nez of every element; dtype, shape and placement of the input."""
     ...
@@ -696,6 +735,9 @@ def ones(shape: _Sequence[int] | _Shape, dtype: _DataType | None = None, layout:
     ...
 def ones_like(tensor: _Tensor, dtype: _DataType | None = None, layout: _Layout | None = None, device: _MeshDevice | None = None, memory_config: _MemoryConfig | None = None, optional_tensor: _Tensor | None = None) -> _Tensor:
     """Ones in the shape of `tensor`; what is not named is taken from it."""
+    ...
+def outer(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The products of every element of a with every one of b, by rows."""
     ...
 def pad(input_tensor: _Tensor, padding: _Sequence[_Any] | None = None, input_tensor_start: _Sequence[int] | None = None, value: float = 0.0, *, output_padded_shape: _Sequence[int] | None = None, use_multicore: bool = True, memory_config: _MemoryConfig | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """`value` put around the elements: (before, after) per dimension, the last ones if fewer are given."""
@@ -712,8 +754,14 @@ def point_to_point(input_tensor: _Tensor, sender_coord: _MeshCoordinate, receive
 def polygamma(input_tensor: _Tensor, k: int, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """The derivative of order k of the digamma function."""
     ...
+def polyval(input_tensor_a: _Tensor, coeffs: _Sequence[float], *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The polynomial with these coefficients, highest power first, of every element."""
+    ...
 def pow(input_tensor: _Tensor | float | int, exponent: _Tensor | float | int, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = ()) -> _Tensor:
     """input_tensor to the power of exponent; either may be a number."""
+    ...
+def prelu(input_tensor_a: _Tensor, weight: _Tensor | float | list[float], *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """x above zero, weight times x below; a weight of one dimension has one value for each channel (dimension 1)."""
     ...
 def prod(input_tensor: _Tensor, dim: int | _Tensor | None = None, keepdim: bool = False, *, dims: _Sequence[int] | None = None, output_tensor: _Tensor | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The product over `dim` (None: all dimensions). Also `prod(x, output_tensor, dims=…)`, which keeps the dimensions."""
@@ -723,6 +771,9 @@ def rad2deg(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None
     ...
 def rand(shape: _Sequence[int] | _Shape, device: _MeshDevice, *, dtype: _DataType = _DataType.BFLOAT16, layout: _Layout = _Layout.TILE, memory_config: _MemoryConfig = ..., low: float = 0.0, high: float = 1.0, seed: int = 0, mesh_mapper: _MeshMapperConfig | _CppTensorToMesh | None = None) -> _Tensor:
     """Uniform values from `low` to `high` on a device; the same everywhere, or the shards of one array with `mesh_mapper`."""
+    ...
+def rdiv(input_tensor: _Tensor, value: float, *, rounding_mode: str | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """value / x; rounding_mode `floor` or `trunc` rounds the quotient."""
     ...
 def reallocate(tensor: _Tensor, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The values in a new buffer; the old one is given back."""
@@ -736,11 +787,20 @@ def reduce_scatter(input_tensor: _Tensor, dim: int, *, cluster_axis: int | None 
 def reduce_to_root(input_tensor_l: _Tensor, input_tensor_s: _Tensor, input_tensor_m: _Tensor, root_coord: _MeshCoordinate, *, scale_fp32: float = 1.0, topology: _Any = _Topology.Linear, output_tensor_l: _Tensor | None = None, output_tensor_s: _Tensor | None = None, output_tensor_m: _Tensor | None = None, intermediate_tensor: _Tensor | None = None, input_mux_cores: _Sequence[_Any] | None = None) -> list[_Tensor]:
     """The attention output l/s, the sum s and the maximum m over the keys of all four devices, as [l, s, m] on the root."""
     ...
+def reglu(input_tensor: _Tensor, dim: int = -1, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The first half along `dim` times the relu of the second."""
+    ...
 def relu(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """relu of every element; dtype, shape and placement of the input."""
     ...
 def relu6(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """relu6 of every element; dtype, shape and placement of the input."""
+    ...
+def relu_max(input_tensor: _Tensor, upper_limit: float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """x limited to [0, upper_limit]."""
+    ...
+def relu_min(input_tensor: _Tensor, lower_limit: float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """The larger of x and lower_limit."""
     ...
 def remainder(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """What is left of a after the floor of a / b times b. Tensors broadcast; either may be a number."""
@@ -769,6 +829,9 @@ def roll(input_tensor: _Tensor, shifts: int | _Sequence[int], dim: int | _Sequen
 def round(input_tensor: _Tensor, *, decimals: int = 0, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """x rounded to `decimals` places, ties to even."""
     ...
+def rpow(input_tensor: _Tensor, exponent: float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """`exponent` to the power of x."""
+    ...
 def rsqrt(input_tensor: _Tensor, *, fast_and_approximate_mode: bool = False, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """rsqrt of every element. The approximate mode of a device is computed exactly here."""
     ...
@@ -787,13 +850,16 @@ def scale_mask_softmax_in_place(input_tensor: _Tensor, scale: float | None = Non
 def scatter(input: _Tensor, dim: int, index: _Tensor, src: _Tensor, *, memory_config: _MemoryConfig | None = None, reduce: str | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """A copy of input with out[…, index[…, i, …], …] = src[…, i, …] along `dim`; later ones win."""
     ...
-def selu(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
-    """ELU with the scale and alpha that keep means and variances."""
+def selu(input_tensor: _Tensor, *, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
+    """scale times ELU; by default with the scale and alpha that keep means and variances."""
     ...
 def sharded_to_interleaved(input_tensor: _Tensor, memory_config: _MemoryConfig | None = None, output_dtype: _DataType | None = None) -> _Tensor:
     """The tensor spread over memory banks again."""
     ...
 def sigmoid(input_tensor: _Tensor, *, vector_mode: int = 4, mode: _SigmoidMode = _SigmoidMode.Accurate, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """1 / (1 + exp(-x)), computed accurately in every mode."""
+    ...
+def sigmoid_accurate(input_tensor: _Tensor, fast_and_approximate_mode: bool = False, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """1 / (1 + exp(-x)), computed accurately in every mode."""
     ...
 def sign(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
@@ -811,8 +877,17 @@ def sin(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, ou
 def sinh(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """sinh of every element; dtype, shape and placement of the input."""
     ...
+def situ_glu(gate: _Tensor, up: _Tensor, beta1: float, beta2: float, *, memory_config: _MemoryConfig | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """beta1 tanh(gate / beta1) sigmoid(gate) beta2 tanh(up / beta2)."""
+    ...
 def slice(input_tensor: _Tensor, starts: _Sequence[int] | _Tensor | None = None, ends: _Sequence[int] | _Tensor | None = None, steps: _Sequence[int] | None = None, *, slice_start: _Sequence[int] | None = None, slice_end: _Sequence[int] | None = None, slice_step: _Sequence[int] | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, pad_value: float | None = None, slice_dim: int | None = None, num_devices: int | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """Elements from starts up to, not including, ends; negative bounds count from the end."""
+    ...
+def snake_beta(input_tensor: _Tensor, alpha: _Tensor, beta: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
+    """x + sin(alpha x)² / beta."""
+    ...
+def softcap(input_tensor: _Tensor, beta: float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """beta tanh(x / beta)."""
     ...
 def softmax(input_tensor: _Tensor, dim: int = -1, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, numeric_stable: bool = True) -> _Tensor:
     """exp(x) / sum of exp(x) along `dim`; numeric_stable=False overflows as the formula does."""
@@ -856,6 +931,9 @@ def std(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None, keepdim:
 def sub(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = True, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a - b. Tensors broadcast; either may be a number; computed exactly in every mode."""
     ...
+def subalpha(input_tensor_a: _Tensor, input_tensor_b: _Tensor, alpha: float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
+    """a - alpha b."""
+    ...
 def subtract(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = True, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a - b. Tensors broadcast; either may be a number; computed exactly in every mode."""
     ...
@@ -864,6 +942,9 @@ def subtract_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: 
     ...
 def sum(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None, keepdim: bool = False, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, scalar: float = 1.0, correction: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, fast_and_approximate_mode: bool = False, output_layout: _Layout | None = None) -> _Tensor:
     """The sum over `dim` (None: all dimensions), times `scalar`."""
+    ...
+def swiglu(input_tensor: _Tensor, dim: int = -1, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The first half along `dim` times the silu of the second."""
     ...
 def swish(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """swish of every element; dtype, shape and placement of the input."""
@@ -876,6 +957,9 @@ def tanh(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, o
     ...
 def tanhshrink(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """tanhshrink of every element; dtype, shape and placement of the input."""
+    ...
+def threshold(input_tensor: _Tensor, threshold: float, value: float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """x above the threshold, `value` elsewhere."""
     ...
 def tilize(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, use_multicore: bool = True, use_low_perf: bool = False, tile: _Tile = ..., sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The same elements in TILE layout, in `dtype` if given."""
@@ -910,6 +994,9 @@ def typecast(input_tensor: _Tensor, dtype: _DataType | None = None, output_dtype
 uint16: _DataType
 uint32: _DataType
 uint8: _DataType
+def unary_chain(input_tensor: _Tensor, ops_chain: _Sequence[_Any], *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """The functions of a chain of `UnaryWithParam`, one after the other, rounded once."""
+    ...
 def unsqueeze(input_tensor: _Tensor, dim: int) -> _Tensor:
     """A dimension of length 1 put in at `dim`."""
     ...
@@ -930,6 +1017,9 @@ def view(input_tensor: _Tensor, shape: _Sequence[int]) -> _Tensor:
     ...
 def where(predicate: _Tensor, true_value: _Tensor | float | int, false_value: _Tensor | float | int, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """true_value where predicate is not zero, else false_value; dtype of the values, or of the predicate when both are numbers."""
+    ...
+def xielu(input_tensor: _Tensor, *, alpha_p: float = 0.8, alpha_n: float = 0.8, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """alpha_p x² + x / 2 above zero, alpha_n (exp(x) - 1 - x) + x / 2 below."""
     ...
 def xlogy(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a * log(b), 0 where a is 0. Tensors broadcast; either may be a number."""
