@@ -6,6 +6,7 @@ The reference launcher hangs for ever on three of these, and names another rank 
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from pathlib import Path
 
@@ -44,6 +45,64 @@ def test_a_rank_that_ends_in_the_middle_of_mpi(jobs: Jobs, fault: str, code: int
     assert named(ran.err).startswith("rank 1 on "), ran.err
     assert says in named(ran.err)
     assert "ended because of it: rank 0" in ran.err
+
+
+@pytest.mark.parametrize("fault", ["os.killpg(os.getpgid(0), 9)", "os.kill(os.getppid(), 9)"])
+@pytest.mark.parametrize("start", [IN_MPI, ""], ids=["in MPI", "without MPI"])
+def test_a_rank_that_is_killed_with_its_wrapper(jobs: Jobs, fault: str, start: str) -> None:
+    """As the memory killer of a control group does: nobody is left to record the end."""
+    program = jobs.python(f"{start}if rank == 1:\n    {fault}\ntime.sleep(600)\n")
+    ran = jobs.run(*program, ranks=4)
+    assert ran.code == 137, ran.err
+    assert named(ran.err).startswith("rank 1 on "), ran.err
+    assert "was killed by SIGKILL, its wrapper with it" in named(ran.err)
+
+
+EMULATED = """
+import ttnn
+device = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))
+def call():
+    return ttnn.all_gather(ttnn.ones((32, 32), device=device, layout=ttnn.TILE_LAYOUT), dim=0)
+call()
+if rank == 1:
+    os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+while True:
+    call()
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [("SIGKILL", 137), ("SIGTERM", 143), ("SIGSEGV", 139)])
+def test_a_signal_to_an_emulated_rank_is_named(jobs: Jobs, number: str, code: int) -> None:
+    """The guard of another rank notices first, and knows only that the process is gone."""
+    ran = jobs.run(*jobs.python(EMULATED), number)
+    assert ran.code == code, ran.err
+    assert named(ran.err).startswith("rank 1 on ") and f"was killed by {number}" in named(ran.err)
+
+
+def test_a_stopped_rank_is_called_stopped(jobs: Jobs) -> None:
+    ran = jobs.run(*jobs.python(EMULATED), "SIGSTOP", options=("--hang-timeout", "1"))
+    assert ran.code == Exit.HANG, ran.err
+    assert named(ran.err).startswith("rank 1 on ") and "was stopped by a signal" in named(ran.err)
+
+
+CGROUPS = Path("/sys/fs/cgroup/memory")
+
+
+@pytest.mark.skipif(not os.access(CGROUPS / "cgroup.procs", os.W_OK), reason="needs a writable memory cgroup")
+def test_an_out_of_memory_kill_is_called_so(jobs: Jobs, tmp_path: Path) -> None:
+    group = CGROUPS / f"tt-run-test-{os.getpid()}"
+    group.mkdir()
+    try:
+        (group / "memory.limit_in_bytes").write_text(str(24 << 20))
+        program = jobs.python(
+            f"if rank == 1:\n    open('{group}/cgroup.procs', 'w').write(str(os.getpid()))\n"
+            "    kept = bytearray(400 << 20)\ntime.sleep(600)\n"
+        )
+        ran = jobs.run(*program)
+        assert ran.code == 137
+        assert "rank 1 on" in named(ran.err) and "was killed by SIGKILL: out of memory" in named(ran.err)
+    finally:
+        group.rmdir()
 
 
 @pytest.mark.parametrize(

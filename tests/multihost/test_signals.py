@@ -29,3 +29,19 @@ def test_nobody_is_left_on_any_host(jobs: HostJobs, number: signal.Signals) -> N
     job.check_gone()
     assert ran.code == CODES[number]
     assert number is signal.SIGKILL or named(ran.err).startswith(f"ended by {number.name} ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_children_in_sessions_of_their_own_end_on_every_host(jobs: HostJobs, number: signal.Signals) -> None:
+    job = jobs.start("sh", "-c", "setsid sleep 600 & echo up; exec sleep 600").wait_for_line("up")
+    jobs.cluster.run("h1", "kill", f"-{number.name.removeprefix('SIG')}", job.pid()).check()
+    job.end(GONE_WITHIN)
+    job.check_gone()
+
+
+def test_what_a_rank_of_another_host_leaves_behind_is_ended_and_told(jobs: HostJobs) -> None:
+    job = jobs.start("sh", "-c", "setsid sleep 600 & sleep 0.3")
+    ran = job.end()
+    job.check_gone()
+    assert ran.code == Exit.OK
+    assert "ranks 0-2 left processes behind, which were ended" in ran.err

@@ -41,17 +41,64 @@ _tt_base=$_tt_run/rank-$_tt_rank
 _tt_notes=$_tt_run/launch/rank-$_tt_rank.shell
 
 # Signals that mpirun sends to the whole process group are for the program; this shell stays to write down what they did.
-trap : HUP INT TERM USR1 USR2
+# A rank that was told to end before it did is no first cause, whatever the clocks of its host say.
+_tt_told=
+trap : HUP INT USR1 USR2
+trap '_tt_told=yes' TERM
+
+# On other hosts than tt-run's, where nobody inherits what a program leaves behind: a cgroup of the rank's own, if one can be made.
+read -r _tt_host </proc/sys/kernel/hostname
+_tt_home=$_tt_host _tt_cage=
+[ ! -r "$_tt_run/launch/host" ] || read -r _tt_home <"$_tt_run/launch/host"
+_tt_own_group() {
+    while IFS=: read -r _tt_number _tt_word _tt_path; do
+        [ "$_tt_number:$_tt_word" = 0: ] || continue
+        for _tt_root in /sys/fs/cgroup /sys/fs/cgroup/unified; do
+            if [ -w "$_tt_root$_tt_path/cgroup.procs" ] && [ -e "$_tt_root$_tt_path/cgroup.subtree_control" ]; then
+                _tt_above=$_tt_root${_tt_path%/} _tt_cage=$_tt_root${_tt_path%/}/tt-run-$_tt_host-$$
+                return
+            fi
+        done
+    done </proc/self/cgroup
+}
+if [ "$_tt_host" != "$_tt_home" ]; then
+    _tt_own_group
+    if [ -n "$_tt_cage" ]; then
+        { mkdir "$_tt_cage" && echo $$ >"$_tt_cage/cgroup.procs"; } 2>/dev/null || _tt_cage=
+    fi
+fi
+
+# Counts, in _tt_kills, what the memory killer has ended in this rank's control group; "-" where nobody counts.
+_tt_count_kills() {
+    _tt_kills=-
+    while IFS=: read -r _tt_number _tt_word _tt_path; do
+        case $_tt_number:$_tt_word in
+        0:) _tt_events="/sys/fs/cgroup$_tt_path/memory.events /sys/fs/cgroup/memory.events" ;;
+        *:memory | *:memory,* | *,memory)
+            _tt_events="/sys/fs/cgroup/memory$_tt_path/memory.oom_control /sys/fs/cgroup/memory/memory.oom_control"
+            ;;
+        *) continue ;;
+        esac
+        for _tt_word in $_tt_events; do
+            [ -r "$_tt_word" ] || continue
+            while read -r _tt_number _tt_count; do
+                [ "$_tt_number" != oom_kill ] || { _tt_kills=$_tt_count && return; }
+            done <"$_tt_word"
+        done
+    done </proc/self/cgroup
+}
+_tt_count_kills
+_tt_kills_before=$_tt_kills
 
 # This shell's own standard error goes to a file while the program runs: a shell writes "Killed" or "Segmentation fault" there
 # when, and only when, a signal ended the program, which tells a signal from an exit code above 128.
 {
     (
         exec 2>&4 4>&-
-        read -r _tt_pid _tt_word _tt_word _tt_word _tt_group _tt_word </proc/self/stat
-        read -r _tt_host </proc/sys/kernel/hostname
-        printf 'rank=%s\nhost=%s\npid=%s\npgid=%s\nstart=%s\n' "$OMPI_COMM_WORLD_RANK" "$_tt_host" "$_tt_pid" "$_tt_group" \
+        read -r _tt_pid _tt_word _tt_word _tt_word _tt_pgid _tt_word </proc/self/stat
+        printf 'rank=%s\nhost=%s\npid=%s\npgid=%s\nstart=%s\n' "$OMPI_COMM_WORLD_RANK" "$_tt_host" "$_tt_pid" "$_tt_pgid" \
             "$(date +%s.%N)" >>"$_tt_base.status"
+        [ -z "$_tt_cage" ] || printf 'cgroup=%s\n' "$_tt_cage" >>"$_tt_base.status"
         exec >>"$_tt_base.out" 2>>"$_tt_base.err"
         umask "$_tt_umask"
         # Without --stdin nobody reads; Open MPI 5 would never tell a reader that there is no more.
@@ -90,5 +137,45 @@ if [ "$_tt_code" -gt 128 ]; then
         _tt_how=signal _tt_value=$((_tt_code - 128))
     fi
 fi
-printf 'end=%s\n%s=%s\n' "$_tt_end" "$_tt_how" "$_tt_value" >>"$_tt_base.status"
+# How much of a rank that was killed is told by the kernel: its own count for the control group, or its log where one may read it.
+_tt_memory=
+if [ "$_tt_how=$_tt_value" = signal=9 ]; then
+    _tt_count_kills
+    if [ "$_tt_kills" != "$_tt_kills_before" ]; then
+        _tt_memory='its control group counts it'
+    else
+        _tt_pid=
+        while IFS== read -r _tt_word _tt_number; do [ "$_tt_word" != pid ] || _tt_pid=$_tt_number; done <"$_tt_base.status"
+        if [ -n "$_tt_pid" ] && dmesg 2>/dev/null | tail -n 400 | grep -q "[Oo]ut of memory.* Killed process $_tt_pid "; then
+            _tt_memory="the kernel's log says so"
+        fi
+    fi
+fi
+
+_tt_left=
+if [ "$_tt_host" != "$_tt_home" ]; then
+    # tt-run ends what is left on its own host; here this shell is the last that knows of it.
+    for _tt_number in TERM KILL; do
+        _tt_any=
+        for _tt_word in $(grep -lszxF "TT_RUN_DIR=$_tt_run" /proc/[0-9]*/environ 2>/dev/null); do
+            grep -qszxF "OMPI_COMM_WORLD_RANK=$OMPI_COMM_WORLD_RANK" "$_tt_word" || continue
+            _tt_word=${_tt_word#/proc/}
+            kill -s $_tt_number "${_tt_word%/environ}" 2>/dev/null && _tt_any=yes _tt_left=yes
+        done
+        [ -n "$_tt_any" ] || break
+        [ $_tt_number = KILL ] || sleep 1
+    done
+    if [ -n "$_tt_cage" ]; then
+        echo $$ >"$_tt_above/cgroup.procs"
+        read -r _tt_word <"$_tt_cage/cgroup.procs" && [ -n "$_tt_word" ] && _tt_left=yes && echo 1 >"$_tt_cage/cgroup.kill"
+        rmdir "$_tt_cage" 2>/dev/null || { sleep 0.2 && rmdir "$_tt_cage"; }
+    fi 2>/dev/null
+fi
+
+{
+    [ -z "$_tt_told" ] || echo told=TERM
+    [ -z "$_tt_memory" ] || printf 'memory=%s\n' "$_tt_memory"
+    [ -z "$_tt_left" ] || echo left=yes
+    printf 'end=%s\n%s=%s\n' "$_tt_end" "$_tt_how" "$_tt_value"
+} >>"$_tt_base.status"
 exit "$_tt_code"

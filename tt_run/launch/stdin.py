@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tt_run.launch.process import Process, spawn
+from tt_run.launch.process import Process, spawn, tied
 from tt_run.plan.model import LaunchPlan
 
 PIPE = "stdin"
@@ -34,5 +34,7 @@ def feed_stdin(plan: LaunchPlan, run_dir: Path) -> Process | None:
     """Starts the process that copies this one's standard input to rank 0; it ends with the input, or is to be killed with the run."""
     if is_forwarded(plan):
         return None
-    words = ("/bin/sh", "-c", 'exec cat >"$1"', "tt-run-stdin", str(run_dir / "launch" / PIPE))
-    return spawn(words, Path.cwd(), os.environ, stdin=0)
+    # Tied to this process, whatever kills it; not if that has happened already.
+    script = '[ "$PPID" = "$2" ] && exec cat >"$1"'
+    words = ("/bin/sh", "-c", script, "tt-run-stdin", str(run_dir / "launch" / PIPE), str(os.getpid()))
+    return spawn(tied(words), Path.cwd(), os.environ, stdin=0)

@@ -5,6 +5,7 @@ The run folder is expected on a file system that all hosts share, which is the n
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from tt_run import contract
@@ -96,6 +97,7 @@ def write_wrapper(plan: LaunchPlan, run_dir: Path) -> None:
     here = Path(__file__).resolve().parent
     for name in _COPIED:
         (folder / name).write_bytes((here / name).read_bytes())
+    (folder / "host").write_text(f"{os.uname().nodename}\n", encoding="utf-8")
     for rank in plan.ranks:
         text = rank_script(plan, rank, run_dir)
         (folder / f"rank-{rank.rank:04d}.env").write_bytes(text.encode("utf-8", "surrogateescape"))

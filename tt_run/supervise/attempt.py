@@ -13,10 +13,11 @@ from mgd.lean import dataclass, field
 from tt_run.launch.agent import RemoteAgent
 from tt_run.launch.line import LaunchLine
 from tt_run.plan.model import LaunchPlan
+from tt_run.supervise.clocks import failures_on_one_clock, offsets, on_one_clock
 from tt_run.supervise.folder import RunFolder
-from tt_run.supervise.lost_hosts import LEFTOVER_FOUND, LostHost, read_lost_hosts
+from tt_run.supervise.lost_hosts import LEFTOVER_FOUND, LostHost, read_lost_hosts, read_noticed
 from tt_run.supervise.status import StatusBoard, mpi_at_end, read_failure
-from tt_run.supervise.sweep import Swept, sweep_hosts
+from tt_run.supervise.sweep import Swept, hosts_of, sweep_hosts
 from tt_run.supervise.verdict import Verdict, judge
 from tt_run.supervise.watch import EndedBy, Observation
 
@@ -63,12 +64,22 @@ def conclude(
     failures = {
         rank: found for rank in range(board.size) if (found := read_failure(folder, rank)) is not None
     }
-    lost = read_lost_hosts(folder.launcher_said())
+    said = folder.launcher_said()
+    lost = read_lost_hosts(said)
     without_mpi = frozenset(s.rank for s in board.all() if s.ended and mpi_at_end(folder, s.rank) == "never")
-    verdict = judge(board.all(), observation, failures, plan.placement.is_multi_host, lost, without_mpi)
-    is_orderly = observation.launcher_code is not None and observation.launcher_code >= 0
+    added = offsets(board.all(), board.seen, observation.started_at, os.uname().nodename)
+    verdict = judge(
+        on_one_clock(board.all(), added),
+        observation,
+        failures_on_one_clock(failures, board.all(), added),
+        plan.placement.is_multi_host,
+        lost,
+        without_mpi,
+        read_noticed(said),
+    )
     elsewhere = Swept()
-    if plan.placement.hosts and (lost or not is_orderly):
+    if not verdict.succeeded:
+        # A wrapper whose rank ended by itself has seen to the rest; one that mpirun was told to end has been killed in the midst of it.
         agent = RemoteAgent.chosen(environ, plan.mpi_args)
-        elsewhere = sweep_hosts(agent, board.all(), folder, os.uname().nodename)
+        elsewhere = sweep_hosts(agent, hosts_of(board.all(), os.uname().nodename), folder)
     return Attempt(folder, line, board, observation, failures, verdict, number, elsewhere, lost)

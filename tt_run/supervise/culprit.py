@@ -27,11 +27,12 @@ _PEER_ERRORS = ("MPI_ERR_PROC_FAILED", "MPI_ERR_REVOKED", "MPI_ERR_PROC_ABORTED"
 def find_culprit(failed: Sequence[RankStatus], failures: Failures) -> RankStatus | None:
     """The rank whose failure came first.
 
-    Ends within SAME_MOMENT are told apart by what they look like: one that reports another's disappearance is not the first; a crash
-    or an exception comes before a bare exit code.
+    One that can only follow from another's is never the first, whatever the clocks say, unless there is nothing else. Of the rest, ends
+    within SAME_MOMENT are told apart by what they look like: a crash or an exception comes before a bare exit code.
     """
     if not failed:
         return None
+    failed = [status for status in failed if not is_consequence(status, failures)] or failed
     first = min(moment(status, failures) for status in failed)
     close = [status for status in failed if moment(status, failures) - first <= SAME_MOMENT]
     return min(close, key=lambda status: (_blame(status, failures), moment(status, failures), status.rank))
@@ -53,7 +54,7 @@ def by_their_own_exceptions(statuses: Sequence[RankStatus], failures: Failures) 
 def _raised(status: RankStatus, failures: Failures) -> bool:
     """Whether it left a record of an exception that tells of no other rank's failure."""
     record = failures.get(status.rank)
-    return record is not None and not record.get("guard") and _blame(status, failures) == 0
+    return record is not None and not record.get("guard") and not is_consequence(status, failures)
 
 
 def _code_of(record: Mapping[str, Any]) -> int:
@@ -105,19 +106,54 @@ def moment(status: RankStatus, failures: Failures) -> float:
 
 def follows_from_a_loss(culprit: RankStatus, failures: Failures, homeless: Set[int]) -> bool:
     """Whether the first failure is what the loss of a host does to ranks elsewhere: they are ended, or report the ranks that ran there."""
-    if culprit.signal in ENDED_BY_MPIRUN or _blame(culprit, failures) == 2:
+    if culprit.signal in ENDED_BY_MPIRUN or is_consequence(culprit, failures):
         return True
     guard = failures.get(culprit.rank, {}).get("guard")
     return isinstance(guard, Mapping) and bool(homeless & set(guard.get("culprits", ())))
 
 
-def _blame(status: RankStatus, failures: Failures) -> int:
-    """0 for a failure that can only be its own, 2 for one that tells of another rank's, 1 in between."""
+def is_consequence(status: RankStatus, failures: Failures) -> bool:
+    """Whether its end follows from another rank's: it was told to end, saw a connection close, or accuses others."""
+    if status.code in PEER_CODES:
+        return True
     record = failures.get(status.rank)
-    if record is not None:
-        return 2 if any(name in str(record.get("message", "")) for name in _PEER_ERRORS) else 0
-    if status.signal in _CRASHES or status.error:
+    if record is None:
+        return status.told
+    guard = record.get("guard")
+    if isinstance(guard, Mapping) and guard.get("culprits"):
+        return status.rank not in guard["culprits"]
+    if status.told and record.get("exception") in ("KeyboardInterrupt", "SystemExit"):
+        return True
+    return any(name in str(record.get("message", "")) for name in _PEER_ERRORS)
+
+
+def _blame(status: RankStatus, failures: Failures) -> int:
+    """0 for a failure that can only be its own, 3 for one that tells of another rank's, numbers in between for doubt."""
+    if is_consequence(status, failures):
+        return 3
+    if status.rank in failures or status.signal in _CRASHES or status.error:
         return 0
-    if status.signal == signal.SIGKILL:
-        return 1  # the kernel's memory killer, or mpirun a moment after another rank's failure
-    return 2 if status.code in PEER_CODES or status.signal is not None else 1
+    return 2 if status.signal == signal.SIGTERM else 1
+
+
+def find_vanished(
+    statuses: Sequence[RankStatus], failures: Failures, gone: Mapping[int, float], noticed: Sequence[int]
+) -> RankStatus | None:
+    """The rank that was killed together with its wrapper, which left no record of their end; None when there is none, or nothing shows it.
+
+    Nobody else has a failure of its own then. `gone` tells when processes were first missed on this machine, `noticed` which ranks mpirun
+    says were killed; a victim that mpirun had to kill with its wrapper was missed later, and is not noticed.
+    """
+    failed = [status for status in statuses if status.failed]
+    if any(not is_consequence(status, failures) for status in failed):
+        return None
+    accused = {
+        rank for record in failures.values() for rank in (record.get("guard") or {}).get("culprits", ())
+    }
+    lost = [s for s in statuses if s.started and not s.ended and s.rank not in failures]
+    shown = [s for s in lost if s.rank in noticed or s.rank in accused or s.rank in gone]
+    return min(
+        shown,
+        key=lambda s: (s.rank not in accused, s.rank not in noticed, gone.get(s.rank, float("inf")), s.rank),
+        default=None,
+    )

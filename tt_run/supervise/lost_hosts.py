@@ -13,6 +13,7 @@ _GONE = r"lost communication with.*?Remote daemon\s*:\s*\[.*?\] on node (?P<host
 _NEVER_UP = (
     r"failed to report back.*?Remote host:\s+(?P<host>[^\s\x00]+)(?:\s+Daemon exit status:\s+(?P<code>\d+))?"
 )
+_NOTICED = r"process rank (?P<rank>\d+) with PID \d+ on node \S+\s+exited\s+on\s+signal\s+9\b"
 # How a daemon of Open MPI 5 ends that finds the folder of a killed one with its process number: the next one has another.
 LEFTOVER_FOUND = 213
 
@@ -41,6 +42,11 @@ def read_lost_hosts(launcher_said: str) -> tuple[LostHost, ...]:
         match["host"]: LostHost(match["host"], True) for match in re.finditer(_GONE, launcher_said, re.DOTALL)
     }
     return tuple(found.values())
+
+
+def read_noticed(launcher_said: str) -> tuple[int, ...]:
+    """The ranks whose wrappers Open MPI says were killed: the one that it noticed first, whether or not it began it."""
+    return tuple(int(match["rank"]) for match in re.finditer(_NOTICED, launcher_said))
 
 
 def told(hosts: Sequence[LostHost], statuses: Sequence[RankStatus]) -> str:

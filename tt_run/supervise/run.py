@@ -50,7 +50,16 @@ def run_plan(
             folder = make_folder(run_dir if number == 1 else run_dir.with_name(f"{run_dir.name}.{number}"))
             words = wrapper_words(folder.path, len(plan.ranks))
             line = build_line(plan, launcher, machine, launch, folder.path, words)
-            start = Start(line, words, len(plan.ranks), plan.cwd, folder.launcher_log, machine.environ)
+            abandoned = _abandoned(plan, folder, machine)
+            start = Start(
+                line,
+                words,
+                len(plan.ranks),
+                plan.cwd,
+                folder.launcher_log,
+                machine.environ,
+                abandoned=abandoned,
+            )
             job, feeder = _start(plan, start, folder, backend or MpirunBackend(), launch.stdin)
             try:
                 announce(line, folder)
@@ -78,6 +87,17 @@ def run_plan(
                 return attempt
             restarts += 1
             say(f"{attempt.verdict.sentence}; restart {restarts} of {options.max_restarts}")
+
+
+def _abandoned(plan: LaunchPlan, folder: RunFolder, machine: Machine) -> Callable[[], None]:
+    """What the keeper of the job does about other hosts when this process was killed."""
+
+    def sweep() -> None:
+        from tt_run.supervise.sweep import sweep_abandoned
+
+        sweep_abandoned(plan, folder, machine.environ)
+
+    return sweep
 
 
 def _start(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,12 @@ class RankStatus:
     code: int | None = None
     signal: int | None = None
     error: str | None = None  # why the program could not be started at all
+    told: bool = (
+        False  # it was sent SIGTERM from outside before it ended, with its whole group: as mpirun does
+    )
+    memory: str = ""  # why its SIGKILL is known to be the memory killer's
+    left: bool = False  # it has left processes behind on its host, which its wrapper has ended
+    cgroup: str | None = None  # a control group of its own, where its wrapper could make one
 
     @property
     def started(self) -> bool:
@@ -50,10 +57,19 @@ class RankStatus:
         if self.error:
             return f"did not start: {self.error}"
         if self.signal is not None:
-            return f"was killed by {signal_name(self.signal)}"
+            by = f"was killed by {signal_name(self.signal)}"
+            return f"{by}: out of memory ({self.memory})" if self.memory else by
         if self.code is not None:
             return f"exited with {self.code}"
         return "did not start" if not self.started else "left no record of its end"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """When the start and the end of a rank were first seen here, in seconds since 1970."""
+
+    start: float | None = None
+    end: float | None = None
 
 
 def signal_name(number: int) -> str:
@@ -81,6 +97,10 @@ def parse_status(rank: int, text: str) -> RankStatus:
         code=_whole(values.get("exit")),
         signal=_whole(values.get("signal")),
         error=values.get("error"),
+        told="told" in values,
+        memory=values.get("memory", ""),
+        left="left" in values,
+        cgroup=values.get("cgroup"),
     )
 
 
@@ -105,6 +125,7 @@ class StatusBoard:
     folder: RunFolder
     size: int
     ranks: dict[int, RankStatus] = field(default_factory=dict)
+    seen: dict[int, Seen] = field(default_factory=dict)
     _sizes: dict[int, int] = field(default_factory=dict)
 
     def refresh(self) -> bool:
@@ -124,8 +145,14 @@ class StatusBoard:
                 continue
             self._sizes[rank] = size
             self.ranks[rank] = parse_status(rank, text)
+            self._note(self.ranks[rank])
             changed = True
         return changed
+
+    def _note(self, status: RankStatus) -> None:
+        now, before = time.time(), self.seen.get(status.rank, Seen())
+        start = now if before.start is None and status.started else before.start
+        self.seen[status.rank] = Seen(start, now if status.ended else None)
 
     def of(self, rank: int) -> RankStatus:
         return self.ranks.get(rank) or RankStatus(rank)

@@ -1,19 +1,29 @@
-"""The last step where mpirun could not do it: ending what is left of a run, on other hosts through the remote shell."""
+"""The last step where mpirun could not do it: ending what is left of a run on other hosts, through the remote shell.
+
+Found by the run folder in its environment, and by the control group that the wrapper made for its rank where the host let it. A process
+there that has emptied its environment and left its session, on a host without a control group of our own, cannot be told from others.
+"""
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mgd.lean import dataclass
 from tt_run import contract
-from tt_run.launch.agent import RemoteAgent, answer
+from tt_run.launch.agent import RemoteAgent
+from tt_run.plan.model import LaunchPlan
 from tt_run.supervise.folder import RunFolder
-from tt_run.supervise.status import RankStatus
+from tt_run.supervise.status import RankStatus, StatusBoard
 
 SWEEP_SECONDS = 3.0
-# A process belongs to the run when its environment says so: process ids may have been used again, sessions left.
 _SCRIPT = """
+for group in {groups}; do
+    [ -d "$group" ] || continue
+    read -r any <"$group/cgroup.procs" && [ -n "$any" ] && echo 1 >"$group/cgroup.kill" && echo "$group"
+    rmdir "$group" || {{ sleep 0.2; rmdir "$group"; }}
+done 2>/dev/null
 for found in $(grep -lszxF {mark} /proc/[0-9]*/environ 2>/dev/null); do
     pid=${{found#/proc/}}; pid=${{pid%/environ}}
     [ "$pid" != "$$" ] && kill -s KILL "$pid" 2>/dev/null && echo "$pid"
@@ -30,13 +40,38 @@ class Swept:
     silent: tuple[str, ...] = ()
 
 
-def sweep_hosts(agent: RemoteAgent, statuses: Sequence[RankStatus], folder: RunFolder, here: str) -> Swept:
-    """Ends what is left of the run here and on every other host whose ranks have left no record of their end."""
-    hosts = sorted({s.host for s in statuses if s.host and s.host != here and not s.ended})
-    script = _SCRIPT.format(mark=shlex.quote(f"{contract.RUN_DIR}={folder.path}"))
-    answers = agent.ask(hosts, f"/bin/sh -c {shlex.quote(script)}", SWEEP_SECONDS)
-    answers[here] = answer(("/bin/sh", "-c", script), SWEEP_SECONDS)
+def sweep_hosts(agent: RemoteAgent, hosts: Mapping[str, Sequence[str]], folder: RunFolder) -> Swept:
+    """Ends what is left of the run on each of the hosts, which are given with the control groups of their ranks."""
+    if not hosts:
+        return Swept()
+    mark = shlex.quote(f"{contract.RUN_DIR}={folder.path}")
+    groups = " ".join(shlex.quote(group) for found in hosts.values() for group in found) or "''"
+    script = _SCRIPT.format(mark=mark, groups=groups)
+    answers = agent.ask(list(hosts), f"/bin/sh -c {shlex.quote(script)}", SWEEP_SECONDS)
     return Swept(
         tuple(host for host, said in answers.items() if said.out.strip()),
         tuple(host for host in hosts if answers[host].code != 0),
     )
+
+
+def hosts_of(statuses: Sequence[RankStatus], here: str) -> dict[str, list[str]]:
+    """The other hosts on which these ranks ran, each with the control groups of its ranks."""
+    found: dict[str, list[str]] = {}
+    for status in statuses:
+        if status.host and status.host != here:
+            found.setdefault(status.host, []).extend([status.cgroup] if status.cgroup else [])
+    return found
+
+
+def sweep_abandoned(plan: LaunchPlan, folder: RunFolder, environ: Mapping[str, str]) -> None:
+    """The same for a run whose tt-run was killed: on every host of the plan, also where no rank has told of its start yet."""
+    here = os.uname().nodename
+    if not any(rank.host not in (None, here, "localhost") for rank in plan.ranks):
+        return
+    board = StatusBoard(folder, len(plan.ranks))
+    board.refresh()
+    hosts = hosts_of(board.all(), here)
+    for rank in plan.ranks:
+        if not board.of(rank.rank).started and rank.host not in (None, here, "localhost"):
+            hosts.setdefault(str(rank.host), [])
+    sweep_hosts(RemoteAgent.chosen(environ, plan.mpi_args), hosts, folder)

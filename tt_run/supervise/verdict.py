@@ -18,7 +18,9 @@ from tt_run.supervise.culprit import (
     find_accused,
     find_culprit,
     find_quitter,
+    find_vanished,
     follows_from_a_loss,
+    is_consequence,
 )
 from tt_run.supervise.lost_hosts import LostHost, told
 from tt_run.supervise.signals import EXIT_OF_SIGNAL
@@ -55,6 +57,7 @@ class Case:
     multi_host: bool = False
     lost_hosts: Sequence[LostHost] = ()
     without_mpi: Set[int] = frozenset()
+    noticed: Sequence[int] = ()
 
     @property
     def ended_by_itself(self) -> bool:
@@ -84,19 +87,51 @@ def judge(
     multi_host: bool = False,
     lost_hosts: Sequence[LostHost] = (),
     without_mpi: Set[int] = frozenset(),
+    noticed: Sequence[int] = (),
 ) -> Verdict:
     """The verdict on a run that is over: the first of the rules below that has one.
 
     `failures` are the records that ranks wrote about themselves, by rank; `lost_hosts` those that mpirun complained of,
-    `without_mpi` the ranks that noted at their end that they had never entered MPI.
+    `without_mpi` the ranks that noted at their end that they had never entered MPI, `noticed` those that mpirun saw killed.
     """
     statuses = by_their_own_exceptions(statuses, failures)
-    case = Case(statuses, observation, failures, multi_host, lost_hosts, without_mpi)
-    for rule in (_ended_from_outside, _host_lost, _accused, _quitter, _failed, _succeeded):
+    case = Case(statuses, observation, failures, multi_host, lost_hosts, without_mpi, noticed)
+    for rule in (
+        _stopped,
+        _ended_from_outside,
+        _host_lost,
+        _vanished,
+        _accused,
+        _quitter,
+        _failed,
+        _succeeded,
+    ):
         verdict = rule(case)
         if verdict is not None:
             return verdict
     return _without_records(case)
+
+
+def _stopped(case: Case) -> Verdict | None:
+    """A signal has stopped a rank, and the others waited for it until the guard or the watch for hangs had enough."""
+    found = find_accused(case.statuses, case.failures)
+    hung = case.observation.ended_by is EndedBy.HANG
+    stopped = [status for status in case.statuses if status.rank in case.observation.stopped]
+    if not hung:
+        stopped = [status for status in stopped if found is not None and status is found[0]]
+    own = [s for s in case.failed if not is_consequence(s, case.failures)]
+    if not stopped or (own and found is None):
+        return None
+    culprit = stopped[0]
+    followers, victims = _others(case, culprit)
+    sentence = (
+        f"{_named(culprit)} was stopped by a signal (SIGSTOP, SIGTSTP, or a debugger) and the others waited for it; "
+        f"kill -CONT {culprit.pid} would have let it go on"
+    )
+    code = Exit.HANG if hung else Exit.FAILED
+    return Verdict(
+        code, sentence, culprit, followers, (*victims, *(s for s in case.unrecorded if s is not culprit))
+    )
 
 
 def _ended_from_outside(case: Case) -> Verdict | None:
@@ -138,6 +173,20 @@ def _host_lost(case: Case) -> Verdict | None:
     )
 
 
+def _vanished(case: Case) -> Verdict | None:
+    """A rank was killed together with its wrapper, as the memory killer of a control group does."""
+    found = None
+    if case.ended_by_itself and case.unrecorded:
+        found = find_vanished(case.statuses, case.failures, case.observation.gone, case.noticed)
+    if found is None:
+        return None
+    followers, victims = _others(case, found)
+    others = tuple(status for status in case.unrecorded if status is not found)
+    why = f": out of memory ({case.observation.memory})" if case.observation.memory else ""
+    sentence = f"{_named(found)} was killed by SIGKILL, its wrapper with it{why}"
+    return Verdict(128 + signal.SIGKILL, sentence, found, followers, (*victims, *others))
+
+
 def _accused(case: Case) -> Verdict | None:
     """The guard has named the rank at fault."""
     found = find_accused(case.statuses, case.failures) if case.failed else None
@@ -145,9 +194,10 @@ def _accused(case: Case) -> Verdict | None:
         return None
     culprit, what = found
     followers, victims = _others(case, culprit)
-    own = [s for s in (culprit, *case.failed) if s.failed and s.signal not in ENDED_BY_MPIRUN]
+    killed = culprit.signal is not None and not culprit.told
+    own = [s for s in case.failed if s.signal not in ENDED_BY_MPIRUN]
+    own = [culprit] if killed or culprit in own else own
     exit_code = (own[0].exit_code if own else None) or Exit.FAILED
-    killed = culprit.signal is not None and culprit.signal not in ENDED_BY_MPIRUN
     sentence = f"{_named(culprit)} {culprit.outcome() if killed else 'is at fault'}: {what}"
     return Verdict(exit_code & 0xFF, sentence, culprit, followers, (*victims, *case.unrecorded))
 
@@ -172,7 +222,13 @@ def _failed(case: Case) -> Verdict | None:
     followers, victims = _others(case, culprit)
     # mpirun gives a wrapper a quarter of a second to write its record before it kills that, too: no record, but no riddle.
     code = (culprit.exit_code or Exit.FAILED) & 0xFF or Exit.FAILED
-    sentence = f"{_named(culprit)} {culprit.outcome()}"
+    memory = case.observation.memory
+    why = (
+        f": out of memory, as it seems ({memory})"
+        if memory and culprit.signal == signal.SIGKILL and not culprit.memory
+        else ""
+    )
+    sentence = f"{_named(culprit)} {culprit.outcome()}{why}"
     return Verdict(code, sentence, culprit, followers, (*victims, *case.unrecorded))
 
 

@@ -10,7 +10,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from mgd.lean import dataclass, field
@@ -23,6 +23,7 @@ from tt_run.supervise.progress import Progress
 from tt_run.supervise.signals import ENDING_SIGNALS, SignalInbox
 from tt_run.supervise.stacks import RankStack
 from tt_run.supervise.status import StatusBoard
+from tt_run.supervise.vitals import Vitals, memory_kills
 
 TICK = 0.02
 SLOW_TICK = 0.1
@@ -54,6 +55,13 @@ class Observation:
     stacks: tuple[RankStack, ...] = ()
     stuck: str = ""
     swept: tuple[int, ...] = ()  # ranks that left processes behind, which were ended
+    gone: Mapping[int, float] = field(
+        default_factory=dict
+    )  # when processes of ranks of this machine were first missed
+    stopped: tuple[
+        int, ...
+    ] = ()  # ranks of this machine that a signal had stopped when the run was about to end
+    memory: str = ""  # what the kernel counted of its memory killer during the run
 
 
 @dataclass()
@@ -78,6 +86,8 @@ class Watch:
     _stacks: tuple[RankStack, ...] = ()
     _stuck: str = ""
     _started: float = field(default_factory=time.monotonic)
+    _vitals: Vitals = field(default_factory=lambda: Vitals(os.uname().nodename))
+    _kills_before: int = field(default_factory=memory_kills)
 
     def run(self) -> Observation:
         began = time.time()
@@ -91,6 +101,7 @@ class Watch:
         self.progress.clear()
         self._settle(code)
         swept = {*end_groups(local_groups(self.board, os.uname().nodename)), *self._finish()}
+        swept |= {status.rank for status in self.board.all() if status.left}
         self.console.pump(final=True)
         return Observation(
             self.ended_by,
@@ -102,7 +113,15 @@ class Watch:
             self._stacks,
             self._stuck,
             tuple(sorted(swept)),
+            self._vitals.gone,
+            self._vitals.stopped,
+            self._memory_told(),
         )
+
+    def _memory_told(self) -> str:
+        count = memory_kills() - self._kills_before
+        times = "one process" if count == 1 else f"{count} processes"
+        return f"the kernel has ended {times} of this machine for it meanwhile" if count > 0 else ""
 
     def _finish(self) -> tuple[int, ...]:
         left = self.job.finish()
@@ -127,6 +146,8 @@ class Watch:
             self._escalate()
         if self.torn_down_at is not None:
             return
+        if self._deadline is None:
+            self._vitals.look(self.board)
         if self.meanwhile is not None and self.board.all_started:
             meanwhile, self.meanwhile = self.meanwhile, None
             meanwhile()

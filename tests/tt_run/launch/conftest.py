@@ -51,7 +51,11 @@ class WrappedRank:
         return {**kept, "OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": str(size)}
 
     def run(
-        self, plan: LaunchPlan, rank: int = 0, parent: Mapping[str, str] | None = None
+        self,
+        plan: LaunchPlan,
+        rank: int = 0,
+        parent: Mapping[str, str] | None = None,
+        detached: bool = False,
     ) -> subprocess.CompletedProcess[bytes]:
         write_wrapper(plan, self.folder.path)
         size = len(plan.ranks)
@@ -61,6 +65,7 @@ class WrappedRank:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=DEADLINE,
+            start_new_session=detached,
         )
 
     def status(self, rank: int = 0) -> RankStatus:

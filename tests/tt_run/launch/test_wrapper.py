@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.tt_run.launch.conftest import DEADLINE, WrappedRank, plan_of
+from tt_run import contract
 from tt_run.inputs.environment import EnvVar
 from tt_run.launch.wrapper import quoted, rank_environment, wrapper_words, write_wrapper
 
@@ -257,3 +258,61 @@ def test_bash_as_sh_records_the_same(wrapped: WrappedRank, script: str) -> None:
         "kill -INT $$": (None, 2),
     }
     assert (status.code, status.signal) == expected[script]
+
+
+class TestElsewhere:
+    """On another host than tt-run's the wrapper itself ends what its program leaves behind."""
+
+    @staticmethod
+    def leave(wrapped: WrappedRank, way: str, host: str) -> int:
+        """Runs a rank that leaves a process behind, and gives its process id."""
+        plan = plan_of(("sh", "-c", f"{way} sh -c 'echo $$; exec sleep 600' & sleep 0.3"))
+        plan = dataclasses.replace(
+            plan,
+            ranks=(
+                dataclasses.replace(
+                    plan.ranks[0], env={contract.RUN_DIR: EnvVar(str(wrapped.folder.path), "")}
+                ),
+            ),
+        )
+        write_wrapper(plan, wrapped.folder.path)
+        (wrapped.folder.path / "launch" / "host").write_text(f"{host}\n")
+        words = wrapper_words(wrapped.folder.path, 1)
+        subprocess.run(words, env=wrapped.environment(0, 1), stdin=subprocess.DEVNULL, timeout=DEADLINE)
+        return int(wrapped.out())
+
+    def test_a_session_of_its_own(self, wrapped: WrappedRank) -> None:
+        pid = self.leave(wrapped, "setsid", "another")
+        assert not running(pid)
+        assert wrapped.status().left and wrapped.status().succeeded
+
+    @pytest.mark.skipif(
+        not any(os.access(f"/sys/fs/cgroup{root}/cgroup.procs", os.W_OK) for root in ("", "/unified")),
+        reason="needs a writable control group of version 2",
+    )
+    def test_an_empty_environment_where_there_are_control_groups(self, wrapped: WrappedRank) -> None:
+        pid = self.leave(wrapped, "setsid -f env -i", "another")
+        until(lambda: not running(pid))
+        group = wrapped.status().cgroup
+        assert wrapped.status().left and group is not None and not Path(group).exists()
+
+    def test_here_it_is_left_to_tt_run(self, wrapped: WrappedRank) -> None:
+        pid = self.leave(wrapped, "setsid", os.uname().nodename)
+        assert running(pid) and not wrapped.status().left
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_a_rank_that_was_told_to_end_says_so(wrapped: WrappedRank) -> None:
+    """The signal goes to the whole group, as mpirun's does; one to the program alone is its own."""
+    wrapped.run(
+        plan_of(
+            ("python3", "-c", "import os; os.killpg(os.getpgid(0), 15)"),
+        ),
+        detached=True,
+    )
+    assert (wrapped.status().signal, wrapped.status().told) == (15, True)
+
+
+def test_a_signal_to_the_program_alone_is_its_own(wrapped: WrappedRank) -> None:
+    wrapped.run(plan_of(("sh", "-c", "kill $$")))
+    assert (wrapped.status().signal, wrapped.status().told) == (15, False)

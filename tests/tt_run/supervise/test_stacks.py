@@ -61,7 +61,7 @@ def test_a_line_that_calls_mpi_is_recognised(line: str, in_mpi: bool) -> None:
     assert RankStack(0, (Frame("x.py", 1, "f", line),)).in_mpi is in_mpi
 
 
-@pytest.mark.parametrize("file", ["ccl/window.py", "arrival.py"])
+@pytest.mark.parametrize("file", ["ccl/window.py", "comm/arrival.py"])
 def test_the_emulation_waits_for_others_without_mpi(file: str) -> None:
     user = Frame("/project/train.py", 3, "<module>", "ttnn.open_mesh_device(shape)")
     stack = RankStack(0, (Frame(f"/env/tt_run/runtime/{file}", 9, "wait", "sleep(nap)"), user))

@@ -119,7 +119,7 @@ class TestOneMistakeOnAllRanks:
 
 
 def test_a_failure_long_before_is_the_culprit_whatever_it_looks_like() -> None:
-    found = find_culprit([rank(0, end=10.0, code=14), rank(1, end=20.0, signal=11)], {})
+    found = find_culprit([rank(0, end=10.0, code=3), rank(1, end=20.0, signal=11)], {})
     assert found is not None and found.rank == 0
 
 
@@ -143,7 +143,9 @@ class TestAccused:
         assert found.exit_code == 1
 
     def test_its_own_end_by_mpirun_is_not_the_exit_code(self) -> None:
-        found = verdict_of(rank(0, code=1), rank(1, end=10.3, signal=15), failures={0: self.raised(1)})
+        found = verdict_of(
+            rank(0, code=1), rank(1, end=10.3, signal=15, told=True), failures={0: self.raised(1)}
+        )
         assert found.culprit is not None and found.culprit.rank == 1
         assert found.exit_code == 1
 
@@ -244,3 +246,89 @@ class TestWithoutRecords:
         found = verdict_of(rank(0, code=0), rank(1, end=None))
         assert found.exit_code == Exit.FAILED
         assert "1 rank left no record of its end" in found.sentence
+
+
+class TestCauseBeforeClock:
+    """What can only follow from another rank's end is never the first, whatever the clocks of the hosts say."""
+
+    FIRST = 1000.0
+
+    @pytest.mark.parametrize(
+        ("victim", "record"),
+        [
+            ({"signal": 15, "told": True}, None),
+            ({"signal": 9, "told": True}, None),
+            ({"code": 1, "told": True}, None),
+            ({"signal": 11, "told": True}, None),
+            ({"code": 14}, None),
+            ({"code": 1}, {"exception": "Exception", "message": "MPI_ERR_PROC_FAILED", "time": 9.0}),
+            (
+                {"code": 1},
+                {"exception": "GuardError", "message": "", "time": 9.0, "guard": {"culprits": [1]}},
+            ),
+            ({"code": 130, "told": True}, {"exception": "KeyboardInterrupt", "message": "", "time": 9.0}),
+        ],
+    )
+    @pytest.mark.parametrize("own", [{"code": 3}, {"signal": 9}, {"signal": 15}, {"signal": 11}])
+    def test_a_victim_whose_clock_is_behind(
+        self, victim: dict[str, Any], record: dict[str, Any] | None, own: dict[str, int]
+    ) -> None:
+        failures = {} if record is None else {0: record}
+        found = find_culprit([rank(0, end=10.0, **victim), rank(1, end=self.FIRST, **own)], failures)
+        assert found is not None and found.rank == 1
+
+    def test_a_signal_that_nobody_was_told_keeps_its_name_under_the_guard(self) -> None:
+        said = {"message": "error[TTG006]: gone", "guard": {"code": "TTG006", "culprits": [1]}, "time": 10.1}
+        for number, code in ((9, 137), (15, 143)):
+            found = verdict_of(rank(0, signal=15, told=True), rank(1, signal=number), failures={0: said})
+            assert (found.exit_code, found.culprit and found.culprit.rank) == (code, 1)
+            assert f"was killed by {signal.Signals(number).name}" in found.sentence
+
+
+class TestVanished:
+    """A rank that is killed together with its wrapper leaves no record of its end."""
+
+    VICTIM = rank(0, signal=15, told=True)
+    LOST = rank(1, end=None)
+
+    def test_what_was_missed_on_this_machine(self) -> None:
+        found = verdict_of(self.VICTIM, self.LOST, gone={1: 5.0})
+        assert (found.exit_code, found.sentence) == (
+            137,
+            "rank 1 on vm was killed by SIGKILL, its wrapper with it",
+        )
+
+    def test_what_the_guard_accuses(self) -> None:
+        said = {"message": "error[TTG006]: gone", "guard": {"code": "TTG006", "culprits": [1]}, "time": 10.1}
+        found = verdict_of(self.VICTIM, self.LOST, failures={0: said})
+        assert found.exit_code == 137
+
+    def test_the_one_that_was_missed_first_and_not_one_that_mpirun_had_to_kill(self) -> None:
+        found = verdict_of(rank(0, end=None), self.LOST, gone={0: 5.3, 1: 5.0})
+        assert found.culprit is not None and found.culprit.rank == 1
+
+    def test_a_failure_of_its_own_is_no_riddle(self) -> None:
+        found = verdict_of(rank(0, code=3), self.LOST, gone={1: 5.0})
+        assert found.exit_code == 3
+
+    def test_what_the_kernel_counted_is_told(self) -> None:
+        found = verdict_of(self.VICTIM, self.LOST, gone={1: 5.0}, memory="counted")
+        assert found.sentence.endswith("out of memory (counted)")
+
+
+class TestStopped:
+    def test_a_hang(self) -> None:
+        found = verdict_of(rank(0, end=None), rank(1, end=None, pid=77), ended_by=EndedBy.HANG, stopped=(1,))
+        assert found.exit_code == Exit.HANG
+        assert (
+            found.sentence.startswith("rank 1 on vm was stopped by a signal")
+            and "kill -CONT 77" in found.sentence
+        )
+
+    def test_what_the_guard_takes_for_a_loop(self) -> None:
+        said = {"message": "error[TTG005]: late", "guard": {"code": "TTG005", "culprits": [1]}, "time": 10.1}
+        found = verdict_of(rank(0, code=1), rank(1, end=None), failures={0: said}, stopped=(1,))
+        assert "was stopped by a signal" in found.sentence
+
+    def test_a_rank_that_is_stopped_beside_another_ones_failure_is_not_to_blame(self) -> None:
+        assert verdict_of(rank(0, code=3), rank(1, end=None), stopped=(1,)).exit_code == 3

@@ -1,0 +1,60 @@
+"""The processes of this machine's ranks, looked at from outside: gone without a record, or stopped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from mgd.lean import dataclass, field
+from tt_run.supervise.status import StatusBoard
+
+LOOK_SECONDS = 0.1
+
+
+@dataclass()
+class Vitals:
+    """`look` is called as often as convenient and looks no more often than every LOOK_SECONDS.
+
+    `gone` tells when the process of a rank was first missed, `stopped` the ranks that a signal has stopped and nobody has continued.
+    """
+
+    host: str
+    clock: Callable[[], float] = time.monotonic
+    gone: dict[int, float] = field(default_factory=dict)
+    stopped: tuple[int, ...] = ()
+    _next: float = 0.0
+
+    def look(self, board: StatusBoard) -> None:
+        now = self.clock()
+        if now < self._next:
+            return
+        self._next = now + LOOK_SECONDS
+        stopped = []
+        for status in board.all():
+            if status.pid is None or status.ended or status.host != self.host:
+                continue
+            state = state_of(status.pid)
+            if state in ("", "Z", "X"):
+                self.gone.setdefault(status.rank, now)
+            elif state == "T":
+                stopped.append(status.rank)
+        self.stopped = tuple(stopped)
+
+
+def state_of(pid: int) -> str:
+    """The letter of a process's state, as `ps` shows it; empty when there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stream:
+            return stream.read().rpartition(b")")[2].split()[0].decode()
+    except OSError:
+        return ""
+
+
+def memory_kills() -> int:
+    """How many processes the kernel's memory killer has ended on this machine since it was started; 0 where it does not say."""
+    try:
+        with open("/proc/vmstat", "rb") as stream:
+            _, found, rest = stream.read().partition(b"\noom_kill ")
+    except OSError:
+        return 0
+    return int(rest.split(None, 1)[0]) if found else 0
