@@ -65,7 +65,11 @@ class CommandLine(Arguments):
     )
     no_scheduler: bool = option(WHERE, "--no-scheduler", "", "Ignore a Slurm or MPIJob allocation.")
     rank_pinning_file: str | None = option(
-        WHERE, "--rank-pinning-file", "FILE", "Hosts of single ranks of an allocation (YAML).", "file"
+        WHERE,
+        "--mesh-pinning-file --rank-pinning-file",
+        "FILE",
+        "Hosts of single ranks of an allocation (YAML).",
+        "file",
     )
     placement_timeout: float | None = option(
         WHERE,
@@ -76,7 +80,14 @@ class CommandLine(Arguments):
         needs="mock cluster",
     )
     discover: bool = option(
-        WHERE, "--discover", "", "Ask the hardware: generate_rank_bindings of TT-Metal on every host."
+        WHERE,
+        "--discover",
+        "",
+        "Ask the hardware for the ranks of -m or -M: generate_rank_bindings of TT-Metal on every host; done "
+        "without asking where it is built.",
+    )
+    no_discover: bool = option(
+        WHERE, "--no-discover", "", "Derive the ranks from the descriptor.", needs="allocation on hardware"
     )
     force_rediscovery: bool = option(
         WHERE,

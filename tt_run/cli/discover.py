@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
 from mgd.lean import replace
@@ -10,8 +12,8 @@ from tt_run.cli.command_line import CommandLine
 from tt_run.cli.execute import run_options, say
 from tt_run.cli.surroundings import Surroundings
 from tt_run.contract import Exit
-from tt_run.errors import LauncherError, UsageError
-from tt_run.inputs.findings import Findings
+from tt_run.errors import LauncherError, RefusedError, UsageError
+from tt_run.inputs.findings import Findings, folded
 from tt_run.inputs.mpi_args import read_mpi_args, split_mpi_args
 from tt_run.inputs.world import World
 from tt_run.launch.discover import DEADLINE, discover, discovery_plan
@@ -31,49 +33,24 @@ from tt_run.supervise.watch import EndedBy
 def with_discovered_ranks(
     request: LaunchRequest, given: CommandLine, around: Surroundings
 ) -> LaunchRequest | None:
-    """The request with the ranks that discovery has found, or as it is where nothing was discovered and nobody asks for it.
+    """The request with the ranks that discovery has found, or as it is where ranks are derived.
 
-    None when a dry run has shown the discovery that would come first. Raises TtRunError.
+    Hardware is asked where `--discover` says so, and, as the reference does, whenever its generator is there, unless `--no-discover` or a
+    rank pin says otherwise. None when a dry run has shown the discovery that would come first. Raises TtRunError.
     """
     refuse_misuse(request)
     discovery = None if request.emulate else read_discovery(request, around.world)
-    if discovery is None:
-        if given.discover:
-            raise UsageError(
-                Diagnostic(
-                    "TTR009", "--discover needs -m or -M, and hardware", help="add -m FILE --hosts a,b"
-                )
-            )
+    _refuse_contradictions(request, given, discovery)
+    if discovery is None or given.no_discover:
         return request
-    if given.discover and request.rank_pinning_file is not None:
-        raise UsageError(
-            Diagnostic(
-                "TTR016",
-                "--rank-pinning-file: what --discover asks decides by itself where ranks go",
-                help="leave one of the two out",
-            )
-        )
     refresh = given.force_rediscovery
     if discovery.is_known and not refresh:
         say(f"ranks as discovered in {discovery.folder}; --force-rediscovery does not use them")
         return discovery.request(request, around.world)
-    is_asked = given.discover
-    if not is_asked and not (_looks_unchecked(given) and _is_beyond_us(discovery, around.world)):
-        return request
-    generator = find_generator(around.world)
-    if generator is None and not is_asked:
-        generator = generator_places(around.world)[0]
-        say(f"there is no {generator}; only it could say where the ranks of {discovery.asked} go")
+    generator = _generator(request, given, discovery, around.world)
     if generator is None:
-        places = ", ".join(map(str, generator_places(around.world)))
-        raise LauncherError(
-            Diagnostic(
-                "TTR510",
-                "there is no generate_rank_bindings to discover with",
-                help="build TT-Metal, or leave --discover out to derive the ranks from the descriptor",
-                notes=(f"looked for: {places}",),
-            )
-        )
+        return request
+    _check_descriptors(discovery, request, around.world)
     words = read_mpi_args(split_mpi_args(request.mpi_args)).words
     plan = discovery_plan(discovery, generator, request, around.world, words)
     if given.looks_only:
@@ -86,6 +63,70 @@ def with_discovered_ranks(
     say(f"discovering on {', '.join(discovery.hosts) or 'the mock cluster'} for {discovery.folder}")
     discover(discovery, around.world, lambda: _run(plan, launcher, given, around), refresh=refresh)
     return discovery.request(request, around.world)
+
+
+def _refuse_contradictions(request: LaunchRequest, given: CommandLine, discovery: Discovery | None) -> None:
+    """Raises UsageError for a wish to discover beside something that speaks against it."""
+    if given.discover and discovery is None:
+        raise UsageError(
+            Diagnostic("TTR009", "--discover needs -m or -M, and hardware", help="add -m FILE --hosts a,b")
+        )
+    if given.discover and given.no_discover:
+        raise UsageError(
+            Diagnostic(
+                "TTR009", "--discover and --no-discover are mutually exclusive", help="keep one of them"
+            )
+        )
+    if given.discover and request.rank_pinning_file is not None:
+        raise UsageError(
+            Diagnostic(
+                "TTR016",
+                "--rank-pinning-file: what --discover asks decides by itself where ranks go",
+                help="leave one of the two out",
+            )
+        )
+
+
+def _check_descriptors(discovery: Discovery, request: LaunchRequest, world: World) -> None:
+    """Raises InputError and RefusedError for descriptors that no generator has to be started for."""
+    if request.check is not CheckLevel.ERROR:
+        return
+    findings = Findings()
+    graphs = [read_descriptor(path, world, findings, request.check) for path in discovery.descriptors]
+    if None in graphs:
+        findings.errors_are_final()
+    findings.stop_if_broken()
+    if any(finding.is_error for finding in findings.judged):
+        raise RefusedError(folded(findings.judged))
+
+
+def _generator(request: LaunchRequest, given: CommandLine, discovery: Discovery, world: World) -> Path | None:
+    """The generator to ask, None where ranks are derived instead. Raises LauncherError when one is asked for and absent."""
+    found = find_generator(world)
+    if given.discover:
+        if found is not None:
+            return found
+        places = ", ".join(map(str, generator_places(world)))
+        raise LauncherError(
+            Diagnostic(
+                "TTR510",
+                "there is no generate_rank_bindings to discover with",
+                help="build TT-Metal, or leave --discover out to derive the ranks from the descriptor",
+                notes=(f"looked for: {places}",),
+            )
+        )
+    if request.rank_pinning_file is not None or given.emit:  # the job will discover where it runs
+        return None
+    if found is not None and os.access(found, os.X_OK):
+        if not given.looks_only or given.dry_run:
+            return found
+        say(f"a launch asks {found} for its ranks; these are derived from the descriptor")
+        return None
+    if _looks_unchecked(given) and _is_beyond_us(discovery, world):
+        place = generator_places(world)[0]
+        say(f"there is no {place}; only it could say where the ranks of {discovery.asked} go")
+        return place
+    return None
 
 
 def _looks_unchecked(given: CommandLine) -> bool:

@@ -129,7 +129,7 @@ def check_contiguous(bindings: Iterable[Binding], findings: Findings) -> None:
         if binding.rank in first:
             findings.fatal(
                 "TTR110",
-                f"rank {binding.rank} is bound twice",
+                f"Duplicate ranks: {binding.rank} is bound twice",
                 Label(binding.position, f"rank {binding.rank} again"),
                 Label(first[binding.rank].position, "first here"),
                 help="give each entry its own rank, 0, 1, 2, …",

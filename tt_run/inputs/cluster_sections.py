@@ -23,8 +23,10 @@ ARCHES = {
 CHANNELS = {"WORMHOLE_B0": 16, "BLACKHOLE": 14, "QUASAR": 16}
 BOARD_ALIASES = {
     "p150a": "p150",
+    "p150b": "p150",
     "p150c": "p150",
     "p300a": "p300",
+    "p300b": "p300",
     "p300c": "p300",
     "ubb_wormhole": "ubb",
 }

@@ -73,7 +73,7 @@ def parse_hosts(text: str, option: str = "--hosts") -> HostList:
                 problems.append(
                     Diagnostic(
                         "TTR015",
-                        f"{option}: host {name!r} stands twice",
+                        f"{option}: duplicate host {name!r}",
                         help=f"write {name}:2 for two ranks",
                     )
                 )

@@ -1,19 +1,25 @@
-"""Rank pinning files: which rank of an allocation must run on which host (reference library 0.81.1)."""
+"""Pinning files: which rank of an allocation must run on which host.
+
+Two forms are in use: `rank_pinnings` with one entry for each rank, and the newer `mesh_host_pinnings`, whose groups say which host ranks of
+meshes may take which places, a place being a host and the devices to see there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mgd import documents
 from mgd.diagnostics import Position
 from mgd.lean import dataclass
+from tt_run.contract import VISIBLE_DEVICES
 from tt_run.inputs.document import Document, read_document
-from tt_run.inputs.findings import Findings
+from tt_run.inputs.findings import Findings, counted
 from tt_run.inputs.settings import Setting, read_env
 from tt_run.inputs.world import World
 
 _KEY = "rank_pinnings"
+_GROUPS = "mesh_host_pinnings"
 _ENTRY_KEYS = ("rank", "mesh_id", "mesh_host_rank", "host", "env_overrides")
 
 
@@ -28,6 +34,7 @@ class RankPin:
     mesh_id: int | None
     mesh_host_rank: int
     env: Mapping[str, Setting]
+    names_devices: bool = False  # of the newer form, which may pin meshes that lie on several hosts
 
     def values(self) -> dict[str, str]:
         """Its variables, as written."""
@@ -41,12 +48,25 @@ class RankPin:
         )
 
 
-def read_rank_pinnings(path: Path, world: World, findings: Findings) -> tuple[RankPin, ...]:
-    """The entries of the file at `path`, in its order; () with findings when it cannot be understood."""
+def read_rank_pinnings(
+    path: Path, world: World, findings: Findings, hosts: Sequence[str] = ()
+) -> tuple[RankPin, ...]:
+    """The entries of the file at `path`, in its order; () with findings when it cannot be understood.
+
+    A group of the newer form that offers more places than it needs is given those on `hosts` first, in written order.
+    """
     document = read_document(path, world, findings)
     if document is None:
         return ()
-    field = document.mapping(document.root, "the rank pinning file", (_KEY,)).get(_KEY)
+    fields = document.mapping(document.root, "the rank pinning file", (_KEY, _GROUPS))
+    if _GROUPS in fields:
+        groups = document.items(fields[_GROUPS].value, _GROUPS)
+        return tuple(
+            pin
+            for index, node in enumerate(groups)
+            for pin in _read_group(document, node, f"{_GROUPS}[{index}]", hosts)
+        )
+    field = fields.get(_KEY)
     if field is None:
         document.fatal(
             "TTR105", f"the rank pinning file has no {_KEY!r}", document.root, "the list is required"
@@ -91,3 +111,70 @@ def _read_pin(document: Document, node: documents.Node, what: str) -> RankPin | 
         numbers.get("mesh_host_rank") or 0,
         env,
     )
+
+
+def _read_group(document: Document, node: documents.Node, what: str, hosts: Sequence[str]) -> list[RankPin]:
+    """Each host rank of a group with the place that it takes."""
+    fields = document.mapping(node, what, ("mesh_host_ranks", "host_placements"))
+    if not isinstance(node, documents.Mapping):
+        return []
+    lists: dict[str, list[documents.Node]] = {}
+    for name in ("mesh_host_ranks", "host_placements"):
+        if name not in fields:
+            document.fatal("TTR105", f"{what} has no {name!r}", node, "the list is required")
+            return []
+        lists[name] = document.items(fields[name].value, f"{what}.{name}")
+        if not lists[name]:
+            document.fatal("TTR109", f"{what}.{name} is empty", fields[name].value, "at least one is needed")
+    places = [
+        place
+        for index, each in enumerate(lists["host_placements"])
+        if (place := _read_place(document, each, f"{what}.host_placements[{index}]")) is not None
+    ]
+    places.sort(key=lambda place: place[0] not in hosts)
+    ranks = lists["mesh_host_ranks"]
+    if len(lists["host_placements"]) < len(ranks):
+        document.fatal(
+            "TTR125",
+            f"{what} has {counted(len(ranks), 'host rank')} and {counted(len(lists['host_placements']), 'place')}",
+            fields["host_placements"].value,
+            "each host rank needs a place of its own",
+        )
+    return [
+        pin
+        for index, (each, place) in enumerate(zip(ranks, places, strict=False))
+        if (pin := _placed(document, each, f"{what}.mesh_host_ranks[{index}]", place)) is not None
+    ]
+
+
+_Place = tuple[str, Position, Setting]
+
+
+def _read_place(document: Document, node: documents.Node, what: str) -> _Place | None:
+    fields = document.mapping(node, what, ("hostname", VISIBLE_DEVICES))
+    read = {}
+    for name in ("hostname", VISIBLE_DEVICES):
+        if isinstance(node, documents.Mapping) and name not in fields:
+            document.fatal("TTR105", f"{what} has no {name!r}", node, "the key is required")
+        elif name in fields:
+            read[name] = document.text(fields[name].value, f"{what}.{name}")
+    host, devices = read.get("hostname"), read.get(VISIBLE_DEVICES)
+    if not host or devices is None:
+        return None
+    setting = Setting(devices, "host_placements", document.at(fields[VISIBLE_DEVICES].value))
+    return host, document.at(fields["hostname"].value), setting
+
+
+def _placed(document: Document, node: documents.Node, what: str, place: _Place) -> RankPin | None:
+    fields = document.mapping(node, what, ("mesh_id", "mesh_host_rank"))
+    numbers = []
+    for name in ("mesh_id", "mesh_host_rank"):
+        if isinstance(node, documents.Mapping) and name not in fields:
+            document.fatal("TTR105", f"{what} has no {name!r}", node, "the key is required")
+        numbers.append(document.integer(fields[name].value, f"{what}.{name}") if name in fields else None)
+    mesh_id, host_rank = numbers
+    if mesh_id is None or host_rank is None:
+        return None
+    host, host_position, devices = place
+    env = {VISIBLE_DEVICES: devices}
+    return RankPin(host, document.at(node), host_position, None, mesh_id, host_rank, env, names_devices=True)

@@ -21,7 +21,7 @@ _PYTHON = r"python[0-9.]*\Z"
 
 @dataclass(frozen=True, slots=True)
 class Tracy:
-    """A profiler run: base port, output folder (relative to the launch directory when it is), further options of tracy."""
+    """A profiler run: base port, output folder (absolute: ranks may change their directory), further options of tracy."""
 
     port: int
     folder: Path
@@ -62,7 +62,7 @@ def parse_tracy(text: str, world: World) -> Tracy:
                 "TTR010", f"--tracy: the port {port!r} is no positive number", help='--tracy "--port 8087"'
             )
         )
-    return Tracy(int(port), Path(folder), tuple(rest))
+    return Tracy(int(port), world.cwd / world.expand_user(folder), tuple(rest))
 
 
 def with_tracy(program: tuple[str, ...], tracy: Tracy, rank: int, world: World) -> tuple[str, ...]:

@@ -71,9 +71,7 @@ def build_plan(
         emulate=request.emulate,
         generated_files=source.generated_files,
         placed=source.placed,
-        folders=tuple(world.cwd / tracy.rank_folder(rank.rank) for rank in ranks)
-        if tracy is not None
-        else (),
+        folders=tuple(tracy.rank_folder(rank.rank) for rank in ranks) if tracy is not None else (),
     )
 
 

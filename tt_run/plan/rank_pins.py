@@ -50,7 +50,7 @@ def resolve_pins(
             continue
         binding = bindings.bindings[rank]
         mesh = graphs[binding.subcontext_id or 0].mesh(binding.mesh_id)
-        if mesh.host_count > 1:
+        if mesh.host_count > 1 and not pin.names_devices:
             findings.fatal(
                 "TTR123",
                 f"rank {rank} cannot be pinned: mesh {binding.mesh_id} lies on {mesh.host_count} hosts",

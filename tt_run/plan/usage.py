@@ -29,7 +29,7 @@ def refuse_misuse(request: LaunchRequest) -> None:
         problems.append(
             Diagnostic(
                 "TTR025",
-                "--clean-env and --inherit-env cannot be combined",
+                "--clean-env and --inherit-env are mutually exclusive",
                 help="keep one of them: --clean-env",
             )
         )
@@ -48,7 +48,9 @@ def _source_problems(request: LaunchRequest) -> list[Diagnostic]:
     if len(given) > 1:
         return [
             Diagnostic(
-                "TTR001", f"{' and '.join(given)} cannot be combined", help=f"keep one of them: {given[0]}"
+                "TTR001",
+                f"{' and '.join(given)} are mutually exclusive",
+                help=f"keep one of them: {given[0]}",
             )
         ]
     if not given and not request.emulate and request.mock_cluster_rank_binding is None:
@@ -56,7 +58,7 @@ def _source_problems(request: LaunchRequest) -> list[Diagnostic]:
         return [
             Diagnostic(
                 "TTR002",
-                f"nothing says which ranks to start: one of {options} is needed",
+                f"nothing says which ranks to start: one of {options} must be specified",
                 help="tt-run --rank-binding FILE …, or without hardware: tt-run --emulate --system t3000 …",
             )
         ]
@@ -105,7 +107,7 @@ def _allocation_problems(request: LaunchRequest) -> list[Diagnostic]:
         return [
             Diagnostic(
                 "TTR011",
-                "--mesh-graph-descriptor needs hosts to place the ranks on, or a mock cluster",
+                "--hosts is required with --mesh-graph-descriptor, to say where the ranks go, or a mock cluster",
                 help="add --hosts host1:2,host2:2, or --mock-cluster-rank-binding FILE",
             )
         ]

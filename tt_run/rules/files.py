@@ -170,4 +170,12 @@ FILES = (
         why="Rank bindings and TT_MESH_ID name a mesh by its id alone; the reference takes the last of those that share one, without a word.",
         help="Number the meshes of all graphs through.",
     ),
+    Rule(
+        "TTR125",
+        "more host ranks than places",
+        why="A group of mesh_host_pinnings gives each of its host ranks one of its places, and no place twice.",
+        help="Add a place (hostname and TT_VISIBLE_DEVICES) to host_placements.",
+        bad="mesh_host_pinnings: [{mesh_host_ranks: [{mesh_id: 0, mesh_host_rank: 0}, {mesh_id: 0, mesh_host_rank: 1}], "
+        'host_placements: [{hostname: a, TT_VISIBLE_DEVICES: "0,1"}]}]',
+    ),
 )

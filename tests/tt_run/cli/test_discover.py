@@ -1,4 +1,4 @@
-"""`--discover`: a stand-in for the generator of TT-Metal under real mpirun, and what is done with its results."""
+"""Discovery: a stand-in for the generator of TT-Metal under real mpirun, and what is done with its results."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ echo "$TT_RUN_RANK" >> asked
 [ "$TT_RUN_RANK" = 0 ] || exit 0
 cat > "$out/rank_bindings.yaml" <<END
 rank_bindings:
-  - {rank: 0, mesh_id: 0, mesh_host_rank: 0, env_overrides: {TT_VISIBLE_DEVICES: "0,1"}}
-  - {rank: 1, mesh_id: 0, mesh_host_rank: 1, env_overrides: {TT_VISIBLE_DEVICES: "2,3"}}
+  - {rank: 0, mesh_id: 0, mesh_host_rank: 0, env_overrides: {TT_VISIBLE_DEVICES: "0,1", TT_METAL_CLUSTER_ID: pod-7}}
+  - {rank: 1, mesh_id: 0, mesh_host_rank: 1, env_overrides: {TT_VISIBLE_DEVICES: "2,3", TT_METAL_CLUSTER_ID: pod-7}}
 mesh_graph_desc_path: $descriptor
 END
 [ -f partial ] || printf 'rank 0=localhost slot=0\\nrank 1=localhost slot=1\\n' > "$out/rankfile"
@@ -80,6 +80,30 @@ def test_the_ranks_are_those_that_the_generator_found(machine: Path) -> None:
     assert len((folder(machine) / ".phase1_cache_key").read_text()) == 65
 
 
+def test_a_generator_that_is_there_is_asked_unless_that_is_not_wanted(machine: Path) -> None:
+    """As the reference does, without --discover: only the hardware knows which devices are whose."""
+    words = ("-m", "mesh.textproto", "--hosts", f"{HOST}:2")
+    answer = tt_run(machine, *words, *SHOW)
+    assert "rank 1 sees 2,3" in answer.stdout, answer.stderr
+    assert times_asked(machine) == 1
+    answer = tt_run(machine, "--no-discover", *words, *SHOW)
+    assert answer.returncode == 0 and "sees 2,3" not in answer.stdout, answer.stderr
+    looked = tt_run(machine, "--force-rediscovery", *words, "--check-only", "true")
+    assert looked.returncode == 0 and "these are derived" in looked.stderr
+    assert times_asked(machine) == 1
+
+
+def test_the_cluster_id_is_as_found(machine: Path) -> None:
+    show = ("sh", "-c", "echo cluster $TT_METAL_CLUSTER_ID")
+    answer = discovered(machine, *show)
+    assert answer.stdout.count("cluster pod-7") == 2, answer.stderr
+
+
+def test_a_wish_and_its_contrary(machine: Path) -> None:
+    answer = discovered(machine, "--no-discover", "true")
+    assert (answer.returncode, "TTR009" in answer.stderr) == (2, True)
+
+
 def test_what_is_known_is_used_until_a_refresh_is_asked_for(machine: Path) -> None:
     assert discovered(machine, "true").returncode == 0
     assert discovered(machine, "true").returncode == 0
@@ -120,7 +144,7 @@ def test_a_result_that_is_missing_is_told(machine: Path) -> None:
 
 
 def test_derived_ranks_are_not_taken_for_discovered_ones(machine: Path) -> None:
-    derived = ("-m", "mesh.textproto", "--hosts", f"{HOST}:2")
+    derived = ("--no-discover", "-m", "mesh.textproto", "--hosts", f"{HOST}:2")
     assert tt_run(machine, *derived, "true").returncode == 0
     assert (folder(machine) / ".phase1_cache_key").exists()
     answer = discovered(machine, *SHOW)

@@ -111,8 +111,10 @@ def test_gdbserver_wraps_tracy(sandbox: Sandbox) -> None:
     )
     argv = plan.ranks[1].argv
     assert argv[:2] == ("bash", "-c")
-    assert f"exec gdbserver :20001 {sys.executable} -m tracy --port 8088 -o prof/rank1" in argv[2]
-    assert plan.ranks[1].env["TT_METAL_PROFILER_DIR"].value == "prof/rank1"
+    assert (
+        f"exec gdbserver :20001 {sys.executable} -m tracy --port 8088 -o {sandbox.cwd}/prof/rank1" in argv[2]
+    )
+    assert plan.ranks[1].env["TT_METAL_PROFILER_DIR"].value == str(sandbox.cwd / "prof/rank1")
     assert plan.program == ("true", "a b")
 
 

@@ -155,3 +155,68 @@ def test_pins_on_described_machines(pinned: Sandbox) -> None:
     pins(pinned, *(f"rank: {rank}, host: {first}" for rank in range(3)))
     finding = pinned.refusal(RefusedError, **asked)[0]
     assert finding.code == "TTR175" and f"were not pinned to {first}" in finding.message
+
+
+GROUP = """\
+mesh_host_pinnings:
+  - mesh_host_ranks:
+      - {mesh_id: 0, mesh_host_rank: 0}
+      - {mesh_id: 2, mesh_host_rank: 0}
+    host_placements:
+      - {hostname: elsewhere, TT_VISIBLE_DEVICES: "0"}
+      - {hostname: c, TT_VISIBLE_DEVICES: "0,1"}
+      - {hostname: b, TT_VISIBLE_DEVICES: "2,3"}
+"""
+
+
+def test_groups_of_the_newer_form(pinned: Sandbox) -> None:
+    """Host ranks take places on the hosts of the launch, in written order; what is left over stays free."""
+    pinned.write("pins.yaml", GROUP)
+    plan = pinned.plan(**request())
+    assert [rank.host for rank in plan.ranks] == ["c", "a", "b"]
+    visible = [rank.env.get("TT_VISIBLE_DEVICES") for rank in plan.ranks]
+    assert [each and each.value for each in visible] == ["0,1", None, "2,3"]
+    assert visible[0] is not None and visible[0].origin.startswith("host_placements (pins.yaml:7:")
+
+
+def test_a_mesh_of_several_hosts_can_be_pinned_whole(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    ranks = ", ".join(f"{{mesh_id: 0, mesh_host_rank: {number}}}" for number in (0, 1))
+    places = ", ".join(f'{{hostname: {host}, TT_VISIBLE_DEVICES: "0,1"}}' for host in ("b", "a"))
+    group = f"mesh_host_pinnings: [{{mesh_host_ranks: [{ranks}], host_placements: [{places}]}}]\n"
+    sandbox.write("pins.yaml", group)
+    plan = sandbox.plan(**request(mesh_graph_descriptor="mesh.textproto", hosts="a,b"))
+    assert [rank.host for rank in plan.ranks] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        (
+            '      - {hostname: elsewhere, TT_VISIBLE_DEVICES: "0"}\n      - {hostname: c',
+            "      - {hostname: c",
+            None,
+        ),
+        ('      - {hostname: b, TT_VISIBLE_DEVICES: "2,3"}\n      ', "", None),
+        ("hostname: c, ", "", "TTR105"),
+        ("mesh_id: 2, ", "", "TTR105"),
+        ("mesh_id: 2", "mesh_id: 9", "TTR121"),
+        ("mesh_id: 2", "mesh_id: 0", "TTR122"),
+        ("hostname: c", "host: c", "TTR105"),
+        ("mesh_id: 2", "mesh_id: two", "TTR104"),
+    ],
+)
+def test_what_a_group_may_not_say(pinned: Sandbox, old: str, new: str, code: str | None) -> None:
+    pinned.write("pins.yaml", GROUP.replace(old, new))
+    if code is None:
+        assert pinned.plan(**request()).ranks[0].host == "c"
+    else:
+        assert code in codes(pinned.refusal(InputError, **request()))
+
+
+def test_more_host_ranks_than_places(pinned: Sandbox) -> None:
+    lines = GROUP.splitlines(keepends=True)
+    pinned.write("pins.yaml", "".join(lines[:6]))
+    finding = only(pinned.refusal(InputError, **request()), "TTR125")
+    assert "2 host ranks and 1 place" in finding.message
+    assert finding.position is not None and finding.position.line == 6

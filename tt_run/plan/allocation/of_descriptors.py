@@ -218,7 +218,7 @@ def _pins(
     if request.rank_pinning_file is None:
         return {}
     path = search.find(request.rank_pinning_file, "rank pinning file")
-    pins = read_rank_pinnings(path, search.world, findings) if path else ()
+    pins = read_rank_pinnings(path, search.world, findings, hosts) if path else ()
     return resolve_pins(pins, bindings, graphs, hosts, findings)
 
 

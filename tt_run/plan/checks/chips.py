@@ -17,8 +17,8 @@ from tt_run.plan.model import RankPlan
 if TYPE_CHECKING:
     from tt_run.inputs.chips import ClusterDescriptor
 
-_CHIPS_OF_A_CARD = {"WORMHOLE_B0": 2}
-"""An N300 shows one PCIe device and a second chip that is reached through it; other cards show every chip."""
+_CARDS_OF_TWO = {"WORMHOLE_B0": "N300", "BLACKHOLE": "P300"}
+"""Cards that are opened whole: a process that sees one device of such a card opens its second chip as well."""
 
 
 Machines = Mapping[str, "ClusterDescriptor | None"]
@@ -129,10 +129,11 @@ def _forms_block(rank: RankPlan, mesh: Mesh, machine: ClusterDescriptor, chips: 
 def _check_assumed(
     subject: Subject, rank: RankPlan, mesh: Mesh, devices: tuple[int, ...], findings: Findings
 ) -> None:
-    """Without a description a Wormhole device may be an N300 with two chips."""
-    chips = len(devices) * _CHIPS_OF_A_CARD.get(mesh.arch, 1)
+    """Without a description a device may belong to a card with two chips."""
+    chips = len(devices) * _chips_of_a_card(mesh)
     if chips < len(rank.devices):
-        reach = "with the second chip of each N300 at most" if mesh.arch in _CHIPS_OF_A_CARD else "which is"
+        card = _CARDS_OF_TWO.get(mesh.arch)
+        reach = f"with the second chip of each {card} at most" if card else "which is"
         _too_few(
             subject,
             rank,
@@ -151,7 +152,7 @@ def _check_assumed(
 
 
 def _too_few(subject: Subject, rank: RankPlan, mesh: Mesh, seen: str, findings: Findings) -> None:
-    need = -(-len(rank.devices) // _CHIPS_OF_A_CARD.get(mesh.arch, 1))
+    need = -(-len(rank.devices) // _chips_of_a_card(mesh))
     at = subject.set_at(rank.rank, VISIBLE_DEVICES) or subject.bindings[rank.rank].position
     findings.error(
         "TTR210",
@@ -160,6 +161,10 @@ def _too_few(subject: Subject, rank: RankPlan, mesh: Mesh, seen: str, findings: 
         *label(mesh.host_position, _owned(rank, mesh)),
         help=f"give rank {rank.rank} at least {counted(need, 'device')} in TT_VISIBLE_DEVICES",
     )
+
+
+def _chips_of_a_card(mesh: Mesh) -> int:
+    return 2 if mesh.arch in _CARDS_OF_TWO else 1
 
 
 def _owned(rank: RankPlan, mesh: Mesh) -> str:
