@@ -50,7 +50,7 @@ class MeshTraceId:
 
 
 @dataclass(frozen=True)
-class Record:
+class TracedCall:
     """One operation as it was called, and the tensors that it gave back."""
 
     operation: Operation
@@ -66,7 +66,7 @@ class Trace:
     number: int
     device: MeshDevice
     queue: int
-    records: list[Record] = field(default_factory=list)
+    records: list[TracedCall] = field(default_factory=list)
     _before: dict[int, tuple[Tensor, Shards]] = field(default_factory=dict)
 
     def covers(self, device: MeshDevice | None) -> bool:
@@ -88,7 +88,7 @@ class Trace:
             for key, tensor in inputs.items():
                 if tensor.is_allocated() and tensor.shards is not before[key]:
                     self._before.setdefault(key, (tensor, before[key]))
-            self.records.append(Record(operation, args, dict(kwargs), tuple(_tensors(result))))
+            self.records.append(TracedCall(operation, args, dict(kwargs), tuple(_tensors(result))))
 
         return remember
 

@@ -14,14 +14,14 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.arrange import places_in, snake, tile
 from tt_run.runtime.mesh.chips import Chips
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
-from tt_run.runtime.mesh.device_layout import Layout, Positions
+from tt_run.runtime.mesh.device_layout import DeviceLayout, Positions
 from tt_run.runtime.mesh.residents import Move, Residents
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.mesh.system import SystemMesh
 from tt_run.runtime.mesh.view import FabricNodeId, MeshDeviceView, ProgramCache, SubDevices
 
 
-class MeshDevice(Layout, Chips):
+class MeshDevice(DeviceLayout, Chips):
     """Devices arranged as a mesh. Opened by `open_mesh_device`, cut by `create_submesh`.
 
     Its layout (`shape`, `coords`, `positions`, `owner_rank`, …) still answers after `close`.

@@ -19,7 +19,7 @@ else:
 Positions = tuple[int, ...]
 
 
-class Layout:
+class DeviceLayout:
     """A mesh laid over devices of the system mesh: `positions[i]` is the row-major place there of the device at `coords[i]`.
 
     `known` is for what others have worked out from this arrangement; a new one starts empty.
@@ -107,7 +107,7 @@ class Layout:
         return self.system.mesh_id
 
 
-def local_range(layout: Layout) -> MeshCoordinateRange | None:
+def local_range(layout: DeviceLayout) -> MeshCoordinateRange | None:
     """The smallest range of coordinates that holds this rank's devices; None when it has none."""
     coords = layout.local_coords
     if not coords:

@@ -6,7 +6,7 @@ from html import escape
 
 from tt_run.runtime.mesh.coordinate import MeshCoordinate, row_major
 from tt_run.runtime.mesh.shape import MeshShape
-from tt_run.runtime.mesh.tensor_parts import Placed, Ranges, TensorLike, placed_shards, shard_colors
+from tt_run.runtime.mesh.tensor_parts import ShardInTensor, Ranges, TensorLike, placed_shards, shard_colors
 
 _CELL = (168, 92)
 _GAP = 8
@@ -46,7 +46,7 @@ def tensor_svg(tensor: TensorLike) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _device(coord: MeshCoordinate, number: str, shard: Placed | None, colors: dict[Ranges, str]) -> list[str]:
+def _device(coord: MeshCoordinate, number: str, shard: ShardInTensor | None, colors: dict[Ranges, str]) -> list[str]:
     x = _MARGIN + coord[1] * (_CELL[0] + _GAP)
     y = _HEAD + coord[0] * (_CELL[1] + _GAP)
     fill = colors[shard.ranges] if shard else _EMPTY
@@ -67,7 +67,7 @@ def _device(coord: MeshCoordinate, number: str, shard: Placed | None, colors: di
     ]
 
 
-def _tensor(shards: dict[MeshCoordinate, Placed], colors: dict[Ranges, str], x: int, y: int) -> list[str]:
+def _tensor(shards: dict[MeshCoordinate, ShardInTensor], colors: dict[Ranges, str], x: int, y: int) -> list[str]:
     """The last two dimensions of the whole tensor; parts that differ in other dimensions only lie on one another, the first on top."""
     if not shards:
         return []
@@ -89,12 +89,12 @@ def _tensor(shards: dict[MeshCoordinate, Placed], colors: dict[Ranges, str], x: 
     return [*drawn, f'<text x="{x}" y="{y + _TENSOR[1] + 18}" {_FONT}>{escape(caption)}</text>']
 
 
-def _start(shard: Placed, dim: int) -> int:
+def _start(shard: ShardInTensor, dim: int) -> int:
     ranges = shard.ranges[dim]
     return 0 if ranges is None else ranges[0]
 
 
-def _end(shard: Placed, dim: int) -> int:
+def _end(shard: ShardInTensor, dim: int) -> int:
     ranges = shard.ranges[dim]
     return shard.shape[dim] if ranges is None else ranges[1]
 
@@ -107,11 +107,11 @@ def _number(device: object, coord: MeshCoordinate) -> str:
     return f"device {number}  " if number is not None else "remote  "
 
 
-def _summary(shards: dict[MeshCoordinate, Placed]) -> str:
+def _summary(shards: dict[MeshCoordinate, ShardInTensor]) -> str:
     distinct = len({shard.ranges for shard in shards.values()})
     return f"{len(shards)} devices hold {distinct} distinct parts" if shards else "no device holds a part"
 
 
-def _description(shards: dict[MeshCoordinate, Placed]) -> str:
+def _description(shards: dict[MeshCoordinate, ShardInTensor]) -> str:
     """The picture in words, for those who cannot see it."""
     return "; ".join(f"({coord[0]}, {coord[1]}) holds {shard.slices}" for coord, shard in shards.items())

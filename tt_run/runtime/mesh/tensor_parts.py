@@ -31,7 +31,7 @@ Ranges = tuple[tuple[int, int] | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class ShardInTensor:
     """One device's shard: where the device is, which part of the tensor it holds, and what it is."""
 
     coord: MeshCoordinate
@@ -51,7 +51,7 @@ class Placed:
         return f"{self.slices}\nShape: {list(self.shape)}\nDtype: {self.dtype}\nLayout: {self.layout}"
 
 
-def placed_shards(tensor: TensorLike) -> dict[MeshCoordinate, Placed]:
+def placed_shards(tensor: TensorLike) -> dict[MeshCoordinate, ShardInTensor]:
     """The shard of every device that holds one, by mesh coordinate, from the tensor's topology."""
     topology = tensor.tensor_topology()
     shape = tuple(int(extent) for extent in tensor.shape)
@@ -64,11 +64,11 @@ def placed_shards(tensor: TensorLike) -> dict[MeshCoordinate, Placed]:
         for axis, dim in sharded.items():
             if axis < len(distribution) and distribution[axis] > 1:
                 ranges[dim] = (chunks[axis] * shape[dim], (chunks[axis] + 1) * shape[dim])
-        found[coord] = Placed(coord, tuple(ranges), shape, tensor.dtype.name, tensor.layout.name)
+        found[coord] = ShardInTensor(coord, tuple(ranges), shape, tensor.dtype.name, tensor.layout.name)
     return found
 
 
-def shard_colors(shards: Iterable[Placed]) -> dict[Ranges, str]:
+def shard_colors(shards: Iterable[ShardInTensor]) -> dict[Ranges, str]:
     """A colour (hex) for each distinct part: hues evenly around the circle in the order in which parts first appear."""
     parts = list(dict.fromkeys(shard.ranges for shard in shards))
     return {part: _hex(index / len(parts)) for index, part in enumerate(parts)}

@@ -25,7 +25,7 @@ Array = npt.NDArray[Any]
 HEADER_BYTES = 512
 
 
-class Arrival(Protocol):
+class Delivery(Protocol):
     """A parcel that was asked for."""
 
     def take(self) -> list[Array]:
@@ -40,7 +40,7 @@ class Stream(Protocol):
         """Hand over a parcel without waiting."""
         ...
 
-    def ask(self, spec: TensorSpec) -> Arrival:
+    def ask(self, spec: TensorSpec) -> Delivery:
         """Prepare for the next parcel without waiting."""
         ...
 
@@ -64,7 +64,7 @@ class ProcessStream:
         """Queue a parcel."""
         self._sent.append((spec, list(rows)))
 
-    def ask(self, spec: TensorSpec) -> Arrival:
+    def ask(self, spec: TensorSpec) -> Delivery:
         """The next parcel, whether it was sent already or not."""
         return _Queued(self._sent, spec)
 
@@ -110,7 +110,7 @@ class RankStream:
         for array in (header, *(to_wire(row) if narrow else np.ascontiguousarray(row) for row in rows)):
             self._leaving.append(guard.isend(self._group, array, self._peer, self._tag, "send_async"))
 
-    def ask(self, spec: TensorSpec) -> Arrival:
+    def ask(self, spec: TensorSpec) -> Delivery:
         """Post the receives of the next parcel."""
         header = np.empty(HEADER_BYTES, np.uint8)
         kind = np.dtype(np.uint16) if self._narrow(spec) else stored_dtype(spec.dtype)

@@ -24,7 +24,7 @@ from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, Shape, TensorSp
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, TensorTopology, moved
 from tt_run.runtime.values.dtypes import element_size
 from tt_run.runtime.values.shards import Shards
-from tt_run.runtime.values.storage import Buffer, Part, Storage
+from tt_run.runtime.values.storage import Buffer, BufferPart, Storage
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.coordinate import MeshCoordinate
@@ -226,7 +226,7 @@ class Tensor(_Methods):
 
     def device_coords(self) -> list[MeshCoordinate]:
         """The mesh coordinates that hold a shard."""
-        if isinstance(self._storage, Part):
+        if isinstance(self._storage, BufferPart):
             return [self._storage.coord]
         if not whole(self._site):
             return self._topology.mesh_coords()

@@ -38,7 +38,7 @@ class Shards:
             raise ValueError(f"shard index {self.index} does not fit {len(self.data)} shards")
 
     @classmethod
-    def known(cls, data: Array, index: tuple[int, ...]) -> Shards:
+    def unchecked(cls, data: Array, index: tuple[int, ...]) -> Shards:
         """The same without the check, for an index that is known to fit."""
         made: Shards = object.__new__(cls)
         _set(made, "data", data)

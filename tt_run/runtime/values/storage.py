@@ -67,7 +67,7 @@ class Buffer:
             self._shards = Shards(self._shards.data, tuple(index[i] for i in move.order))
 
 
-class Part:
+class BufferPart:
     """The shard of one device inside another tensor's buffer; it sees what is written there later.
 
     `whole` is that buffer, `device` the number of the local device, None for one of another rank, `coord` its place on the mesh.

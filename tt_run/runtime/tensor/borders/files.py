@@ -51,7 +51,7 @@ def dump_tensor(
 
 
 def _write(path: Path, tensor: Tensor, shards: Shards) -> None:
-    record = tensorbin.Record(tensor.spec, shards, tuple(tensor.site.shape), tensor.tensor_topology())
+    record = tensorbin.StoredTensor(tensor.spec, shards, tuple(tensor.site.shape), tensor.tensor_topology())
     tensorbin.write(path, record)
 
 

@@ -33,7 +33,7 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Record:
+class StoredTensor:
     """What a file holds: shards counted over all positions of a mesh shape, their spec and their topology."""
 
     spec: TensorSpec
@@ -42,7 +42,7 @@ class Record:
     topology: TensorTopology
 
 
-def write(path: Path, record: Record) -> None:
+def write(path: Path, record: StoredTensor) -> None:
     """Write a file as a whole or not at all: readers never see half of one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     header = json.dumps(_header(record)).encode()
@@ -54,7 +54,7 @@ def write(path: Path, record: Record) -> None:
     temporary.replace(path)
 
 
-def read(path: Path) -> Record:
+def read(path: Path) -> StoredTensor:
     """Read a file. Raises RuntimeError when it is not one of ours or is damaged."""
     with path.open("rb") as file:
         header = _read_header(file, path)
@@ -81,7 +81,7 @@ def _read_header(file: BinaryIO, path: Path) -> dict[str, Any]:
     return header if isinstance(header, dict) else {}
 
 
-def _header(record: Record) -> dict[str, Any]:
+def _header(record: StoredTensor) -> dict[str, Any]:
     spec, topology = record.spec, record.topology
     return {
         "shape": list(spec.shape),
@@ -126,7 +126,7 @@ def _spec_parts(words: dict[str, Any] | None) -> _Pieces | None:
     return _Pieces(CoreRangeSet(ranges), words["shape"], ShardOrientation[words["orientation"]])
 
 
-def _record(header: dict[str, Any], file: BinaryIO) -> Record:
+def _record(header: dict[str, Any], file: BinaryIO) -> StoredTensor:
     pieces, nd_pieces = (_spec_parts(header.get(name)) for name in ("shard_spec", "nd_shard_spec"))
     memory = MemoryConfig(
         TensorMemoryLayout[header["memory_layout"]],
@@ -149,7 +149,7 @@ def _record(header: dict[str, Any], file: BinaryIO) -> Record:
         [MeshCoordinate(c) for c in header["coords"]],
     )
     shards = Shards(data.reshape(shape), tuple(header["index"]))
-    return Record(spec, shards, tuple(header["mesh"]), topology)
+    return StoredTensor(spec, shards, tuple(header["mesh"]), topology)
 
 
 def _on_disk(data: Any, dtype: DataType) -> Array:

@@ -15,7 +15,7 @@ from tt_run.runtime.tensor.spec.site import Site, whole
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.bfloat16 import from_wire, to_wire
 from tt_run.runtime.values.shards import Shards
-from tt_run.runtime.values.storage import Part
+from tt_run.runtime.values.storage import BufferPart
 
 Array = npt.NDArray[Any]
 
@@ -31,7 +31,7 @@ def every_shard(tensor: Tensor) -> list[Array | None]:
         device.require_open("read tensor")
         transfer_rules.check(device, "read")
     site, shards = tensor.site, tensor.shards
-    if isinstance(tensor.storage, Part):
+    if isinstance(tensor.storage, BufferPart):
         return _only(tensor.storage, site)
     if whole(site):
         return cast("list[Array | None]", shards.each())
@@ -46,7 +46,7 @@ def every_shard(tensor: Tensor) -> list[Array | None]:
     return _exchange(shards, site, tensor.dtype)
 
 
-def _only(part: Part, site: Site) -> list[Array | None]:
+def _only(part: BufferPart, site: Site) -> list[Array | None]:
     """The one shard of a device: read where it is, without the other ranks."""
     held = [shard for shard in part.shards.each() if shard is not None]
     if not part.is_local:

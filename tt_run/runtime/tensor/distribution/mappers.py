@@ -37,7 +37,7 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Placed:
+class Distributed:
     """A host array spread over a mesh: this rank's shards, where they count from, and how the whole is laid out."""
 
     shards: Shards
@@ -63,7 +63,7 @@ class CppTensorToMesh:
         """The mapper itself; the legacy wrapper of replication has the same method."""
         return self
 
-    def place(self, array: Array, dtype: DataType) -> Placed:
+    def place(self, array: Array, dtype: DataType) -> Distributed:
         """Spread an array, every rank given the same one, converting each shard to the stored form of `dtype`.
 
         Raises RuntimeError for a dimension that the array lacks or that is cut twice, and for chunks that do not come out even.
@@ -73,7 +73,7 @@ class CppTensorToMesh:
         held = [(p, c, k) for p, c, k in zip(grid.positions, grid.coords, keys, strict=True) if k in pieces]
         shape = MeshShape([len(held)]) if grid.shape.dims() == 1 else grid.shape
         topology = TensorTopology(shape, placements, [coord for _, coord, _ in held])
-        return Placed(_stack({p: k for p, _, k in held}, pieces, grid.site, dtype), grid.site, topology)
+        return Distributed(_stack({p: k for p, _, k in held}, pieces, grid.site, dtype), grid.site, topology)
 
     def __repr__(self) -> str:
         return f"<{self._bound_name} object at {id(self):#x}>"

@@ -17,7 +17,7 @@ from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
 from tt_run.runtime.tensor.spec.topology import PlacementShard, TensorTopology
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
-from tt_run.runtime.values.storage import Part
+from tt_run.runtime.values.storage import BufferPart
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.device import MeshDevice
@@ -59,7 +59,7 @@ def _device_parts(tensor: Tensor, device: MeshDevice) -> list[Tensor]:
     for coord in tensor.tensor_topology().mesh_coords():
         here = local.get(coord)
         if here is None or index[here] >= 0:
-            parts.append(tensor.on(Part(tensor.storage, here, coord)))
+            parts.append(tensor.on(BufferPart(tensor.storage, here, coord)))
     return parts
 
 
