@@ -22,7 +22,7 @@ def check(descriptor: Descriptor, profile: str = "full") -> list[Diagnostic]:
     """Every violation of a descriptor, errors and warnings, by position; without an error it is accepted.
 
     `profile` "full" gives the verdict of the format and of the mesh graph; what only the runtime refuses is a warning. "runtime" makes
-    that an error (specification: MGD section 4.6). The reference stops at the first group of rules that fails; here the groups go on
+    that an error (reference library 0.81.1). The reference stops at the first group of rules that fails; here the groups go on
     as long as what they say does not follow from an earlier finding.
     Raises ValueError for an unknown profile.
     """

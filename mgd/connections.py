@@ -8,7 +8,7 @@ from mgd.diagnostics import Position
 from mgd.lean import dataclass
 
 Path = tuple[tuple[str, int], ...]
-"""Names and written ids from the top down: the identity of an instance, since ids repeat in nested graphs (section 5)."""
+"""Names and written ids from the top down: the identity of an instance, since ids repeat in nested graphs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class InterConnection:
-    """A connection among instances, as one declaration: of n nodes, owned by a graph (section 7.4)."""
+    """A connection among instances, as one declaration: of n nodes, owned by a graph."""
 
     nodes: tuple[Node, ...]
     channels: int
@@ -65,7 +65,7 @@ class InterLink:
 
 @dataclass(frozen=True, slots=True)
 class Requested:
-    """Channels that a FABRIC graph wants from one mesh to another, or between two of their devices (section 7.5)."""
+    """Channels that a FABRIC graph wants from one mesh to another, or between two of their devices."""
 
     source: int
     target: int

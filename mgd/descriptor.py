@@ -1,8 +1,8 @@
 """The descriptor as written: one immutable value per message of the schema, and where each part stands in the file.
 
-The messages are generated from `proto/mesh_graph_descriptor.proto`; field names, order and defaults are the schema's (specification:
-MGD section 2). A field without explicit presence that is not written has its default (0, "", False); an optional field or a
-message that is not written is None.
+The messages are generated from `proto/mesh_graph_descriptor.proto`; field names, order and defaults are the schema's (reference
+library 0.81.1). A field without explicit presence that is not written has its default (0, "", False); an optional field or a message that is
+not written is None.
 Enum fields hold the enum member, or a plain int for a number that the schema does not know. `at` is the offset in the text where
 the message begins (-1 for one that was not read from a file) and takes no part in comparisons: `Descriptor.where` turns it
 into a line and column.

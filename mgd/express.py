@@ -1,4 +1,4 @@
-"""Express links: chords along one dimension of a mesh (specification: MGD section 7.3)."""
+"""Express links: chords along one dimension of a mesh (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _FIRST_FORMAT_KEYS = (
 
 
 def summary(graph: MeshGraph) -> dict[str, Any]:
-    """Counts, meshes, links and pins; keys and values as DESIGN section 6 lists them for tools."""
+    """Counts, meshes, links and pins; their keys and values are for tools and stay."""
     plain = [mesh for mesh in graph.meshes if not mesh.is_switch]
     switches = [mesh for mesh in graph.meshes if mesh.is_switch]
     intra = sum(mesh.grid_link_count + len(mesh.express_connections) for mesh in graph.meshes)

@@ -1,7 +1,7 @@
 """The expanded mesh graph: what a descriptor means, as immutable values without any syntax.
 
 Devices of a mesh of dims [R, C] are numbered row-major, (0, 0) is the north-west corner, dimension 0 runs north-south and
-dimension 1 west-east (specification: MGD section 7). Hosts cut the mesh into equal blocks, host_rank row-major (section 8).
+dimension 1 west-east (reference library 0.81.1). Hosts cut the mesh into equal blocks, host_rank row-major.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Mesh:
 
     `path` holds (graph name, graph id) of the ancestors from the top; `position` is where it is instantiated,
     `host_position` where its host topology is written, both for messages that span files. `express` holds the chords of
-    express_links (section 7.3), `express_connections` the device pairs of the older form (section 7.2).
+    express_links, `express_connections` the device pairs of the older form.
     """
 
     mesh_id: int
@@ -85,11 +85,11 @@ class Mesh:
         return self.host_dims[0] * self.host_dims[1]
 
     def wraps(self, dim: int) -> bool:
-        """True when the dimension really closes: declared RING and at least 3 long (section 7.1)."""
+        """True when the dimension really closes: declared RING and at least 3 long."""
         return self.dim_types[dim] == "RING" and self.dims[dim] >= 3
 
     def host_block(self, host_rank: int) -> Block:
-        """The rectangle that a host rank owns (section 8). Raises IndexError for a rank the mesh does not have."""
+        """The rectangle that a host rank owns. Raises IndexError for a rank the mesh does not have."""
         if not 0 <= host_rank < self.host_count:
             raise IndexError(f"mesh {self.mesh_id} has host ranks 0..{self.host_count - 1}, not {host_rank}")
         rows, columns = self.dims[0] // self.host_dims[0], self.dims[1] // self.host_dims[1]
@@ -108,7 +108,7 @@ class Mesh:
         return (*self.path, (self.descriptor, self.mesh_id))
 
     def extents(self) -> tuple[int, int]:
-        """How many links run east-west and north-south: C-1 or C per row, R-1 or R per column (section 7.1)."""
+        """How many links run east-west and north-south: C-1 or C per row, R-1 or R per column."""
         rows, columns = self.dims
         return rows * (columns - 1 + self.wraps(1)), columns * (rows - 1 + self.wraps(0))
 
@@ -153,7 +153,7 @@ class GraphInstance:
 
 @dataclass(frozen=True, slots=True)
 class PinGroup:
-    """Logical devices of one mesh that may sit on any of the (tray, asic_location) slots (section 9)."""
+    """Logical devices of one mesh that may sit on any of the (tray, asic_location) slots."""
 
     mesh_id: int
     devices: tuple[int, ...]
@@ -195,7 +195,7 @@ class MeshGraph:
 
     @property
     def ids_unique(self) -> bool:
-        """False when ids repeat across nested graphs: then only paths tell meshes apart (section 5)."""
+        """False when ids repeat across nested graphs: then only paths tell meshes apart."""
         return len(self._by_id) == len(self.meshes)
 
     @property
@@ -208,5 +208,5 @@ class MeshGraph:
 
     @property
     def requested(self) -> tuple[Requested, ...]:
-        """The directed wishes of FABRIC graphs, between meshes and between devices (section 7.5); made anew at each call."""
+        """The directed wishes of FABRIC graphs, between meshes and between devices; made anew at each call."""
         return requested(self.connections)

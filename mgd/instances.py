@@ -1,6 +1,6 @@
 """From templates to instances: every mesh, graph and connection that a descriptor stands for.
 
-Source: MGD specification, sections 5 to 9. Works on descriptors that `mgd.check` accepts; the walk keeps its own stack, so nesting
+Source: reference library 0.81.1. Works on descriptors that `mgd.check` accepts; the walk keeps its own stack, so nesting
 costs no recursion.
 """
 

@@ -1,4 +1,4 @@
-"""What FABRIC graphs ask of the links between meshes (specification: MGD section 7.5)."""
+"""What FABRIC graphs ask of the links between meshes (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def _names_of(kind: type[enum.IntEnum]) -> dict[int, str]:
 
 
 def policy_name(channels: Channels | None, default: str) -> str:
-    """The policy of written channels; `default` when none is written (specification: MGD section 4.0)."""
+    """The policy of written channels; `default` when none is written (reference library 0.81.1)."""
     if channels is None or channels.policy is None:
         return default
     return type_name(Policy, channels.policy)

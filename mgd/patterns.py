@@ -1,6 +1,6 @@
 """The patterns of pinnings: lists and ranges of numbers, or a regular expression over whole decimal numbers.
 
-Source: MGD specification, section 9. Expressions are ECMAScript's as the reference reads it; the part of it that Python writes
+Source: reference library 0.81.1. Expressions are ECMAScript's as the reference reads it; the part of it that Python writes
 differently or that could take for ever is refused with a reason.
 """
 

@@ -1,4 +1,4 @@
-"""Pins, expanded: which devices of which mesh may sit on which slots (specification: MGD section 9)."""
+"""Pins, expanded: which devices of which mesh may sit on which slots (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What the references of a descriptor mean: templates by name, children of a graph by id, nodes of a connection.
 
-Source: MGD specification, sections 4.4 and 6. Everything here is per template, so that a graph that is instantiated a
+Source: reference library 0.81.1. Everything here is per template, so that a graph that is instantiated a
 thousand times is looked at once.
 """
 
@@ -141,7 +141,7 @@ class Templates:
         return known
 
     def resolve(self, graph: GraphDescriptor, node: NodeRef) -> Target | Unresolved:
-        """What a connection's node means in the graph that declares the connection (section 6)."""
+        """What a connection's node means in the graph that declares the connection."""
         steps: list[Child] = []
         while True:
             reference = reference_of(node)

@@ -1,4 +1,4 @@
-"""The shapes in which auto-discovery tries to lay chips out (specification: MGD section 10)."""
+"""The shapes in which auto-discovery tries to lay chips out (reference library 0.81.1)."""
 
 from __future__ import annotations
 

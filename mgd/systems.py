@@ -1,7 +1,7 @@
 """The shipped systems: their names, and which one fits a cluster type, a fabric type or a number of devices.
 
 Importing costs nothing; the first question reads one small table, `configs/mgd/systems.txt`, and no descriptor.
-Sources: MGD specification, sections 10 (choice) and 12 (known systems); the training guide for the choice by count.
+Sources: reference library 0.81.1; the training guide for the choice by count.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def find(name: str) -> System:
 
 
 def for_cluster_type(cluster_type: str, fabric_type: str = "MESH") -> System:
-    """The system a cluster of that type runs when no descriptor is named (section 10, rule 3).
+    """The system a cluster of that type runs when no descriptor is named.
 
     A torus `fabric_type` picks the torus files of the Galaxies; other clusters have none and fall back to their mesh
     file, which the caller can tell by `System.fabric_type`. Raises UnknownSystem; CUSTOM clusters always need a path.
@@ -157,7 +157,7 @@ def for_device_count(count: int) -> System:
 
 
 def fabric_type_of(fabric_config: str, cluster_type: str) -> str:
-    """What a fabric configuration asks of the meshes: MESH or a torus (section 10)."""
+    """What a fabric configuration asks of the meshes: MESH or a torus."""
     config = fabric_config.upper().removeprefix("FABRICCONFIG.")
     if config in ("FABRIC_1D_RING", "FABRIC_1D_NEIGHBOR_EXCHANGE"):
         return "TORUS_XY" if cluster_type.upper() in _TORUS_CLUSTERS else "MESH"
@@ -166,7 +166,7 @@ def fabric_type_of(fabric_config: str, cluster_type: str) -> str:
 
 
 def missing_torus_dims(fabric_type: str, mesh: Mesh) -> tuple[int, ...]:
-    """The dimensions that a fabric type wants closed and the mesh leaves open; extent 2 is forgiven (section 10).
+    """The dimensions that a fabric type wants closed and the mesh leaves open; extent 2 is forgiven.
 
     Dimension 0 is Y (the columns), dimension 1 is X (the rows). A fabric type may ask for less than the mesh has.
     """

@@ -1,4 +1,4 @@
-"""Edge ports and fabric types: where links between meshes can leave one (specification: MGD sections 7.1 and 7.6)."""
+"""Edge ports and fabric types: where links between meshes can leave one (reference library 0.81.1)."""
 
 from __future__ import annotations
 

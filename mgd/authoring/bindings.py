@@ -11,7 +11,7 @@ from mgd.graph import MeshGraph
 def bindings_text(graph: MeshGraph, descriptor: str) -> str:
     """A rank-bindings file (YAML) for a graph; `descriptor` is its path as seen from the file's folder.
 
-    Ranks go mesh by mesh, host rank by host rank (MGD specification, section 8). Switches run no rank of a program.
+    Ranks go mesh by mesh, host rank by host rank (reference library 0.81.1). Switches run no rank of a program.
     """
     lines = ["# One rank for each host block of each mesh.", "rank_bindings:", *_ranks(graph)]
     return "\n".join([*lines, f"mesh_graph_desc_path: {json.dumps(descriptor, ensure_ascii=False)}", ""])

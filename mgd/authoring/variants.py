@@ -145,7 +145,7 @@ def _is_closed(template: MeshDescriptor) -> bool:
 
 
 def _link_channels(template: MeshDescriptor, count: int) -> int:
-    """The mesh's own channel count, or fewer when its edge has not the ports for so many neighbours (section 7.6)."""
+    """The mesh's own channel count, or fewer when its edge has not the ports for so many neighbours."""
     topology, channels = template.device_topology, template.channels
     own = max(1, channels.count if channels else 1)
     rows, columns = topology.dims if topology and len(topology.dims) == 2 else (1, 1)

@@ -1,4 +1,4 @@
-"""What the reference accepts and a reader should know of: warnings and notes (specification: MGD sections 4.7, 7, 13).
+"""What the reference accepts and a reader should know of: warnings and notes (reference library 0.81.1).
 
 `advise` looks at what is written, `advise_expanded` at what is instantiated; the latter runs on descriptors without errors only.
 """

@@ -1,4 +1,4 @@
-"""Links between meshes that the machine may not be able to give (specification: MGD sections 4.7, 7.4 to 7.6)."""
+"""Links between meshes that the machine may not be able to give (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pins that cannot do what they say (specification: MGD section 4.7)."""
+"""Pins that cannot do what they say (reference library 0.81.1)."""
 
 from __future__ import annotations
 

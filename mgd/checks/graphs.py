@@ -1,4 +1,4 @@
-"""Group 3, second part: graphs, connections and pins as written (specification: MGD section 4.3, rules 14 to 16)."""
+"""Group 3, second part: graphs, connections and pins as written (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Group 3, first part: device and host grids, express connections (specification: MGD section 4.3, rules 9 to 13)."""
+"""Group 3, first part: device and host grids, express connections (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the mesh graph refuses: shapes, ids, express links (specification: MGD section 4.5)."""
+"""What the mesh graph refuses: shapes, ids, express links (reference library 0.81.1)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _express_links(report: Report, grid: MeshDescriptor, dims: tuple[int, int]) 
 def check_ids(report: Report, templates: Templates, reached: Reached, instances: int) -> None:
     """Rule MGD027: ids of meshes and switches lie in 0..N-1, N being how many there are.
 
-    Ids may repeat across instances of nested graphs (section 5); within a flat descriptor this makes them exactly 0..N-1.
+    Ids may repeat across instances of nested graphs; within a flat descriptor this makes them exactly 0..N-1.
     """
     top = report.descriptor.top_level_instance
     nodes = [top] if top is not None else []

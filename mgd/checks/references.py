@@ -1,4 +1,4 @@
-"""Instantiation: what the top-level instance reaches, reference by reference (specification: MGD section 4.4)."""
+"""Instantiation: what the top-level instance reaches, reference by reference (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the runtime refuses beyond the format (specification: MGD section 4.6), over all templates, used or not."""
+"""What the runtime refuses beyond the format (reference library 0.81.1), over all templates, used or not."""
 
 from __future__ import annotations
 

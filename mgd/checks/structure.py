@@ -1,4 +1,4 @@
-"""Groups 1 and 2: what must be there, names, channels, architectures (specification: MGD sections 4.1 and 4.2)."""
+"""Groups 1 and 2: what must be there, names, channels, architectures (reference library 0.81.1)."""
 
 from __future__ import annotations
 

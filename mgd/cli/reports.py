@@ -85,7 +85,7 @@ def _sum(reports: Sequence[Report]) -> str:
 
 
 def as_json(report: Report) -> str:
-    """One JSON object on one line (DESIGN section 6)."""
+    """One JSON object on one line."""
     import json  # late, as in `as_sarif`: the text form starts without it
 
     return json.dumps(

@@ -48,7 +48,7 @@ class Relation:
 def relations(graph: MeshGraph) -> tuple[Relation, ...]:
     """The links between the graph's instances, grouped by their terms in order of appearance.
 
-    The same two meshes linked twice on the same terms count once, as they do for the runtime (MGD section 7.5).
+    The same two meshes linked twice on the same terms count once, as they do for the runtime.
     """
     groups: dict[tuple[str, str, bool], dict[tuple[Ends, int], Ends]] = {}
     for owner, ends, channels, policy, z_direction in _declared(graph):

@@ -103,7 +103,7 @@ def _look(mesh: Mesh) -> tuple[object, ...]:
 
 
 def _first_ranks(meshes: Sequence[Mesh]) -> list[int]:
-    """The global rank of each mesh's first host: mesh-major, then host rank (MGD specification, section 8)."""
+    """The global rank of each mesh's first host: mesh-major, then host rank (reference library 0.81.1)."""
     starts, rank = [], 0
     for mesh in meshes:
         starts.append(rank)

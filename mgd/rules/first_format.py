@@ -1,4 +1,4 @@
-"""Rules of MGD 1.0, the YAML form (specification: MGD section 11)."""
+"""Rules of MGD 1.0, the YAML form (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Protobuf text format, as the reference reads it: lexer, fast parser, lossless tree (specification: MGD section 3)."""
+"""Protobuf text format, as the reference reads it: lexer, fast parser, lossless tree (reference library 0.81.1)."""

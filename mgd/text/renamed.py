@@ -1,4 +1,4 @@
-"""Field names of older schemas that are still met in files (specification: MGD section 2, last part)."""
+"""Field names of older schemas that are still met in files (reference library 0.81.1)."""
 
 from __future__ import annotations
 

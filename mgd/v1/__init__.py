@@ -1,4 +1,4 @@
-"""MGD 1.0, the YAML form: read, checked with its own rules, converted to 2.0 and back (specification: MGD section 11).
+"""MGD 1.0, the YAML form: read, checked with its own rules, converted to 2.0 and back (reference library 0.81.1).
 
 `load` and `loads` give a `Descriptor` whose positions point into the YAML; `to_textproto` is its 2.0 text,
 `to_yaml` the 1.0 text of a descriptor that 1.0 has words for.

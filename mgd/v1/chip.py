@@ -1,4 +1,4 @@
-"""The chip of MGD 1.0: its architecture and its ports, as many on each side (specification: MGD section 11)."""
+"""The chip of MGD 1.0: its architecture and its ports, as many on each side (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MGD 1.0 to 2.0 (specification: MGD section 11, the mapping)."""
+"""MGD 1.0 to 2.0 (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The links of MGD 1.0: `RelaxedGraph` between meshes, `Graph` between devices (specification: MGD section 11)."""
+"""The links of MGD 1.0: `RelaxedGraph` between meshes, `Graph` between devices (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From YAML text to MGD 1.0 values, with the rules of that format (specification: MGD section 11)."""
+"""From YAML text to MGD 1.0 values, with the rules of that format (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _SECTION = re.compile(
 def is_first_format(data: bytes) -> bool:
     """True when a text has the sections of MGD 1.0 at its left margin: ChipSpec, or two of the others.
 
-    Looks at lines, not at YAML, so that a file with broken syntax is recognised too. Source: MGD specification, section 11.
+    Looks at lines, not at YAML, so that a file with broken syntax is recognised too. Source: reference library 0.81.1.
     """
     sections = {found[1] for found in _SECTION.finditer(data)}
     return b"ChipSpec" in sections or len(sections) > 1

@@ -1,4 +1,4 @@
-"""The sections of MGD 1.0 and what their parts have in common: known keys, kinds, shapes (specification: MGD section 11)."""
+"""The sections of MGD 1.0 and what their parts have in common: known keys, kinds, shapes (reference library 0.81.1)."""
 
 from __future__ import annotations
 

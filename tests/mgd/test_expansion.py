@@ -1,4 +1,4 @@
-"""What descriptors stand for: the numbers of the MGD specification, sections 5 to 9, and properties of every expansion."""
+"""What descriptors stand for: the numbers of reference library 0.81.1, and properties of every expansion."""
 
 from __future__ import annotations
 

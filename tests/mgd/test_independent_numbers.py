@@ -1,4 +1,4 @@
-"""The numbers of a descriptor against a second computation, made device by device from the words of sections 7 and 8."""
+"""The numbers of a descriptor against a second computation, made device by device from the rules in words."""
 
 from __future__ import annotations
 

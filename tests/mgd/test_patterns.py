@@ -1,4 +1,4 @@
-"""Patterns of pinnings (MGD specification, section 9)."""
+"""Patterns of pinnings (reference library 0.81.1)."""
 
 from __future__ import annotations
 

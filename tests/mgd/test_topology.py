@@ -1,4 +1,4 @@
-"""Edge ports and fabric types (MGD specification, sections 7.1 and 7.6)."""
+"""Edge ports and fabric types (reference library 0.81.1)."""
 
 from __future__ import annotations
 

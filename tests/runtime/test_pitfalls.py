@@ -1,4 +1,4 @@
-"""What surprises programmers of the reference must surprise them here first (ttnn specification, sections 3 and 15): one test each."""
+"""What surprises programmers of the reference must surprise them here first (reference library 0.81.1): one test each."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ TAKEN_WHOLE = 2  # chips of the largest board that a process cannot open in part
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """One ASIC of a host: its number in the file, its global identity and where it sits (section 3)."""
+    """One ASIC of a host: its number in the file, its global identity and where it sits."""
 
     chip_id: int
     unique_id: int
@@ -47,7 +47,7 @@ class ClusterDescriptor:
     warnings: tuple[Diagnostic, ...] = field(default=())
 
     def opened(self, devices: Collection[int] | None) -> frozenset[int]:
-        """The chips that a process opens that sees these PCIe devices (all when None): boards of at most two chips whole (section 2)."""
+        """The chips that a process opens that sees these PCIe devices (all when None): boards of at most two chips whole."""
         boards: dict[int, list[Chip]] = {}
         for chip in self.chips.values():
             boards.setdefault(chip.board_id, []).append(chip)
@@ -59,12 +59,12 @@ class ClusterDescriptor:
 
     @property
     def cluster_type(self) -> str:
-        """The name by which default descriptors are chosen; section 3, first match."""
+        """The name by which default descriptors are chosen: the first match."""
         return cluster_type(self)
 
 
 def cluster_type(cluster: ClusterDescriptor) -> str:
-    """N150, N300, T3K, GALAXY, P150_X4, …: by board type and count (section 3); INVALID for mixed boards."""
+    """N150, N300, T3K, GALAXY, P150_X4, …: by board type and count; INVALID for mixed boards."""
     kinds = {chip.board_type for chip in cluster.chips.values()}
     if len(kinds) != 1:
         return "INVALID"

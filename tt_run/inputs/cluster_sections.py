@@ -324,7 +324,7 @@ class Sections:
         return found
 
     def check_the_rest(self, ids: list[int], arch: str, mmio: set[int]) -> None:
-        """Keys that say nothing about where a mesh fits, but without which the runtime opens no mock cluster (section 2)."""
+        """Keys that say nothing about where a mesh fits, but without which the runtime opens no mock cluster."""
         if "harvesting" not in self.values:
             self.warn(
                 "harvesting is missing: TT-Metal opens no such mock cluster",

@@ -14,7 +14,7 @@ from tt_run.errors import InputError
 from tt_run.inputs.chips import Chip, ClusterDescriptor
 from tt_run.inputs.cluster_sections import Sections
 
-# The high half-byte of a Galaxy's PCI bus id says the tray, the low one the place on it (section 3).
+# The high half-byte of a Galaxy's PCI bus id says the tray, the low one the place on it.
 GALAXY_TRAYS = {
     "ubb": {0xC0: 1, 0x80: 2, 0x00: 3, 0x40: 4},
     "ubb_blackhole": {0x00: 1, 0x40: 2, 0xC0: 3, 0x80: 4},
@@ -116,7 +116,7 @@ def _check_reachable(
 
 
 def galaxy_slot(kind: str, bus: int | None) -> tuple[int, int]:
-    """(tray, location) of a Galaxy's chip by its PCI bus id, (0, 0) where it says neither (section 3)."""
+    """(tray, location) of a Galaxy's chip by its PCI bus id, (0, 0) where it says neither."""
     if bus is None:
         return 0, 0
     tray, location = GALAXY_TRAYS[kind].get(bus & 0xF0, 0), bus & 0x0F

@@ -1,4 +1,4 @@
-"""Views of a plan: JSON for tools, a table and the environment of a rank for people (DESIGN section 6)."""
+"""Views of a plan: JSON for tools, a table and the environment of a rank for people."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """How the emulated library words its errors.
 
-A refused call raises RuntimeError with the text of a native check: where, `info:`, the message (ttnn specification, section 0);
+A refused call raises RuntimeError with the text of a native check: where, `info:`, the message (reference library 0.81.1);
 wrong arguments raise TypeError with the signatures that exist. Programs test the message after `info:`.
 Use as `raise fatal("...")`: the functions build the exception, so that control flow stays visible at the call.
 """

@@ -1,4 +1,4 @@
-"""Command queues, and the events that order them. Source: ttnn specification, section 10.
+"""Command queues, and the events that order them. Source: reference library 0.81.1.
 
 Work is done when it is issued, in the order of the program, so every queue is empty at any time: waiting returns at once. What has
 not arrived yet are tensors from sockets; `synchronize_device` and `event_synchronize` wait for those.

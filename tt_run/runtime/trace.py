@@ -1,4 +1,4 @@
-"""Traces: record the operations of a stretch of program once, run them again on the same buffers. Source: ttnn specification, section 10.
+"""Traces: record the operations of a stretch of program once, run them again on the same buffers. Source: reference library 0.81.1.
 
 A capture computes what it records, so shapes, errors and outputs are there at once, where hardware leaves outputs undefined until the
 first replay; what recorded operations changed in place is put back at the end of the capture, so that captured work counts as not

@@ -1,1 +1,1 @@
-"""tt_run/supervise."""
+"""Watching a run: deadlines, signals, logs, the first failure, the verdict. No process outlives it."""

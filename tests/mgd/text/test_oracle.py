@@ -1,6 +1,6 @@
 """protobuf's own text format as the oracle: both accept or both reject, and what is accepted is equal.
 
-Python's text_format departs from the C++ parser that the specification was measured on; there the specification wins, and each difference is
+Python's text_format departs from the C++ parser that the reference library uses; there that one wins, and each difference is
 listed in DIFFERENCES with an example.
 """
 
@@ -140,7 +140,7 @@ DIFFERENCES = [
         False,
     ),
 ]
-"""What it is, an example, whether we (and the specification) accept it, whether Python's text_format does."""
+"""What it is, an example, whether we (and the reference) accept it, whether Python's text_format does."""
 
 
 @pytest.mark.parametrize(("what", "text", "accepted", "in_python"), DIFFERENCES)

@@ -1,4 +1,4 @@
-"""MGD 1.0: what is read, all mistakes at once, and conversion both ways (MGD specification, section 11)."""
+"""MGD 1.0: what is read, all mistakes at once, and conversion both ways (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of tensors (runtime specification, section 5)."""
+"""The text of tensors (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors of a mesh that lives on several ranks (runtime specification, section 11)."""
+"""Tensors of a mesh that lives on several ranks (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tensor says of itself, and the forms of its constructor (runtime specification, section 5)."""
+"""What a tensor says of itself, and the forms of its constructor (reference library 0.81.1)."""
 
 from __future__ import annotations
 

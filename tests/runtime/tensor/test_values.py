@@ -1,4 +1,4 @@
-"""Small values and their texts: enumerations, shapes, memory configurations, placements, configurations (runtime specification, section 1)."""
+"""Small values and their texts: enumerations, shapes, memory configurations, placements, configurations (reference library 0.81.1)."""
 
 from __future__ import annotations
 

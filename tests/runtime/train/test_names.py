@@ -1,4 +1,4 @@
-"""Every name that the documents and the specification publish (sections 1 to 10 and 13) resolves through the shims."""
+"""Every name that the documents and the reference library 0.81.1 publish resolves through the shims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversions between element types (runtime specification, section 5)."""
+"""Conversions between element types (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TT_VISIBLE_DEVICES against the blocks that ranks own and against each other (programming guide, section 2.3)."""
+"""TT_VISIBLE_DEVICES against the blocks that ranks own and against each other."""
 
 from __future__ import annotations
 

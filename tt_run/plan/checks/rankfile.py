@@ -1,4 +1,4 @@
-"""The rankfile against the bindings and against what Open MPI makes of it (MPI facts, section 2.1)."""
+"""The rankfile against the bindings and against what Open MPI makes of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan as an MPIJob of Kubeflow's operator, API v2beta1 (MPI facts, section 5)."""
+"""A plan as an MPIJob of Kubeflow's operator, API v2beta1."""
 
 from __future__ import annotations
 

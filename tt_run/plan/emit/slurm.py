@@ -1,4 +1,4 @@
-"""A plan as a batch script for `sbatch` (MPI facts, section 5)."""
+"""A plan as a batch script for `sbatch`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several meshes on one machine: regions that are disjoint and linked, on the fewest hosts, in canonical order (section 6.4).
+"""Several meshes on one machine: regions that are disjoint and linked, on the fewest hosts, in canonical order.
 
 Meshes take regions in id order. After each step the regions that are still free are counted: a mesh that keeps none, a neighbour that
 keeps none beside this one, and hosts that cannot hold the rest any more end the branch, so that full machines and rings fail early.

@@ -1,4 +1,4 @@
-"""What a mesh asks of the machine, as plain data for the search: links with channels, host blocks, pins (section 6.1)."""
+"""What a mesh asks of the machine, as plain data for the search: links with channels, host blocks, pins."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def demands(
 ) -> list[MeshDemand]:
     """The demand of every mesh in id order.
 
-    `processes` tells whether the single-process corner rule applies (section 6.1.5); `hosts` are those of pinned meshes by id.
+    `processes` tells whether the single-process corner rule applies; `hosts` are those of pinned meshes by id.
     """
     pinned = hosts or {}
     ordered = sorted(graph.meshes, key=lambda mesh: mesh.mesh_id)
@@ -124,7 +124,7 @@ def _user_pins(
 
 
 def _board_revisions(physical: PhysicalGraph) -> set[str]:
-    """WH, BH_REV_AB or BH_REV_C: bits 35..32 of a Blackhole board's id are its revision, 3 and above is C (section 3)."""
+    """WH, BH_REV_AB or BH_REV_C: bits 35..32 of a Blackhole board's id are its revision, 3 and above is C."""
     found = set()
     for node in physical.nodes:
         if node.chip.arch == "WORMHOLE_B0":

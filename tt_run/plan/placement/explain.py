@@ -238,7 +238,7 @@ def _degrees(demand: MeshDemand, physical: PhysicalGraph, file: str) -> list[Dia
 
 
 def _relaxations(demand: MeshDemand, physical: PhysicalGraph) -> Iterator[tuple[str, str, str, MeshDemand]]:
-    """(code, what is dropped, what to type, the weaker demand), in the order of section 8."""
+    """(code, what is dropped, what to type, the weaker demand), in the order in which they are tried."""
     mesh = demand.mesh
     if demand.strict:
         yield (

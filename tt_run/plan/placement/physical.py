@@ -1,4 +1,4 @@
-"""The physical graph: every chip of every host in canonical order, and how many channels join each pair (section 5)."""
+"""The physical graph: every chip of every host in canonical order, and how many channels join each pair."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Z_CHANNELS = (8, 9)  # of a Blackhole Galaxy: these never serve grid links insid
 class Node:
     """A chip in the canonical order by (host, tray, location); `index` is its number in that order.
 
-    `opened` lists the chips that a process opens with it: boards of at most two chips are taken whole, larger ones chip by chip
-    (section 2). Chips that are opened together belong to one rank.
+     `opened` lists the chips that a process opens with it: boards of at most two chips are taken whole, larger ones chip by chip
+    . Chips that are opened together belong to one rank.
     """
 
     index: int
@@ -124,7 +124,7 @@ class _Wiring:
 
 
 def _distinct_names(clusters: Sequence[ClusterDescriptor]) -> list[str]:
-    """Host names; a name that several descriptors share gets `_<rank>` appended, as the reference does (section 3)."""
+    """Host names; a name that several descriptors share gets `_<rank>` appended, as the reference does."""
     names = [cluster.host for cluster in clusters]
     return [f"{name}_{i}" if names.count(name) > 1 else name for i, name in enumerate(names)]
 

@@ -1,4 +1,4 @@
-"""Where a mesh among several may go: its candidate regions, and whether two of them carry the links between their meshes (section 6.4)."""
+"""Where a mesh among several may go: its candidate regions, and whether two of them carry the links between their meshes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finding embeddings of one mesh: row-major backtracking that yields them in canonical order (section 6.2).
+"""Finding embeddings of one mesh: row-major backtracking that yields them in canonical order.
 
 Devices are placed in row-major order; candidates are the common neighbours of the neighbours already placed, in the machine's
 canonical order. So the first solution is the lexicographically smallest, and grids are almost determined by their first two or
@@ -220,7 +220,7 @@ class _Search:
             yield node, sum(max(0, channels - row[node]) for row in rest)
 
     def _take(self, device: int, node: int) -> _Undo | None:
-        """Occupy a node; None when the host rules of section 6.1.3 forbid it, else what to undo."""
+        """Occupy a node; None when the rules of hosts forbid it, else what to undo."""
         rank = self.demand.host_rank[device]
         new_rank: int | None = None
         new_board: int | None = None

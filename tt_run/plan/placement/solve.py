@@ -50,7 +50,7 @@ class PlacedMesh:
         return self.rank_nodes(host_rank)[0].host
 
     def visible_devices(self, host_rank: int) -> str:
-        """TT_VISIBLE_DEVICES of a host rank: its PCIe chips ascending, comma-separated (section 7)."""
+        """TT_VISIBLE_DEVICES of a host rank: its PCIe chips ascending, comma-separated."""
         return ",".join(map(str, sorted({node.chip.pcie_chip for node in self.rank_nodes(host_rank)})))
 
 

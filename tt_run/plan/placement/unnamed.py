@@ -1,4 +1,4 @@
-"""The mesh that one process makes of a described machine without any descriptor (section 6.3)."""
+"""The mesh that one process makes of a described machine without any descriptor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The experimental collectives with semaphores: the same values as the plain ones. Source: ttnn specification, section 9.
+"""The experimental collectives with semaphores: the same values as the plain ones. Source: reference library 0.81.1.
 
 Semaphores order kernels on hardware; here every collective is complete when it returns, so they are accepted and left alone.
 """

@@ -1,4 +1,4 @@
-"""What the collectives refuse, in the reference's words. Source: ttnn specification, section 9."""
+"""What the collectives refuse, in the reference's words. Source: reference library 0.81.1."""
 
 from __future__ import annotations
 

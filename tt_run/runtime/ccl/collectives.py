@@ -1,4 +1,4 @@
-"""The collectives of `ttnn` that gather and reduce. Source: ttnn specification, section 9.
+"""The collectives of `ttnn` that gather and reduce. Source: reference library 0.81.1.
 
 Groups, order and placement of results are the reference's. What tunes hardware (links, workers, buffers, sub-devices, semaphores) is
 accepted and changes nothing; Ring and Linear give the same values.

@@ -1,4 +1,4 @@
-"""Tokens to the devices of their experts and back. Source: ttnn specification, section 9.
+"""Tokens to the devices of their experts and back. Source: reference library 0.81.1.
 
 `expert_mapping` [1, 1, experts, devices] has a one where a device (row-major number on the mesh) holds an expert. Rows that nobody asked
 for are unspecified in the reference and zero here.

@@ -2,7 +2,7 @@
 
 The reference sends nothing before `set_fabric_config`; the documents' programs never call it. So a program that sets no fabric may
 use every collective, one that sets a 1-D fabric gets the limits of a 1-D fabric, and strict mode (TT_RUN_STRICT=1 or
-`set_strict`) also insists that a fabric is set before the mesh is opened. Source: ttnn specification, section 9.
+`set_strict`) also insists that a fabric is set before the mesh is opened. Source: reference library 0.81.1.
 """
 
 from __future__ import annotations

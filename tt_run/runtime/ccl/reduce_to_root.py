@@ -1,4 +1,4 @@
-"""`ttnn.reduce_to_root`: partial softmax-attention results of a line of four devices folded into one. Source: ttnn specification, section 9.
+"""`ttnn.reduce_to_root`: partial softmax-attention results of a line of four devices folded into one. Source: reference library 0.81.1.
 
 Each device holds, per core, a numerator l, a sum s and a maximum m of its part of the keys. The ends of the line send theirs inwards, then
 the two inner devices meet at the root, which divides.

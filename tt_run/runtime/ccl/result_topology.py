@@ -1,4 +1,4 @@
-"""How the result of a collective is spread over the mesh. Source: ttnn specification, section 9."""
+"""How the result of a collective is spread over the mesh. Source: reference library 0.81.1."""
 
 from __future__ import annotations
 

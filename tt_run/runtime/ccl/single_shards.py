@@ -1,4 +1,4 @@
-"""Collectives that move single shards, and the partition that moves none. Source: ttnn specification, section 9."""
+"""Collectives that move single shards, and the partition that moves none. Source: reference library 0.81.1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a requested mesh is laid over devices that form a rectangle: as it is, as a snake, or turned (ttnn specification, section 3)."""
+"""How a requested mesh is laid over devices that form a rectangle: as it is, as a snake, or turned (reference library 0.81.1)."""
 
 from __future__ import annotations
 

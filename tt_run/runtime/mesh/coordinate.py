@@ -20,7 +20,7 @@ _CONSTRUCTORS = (
 class MeshCoordinate(Unordered):
     """The place of a device: `MeshCoordinate(row, column)`, three numbers, or a sequence of them. Immutable and hashable, unordered.
 
-    Raises TypeError for anything but non-negative integers (ttnn specification, section 1).
+    Raises TypeError for anything but non-negative integers (reference library 0.81.1).
     """
 
     __slots__ = ("_values",)

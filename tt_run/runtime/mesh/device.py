@@ -1,6 +1,6 @@
 """MeshDevice: a rectangle of devices of the system mesh on which programs run, some of them on this rank.
 
-Members and messages follow the ttnn specification, sections 3 and 11. Device numbers: `positions[i]` is the row-major place in the
+Members and messages follow the reference library 0.81.1. Device numbers: `positions[i]` is the row-major place in the
 system mesh of the device at coordinate i; the ids that programs see are process-local.
 """
 

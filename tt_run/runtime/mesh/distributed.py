@@ -1,4 +1,4 @@
-"""The distributed context: ranks as programs see them, and bytes between hosts without any device (ttnn specification, section 11).
+"""The distributed context: ranks as programs see them, and bytes between hosts without any device (reference library 0.81.1).
 
 In a job of several sub-contexts rank and size count within one's own; `world_rank` and `world_size` count everything.
 """

@@ -1,4 +1,4 @@
-"""What programs ask about chips and clusters; answers follow the emulated machine (ttnn specification, sections 2 and 3)."""
+"""What programs ask about chips and clusters; answers follow the emulated machine (reference library 0.81.1)."""
 
 from __future__ import annotations
 

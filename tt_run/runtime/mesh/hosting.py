@@ -1,4 +1,4 @@
-"""Which rank hosts which devices of a descriptor's mesh, and how a rank numbers its own (MGD specification, section 8)."""
+"""Which rank hosts which devices of a descriptor's mesh, and how a rank numbers its own (reference library 0.81.1)."""
 
 from __future__ import annotations
 

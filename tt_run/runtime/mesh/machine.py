@@ -1,6 +1,6 @@
 """The chips of an emulated machine: their numbers, which have PCIe, who is linked to whom, what a process sees of them.
 
-Numbering and discovery follow the ttnn specification, section 2, and the MGD specification, section 10.
+Numbering and discovery follow the reference library 0.81.1.
 """
 
 from __future__ import annotations

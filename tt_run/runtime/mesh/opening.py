@@ -1,4 +1,4 @@
-"""Opening and closing meshes and single devices, and the default device (ttnn specification, sections 2 and 3)."""
+"""Opening and closing meshes and single devices, and the default device (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of meshes and of tensors on them, as text (ttnn specification, section 4).
+"""Pictures of meshes and of tensors on them, as text (reference library 0.81.1).
 
 `rich` draws the tables, so a narrow terminal gets narrower cells; it is imported when something is drawn.
 """

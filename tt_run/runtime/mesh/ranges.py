@@ -120,7 +120,7 @@ class MeshCoordinateRangeSet:
 def compute_distribution_to_mesh_mapping(
     distribution_shape: MeshShape, mesh_shape: MeshShape
 ) -> list[MeshCoordinate]:
-    """The mesh coordinates of a distribution, in its order (ttnn specification, section 1).
+    """The mesh coordinates of a distribution, in its order (reference library 0.81.1).
 
     A distribution of the mesh's rank that fits dimension by dimension takes the top-left sub-rectangle; any other takes the first
     devices of the mesh in row-major order, at most all of them.

@@ -21,7 +21,7 @@ class MeshShape(Unordered):
     """The extents of a mesh: `MeshShape(2, 4)`, `MeshShape(2, 2, 2)`, `MeshShape([8])`; rows before columns.
 
     The documents' keywords `y` (rows) and `x` (columns) are accepted next to `s0, s1`. Immutable and hashable; an extent may be 0.
-    Raises RuntimeError for no dimensions, TypeError for anything but non-negative integers (ttnn specification, section 1).
+    Raises RuntimeError for no dimensions, TypeError for anything but non-negative integers (reference library 0.81.1).
     """
 
     __slots__ = ("_extents",)

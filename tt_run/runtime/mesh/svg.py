@@ -6,7 +6,7 @@ from html import escape
 
 from tt_run.runtime.mesh.coordinate import MeshCoordinate, row_major
 from tt_run.runtime.mesh.shape import MeshShape
-from tt_run.runtime.mesh.tensor_parts import ShardInTensor, Ranges, TensorLike, placed_shards, shard_colors
+from tt_run.runtime.mesh.tensor_parts import Ranges, ShardInTensor, TensorLike, placed_shards, shard_colors
 
 _CELL = (168, 92)
 _GAP = 8
@@ -46,7 +46,9 @@ def tensor_svg(tensor: TensorLike) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _device(coord: MeshCoordinate, number: str, shard: ShardInTensor | None, colors: dict[Ranges, str]) -> list[str]:
+def _device(
+    coord: MeshCoordinate, number: str, shard: ShardInTensor | None, colors: dict[Ranges, str]
+) -> list[str]:
     x = _MARGIN + coord[1] * (_CELL[0] + _GAP)
     y = _HEAD + coord[0] * (_CELL[1] + _GAP)
     fill = colors[shard.ranges] if shard else _EMPTY
@@ -67,7 +69,9 @@ def _device(coord: MeshCoordinate, number: str, shard: ShardInTensor | None, col
     ]
 
 
-def _tensor(shards: dict[MeshCoordinate, ShardInTensor], colors: dict[Ranges, str], x: int, y: int) -> list[str]:
+def _tensor(
+    shards: dict[MeshCoordinate, ShardInTensor], colors: dict[Ranges, str], x: int, y: int
+) -> list[str]:
     """The last two dimensions of the whole tensor; parts that differ in other dimensions only lie on one another, the first on top."""
     if not shards:
         return []

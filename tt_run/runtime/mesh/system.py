@@ -1,7 +1,7 @@
 """SystemMesh: the mesh this process belongs to, which of its devices are here, and which rank hosts each of the others.
 
 A descriptor (TT_MESH_GRAPH_DESC_PATH, with TT_MESH_ID and TT_MESH_HOST_RANK) decides; without one a lone process discovers the
-machine named by TT_RUN_SYSTEM (ttnn specification, sections 2 and 11; MGD specification, sections 8 and 10).
+machine named by TT_RUN_SYSTEM (reference library 0.81.1).
 """
 
 from __future__ import annotations

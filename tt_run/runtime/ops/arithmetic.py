@@ -1,6 +1,6 @@
 """Binary operations with parameters of their own: divide, pow, maximum and kin, and those that write over an operand.
 
-Source: ttnn specification, section 8, and the signatures of 0.81.1.
+Source: reference library 0.81.1.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Scaled dot-product attention of whole sequences, and the masks and sums that decoding shares (`decoding`).
 
-Scores are kept in float32 from the first product to the rounding of the result. Source: ttnn specification, section 8, and the
-signatures of 0.81.1.
+Scores are kept in float32 from the first product to the rounding of the result. Source: reference library 0.81.1.
 """
 
 from __future__ import annotations

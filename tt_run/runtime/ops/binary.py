@@ -1,6 +1,6 @@
 """Binary operations: two tensors that broadcast against each other, or a tensor and a scalar.
 
-Source: ttnn specification, section 8, and the signatures of 0.81.1.
+Source: reference library 0.81.1.
 """
 
 from __future__ import annotations

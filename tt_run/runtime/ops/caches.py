@@ -1,7 +1,6 @@
 """Writing keys and values into caches, in place; counters of positions.
 
-A cache tensor keeps its buffer: what captured a trace or holds the tensor sees the new content. Source: ttnn specification,
-section 8, and the signatures of 0.81.1.
+A cache tensor keeps its buffer: what captured a trace or holds the tensor sees the new content. Source: reference library 0.81.1.
 """
 
 from __future__ import annotations

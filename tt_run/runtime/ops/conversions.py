@@ -1,6 +1,6 @@
 """Operations that change how a tensor is kept, not its values: dtype, layout, memory configuration, copies.
 
-The work is done by the tensor layer; entered as operations, traces record them. Source: ttnn specification, section 8.
+The work is done by the tensor layer; entered as operations, traces record them. Source: reference library 0.81.1.
 """
 
 from __future__ import annotations

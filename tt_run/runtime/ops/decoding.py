@@ -1,6 +1,6 @@
 """Attention of one query per user against what is in a cache, plain or in pages.
 
-Source: ttnn specification, section 8, and the signatures of 0.81.1.
+Source: reference library 0.81.1.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Norms over a dimension that is sharded across devices, in three steps: statistics of each shard, all_gather, normalise.
 
 The statistics of one device are whole tiles whose first column counts, as on the device: the sum of squares, for layer norms followed by a tile
-with the sum. Source: ttnn specification, section 8.
+with the sum. Source: reference library 0.81.1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Splitting fused projections into attention heads and joining heads again.
 
-Source: ttnn specification, section 8, and the signatures of 0.81.1.
+Source: reference library 0.81.1.
 """
 
 from __future__ import annotations

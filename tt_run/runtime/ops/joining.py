@@ -1,6 +1,6 @@
 """Operations that join tensors, cut them up, or pick elements by index.
 
-Source: ttnn specification, section 8, and the signatures of 0.81.1.
+Source: reference library 0.81.1.
 """
 
 from __future__ import annotations

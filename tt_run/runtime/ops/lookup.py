@@ -1,4 +1,4 @@
-"""Tables looked up by index: embedding. Source: ttnn specification, section 8."""
+"""Tables looked up by index: embedding. Source: reference library 0.81.1."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Operations that move elements without computing: shape, order, selection and joining of shards.
 
-They act on each shard alone, so placements stay as they were, also where a dimension moved. Source: ttnn specification, section 8.
+They act on each shard alone, so placements stay as they were, also where a dimension moved. Source: reference library 0.81.1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Softmax and normalisations, also those whose statistics are gathered from several devices.
 
-Everything is computed in float32 and rounded once. Source: ttnn specification, section 8, and the signatures of 0.81.1.
+Everything is computed in float32 and rounded once. Source: reference library 0.81.1.
 """
 
 from __future__ import annotations

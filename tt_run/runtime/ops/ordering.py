@@ -1,6 +1,6 @@
 """Operations whose result is a choice of elements: topk, sort, nonzero, sampling.
 
-Equal elements are taken in the order of their places, so results are the same on every machine. Source: ttnn specification, section 8.
+Equal elements are taken in the order of their places, so results are the same on every machine. Source: reference library 0.81.1.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Program and kernel configurations choose how a device computes; they are accepted, the numbers do not depend on them. Everything
 is multiplied in float32 and rounded once, after bias and activation.
-Source: ttnn specification, section 8, and the signatures of 0.81.1.
+Source: reference library 0.81.1.
 """
 
 from __future__ import annotations

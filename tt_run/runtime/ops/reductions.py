@@ -1,7 +1,7 @@
 """Reductions over dimensions of the shard: sum, mean, extremes, moments, products.
 
 They see the logical elements only, so tile padding takes no part. A reduced dimension keeps its placement; across devices the
-collectives reduce. Source: ttnn specification, section 8.
+collectives reduce. Source: reference library 0.81.1.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Per distribution axis Shard wins over Replicate; between distributions of different rank the sharded one wins, and of two
 sharded ones that with more axes. Dimensions are not adjusted: transposing a tensor sharded on dimension 3 still says so.
-A result counts every device of the mesh among its coordinates, also those without a shard. Source: ttnn specification, section 8.
+A result counts every device of the mesh among its coordinates, also those without a shard. Source: reference library 0.81.1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rotary position embeddings. Source: ttnn specification, section 8, and the signatures of 0.81.1."""
+"""Rotary position embeddings. Source: reference library 0.81.1."""
 
 from __future__ import annotations
 

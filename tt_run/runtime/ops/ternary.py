@@ -1,6 +1,6 @@
 """Elementwise operations of three operands, tensors or numbers: where, clamp, addcmul and kin.
 
-Source: ttnn specification, section 8, and the signatures of 0.81.1.
+Source: reference library 0.81.1.
 """
 
 from __future__ import annotations

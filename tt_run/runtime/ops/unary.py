@@ -1,6 +1,6 @@
 """Unary operations: one function of every element.
 
-Source: ttnn specification, section 8, and the signatures of 0.81.1.
+Source: reference library 0.81.1.
 """
 
 from __future__ import annotations

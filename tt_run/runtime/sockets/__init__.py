@@ -1,4 +1,4 @@
 """Sockets: streams of tensors from the devices of one mesh to those of another, in a process or between ranks.
 
-Source: ttnn specification, section 9.
+Source: reference library 0.81.1.
 """

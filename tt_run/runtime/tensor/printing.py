@@ -1,4 +1,4 @@
-"""The text of tensors (runtime specification, section 5): 4 decimals, two values at either end of a long dimension.
+"""The text of tensors (reference library 0.81.1): 4 decimals, two values at either end of a long dimension.
 
 One block per shard on this rank; device shards are preceded by a line with device id and coordinate.
 """

@@ -1,8 +1,7 @@
 """`Tensor`: the shards of one logical array, on the host or on the devices of a mesh.
 
-A rank stores the shards of its own devices; shape, spec and topology are the same on every rank (runtime specification,
-sections 5 and 11). This module holds the object, below all that makes tensors; its other methods and
-operators come from `tt_run.runtime.ops.tensor_methods`.
+A rank stores the shards of its own devices; shape, spec and topology are the same on every rank (reference library 0.81.1).
+This module holds the object, below all that makes tensors; its other methods and operators come from `tt_run.runtime.ops.tensor_methods`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rounding to bfloat8_b and bfloat4_b, kept in float32 arrays.
 
 Sixteen consecutive elements of a row inside a 16x16 face share the largest of their exponents; each keeps a sign and 7 (3) magnitude
-bits, the leading one included (runtime specification, section 5). Faces tile the last dimension from its start, so a block is
+bits, the leading one included (reference library 0.81.1). Faces tile the last dimension from its start, so a block is
 16 consecutive elements of the last dimension. Padding of zero cannot raise the exponent of the block that it fills up; another can.
 """
 

@@ -1,7 +1,7 @@
 """Element types: how values of each are stored, and the conversions between them, bit for bit.
 
 bfloat16, fp8 and the block floats are stored as float32 that is already rounded; integers and float32 as themselves.
-Source: runtime specification, section 5 (conversions on host).
+Source: reference library 0.81.1 (conversions on host).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`ttnn.distribute` on a stand-in for module ttnn (runtime specification, section 6)."""
+"""`ttnn.distribute` on a stand-in for module ttnn (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of tensors and the cache of `as_tensor` (runtime specification, section 5)."""
+"""Files of tensors and the cache of `as_tensor` (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexing, reshape, padding, layouts and element types of existing tensors (runtime specification, section 5)."""
+"""Indexing, reshape, padding, layouts and element types of existing tensors (reference library 0.81.1)."""
 
 from __future__ import annotations
 

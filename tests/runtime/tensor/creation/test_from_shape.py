@@ -1,4 +1,4 @@
-"""Tensors from a shape (runtime specification, section 5)."""
+"""Tensors from a shape (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Composers, and round trips through a mapper and a composer (runtime specification, section 7)."""
+"""Composers, and round trips through a mapper and a composer (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mappers: which device gets what (runtime specification, section 6)."""
+"""Mappers: which device gets what (reference library 0.81.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cache of converted models: kept once, read afterwards, on every rank by itself (runtime specification, section 12)."""
+"""The cache of converted models: kept once, read afterwards, on every rank by itself (reference library 0.81.1)."""
 
 from __future__ import annotations
 

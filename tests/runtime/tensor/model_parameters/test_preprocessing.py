@@ -1,4 +1,4 @@
-"""Parameters of models of plain objects (runtime specification, section 12); torch models in test_torch."""
+"""Parameters of models of plain objects (reference library 0.81.1); torch models in test_torch."""
 
 from __future__ import annotations
 

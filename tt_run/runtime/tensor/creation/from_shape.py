@@ -1,7 +1,7 @@
 """Tensors from a shape: zeros, ones, full, arange, rand, empty and their `*_like` forms; and from a list of numbers.
 
 Without a device they are un-distributed host tensors; with one, every device holds the same values, which are stored once.
-Source: runtime specification, section 5.
+Source: reference library 0.81.1.
 """
 
 from __future__ import annotations

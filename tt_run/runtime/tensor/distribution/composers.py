@@ -1,6 +1,6 @@
 """Composers: concatenate the shards of a tensor into one host array.
 
-Pure concatenation: replicas are repeated, not merged; a smaller override drops them (runtime specification, section 7).
+Pure concatenation: replicas are repeated, not merged; a smaller override drops them (reference library 0.81.1).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Configurations of mappers and composers: what goes along each axis of the distribution.
 
-Source: runtime specification, sections 1, 6 and 7.
+Source: reference library 0.81.1.
 """
 
 from __future__ import annotations

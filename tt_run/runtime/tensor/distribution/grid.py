@@ -1,6 +1,6 @@
 """The grid of shards that mappers and composers lay over a mesh, and how a dimension is cut into chunks.
 
-A dimension of size s over n devices is cut into chunks of ceil(s / n) elements (runtime specification, section 6).
+A dimension of size s over n devices is cut into chunks of ceil(s / n) elements (reference library 0.81.1).
 """
 
 from __future__ import annotations

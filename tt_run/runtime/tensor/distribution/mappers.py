@@ -1,7 +1,7 @@
 """Mappers: cut or replicate a host array over the devices of a mesh.
 
 A one-dimensional distribution may need fewer devices than it has; with more dimensions there must be a chunk for every device
-(runtime specification, section 6).
+(reference library 0.81.1).
 """
 
 from __future__ import annotations

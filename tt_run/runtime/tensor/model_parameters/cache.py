@@ -1,7 +1,7 @@
 """Converted parameters of a model on disk: a tree of `.tensorbin` files, `tree.json` with its shape, `version.txt`.
 
 Every rank keeps what it holds in a folder of its own, so ranks neither wait for each other nor read half of what another one writes.
-Source: runtime specification, section 12.
+Source: reference library 0.81.1.
 """
 
 from __future__ import annotations

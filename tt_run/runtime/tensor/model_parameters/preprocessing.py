@@ -1,4 +1,4 @@
-"""`ttnn.model_preprocessing`: the parameters of a model as tensors (runtime specification, section 12).
+"""`ttnn.model_preprocessing`: the parameters of a model as tensors (reference library 0.81.1).
 
 Works on torch modules, and without torch on plain Python objects with NumPy `weight` and `bias` attributes (see `modules`).
 Parameters are converted through `ttnn.from_torch` as the module has it, so `ttnn.distribute` applies to them.

@@ -1,7 +1,7 @@
 """Where a tensor's buffer lies on one device: cores, shard specifications, memory configurations.
 
 Emulated devices have one flat memory, so these values steer nothing; programs build, compare and print them, and the texts
-are the reference's (runtime specification, section 1).
+are the reference's (reference library 0.81.1).
 """
 
 from __future__ import annotations

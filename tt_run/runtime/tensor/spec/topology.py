@@ -1,6 +1,6 @@
 """How a tensor is spread over a mesh: placements per distribution axis, and the coordinates that hold shards.
 
-Source: runtime specification, sections 1, 5 and 6.
+Source: reference library 0.81.1.
 """
 
 from __future__ import annotations
