@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from mgd.lean import dataclass, field
+
+if TYPE_CHECKING:
+    from mgd.excerpts import Excerpts
 
 
 class Severity(enum.Enum):
@@ -70,12 +74,16 @@ _COLOURS = {Severity.ERROR: "\x1b[1;31m", Severity.WARNING: "\x1b[1;33m", Severi
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
-def render(diagnostic: Diagnostic, *, colour: bool = False, more: str = "") -> str:
-    """The finding as a text block in the house's manner; `more` is the command that explains the code.
+def render(
+    diagnostic: Diagnostic, *, colour: bool = False, more: str = "", excerpts: Excerpts | None = None
+) -> str:
+    """The finding as a text block in the house's manner; `more` is the command that explains the code, `excerpts` shows the lines.
 
     ```
     error[TTR204]: rank binding names a mesh that the descriptor does not have
       --> bindings.yaml:3:14   rank 0 is bound to mesh_id 7
+    3 |   - {rank: 0, mesh_id: 7}
+      |                        ^
       help: bind rank 0 to mesh_id 0            more: tt-run --explain TTR204
     ```
     """
@@ -88,6 +96,10 @@ def render(diagnostic: Diagnostic, *, colour: bool = False, more: str = "") -> s
     width = max((len(str(label.position)) for label in diagnostic.labels), default=0)
     for label in diagnostic.labels:
         lines.append(f"  {dim}-->{reset} {label.position!s:<{width}}   {label.text}".rstrip())
+        if excerpts is not None:
+            shown = list(excerpts.at(label.position))
+            lines += [f"  {dim}{line.rstrip()}{reset}" for line in shown[:1]]
+            lines += [f"  {tint}{line}{reset}" for line in shown[1:]]
     lines.extend(f"  note: {note}" for note in diagnostic.notes)
     tail = f"more: {more} {diagnostic.code}" if more else ""
     if diagnostic.help:

@@ -12,6 +12,7 @@ from mgd.cli.output import say, wants_colour
 from mgd.cli.words import DescriptorWord
 from mgd.diagnostics import render
 from mgd.drawing.canvas import paint
+from mgd.excerpts import Excerpts
 
 _STYLES = {"+": "host0", "-": "host5", "~": "host2"}
 
@@ -36,7 +37,12 @@ def command(a: str, b: str, as_json: bool) -> int:
             graphs.append(expand(load_input(word)))
         except MgdError as error:
             for diagnostic in error.diagnostics:
-                say(render(diagnostic, colour=wants_colour(sys.stderr), more="mgd explain"), err=True)
+                say(
+                    render(
+                        diagnostic, colour=wants_colour(sys.stderr), more="mgd explain", excerpts=Excerpts()
+                    ),
+                    err=True,
+                )
             return 2
     found = differences(*graphs)
     if as_json:

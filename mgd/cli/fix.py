@@ -12,6 +12,7 @@ from mgd.cli.output import say, wants_colour
 from mgd.cli.rewrite import difference, is_yaml, write_back
 from mgd.cli.words import DescriptorWord
 from mgd.diagnostics import Diagnostic, count, render
+from mgd.excerpts import Excerpts
 
 
 @click.command()
@@ -37,8 +38,11 @@ def command(files: tuple[str, ...], dry_run: bool, show_diff: bool) -> int:
         if show_diff:
             say(difference(text, repaired.text, name), end="")
         elif dry_run:
+            excerpts = Excerpts({name: text})
             for diagnostic in repaired.done:
-                say(render(diagnostic, colour=wants_colour(sys.stdout), more="mgd explain"))
+                say(
+                    render(diagnostic, colour=wants_colour(sys.stdout), more="mgd explain", excerpts=excerpts)
+                )
         elif word == STDIN:
             say(repaired.text, end="")
         elif repaired.done:

@@ -46,7 +46,7 @@ def load_text(word: str) -> tuple[str, str]:
     from mgd.files import as_source, read_bytes
 
     name = STDIN_NAME if word == STDIN else word
-    data = sys.stdin.buffer.read() if word == STDIN else read_bytes(word)
+    data = read_stdin() if word == STDIN else read_bytes(word)
     source, warnings = as_source(data, name)
     if warnings:  # bytes that are not UTF-8 could not be written back as they were
         from mgd.errors import ParseError
@@ -60,14 +60,19 @@ def read_input(word: str) -> tuple[bytes, str]:
     from mgd.files import read_bytes
 
     if word == STDIN:
-        return sys.stdin.buffer.read(), STDIN_NAME
+        return read_stdin(), STDIN_NAME
     name = _system_file(word) or word
     with _system_hint(word):
         return read_bytes(name), name
 
 
-def load_input(word: str) -> Descriptor:
-    """The descriptor of one input; on standard input, which has no name, MGD 1.0 is told by its sections.
+def read_stdin() -> bytes:
+    """All of standard input."""
+    return sys.stdin.buffer.read()
+
+
+def load_input(word: str, stdin: bytes | None = None) -> Descriptor:
+    """The descriptor of one input; `stdin` is what was read from standard input, if it was; on standard input, which has no name, MGD 1.0 is told by its sections.
 
     Raises UnreadableError and ParseError.
     """
@@ -76,7 +81,7 @@ def load_input(word: str) -> Descriptor:
     if word != STDIN:
         with _system_hint(word):
             return load(_system_file(word) or word)
-    data = sys.stdin.buffer.read()
+    data = read_stdin() if stdin is None else stdin
     if b"ChipSpec" in data or b"Board" in data:
         from mgd.v1.reading import loads as loads_v1
         from mgd.v1.recognition import is_first_format

@@ -73,10 +73,11 @@ def _reported(error: Exception) -> int:
         raise error
     from mgd.cli.output import wants_colour
     from mgd.diagnostics import render
+    from mgd.excerpts import Excerpts
 
-    colour = wants_colour(sys.stderr)
+    colour, excerpts = wants_colour(sys.stderr), Excerpts()
     for diagnostic in error.diagnostics:
-        sys.stderr.write(render(diagnostic, colour=colour, more="mgd explain") + "\n")
+        sys.stderr.write(render(diagnostic, colour=colour, more="mgd explain", excerpts=excerpts) + "\n")
     if not error.diagnostics:
         sys.stderr.write(f"error: {error}\n")
     return 2 if isinstance(error, UnreadableError) else 1

@@ -6,18 +6,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from mgd.diagnostics import Diagnostic, Severity, count, render
+from mgd.excerpts import Excerpts
 from mgd.lean import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found in one file; `summary` are the facts of an accepted one, `unreadable` says there was nothing to check."""
+    """What was found in one file; `summary` are the facts of an accepted one, `unreadable` says there was nothing to check,
+    `text` holds what was read from standard input, for the excerpts of findings."""
 
     file: str
     profile: str
     diagnostics: tuple[Diagnostic, ...]
     summary: dict[str, Any] = field(default_factory=dict)
     unreadable: bool = False
+    text: bytes = b""
 
     @property
     def accepted(self) -> bool:
@@ -27,23 +30,24 @@ class Report:
 def inspect(word: str, profile: str, *, facts: bool = True) -> Report:
     """Read and check one input; nothing that a file can hold raises. Without `facts` the summary stays empty."""
     from mgd.checking import check
-    from mgd.cli.inputs import STDIN, STDIN_NAME, load_input
+    from mgd.cli.inputs import STDIN, STDIN_NAME, load_input, read_stdin
     from mgd.errors import MgdError, UnreadableError
 
     name = STDIN_NAME if word == STDIN else word
+    data = read_stdin() if word == STDIN else b""
     try:
-        descriptor = load_input(word)
+        descriptor = load_input(word, data)
     except UnreadableError as error:
         return Report(name, profile, error.diagnostics, unreadable=True)
     except MgdError as error:
-        return Report(name, profile, error.diagnostics)
+        return Report(name, profile, error.diagnostics, text=data)
     found = tuple(check(descriptor, profile))
     if not facts or any(each.is_error for each in found):
-        return Report(name, profile, found)
+        return Report(name, profile, found, text=data)
     from mgd.facts import summary
     from mgd.instances import expand_checked
 
-    return Report(name, profile, found, summary(expand_checked(descriptor)))
+    return Report(name, profile, found, summary(expand_checked(descriptor)), text=data)
 
 
 def as_text(reports: Iterable[Report], *, colour: bool, quiet: bool) -> Iterator[str]:
@@ -51,8 +55,9 @@ def as_text(reports: Iterable[Report], *, colour: bool, quiet: bool) -> Iterator
     seen: list[Report] = []
     for report in reports:
         seen.append(report)
+        excerpts = Excerpts({report.file: report.text} if report.text else None)
         for diagnostic in report.diagnostics:
-            yield render(diagnostic, colour=colour, more="mgd explain")
+            yield render(diagnostic, colour=colour, more="mgd explain", excerpts=excerpts)
         if report.accepted and not quiet:
             yield f"{report.file}: accepted   {_in_short(report.summary)}"
     yield _sum(seen)
@@ -113,6 +118,15 @@ def _finding(diagnostic: Diagnostic, file: str) -> dict[str, Any]:
     }
 
 
+def as_concise(report: Report) -> Iterator[str]:
+    """A line for each finding, `file:line:column: severity: message [code]`, as compilers write it and editors' problem matchers read it."""
+    for diagnostic in report.diagnostics:
+        facts = _finding(diagnostic, report.file)
+        message = " ".join(str(facts["message"]).split())
+        place = f"{facts['file']}:{max(facts['line'], 1)}:{max(facts['column'], 1)}"
+        yield f"{place}: {facts['severity']}: {message} [{diagnostic.code}]"
+
+
 def as_github(report: Report) -> Iterator[str]:
     """One workflow command for each finding: an annotation at its line in a pull request."""
     names = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
@@ -142,7 +156,7 @@ def as_sarif(reports: Iterable[Report], version: str) -> str:
     results = []
     for report, diagnostic in found:
         facts = _finding(diagnostic, report.file)
-        location: dict[str, Any] = {"artifactLocation": {"uri": facts["file"].replace("\\", "/")}}
+        location: dict[str, Any] = {"artifactLocation": {"uri": _uri(facts["file"])}}
         if facts["line"]:
             location["region"] = {"startLine": facts["line"], "startColumn": facts["column"]}
         results.append(
@@ -158,9 +172,17 @@ def as_sarif(reports: Iterable[Report], version: str) -> str:
     log = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": results}],
+        "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
     }
     return json.dumps(log, indent=2, ensure_ascii=False)
+
+
+def _uri(file: str) -> str:
+    """A file name as a URI: relative as it is, absolute with its scheme; whatever a URI may not hold is encoded."""
+    from urllib.parse import quote
+
+    encoded = quote(file.encode("utf-8", "surrogateescape"), safe="/")
+    return f"file://{encoded}" if file.startswith("/") else encoded
 
 
 def _sarif_rule(code: str) -> dict[str, Any]:
@@ -170,7 +192,7 @@ def _sarif_rule(code: str) -> dict[str, Any]:
     return {
         "id": rule.code,
         "name": rule.name,
-        "shortDescription": {"text": rule.purpose},
-        "fullDescription": {"text": rule.why},
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": f"{rule.purpose} {rule.why}"},
         "help": {"text": f"wrong:\n{rule.bad}\n\nright:\n{rule.good}"},
     }

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from mgd.cli.inputs import expand_words
 from mgd.cli.output import own_version, say, wants_colour
-from mgd.cli.reports import Report, as_github, as_json, as_sarif, as_text, inspect
+from mgd.cli.reports import Report, as_concise, as_github, as_json, as_sarif, as_text, inspect
 
-FORMS = ("text", "json", "github", "sarif")
+FORMS = ("text", "concise", "json", "github", "sarif")
+
+_LINES: dict[str, Callable[[Report], Iterable[str]]] = {
+    "concise": as_concise,
+    "github": as_github,
+    "json": lambda report: [as_json(report)],
+}
 
 
 def check_files(
@@ -35,6 +41,6 @@ def check_files(
         say(as_sarif(reports(), own_version()))
     else:
         for report in reports():
-            for line in [as_json(report)] if form == "json" else as_github(report):
+            for line in _LINES[form](report):
                 say(line)
     return code

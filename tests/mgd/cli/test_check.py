@@ -194,3 +194,38 @@ def test_colour_follows_the_environment(mgd: Mgd, monkeypatch: pytest.MonkeyPatc
     assert "\x1b[1;31merror[MGD012]" in mgd("check", "-", stdin=bad).out
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b" not in mgd("check", "-", stdin=bad).out
+
+
+def test_concise_is_a_line_per_finding_that_problem_matchers_read(mgd: Mgd, bad: str, tmp_path: Path) -> None:
+    import re
+
+    file = tmp_path / "a b.textproto"
+    file.write_text(bad)
+    result = mgd("check", "--format", "concise", str(file))
+    assert result.code == 1
+    matcher = re.compile(r"^(.*):(\d+):(\d+): (error|warning|note): (.*) \[([A-Z]{3}\d{3})\]$")
+    found = [matcher.match(line) for line in result.out.splitlines()]
+    assert found and all(found)
+    assert found[0] is not None and found[0][1] == str(file) and int(found[0][2]) > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "uri"),
+    [("a b#c.textproto", "a%20b%23c.textproto"), ("ä%.textproto", "%C3%A4%25.textproto")],
+)
+def test_sarif_encodes_names_as_uris(
+    mgd: Mgd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: str, name: str, uri: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text(bad)
+    for word, wanted in ((name, uri), (str(tmp_path / name), f"file://{tmp_path}/{uri}")):
+        log = json.loads(mgd("check", "--format", "sarif", word).out)
+        places = [each["locations"][0]["physicalLocation"] for each in log["runs"][0]["results"]]
+        assert {place["artifactLocation"]["uri"] for place in places} == {wanted}
+    assert log["runs"][0]["columnKind"] == "unicodeCodePoints"
+
+
+def test_the_line_and_a_caret_are_shown(mgd: Mgd) -> None:
+    text = "mesh_descriptors {\n  name: 3\n}\n"
+    lines = mgd("check", "-", stdin=text).out.splitlines()
+    assert lines[1:4] == ["  --> <stdin>:2:9", "  2 |   name: 3", "    |         ^"]
