@@ -27,5 +27,9 @@ def variables_page() -> str:
     ]
     for setter, (title, text) in _ABOUT.items():
         lines += ["", f"## {title}", "", text, "", "| variable | meaning | read by |", "| --- | --- | --- |"]
-        lines += [f"| `{v.name}` | {v.meaning} | {v.reader} |" for v in VARIABLES if v.setter == setter]
+        lines += [
+            f"| `{name}` | {meaning} | {reader} |"
+            for name, (who, reader, meaning) in VARIABLES.items()
+            if who == setter
+        ]
     return "\n".join([*lines, ""])

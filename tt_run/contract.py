@@ -6,7 +6,6 @@ Names of environment variables, names of the files of a run folder, exit codes.
 from __future__ import annotations
 
 import enum
-from typing import NamedTuple
 
 # --- environment of a rank: set by the launcher, read by the runtime (reference launcher 0.81.1) -----------------
 MESH_GRAPH_DESC_PATH = "TT_MESH_GRAPH_DESC_PATH"
@@ -38,52 +37,41 @@ MESH_SHAPE = "TT_RUN_MESH_SHAPE"
 STRICT = "TT_RUN_STRICT"
 
 
-class Variable(NamedTuple):
-    """One environment variable: `setter` is user or launcher, `reader` launcher, runtime (the emulated one), device runtime, programs, or several of them."""
-
-    name: str
-    setter: str
-    reader: str
-    meaning: str
-
-
-VARIABLES = tuple(
-    Variable(*row)
-    for row in (
-        (ARITHMETIC, "user", "runtime", "`float32`: training computes in float32 throughout; `bfloat16` (default): as devices do"),
-        (GUARD, "user", "runtime", "`off`: ranks do not compare what they are about to call; `--guard off` sets it"),
-        (GUARD_TIMEOUT, "user", "runtime", "seconds a rank waits for its peers in one call before it reports (60)"),
-        (LEDGER, "user", "runtime", "file for bytes, messages and hops per link, device, axis and collective; `--ledger` sets it"),
-        (MESH_SHAPE, "user", "runtime", "`any`: a training mesh need not be a rectangle of the descriptor's; `fit` (default)"),
-        (STRICT, "user", "runtime", "`1`: what the reference demands before a collective (fabric set before the mesh is opened, …) is an error"),
-        (SYSTEM, "user", "runtime", "the system that a process alone emulates when no descriptor is named, such as `t3000`"),
-        (TIMELINE, "user", "runtime", "file for a trace that Perfetto opens; `--timeline` sets it"),
-        (SLOW_DISPATCH, "user", "runtime", "if set, traces are refused, as on a device without fast dispatch"),
-        ("TTNN_CONFIG_PATH", "user", "runtime", "JSON file of settings for `ttnn.CONFIG`"),
-        ("TTNN_CONFIG_OVERRIDES", "user", "runtime", "JSON text of settings for `ttnn.CONFIG`, over those of the file"),
-        (METAL_HOME, "user", "launcher, runtime", "root of a tt-metal checkout: relative paths of inputs and configurations are also looked for there"),
-        (METAL_RUNTIME_ROOT, "user", "runtime, device runtime", "root of the installed runtime; `TT_METAL_HOME` when unset"),
-        ("TT_METAL_FACTORY_SYSTEM_DESCRIPTOR_PATH", "launcher", "device runtime", "the binding file's factory system descriptor"),
-        ("TT_METAL_CLUSTER_ID", "launcher", "device runtime", "never taken from the shell: it belongs to one rank"),
-        ("TT_METAL_PROFILER_DIR", "launcher", "device runtime", "folder of a rank for the profiler's files (`--tracy`)"),
-        ("TT_METAL_VISIBLE_DEVICES", "user", "launcher", "the old name of TT_VISIBLE_DEVICES: warned about, limits nothing"),
-        (MESH_GRAPH_DESC_PATH, "launcher", "runtime, device runtime", "the descriptor of the mesh graph"),
-        (MESH_ID, "launcher", "runtime, device runtime", "which mesh of the descriptor the rank belongs to"),
-        (MESH_HOST_RANK, "launcher", "runtime, device runtime", "which host of that mesh the rank is"),
-        (VISIBLE_DEVICES, "launcher", "runtime, device runtime", "the devices of its host that the rank sees"),
-        (METAL_CACHE, "launcher", "device runtime", "kernel cache, a folder for each rank"),
-        (METAL_LOGS_PATH, "launcher", "device runtime", "logs, a folder for each rank"),
-        (MOCK_CLUSTER_DESC_PATH, "launcher", "device runtime", "cluster descriptor that stands for the hardware"),
-        (RANK, "launcher", "device runtime", "number of the rank"),
-        (ORIGINAL_CWD, "launcher", "device runtime", "the folder in which tt-run was called"),
-        (SUBCONTEXT_ID, "launcher", "runtime, device runtime", "which part of a job of several the rank belongs to"),
-        (SUBCONTEXT_SIZES, "launcher", "runtime, device runtime", "the number of ranks of each part"),
-        (EMULATE, "launcher", "programs", "`1`: the emulated `ttnn` and `ttml` come first on PYTHONPATH"),
-        (RUN_DIR, "launcher", "launcher, runtime", "the run folder, for status, logs and failures"),
-        (WORLD_SIZE, "launcher", "runtime", "how many ranks the plan has; another number in MPI is an error, not a surprise"),
-    )
-)  # fmt: skip
-"""Every variable beginning with TT_ or TTNN_ that the code reads or sets."""
+VARIABLES: dict[str, tuple[str, str, str]] = {
+    ARITHMETIC: ("user", "runtime", "`float32`: training computes in float32 throughout; `bfloat16` (default): as devices do"),
+    GUARD: ("user", "runtime", "`off`: ranks do not compare what they are about to call; `--guard off` sets it"),
+    GUARD_TIMEOUT: ("user", "runtime", "seconds a rank waits for its peers in one call before it reports (60)"),
+    LEDGER: ("user", "runtime", "file for bytes, messages and hops per link, device, axis and collective; `--ledger` sets it"),
+    MESH_SHAPE: ("user", "runtime", "`any`: a training mesh need not be a rectangle of the descriptor's; `fit` (default)"),
+    STRICT: ("user", "runtime", "`1`: what the reference demands before a collective (fabric set before the mesh is opened, …) is an error"),
+    SYSTEM: ("user", "runtime", "the system that a process alone emulates when no descriptor is named, such as `t3000`"),
+    TIMELINE: ("user", "runtime", "file for a trace that Perfetto opens; `--timeline` sets it"),
+    SLOW_DISPATCH: ("user", "runtime", "if set, traces are refused, as on a device without fast dispatch"),
+    "TTNN_CONFIG_PATH": ("user", "runtime", "JSON file of settings for `ttnn.CONFIG`"),
+    "TTNN_CONFIG_OVERRIDES": ("user", "runtime", "JSON text of settings for `ttnn.CONFIG`, over those of the file"),
+    METAL_HOME: ("user", "launcher, runtime", "root of a tt-metal checkout: relative paths of inputs and configurations are also looked for there"),
+    METAL_RUNTIME_ROOT: ("user", "runtime, device runtime", "root of the installed runtime; `TT_METAL_HOME` when unset"),
+    "TT_METAL_FACTORY_SYSTEM_DESCRIPTOR_PATH": ("launcher", "device runtime", "the binding file's factory system descriptor"),
+    "TT_METAL_CLUSTER_ID": ("launcher", "device runtime", "never taken from the shell: it belongs to one rank"),
+    "TT_METAL_PROFILER_DIR": ("launcher", "device runtime", "folder of a rank for the profiler's files (`--tracy`)"),
+    "TT_METAL_VISIBLE_DEVICES": ("user", "launcher", "the old name of TT_VISIBLE_DEVICES: warned about, limits nothing"),
+    MESH_GRAPH_DESC_PATH: ("launcher", "runtime, device runtime", "the descriptor of the mesh graph"),
+    MESH_ID: ("launcher", "runtime, device runtime", "which mesh of the descriptor the rank belongs to"),
+    MESH_HOST_RANK: ("launcher", "runtime, device runtime", "which host of that mesh the rank is"),
+    VISIBLE_DEVICES: ("launcher", "runtime, device runtime", "the devices of its host that the rank sees"),
+    METAL_CACHE: ("launcher", "device runtime", "kernel cache, a folder for each rank"),
+    METAL_LOGS_PATH: ("launcher", "device runtime", "logs, a folder for each rank"),
+    MOCK_CLUSTER_DESC_PATH: ("launcher", "device runtime", "cluster descriptor that stands for the hardware"),
+    RANK: ("launcher", "device runtime", "number of the rank"),
+    ORIGINAL_CWD: ("launcher", "device runtime", "the folder in which tt-run was called"),
+    SUBCONTEXT_ID: ("launcher", "runtime, device runtime", "which part of a job of several the rank belongs to"),
+    SUBCONTEXT_SIZES: ("launcher", "runtime, device runtime", "the number of ranks of each part"),
+    EMULATE: ("launcher", "programs", "`1`: the emulated `ttnn` and `ttml` come first on PYTHONPATH"),
+    RUN_DIR: ("launcher", "launcher, runtime", "the run folder, for status, logs and failures"),
+    WORLD_SIZE: ("launcher", "runtime", "how many ranks the plan has; another number in MPI is an error, not a surprise"),
+}  # fmt: skip
+"""Every variable beginning with TT_ or TTNN_ that the code reads or sets: who sets it (user or launcher), who reads it (launcher, runtime, that
+is the emulated one, device runtime, programs), what it means."""
 
 # --- files of a run folder ---------------------------------------------------------------------------------------------
 STATUS_FILE = (
