@@ -20,6 +20,7 @@ MODULES = (
     "parametric",
     "pairs",
     "special",
+    "backward",
     "reductions",
     "conversions",
     "movement",

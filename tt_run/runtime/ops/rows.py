@@ -50,6 +50,11 @@ PLACING = frozenset(
         "compute_kernel_config",
         "core_grid",
         "program_config",
+        "input_grad",
+        "other_grad",
+        "input_a_grad",
+        "input_b_grad",
+        "are_required_outputs",
     ]
 )
 """Parameters that say where a result goes or how a device should work; they are no values of the function."""
@@ -139,7 +144,7 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
         )
         for shards, output in zip(found, _outputs(arguments, len(found)), strict=True)
     ]
-    return results if several else results[0]
+    return _required(results, arguments.get("are_required_outputs")) if several else results[0]
 
 
 def torch_shards(
@@ -211,12 +216,24 @@ def _real(stack: Array) -> Array:
     return stack.astype(np.int64) if stack.dtype in (np.uint32, np.uint16) else stack
 
 
+# Where results go that a caller has made room for: one, several, or the gradients of a first and a second operand.
+_ROOMS = ("output_tensor", "optional_output_tensor", "output_tensors")
+_FIRST, _SECOND = ("input_grad", "input_a_grad"), ("other_grad", "input_b_grad")
+
+
 def _outputs(arguments: dict[str, Any], count: int) -> list[Tensor | None]:
-    output = arguments.get("output_tensor")
+    output = _given(arguments, _ROOMS)
     if output is None:
-        output = arguments.get("optional_output_tensor")
-    if output is None:
-        output = arguments.get("output_tensors")
-    if output is None:
-        return [None] * count
+        pair = [_given(arguments, _FIRST), _given(arguments, _SECOND)]
+        return [*pair, *([None] * count)][:count]
     return list(output) if isinstance(output, (list, tuple)) else [output]
+
+
+def _given(arguments: dict[str, Any], names: Sequence[str]) -> Any:
+    return next((arguments[name] for name in names if arguments.get(name) is not None), None)
+
+
+def _required(results: list[Tensor], wanted: Sequence[bool] | None) -> list[Tensor | None]:
+    """Results, None in the place of those that a caller does not ask for."""
+    wanted = [*(wanted or ()), *([True] * len(results))]
+    return [result if keep else None for result, keep in zip(results, wanted, strict=False)]

@@ -276,11 +276,20 @@ TILE_LAYOUT: _Layout
 def abs(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """abs of every element; dtype, shape and placement of the input."""
     ...
+def abs_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `abs`'s operand."""
+    ...
 def acos(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """acos of every element; dtype, shape and placement of the input."""
     ...
+def acos_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `acos`'s operand."""
+    ...
 def acosh(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """acosh of every element; dtype, shape and placement of the input."""
+    ...
+def acosh_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `acosh`'s operand."""
     ...
 def add(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = True, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a + b. Tensors broadcast; either may be a number; computed exactly in every mode."""
@@ -288,14 +297,26 @@ def add(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fas
 def add_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = ()) -> _Tensor:
     """`ttnn.add` written over its first operand; returns that."""
     ...
+def add_bw(grad_tensor: _Tensor, input_tensor: _Tensor, other_tensor: _Tensor | float, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
+    """The gradients of `add`'s operands; of the first alone where the second is a number."""
+    ...
 def addalpha(input_tensor_a: _Tensor, input_tensor_b: _Tensor, alpha: float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """a + alpha b."""
+    ...
+def addalpha_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, alpha: float = 1.0, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
+    """The gradients of `addalpha`'s two operands."""
     ...
 def addcdiv(input_a: _Tensor, input_b: _Tensor, input_c: _Tensor, *, value: float = 1.0, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """a + value * b / c."""
     ...
+def addcdiv_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, input_tensor_c: _Tensor, alpha: float, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The gradients of `addcdiv`'s three operands."""
+    ...
 def addcmul(input_a: _Tensor, input_b: _Tensor, input_c: _Tensor, *, value: float = 1.0, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """a + value * b * c."""
+    ...
+def addcmul_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, input_tensor_c: _Tensor, alpha: float, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The gradients of `addcmul`'s three operands."""
     ...
 def all_broadcast(input_tensor: _Tensor, *, cluster_axis: int | None = None, subdevice_id: _Any = None, memory_config: _MemoryConfig | None = None, num_links: int | None = 1, topology: _Any = _Topology.Linear, use_l1_small_for_semaphores: bool = False) -> list[_Tensor]:
     """One tensor per member of the groups: the i-th holds the shard of member i on every device of its group."""
@@ -330,11 +351,20 @@ def as_tensor(tensor: _Any, dtype: _DataType | None = None, *, layout: _Layout |
 def asin(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """asin of every element; dtype, shape and placement of the input."""
     ...
+def asin_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `asin`'s operand."""
+    ...
 def asinh(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """asinh of every element; dtype, shape and placement of the input."""
     ...
+def asinh_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `asinh`'s operand."""
+    ...
 def assign(input: _Tensor, output_tensor: _Tensor | None = None, *, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None) -> _Tensor:
     """A copy of the values, in `output_tensor` if there is one."""
+    ...
+def assign_bw(grad_tensor: _Tensor, input_tensor: _Tensor, input_tensor_b: _Tensor | None = None, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient itself, for each operand."""
     ...
 def atan(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """atan of every element; dtype, shape and placement of the input."""
@@ -342,12 +372,24 @@ def atan(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, o
 def atan2(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """The angle of the point (b, a). Tensors broadcast; either may be a number."""
     ...
+def atan2_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
+    """The gradients of `atan2`'s two operands."""
+    ...
+def atan_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `atan`'s operand."""
+    ...
 def atanh(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """atanh of every element; dtype, shape and placement of the input."""
+    ...
+def atanh_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `atanh`'s operand."""
     ...
 bfloat16: _DataType
 bfloat4_b: _DataType
 bfloat8_b: _DataType
+def bias_gelu_bw(grad_tensor: _Tensor, input_tensor: _Tensor, bias: _Tensor | float, *, variant: _Any = None, approximate: str | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The gradients of `bias_gelu`'s operands."""
+    ...
 def bitwise_and(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """The bits that both have. Tensors broadcast; either may be a number."""
     ...
@@ -375,8 +417,14 @@ def cbrt(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, o
 def ceil(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """ceil of every element; dtype, shape and placement of the input."""
     ...
+def ceil_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """Zeros: `ceil` is constant between its steps."""
+    ...
 def celu(input_tensor: _Tensor, *, alpha: float = 1.0, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """max(0, x) + min(0, alpha (exp(x / alpha) - 1))."""
+    ...
+def celu_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, alpha: float = 1.0, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `celu`'s operand."""
     ...
 def chunk(input_tensor: _Tensor, chunks: int, dim: int) -> list[_Tensor]:
     """At most `chunks` pieces of equal size along `dim`; the last one may be shorter."""
@@ -384,17 +432,26 @@ def chunk(input_tensor: _Tensor, chunks: int, dim: int) -> list[_Tensor]:
 def clamp(input_tensor: _Tensor, min: _Tensor | float | int | None = None, max: _Tensor | float | int | None = None, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """Elements limited to [min, max], numbers or tensors; one of them may be left out."""
     ...
+def clamp_bw(grad_tensor: _Tensor, input_tensor: _Tensor, min: _Tensor | float | None = None, max: _Tensor | float | None = None, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of what is limited: that of the result inside the limits, zero outside."""
+    ...
 def clamped_silu_glu(gate: _Tensor, up: _Tensor, limit: float, *, memory_config: _MemoryConfig | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """silu of the gate, at most `limit`, times up limited to [-limit, limit]."""
     ...
 def clip(input_tensor: _Tensor, min: _Tensor | float | int | None = None, max: _Tensor | float | int | None = None, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Elements limited to [min, max], numbers or tensors; one of them may be left out."""
     ...
+def clip_bw(grad_tensor: _Tensor, input_tensor: _Tensor, min: _Tensor | float | None = None, max: _Tensor | float | None = None, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of what is limited: that of the result inside the limits, zero outside."""
+    ...
 def clone(input: _Tensor, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """A tensor of its own with the same values."""
     ...
 def concat(tensors: _Sequence[_Tensor], dim: int = 0, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, groups: int = 1, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """Tensors one after the other along `dim`; groups > 1 takes a group's part of each in turn."""
+    ...
+def concat_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, dim: int = 0, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
+    """The gradients of `concat`'s two operands."""
     ...
 def copy(input_a: _Tensor, input_b: _Tensor) -> _Tensor:
     """The values of a written into b; returns b."""
@@ -408,8 +465,14 @@ def copy_host_to_device_tensor(host_tensor: _Tensor, device_tensor: _Tensor, cq_
 def cos(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """cos of every element; dtype, shape and placement of the input."""
     ...
+def cos_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `cos`'s operand."""
+    ...
 def cosh(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """cosh of every element; dtype, shape and placement of the input."""
+    ...
+def cosh_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `cosh`'s operand."""
     ...
 def cumprod(input: _Tensor, dim: int, *, dtype: _DataType | None = None, reverse_order: bool = False, out: _Tensor | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Running product along `dim`, from the end if reverse_order."""
@@ -423,14 +486,26 @@ def deallocate(tensor: _Tensor, force: bool = True) -> None:
 def deg2rad(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """deg2rad of every element; dtype, shape and placement of the input."""
     ...
+def deg2rad_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `deg2rad`'s operand."""
+    ...
 def digamma(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The logarithmic derivative of the gamma function."""
+    ...
+def digamma_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `digamma`'s operand."""
     ...
 def div(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int | None = None, *, value: float | None = None, fast_and_approximate_mode: bool = False, rounding_mode: str | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a / b; rounding_mode `floor` or `trunc` rounds the quotient. Two int32 tensors give float32 without one."""
     ...
+def div_bw(grad_tensor: _Tensor, input_tensor: _Tensor, other_tensor: _Tensor | float, rounding_mode: str | None = None, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
+    """The gradients of `div`'s operands; of the first alone where the second is a number."""
+    ...
 def div_no_nan(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float | None = None, *, value: float | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """a / b, 0 where b is 0."""
+    ...
+def div_no_nan_bw(grad_tensor: _Tensor, input_tensor: _Tensor, scalar: float, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `div_no_nan`'s operand; zeros where the divisor is zero."""
     ...
 def divide(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int | None = None, *, value: float | None = None, fast_and_approximate_mode: bool = False, rounding_mode: str | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a / b; rounding_mode `floor` or `trunc` rounds the quotient. Two int32 tensors give float32 without one."""
@@ -444,8 +519,14 @@ def dump_tensor(file_name: str | _Path, tensor: _Tensor, mode: _DumpTensorMode =
 def elu(input_tensor: _Tensor, alpha: float = 1.0, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """x above zero, alpha (exp(x) - 1) below."""
     ...
+def elu_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, alpha: float = 1.0, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `elu`'s operand."""
+    ...
 def embedding(input_tensor: _Tensor, weight: _Tensor, *, padding_idx: int | None = None, layout: _Layout | None = None, embeddings_type: _EmbeddingsType = _EmbeddingsType.GENERIC, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """Rows of `weight` [vocabulary, width] (leading ones allowed) by the ids of the input: [1, 8] ids -> [1, 8, width]."""
+    ...
+def embedding_bw(input_tensor: _Tensor, weight_tensor: _Tensor, output_gradient_tensor: _Tensor, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
+    """The gradient of an embedding's table: each row's gradients summed."""
     ...
 def empty(shape: _Sequence[int] | _Shape, dtype: _DataType = _DataType.BFLOAT16, layout: _Layout = _Layout.ROW_MAJOR, *args: _Any, device: _MeshDevice | None = None, memory_config: _MemoryConfig = ...) -> _Tensor:
     """A device tensor whose content is not specified (here zeros). Raises TypeError without a device."""
@@ -462,11 +543,20 @@ def eqz(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, ou
 def erf(input_tensor: _Tensor, *, fast_and_approximate_mode: bool = False, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """erf of every element. The approximate mode of a device is computed exactly here."""
     ...
+def erf_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `erf`'s operand."""
+    ...
 def erfc(input_tensor: _Tensor, *, fast_and_approximate_mode: bool = False, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """erfc of every element. The approximate mode of a device is computed exactly here."""
     ...
+def erfc_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `erfc`'s operand."""
+    ...
 def erfinv(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The inverse of the error function; infinite at -1 and 1."""
+    ...
+def erfinv_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `erfinv`'s operand."""
     ...
 def exp(input_tensor: _Tensor, *, fast_and_approximate_mode: bool = False, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """exp of every element. The approximate mode of a device is computed exactly here."""
@@ -474,21 +564,39 @@ def exp(input_tensor: _Tensor, *, fast_and_approximate_mode: bool = False, memor
 def exp2(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """exp2 of every element; dtype, shape and placement of the input."""
     ...
+def exp2_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `exp2`'s operand."""
+    ...
+def exp_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `exp`'s operand."""
+    ...
 def expand(input_tensor: _Tensor, output_shape: _Sequence[int], *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Dimensions of length 1 repeated up to output_shape; -1 keeps a length."""
     ...
 def expm1(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """expm1 of every element; dtype, shape and placement of the input."""
     ...
+def expm1_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `expm1`'s operand."""
+    ...
 def fill(input_tensor: _Tensor, fill_value: float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """A tensor like the input with one value everywhere."""
+    ...
+def fill_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """Zeros: `fill` is constant between its steps."""
     ...
 def fill_cache(cache_tensor: _Tensor, input_tensor: _Tensor, batch_idx: int, *, update_idx: int = 0) -> _Tensor:
     """cache[batch_idx, :, update_idx : update_idx + S] = input [1, H, S, D], in place; returns the cache [B, H, length, D]."""
     ...
+def fill_zero_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """Zeros: `fill_zero` is constant between its steps."""
+    ...
 float32: _DataType
 def floor(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """floor of every element; dtype, shape and placement of the input."""
+    ...
+def floor_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """Zeros: `floor` is constant between its steps."""
     ...
 def floor_div(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """The floor of a / b."""
@@ -496,9 +604,15 @@ def floor_div(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | f
 def fmod(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """What is left of a after a / b cut towards zero times b. Tensors broadcast; either may be a number."""
     ...
+def fmod_bw(grad_tensor: _Tensor, input_tensor: _Tensor, other_tensor: _Tensor | float, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
+    """The gradients of `fmod`'s operands; of the first alone where the second is a number."""
+    ...
 fp8_e4m3: _DataType
 def frac(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """frac of every element; dtype, shape and placement of the input."""
+    ...
+def frac_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `frac`'s operand."""
     ...
 def from_buffer(buffer: _Any, shape: _Sequence[int] | _Shape, dtype: _DataType, device: _MeshDevice, layout: _Layout | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """A device tensor from the numbers of a list, row by row; ROW_MAJOR unless said otherwise. Raises RuntimeError when they are too few or many."""
@@ -527,6 +641,9 @@ def geglu(input_tensor: _Tensor, dim: int = -1, *, memory_config: _MemoryConfig 
 def gelu(input_tensor: _Tensor, *, variant: _GeluVariant = _GeluVariant.Accurate, fast_and_approximate_mode: bool = False, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """x times the normal distribution function of x; the tanh form for that variant and in approximate mode."""
     ...
+def gelu_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, variant: _Any = None, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `gelu`'s operand, by the error function or in the tanh form."""
+    ...
 def gez(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """gez of every element; dtype, shape and placement of the input."""
     ...
@@ -548,14 +665,26 @@ def hardmish(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = Non
 def hardshrink(input_tensor: _Tensor, *, lambd: float = 0.5, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """x, zero within lambd of zero."""
     ...
+def hardshrink_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, lambd: float = 0.5, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `hardshrink`'s operand."""
+    ...
 def hardsigmoid(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """hardsigmoid of every element; dtype, shape and placement of the input."""
+    ...
+def hardsigmoid_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `hardsigmoid`'s operand."""
     ...
 def hardswish(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """hardswish of every element; dtype, shape and placement of the input."""
     ...
+def hardswish_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `hardswish`'s operand."""
+    ...
 def hardtanh(input_tensor: _Tensor, *, min_val: float = -1.0, max_val: float = 1.0, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """x limited to [min_val, max_val]."""
+    ...
+def hardtanh_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, min: float = -1.0, max: float = 1.0, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `hardtanh`'s operand."""
     ...
 def heaviside(input_tensor: _Tensor, value: float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """0 below zero, 1 above, `value` at zero."""
@@ -563,8 +692,14 @@ def heaviside(input_tensor: _Tensor, value: float, *, memory_config: _MemoryConf
 def hypot(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """sqrt(a*a + b*b). Tensors broadcast; either may be a number."""
     ...
+def hypot_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
+    """The gradients of `hypot`'s two operands."""
+    ...
 def i0(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The modified Bessel function of the first kind and order 0."""
+    ...
+def i0_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `i0`'s operand."""
     ...
 def i1(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The modified Bessel function of the first kind and order 1."""
@@ -607,20 +742,32 @@ def layer_norm_pre_all_gather(input_tensor: _Tensor, *, dtype: _DataType = _Data
 def ldexp(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a * 2**b. Tensors broadcast; either may be a number."""
     ...
+def ldexp_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
+    """The gradients of `ldexp`'s two operands."""
+    ...
 def le(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where a <= b, else 0. Tensors broadcast; either may be a number."""
     ...
 def leaky_relu(input_tensor: _Tensor, negative_slope: float = 0.01, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """x, times the slope below zero."""
     ...
+def leaky_relu_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, negative_slope: float = 0.01, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `leaky_relu`'s operand."""
+    ...
 def lerp(input: _Tensor, end: _Tensor, weight: _Tensor | float | int, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """input + weight * (end - input)."""
+    ...
+def lerp_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, weight: _Tensor | float, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The gradients of what is mixed, and of a weight that is a tensor."""
     ...
 def lez(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """lez of every element; dtype, shape and placement of the input."""
     ...
 def lgamma(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The logarithm of the absolute value of the gamma function."""
+    ...
+def lgamma_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `lgamma`'s operand."""
     ...
 def linear(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, bias: _Tensor | None = None, transpose_a: bool = False, transpose_b: bool = False, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, program_config: object = None, activation: str | _UnaryWithParam | _UnaryOpType | None = None, compute_kernel_config: object = None, core_grid: _CoreGrid | None = None, output_tile: _Tile | None = None, optional_output_tensor: _Tensor | None = None, global_cb: object = None, sub_device_id: object = None, prefetcher_pipes: _Sequence[object] = (), in0_column_offset: int | None = None) -> _Tensor:
     """activation(a @ b + bias), rounded once; the bias broadcasts over rows."""
@@ -634,20 +781,41 @@ def log(input_tensor: _Tensor, *, fast_and_approximate_mode: bool = False, memor
 def log10(input_tensor: _Tensor, *, fast_and_approximate_mode: bool = False, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """log10 of every element. The approximate mode of a device is computed exactly here."""
     ...
+def log10_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `log10`'s operand."""
+    ...
 def log1p(input_tensor: _Tensor, *, fast_and_approximate_mode: bool = False, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """log1p of every element. The approximate mode of a device is computed exactly here."""
+    ...
+def log1p_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `log1p`'s operand."""
     ...
 def log2(input_tensor: _Tensor, *, fast_and_approximate_mode: bool = False, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """log2 of every element. The approximate mode of a device is computed exactly here."""
     ...
+def log2_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `log2`'s operand."""
+    ...
+def log_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `log`'s operand."""
+    ...
 def log_sigmoid(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """log_sigmoid of every element; dtype, shape and placement of the input."""
+    ...
+def log_sigmoid_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `log_sigmoid`'s operand."""
     ...
 def logaddexp(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """log(exp(a) + exp(b)). Tensors broadcast; either may be a number."""
     ...
 def logaddexp2(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """log2(2**a + 2**b). Tensors broadcast; either may be a number."""
+    ...
+def logaddexp2_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
+    """The gradients of `logaddexp2`'s two operands."""
+    ...
+def logaddexp_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
+    """The gradients of `logaddexp`'s two operands."""
     ...
 def logical_and(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where both are not zero, else 0. Tensors broadcast; either may be a number."""
@@ -663,6 +831,12 @@ def logical_xor(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float
     ...
 def logit(input_tensor: _Tensor, *, eps: float | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """log(x / (1 - x)), of x limited to [eps, 1 - eps] if eps is given."""
+    ...
+def logit_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `logit`'s operand."""
+    ...
+def logiteps_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, eps: float = 0.0, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `logiteps`'s operand."""
     ...
 def lt(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where a < b, else 0. Tensors broadcast; either may be a number."""
@@ -682,6 +856,9 @@ def matmul(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, transpose_a: boo
 def max(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None, keepdim: bool = False, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, scalar: float = 1.0, correction: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, fast_and_approximate_mode: bool = False) -> _Tensor:
     """The largest element over `dim` (None: all dimensions), times `scalar`."""
     ...
+def max_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
+    """The gradients of `max`'s two operands."""
+    ...
 def maximum(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int | None = None, *, input_b: _Tensor | float | int | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = ()) -> _Tensor:
     """The larger of a and b. Tensors broadcast; the second operand may be a number."""
     ...
@@ -693,6 +870,9 @@ def mesh_partition(input_tensor: _Tensor, dim: int, cluster_axis: int | None = N
     ...
 def min(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None, keepdim: bool = False, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, scalar: float = 1.0, correction: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, fast_and_approximate_mode: bool = False) -> _Tensor:
     """The smallest element over `dim` (None: all dimensions), times `scalar`."""
+    ...
+def min_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
+    """The gradients of `min`'s two operands."""
     ...
 def minimum(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int | None = None, *, input_b: _Tensor | float | int | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = ()) -> _Tensor:
     """The smaller of a and b. Tensors broadcast; the second operand may be a number."""
@@ -706,8 +886,14 @@ def move(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -
 def mul(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = False, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a * b. Tensors broadcast; either may be a number; computed exactly in every mode."""
     ...
+def mul_bw(grad_tensor: _Tensor, input_tensor: _Tensor, other_tensor: _Tensor | float, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
+    """The gradients of `mul`'s operands; of the first alone where the second is a number."""
+    ...
 def multigammaln(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The logarithm of the multivariate gamma function of dimension 4."""
+    ...
+def multigammaln_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `multigammaln`'s operand."""
     ...
 def multiply(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = False, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a * b. Tensors broadcast; either may be a number; computed exactly in every mode."""
@@ -720,6 +906,9 @@ def ne(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtyp
     ...
 def neg(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """neg of every element; dtype, shape and placement of the input."""
+    ...
+def neg_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `neg`'s operand."""
     ...
 def nextafter(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The value of the dtype that comes after a on the way to b."""
@@ -754,11 +943,17 @@ def point_to_point(input_tensor: _Tensor, sender_coord: _MeshCoordinate, receive
 def polygamma(input_tensor: _Tensor, k: int, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """The derivative of order k of the digamma function."""
     ...
+def polygamma_bw(grad_tensor: _Tensor, input_tensor: _Tensor, n: int, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `polygamma`'s operand."""
+    ...
 def polyval(input_tensor_a: _Tensor, coeffs: _Sequence[float], *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The polynomial with these coefficients, highest power first, of every element."""
     ...
 def pow(input_tensor: _Tensor | float | int, exponent: _Tensor | float | int, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = ()) -> _Tensor:
     """input_tensor to the power of exponent; either may be a number."""
+    ...
+def pow_bw(grad_tensor: _Tensor, input_tensor: _Tensor, exponent: float, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of a power's base; infinite where the base is negative, as on a device."""
     ...
 def prelu(input_tensor_a: _Tensor, weight: _Tensor | float | list[float], *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """x above zero, weight times x below; a weight of one dimension has one value for each channel (dimension 1)."""
@@ -766,8 +961,14 @@ def prelu(input_tensor_a: _Tensor, weight: _Tensor | float | list[float], *, mem
 def prod(input_tensor: _Tensor, dim: int | _Tensor | None = None, keepdim: bool = False, *, dims: _Sequence[int] | None = None, output_tensor: _Tensor | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The product over `dim` (None: all dimensions). Also `prod(x, output_tensor, dims=…)`, which keeps the dimensions."""
     ...
+def prod_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, dim: int | None = None, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `prod`'s operand."""
+    ...
 def rad2deg(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """rad2deg of every element; dtype, shape and placement of the input."""
+    ...
+def rad2deg_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `rad2deg`'s operand."""
     ...
 def rand(shape: _Sequence[int] | _Shape, device: _MeshDevice, *, dtype: _DataType = _DataType.BFLOAT16, layout: _Layout = _Layout.TILE, memory_config: _MemoryConfig = ..., low: float = 0.0, high: float = 1.0, seed: int = 0, mesh_mapper: _MeshMapperConfig | _CppTensorToMesh | None = None) -> _Tensor:
     """Uniform values from `low` to `high` on a device; the same everywhere, or the shards of one array with `mesh_mapper`."""
@@ -775,11 +976,17 @@ def rand(shape: _Sequence[int] | _Shape, device: _MeshDevice, *, dtype: _DataTyp
 def rdiv(input_tensor: _Tensor, value: float, *, rounding_mode: str | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """value / x; rounding_mode `floor` or `trunc` rounds the quotient."""
     ...
+def rdiv_bw(grad_tensor: _Tensor, input_tensor: _Tensor, scalar: float, *, rounding_mode: str | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The gradient of the divisor of a number; zeros for a rounded quotient."""
+    ...
 def reallocate(tensor: _Tensor, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The values in a new buffer; the old one is given back."""
     ...
 def reciprocal(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """reciprocal of every element; dtype, shape and placement of the input."""
+    ...
+def reciprocal_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `reciprocal`'s operand."""
     ...
 def reduce_scatter(input_tensor: _Tensor, dim: int, *, cluster_axis: int | None = None, subdevice_id: _Any = None, memory_config: _MemoryConfig | None = None, intermediate_memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, num_links: int | None = None, topology: _Any = None, chunks_per_sync: int | None = None, num_workers_per_link: int | None = None, num_buffers_per_channel: int | None = None, compute_kernel_config: _Any = None, use_l1_small_for_semaphores: bool = False) -> _Tensor:
     """Sum the shards of each group in device order; device i of the group keeps slice i of `dim`."""
@@ -796,6 +1003,12 @@ def relu(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, o
 def relu6(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """relu6 of every element; dtype, shape and placement of the input."""
     ...
+def relu6_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `relu6`'s operand."""
+    ...
+def relu_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `relu`'s operand."""
+    ...
 def relu_max(input_tensor: _Tensor, upper_limit: float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """x limited to [0, upper_limit]."""
     ...
@@ -805,8 +1018,14 @@ def relu_min(input_tensor: _Tensor, lower_limit: float, *, memory_config: _Memor
 def remainder(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """What is left of a after the floor of a / b times b. Tensors broadcast; either may be a number."""
     ...
+def remainder_bw(grad_tensor: _Tensor, input_tensor: _Tensor, other_tensor: _Tensor | float, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
+    """The gradients of `remainder`'s operands; of the first alone where the second is a number."""
+    ...
 def repeat(input_tensor: _Tensor, repeat_dims: _Sequence[int], *, memory_config: _MemoryConfig | None = None, optional_output_tensor: _Tensor | None = None) -> _Tensor:
     """The whole repeated repeat_dims[d] times along each dimension d."""
+    ...
+def repeat_bw(grad_tensor: _Tensor, input_tensor: _Tensor, shape: _Sequence[int], *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `repeat`'s operand."""
     ...
 def repeat_interleave(input_tensor: _Tensor, repeats: int, dim: int, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Every slice along `dim` repeated `repeats` times in a row."""
@@ -829,14 +1048,26 @@ def roll(input_tensor: _Tensor, shifts: int | _Sequence[int], dim: int | _Sequen
 def round(input_tensor: _Tensor, *, decimals: int = 0, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """x rounded to `decimals` places, ties to even."""
     ...
+def round_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """Zeros: `round` is constant between its steps."""
+    ...
 def rpow(input_tensor: _Tensor, exponent: float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """`exponent` to the power of x."""
+    ...
+def rpow_bw(grad_tensor: _Tensor, input_tensor: _Tensor, exponent: float, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of a power's base; NaN where the base is negative."""
     ...
 def rsqrt(input_tensor: _Tensor, *, fast_and_approximate_mode: bool = False, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """rsqrt of every element. The approximate mode of a device is computed exactly here."""
     ...
+def rsqrt_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `rsqrt`'s operand."""
+    ...
 def rsub(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int | None = None, *, input_b: _Tensor | float | int | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = True) -> _Tensor:
     """b - a. Tensors broadcast; the second operand may be a number. Computed exactly in every mode."""
+    ...
+def rsub_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
+    """The gradients of `rsub`'s two operands."""
     ...
 def sampling(input_values_tensor: _Tensor, input_indices_tensor: _Tensor, k: _Tensor, p: _Tensor, temp: _Tensor, *, seed: int | None = None, sub_core_grids: _CoreRangeSet | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """One token per user from its k likeliest whose probabilities reach p: values and indices [1, 1, users, width] -> [1, 1, 1, users]."""
@@ -853,6 +1084,9 @@ def scatter(input: _Tensor, dim: int, index: _Tensor, src: _Tensor, *, memory_co
 def selu(input_tensor: _Tensor, *, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """scale times ELU; by default with the scale and alpha that keep means and variances."""
     ...
+def selu_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `selu`'s operand."""
+    ...
 def sharded_to_interleaved(input_tensor: _Tensor, memory_config: _MemoryConfig | None = None, output_dtype: _DataType | None = None) -> _Tensor:
     """The tensor spread over memory banks again."""
     ...
@@ -862,8 +1096,14 @@ def sigmoid(input_tensor: _Tensor, *, vector_mode: int = 4, mode: _SigmoidMode =
 def sigmoid_accurate(input_tensor: _Tensor, fast_and_approximate_mode: bool = False, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """1 / (1 + exp(-x)), computed accurately in every mode."""
     ...
+def sigmoid_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `sigmoid`'s operand."""
+    ...
 def sign(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """sign of every element; dtype, shape and placement of the input."""
+    ...
+def sign_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """Zeros: `sign` is constant between its steps."""
     ...
 def signbit(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """signbit of every element; dtype, shape and placement of the input."""
@@ -871,11 +1111,20 @@ def signbit(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None
 def silu(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """silu of every element; dtype, shape and placement of the input."""
     ...
+def silu_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `silu`'s operand."""
+    ...
 def sin(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """sin of every element; dtype, shape and placement of the input."""
     ...
+def sin_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `sin`'s operand."""
+    ...
 def sinh(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """sinh of every element; dtype, shape and placement of the input."""
+    ...
+def sinh_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `sinh`'s operand."""
     ...
 def situ_glu(gate: _Tensor, up: _Tensor, beta1: float, beta2: float, *, memory_config: _MemoryConfig | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """beta1 tanh(gate / beta1) sigmoid(gate) beta2 tanh(up / beta2)."""
@@ -898,11 +1147,20 @@ def softmax_in_place(input_tensor: _Tensor, *, dim: int = -1, program_config: ob
 def softplus(input_tensor: _Tensor, *, beta: float = 1.0, threshold: float = 20.0, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
     ...
+def softplus_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, beta: float = 1.0, threshold: float = 20.0, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `softplus`'s operand."""
+    ...
 def softshrink(input_tensor: _Tensor, *, lambd: float = 0.5, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """x moved towards zero by lambd."""
     ...
+def softshrink_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, lambd: float = 0.5, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `softshrink`'s operand."""
+    ...
 def softsign(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """softsign of every element; dtype, shape and placement of the input."""
+    ...
+def softsign_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `softsign`'s operand."""
     ...
 def sort(input_tensor: _Tensor, dim: int = -1, descending: bool = False, stable: bool = False, *, memory_config: _MemoryConfig | None = None, out: tuple[_Tensor, _Tensor] | None = None) -> tuple[_Tensor, _Tensor]:
     """All elements along `dim` in order, and their places."""
@@ -913,11 +1171,20 @@ def split(input_tensor: _Tensor, split_size: int | _Sequence[int], dim: int = 0,
 def sqrt(input_tensor: _Tensor, *, fast_and_approximate_mode: bool = False, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """sqrt of every element. The approximate mode of a device is computed exactly here."""
     ...
+def sqrt_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `sqrt`'s operand."""
+    ...
 def square(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """square of every element; dtype, shape and placement of the input."""
     ...
+def square_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `square`'s operand."""
+    ...
 def squared_difference(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """(a - b) squared. Tensors broadcast; either may be a number."""
+    ...
+def squared_difference_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
+    """The gradients of `squared_difference`'s two operands."""
     ...
 def squeeze(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None) -> _Tensor:
     """Without its dimensions of length 1, all of them or those named."""
@@ -931,8 +1198,14 @@ def std(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None, keepdim:
 def sub(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = True, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a - b. Tensors broadcast; either may be a number; computed exactly in every mode."""
     ...
+def sub_bw(grad_tensor: _Tensor, input_tensor: _Tensor, other_tensor: _Tensor | float, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
+    """The gradients of `sub`'s operands; of the first alone where the second is a number."""
+    ...
 def subalpha(input_tensor_a: _Tensor, input_tensor_b: _Tensor, alpha: float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """a - alpha b."""
+    ...
+def subalpha_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, alpha: float = 1.0, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
+    """The gradients of `subalpha`'s two operands."""
     ...
 def subtract(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = True, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a - b. Tensors broadcast; either may be a number; computed exactly in every mode."""
@@ -952,14 +1225,26 @@ def swish(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, 
 def tan(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """tan of every element; dtype, shape and placement of the input."""
     ...
+def tan_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `tan`'s operand."""
+    ...
 def tanh(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, fast_and_approximate_mode: bool = False, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """Hyperbolic tangent, computed accurately in every mode."""
+    ...
+def tanh_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `tanh`'s operand."""
     ...
 def tanhshrink(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """tanhshrink of every element; dtype, shape and placement of the input."""
     ...
+def tanhshrink_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `tanhshrink`'s operand."""
+    ...
 def threshold(input_tensor: _Tensor, threshold: float, value: float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """x above the threshold, `value` elsewhere."""
+    ...
+def threshold_bw(grad_tensor: _Tensor, input_tensor: _Tensor, min: float, max: float, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """The gradient of `threshold`'s operand."""
     ...
 def tilize(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, use_multicore: bool = True, use_low_perf: bool = False, tile: _Tile = ..., sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The same elements in TILE layout, in `dtype` if given."""
@@ -987,6 +1272,9 @@ def transpose(input_tensor: _Tensor, dim1: int, dim2: int, pad_value: float = 0.
     ...
 def trunc(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """trunc of every element; dtype, shape and placement of the input."""
+    ...
+def trunc_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
+    """Zeros: `trunc` is constant between its steps."""
     ...
 def typecast(input_tensor: _Tensor, dtype: _DataType | None = None, output_dtype: _DataType | None = None, *, input_dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The tensor in another element type: `(x, dtype)` or `(x, input_dtype, output_dtype)`, the first of which must be the tensor's."""
@@ -1018,11 +1306,17 @@ def view(input_tensor: _Tensor, shape: _Sequence[int]) -> _Tensor:
 def where(predicate: _Tensor, true_value: _Tensor | float | int, false_value: _Tensor | float | int, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """true_value where predicate is not zero, else false_value; dtype of the values, or of the predicate when both are numbers."""
     ...
+def where_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, input_tensor_c: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
+    """The gradients of the two tensors between which a condition chooses."""
+    ...
 def xielu(input_tensor: _Tensor, *, alpha_p: float = 0.8, alpha_n: float = 0.8, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """alpha_p x² + x / 2 above zero, alpha_n (exp(x) - 1 - x) + x / 2 below."""
     ...
 def xlogy(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a * log(b), 0 where a is 0. Tensors broadcast; either may be a number."""
+    ...
+def xlogy_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
+    """The gradients of `xlogy`'s two operands."""
     ...
 def zeros(shape: _Sequence[int] | _Shape, dtype: _DataType | None = None, layout: _Layout | None = None, device: _MeshDevice | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """A tensor of zeros; bfloat16 and ROW_MAJOR unless said otherwise."""

@@ -1,0 +1,178 @@
+"""Backward operations against PyTorch's gradients in float64, of forward functions that the test names itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.ops.golden import compare
+from tests.runtime.ops.tensors import BF16, F32, I32, put, rounded
+from tt_run.runtime import catalog
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.mesh import MeshDevice
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+F = torch.nn.functional
+WIDE, POSITIVE, UNIT = (-4, 4), (0.3, 4), (-0.9, 0.9)
+
+PLAIN = dict.fromkeys(["abs", "asinh", "atan", "cos", "cosh", "deg2rad", "erf", "erfc", "exp", "exp2", "expm1", "frac", "i0", "neg", "rad2deg", "relu", "selu", "sigmoid", "sin", "sinh", "square", "tanh"], WIDE)  # fmt: skip
+PLAIN |= dict.fromkeys(("acos", "asin", "atanh", "erfinv", "tan"), UNIT)
+PLAIN |= dict.fromkeys(
+    ["digamma", "lgamma", "log", "log10", "log1p", "log2", "reciprocal", "rsqrt", "sqrt"], POSITIVE
+)
+ONE: list[tuple[str, Callable[..., Any], tuple[float, float], list[Any], dict[str, Any]]] = [
+    *((name, getattr(torch, name), domain, [], {}) for name, domain in PLAIN.items()),
+    ("acosh", torch.acosh, (1.2, 5), [], {}),
+    ("logit", torch.logit, (0.05, 0.95), [], {}),
+    ("multigammaln", lambda x: torch.mvlgamma(x, 4), (2, 6), [], {}),
+    *((name, getattr(F, name), WIDE, [], {}) for name in ["hardsigmoid", "hardswish", "relu6", "silu", "softsign", "tanhshrink"]),
+    ("log_sigmoid", F.logsigmoid, WIDE, [], {}),
+    ("gelu", F.gelu, WIDE, [], {}),
+    ("celu", lambda x: F.celu(x, 1.5), WIDE, [], {"alpha": 1.5}),
+    ("elu", lambda x: F.elu(x, 0.5), WIDE, [], {"alpha": 0.5}),
+    ("hardshrink", lambda x: F.hardshrink(x, 1.0), WIDE, [], {"lambd": 1.0}),
+    ("softshrink", lambda x: F.softshrink(x, 1.0), WIDE, [], {"lambd": 1.0}),
+    ("hardtanh", lambda x: F.hardtanh(x, -2, 3), WIDE, [], {"min": -2.0, "max": 3.0}),
+    ("leaky_relu", lambda x: F.leaky_relu(x, 0.2), WIDE, [], {"negative_slope": 0.2}),
+    ("logiteps", lambda x: torch.logit(x, 0.1), (0.01, 0.99), [], {"eps": 0.1}),
+    ("softplus", lambda x: F.softplus(x, 2.0, 3.0), WIDE, [], {"beta": 2.0, "threshold": 3.0}),
+    ("threshold", lambda x: F.threshold(x, 0.5, 2.0), WIDE, [0.5, 2.0], {}),
+    ("polygamma", lambda x: torch.polygamma(2, x), POSITIVE, [2], {}),
+    ("div_no_nan", lambda x: x / 2, WIDE, [2.0], {}),
+    ("div_no_nan", lambda x: x * 0, WIDE, [0.0], {}),
+    ("pow", lambda x: x**2.5, POSITIVE, [2.5], {}),
+    ("rpow", lambda x: x**2.5, POSITIVE, [2.5], {}),
+    ("rdiv", lambda x: 3 / x, POSITIVE, [3.0], {}),
+    ("clamp", lambda x: x.clamp(-1, 2), WIDE, [-1.0, 2.0], {}),
+    ("clip", lambda x: x.clamp(max=2), WIDE, [], {"max": 2.0}),
+    ("add", lambda x: x + 2, WIDE, [2.0], {}),
+    ("sub", lambda x: x - 2, WIDE, [2.0], {}),
+    ("mul", lambda x: x * 2.5, WIDE, [2.5], {}),
+    ("div", lambda x: x / 2.5, WIDE, [2.5], {}),
+    ("fmod", lambda x: torch.fmod(x, 1.5), WIDE, [1.5], {}),
+    ("remainder", lambda x: torch.remainder(x, 1.5), WIDE, [1.5], {}),
+    ("prod", lambda x: x.prod(-1, keepdim=True), POSITIVE, [], {"dim": -1}),
+    ("repeat", lambda x: x.repeat(1, 1, 2, 3), WIDE, [(1, 1, 2, 3)], {}),
+]  # fmt: skip
+TWO: list[tuple[str, Callable[..., Any], list[Any]]] = [
+    *(
+        (name, getattr(torch, name), [])
+        for name in ["atan2", "hypot", "logaddexp", "logaddexp2", "max", "min", "xlogy"]
+    ),
+    ("ldexp", lambda x, y: x * torch.exp2(y), []),
+    ("squared_difference", lambda x, y: (x - y) ** 2, []),
+    ("add", lambda x, y: x + y, []),
+    ("sub", lambda x, y: x - y, []),
+    ("rsub", lambda x, y: y - x, []),
+    ("mul", lambda x, y: x * y, []),
+    ("div", lambda x, y: x / y, []),
+    ("fmod", torch.fmod, []),
+    ("remainder", torch.remainder, []),
+    ("addalpha", lambda x, y: x + 2.5 * y, [2.5]),
+    ("subalpha", lambda x, y: x - 2.5 * y, [2.5]),
+    ("concat", lambda x, y: torch.cat((x, y), 2), [2]),
+    ("assign", lambda x, y: x + y, []),
+    ("bias_gelu", lambda x, y: F.gelu(x + y), []),
+]
+
+
+def sample(shape: tuple[int, ...], low: float, high: float, dtype: DataType, seed: int) -> np.ndarray:
+    values = np.random.default_rng(seed).uniform(low, high, shape).astype(np.float32)
+    return rounded(values, dtype)
+
+
+def agree(
+    device: MeshDevice, name: str, forward: Callable[..., Any], operands: list[np.ndarray],
+    arguments: list[Any], keywords: dict[str, Any], dtype: DataType,
+) -> None:  # fmt: skip
+    """`<name>_bw` gives the gradients of `forward` with respect to all operands."""
+    leaves = [torch.from_numpy(o.astype(np.float64)).requires_grad_() for o in operands]
+    result = forward(*leaves)
+    gradient = sample(tuple(result.shape), -2, 2, dtype, 9)
+    result.backward(torch.from_numpy(gradient.astype(np.float64)))
+    operation = catalog.find(f"ttnn.{name}_bw")
+    assert operation is not None
+    found = operation(
+        put(device, gradient, dtype), *(put(device, o, dtype) for o in operands), *arguments, **keywords
+    )
+    assert len(found) == len(leaves)
+    for one, leaf in zip(found, leaves, strict=True):
+        assert one.dtype is dtype
+        compare(one, leaf.grad.numpy(), 24.0 if dtype is F32 else 2.0)
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16])
+@pytest.mark.parametrize(
+    ("name", "forward", "domain", "arguments", "keywords"), ONE, ids=[f"{n}{i}" for i, (n, *_) in enumerate(ONE)]
+)  # fmt: skip
+def test_one_operand(
+    one: MeshDevice, name: str, forward: Any, domain: Any, arguments: Any, keywords: Any, dtype: DataType
+) -> None:
+    x = sample((1, 2, 5, 40), *domain, dtype, 1)
+    agree(one, name, forward, [x], arguments, keywords, dtype)
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16])
+@pytest.mark.parametrize(("name", "forward", "arguments"), TWO, ids=[name for name, *_ in TWO])
+def test_two_operands(one: MeshDevice, name: str, forward: Any, arguments: Any, dtype: DataType) -> None:
+    x, y = sample((1, 2, 5, 40), 0.3, 4, dtype, 1), sample((1, 2, 5, 40), 0.4, 3, dtype, 2)
+    agree(one, name, forward, [x, y], arguments, {}, dtype)
+
+
+@pytest.mark.parametrize(
+    ("name", "forward", "arguments"),
+    [
+        ("addcdiv", lambda x, y, z: x + 1.5 * y / z, [1.5]),
+        ("addcmul", lambda x, y, z: x + 1.5 * y * z, [1.5]),
+        ("lerp", torch.lerp, []),
+    ],
+)
+def test_three_operands(one: MeshDevice, name: str, forward: Any, arguments: Any) -> None:
+    operands = [sample((1, 1, 5, 40), 0.3, 4, F32, seed) for seed in (1, 2, 3)]
+    agree(one, name, forward, operands, arguments, {}, F32)
+
+
+@pytest.mark.parametrize("name", ["ceil", "floor", "round", "sign", "trunc", "fill", "fill_zero"])
+def test_steps_have_no_gradient(one: MeshDevice, name: str) -> None:
+    x = put(one, sample((32, 32), -4, 4, F32, 1))
+    (found,) = catalog.find(f"ttnn.{name}_bw")(x, x)  # type: ignore[misc]
+    compare(found, np.zeros((32, 32)), 0)
+
+
+def test_where_chooses_and_embedding_sums(one: MeshDevice) -> None:
+    gradient = sample((4, 8), -2, 2, F32, 3)
+    mask = (np.arange(32).reshape(4, 8) % 3 == 0).astype(np.float32)
+    where = catalog.find("ttnn.where_bw")
+    assert where is not None
+    first, second = where(*(put(one, a) for a in (gradient, mask, gradient, gradient)))
+    compare(first, gradient * mask, 0)
+    compare(second, gradient * (1 - mask), 0)
+    table, indices = sample((6, 8), -1, 1, F32, 4), np.array([[1, 1, 5, 0]], np.int32)
+    embedding = catalog.find("ttnn.embedding_bw")
+    assert embedding is not None
+    found = embedding(put(one, indices, I32), put(one, table), put(one, gradient.reshape(1, 1, 4, 8)))
+    wanted = np.zeros((6, 8))
+    np.add.at(wanted, indices.ravel(), gradient)
+    compare(found, wanted, 4)
+
+
+def test_gradients_nobody_asked_for_are_none_and_room_is_used(one: MeshDevice) -> None:
+    multiply = catalog.find("ttnn.mul_bw")
+    assert multiply is not None
+    x, y, g = (put(one, sample((32, 32), 1, 2, F32, seed)) for seed in (1, 2, 3))
+    first, second = multiply(g, x, y, are_required_outputs=[True, False])
+    assert second is None
+    room = put(one, np.zeros((32, 32), np.float32))
+    (again, _) = multiply(g, x, y, input_grad=room)
+    assert again is room
+    compare(room, first.cpu().to_numpy(), 0)
+
+
+def test_integers_have_no_gradient(one: MeshDevice) -> None:
+    x = put(one, np.ones((32, 32), np.int32), I32)
+    with pytest.raises(RuntimeError, match="exp_bw does not support integer input dtype"):
+        catalog.find("ttnn.exp_bw")(x, x)  # type: ignore[misc]
