@@ -35,6 +35,7 @@ LEDGER = "TT_RUN_LEDGER"
 TIMELINE = "TT_RUN_TIMELINE"
 MESH_SHAPE = "TT_RUN_MESH_SHAPE"
 STRICT = "TT_RUN_STRICT"
+PYTEST_RESULTS = "TT_RUN_PYTEST_RESULTS"
 
 
 VARIABLES: dict[str, tuple[str, str, str]] = {
@@ -47,6 +48,7 @@ VARIABLES: dict[str, tuple[str, str, str]] = {
     SYSTEM: ("user", "runtime", "the system that a process alone emulates when no descriptor is named, such as `t3000`"),
     TIMELINE: ("user", "runtime", "file for a trace that Perfetto opens; `--timeline` sets it"),
     SLOW_DISPATCH: ("user", "runtime", "if set, traces are refused, as on a device without fast dispatch"),
+    "TT_GH_CI_INFRA": ("user", "launcher", "if set, the fixture `is_ci_v2_env` of the pytest plugin is true"),
     "TTNN_CONFIG_PATH": ("user", "runtime", "JSON file of settings for `ttnn.CONFIG`"),
     "TTNN_CONFIG_OVERRIDES": ("user", "runtime", "JSON text of settings for `ttnn.CONFIG`, over those of the file"),
     METAL_HOME: ("user", "launcher, runtime", "root of a tt-metal checkout: relative paths of inputs and configurations are also looked for there"),
@@ -68,6 +70,7 @@ VARIABLES: dict[str, tuple[str, str, str]] = {
     SUBCONTEXT_SIZES: ("launcher", "runtime, device runtime", "the number of ranks of each part"),
     EMULATE: ("launcher", "programs", "`1`: the emulated `ttnn` and `ttml` come first on PYTHONPATH"),
     RUN_DIR: ("launcher", "launcher, runtime", "the run folder, for status, logs and failures"),
+    PYTEST_RESULTS: ("launcher", "launcher", "in the ranks of a test: the folder to which each writes what became of it"),
     WORLD_SIZE: ("launcher", "runtime", "how many ranks the plan has; another number in MPI is an error, not a surprise"),
 }  # fmt: skip
 """Every variable beginning with TT_ or TTNN_ that the code reads or sets: who sets it (user or launcher), who reads it (launcher, runtime, that

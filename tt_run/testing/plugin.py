@@ -9,7 +9,7 @@ import pytest
 
 from tt_run import contract
 from tt_run.testing import shims
-from tt_run.testing.ranks import CHILD, RanksTest, Recorder, asked_ranks
+from tt_run.testing.ranks import RanksTest, Recorder, asked_ranks
 
 _RECORDER = pytest.StashKey[Recorder]()
 
@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     for name in ("models_performance_bare_metal", "models_device_performance_bare_metal", "post_commit"):
         config.addinivalue_line("markers", f"{name}: a marker of the reference's test suites")
-    folder = os.environ.get(CHILD)
+    folder = os.environ.get(contract.PYTEST_RESULTS)
     if folder:
         config.stash[_RECORDER] = recorder = Recorder(folder)
         config.pluginmanager.register(_Listener(recorder))
@@ -64,7 +64,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests over ranks are launched, unless this process is one of the ranks already."""
-    if os.environ.get(CHILD) or int(os.environ.get("OMPI_COMM_WORLD_SIZE", "1")) > 1:
+    if os.environ.get(contract.PYTEST_RESULTS) or int(os.environ.get("OMPI_COMM_WORLD_SIZE", "1")) > 1:
         return
     for number, item in enumerate(items):
         asked = asked_ranks(item)

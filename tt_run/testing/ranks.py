@@ -18,9 +18,7 @@ from typing import Any
 import pytest
 
 from mgd.lean import dataclass
-
-CHILD = "TT_RUN_PYTEST_RESULTS"
-"""Set in ranks: the folder to which each writes what became of the test."""
+from tt_run import contract
 
 _DEFAULT_SYSTEM = "t3000"
 _DEFAULT_TIMEOUT = 300.0
@@ -141,7 +139,7 @@ def _launch(config: pytest.Config, asked: Ranks, test: str, folder: Path) -> tup
         *(["-n0"] if config.pluginmanager.hasplugin("xdist") else []),
         test,
     ]
-    environment = {**os.environ, CHILD: str(folder)}
+    environment = {**os.environ, contract.PYTEST_RESULTS: str(folder)}
     environment.pop("PYTEST_ADDOPTS", None)
     environment.pop("PYTEST_XDIST_WORKER", None)
     process = subprocess.Popen(
