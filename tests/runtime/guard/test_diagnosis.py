@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -126,10 +127,39 @@ def test_the_minority_diverges() -> None:
     assert finding.title == "rank 0 disagrees with ranks 1 and 2 on call 7: cluster_axis, dtype"
 
 
-def test_of_two_ranks_the_higher_is_named_and_the_operation_says_enough() -> None:
+def test_of_two_ranks_neither_is_called_guilty_and_the_operation_says_enough() -> None:
     finding = divergence({0: ("a", "1", "", "", "", ""), 1: ("b", "0", "", "", "", "")}, 1)
-    assert (finding.culprits, finding.victims) == ((1,), (0,))
-    assert finding.title.endswith(": operation")
+    assert (finding.culprits, finding.victims) == ((0, 1), (0, 1))
+    assert finding.title == "ranks 0 and 1 disagree on call 1: operation"
+
+
+def test_two_against_two_is_a_tie_and_two_against_one_and_one_is_not() -> None:
+    a, b, c = (("gather", axis, "", "", "", "") for axis in "012")
+    assert (
+        divergence({0: a, 1: b, 2: a, 3: b}, 2).title
+        == "ranks 0, 1, 2 and 3 disagree on call 2: cluster_axis"
+    )
+    assert divergence({0: b, 1: a, 2: c, 3: a}, 2).culprits == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("other", "names"),
+    [
+        ("dim 2, layout TILE, on 2x4 at 0 of mesh 0", "dim"),
+        ("dim 3, layout ROW_MAJOR, on 2x4 at 0 of mesh 0", "layout"),
+        ("dim 3, layout TILE, num_links 2, on 2x4 at 0 of mesh 0", "num_links"),
+        ("dim 3, layout TILE, topology Ring, on 1x4 at 4 of mesh 0", "mesh, topology"),
+    ],
+)
+def test_arguments_that_differ_are_named(other: str, names: str) -> None:
+    detail = "dim 3, layout TILE, on 2x4 at 0 of mesh 0"
+    calls = {rank: ("g", "None", "()", "", text, "[0, 1]") for rank, text in enumerate((detail, other))}
+    assert divergence(calls, 4).title == f"ranks 0 and 1 disagree on call 4: {names}"
+
+
+def test_sockets_that_do_not_pair_speak_of_their_order() -> None:
+    calls = {rank: ("MeshSocket", "None", "()", "", f"connections {rank}", "[0, 1]") for rank in (0, 1)}
+    assert "in the order in which each makes them" in divergence(calls, 1).explanation[0]
 
 
 def test_the_first_call_from_another_line_is_told() -> None:

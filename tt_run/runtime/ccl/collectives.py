@@ -51,7 +51,7 @@ def all_gather(
     Replicated shards are concatenated like any others. `mesh_device` is the documents' form and must be the tensor's mesh.
     Raises RuntimeError for a bad dimension or axis and for groups of one device.
     """
-    plan = planned(ALL_GATHER, input_tensor, cluster_axis, dim)
+    plan = planned(ALL_GATHER, input_tensor, cluster_axis, dim, (topology, num_links, memory_config))
     if mesh_device is not None and mesh_device is not plan.device:
         raise fatal(f"mesh_device {mesh_device} is not the mesh of the tensor: {plan.device}")
     return _result(plan, input_tensor, run(plan, input_tensor), memory_config, output_tensor)
@@ -97,7 +97,7 @@ def reduce_scatter(
 
     Raises RuntimeError when `dim` does not divide by the size of the group, for tensors of rank 1 and for integers.
     """
-    plan = planned(REDUCE_SCATTER, input_tensor, cluster_axis, dim)
+    plan = planned(REDUCE_SCATTER, input_tensor, cluster_axis, dim, (topology, num_links, memory_config))
     shards = run(plan, input_tensor)
     return _result(plan, input_tensor, _rounded(shards, plan.spec.dtype), memory_config, output_tensor)
 
@@ -133,7 +133,7 @@ def all_reduce(
 
     Replicas count once per device: a tensor that is replicated over n devices is multiplied by n.
     """
-    plan = planned(ALL_REDUCE, input_tensor, cluster_axis)
+    plan = planned(ALL_REDUCE, input_tensor, cluster_axis, None, (topology, num_links, memory_config))
     dtype, shards = plan.spec.dtype, run(plan, input_tensor)
     if dtype in _BY_ROWS or memory_config is not None:
         return _result(plan, input_tensor, _rounded(shards, dtype), memory_config)
@@ -162,7 +162,7 @@ def all_broadcast(
     use_l1_small_for_semaphores: bool = False,
 ) -> list[Tensor]:
     """One tensor per member of the groups: the i-th holds the shard of member i on every device of its group."""
-    plan = planned(ALL_BROADCAST, input_tensor, cluster_axis)
+    plan = planned(ALL_BROADCAST, input_tensor, cluster_axis, None, (topology, num_links, memory_config))
     found = pieces(plan, input_tensor)
     return [
         _result(plan, input_tensor, merge([each[i] for each in found], plan), memory_config)

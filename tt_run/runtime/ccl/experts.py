@@ -51,7 +51,8 @@ def all_to_all_dispatch(
     [1, n*B, S, K] of a group of n devices; with `output_concat_dim=2` [1, B, n*S, …]. Raises RuntimeError for shapes that do not fit.
     """
     choices_shape = tuple(expert_indices_tensor.shape)
-    plan = planned(DISPATCH, input_tensor, cluster_axis, (output_concat_dim, choices_shape))
+    asked = (output_concat_dim, choices_shape)
+    plan = planned(DISPATCH, input_tensor, cluster_axis, asked, (topology, num_links, memory_config))
     batch, length, width = plan.arguments
     lanes, axis = plan.lanes, int(plan.dim or 0) - 1
     tokens: dict[int, Array] = {}
@@ -120,7 +121,7 @@ def all_to_all_combine(
     device's first expert. Raises RuntimeError for shapes that do not fit.
     """
     asked = (output_shard_dim, tuple(expert_metadata_tensor.shape))
-    plan = planned(COMBINE, input_tensor, cluster_axis, asked)
+    plan = planned(COMBINE, input_tensor, cluster_axis, asked, (topology, num_links, memory_config))
     dim, choices = plan.arguments
     lanes, (_, batch, length, _) = plan.lanes, tuple(input_tensor.shape)
     part = plan.spec.shape[dim]

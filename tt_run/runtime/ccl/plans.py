@@ -13,6 +13,7 @@ from tt_run.runtime.ccl.shard_locations import Outline
 from tt_run.runtime.comm.world import Group
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec, spec_of
 from tt_run.runtime.tensor.spec.topology import TensorTopology
 from tt_run.runtime.tensor.tensor import Tensor
@@ -52,39 +53,63 @@ class Plan(NamedTuple):
 _REMEMBERED = 1024
 
 
+Tuning = tuple[Any, int | None, MemoryConfig | None]
+"""Topology, links and memory of the result: no value depends on them here, but ranks that differ in them hang on a cluster."""
+_TUNING = ("topology", "num_links", "memory_config")
+
+
 def planned(
-    collective: Collective, tensor: Tensor, cluster_axis: int | None = None, asked: Any = None
+    collective: Collective,
+    tensor: Tensor,
+    cluster_axis: int | None = None,
+    asked: Any = None,
+    tuning: Tuning | None = None,
+    name: str = "",
 ) -> Plan:
     """The plan of a call, remembered: it checks the arguments, and programs repeat their calls.
 
+    `name` is that of the function where it is not the collective's: ranks that call another form do not meet on a cluster either.
     A plan depends on the spec and the topology of the tensor, which alike tensors share, on the mesh and on the fabric.
     """
     device = tensor.device() if isinstance(tensor, Tensor) else None
     if device is None or not device.is_open:
-        return _plan(collective, tensor, cluster_axis, asked)
+        return _plan(collective, tensor, cluster_axis, asked, tuning, name)
     spec, topology = tensor.spec, tensor.tensor_topology()
     # With the types, since True and 1.0 are not 1 here.
-    key = (collective, cluster_axis, asked, type(cluster_axis), type(asked), id(spec), id(topology))
+    kinds = type(cluster_axis), type(asked)
+    key = (collective, cluster_axis, asked, kinds, id(spec), id(topology), tuning, name)
     plan: Plan
     found = device.known.get(key)
     if found is not None and found[0] is fabric.current():
         plan = found[1]
         return plan
-    plan = _plan(collective, tensor, cluster_axis, asked)
+    plan = _plan(collective, tensor, cluster_axis, asked, tuning, name)
     if len(device.known) >= _REMEMBERED:
         device.known.clear()
     device.known[key] = fabric.current(), plan, spec, topology
     return plan
 
 
-def _plan(collective: Collective, tensor: Tensor, cluster_axis: int | None, asked: Any) -> Plan:
-    device = checks.device_of(tensor, collective.name)
+def _plan(
+    collective: Collective,
+    tensor: Tensor,
+    cluster_axis: int | None,
+    asked: Any,
+    tuning: Tuning | None,
+    name: str,
+) -> Plan:
+    device = checks.device_of(tensor, name or collective.name)
     intent = collective.check(tensor, device, cluster_axis, asked)
     spec = tensor.spec
     words = [f"dim {intent.dim}"] if intent.dim is not None else []
-    words += [spec.layout.name, f"on {mesh_text(device)}", *([intent.detail] if intent.detail else [])]
+    words += [
+        f"layout {spec.layout.name}",
+        *([intent.detail] if intent.detail else []),
+        *_tuning(spec, tuning),
+    ]
+    detail = ", ".join((*words, f"on {mesh_text(device)}"))
     signature = guard.Signature(
-        collective.name, cluster_axis, tuple(spec.shape), spec.dtype.name, ", ".join(words)
+        name or collective.name, cluster_axis, tuple(spec.shape), spec.dtype.name, detail
     )
     elements = spec.padded_shape.volume() if intent.elements is None else intent.elements
     if intent.shape is not None:
@@ -111,3 +136,22 @@ def _plan(collective: Collective, tensor: Tensor, cluster_axis: int | None, aske
 def mesh_text(device: MeshDevice) -> str:
     """A mesh device in the texts of the guard: its shape and where it lies on the system mesh."""
     return f"{'x'.join(map(str, device.shape))} at {device.positions[0]} of mesh {device.mesh_id}"
+
+
+def _tuning(spec: TensorSpec, tuning: Tuning | None) -> list[str]:
+    """What ranks must agree on although no value depends on it, as items `name value`."""
+    items = (
+        [] if spec.memory_config == DRAM_MEMORY_CONFIG else [f"input memory {_memory(spec.memory_config)}"]
+    )
+    for word, value in zip(_TUNING, tuning or (), strict=False):
+        if value is not None:
+            shown = _memory(value) if isinstance(value, MemoryConfig) else getattr(value, "name", value)
+            items.append(f"{word} {shown}")
+    return items
+
+
+def _memory(memory: MemoryConfig) -> str:
+    """A memory configuration in few words without commas, which part the items of a signature."""
+    parts = [memory.buffer_type.name, memory.memory_layout.name]
+    parts += [str(spec).replace(", ", "x") for spec in (memory.shard_spec, memory.nd_shard_spec) if spec]
+    return " ".join(parts)

@@ -45,7 +45,7 @@ def broadcast(
 
     Raises RuntimeError for a sender outside of the mesh.
     """
-    plan = planned(BROADCAST, input_tensor, cluster_axis, sender_coord)
+    plan = planned(BROADCAST, input_tensor, cluster_axis, sender_coord, (topology, num_links, memory_config))
     (sender,) = plan.arguments
     device = plan.device
     with Call(plan, input_tensor) as call:
@@ -79,7 +79,7 @@ def point_to_point(
 
     Raises RuntimeError for coordinates outside of the mesh, and on a 1-D fabric for devices that share neither row nor column.
     """
-    plan = planned(POINT_TO_POINT, input_tensor, None, (sender_coord, receiver_coord))
+    plan = planned(POINT_TO_POINT, input_tensor, None, (sender_coord, receiver_coord), (topology, None, None))
     sender, receiver = plan.arguments
     if output_tensor is not None and output_tensor.spec != input_tensor.spec:
         raise fatal(

@@ -72,7 +72,8 @@ def deadlock(states: Mapping[int, RankState], me: int, with_other_hosts: bool = 
     culprits = tuple(sorted(circle))
     group = max((w.group for r in circle if (w := states[r].wait) is not None), key=len, default=())
     title = f"{_ranks(culprits)} wait for each other in {kind} that cannot complete"
-    return Finding(DEADLOCK, culprits, culprits, title, (*lines, *_site_differences(states, group)))
+    pairs = _PAIRS if any(call.startswith("MeshSocket(") for call in calls) else ()
+    return Finding(DEADLOCK, culprits, culprits, title, (*lines, *pairs, *_site_differences(states, group)))
 
 
 def overdue(states: Mapping[int, RankState], me: int, seconds: float) -> Finding:
@@ -102,21 +103,50 @@ def overdue(states: Mapping[int, RankState], me: int, seconds: float) -> Finding
 def divergence(calls: Mapping[int, tuple[str, ...]], number: int) -> Finding:
     """Ranks are in one collective with different signatures; `calls` are fields of the signature by rank.
 
-    The culprits are the ranks outside the largest agreeing set; with no majority, all but the lowest rank.
+    The culprits are the ranks outside the largest agreeing set. Where the largest sets are equally large nobody can be told from the
+    others: all of them disagree.
     """
     counts = Counter(calls.values())
     top = max(counts.values())
     leading = [fields for fields, count in counts.items() if count == top]
-    lowest = calls[min(calls)]
-    norm = leading[0] if len(leading) == 1 else (lowest if lowest in leading else leading[0])
-    culprits = tuple(rank for rank in sorted(calls) if calls[rank] != norm)
-    victims = tuple(rank for rank in sorted(calls) if calls[rank] == norm)
+    ranks = tuple(sorted(calls))
+    parts = ", ".join(_differences(tuple(counts)))
+    explanation = _PAIRS if any(fields[0] == "MeshSocket" for fields in counts) else ()
+    if len(leading) > 1:
+        title = f"{_ranks(ranks)} disagree on call {number}: {parts}"
+        return Finding(DIVERGED, ranks, ranks, title, explanation)
+    culprits = tuple(rank for rank in ranks if calls[rank] != leading[0])
+    victims = tuple(rank for rank in ranks if calls[rank] == leading[0])
+    verb = "disagrees" if len(culprits) == 1 else "disagree"
+    title = f"{_ranks(culprits)} {verb} with {_ranks(victims)} on call {number}: {parts}"
+    return Finding(DIVERGED, culprits, victims, title, explanation)
+
+
+_PAIRS = (
+    "a MeshSocket waits until its other end is made, so two ranks pair their sockets up in the order in which each makes them:",
+    "  make the sockets between any two ranks in the same order on both",
+)
+
+
+def _differences(calls: tuple[tuple[str, ...], ...]) -> list[str]:
+    """Which fields of signatures differ; of the arguments, their names."""
     names = ("operation", "cluster_axis", "shape", "dtype", "arguments", "ranks")
-    parts = [name for i, name in enumerate(names) if any(calls[rank][i] != norm[i] for rank in culprits)]
-    if "operation" in parts:
-        parts = ["operation"]
-    title = f"{_ranks(culprits)} disagree{'s' if len(culprits) == 1 else ''} with {_ranks(victims)} on call {number}: {', '.join(parts)}"
-    return Finding(DIVERGED, culprits, victims, title)
+    different = [name for i, name in enumerate(names) if len({fields[i] for fields in calls}) > 1]
+    if "operation" in different:
+        return ["operation"]
+    if "arguments" not in different:
+        return different
+    items = [set(fields[names.index("arguments")].split(", ")) for fields in calls]
+    shared = set.intersection(*items)
+    found = sorted({_name_of(item) for item in set.union(*items) - shared if item})
+    at = different.index("arguments")
+    return [*different[:at], *(found or ["arguments"]), *different[at + 1 :]]
+
+
+def _name_of(item: str) -> str:
+    """The name in an item of a signature: `num_links 2`; the mesh is in words, `on 2x4 at 0 of mesh 0`."""
+    word = item.split()[0]
+    return {"on": "mesh", "from": "sender or receiver", "input": "input memory"}.get(word, word)
 
 
 def blockers(states: Mapping[int, RankState], rank: int) -> tuple[int, ...]:
