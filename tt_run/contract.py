@@ -31,6 +31,7 @@ WORLD_SIZE = "TT_RUN_WORLD_SIZE"
 SYSTEM = "TT_RUN_SYSTEM"
 GUARD = "TT_RUN_GUARD"
 GUARD_TIMEOUT = "TT_RUN_GUARD_TIMEOUT"
+CHECK_REPLICAS = "TT_RUN_CHECK_REPLICAS"
 LEDGER = "TT_RUN_LEDGER"
 TIMELINE = "TT_RUN_TIMELINE"
 MESH_SHAPE = "TT_RUN_MESH_SHAPE"
@@ -40,6 +41,7 @@ PYTEST_RESULTS = "TT_RUN_PYTEST_RESULTS"
 
 VARIABLES: dict[str, tuple[str, str, str]] = {
     ARITHMETIC: ("user", "runtime", "`float32`: training computes in float32 throughout; `bfloat16` (default): as devices do"),
+    CHECK_REPLICAS: ("user", "runtime", "`1`: before each collective, compare hashes of what devices should hold alike"),
     GUARD: ("user", "runtime", "`off`: ranks do not compare what they are about to call; `--guard off` sets it"),
     GUARD_TIMEOUT: ("user", "runtime", "seconds a rank waits for its peers in one call before it reports (60)"),
     LEDGER: ("user", "runtime", "file for bytes, messages and hops per link, device, axis and collective; `--ledger` sets it"),

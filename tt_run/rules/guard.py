@@ -47,5 +47,12 @@ GUARD = (
         why="Starting MPI waits for all ranks of the job.",
         help="every rank must open a mesh or call ttnn.init_distributed_context(); look whether these ranks ended, loop, or still compute, or raise TT_RUN_GUARD_TIMEOUT",
     ),
+    Rule(
+        "TTG008",
+        "devices that should hold replicas hold different values",
+        why="What is called replicated and is not gives each rank another result, and nothing fails: training drifts apart. "
+        "Looked for where TT_RUN_CHECK_REPLICAS=1 asks for it.",
+        help="make the tensor from the same numbers on every rank (one seed for all ranks, or read by one and broadcast), or shard it",
+    ),
 )
 """By ascending code."""

@@ -141,6 +141,34 @@ def begin(
     return begun
 
 
+class Block:
+    """A call as a `with` block, for what is not called often: `facts` are further fields of its event.
+
+    It is a class and no generator because a generator would put its frames between the event and the user's line.
+    """
+
+    __slots__ = ("_begun", "facts", "kind", "name", "subject")
+
+    def __init__(self, kind: str, name: str, subject: Any = None) -> None:
+        self.kind, self.name, self.subject = kind, name, subject
+        self.facts: dict[str, Any] = {}
+        self._begun: Begun | None = None
+
+    def __enter__(self) -> Block:
+        if listening:
+            self._begun = begin(self.kind, self.name, self.subject)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if self._begun is None:
+            return
+        if error is not None:
+            self._begun.fail(error)
+            return
+        event = Event(self.kind, self.name, self._begun.start, now(), call_site(), **self.facts)
+        self._begun.end(None, event)
+
+
 def precede(before: Before) -> Callable[[], None]:
     """Ask `before` ahead of every call from now on; returns a function that ends it."""
     return _enter(_befores, before)
@@ -154,6 +182,7 @@ def emit(event: Event) -> None:
 
 # Environment variable -> module whose `attach()` subscribes; named as text because they lie above this module.
 _NAMED_BY_ENVIRONMENT = {
+    contract.CHECK_REPLICAS: "tt_run.runtime.replicas",
     contract.LEDGER: "tt_run.runtime.ledger",
     contract.TIMELINE: "tt_run.runtime.timeline",
 }

@@ -53,6 +53,20 @@ ttnn.all_gather(x, dim=3, cluster_axis=0 if rank == 1 else 1)  # here
     "wrong-root": """
 ttnn.broadcast(x, ttnn.MeshCoordinate(0, 2 if rank == 1 else 0), cluster_axis=1)  # here
 """,
+    "wrong-topology": """
+ttnn.all_gather(x, dim=3, cluster_axis=1, topology=ttnn.Topology.Ring if rank == 1 else ttnn.Topology.Linear)  # here
+""",
+    "wrong-links": """
+ttnn.all_reduce(x, cluster_axis=1, num_links=2 if rank == 1 else 1)  # here
+""",
+    "wrong-memory": """
+memory = ttnn.L1_MEMORY_CONFIG if rank == 1 else ttnn.DRAM_MEMORY_CONFIG
+ttnn.all_gather(x, dim=3, cluster_axis=1, memory_config=memory)  # here
+""",
+    "input-elsewhere": """
+y = ttnn.to_memory_config(x, ttnn.L1_MEMORY_CONFIG) if rank == 1 else x
+ttnn.all_reduce(y, cluster_axis=1)  # here
+""",
     "early-exit": """
 if rank == 1:
     sys.exit(0)  # here

@@ -54,7 +54,7 @@ def test_every_waiting_rank_shows_the_same_report(name: str) -> None:
 def test_a_wrong_submesh_over_the_same_ranks_is_a_divergence() -> None:
     """Both halves of the mesh lie on both ranks: the ranks meet, and say that they mean different devices."""
     report = run("wrong-submesh", 2).ranks[0].stderr
-    assert "error[TTG001]: rank 1 disagrees with rank 0" in report
+    assert "error[TTG001]: ranks 0 and 1 disagree on call 3: mesh" in report
     assert "on 1x4 at 4 of mesh 0" in report
     assert f"program.py:{line_of_mistake('wrong-submesh')}" in report
 
@@ -67,3 +67,88 @@ def test_a_wrong_submesh_on_other_ranks_is_a_deadlock() -> None:
     assert "rank 0 waits for rank 1 in all_gather" in report
     assert f"program.py:{line}" in report
     assert f"program.py:{tail}" in report
+
+
+NAMED = {
+    "wrong-topology": "topology",
+    "wrong-links": "num_links",
+    "wrong-memory": "memory_config",
+    "input-elsewhere": "input memory",
+    "wrong-root": "sender",
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_what_only_hardware_minds_is_named_too(name: str) -> None:
+    report = run(name, 2).ranks[0].stderr
+    assert f"error[TTG001]: ranks 0 and 1 disagree on call 3: {NAMED[name]}\n" in report
+
+
+MESSAGES = """
+import ttnn
+ttnn.init_distributed_context()
+rank = int(ttnn.distributed_context_get_rank())
+for size in SIZES:
+    if rank == 0:
+        ttnn.distributed_context_send_bytes(bytes(size[0]), 1)
+    else:
+        print(len(ttnn.distributed_context_recv_bytes(size[1], 0)))
+ttnn.distributed_context_barrier()
+"""
+
+
+@pytest.mark.parametrize(("sent", "received"), [(16, 32), (32, 16), (0, 8), (8, 0), (1 << 20, 8)])
+def test_a_message_of_another_size_names_both_lines(sent: int, received: int) -> None:
+    result = run_ranks(2, MESSAGES.replace("SIZES", f"[(5, 5), ({sent}, {received})]"), timeout=25)
+    assert result.returncode == 1
+    assert result.ranks[1].stdout == "5\n"
+    report = result.ranks[1].stderr
+    assert f"rank 0 sent {sent} bytes at " in report and "program.py:7, rank 1 receives" in report
+    assert f"{received} bytes at" in report and "program.py:9" in report
+
+
+PIPELINE = """
+import sys
+import ttnn
+ttnn.init_distributed_context()
+rank, size = int(ttnn.distributed_context_get_rank()), int(ttnn.distributed_context_get_size())
+for step in range(3):
+    if rank == 0:
+        ttnn.distributed_context_send_bytes(b"token", 1)
+    else:
+        ttnn.distributed_context_recv_bytes(5, 0)
+if rank == 0:
+    sys.exit(0)
+ttnn.distributed_context_recv_bytes(5, 0)
+"""
+
+
+def test_messages_count_as_calls() -> None:
+    result = run_ranks(2, PIPELINE, timeout=25)
+    report = result.ranks[1].stderr
+    assert "error[TTG002]" in report
+    assert re.search(
+        r"rank 0: ended at .* after 3 calls; its last call was distributed_context_send_bytes", report
+    )
+
+
+SOCKETS = """
+import ttnn
+mesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))
+rank = int(ttnn.distributed_context_get_rank()) if ttnn.distributed_context_is_initialized() else 0
+core = ttnn.MeshCoreCoord(ttnn.MeshCoordinate(0, 0), ttnn.CoreCoord(0, 0))
+far = ttnn.MeshCoreCoord(ttnn.MeshCoordinate(0, 2), ttnn.CoreCoord(0, 0))
+memory = ttnn.SocketMemoryConfig(ttnn.BufferType.L1, 4096)
+def pair(sender, receiver):
+    ends = (core, far) if sender == 0 else (far, core)
+    return ttnn.MeshSocket(mesh, ttnn.SocketConfig([ttnn.SocketConnection(*ends)], memory, sender_rank=sender, receiver_rank=receiver))
+for ends in ((0, 1), (1, 0)) if rank == 0 else ((1, 0), (0, 1)):
+    pair(*ends)
+"""
+
+
+def test_sockets_made_in_another_order_speak_of_the_order() -> None:
+    env = {"TT_MESH_GRAPH_DESC_PATH": str(ROOT / "configs" / "mgd" / f"{DESCRIPTORS[2]}.textproto")}
+    report = run_ranks(2, SOCKETS, env=env, timeout=25).ranks[0].stderr
+    assert "error[TTG001]: ranks 0 and 1 disagree on call 2: connections, sender or receiver" in report
+    assert "in the order in which each makes them" in report

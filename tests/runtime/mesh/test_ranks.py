@@ -70,7 +70,7 @@ def test_a_rank_that_opens_another_shape_is_named() -> None:
         2, program, env={"TT_MESH_GRAPH_DESC_PATH": str(CONFIGS / "t3k_2x4_two_hosts.textproto")}
     )
     assert result.returncode == 1
-    assert "error[TTG001]: rank 1 disagrees with rank 0 on call 1: shape, arguments" in result.ranks[0].stderr
+    assert "error[TTG001]: ranks 0 and 1 disagree on call 1: shape, devices" in result.ranks[0].stderr
 
 
 def test_closing_on_the_way_out_does_not_hide_the_exception() -> None:

@@ -62,7 +62,7 @@ def broadcast(
 def _check_broadcast(_: Tensor, device: MeshDevice, cluster_axis: int | None, sender: Any) -> Intent:
     position = checks.position_of(device, sender, "sender")
     checks.members_of(device, cluster_axis)
-    return Intent(arguments=(position,), detail=f"sender {sender}")
+    return Intent(arguments=(position,), detail=f"sender {_place(sender)}")
 
 
 @operation("ttnn.point_to_point", family=families.COLLECTIVE)
@@ -101,7 +101,7 @@ def _check_point_to_point(
     sender = checks.position_of(device, ends[0], "sender")
     receiver = checks.position_of(device, ends[1], "receiver")
     fabric.check_route(*ends)
-    return Intent(arguments=(sender, receiver), detail=f"from {ends[0]} to {ends[1]}")
+    return Intent(arguments=(sender, receiver), detail=f"from {_place(ends[0])} to {_place(ends[1])}")
 
 
 @operation("ttnn.mesh_partition", family=families.MOVEMENT)
@@ -132,6 +132,11 @@ def mesh_partition(
         data[number] = shards.data[row][(slice(None),) * dim + (slice(i * length, (i + 1) * length),)]
     topology = result_topology.scattered(input_tensor.tensor_topology(), device, cluster_axis, dim)
     return result(input_tensor, Shards(data, tuple(index)), topology, memory_config)
+
+
+def _place(coord: MeshCoordinate) -> str:
+    """A coordinate as one item of a signature."""
+    return f"({','.join(map(str, coord))})"
 
 
 def _carried(call: Call, sender: int, ranks: list[int]) -> Array | None:

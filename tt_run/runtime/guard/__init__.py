@@ -30,6 +30,7 @@ __all__ = [
     "collective",
     "irecv",
     "isend",
+    "message",
     "start",
     "until",
     "wait",
@@ -58,6 +59,12 @@ def collective(group: Group, signature: Signature, depth: int = 1) -> bool:
         site = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
         events.emit(events.Event("wait", signature.operation, begun, events.now(), site))
     return True
+
+
+def message(operation: str, detail: str = "") -> None:
+    """Count a call that sends or receives, so that reports say of a rank what it did last and how much it did."""
+    if _guard is not None or (not _started and world().size > 1 and _begun(world().everyone)):
+        _guard.enter(Signature(operation, detail=detail), events.user_frame(2))
 
 
 def until(done: Callable[[], bool], what: str, missing: Callable[[], tuple[int, ...]]) -> None:

@@ -70,21 +70,26 @@ class Guard:
         """Return when all ranks of the group are here with the same signature; GuardError otherwise."""
         if self.error is not None:
             raise GuardError(str(self.error), self.error.code, self.error.culprits)
+        call = self.enter(signature, frame)
+        channel = self._channels.get(group)
+        if channel is None:
+            channel = self._join(group, call)
+        word = channel.announce(call)
+        if not channel.spin(word, self._spins):
+            self._meet(channel, word, call)
+
+    def enter(self, signature: Signature, frame: FrameType | None) -> Call:
+        """Say that this rank makes its next call, at the user's frame."""
         # The instruction stands for the line, which takes longer to find.
         code, at = (frame.f_code, frame.f_lasti) if frame is not None else (None, 0)
         call = self._labels.calls.get((id(code), at, signature))
         if call is None:
             call = self._labels.add(frame, signature)
             self.whereabouts.label(call)
-        channel = self._channels.get(group)
-        if channel is None:
-            channel = self._join(group, call)
         words = self._words
         words[LABEL] = call.slot
         words[CALLS] += 1
-        word = channel.announce(call)
-        if not channel.spin(word, self._spins):
-            self._meet(channel, word, call)
+        return call
 
     def _meet(self, channel: Channel, word: int, call: Call) -> None:
         """The slow part of a collective: offer the processor, then nap, watching the others."""

@@ -5,6 +5,7 @@ In a job of several sub-contexts rank and size count within one's own; `world_ra
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from functools import wraps
@@ -18,6 +19,7 @@ from tt_run.runtime.comm.world import Group, world
 from tt_run.runtime.errors import fatal
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_ENVELOPE = 512  # bytes ahead of a message: how long it is, and the sender's line
 _BYTES_TAG = 1 << 14  # user tags live above those of the runtime on the same communicator
 
 
@@ -145,39 +147,41 @@ def distributed_context_allgather_int(value: int) -> list[int]:
 def distributed_context_send_bytes(data: bytes, dest: int, tag: int = 0) -> None:
     """Send bytes to a rank of the sub-context, and return when it has taken them."""
     group, peer = _context(), _peer(dest)
-    buffer = np.frombuffer(bytes(data), np.uint8)
-    start = events.now()
-    guard.wait(
-        guard.isend(
-            group, buffer, peer, _BYTES_TAG + int(tag), f"distributed_context_send_bytes(dest={peer})"
-        )
-    )
-    if events.listening:
-        events.emit(
-            events.Event(
-                "send", "send_bytes", start, events.now(), events.call_site(), bytes=buffer.nbytes, messages=1
-            )
-        )
+    body = np.frombuffer(bytes(data), np.uint8)
+    name = f"distributed_context_send_bytes(dest={peer})"
+    with events.Block("send", "send_bytes") as block:
+        guard.message(name, f"{body.nbytes} bytes")
+        header = np.zeros(_ENVELOPE, np.uint8)
+        text = json.dumps([body.nbytes, events.call_site()[-_ENVELOPE // 2 :]]).encode()
+        header[: len(text)] = np.frombuffer(text, np.uint8)
+        parts = [header, body] if body.nbytes else [header]
+        for sent in [guard.isend(group, part, peer, _BYTES_TAG + int(tag), name) for part in parts]:
+            guard.wait(sent)
+        block.facts.update(bytes=body.nbytes, messages=1)
 
 
 @_requires_context
 def distributed_context_recv_bytes(size: int, source: int, tag: int = 0) -> bytes:
-    """Receive `size` bytes from a rank of the sub-context."""
+    """Receive `size` bytes from a rank of the sub-context. Raises RuntimeError when it sent more or fewer, and names its line."""
     group, peer = _context(), _peer(source)
-    buffer = np.empty(int(size), np.uint8)
-    start = events.now()
-    guard.wait(
-        guard.irecv(
-            group, buffer, peer, _BYTES_TAG + int(tag), f"distributed_context_recv_bytes(source={peer})"
-        )
-    )
-    if events.listening:
-        events.emit(
-            events.Event(
-                "recv", "recv_bytes", start, events.now(), events.call_site(), bytes=buffer.nbytes, messages=1
+    name = f"distributed_context_recv_bytes(source={peer})"
+    with events.Block("recv", "recv_bytes") as block:
+        guard.message(name, f"{int(size)} bytes")
+        header = np.empty(_ENVELOPE, np.uint8)
+        guard.wait(guard.irecv(group, header, peer, _BYTES_TAG + int(tag), name))
+        sent, site = json.loads(header.tobytes().rstrip(b"\0"))
+        body = np.empty(sent, np.uint8)
+        if sent:
+            guard.wait(guard.irecv(group, body, peer, _BYTES_TAG + int(tag), name))
+        if sent != int(size):
+            raise fatal(
+                f"rank {group.ranks[peer]} sent {sent} bytes at {site}, rank {world().rank} receives {int(size)} bytes "
+                f"at {events.call_site()}: both must name the same size",
+                "received bytes == size",
+                hint=f"ttnn.distributed_context_recv_bytes({sent}, {peer}), or send {int(size)} bytes",
             )
-        )
-    return buffer.tobytes()
+        block.facts.update(bytes=body.nbytes, messages=1)
+    return body.tobytes()
 
 
 @_requires_context

@@ -62,7 +62,10 @@ def open_mesh_device(
     device = MeshDevice(system, shape, positions, queues=num_command_queues)
     if device.group.is_member:
         guard.collective(
-            device.group, guard.Signature("open_mesh_device", shape=tuple(shape), detail=str(positions))
+            device.group,
+            guard.Signature(
+                "open_mesh_device", shape=tuple(shape), detail=f"devices {','.join(map(str, positions))}"
+            ),
         )
     return device
 

@@ -188,9 +188,10 @@ def _meet(
     role = SocketEndpoint.SENDER if here.rank in ends[0] else SocketEndpoint.RECEIVER
     group = here.group(sorted({*ends[0], *ends[1]}))
     text = " ".join(map(str, connections_of(config)))
-    guard.collective(
-        group, guard.Signature("MeshSocket", detail=f"{config}, connections {zlib.crc32(text.encode()):08x}")
-    )
+    word, (sender, receiver) = ("rank", ranks) if ranks is not None else ("mesh", mesh_ids or (0, 0))
+    carried = f"connections {len(connections_of(config))} ({zlib.crc32(text.encode()):08x})"
+    detail = f"from {word} {sender} to {word} {receiver}, {carried}"
+    guard.collective(group, guard.Signature("MeshSocket", detail=detail))
     facts = json.dumps([list(device.shape), list(device.owner_ranks)]).encode()
     told = [json.loads(fact) for fact in group.allgather_bytes(facts)]
     far = ends[1] if role is SocketEndpoint.SENDER else ends[0]

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tt_run.runtime import events
+from tt_run.runtime import events, guard
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.sockets.config import SocketConnection, SocketEndpoint
 from tt_run.runtime.sockets.socket import MeshSocket
+from tt_run.runtime.sockets.streams import describe
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import element_size
 from tt_run.runtime.values.shards import Shards
@@ -68,11 +69,12 @@ def send_async(input_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
     Raises RuntimeError on a receiving socket and for a tensor of another mesh.
     """
     _check(input_tensor, mesh_socket, SocketEndpoint.SENDER, "send_async")
-    start = events.now() if events.listening else 0.0
-    for stream, connections in mesh_socket.lanes:
-        stream.send(input_tensor.spec, [_row(input_tensor, c) for c in connections])
-    if events.listening:
-        _emit("send", input_tensor, mesh_socket, start)
+    with events.Block("send", "send_async", mesh_socket) as block:
+        guard.message("send_async", describe(input_tensor.spec))
+        for stream, connections in mesh_socket.lanes:
+            stream.send(input_tensor.spec, [_row(input_tensor, c) for c in connections])
+        if events.listening:
+            block.facts = _facts("send", input_tensor, mesh_socket)
     return []
 
 
@@ -84,11 +86,16 @@ def recv_async(output_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
     read, for one that was sent with another spec.
     """
     _check(output_tensor, mesh_socket, SocketEndpoint.RECEIVER, "recv_async")
-    start = events.now() if events.listening else 0.0
     storage = output_tensor.storage
     buffer = storage.buffer if isinstance(storage, Arriving) else storage
     spec, device = output_tensor.spec, mesh_socket.get_mesh_device()
-    arrivals = [(stream.ask(spec), [_local(device, c) for c in held]) for stream, held in mesh_socket.lanes]
+    with events.Block("recv", "recv_async", mesh_socket) as block:
+        guard.message("recv_async", describe(spec))
+        arrivals = [
+            (stream.ask(spec), [_local(device, c) for c in held]) for stream, held in mesh_socket.lanes
+        ]
+        if events.listening:
+            block.facts = _facts("recv", output_tensor, mesh_socket)
     waiting = mesh_socket.unfinished
 
     def complete() -> None:
@@ -108,8 +115,6 @@ def recv_async(output_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
     waiting.append(complete)
     # The tensor looks at its buffer through the arrival from now on; other tensors over the same buffer see the data once it came.
     output_tensor._storage = Arriving(buffer, finish)
-    if events.listening:
-        _emit("recv", output_tensor, mesh_socket, start)
     return [output_tensor]
 
 
@@ -149,26 +154,17 @@ def _row(tensor: Tensor, connection: SocketConnection) -> Any:
     return np.asarray(row, order="C")
 
 
-def _emit(kind: str, tensor: Tensor, socket: MeshSocket, start: float) -> None:
-    """One event per call; `groups` name this end's devices, each with its peer on its own mesh in the detail."""
+def _facts(kind: str, tensor: Tensor, socket: MeshSocket) -> dict[str, Any]:
+    """What the event of a call says: this end's devices, and each with its peer on its own mesh in the detail."""
     device = socket.get_mesh_device()
     carried = [c for _, connections in socket.lanes for c in connections]
     own = [c.sender_core if kind == "send" else c.receiver_core for c in carried]
     indices = [device.index_of(core.device_coord) for core in own]
     spec = tensor.spec
-    events.emit(
-        events.Event(
-            kind,
-            "send_async" if kind == "send" else "recv_async",
-            start=start,
-            end=events.now(),
-            site=events.call_site(),
-            mesh_id=device.mesh_id,
-            devices=tuple(device.positions[i] for i in indices if i is not None),
-            bytes=spec.padded_shape.volume() * element_size(spec.dtype),
-            messages=len(carried),
-            detail=", ".join(
-                f"{c.sender_core.device_coord}->{c.receiver_core.device_coord}" for c in carried
-            ),
-        )
-    )
+    return {
+        "mesh_id": device.mesh_id,
+        "devices": tuple(device.positions[i] for i in indices if i is not None),
+        "bytes": spec.padded_shape.volume() * element_size(spec.dtype),
+        "messages": len(carried),
+        "detail": ", ".join(f"{c.sender_core.device_coord}->{c.receiver_core.device_coord}" for c in carried),
+    }

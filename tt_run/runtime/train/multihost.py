@@ -20,7 +20,6 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh.distributed import init_distributed_context
 from tt_run.runtime.train import stacks
 from tt_run.runtime.train.graph import PreferredPrecision
-from tt_run.runtime.train.observation import emit
 from tt_run.runtime.values.bfloat16 import from_wire, to_wire
 from tt_run.runtime.values.dtypes import element_size, stored_dtype
 from tt_run.runtime.values.shards import Shards
@@ -121,7 +120,13 @@ class SocketManager:
 def send_value(value: Value, context: DistributedContext, rank: int) -> None:
     """Send a mesh tensor to a rank of the context."""
     _check_peer(context, rank)
-    start = events.now()
+    with events.Block("send", "SocketManager.send", context) as block:
+        _send(value, context, rank)
+        block.facts = _facts(value, f"to rank {context.group.ranks[rank]}")
+
+
+def _send(value: Value, context: DistributedContext, rank: int) -> None:
+    guard.message("SocketManager.send", f"shape {list(value.shards.shape)} of {value.dtype.name}")
     shards = value.shards
     header = np.zeros(_HEADER, np.int64)
     header[:4] = (value.dtype.value, len(shards.data), len(shards.index), len(shards.shape))
@@ -130,13 +135,19 @@ def send_value(value: Value, context: DistributedContext, rank: int) -> None:
     body = to_wire(cast("npt.NDArray[np.float32]", data)) if value.dtype is DataType.BFLOAT16 else data
     for part in (header, np.array(shards.index, np.int64), body):
         guard.wait(guard.isend(context.group, np.ascontiguousarray(part), rank, _TAG, "SocketManager.send"))
-    _note("send", value, start, f"to rank {context.group.ranks[rank]}")
 
 
 def receive_value(like: Value, context: DistributedContext, rank: int) -> Value:
     """Receive a mesh tensor from a rank of the context; `like` says what shape, type and place it must have."""
     _check_peer(context, rank)
-    start = events.now()
+    with events.Block("recv", "SocketManager.recv", context) as block:
+        value = _receive(like, context, rank)
+        block.facts = _facts(value, f"from rank {context.group.ranks[rank]}")
+    return value
+
+
+def _receive(like: Value, context: DistributedContext, rank: int) -> Value:
+    guard.message("SocketManager.recv", f"shape {list(like.shards.shape)} of {like.dtype.name}")
     header = np.zeros(_HEADER, np.int64)
     guard.wait(guard.irecv(context.group, header, rank, _TAG, "SocketManager.recv"))
     dtype, rows, devices, dims = DataType(int(header[0])), int(header[1]), int(header[2]), int(header[3])
@@ -153,24 +164,22 @@ def receive_value(like: Value, context: DistributedContext, rank: int) -> Value:
             f"recv from rank {sender}: it sent shape {list(shape)} of {dtype} on {devices} devices, "
             f"this rank expects {list(own.shape)} of {like.dtype} on {len(own.index)}"
         )
-    value = like.derive(Shards(from_wire(body) if half else body, tuple(int(i) for i in index)))
-    _note("recv", value, start, f"from rank {context.group.ranks[rank]}")
-    return value
+    return like.derive(Shards(from_wire(body) if half else body, tuple(int(i) for i in index)))
 
 
-def _note(kind: str, value: Value, start: float, detail: str) -> None:
-    """One event for a tensor that travelled: every device sends its shard to the device in the same place."""
-    if events.listening:
-        size = value.padded_shape.volume() * element_size(value.dtype)
-        emit(
-            kind,
-            f"SocketManager.{kind}",
-            start,
-            value,
-            bytes=size,
-            messages=len(value.shards.index),
-            detail=detail,
-        )
+def _facts(value: Value, detail: str) -> dict[str, Any]:
+    """What the event of a tensor that travelled says: every device sends its shard to the device in the same place."""
+    device = value.device()
+    places = (
+        {}
+        if device is None
+        else {
+            "mesh_id": device.mesh_id,
+            "devices": tuple(device.positions[i] for i in device.local_positions),
+        }
+    )
+    size = value.padded_shape.volume() * element_size(value.dtype)
+    return {**places, "bytes": size, "messages": len(value.shards.index), "detail": detail}
 
 
 def _check_peer(context: DistributedContext, rank: int) -> None:
