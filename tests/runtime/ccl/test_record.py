@@ -106,6 +106,8 @@ def test_there_is_no_second_table_of_collectives() -> None:
     keyed = [
         f"{path.relative_to(package)}: {name}"
         for path in package.rglob("*.py")
+        # A model of time keys published measurements by the kind of algorithm.
+        if path.parent.name != "model"
         for name in ("all_reduce", "reduce_scatter", "all_broadcast", "point_to_point")
         if f'"{name}":' in path.read_text()
     ]
