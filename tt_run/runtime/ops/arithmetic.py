@@ -15,8 +15,8 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.activations import Activation
 from tt_run.runtime.ops import families
-from tt_run.runtime.ops.binary import Operand, Rule, add, apply, multiply, subtract
-from tt_run.runtime.ops.dispatch import ArgumentMismatch, Operation, operation, registry
+from tt_run.runtime.ops.binary import BINARY, Operand, Rule, apply
+from tt_run.runtime.ops.dispatch import ArgumentMismatch, Operation, operation
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -60,24 +60,59 @@ def divide(
     )
 
 
-registry["ttnn.div"] = divide
+div = operation("ttnn.div", family=families.BINARY)(divide.compute)
 
 
-def _in_place(name: str, plain: Operation) -> Operation:
+def _in_place(plain: Operation) -> Operation:
     """An operation that writes its result over its first operand."""
+    name = plain.name.removesuffix("_") + "_"
 
-    def compute(input_a: Tensor, input_b: Operand, *, activations: Sequence[Activation] = ()) -> Tensor:
-        result: Tensor = plain.compute(input_a, input_b, activations=activations, output_tensor=input_a)
+    def compute(
+        input_a: Tensor,
+        input_b: Operand,
+        *,
+        activations: Sequence[Activation] = (),
+        input_tensor_a_activations: Sequence[Activation] = (),
+        input_tensor_b_activations: Sequence[Activation] = (),
+        fast_and_approximate_mode: bool | None = None,
+        sub_core_grids: CoreRangeSet | None = None,
+        sub_device_id: object = None,
+    ) -> Tensor:
+        result: Tensor = plain.compute(
+            input_a,
+            input_b,
+            activations=activations,
+            input_tensor_a_activations=input_tensor_a_activations,
+            input_tensor_b_activations=input_tensor_b_activations,
+            output_tensor=input_a,
+        )
         return result
 
     compute.__doc__ = f"`{plain.name}` written over its first operand; returns that."
-    return operation(f"ttnn.{name}", family=families.BINARY)(compute)
+    aliases = [f"ttnn.{_SHORT[name]}"] if name in _SHORT else ()
+    return operation(name, family=families.BINARY, golden=plain.golden, aliases=aliases)(compute)
 
 
-IN_PLACE: dict[str, Operation] = {
-    f"{plain.short_name}_": _in_place(f"{plain.short_name}_", plain)
-    for plain in (add, subtract, multiply, divide)
-}
+_SHORT = {"ttnn.subtract_": "sub_", "ttnn.multiply_": "mul_", "ttnn.divide_": "div_"}
+_OVERWRITING = [
+    "add",
+    "subtract",
+    "multiply",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "ldexp",
+    "logaddexp",
+    "logaddexp2",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "squared_difference",
+    "bias_gelu",
+]
 
 
 @operation("ttnn.floor_div", family=families.BINARY)
@@ -136,6 +171,12 @@ def rsub(
     second = _either(input_tensor_b, input_b, "input_tensor_b", "input_b")
     fused = (activations, input_tensor_a_activations, input_tensor_b_activations)
     return apply(_RSUB, input_tensor_a, second, dtype, memory_config, output_tensor, *fused)
+
+
+IN_PLACE: dict[str, Operation] = {
+    f"{plain.short_name}_": _in_place(plain) for plain in (*(BINARY[n] for n in _OVERWRITING), divide, rsub)
+}
+"""The operations that write over their first operand."""
 
 
 @operation("ttnn.pow", family=families.BINARY)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Activation, chain
 from tt_run.runtime.kernels.elementwise import evaluate
 from tt_run.runtime.ops import families
@@ -52,6 +53,20 @@ def squared_difference(a: Any, b: Any) -> Array:
     return np.multiply(difference, difference)
 
 
+def _shifted(shift: Kernel) -> Kernel:
+    """A shift of the bits as they are, without a sign; none are left when it is as wide as the element."""
+
+    def compute(a: Any, b: Any) -> Array:
+        first, amount = np.asarray(a), np.asarray(b)
+        bits = first.dtype.itemsize * 8
+        unsigned = first.view(f"u{first.dtype.itemsize}")
+        moved = shift(unsigned, amount.astype(unsigned.dtype) % unsigned.dtype.type(bits))
+        inside = (amount >= 0) & (amount < bits)
+        return np.where(inside, moved, unsigned.dtype.type(0)).view(first.dtype)
+
+    return compute
+
+
 RULES = {
     rule.name: rule
     for rule in (
@@ -84,6 +99,16 @@ RULES = {
         Rule("bitwise_xor", np.bitwise_xor, "The bits that exactly one has.", integer=True),
         Rule("bitwise_left_shift", np.left_shift, "a moved b bits up.", integer=True),
         Rule("bitwise_right_shift", np.right_shift, "a moved b bits down.", integer=True),
+        Rule("logical_left_shift", _shifted(np.left_shift), "a moved b bits up; 0 from 32 on.", integer=True),
+        Rule(
+            "logical_right_shift",
+            _shifted(np.right_shift),
+            "a moved b bits down, zeros coming in; 0 from 32 on.",
+            integer=True,
+        ),
+        Rule("gcd", np.gcd, "The greatest common divisor.", integer=True),
+        Rule("lcm", np.lcm, "The least common multiple.", integer=True),
+        Rule("bias_gelu", lambda a, b: f.gelu(np.add(a, b)), "GELU of a + b.", real=True),
         Rule("remainder", np.remainder, "What is left of a after the floor of a / b times b."),
         Rule("fmod", np.fmod, "What is left of a after a / b cut towards zero times b."),
     )
@@ -275,7 +300,7 @@ def _moded(rule: Rule, approximate: bool) -> Operation:
     return operation(f"ttnn.{rule.name}", family=families.BINARY, aliases=aliases)(compute)
 
 
-_APPROXIMATE = {"add": True, "subtract": True, "multiply": False}
+_APPROXIMATE = {"add": True, "subtract": True, "multiply": False, "bias_gelu": False}
 """The operations with a fast mode, and whether a device takes it unless told otherwise."""
 
 _SHORT = {"subtract": "sub", "multiply": "mul"}

@@ -131,6 +131,21 @@ def scale_mask_softmax_in_place(
     return input_tensor
 
 
+@operation("ttnn.scale_causal_mask_hw_dims_softmax_in_place", family=families.NORM)
+def scale_causal_mask_hw_dims_softmax_in_place(
+    input_tensor: Tensor,
+    scale: float | None = None,
+    mask: Tensor | None = None,
+    *,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+    numeric_stable: bool = False,
+) -> Tensor:
+    """softmax(x * scale + mask) along the last dimension, written over its input; the mask is a matrix for all batches and heads."""
+    input_tensor.overwrite(masked_softmax(input_tensor, scale, mask, None, numeric_stable).shards)
+    return input_tensor
+
+
 def row_of(parameter: Tensor | None, width: int, name: str) -> Tensor | None:
     """Checks that a weight or bias has one value per column. Raises RuntimeError otherwise."""
     if parameter is not None and volume(tuple(parameter.shape)) != width:

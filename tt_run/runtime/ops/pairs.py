@@ -175,12 +175,13 @@ def prelu(
     on_device(input_tensor_a)
     rank = len(input_tensor_a.shape)
     if isinstance(weight, (list, tuple)):
-        weight = float(weight[0])
+        weight = float(weight[0])  # the reference reads the first of a list
     elif isinstance(weight, Tensor) and len(weight.shape) == 1 and rank > 1:
         weight = reshape.compute(weight, [1, weight.shape[0], *[1] * (rank - 2)])
+    slope: Any = weight
     return ternary(
         lambda x, w: np.where(x > 0, x, w * x),
-        (input_tensor_a, weight),
+        (input_tensor_a, slope),
         input_tensor_a.dtype,
         memory_config,
         None,

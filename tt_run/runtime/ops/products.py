@@ -196,3 +196,82 @@ def minimal_matmul(
         dtype=dtype,
         memory_config=memory_config,
     )
+
+
+@operation("ttnn.matmul_batched_weights", family=families.MATMUL)
+def matmul_batched_weights(
+    input_tensor_a: Tensor,
+    input_tensors_b: Sequence[Tensor],
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataType | None = None,
+    program_config: object = None,
+    activation: Activation | None = None,
+    compute_kernel_config: object = None,
+    core_grid: CoreGrid | None = None,
+    output_tile: Tile | None = None,
+    optional_output_tensor: Tensor | None = None,
+    global_cb: object = None,
+    sub_device_id: object = None,
+) -> list[Tensor]:
+    """The product of a with each of several tensors."""
+    return [
+        product(
+            input_tensor_a,
+            b,
+            transpose_a=transpose_a,
+            transpose_b=transpose_b,
+            function=_fused(activation, program_config),
+            dtype=dtype,
+            memory_config=memory_config,
+            output_tensor=optional_output_tensor,
+            tile=output_tile,
+        )
+        for b in input_tensors_b
+    ]
+
+
+def _golden_addmm(x: Any, a: Any, b: Any, alpha: float = 1.0, beta: float = 1.0, **_: Any) -> Any:
+    return beta * x + alpha * (a @ b)
+
+
+@operation("ttnn.addmm", family=families.MATMUL, golden=_golden_addmm)
+def addmm(
+    input_tensor: Tensor,
+    mat1_tensor: Tensor,
+    mat2_tensor: Tensor,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataType | None = None,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+    core_grid: CoreGrid | None = None,
+    output_tile: Tile | None = None,
+    optional_output_tensor: Tensor | None = None,
+) -> Tensor:
+    """beta input + alpha (mat1 @ mat2), rounded once; the input broadcasts."""
+    dtype = dtype or (
+        optional_output_tensor.dtype if optional_output_tensor is not None else mat1_tensor.dtype
+    )
+    given = (mat1_tensor, mat2_tensor, input_tensor)
+    on_device(*given, kind="matmul")
+    _check(mat1_tensor, mat2_tensor, False, False)
+    one, other = np.float32(alpha), np.float32(beta)
+
+    def compute(a: Array, b: Array, x: Array) -> Array:
+        values = gemm.matmul(a, b)
+        return evaluate(lambda v, w: one * v + other * w, dtype, values, align(x, values.ndim - 1))
+
+    shards = combine(compute, *(t.shards for t in given))
+    return settle(
+        given,
+        shards,
+        dtype,
+        memory_config=memory_config,
+        output_tensor=optional_output_tensor,
+        tile=output_tile,
+    )

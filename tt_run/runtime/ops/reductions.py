@@ -76,11 +76,11 @@ def _min(rows: Array, scalar: float) -> Array:
 
 
 def _var(rows: Array, scalar: float, correction: bool) -> Array:
-    return _scaled(ordered_sums.variance(rows, int(correction)), scalar)
+    return _scaled(ordered_sums.variance(rows, int(correction)), scalar * scalar)
 
 
 def _std(rows: Array, scalar: float, correction: bool) -> Array:
-    return _scaled(np.sqrt(ordered_sums.variance(rows, int(correction))), scalar)
+    return _scaled(np.sqrt(ordered_sums.variance(rows, int(correction))), abs(scalar))
 
 
 def _total(name: str, function: Scaled, doc: str) -> Operation:
@@ -153,7 +153,7 @@ def _spread(name: str, function: Callable[[Array, float, bool], Array], doc: str
 
 
 def _named(name: str, compute: Callable[..., Tensor], doc: str) -> Operation:
-    compute.__doc__ = f"{doc} over `dim` (None: all dimensions), times `scalar`."
+    compute.__doc__ = f"{doc} over `dim` (None: all dimensions), of the elements times `scalar`."
     return operation(f"ttnn.{name}", family=families.REDUCTION)(compute)
 
 

@@ -113,6 +113,18 @@ PLAIN: dict[str, Operation] = {
 """The operations that are one entry of the table of functions each."""
 
 
+@operation("ttnn.logical_not_", family=families.UNARY, golden="logical_not")
+def logical_not_(
+    input_tensor: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """`ttnn.logical_not` written over its operand; returns that."""
+    result: Tensor = PLAIN["logical_not"].compute(input_tensor, output_tensor=input_tensor)
+    return result
+
+
 @operation("ttnn.identity", family=families.UNARY)
 def identity(
     input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, output_tensor: Tensor | None = None

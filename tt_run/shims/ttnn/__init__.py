@@ -110,6 +110,9 @@ _TABLE = {
     "tt_run.runtime.tuning.fabric": "FabricRouterConfig",
     "tt_run.runtime.ops.unary": "GeluVariant SigmoidMode",
     "tt_run.runtime.ops.lookup": "EmbeddingsType",
+    "tt_run.runtime.ops.broadcasting": "BcastOpMath BcastOpDim",
+    "tt_run.runtime.ops.losses": "LossReductionMode",
+    "tt_run.runtime.golden": "get_golden_function",
     "tt_run.runtime.ccl.fabric": "set_fabric_config get_fabric_config",
     "tt_run.runtime.ccl.asynchronous": """
         create_global_semaphore reset_global_semaphore_value get_global_semaphore_address

@@ -15,7 +15,11 @@ from tt_run.runtime.enums import TensorMemoryLayout as _TensorMemoryLayout
 from tt_run.runtime.enums import Topology as _Topology
 from tt_run.runtime.mesh.coordinate import MeshCoordinate as _MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice as _MeshDevice
+from tt_run.runtime.ops.broadcasting import BcastOpDim as _BcastOpDim
+from tt_run.runtime.ops.broadcasting import BcastOpMath as _BcastOpMath
+from tt_run.runtime.ops.complex_numbers import ComplexTensor as _ComplexTensor
 from tt_run.runtime.ops.lookup import EmbeddingsType as _EmbeddingsType
+from tt_run.runtime.ops.losses import LossReductionMode as _LossReductionMode
 from tt_run.runtime.ops.unary import GeluVariant as _GeluVariant
 from tt_run.runtime.ops.unary import SigmoidMode as _SigmoidMode
 from tt_run.runtime.tensor.distribution.composers import CppMeshToTensor as _CppMeshToTensor
@@ -32,8 +36,8 @@ from tt_run.runtime.tuning.activation import UnaryWithParam as _UnaryWithParam
 from tt_run.runtime.tuning.conv import SliceTypeEnum as _SliceTypeEnum
 from typing import Any as _Any
 from tt_run.runtime.mesh.hardware import Arch as Arch
-from tt_run.runtime.tuning.choices import BcastOpDim as BcastOpDim
-from tt_run.runtime.tuning.choices import BcastOpMath as BcastOpMath
+from tt_run.runtime.ops.broadcasting import BcastOpDim as BcastOpDim
+from tt_run.runtime.ops.broadcasting import BcastOpMath as BcastOpMath
 from tt_run.runtime.tuning.choices import BinaryOpType as BinaryOpType
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig as BlackholeComputeKernelConfig
 from tt_run.runtime.enums import BufferType as BufferType
@@ -93,7 +97,7 @@ from tt_run.runtime.tuning.blocks import LayerNormDefaultProgramConfig as LayerN
 from tt_run.runtime.tuning.blocks import LayerNormShardedMultiCoreProgramConfig as LayerNormShardedMultiCoreProgramConfig
 from tt_run.runtime.tuning.choices import LayerNormType as LayerNormType
 from tt_run.runtime.enums import Layout as Layout
-from tt_run.runtime.tuning.choices import LossReductionMode as LossReductionMode
+from tt_run.runtime.ops.losses import LossReductionMode as LossReductionMode
 from tt_run.runtime.tuning.choices import MMSignalAggregatorMode as MMSignalAggregatorMode
 from tt_run.runtime.enums import MathFidelity as MathFidelity
 from tt_run.runtime.tuning.matmul import MatmulMultiCoreReuseMultiCast1DProgramConfig as MatmulMultiCoreReuseMultiCast1DProgramConfig
@@ -226,6 +230,7 @@ from tt_run.runtime.mesh.opening import get_device_ids as get_device_ids
 from tt_run.runtime.tensor.distribution.per_device import get_device_tensors as get_device_tensors
 from tt_run.runtime.ccl.fabric import get_fabric_config as get_fabric_config
 from tt_run.runtime.ccl.asynchronous import get_global_semaphore_address as get_global_semaphore_address
+from tt_run.runtime.golden import get_golden_function as get_golden_function
 from tt_run.runtime.tensor.questions import get_memory_config as get_memory_config
 from tt_run.runtime.mesh.opening import get_num_devices as get_num_devices
 from tt_run.runtime.mesh.opening import get_num_pcie_devices as get_num_pcie_devices
@@ -294,7 +299,7 @@ def acosh_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _Mem
 def add(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = True, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a + b. Tensors broadcast; either may be a number; computed exactly in every mode."""
     ...
-def add_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = ()) -> _Tensor:
+def add_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """`ttnn.add` written over its first operand; returns that."""
     ...
 def add_bw(grad_tensor: _Tensor, input_tensor: _Tensor, other_tensor: _Tensor | float, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
@@ -318,6 +323,9 @@ def addcmul(input_a: _Tensor, input_b: _Tensor, input_c: _Tensor, *, value: floa
 def addcmul_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, input_tensor_c: _Tensor, alpha: float, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradients of `addcmul`'s three operands."""
     ...
+def addmm(input_tensor: _Tensor, mat1_tensor: _Tensor, mat2_tensor: _Tensor, *, alpha: float = 1.0, beta: float = 1.0, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, program_config: object = None, compute_kernel_config: object = None, core_grid: _CoreGrid | None = None, output_tile: _Tile | None = None, optional_output_tensor: _Tensor | None = None) -> _Tensor:
+    """beta input + alpha (mat1 @ mat2), rounded once; the input broadcasts."""
+    ...
 def all_broadcast(input_tensor: _Tensor, *, cluster_axis: int | None = None, subdevice_id: _Any = None, memory_config: _MemoryConfig | None = None, num_links: int | None = 1, topology: _Any = _Topology.Linear, use_l1_small_for_semaphores: bool = False) -> list[_Tensor]:
     """One tensor per member of the groups: the i-th holds the shard of member i on every device of its group."""
     ...
@@ -338,6 +346,12 @@ def allocate_tensor_on_device(spec_or_shape: _TensorSpec | _Shape | _Sequence[in
     ...
 def allocate_tensor_on_host(spec_or_shape: _TensorSpec | _Shape | _Sequence[int], dtype_or_device: _DataType | _MeshDevice, layout: _Layout | None = None, mesh_device: _MeshDevice | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The host counterpart of `allocate_tensor_on_device`, with room for one shard per device."""
+    ...
+def alt_complex_rotate90(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """Pairs (a, b) along the last dimension become (-b, a)."""
+    ...
+def angle(input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The angle to the real axis."""
     ...
 def arange(start: int | None = None, end: int | None = None, step: int = 1, *, dtype: _DataType = _DataType.BFLOAT16, device: _MeshDevice | None = None, memory_config: _MemoryConfig = ..., layout: _Layout = _Layout.ROW_MAJOR) -> _Tensor:
     """`arange(end)` or `arange(start, end, step)`: a tensor of one dimension. Raises RuntimeError for a step of 0 or the wrong way."""
@@ -384,11 +398,26 @@ def atanh(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, 
 def atanh_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
     """The gradient of `atanh`'s operand."""
     ...
+def bcast(input_a: _Tensor, input_b: _Tensor, math_op: _BcastOpMath, dim: _BcastOpDim, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
+    """a + b, a - b or a b, b repeated along the dimensions that `dim` names, where its length must be 1."""
+    ...
+def bernoulli(input: _Tensor, seed: int = 0, *, output: _Tensor | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
+    """1 with the probability that an element says, else 0; dtype of the input unless given."""
+    ...
 bfloat16: _DataType
 bfloat4_b: _DataType
 bfloat8_b: _DataType
+def bias_gelu(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = False, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """GELU of a + b. Tensors broadcast; either may be a number; computed exactly in every mode."""
+    ...
+def bias_gelu_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """`ttnn.bias_gelu` written over its first operand; returns that."""
+    ...
 def bias_gelu_bw(grad_tensor: _Tensor, input_tensor: _Tensor, bias: _Tensor | float, *, variant: _Any = None, approximate: str | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradients of `bias_gelu`'s operands."""
+    ...
+def bitcast(input_tensor: _Tensor, dtype: _DataType, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """The same bits taken for elements of another type of the same size: UINT16 and BFLOAT16, UINT32, INT32 and FLOAT32."""
     ...
 def bitwise_and(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """The bits that both have. Tensors broadcast; either may be a number."""
@@ -447,11 +476,17 @@ def clip_bw(grad_tensor: _Tensor, input_tensor: _Tensor, min: _Tensor | float | 
 def clone(input: _Tensor, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """A tensor of its own with the same values."""
     ...
+def complex_tensor(real: _Tensor, imag: _Tensor) -> _ComplexTensor:
+    """A complex tensor of these parts. Raises RuntimeError for parts of different shapes."""
+    ...
 def concat(tensors: _Sequence[_Tensor], dim: int = 0, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, groups: int = 1, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """Tensors one after the other along `dim`; groups > 1 takes a group's part of each in turn."""
     ...
 def concat_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, dim: int = 0, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
     """The gradients of `concat`'s two operands."""
+    ...
+def conj(input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None = None) -> _ComplexTensor:
+    """The conjugate."""
     ...
 def copy(input_a: _Tensor, input_b: _Tensor) -> _Tensor:
     """The values of a written into b; returns b."""
@@ -489,6 +524,9 @@ def deg2rad(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None
 def deg2rad_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
     """The gradient of `deg2rad`'s operand."""
     ...
+def dequantize(input_tensor: _Tensor, scale: _Tensor | float, zero_point: _Tensor | float, *, axis: int | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
+    """(x - zero_point) scale; bfloat16 unless `dtype`."""
+    ...
 def digamma(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The logarithmic derivative of the gamma function."""
     ...
@@ -497,6 +535,9 @@ def digamma_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _M
     ...
 def div(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int | None = None, *, value: float | None = None, fast_and_approximate_mode: bool = False, rounding_mode: str | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a / b; rounding_mode `floor` or `trunc` rounds the quotient. Two int32 tensors give float32 without one."""
+    ...
+def div_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """`ttnn.divide` written over its first operand; returns that."""
     ...
 def div_bw(grad_tensor: _Tensor, input_tensor: _Tensor, other_tensor: _Tensor | float, rounding_mode: str | None = None, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
     """The gradients of `div`'s operands; of the first alone where the second is a number."""
@@ -510,7 +551,7 @@ def div_no_nan_bw(grad_tensor: _Tensor, input_tensor: _Tensor, scalar: float, *,
 def divide(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int | None = None, *, value: float | None = None, fast_and_approximate_mode: bool = False, rounding_mode: str | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a / b; rounding_mode `floor` or `trunc` rounds the quotient. Two int32 tensors give float32 without one."""
     ...
-def divide_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = ()) -> _Tensor:
+def divide_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """`ttnn.divide` written over its first operand; returns that."""
     ...
 def dump_tensor(file_name: str | _Path, tensor: _Tensor, mode: _DumpTensorMode = _DumpTensorMode.DISTRIBUTED_GATHER) -> None:
@@ -521,6 +562,9 @@ def elu(input_tensor: _Tensor, alpha: float = 1.0, *, memory_config: _MemoryConf
     ...
 def elu_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, alpha: float = 1.0, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
     """The gradient of `elu`'s operand."""
+    ...
+def ema(input_tensor: _Tensor, alpha: float, *, output_tensor: _Tensor | None = None, core_grid: _Any = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: _Any = None) -> _Tensor:
+    """The exponential moving average along the last dimension: alpha times the last plus (1 - alpha) x."""
     ...
 def embedding(input_tensor: _Tensor, weight: _Tensor, *, padding_idx: int | None = None, layout: _Layout | None = None, embeddings_type: _EmbeddingsType = _EmbeddingsType.GENERIC, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """Rows of `weight` [vocabulary, width] (leading ones allowed) by the ids of the input: [1, 8] ids -> [1, 8, width]."""
@@ -536,6 +580,9 @@ def empty_like(tensor: _Tensor, *, dtype: _DataType | None = None, layout: _Layo
     ...
 def eq(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where a = b, else 0. Tensors broadcast; either may be a number."""
+    ...
+def eq_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """`ttnn.eq` written over its first operand; returns that."""
     ...
 def eqz(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """eqz of every element; dtype, shape and placement of the input."""
@@ -588,6 +635,15 @@ def fill_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _Memo
 def fill_cache(cache_tensor: _Tensor, input_tensor: _Tensor, batch_idx: int, *, update_idx: int = 0) -> _Tensor:
     """cache[batch_idx, :, update_idx : update_idx + S] = input [1, H, S, D], in place; returns the cache [B, H, length, D]."""
     ...
+def fill_implicit_tile_padding(input_tensor: _Tensor, fill_value: float, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The same tensor; the padding of its tiles, which no operation here reads, would be `fill_value`."""
+    ...
+def fill_ones_rm(N: int, C: int, H: int, W: int, hOnes: int, wOnes: int, any: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """[N, C, H, W] with ones in the first hOnes rows and wOnes columns, zeros elsewhere; dtype of `any`."""
+    ...
+def fill_rm(N: int, C: int, H: int, W: int, hOnes: int, wOnes: int, any: _Tensor, val_hi: float, val_lo: float, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """[N, C, H, W] with val_hi in the first hOnes rows and wOnes columns, val_lo elsewhere; dtype of `any`."""
+    ...
 def fill_zero_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
     """Zeros: `fill_zero` is constant between its steps."""
     ...
@@ -632,8 +688,14 @@ def full_like(tensor: _Tensor, fill_value: float, dtype: _DataType | None = None
 def gather(input: _Tensor, dim: int, index: _Tensor, *, sparse_grad: bool = False, memory_config: _MemoryConfig | None = None, out: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """out[…, i, …] = input[…, index[…, i, …], …] along `dim`; shape of the index."""
     ...
+def gcd(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """The greatest common divisor. Tensors broadcast; either may be a number."""
+    ...
 def ge(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where a >= b, else 0. Tensors broadcast; either may be a number."""
+    ...
+def ge_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """`ttnn.ge` written over its first operand; returns that."""
     ...
 def geglu(input_tensor: _Tensor, dim: int = -1, *, memory_config: _MemoryConfig | None = None, variant: _Any = None) -> _Tensor:
     """The first half along `dim` times the gelu of the second; `variant` chooses the form by tanh."""
@@ -655,6 +717,9 @@ def group_norm(input_tensor: _Tensor, *, num_groups: int, epsilon: float = 1e-12
     ...
 def gt(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where a > b, else 0. Tensors broadcast; either may be a number."""
+    ...
+def gt_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """`ttnn.gt` written over its first operand; returns that."""
     ...
 def gtz(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """gtz of every element; dtype, shape and placement of the input."""
@@ -707,10 +772,31 @@ def i1(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, out
 def identity(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """A copy."""
     ...
+def imag(input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The imaginary part."""
+    ...
+def index_fill(input: _Tensor, dim: int, index: _Tensor, value: float, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """A copy with one value at the places `index` along `dim`."""
+    ...
+def index_fill_new(input: _Tensor, dim: int, index: _Tensor, value: float, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """A copy with one value at the places `index` along `dim`."""
+    ...
+def indexed_fill(batch_id: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, memory_config: _MemoryConfig | None = None, dim: int = 0) -> _Tensor:
+    """A copy of a in which entry batch_id[i] along `dim` is entry i of b."""
+    ...
 int32: _DataType
 int8: _DataType
 def interleaved_to_sharded(input_tensor: _Tensor, grid: _MemoryConfig | _CoreCoord | _CoreRangeSet | None = None, shard_shape: _Sequence[int] | _DataType | None = None, shard_scheme: _TensorMemoryLayout | None = None, shard_orientation: _ShardOrientation = _ShardOrientation.ROW_MAJOR, output_dtype: _DataType | None = None, *, sharded_memory_config: _MemoryConfig | None = None, keep_l1_aligned: bool | None = False, preallocated_output: _Tensor | None = None) -> _Tensor:
     """The tensor spread over cores: `(x, memory_config[, dtype])`, or `(x, grid, shard_shape, shard_scheme, shard_orientation[, dtype])`."""
+    ...
+def interleaved_to_sharded_partial(input_tensor: _Tensor, grid: _CoreCoord | _CoreRangeSet, shard_shape: _Sequence[int], num_slices: int, slice_index: int, shard_scheme: _TensorMemoryLayout, shard_orientation: _ShardOrientation, *, output_dtype: _DataType | None = None) -> _Tensor:
+    """Slice `slice_index` of `num_slices` of the rows, [1, 1, rows, width], spread over cores."""
+    ...
+def is_imag(input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """1 where the real part is 0, else 0."""
+    ...
+def is_real(input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """1 where the imaginary part is 0, else 0."""
     ...
 def isclose(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """1 where a and b differ by at most atol + rtol |b|, else 0; NaN equals NaN if equal_nan."""
@@ -730,6 +816,9 @@ def isneginf(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = Non
 def isposinf(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """isposinf of every element; dtype, shape and placement of the input."""
     ...
+def l1_loss(input_reference: _Tensor, input_prediction: _Tensor, *, reduction: _LossReductionMode = _LossReductionMode.NONE, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
+    """|a - b|; its sum or mean over all elements by `reduction`, rounded once."""
+    ...
 def layer_norm(input_tensor: _Tensor, *, epsilon: float = 1e-12, weight: _Tensor | None = None, bias: _Tensor | None = None, residual_input_tensor: _Tensor | None = None, memory_config: _MemoryConfig | None = None, program_config: object = None, compute_kernel_config: object = None, recip_tensor: _Tensor | None = None) -> _Tensor:
     """(x - mean) / sqrt(variance + epsilon) * weight + bias along the last dimension, of input + residual."""
     ...
@@ -739,14 +828,23 @@ def layer_norm_post_all_gather(input_tensor: _Tensor, stats: _Tensor, *, epsilon
 def layer_norm_pre_all_gather(input_tensor: _Tensor, *, dtype: _DataType = _DataType.BFLOAT16, residual_input_tensor: _Tensor | None = None, compute_kernel_config: object = None, program_config: object = None, memory_config: _MemoryConfig | None = None, recip_tensor: _Tensor | None = None, fast_and_approximate_mode: bool = False) -> _Tensor:
     """Statistics of each shard for `layer_norm_post_all_gather`: (…, W) -> (…, 64), sum of squares in column 0, sum in 32."""
     ...
+def lcm(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """The least common multiple. Tensors broadcast; either may be a number."""
+    ...
 def ldexp(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a * 2**b. Tensors broadcast; either may be a number."""
+    ...
+def ldexp_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """`ttnn.ldexp` written over its first operand; returns that."""
     ...
 def ldexp_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
     """The gradients of `ldexp`'s two operands."""
     ...
 def le(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where a <= b, else 0. Tensors broadcast; either may be a number."""
+    ...
+def le_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """`ttnn.le` written over its first operand; returns that."""
     ...
 def leaky_relu(input_tensor: _Tensor, negative_slope: float = 0.01, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """x, times the slope below zero."""
@@ -811,8 +909,14 @@ def logaddexp(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, 
 def logaddexp2(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """log2(2**a + 2**b). Tensors broadcast; either may be a number."""
     ...
+def logaddexp2_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """`ttnn.logaddexp2` written over its first operand; returns that."""
+    ...
 def logaddexp2_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
     """The gradients of `logaddexp2`'s two operands."""
+    ...
+def logaddexp_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """`ttnn.logaddexp` written over its first operand; returns that."""
     ...
 def logaddexp_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
     """The gradients of `logaddexp`'s two operands."""
@@ -820,14 +924,32 @@ def logaddexp_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: 
 def logical_and(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where both are not zero, else 0. Tensors broadcast; either may be a number."""
     ...
+def logical_and_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """`ttnn.logical_and` written over its first operand; returns that."""
+    ...
+def logical_left_shift(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """a moved b bits up; 0 from 32 on. Tensors broadcast; either may be a number."""
+    ...
 def logical_not(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """logical_not of every element; dtype, shape and placement of the input."""
+    ...
+def logical_not_(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """`ttnn.logical_not` written over its operand; returns that."""
     ...
 def logical_or(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where one is not zero, else 0. Tensors broadcast; either may be a number."""
     ...
+def logical_or_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """`ttnn.logical_or` written over its first operand; returns that."""
+    ...
+def logical_right_shift(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """a moved b bits down, zeros coming in; 0 from 32 on. Tensors broadcast; either may be a number."""
+    ...
 def logical_xor(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where exactly one is not zero, else 0. Tensors broadcast; either may be a number."""
+    ...
+def logical_xor_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """`ttnn.logical_xor` written over its first operand; returns that."""
     ...
 def logit(input_tensor: _Tensor, *, eps: float | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """log(x / (1 - x)), of x limited to [eps, 1 - eps] if eps is given."""
@@ -841,6 +963,9 @@ def logiteps_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, eps: float = 0.0
 def lt(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where a < b, else 0. Tensors broadcast; either may be a number."""
     ...
+def lt_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """`ttnn.lt` written over its first operand; returns that."""
+    ...
 def ltz(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """ltz of every element; dtype, shape and placement of the input."""
     ...
@@ -853,8 +978,11 @@ def manual_seed(seeds: int | _Tensor = 0, *, device: _MeshDevice | None = None, 
 def matmul(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, transpose_a: bool = False, transpose_b: bool = False, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, program_config: object = None, activation: str | _UnaryWithParam | _UnaryOpType | None = None, compute_kernel_config: object = None, core_grid: _CoreGrid | None = None, output_tile: _Tile | None = None, optional_output_tensor: _Tensor | None = None, global_cb: object = None, sub_device_id: object = None, prefetcher_pipes: _Sequence[object] = ()) -> _Tensor:
     """a @ b over the last two dimensions, batch dimensions broadcast; dtype of a unless given."""
     ...
+def matmul_batched_weights(input_tensor_a: _Tensor, input_tensors_b: _Sequence[_Tensor], *, transpose_a: bool = False, transpose_b: bool = False, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, program_config: object = None, activation: str | _UnaryWithParam | _UnaryOpType | None = None, compute_kernel_config: object = None, core_grid: _CoreGrid | None = None, output_tile: _Tile | None = None, optional_output_tensor: _Tensor | None = None, global_cb: object = None, sub_device_id: object = None) -> list[_Tensor]:
+    """The product of a with each of several tensors."""
+    ...
 def max(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None, keepdim: bool = False, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, scalar: float = 1.0, correction: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, fast_and_approximate_mode: bool = False) -> _Tensor:
-    """The largest element over `dim` (None: all dimensions), times `scalar`."""
+    """The largest element over `dim` (None: all dimensions), of the elements times `scalar`."""
     ...
 def max_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
     """The gradients of `max`'s two operands."""
@@ -863,13 +991,13 @@ def maximum(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | flo
     """The larger of a and b. Tensors broadcast; the second operand may be a number."""
     ...
 def mean(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None, keepdim: bool = False, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, scalar: float = 1.0, correction: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, fast_and_approximate_mode: bool = False, output_layout: _Layout | None = None) -> _Tensor:
-    """The mean over `dim` (None: all dimensions), times `scalar`."""
+    """The mean over `dim` (None: all dimensions), of the elements times `scalar`."""
     ...
 def mesh_partition(input_tensor: _Tensor, dim: int, cluster_axis: int | None = None, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Device i of each group keeps slice i of `dim`: the inverse of an all-gather, without communication."""
     ...
 def min(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None, keepdim: bool = False, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, scalar: float = 1.0, correction: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, fast_and_approximate_mode: bool = False) -> _Tensor:
-    """The smallest element over `dim` (None: all dimensions), times `scalar`."""
+    """The smallest element over `dim` (None: all dimensions), of the elements times `scalar`."""
     ...
 def min_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
     """The gradients of `min`'s two operands."""
@@ -883,8 +1011,14 @@ def mish(input_tensor: _Tensor, *, fast_and_approximate_mode: bool = False, memo
 def move(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The values in a new buffer; the old one is given back."""
     ...
+def mse_loss(input_reference: _Tensor, input_prediction: _Tensor, *, reduction: _LossReductionMode = _LossReductionMode.NONE, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
+    """(a - b)²; its sum or mean over all elements by `reduction`, rounded once."""
+    ...
 def mul(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = False, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a * b. Tensors broadcast; either may be a number; computed exactly in every mode."""
+    ...
+def mul_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """`ttnn.multiply` written over its first operand; returns that."""
     ...
 def mul_bw(grad_tensor: _Tensor, input_tensor: _Tensor, other_tensor: _Tensor | float, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
     """The gradients of `mul`'s operands; of the first alone where the second is a number."""
@@ -898,11 +1032,17 @@ def multigammaln_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_confi
 def multiply(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = False, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a * b. Tensors broadcast; either may be a number; computed exactly in every mode."""
     ...
-def multiply_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = ()) -> _Tensor:
+def multiply_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """`ttnn.multiply` written over its first operand; returns that."""
+    ...
+def narrow(input_tensor: _Tensor, dim: int, start: int, length: int) -> _Tensor:
+    """`length` entries of dimension `dim` from `start` on."""
     ...
 def ne(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where a differs from b, else 0. Tensors broadcast; either may be a number."""
+    ...
+def ne_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """`ttnn.ne` written over its first operand; returns that."""
     ...
 def neg(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """neg of every element; dtype, shape and placement of the input."""
@@ -919,6 +1059,12 @@ def nez(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, ou
 def nonzero(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> list[_Tensor]:
     """How many elements of the flattened shard are not zero, and their places: [1, 1, 1, 8] with the count first, [1, 1, 1, volume]."""
     ...
+def normalize_global(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The shard less its mean, divided by its standard deviation."""
+    ...
+def normalize_hw(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """Each matrix less its mean, divided by its standard deviation."""
+    ...
 def ones(shape: _Sequence[int] | _Shape, dtype: _DataType | None = None, layout: _Layout | None = None, device: _MeshDevice | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """A tensor of ones; bfloat16 and ROW_MAJOR unless said otherwise."""
     ...
@@ -931,6 +1077,9 @@ def outer(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, memory_config: _M
 def pad(input_tensor: _Tensor, padding: _Sequence[_Any] | None = None, input_tensor_start: _Sequence[int] | None = None, value: float = 0.0, *, output_padded_shape: _Sequence[int] | None = None, use_multicore: bool = True, memory_config: _MemoryConfig | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """`value` put around the elements: (before, after) per dimension, the last ones if fewer are given."""
     ...
+def pearson_correlation_coefficient(expected: _Any, actual: _Any) -> float:
+    """How alike two tensors are, 1 for values that grow together; a `ttnn` tensor is read first. 1 for equal constants, else 0."""
+    ...
 def permute(input_tensor: _Tensor, dims: _Sequence[int], pad_value: float = 0.0, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Dimensions in the order `dims`."""
     ...
@@ -939,6 +1088,9 @@ def plus_one(input_tensor: _Tensor, sub_core_grids: _CoreRangeSet | None = None,
     ...
 def point_to_point(input_tensor: _Tensor, sender_coord: _MeshCoordinate, receiver_coord: _MeshCoordinate, *, output_tensor: _Tensor | None = None, intermediate_tensor: _Tensor | None = None, topology: _Any = _Topology.Linear) -> _Tensor:
     """Copy one device's shard to another device. The other shards are those of `output_tensor`, zeros without one."""
+    ...
+def polar(input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None = None) -> _ComplexTensor:
+    """The complex number of a radius, the real part, and an angle, the imaginary one."""
     ...
 def polygamma(input_tensor: _Tensor, k: int, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """The derivative of order k of the digamma function."""
@@ -964,6 +1116,9 @@ def prod(input_tensor: _Tensor, dim: int | _Tensor | None = None, keepdim: bool 
 def prod_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, dim: int | None = None, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
     """The gradient of `prod`'s operand."""
     ...
+def quantize(input_tensor: _Tensor, scale: _Tensor | float, zero_point: _Tensor | float, *, axis: int | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
+    """round(x / scale + zero_point), ties to even; int32 unless `dtype`, saturating."""
+    ...
 def rad2deg(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """rad2deg of every element; dtype, shape and placement of the input."""
     ...
@@ -973,11 +1128,17 @@ def rad2deg_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _M
 def rand(shape: _Sequence[int] | _Shape, device: _MeshDevice, *, dtype: _DataType = _DataType.BFLOAT16, layout: _Layout = _Layout.TILE, memory_config: _MemoryConfig = ..., low: float = 0.0, high: float = 1.0, seed: int = 0, mesh_mapper: _MeshMapperConfig | _CppTensorToMesh | None = None) -> _Tensor:
     """Uniform values from `low` to `high` on a device; the same everywhere, or the shards of one array with `mesh_mapper`."""
     ...
+def randn(shape: _Sequence[int] | _Shape, device: _MeshDevice, *, dtype: _DataType = _DataType.BFLOAT16, layout: _Layout = _Layout.TILE, memory_config: _MemoryConfig = ..., compute_kernel_config: object = None, seed: int | None = None) -> _Tensor:
+    """Values of the normal distribution with mean 0 and variance 1, the same on every device."""
+    ...
 def rdiv(input_tensor: _Tensor, value: float, *, rounding_mode: str | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """value / x; rounding_mode `floor` or `trunc` rounds the quotient."""
     ...
 def rdiv_bw(grad_tensor: _Tensor, input_tensor: _Tensor, scalar: float, *, rounding_mode: str | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of the divisor of a number; zeros for a rounded quotient."""
+    ...
+def real(input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The real part."""
     ...
 def reallocate(tensor: _Tensor, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The values in a new buffer; the old one is given back."""
@@ -1030,8 +1191,17 @@ def repeat_bw(grad_tensor: _Tensor, input_tensor: _Tensor, shape: _Sequence[int]
 def repeat_interleave(input_tensor: _Tensor, repeats: int, dim: int, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Every slice along `dim` repeated `repeats` times in a row."""
     ...
+def requantize(input_tensor: _Tensor, in_scale: _Tensor | float, in_zero_point: _Tensor | float, out_scale: _Tensor | float, out_zero_point: _Tensor | float, *, axis: int | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
+    """Quantized values at another scale and zero point, rounded to even; int32 unless `dtype`, saturating."""
+    ...
 def reshape(input_tensor: _Tensor, shape: _Sequence[int] | None = None, padded_shape: _Sequence[int] | None = None, *, logical_shape: _Sequence[int] | None = None, memory_config: _MemoryConfig | None = None, pad_value: float | None = None, reshape_tile_mode: object = None, sub_core_grids: _CoreRangeSet | None = None, skip_padding_fill: bool = False) -> _Tensor:
     """The same elements in row-major order under another shape; one length may be -1. Padding follows from the layout."""
+    ...
+def reshape_on_device(input_tensor: _Tensor, W: int, Z: int, Y: int, X: int, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The same elements as [W, Z, Y, X]; one of them may be -1."""
+    ...
+def reshard(input_tensor: _Tensor, output_memory_config: _MemoryConfig, output_tensor: _Tensor | None = None) -> _Tensor:
+    """The same elements spread over cores in another way."""
     ...
 def rms_norm(input_tensor: _Tensor, *, epsilon: float = 1e-12, weight: _Tensor | None = None, bias: _Tensor | None = None, residual_input_tensor: _Tensor | None = None, memory_config: _MemoryConfig | None = None, program_config: object = None, compute_kernel_config: object = None) -> _Tensor:
     """x / sqrt(mean of x*x + epsilon) * weight + bias along the last dimension, of input + residual."""
@@ -1066,11 +1236,17 @@ def rsqrt_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _Mem
 def rsub(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int | None = None, *, input_b: _Tensor | float | int | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = True) -> _Tensor:
     """b - a. Tensors broadcast; the second operand may be a number. Computed exactly in every mode."""
     ...
+def rsub_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """`ttnn.rsub` written over its first operand; returns that."""
+    ...
 def rsub_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
     """The gradients of `rsub`'s two operands."""
     ...
 def sampling(input_values_tensor: _Tensor, input_indices_tensor: _Tensor, k: _Tensor, p: _Tensor, temp: _Tensor, *, seed: int | None = None, sub_core_grids: _CoreRangeSet | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """One token per user from its k likeliest whose probabilities reach p: values and indices [1, 1, users, width] -> [1, 1, 1, users]."""
+    ...
+def scale_causal_mask_hw_dims_softmax_in_place(input_tensor: _Tensor, scale: float | None = None, mask: _Tensor | None = None, *, program_config: object = None, compute_kernel_config: object = None, numeric_stable: bool = False) -> _Tensor:
+    """softmax(x * scale + mask) along the last dimension, written over its input; the mask is a matrix for all batches and heads."""
     ...
 def scale_mask_softmax(input_tensor: _Tensor, scale: float | None = None, mask: _Tensor | None = None, *, memory_config: _MemoryConfig | None = None, is_causal_mask: bool = False, compute_kernel_config: object = None, numeric_stable: bool = True) -> _Tensor:
     """softmax(x * scale + mask) along the last dimension; the mask is added and broadcasts."""
@@ -1081,6 +1257,9 @@ def scale_mask_softmax_in_place(input_tensor: _Tensor, scale: float | None = Non
 def scatter(input: _Tensor, dim: int, index: _Tensor, src: _Tensor, *, memory_config: _MemoryConfig | None = None, reduce: str | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """A copy of input with out[…, index[…, i, …], …] = src[…, i, …] along `dim`; later ones win."""
     ...
+def scatter_add(input: _Tensor, dim: int, index: _Tensor, src: _Tensor, *, memory_config: _MemoryConfig | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """A copy of input to which src[…, i, …] is added at index[…, i, …] along `dim`, in the order of the index."""
+    ...
 def selu(input_tensor: _Tensor, *, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """scale times ELU; by default with the scale and alpha that keep means and variances."""
     ...
@@ -1089,6 +1268,9 @@ def selu_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _Memo
     ...
 def sharded_to_interleaved(input_tensor: _Tensor, memory_config: _MemoryConfig | None = None, output_dtype: _DataType | None = None) -> _Tensor:
     """The tensor spread over memory banks again."""
+    ...
+def sharded_to_interleaved_partial(input_tensor: _Tensor, cache_tensor: _Tensor, num_slices: int, slice_index: int, *, memory_config: _MemoryConfig | None = None, output_dtype: _DataType | None = None) -> _Tensor:
+    """Write a sharded tensor over slice `slice_index` of `num_slices` of the rows of `cache_tensor`; returns that."""
     ...
 def sigmoid(input_tensor: _Tensor, *, vector_mode: int = 4, mode: _SigmoidMode = _SigmoidMode.Accurate, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """1 / (1 + exp(-x)), computed accurately in every mode."""
@@ -1183,6 +1365,9 @@ def square_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _Me
 def squared_difference(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """(a - b) squared. Tensors broadcast; either may be a number."""
     ...
+def squared_difference_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """`ttnn.squared_difference` written over its first operand; returns that."""
+    ...
 def squared_difference_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
     """The gradients of `squared_difference`'s two operands."""
     ...
@@ -1193,10 +1378,16 @@ def stack(input_tensors: _Sequence[_Tensor], dim: int) -> _Tensor:
     """Tensors of one shape along a new dimension at `dim`."""
     ...
 def std(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None, keepdim: bool = False, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, scalar: float = 1.0, correction: bool = True, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """The standard deviation, with Bessel's correction unless `correction` is False, over `dim` (None: all dimensions), times `scalar`."""
+    """The standard deviation, with Bessel's correction unless `correction` is False, over `dim` (None: all dimensions), of the elements times `scalar`."""
+    ...
+def std_hw(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The standard deviation of each matrix over whole tiles: [N, C, 1, 1]."""
     ...
 def sub(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = True, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a - b. Tensors broadcast; either may be a number; computed exactly in every mode."""
+    ...
+def sub_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """`ttnn.subtract` written over its first operand; returns that."""
     ...
 def sub_bw(grad_tensor: _Tensor, input_tensor: _Tensor, other_tensor: _Tensor | float, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
     """The gradients of `sub`'s operands; of the first alone where the second is a number."""
@@ -1210,11 +1401,11 @@ def subalpha_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _
 def subtract(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = True, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a - b. Tensors broadcast; either may be a number; computed exactly in every mode."""
     ...
-def subtract_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = ()) -> _Tensor:
+def subtract_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), fast_and_approximate_mode: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """`ttnn.subtract` written over its first operand; returns that."""
     ...
 def sum(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None, keepdim: bool = False, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, scalar: float = 1.0, correction: bool | None = None, sub_core_grids: _CoreRangeSet | None = None, fast_and_approximate_mode: bool = False, output_layout: _Layout | None = None) -> _Tensor:
-    """The sum over `dim` (None: all dimensions), times `scalar`."""
+    """The sum over `dim` (None: all dimensions), of the elements times `scalar`."""
     ...
 def swiglu(input_tensor: _Tensor, dim: int = -1, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The first half along `dim` times the silu of the second."""
@@ -1249,6 +1440,12 @@ def threshold_bw(grad_tensor: _Tensor, input_tensor: _Tensor, min: float, max: f
 def tilize(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, use_multicore: bool = True, use_low_perf: bool = False, tile: _Tile = ..., sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The same elements in TILE layout, in `dtype` if given."""
     ...
+def tilize_with_val_padding(input_tensor: _Tensor, output_tensor_shape: _Sequence[int], pad_value: float, *, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, use_multicore: bool = True, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """The same elements in TILE layout; `output_tensor_shape` is the shape with padding, which must hold them."""
+    ...
+def tilize_with_zero_padding(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_dtype: _DataType | None = None, use_multicore: bool = True, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """The same elements in TILE layout, whole tiles filled up with zeros."""
+    ...
 def to_device(tensor: _Tensor, device: _MeshDevice, memory_config: _MemoryConfig | None = None, *, queue_id: int | None = None, cq_id: int | None = None) -> _Tensor:
     """The tensor on a mesh: a distributed one keeps its topology, an un-distributed one is replicated to every device."""
     ...
@@ -1267,8 +1464,20 @@ def to_torch(tensor: _Tensor, dtype: _Any = None, *, torch_rank: int | None = No
 def topk(input_tensor: _Tensor, k: int = 32, dim: int = -1, largest: bool = True, sorted: bool = True, *, memory_config: _MemoryConfig | None = None, sub_core_grids: _CoreRangeSet | None = None, indices_tensor: _Tensor | None = None, output_tensor: tuple[_Tensor, _Tensor] | None = None, stable: bool = False) -> tuple[_Tensor, _Tensor]:
     """The k largest (or smallest) elements along `dim`, in order, and their places (UINT16, or UINT32 where they need it)."""
     ...
+def tosa_gather(input: _Tensor, index: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """Rows of channels [N, K, C] by places [N, W]: [N, W, C]."""
+    ...
+def tosa_scatter(input: _Tensor, index: _Tensor, src: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """A copy of [N, K, C] with rows of channels [N, W, C] at places [N, W]."""
+    ...
 def transpose(input_tensor: _Tensor, dim1: int, dim2: int, pad_value: float = 0.0, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Dimensions dim1 and dim2 exchanged."""
+    ...
+def tril(input_tensor: _Tensor, *, diagonal: int = 0, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The lower triangle of every matrix, zeros above the diagonal."""
+    ...
+def triu(input_tensor: _Tensor, *, diagonal: int = 0, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The upper triangle of every matrix, zeros below the diagonal."""
     ...
 def trunc(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """trunc of every element; dtype, shape and placement of the input."""
@@ -1285,6 +1494,9 @@ uint8: _DataType
 def unary_chain(input_tensor: _Tensor, ops_chain: _Sequence[_Any], *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The functions of a chain of `UnaryWithParam`, one after the other, rounded once."""
     ...
+def uniform(input: _Tensor, low: float = 0, high: float = 1, seed: int = 0, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, **named: float) -> _Tensor:
+    """Overwrite a tensor with uniform values between `from` and `to`; returns it."""
+    ...
 def unsqueeze(input_tensor: _Tensor, dim: int) -> _Tensor:
     """A dimension of length 1 put in at `dim`."""
     ...
@@ -1294,11 +1506,17 @@ def unsqueeze_to_4D(tensor: _Tensor) -> _Tensor:
 def untilize(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, use_multicore: bool = True, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The same elements in ROW_MAJOR layout; block floats become bfloat16, which they need to leave their tiles."""
     ...
+def untilize_with_unpadding(input_tensor: _Tensor, output_tensor_end: _Sequence[int], *, memory_config: _MemoryConfig | None = None, use_multicore: bool = True, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """The elements up to and with `output_tensor_end` in ROW_MAJOR layout."""
+    ...
 def update_cache(cache: _Tensor, input: _Tensor, update_idx: int, *, batch_offset: int = 0, compute_kernel_config: object = None) -> _Tensor:
     """cache[b, h, update_idx] = input[0, h, batch_offset + b] for every user b, in place; returns the cache [B, H, length, D]."""
     ...
 def var(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None, keepdim: bool = False, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, scalar: float = 1.0, correction: bool = True, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """The variance, with Bessel's correction unless `correction` is False, over `dim` (None: all dimensions), times `scalar`."""
+    """The variance, with Bessel's correction unless `correction` is False, over `dim` (None: all dimensions), of the elements times `scalar`."""
+    ...
+def var_hw(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The variance of each matrix over whole tiles: [N, C, 1, 1]."""
     ...
 def view(input_tensor: _Tensor, shape: _Sequence[int]) -> _Tensor:
     """`reshape` that moves nothing."""

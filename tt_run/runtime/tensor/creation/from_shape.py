@@ -165,21 +165,44 @@ def rand(
     Every rank draws the same numbers. A seed of 0 takes the next of a fixed sequence.
     """
     check_layout(dtype, layout)
-    generator = np.random.Generator(np.random.Philox(seed or (next(_unseeded) << 32)))
+    generator = random_source(seed)
     dims = tuple(Shape(shape))
     if is_float(dtype):
         values: Any = generator.random(dims, np.float32) * np.float32(high - low) + np.float32(low)
     else:
         values = np.floor(generator.random(dims) * (high - low) + low)
     if mesh_mapper is None:
-        stored = convert(values, dtype)
-        shards, topology = Shards(stored[None], (0,) * len(device.local_positions)), mesh_replicated(device)
-    else:
-        mapper = mesh_mapper if isinstance(mesh_mapper, TensorToMesh) else TensorToMesh(device, mesh_mapper)
-        placed = mapper.place(values, dtype)
-        shards, topology = placed.shards, placed.topology
+        return drawn(values, device, dtype, layout, memory_config)
+    mapper = mesh_mapper if isinstance(mesh_mapper, TensorToMesh) else TensorToMesh(device, mesh_mapper)
+    placed = mapper.place(values, dtype)
     return Tensor.of(
-        shards, dtype=dtype, layout=layout, device=device, topology=topology, memory_config=memory_config
+        placed.shards,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        topology=placed.topology,
+        memory_config=memory_config,
+    )
+
+
+def random_source(seed: int | None) -> np.random.Generator:
+    """Where random numbers come from: a seed, or the next of a fixed sequence, which every rank draws alike."""
+    return np.random.Generator(np.random.Philox(seed or (next(_unseeded) << 32)))
+
+
+def drawn(
+    values: Any, device: MeshDevice, dtype: DataType, layout: Layout, memory_config: MemoryConfig
+) -> Tensor:
+    """Values that every device of a mesh holds."""
+    check_layout(dtype, layout)
+    stored = convert(values, dtype)
+    return Tensor.of(
+        Shards(stored[None], (0,) * len(device.local_positions)),
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        topology=mesh_replicated(device),
+        memory_config=memory_config,
     )
 
 

@@ -1,0 +1,313 @@
+"""Indexing, losses, statistics, quantization, complex and random tensors, layouts with padding: against golden functions or by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.ops.golden import check, compare
+from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U8, U16, U32, held, message, put
+from tt_run.runtime import catalog
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.golden import get_golden_function
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.broadcasting import BcastOpDim, BcastOpMath
+from tt_run.runtime.ops.complex_numbers import COMPLEX, ComplexTensor
+from tt_run.runtime.ops.losses import LossReductionMode
+
+pytestmark = pytest.mark.torch
+INT8 = DataType.INT8
+
+
+def call(name: str, *arguments: Any, **keywords: Any) -> Any:
+    operation = catalog.find(f"ttnn.{name}")
+    assert operation is not None, name
+    return operation(*arguments, **keywords)
+
+
+def sample(*shape: int, seed: int = 0, low: float = -2, high: float = 2) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(low, high, shape).astype(np.float32)
+
+
+def by_golden(name: str, found: Any, *arguments: Any, steps: float = 4, **keywords: Any) -> None:
+    """A result against the golden function of float64 and int64 arguments."""
+    torch = pytest.importorskip("torch")
+    operation = catalog.find(f"ttnn.{name}")
+    assert operation is not None, name
+    wide = [
+        torch.from_numpy(a.astype(np.float64 if a.dtype.kind == "f" else np.int64))
+        if isinstance(a, np.ndarray)
+        else a
+        for a in arguments
+    ]
+    compare(found, get_golden_function(operation)(*wide, **keywords).numpy(), steps)
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16])
+@pytest.mark.parametrize("mode", list(LossReductionMode))
+@pytest.mark.parametrize("name", ["l1_loss", "mse_loss"])
+def test_losses(one: MeshDevice, name: str, mode: LossReductionMode, dtype: DataType):
+    check(one, name, [sample(2, 3, 33), sample(2, 3, 33, seed=1)], dtype=dtype, reduction=mode)
+
+
+@pytest.mark.parametrize("name", ["normalize_hw", "normalize_global", "var_hw", "std_hw"])
+def test_statistics_of_matrices(one: MeshDevice, name: str):
+    check(one, name, [sample(2, 3, 33, 64)], steps=16)
+    check(one, name, [sample(2, 3, 33, 64)], dtype=BF16)
+
+
+def test_moving_average(one: MeshDevice):
+    check(one, "ema", [sample(1, 2, 3, 40)], 0.75, steps=8)
+
+
+def test_correlation():
+    x = sample(4, 5)
+    assert call("pearson_correlation_coefficient", x, 3 * x + 1) == pytest.approx(1)
+    assert call("pearson_correlation_coefficient", x, -x) == pytest.approx(-1)
+    assert call("pearson_correlation_coefficient", np.ones(3), np.ones(3)) == 1
+    assert call("pearson_correlation_coefficient", np.ones(3), np.zeros(3)) == 0
+
+
+@pytest.mark.parametrize("name", ["tril", "triu"])
+def test_triangles(one: MeshDevice, name: str):
+    check(one, name, [sample(2, 5, 7)], steps=0)
+    check(one, name, [sample(2, 5, 7)], diagonal=-1, steps=0)
+
+
+def test_parts_and_rotations(one: MeshDevice):
+    check(one, "narrow", [sample(2, 5, 7)], 1, 2, 3, steps=0)
+    check(one, "alt_complex_rotate90", [sample(2, 5, 8)], steps=0)
+    with pytest.raises(RuntimeError, match="narrow: 4 to 7 is outside of a dimension of length 5"):
+        call("narrow", put(one, sample(2, 5)), 1, 4, 3)
+
+
+def test_filled_rectangles(one: MeshDevice):
+    like = put(one, sample(1, 1, 4, 4), BF16, ROW)
+    found = held(call("fill_rm", 2, 1, 4, 5, 2, 3, like, 2.0, -1.0))
+    assert found.shape == (2, 1, 4, 5)
+    assert (found[:, :, :2, :3] == 2).all()
+    assert found.sum() == 2 * (6 * 2 - 14)
+    assert held(call("fill_ones_rm", 1, 1, 4, 5, 2, 3, like)).sum() == 6
+
+
+def test_index_tensors(one: MeshDevice):
+    x, places = sample(4, 6), np.array([3, 1], np.int64)
+    tensor, index = put(one, x, F32, ROW), put(one, places, U32, ROW)
+    for name in ("index_fill", "index_fill_new"):
+        by_golden(name, call(name, tensor, 1, index, 7.0), x, 1, places, 7.0, steps=0)
+    values = sample(2, 6, seed=1)
+    by_golden(
+        "indexed_fill",
+        call("indexed_fill", index, tensor, put(one, values, F32, ROW)),
+        places,
+        x,
+        values,
+        steps=0,
+    )
+    with pytest.raises(RuntimeError, match="index 9 is out of range for a dimension of length 6"):
+        call("index_fill", tensor, 1, put(one, [9], U32, ROW), 1.0)
+
+
+def test_scatters(one: MeshDevice):
+    x, source = sample(3, 5), sample(3, 4, seed=1)
+    places = np.array([[0, 0, 4, 2], [1, 1, 1, 1], [3, 2, 1, 0]])
+    tensor, src, index = put(one, x, F32, ROW), put(one, source, F32, ROW), put(one, places, U32, ROW)
+    by_golden("scatter_add", call("scatter_add", tensor, 1, index, src), x, 1, places, source)
+    y, rows, chosen = sample(2, 5, 3), sample(2, 2, 3, seed=2), np.array([[4, 0], [2, 3]])
+    many, picked = put(one, y, F32, ROW), put(one, chosen, U32, ROW)
+    by_golden("tosa_gather", call("tosa_gather", many, picked), y, chosen, steps=0)
+    by_golden(
+        "tosa_scatter", call("tosa_scatter", many, picked, put(one, rows, F32, ROW)), y, chosen, rows, steps=0
+    )
+
+
+@pytest.mark.parametrize("axis", [None, 1])
+def test_quantized_integers(one: MeshDevice, axis: int | None):
+    x = sample(2, 3, 5)
+    scale = np.array([0.5, 0.25, 0.125], np.float32) if axis else 0.25
+    zero = np.array([1, 2, 3], np.int32) if axis else 3
+    levels = (put(one, scale, F32, ROW), put(one, zero, I32, ROW)) if axis else (scale, zero)
+    small = call("quantize", put(one, x), *levels, axis=axis)
+    assert small.dtype is I32
+    by_golden("quantize", small, x, scale, zero, axis=axis)
+    back = call("dequantize", small, *levels, axis=axis)
+    assert back.dtype is BF16
+    by_golden("dequantize", back, held(small).astype(np.float32), scale, zero, axis=axis)
+    if axis is None:
+        again = call("requantize", small, 0.25, 3, 0.5, -1)
+        by_golden("requantize", again, held(small).astype(np.float32), 0.25, 3, 0.5, -1)
+
+
+def test_quantization_saturates(one: MeshDevice):
+    big = put(one, [[1000.0, -1000.0, 3.5]])
+    assert held(call("quantize", big, 1.0, 0, dtype=INT8)).tolist() == [[127, -128, 4]]
+    assert held(call("quantize", big, 1.0, 0, dtype=U8)).tolist() == [[255, 0, 4]]
+
+
+def test_integer_pairs(one: MeshDevice):
+    a, b = np.array([[12, -18, 7, -1]], np.int32), np.array([[18, 12, 0, 4]], np.int32)
+    ta, tb = put(one, a, I32, ROW), put(one, b, I32, ROW)
+    assert held(call("gcd", ta, tb)).tolist() == [[6, 6, 7, 1]]
+    assert held(call("lcm", ta, tb)).tolist() == [[36, 36, 0, 4]]
+    assert held(call("logical_right_shift", ta, 1)).tolist() == [[6, 2147483639, 3, 2147483647]]
+    assert held(call("logical_left_shift", ta, 2)).tolist() == [[48, -72, 28, -4]]
+    assert held(call("logical_right_shift", ta, 32)).tolist() == [[0, 0, 0, 0]]
+
+
+def test_forms_that_overwrite(one: MeshDevice):
+    for name in (
+        "gt_",
+        "le_",
+        "logical_xor_",
+        "ldexp_",
+        "logaddexp_",
+        "squared_difference_",
+        "rsub_",
+        "bias_gelu_",
+    ):
+        x, y = sample(3, 5), sample(3, 5, seed=1)
+        tensor = put(one, x, BF16)
+        plain = held(call(name[:-1], put(one, x, BF16), put(one, y, BF16))).tolist()
+        assert call(name, tensor, put(one, y, BF16)) is tensor, name
+        assert held(tensor).tolist() == plain, name
+    tensor = put(one, [[0.0, 2.0]])
+    assert call("logical_not_", tensor) is tensor
+    assert held(tensor).tolist() == [[1, 0]]
+    assert catalog.find("ttnn.div_") is catalog.find("ttnn.divide_")
+
+
+def test_bias_and_gelu(one: MeshDevice):
+    torch = pytest.importorskip("torch")
+    x, y = sample(3, 5), sample(1, 5, seed=1)
+    wanted = torch.nn.functional.gelu(torch.from_numpy(x.astype(float) + y)).numpy()
+    np.testing.assert_allclose(
+        held(call("bias_gelu", put(one, x), put(one, y))), wanted, rtol=2e-6, atol=1e-7
+    )
+
+
+def test_named_broadcasts(one: MeshDevice):
+    x, row, column = sample(1, 2, 4, 6), sample(1, 2, 1, 6, seed=1), sample(1, 2, 4, 1, seed=2)
+    found = held(call("bcast", put(one, x), put(one, row), BcastOpMath.ADD, BcastOpDim.H))
+    assert found.tolist() == (x + row).tolist()
+    found = held(call("bcast", put(one, x), put(one, column), BcastOpMath.MUL, BcastOpDim.W))
+    assert found.tolist() == (x * column).tolist()
+    with pytest.raises(RuntimeError, match="needs a second operand of height 1"):
+        call("bcast", put(one, x), put(one, column), BcastOpMath.SUB, BcastOpDim.HW)
+
+
+@pytest.mark.parametrize("name", sorted(COMPLEX))
+def test_complex_tensors(one: MeshDevice, name: str):
+    torch = pytest.importorskip("torch")
+    a, b = sample(2, 3, 4), sample(2, 3, 4, seed=1)
+    a[0], b[1] = 0, 0
+    z = call("complex_tensor", put(one, a), put(one, b))
+    found = call(name, z)
+    operation = catalog.find(f"ttnn.{name}")
+    assert operation is not None
+    wanted = get_golden_function(operation)(
+        torch.complex(torch.from_numpy(a).double(), torch.from_numpy(b).double())
+    )
+    if isinstance(found, ComplexTensor):
+        compare(found.real, wanted.real.numpy(), 4)
+        compare(found.imag, wanted.resolve_conj().imag.numpy(), 4)
+    else:
+        compare(found, wanted.numpy().astype(np.float64), 4)
+
+
+def test_what_is_not_complex_lists_the_signature(one: MeshDevice):
+    with pytest.raises(
+        TypeError, match=r"expected a ComplexTensor, got Tensor; ttnn.complex_tensor makes one"
+    ):
+        call("conj", put(one, sample(2, 2)))
+
+
+def test_random_tensors(one: MeshDevice):
+    x = call("randn", (64, 64), one, dtype=F32, seed=5)
+    again = call("randn", (64, 64), one, dtype=F32, seed=5)
+    assert held(x).tolist() == held(again).tolist()
+    assert abs(float(held(x).mean())) < 0.1
+    assert abs(float(held(x).std()) - 1) < 0.1
+    other = call("randn", (64, 64), one, dtype=F32)
+    assert held(x).tolist() != held(other).tolist()
+    full = put(one, np.zeros((64, 64)))
+    assert call("uniform", full, 2.0, 5.0, 3) is full
+    assert 2 <= held(full).min() < 2.1 < 4.9 < held(full).max() <= 5
+    assert call("uniform", full, **{"from": -1.0, "to": 0.0}) is full
+    assert held(full).max() <= 0
+    coins = held(call("bernoulli", put(one, np.full((64, 64), 0.25)), 7))
+    assert set(np.unique(coins)) == {0, 1}
+    assert 0.2 < coins.mean() < 0.3
+
+
+def test_layouts_with_padding(one: MeshDevice):
+    x = sample(1, 1, 40, 33)
+    rows = put(one, x, BF16, ROW)
+    for tiles in (
+        call("tilize_with_zero_padding", rows),
+        call("tilize_with_val_padding", rows, [1, 1, 64, 64], 3.0),
+        call("fill_implicit_tile_padding", put(one, x, BF16), 1.0),
+    ):
+        assert (tiles.layout, tiles.shape) == (TILE, (1, 1, 40, 33))
+        assert held(tiles).tolist() == held(rows).tolist()
+    back = call("untilize_with_unpadding", put(one, x, BF16), [0, 0, 31, 15])
+    assert (back.layout, back.shape) == (Layout.ROW_MAJOR, (1, 1, 32, 16))
+    assert held(back).tolist() == held(rows)[:, :, :32, :16].tolist()
+    with pytest.raises(RuntimeError, match="does not hold a tensor of shape"):
+        call("tilize_with_val_padding", rows, [1, 1, 32, 64], 0.0)
+
+
+def test_bits_taken_for_another_type(one: MeshDevice):
+    one_half = put(one, [[1.0, -0.5]], F32, ROW)
+    bits = call("bitcast", one_half, U32)
+    assert held(bits).tolist() == [[0x3F800000, 0xBF000000]]
+    assert held(call("bitcast", bits, F32)).tolist() == [[1.0, -0.5]]
+    short = call("bitcast", put(one, [[1.0, -0.5]], BF16, ROW), U16)
+    assert held(short).tolist() == [[0x3F80, 0xBF00]]
+    assert held(call("bitcast", short, BF16)).tolist() == [[1.0, -0.5]]
+    with pytest.raises(RuntimeError) as error:
+        call("bitcast", one_half, BF16)
+    assert (
+        message(error.value)
+        == "bitcast: DataType.FLOAT32 and DataType.BFLOAT16 are not types of the same size"
+    )
+
+
+def test_products_with_more(one: MeshDevice):
+    x, a, b = sample(1, 40), sample(33, 64, seed=1), sample(64, 40, seed=2)
+    check(one, "addmm", [x, a, b], alpha=0.5, beta=2.0, steps=32)
+    first, second = call("matmul_batched_weights", put(one, a), [put(one, b), put(one, 2 * b)])
+    assert held(second).tolist() == (2 * held(first)).tolist()
+
+
+def test_moments_take_a_scale_of_the_elements(one: MeshDevice):
+    x = sample(3, 40)
+    np.testing.assert_allclose(
+        held(call("var", put(one, x), -1, scalar=3.0)), held(call("var", put(one, 3 * x), -1)), rtol=1e-5
+    )
+    np.testing.assert_allclose(
+        held(call("std", put(one, x), -1, scalar=-3.0)), held(call("std", put(one, 3 * x), -1)), rtol=1e-5
+    )
+
+
+def test_parts_of_rows_over_cores(one: MeshDevice):
+    from tt_run.runtime.enums import ShardOrientation, TensorMemoryLayout
+    from tt_run.runtime.tensor.spec.memory_config import CoreCoord
+
+    x = sample(1, 1, 128, 64)
+    part = call(
+        "interleaved_to_sharded_partial",
+        put(one, x, BF16),
+        CoreCoord(1, 1),
+        [64, 64],
+        2,
+        1,
+        TensorMemoryLayout.HEIGHT_SHARDED,
+        ShardOrientation.ROW_MAJOR,
+    )
+    assert part.shape == (1, 1, 64, 64)
+    whole = put(one, np.zeros_like(x), BF16)
+    assert call("sharded_to_interleaved_partial", part, whole, 2, 1) is whole
+    assert held(whole)[:, :, 64:].tolist() == held(part).tolist()
+    assert held(whole)[:, :, :64].sum() == 0
