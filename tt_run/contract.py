@@ -26,6 +26,7 @@ SUBCONTEXT_SIZES = "TT_RUN_SUBCONTEXT_SIZES"
 # --- ours --------------------------------------------------------------------------------------------------------------
 ARITHMETIC = "TT_RUN_ARITHMETIC"
 EMULATE = "TT_RUN_EMULATE"
+DEVICE_IDS = "TT_RUN_DEVICE_IDS"
 RUN_DIR = "TT_RUN_DIR"
 WORLD_SIZE = "TT_RUN_WORLD_SIZE"
 SYSTEM = "TT_RUN_SYSTEM"
@@ -73,6 +74,7 @@ VARIABLES: dict[str, tuple[str, str, str]] = {
     EMULATE: ("launcher", "programs", "`1`: the emulated `ttnn` and `ttml` come first on PYTHONPATH"),
     RUN_DIR: ("launcher", "launcher, runtime", "the run folder, for status, logs and failures"),
     PYTEST_RESULTS: ("launcher", "launcher", "in the ranks of a test: the folder to which each writes what became of it"),
+    DEVICE_IDS: ("launcher", "runtime", "the ids of the rank's devices, row by row of its block, where a mock cluster describes the chips"),
     WORLD_SIZE: ("launcher", "runtime", "how many ranks the plan has; another number in MPI is an error, not a surprise"),
 }  # fmt: skip
 """Every variable beginning with TT_ or TTNN_ that the code reads or sets: who sets it (user or launcher), who reads it (launcher, runtime, that

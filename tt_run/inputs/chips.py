@@ -57,6 +57,14 @@ class ClusterDescriptor:
             found.update([chip.chip_id for chip in board] if seen and len(board) <= TAKEN_WHOLE else seen)
         return frozenset(found)
 
+    def local_ids(self, devices: Collection[int] | None) -> dict[int, int]:
+        """How a process that sees these PCIe devices numbers the chips that it opens: PCIe chips from 0, then those behind them."""
+        chips = sorted(
+            (self.chips[chip] for chip in self.opened(devices)),
+            key=lambda chip: (chip.pcie_chip != chip.chip_id, chip.pcie_chip, chip.chip_id),
+        )
+        return {chip.chip_id: number for number, chip in enumerate(chips)}
+
     @property
     def cluster_type(self) -> str:
         """The name by which default descriptors are chosen: the first match."""

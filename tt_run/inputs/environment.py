@@ -32,6 +32,7 @@ BLOCKED = (
     contract.EMULATE,
     contract.RUN_DIR,
     contract.WORLD_SIZE,
+    contract.DEVICE_IDS,
 )
 """Variables that belong to one rank of one run: never taken from the launching shell, removed where they would leak."""
 

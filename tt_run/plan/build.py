@@ -16,6 +16,7 @@ from tt_run.plan.checks import Subject, joint_check
 from tt_run.plan.checks.program import require_program
 from tt_run.plan.defaults import wanted_words
 from tt_run.plan.environment import emulated_path, rank_environments
+from tt_run.plan.exported import with_exported
 from tt_run.plan.inheritance import inheritance
 from tt_run.plan.launcher import LauncherFacts
 from tt_run.plan.model import LaunchPlan, RankPlan
@@ -39,6 +40,7 @@ def build_plan(
     """
     world = world or World.current()
     refuse_misuse(request)
+    request = with_exported(request, world)
     words = split_mpi_args(request.mpi_args)
     tracy = parse_tracy(request.tracy, world) if request.tracy is not None else None
     findings = Findings(judged=list(known))

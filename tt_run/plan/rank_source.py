@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mgd.diagnostics import Label, Position
 from mgd.graph import MeshGraph
 from mgd.lean import dataclass, field, replace
-from tt_run.contract import MESH_GRAPH_DESC_PATH
+from tt_run.contract import MOCK_CLUSTER_DESC_PATH
 from tt_run.inputs.bindings import Binding, RankBindings, read_rank_bindings
 from tt_run.inputs.findings import Findings, listed
 from tt_run.inputs.paths import PathSearch
@@ -17,7 +17,6 @@ from tt_run.inputs.world import World, is_file
 from tt_run.plan.derived_ranks import Derived, lone_rank
 from tt_run.plan.model import GeneratedFile
 from tt_run.plan.request import CheckLevel, LaunchRequest
-from tt_run.plan.usage import SOURCES
 
 if TYPE_CHECKING:
     from tt_run.inputs.mock import MockCluster
@@ -56,7 +55,6 @@ def read_source(request: LaunchRequest, world: World, findings: Findings) -> Ran
     search = PathSearch(world, findings, is_strict=request.check is CheckLevel.OFF)
     mock = _mock_cluster(request, search, findings)
     derived: Derived | None = None
-    request = _with_exported_descriptor(request, world)
     if request.system is not None:
         from tt_run.plan.named_system import derive_from_system
 
@@ -75,7 +73,7 @@ def read_source(request: LaunchRequest, world: World, findings: Findings) -> Ran
         read = _read_bindings(request, search, findings)
         if read is not None:
             graphs = {} if request.check is CheckLevel.OFF else _read_graphs(read, request, world, findings)
-            derived = Derived(_with_mock(read, mock, findings), graphs)
+            derived = Derived(_with_mock(read, mock, world, findings), graphs)
     factory = _factory(request, search)
     if derived is None or findings.broken:
         return None
@@ -84,13 +82,6 @@ def read_source(request: LaunchRequest, world: World, findings: Findings) -> Ran
     return RankSource(
         bindings, derived.graphs, factory, derived.files, derived.why, derived.placed, derived.rankfile
     )
-
-
-def _with_exported_descriptor(request: LaunchRequest, world: World) -> LaunchRequest:
-    """The request; where an emulation names nothing to launch, with the descriptor that the shell exports for plain programs."""
-    exported = world.get(MESH_GRAPH_DESC_PATH)
-    is_open = request.emulate and all(getattr(request, name) is None for name in SOURCES)
-    return replace(request, mesh_graph_descriptor=exported) if is_open and exported else request
 
 
 def _read_bindings(request: LaunchRequest, search: PathSearch, findings: Findings) -> RankBindings | None:
@@ -132,15 +123,17 @@ def _mock_cluster(request: LaunchRequest, search: PathSearch, findings: Findings
     return read_mock_cluster(path, search, findings) if path else None
 
 
-def _with_mock(bindings: RankBindings, mock: MockCluster | None, findings: Findings) -> RankBindings:
+def _with_mock(
+    bindings: RankBindings, mock: MockCluster | None, world: World, findings: Findings
+) -> RankBindings:
     """The bindings with the cluster descriptors of a mock mapping, which must name every rank."""
     if mock is None:
         return bindings
-    _check_mock_ranks(mock, bindings, findings)
+    _check_mock_ranks(mock, bindings, world, findings)
     return replace(bindings, mock={rank: str(path) for rank, path in mock.descriptors.items()})
 
 
-def _check_mock_ranks(mock: MockCluster, bindings: RankBindings, findings: Findings) -> None:
+def _check_mock_ranks(mock: MockCluster, bindings: RankBindings, world: World, findings: Findings) -> None:
     """Every rank needs a descriptor; with sub-contexts no further one is allowed."""
     ranks = {binding.rank for binding in bindings.bindings}
     missing = sorted(ranks - mock.descriptors.keys())
@@ -156,7 +149,9 @@ def _check_mock_ranks(mock: MockCluster, bindings: RankBindings, findings: Findi
                 for b in bindings.bindings
                 if b.rank == missing[0]
             ),
-            help=f"add {missing[0]}: PATH to rank_to_cluster_mock_cluster_desc",
+            help=f"add {missing[0]}: PATH to rank_to_cluster_mock_cluster_desc"
+            if is_mapping or not world.get(MOCK_CLUSTER_DESC_PATH)
+            else f"unset {MOCK_CLUSTER_DESC_PATH}, which names it, or --mock-cluster-rank-binding a mapping",
         )
     if bindings.subcontext_sizes:
         for rank in sorted(mock.descriptors.keys() - ranks):

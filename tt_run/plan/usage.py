@@ -53,6 +53,14 @@ def _source_problems(request: LaunchRequest) -> list[Diagnostic]:
                 help=f"keep one of them: {given[0]}",
             )
         ]
+    if request.system is not None and request.mock_cluster_rank_binding is not None:
+        return [
+            Diagnostic(
+                "TTR026",
+                "--system and --mock-cluster-rank-binding are mutually exclusive: a system brings chips of its own",
+                help="write -m FILE in place of --system",
+            )
+        ]
     if not given and not request.emulate and request.mock_cluster_rank_binding is None:
         options = ", ".join(SOURCES.values())
         return [

@@ -160,6 +160,13 @@ COMMAND_LINE = (
         bad="tt-run --clean-env --inherit-env --rank-binding ranks.yaml ./app",
     ),
     Rule(
+        "TTR026",
+        "mock cluster beside a system",
+        why="--system brings the chips of a ready system, so nobody would look at those of the mock cluster.",
+        help="Keep one: -m FILE with the mock cluster, or --system alone; unset TT_METAL_MOCK_CLUSTER_DESC_PATH.",
+        bad="tt-run --emulate --system t3000 --mock-cluster-rank-binding cluster.yaml ./app",
+    ),
+    Rule(
         "TTR031",
         "the run folder cannot be made",
         why="Logs and status records of the ranks go there, and the verdict is made from them.",

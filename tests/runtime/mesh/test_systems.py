@@ -198,3 +198,15 @@ def test_one_id_for_meshes_of_different_shape(tmp_path: Path) -> None:
         RuntimeError, match=r"several meshes with the id 0 and of different shape: \(2, 4\) and \(1, 2\)"
     ):
         lone(TT_MESH_GRAPH_DESC_PATH=str(path))
+
+
+def test_devices_have_the_ids_that_the_launcher_knows() -> None:
+    from mgd.systems import find
+
+    path = str(find("t3000").path)
+    mesh = find_system_mesh(
+        {"TT_MESH_GRAPH_DESC_PATH": path, "TT_RUN_DEVICE_IDS": "7,6,5,4,3,2,1,0"}, World(0, 1)
+    )
+    assert mesh.ids == (7, 6, 5, 4, 3, 2, 1, 0)
+    with pytest.raises(RuntimeError, match="does not fit a block of 8 devices"):
+        find_system_mesh({"TT_MESH_GRAPH_DESC_PATH": path, "TT_RUN_DEVICE_IDS": "1,2"}, World(0, 1))

@@ -525,3 +525,31 @@ def test_several_machines_do_not_say_which_meshes_they_form(sandbox: Sandbox) ->
         UsageError, mesh_graph_descriptor=None, rank_binding=None, mock_cluster_rank_binding=mock
     )
     assert codes(refused) == ["TTR002"]
+
+
+T3000 = configs_root() / "mock/t3000.yaml"
+
+
+def test_the_mock_cluster_of_the_shell_counts_under_emulation(sandbox: Sandbox) -> None:
+    sandbox.set(TT_METAL_MOCK_CLUSTER_DESC_PATH=str(T3000))
+    plan = sandbox.plan(rank_binding=None, emulate=True)
+    assert len(plan.ranks) == 1 and len(plan.ranks[0].devices) == 8
+    assert plan.ranks[0].env["TT_VISIBLE_DEVICES"].value == "0,1,2,3"
+
+
+def test_or_is_refused_where_nobody_would_look_at_it(sandbox: Sandbox) -> None:
+    sandbox.set(TT_METAL_MOCK_CLUSTER_DESC_PATH=str(T3000))
+    assert codes(sandbox.refusal(UsageError, system="n300", emulate=True)) == ["TTR026"]
+    sandbox.two_ranks()
+    [finding] = sandbox.refusal(InputError, emulate=True)
+    assert finding.code == "TTR114" and finding.help.startswith("unset TT_METAL_MOCK_CLUSTER_DESC_PATH")
+    assert sandbox.plan().ranks, "without emulation no rank sees it, as ever"
+
+
+def test_emulated_ranks_number_their_devices_as_placed(sandbox: Sandbox) -> None:
+    """A process numbers the PCIe chips that it opens from 0, then those behind them."""
+    named = {"mesh_graph_descriptor": "mesh.textproto", "mock_cluster_rank_binding": str(T3000)}
+    sandbox.write("mesh.textproto", MESH_2X4_TWO_HOSTS)
+    plan = sandbox.plan(**named, emulate=True)
+    assert [rank.env["TT_RUN_DEVICE_IDS"].value for rank in plan.ranks] == ["2,0,3,1", "0,2,1,3"]
+    assert "TT_RUN_DEVICE_IDS" not in sandbox.plan(**named).ranks[0].env

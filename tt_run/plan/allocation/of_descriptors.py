@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mgd import documents
@@ -11,7 +11,7 @@ from mgd.connections import InterLink
 from mgd.diagnostics import Diagnostic, Position
 from mgd.graph import Mesh, MeshGraph, PinGroup
 from mgd.lean import replace
-from tt_run.contract import VISIBLE_DEVICES
+from tt_run.contract import DEVICE_IDS, VISIBLE_DEVICES
 from tt_run.errors import RefusedError, UsageError
 from tt_run.inputs.bindings import Binding, RankBindings, shifted
 from tt_run.inputs.chips import ClusterDescriptor
@@ -25,7 +25,13 @@ from tt_run.inputs.pinnings import RankPin, read_rank_pinnings
 from tt_run.inputs.rankfiles import parse_rankfile
 from tt_run.inputs.settings import Setting
 from tt_run.plan.allocation import files
-from tt_run.plan.allocation.ranks import Allocation, allocate_on_hosts, allocate_on_machines, blocks_of
+from tt_run.plan.allocation.ranks import (
+    AllocatedRank,
+    Allocation,
+    allocate_on_hosts,
+    allocate_on_machines,
+    blocks_of,
+)
 from tt_run.plan.cache_folder import kept_path
 from tt_run.plan.derived_ranks import Derived, bindings_of
 from tt_run.plan.descriptors import read_descriptor, read_text_descriptor
@@ -193,10 +199,9 @@ def _on_machines(
     findings.judged.extend(shortfall_findings(placed, graph.file))
     described = dict(zip(_host_names(clusters), map(str, paths), strict=True))
     made = allocate_on_machines(placed, described, local_host=search.world.hostname, pinned=pins)
+    by_path = dict(zip(map(str, paths), clusters, strict=True))
     ranks = tuple(
-        replace(binding, env={**_visible(rank.visible_devices), **binding.env})
-        if rank.visible_devices
-        else binding
+        replace(binding, env={**_seen(rank, by_path, request), **binding.env})
         for binding, rank in zip(with_pinned_environment(bindings, pins).bindings, made.ranks, strict=True)
     )
     mocked = {rank.rank: rank.cluster_descriptor for rank in made.ranks if rank.cluster_descriptor}
@@ -231,8 +236,20 @@ def _host_names(clusters: Sequence[ClusterDescriptor]) -> list[str]:
     return [f"{name}_{i}" if names.count(name) > 1 else name for i, name in enumerate(names)]
 
 
-def _visible(devices: str) -> dict[str, Setting]:
-    return {VISIBLE_DEVICES: Setting(devices, "placement on the mock cluster", Position(""))}
+def _seen(
+    rank: AllocatedRank, clusters: Mapping[str, ClusterDescriptor], request: LaunchRequest
+) -> dict[str, Setting]:
+    """What tells a rank its devices: those that it may open, and under emulation how it would number them."""
+    if not rank.visible_devices:
+        return {}
+    found = {VISIBLE_DEVICES: rank.visible_devices}
+    cluster = clusters.get(rank.cluster_descriptor or "")
+    if request.emulate and cluster is not None:
+        numbers = cluster.local_ids({int(device) for device in rank.visible_devices.split(",")})
+        found[DEVICE_IDS] = ",".join(str(numbers[chip]) for chip in rank.chips)
+    return {
+        name: Setting(value, "placement on the mock cluster", Position("")) for name, value in found.items()
+    }
 
 
 def _joined(graphs: Sequence[MeshGraph]) -> MeshGraph:

@@ -29,6 +29,7 @@ class AllocatedRank:
     why: str
     visible_devices: str | None = None
     cluster_descriptor: str | None = None
+    chips: tuple[int, ...] = ()  # of its devices, row by row of its block
     env: Mapping[str, str] = field(default_factory=dict)  # what a pin of the rank sets, as written
 
 
@@ -169,6 +170,7 @@ def allocate_on_machines(
                     f"{where} from tray {nodes[0].chip.tray}, location {nodes[0].chip.location} on",
                     mesh.visible_devices(host_rank),
                     descriptors.get(physical),
+                    tuple(node.chip.chip_id for node in nodes),
                     pin.values() if pin else {},
                 )
             )

@@ -87,6 +87,22 @@ def local_ids(
     return tuple(ids), machine, pcie
 
 
+def described_ids(mesh: Mesh, block: Block, text: str) -> tuple[int | None, ...]:
+    """Process-local ids where the launcher knows the chips: one for each device of the block, row by row; None elsewhere.
+
+    Raises RuntimeError when they are not as many as the block has devices.
+    """
+    numbers = [int(word) for word in text.split(",") if word.strip().isdigit()]
+    if len(numbers) != len(block.devices):
+        raise fatal(
+            f"{contract.DEVICE_IDS}={text} does not fit a block of {len(block.devices)} devices of mesh {mesh.mesh_id}."
+        )
+    ids: list[int | None] = [None] * mesh.device_count
+    for (row, column), number in zip(block.devices, numbers, strict=True):
+        ids[row * mesh.dims[1] + column] = number
+    return tuple(ids)
+
+
 def _visible_somewhere(text: str | None, arch: str) -> tuple[int, ...] | None:
     """The visible devices, numbered on a machine that may be larger than the mesh: only their count matters then."""
     if text is None or not text.strip():

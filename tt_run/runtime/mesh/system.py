@@ -17,7 +17,7 @@ from tt_run.runtime import guard
 from tt_run.runtime.comm.world import World, world
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate, row_major
-from tt_run.runtime.mesh.hosting import local_ids, owners_of, places_of
+from tt_run.runtime.mesh.hosting import described_ids, local_ids, owners_of, places_of
 from tt_run.runtime.mesh.machine import (
     Machine,
     discover,
@@ -174,6 +174,8 @@ def _from_descriptor(path: str, environment: Mapping[str, str], ranks: World) ->
     block = mesh.host_block(host_rank)
     visible = environment.get(contract.VISIBLE_DEVICES)
     ids, machine, pcie = local_ids(mesh, block, visible)
+    if environment.get(contract.DEVICE_IDS):
+        ids = described_ids(mesh, block, environment[contract.DEVICE_IDS])
     if visible:
         machine = replace(machine, cluster_type=_cluster_type(machine, (block.rows, block.columns)))
     shape = MeshShape(mesh.dims)
