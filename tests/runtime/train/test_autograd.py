@@ -18,10 +18,11 @@ from tt_run.runtime.train.autocast import AutocastTensor
 from tt_run.runtime.train.function import Function
 from tt_run.runtime.train.graph import GradMode, PreferredPrecision
 from tt_run.runtime.train.markers import profiler_marker, profiler_marker_end, profiler_marker_start
-from tt_run.runtime.train.modules.base import AbstractModuleBase, Buffer, ModuleBase, Parameter, RunMode
+from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase, RunMode
 from tt_run.runtime.train.modules.containers import ModuleDict, ModuleList
 from tt_run.runtime.train.modules.layers import DropoutLayer
 from tt_run.runtime.train.modules.linear import LinearLayer
+from tt_run.runtime.train.modules.parameter import Buffer, Parameter
 from tt_run.runtime.train.ops import binary, unary
 from tt_run.runtime.train.ops.dropout import dropout
 from tt_run.runtime.train.ops.matmul import matmul_op

@@ -14,34 +14,50 @@ from tests.e2e.launch import ROOT, environment
 SHIMS = ROOT / "tt_run" / "shims"
 
 PUBLISHED = {
-    "ttml": "autograd ops modules models optimizers core common init schedulers Layout DataType argmax Mesh mesh open_device_mesh",
+    "ttml": """
+        autograd ops modules models optimizers core common init schedulers fsdp _mesh _ttml Layout DataType argmax Mesh mesh maybe_mesh
+        open_device_mesh sync_gradients manual_seed lazy_init is_lazy_init_enabled materialize_module NamedParameters
+    """,
+    "ttml.fsdp": "fully_shard is_fsdp_managed fsdp_axis_of",
+    "ttml._mesh": "Mesh mesh maybe_mesh sync_gradients",
+    "ttml._ttml": "autograd ops modules models optimizers core",
+    "ttml._ttml.models.linear_regression": "create_linear_regression_model",
+    "ttml._ttml.ops": "binary unary",
+    "ttml.modules.lora": "LoraConfig LoraModel LoraLinear",
+    "ttml.ops.swiglu": "swiglu",
+    "ttml.common.config": """
+        get_config get_model_config get_training_config get_device_config get_multihost_config yaml_deep_update PipelineParallelHostConfig
+        load_config TrainingConfig DeviceConfig MultiHostConfig TransformerConfig SchedulerConfig get_tt_metal_home
+    """,
+    "ttml.common.schedulers": """
+        CosineAnnealingScheduler LambdaScheduler LinearScheduler SequentialScheduler SpeedrunScheduler StepScheduler
+    """,
     "ttml.autograd": """
         AutoContext Tensor AutocastTensor Graph GraphNode NodeId GradMode PreferredPrecision DistributedConfig
-        ParallelismContext create_tensor get_links Function DataType
+        ParallelismContext create_tensor get_links Function callback DataType
     """,
-    "ttml.core": "empty_like clip_grad_norm distributed utils",
+    "ttml.core": "empty_like zeros_like ones_like clip_grad_norm distributed utils",
     "ttml.core.utils": "MemoryUsageTracker",
     "ttml.core.distributed": """
-        enable_fabric shard_tensor_to_mesh_mapper concat_mesh_to_tensor_composer create_mesh_composer
+        enable_fabric disable_fabric all_reduce all_gather reduce_scatter replicate_tensor_to_mesh_mapper shard_tensor_to_mesh_mapper concat_mesh_to_tensor_composer create_mesh_composer
         create_mesh_composer_config synchronize_gradients SocketType SocketManager DistributedContext
     """,
     "ttml.common": "config utils data model_factory generate sampling schedulers trainer performance memory_utils muon_optimizer",
-    "ttml.common.config": "load_config TrainingConfig DeviceConfig MultiHostConfig TransformerConfig SchedulerConfig get_tt_metal_home",
     "ttml.common.utils": """
         set_seed round_up_to_tile initialize_device create_optimizer get_loss_over_devices build_logits_mask no_grad
-        PerformanceMeter
+        PerformanceMeter summary get_available_device_memory_in_bytes get_tt_metal_runtime_root
     """,
     "ttml.common.data": "CharTokenizer load_shakespeare_text prepare_data get_batch build_causal_mask",
     "ttml.common.model_factory": "TransformerModelFactory adjust_vocab_size map_runner_type",
     "ttml.common.performance": "PerformanceMeter",
-    "ttml.common.muon_optimizer": "Muon",
+    "ttml.common.muon_optimizer": "Muon MuonWithAdamW register",
     "ttml.common.profiler_utils": "profiler_marker profiler_marker_start profiler_marker_end",
-    "ttml.init": "uniform normal zeros ones",
+    "ttml.init": "uniform normal zeros ones uniform_ normal_ constant_ xavier_uniform kaiming_normal manual_seed",
     "ttml.ops": """
         ReduceType binary unary matmul linear loss layernorm rmsnorm dropout embedding attention multi_head_utils rope
-        reshape sample distributed
+        reshape sample distributed swiglu rand randn rand_
     """,
-    "ttml.ops.binary": "add sub mul div",
+    "ttml.ops.binary": "add sub mul div min",
     "ttml.ops.unary": "relu gelu silu mean exp clip log_softmax",
     "ttml.ops.matmul": "matmul_op",
     "ttml.ops.linear": "linear",
@@ -50,15 +66,15 @@ PUBLISHED = {
     "ttml.ops.rmsnorm": "rmsnorm rmsnorm_composite",
     "ttml.ops.dropout": "dropout",
     "ttml.ops.embedding": "embedding",
-    "ttml.ops.attention": "scaled_dot_product_attention",
+    "ttml.ops.attention": "scaled_dot_product_attention scaled_dot_product_attention_composite",
     "ttml.ops.multi_head_utils": "heads_creation heads_fusion grouped_heads_creation",
     "ttml.ops.rope": "build_rope_params rope RopeScalingParams",
     "ttml.ops.reshape": "reshape",
     "ttml.ops.sample": "sample_op",
-    "ttml.ops.distributed": "all_reduce broadcast all_gather reduce_scatter scatter ring_shift GradOutputType",
+    "ttml.ops.distributed": "all_reduce broadcast all_gather reduce_scatter scatter ring_shift GradOutputType vocab_parallel_cross_entropy_loss",
     "ttml.modules": """
         ModuleBase AbstractModuleBase Parameter Buffer ModuleList ModuleDict RunMode LinearLayer Embedding
-        ColumnParallelLinear RowParallelLinear VocabParallelEmbedding
+        ColumnParallelLinear RowParallelLinear VocabParallelEmbedding TensorMetadata LoraConfig LoraModel LoraLinear
     """,
     "ttml.models": "RunnerType WeightTyingType linear_regression nanogpt gpt2 llama mlp distributed KvCache KvCacheConfig",
     "ttml.models.linear_regression": "create_linear_regression_model",
@@ -68,7 +84,7 @@ PUBLISHED = {
     "ttml.models.nanogpt.multi_head_attention": "MultiHeadAttention",
     "ttml.models.nanogpt.embedding": "Embedding",
     "ttml.modules.module_base": "AbstractModuleBase ModuleBase ModuleList ModuleDict RunMode",
-    "ttml.modules.parameter": "Parameter Buffer",
+    "ttml.modules.parameter": "Parameter Buffer TensorMetadata LAZY_PARAMETER_ACCESS_MSG replace_lazy_mapper",
     "ttml.models.gpt2": "GPT2TransformerConfig create_gpt2_model",
     "ttml.models.llama": "LlamaConfig Llama create_llama_model",
     "ttml.models.mlp": "MultiLayerPerceptronParameters create_mlp_model",
@@ -78,7 +94,7 @@ PUBLISHED = {
     "ttml.models.distributed.pipeline_parallel.llama": "create_llama_model",
     "ttml.optimizers": """
         SGD SGDConfig SGDComposite AdamW AdamWConfig MorehAdamW AdamWComposite AdamWFullPrecision AdamWFullPrecisionConfig
-        NoOp Muon MuonConfig RemoteOptimizer
+        NoOp Muon MuonConfig MuonComposite RemoteOptimizer create_optimizer register_optimizer
     """,
     "ttml.schedulers": "LambdaScheduler StepScheduler LinearScheduler CosineAnnealingScheduler SequentialScheduler",
 }

@@ -32,6 +32,7 @@ class AutoContext:
         self._mode = GradMode.ENABLED
         self._device: MeshDevice | None = None
         self._parallelism: ParallelismContext | None = None
+        self._implied = False
         self._distributed: DistributedContext | None = None
         self._sockets: SocketManager | None = None
         arithmetic.restart()
@@ -127,10 +128,16 @@ class AutoContext:
 
     def initialize_parallelism_context(self, config: DistributedConfig) -> None:
         """Decide which axis carries what, once per process. Raises RuntimeError on a second call and for a shape that does not fit."""
-        if self._parallelism is not None:
+        if self._parallelism is not None and not self._implied:
             raise RuntimeError("ParallelismContext is already initialized.")
+        self._implied = False
         shape = self.get_device().shape
         self._parallelism = ParallelismContext(config, (shape[0], shape[1]))
+
+    def imply_parallelism(self, parallelism: ParallelismContext | None) -> None:
+        """Take what the names of a mesh say; a program that initialises the axes itself has the last word."""
+        if parallelism is not None and (self._parallelism is None or self._implied):
+            self._parallelism, self._implied = parallelism, True
 
     def get_parallelism_context(self) -> ParallelismContext:
         """The axes. Raises RuntimeError before they are initialised."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.ccl.collectives import all_reduce
+from tt_run.runtime.ccl import collectives
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.distribution import composers, mappers
 from tt_run.runtime.tensor.distribution.configs import MeshComposerConfig, MeshMapperConfig
@@ -22,6 +22,7 @@ from tt_run.runtime.train.context import AutoContext
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.device import MeshDevice
+    from tt_run.runtime.tensor.tensor import Tensor as Value
     from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]
@@ -34,6 +35,14 @@ def enable_fabric(num_devices: int) -> None:
 
     if num_devices > 1:
         set_fabric_config(FabricConfig.FABRIC_2D)
+
+
+def disable_fabric() -> None:
+    """Take the fabric away again."""
+    from tt_run.runtime.ccl.fabric import set_fabric_config
+    from tt_run.runtime.enums import FabricConfig
+
+    set_fabric_config(FabricConfig.DISABLED)
 
 
 def shard_tensor_to_mesh_mapper(
@@ -73,6 +82,24 @@ def create_mesh_composer(device: MeshDevice, config: MeshComposerConfig) -> comp
     return composers.create_mesh_composer(device, config)
 
 
+# --- collectives on mesh tensors -----------------------------------------------------------------------------------
+
+
+def all_reduce(tensor: Value, cluster_axis: int | None = None) -> Value:
+    """The sum of a `ttnn.Tensor` over an axis, on every device; nothing enters the graph."""
+    return collectives.all_reduce(tensor, cluster_axis=cluster_axis)
+
+
+def all_gather(tensor: Value, dim: int, cluster_axis: int | None = None) -> Value:
+    """Shards of a `ttnn.Tensor` side by side on `dim`, on every device; nothing enters the graph."""
+    return collectives.all_gather(tensor, dim, cluster_axis=cluster_axis)
+
+
+def reduce_scatter(tensor: Value, dim: int, cluster_axis: int | None = None) -> Value:
+    """The sum of a `ttnn.Tensor`, of which each device keeps its slice of `dim`; nothing enters the graph."""
+    return collectives.reduce_scatter(tensor, dim, cluster_axis=cluster_axis)
+
+
 # --- data parallelism ----------------------------------------------------------------------------------------------
 
 
@@ -92,9 +119,11 @@ def synchronize_gradients(parameters: Mapping[str, Tensor]) -> None:
         parameter = parameters[name]
         if not parameter.is_grad_initialized():
             continue
+        if parameter.fsdp_axis is not None and axis in (None, parameter.fsdp_axis):
+            continue  # the mean already
         gradient = parameter.get_grad()
         count = members(gradient, axis)
         if count > 1:
             share = np.float32(1.0 / count)
-            total = all_reduce(gradient, cluster_axis=axis)
+            total = collectives.all_reduce(gradient, cluster_axis=axis)
             parameter.set_grad(stacks.compute(lambda stack, share=share: stack * share, total))

@@ -127,6 +127,11 @@ class MemoryUsageTracker:
         return max((s.before + s.peak for s in _segments()), default=0)
 
     @staticmethod
+    def get_current() -> int:
+        """Bytes held on a device now, as far as they were counted: 0 when no capture runs."""
+        return _capture.held if _running and _capture is not None else 0
+
+    @staticmethod
     def clear() -> None:
         """Forget what was captured."""
         global _capture

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+
+from tt_run.runtime.ccl.collectives import all_reduce
+from tt_run.runtime.train import stacks
+from tt_run.runtime.train.axis_placement import is_replicated
 from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.distributed import enable_fabric, shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.parallelism import Axis, ParallelismContext
+from tt_run.runtime.train.tensor import Tensor
 
 
 @dataclass(frozen=True)
@@ -20,6 +31,14 @@ class Mesh:
                 f"a Mesh has two sides and a name for each, got {self.shape} and {self.axis_names}"
             )
 
+    def num_devices(self) -> int:
+        """Devices of the mesh."""
+        return math.prod(self.shape)
+
+    def has_axis(self, name: str) -> bool:
+        """Whether an axis has this name."""
+        return name in self.axis_names
+
     def axis(self, name: str) -> int:
         """The number of a named axis. Raises ValueError listing the names."""
         if name not in self.axis_names:
@@ -30,15 +49,52 @@ class Mesh:
         """Devices along a named axis."""
         return self.shape[self.axis(name)]
 
+    def axis_index(self, name: str) -> int:
+        """The number of a named axis. Raises RuntimeError listing the names."""
+        if name not in self.axis_names:
+            raise RuntimeError(
+                f"Mesh has no axis named {name!r}. Shape: {self.shape}, axis names: {', '.join(self.axis_names)}"
+            )
+        return self.axis(name)
+
+    def axis_size(self, name: str) -> int:
+        """Devices along a named axis. Raises RuntimeError listing the names."""
+        return self.shape[self.axis_index(name)]
+
+    def axis_mapper(self, name: str, tdim: int) -> Any:
+        """What cuts tensor dimension `tdim` over a named axis, for `Tensor.from_numpy` and initialisers."""
+        device = AutoContext.get_instance().get_device()
+        return shard_tensor_to_mesh_mapper(device, tdim, self.axis_index(name))
+
+    def parallelism(self) -> ParallelismContext | None:
+        """What the names `dp` and `tp` say about the axes; None without either."""
+        axes = {name: Axis(self.axis(name), self.size(name)) for name in ("dp", "tp") if self.has_axis(name)}
+        return ParallelismContext.of_axes(axes.get("dp"), axes.get("tp")) if axes else None
+
 
 _open: Mesh | None = None
 
 
-def open_device_mesh(mesh: Mesh) -> None:
-    """Open the device of a mesh. Raises RuntimeError as `AutoContext.open_device` does."""
+def open_device_mesh(mesh: Mesh | Sequence[int], device_ids: Sequence[int] | None = None) -> None:
+    """Open the devices of a mesh, with the fabric they need. A plain shape has axes without names of their own.
+
+    An axis `dp` then carries data and `tp` tensor parallelism, unless the program initialises that otherwise. Raises RuntimeError as
+    `AutoContext.open_device` does.
+    """
     global _open
-    AutoContext.get_instance().open_device(mesh.shape)
+    if not isinstance(mesh, Mesh):
+        rows, columns = mesh
+        mesh = Mesh((int(rows), int(columns)), ("_0", "_1"))
+    context = AutoContext.get_instance()
+    enable_fabric(mesh.num_devices())
+    context.open_device(mesh.shape, list(device_ids or ()) or None)
+    context.imply_parallelism(mesh.parallelism())
     _open = mesh
+
+
+def maybe_mesh() -> Mesh | None:
+    """The mesh opened last, None when none was."""
+    return _open
 
 
 def mesh() -> Mesh:
@@ -46,3 +102,27 @@ def mesh() -> Mesh:
     if _open is None:
         raise RuntimeError("no mesh is open; ttml.open_device_mesh(ttml.Mesh((rows, columns))) opens one")
     return _open
+
+
+def sync_gradients(parameters: Mapping[str, Tensor], axis_names: Iterable[str] = ("dp",)) -> None:
+    """Replace every gradient by its mean over named axes of the open mesh; names that it has not are passed over.
+
+    Along the axis over which `fully_shard` cut a parameter its gradient is the mean already. Parameters are visited by name, so that all
+    ranks reduce in one order.
+    """
+    if _open is None:
+        return
+    axes = [_open.axis(name) for name in axis_names if _open.has_axis(name) and _open.size(name) > 1]
+    for name in sorted(parameters):
+        parameter = parameters[name]
+        if not parameter.is_grad_initialized():
+            continue
+        own = [axis for axis in axes if axis != parameter.fsdp_axis]
+        gradient, count = parameter.get_grad(), 1
+        for axis in own:
+            # What is the same along an axis is its mean already.
+            if not is_replicated(gradient, axis):
+                gradient, count = all_reduce(gradient, cluster_axis=axis), count * _open.shape[axis]
+        if count > 1:
+            share = np.float32(1.0 / count)
+            parameter.set_grad(stacks.compute(lambda stack, share=share: stack * share, gradient))

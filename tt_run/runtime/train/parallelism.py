@@ -50,6 +50,14 @@ class ParallelismContext:
         self._tp = axes.get("tp", Axis())
         self._config = config
 
+    @classmethod
+    def of_axes(cls, ddp: Axis | None, tp: Axis | None) -> ParallelismContext:
+        """The axes as they are named; None for parallelism that is off."""
+        made = cls.__new__(cls)
+        made._ddp, made._tp = ddp or Axis(), tp or Axis()
+        made._config = DistributedConfig(ddp is not None, tp is not None)
+        return made
+
     def __repr__(self) -> str:
         axes = ", ".join(f"{name}={found}" for name, found in (("ddp", self._ddp), ("tp", self._tp)))
         return f"ParallelismContext({axes})"

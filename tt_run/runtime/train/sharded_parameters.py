@@ -76,6 +76,15 @@ def cuts(value: Value) -> dict[int, int]:
     }
 
 
+def whole_shape(tensor: Tensor) -> list[int]:
+    """The shape of a parameter as it is on one device."""
+    value = tensor.get_value(PreferredPrecision.FULL)
+    shape, extents = list(value.shape), value.tensor_topology().distribution_shape()
+    for axis, dim in cuts(value).items():
+        shape[dim] *= extents[axis]
+    return shape
+
+
 def whole(value: Value, stack: Array | None = None) -> Array:
     """The array that a value is a distribution of; `stack` replaces its shards by others in the same places.
 

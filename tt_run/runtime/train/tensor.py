@@ -153,3 +153,17 @@ def empty_like(tensor: Tensor) -> Tensor:
     return Tensor(
         stacks.full_like(tensor.get_value(PreferredPrecision.FULL), 0.0), tensor.get_requires_grad()
     )
+
+
+def zeros_like(tensor: Tensor) -> Tensor:
+    """Zeros of the same shape, type and place; takes no gradient."""
+    return _filled(tensor, 0.0)
+
+
+def ones_like(tensor: Tensor) -> Tensor:
+    """Ones of the same shape, type and place; takes no gradient."""
+    return _filled(tensor, 1.0)
+
+
+def _filled(tensor: Tensor, number: float) -> Tensor:
+    return Tensor(stacks.full_like(tensor.get_value(PreferredPrecision.FULL), number), requires_grad=False)

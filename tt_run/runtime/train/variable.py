@@ -34,6 +34,8 @@ class Variable:
         "_requires_grad",
         "_seeded",
         "_zeroed",
+        "fsdp_axis",
+        "fsdp_dim",
         "joint",
     )
 
@@ -41,6 +43,9 @@ class Variable:
         self._cast = AutocastTensor(value)
         self._gradient: Value | None = None
         self._zeroed = self._seeded = False
+        self.fsdp_axis: int | None = None
+        """The mesh axis along which `fully_shard` cut the parameter, and the dimension that it cut."""
+        self.fsdp_dim: int | None = None
         self.joint: Joint | None = None
         """How a parameter's rows are dealt to tensor-parallel devices; None where they lie as in the model."""
         self._requires_grad = requires_grad

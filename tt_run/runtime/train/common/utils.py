@@ -19,9 +19,11 @@ from tt_run.runtime.train.common.config import DeviceConfig, TrainingConfig
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.distributed import concat_mesh_to_tensor_composer, enable_fabric
 from tt_run.runtime.train.graph import GradMode
+from tt_run.runtime.train.memory import MemoryUsageTracker
 from tt_run.runtime.train.modules.base import ModuleBase
 from tt_run.runtime.train.optimizers import registry
 from tt_run.runtime.train.optimizers.registry import KNOWN, type_of
+from tt_run.runtime.train.sharded_parameters import whole_shape
 from tt_run.runtime.train.tensor import Tensor
 
 PADDING = 1e4
@@ -122,9 +124,29 @@ class PerformanceMeter:
 
 def parameter_count(model: ModuleBase) -> int:
     """Elements of all parameters, a sharded one with all its shards."""
-    total = 0
-    for tensor in model.parameters().values():
-        value = tensor.get_value()
-        shards = 1 if is_replicated(value, None) else value.tensor_topology().distribution_shape().mesh_size()
-        total += int(np.prod(tensor.shape())) * shards
-    return total
+    return sum(int(np.prod(whole_shape(tensor))) for tensor in model.parameters().values())
+
+
+def summary(model: ModuleBase) -> str:
+    """Print, and return, a table of parameters: path, whole shape, number of elements, whether trained; and their sums."""
+    lines, total, trained = [], 0, 0
+    for name, tensor in model.parameters().items():
+        shape = whole_shape(tensor)
+        count = int(np.prod(shape))
+        total, trained = total + count, trained + count * tensor.get_requires_grad()
+        lines.append(
+            f"{name:<60} {shape!s:<24} {count:>14,}{'' if tensor.get_requires_grad() else '  frozen'}"
+        )
+    text = "\n".join([*lines, f"Total parameters: {total:,}", f"Trainable parameters: {trained:,}"])
+    print(text)
+    return text
+
+
+def get_available_device_memory_in_bytes() -> int:
+    """DRAM of one device of the open mesh, in bytes, less what tensors hold where a memory capture runs.
+
+    Source: 12 GiB on Wormhole, 32 GiB on Blackhole (products' data sheets).
+    """
+    device = AutoContext.get_instance().get_device()
+    whole = (32 if "BLACKHOLE" in str(device.arch()).upper() else 12) << 30
+    return whole - MemoryUsageTracker.get_current()

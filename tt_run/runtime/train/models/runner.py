@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.graph import GradMode, Graph
+from tt_run.runtime.train.modules import substitution
 from tt_run.runtime.train.operation import result
 from tt_run.runtime.train.tensor import Tensor
 
@@ -47,7 +48,7 @@ class WeightTyingType(_Named):
     Enabled = 1
 
 
-Block = Callable[[Tensor], Tensor]
+Block = Callable[..., Tensor]
 
 
 def run(block: Block, tensor: Tensor, runner: RunnerType) -> Tensor:
@@ -58,12 +59,19 @@ def run(block: Block, tensor: Tensor, runner: RunnerType) -> Tensor:
     return _recomputed(block, tensor, context)
 
 
+def memory_efficient_runner(forward: Block, tensor: Tensor, *args: Any) -> Tensor:
+    """`forward(tensor, *args)`, whose activations are computed again in the backward pass instead of kept. Results are the same bits."""
+    return run(lambda x: forward(x, *args), tensor, RunnerType.MemoryEfficient)
+
+
 def _recomputed(block: Block, tensor: Tensor, context: AutoContext) -> Tensor:
     """Forward without a graph; backward repeats the block on a detached input with the generator as it was."""
     before = context.generator.bit_generator.state
     context.set_gradient_mode(GradMode.DISABLED)
     try:
         value = block(tensor).get_value()
+        # Parameters that are gathered for use are gathered now, and not when the backward pass runs the block again.
+        seen = substitution.current()
     finally:
         context.set_gradient_mode(GradMode.ENABLED)
 
@@ -74,7 +82,8 @@ def _recomputed(block: Block, tensor: Tensor, context: AutoContext) -> Tensor:
         context.generator.bit_generator.state = before
         try:
             inside = Tensor(tensor.get_value())
-            out = block(inside)
+            with substitution.again(seen):
+                out = block(inside)
             out.set_grad(gradient)
             node = out.get_node()
             if node is not None:
@@ -85,4 +94,5 @@ def _recomputed(block: Block, tensor: Tensor, context: AutoContext) -> Tensor:
         if inside.is_grad_initialized():
             tensor.add_grad(inside.get_grad())
 
-    return result(value, (tensor,), rule)
+    gathered = [substitute for what in seen for _, _, substitute in what]
+    return result(value, (tensor, *gathered), rule)

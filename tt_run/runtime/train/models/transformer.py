@@ -10,9 +10,11 @@ from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.device_tensor import Logits
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.modules import initial
-from tt_run.runtime.train.modules.base import AbstractModuleBase, Buffer
+from tt_run.runtime.train.modules.base import AbstractModuleBase
 from tt_run.runtime.train.modules.layers import DropoutLayer
+from tt_run.runtime.train.modules.lazy import deferred
 from tt_run.runtime.train.modules.linear import ColumnParallelLinear, LinearLayer, RowParallelLinear
+from tt_run.runtime.train.modules.parameter import Buffer, Parameter
 from tt_run.runtime.train.ops import binary, norms, shapes
 from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
 from tt_run.runtime.train.ops.embedding import embedding
@@ -38,8 +40,8 @@ class LayerNorm(AbstractModuleBase):
     def __init__(self, embedding_dim: int, bias: bool = True) -> None:
         super().__init__()
         self.embedding_dim = embedding_dim
-        self.gamma = initial.ones()((1, 1, 1, embedding_dim))
-        self.beta = initial.zeros()((1, 1, 1, embedding_dim)) if bias else None
+        self.gamma = Parameter(initial.ones()((1, 1, 1, embedding_dim)))
+        self.beta = Parameter(initial.zeros()((1, 1, 1, embedding_dim))) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalised over the last dimension."""
@@ -100,6 +102,7 @@ def dealt(make: initial.Initializer, dim: int, sections: int, parts: int) -> ini
     [q | k | v] over two devices becomes [q0 k0 v0 | q1 k1 v1].
     """
 
+    @deferred
     def redrawn(shape: tuple[int, ...], mapper: object = None) -> Tensor:
         joint = Joint(dim, sections, parts)
         tensor = initial.place(joint.dealt(make(shape).to_numpy()), mapper)
@@ -176,7 +179,9 @@ class TrainablePositionalEmbedding(AbstractModuleBase):
         self, embedding_dim: int, sequence_length: int, weight_init: initial.Initializer | None = None
     ) -> None:
         super().__init__()
-        self.weight = (weight_init or initial.normal(0.0, 0.02))((1, 1, sequence_length, embedding_dim))
+        self.weight = Parameter(
+            (weight_init or initial.normal(0.0, 0.02))((1, 1, sequence_length, embedding_dim))
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         """[B, 1, T, D] plus the first T vectors."""

@@ -6,6 +6,7 @@ import enum
 from collections.abc import Iterator
 from typing import Any
 
+from tt_run.runtime.train.modules.parameter import Buffer, Parameter, TensorMetadata
 from tt_run.runtime.train.tensor import Tensor
 
 
@@ -16,24 +17,29 @@ class RunMode(enum.Enum):
     EVAL = 1
 
 
-class Parameter:
-    """A tensor that optimizers update; `.tensor` is the tensor."""
-
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
-
-    def __repr__(self) -> str:
-        return f"Parameter({self.tensor!r})"
+class NamedParameters(dict[str, Tensor]):
+    """Parameters by full path: what `parameters()` gives and optimizers take."""
 
 
-class Buffer:
-    """A tensor that belongs to a module and is not trained."""
+class TensorTable(dict[str, Any]):
+    """Tensors of a module by name. A `Parameter` may stand for its tensor: reading gives the tensor, and raises while there is none."""
 
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
+    def __getitem__(self, name: str) -> Tensor:
+        held = super().__getitem__(name)
+        tensor: Tensor = held.tensor if isinstance(held, Parameter) else held
+        return tensor
 
-    def __repr__(self) -> str:
-        return f"Buffer({self.tensor!r})"
+    def get(self, name: str, default: Any = None) -> Any:
+        """The tensor of a name, `default` when there is none."""
+        return self[name] if name in self else default  # noqa: SIM401 - get() is this
+
+    def named(self) -> Iterator[tuple[str, Tensor]]:
+        """Names and tensors in order of registration."""
+        return ((name, self[name]) for name in self)
+
+    def held(self) -> Iterator[tuple[str, Any]]:
+        """Names and what stands for the tensors."""
+        return iter(super().items())
 
 
 class ModuleBase:
@@ -44,13 +50,13 @@ class ModuleBase:
 
     def __init__(self) -> None:
         self.__dict__["_modules"] = {}
-        self.__dict__["_tensors"] = {}
+        self.__dict__["_tensors"] = TensorTable()
         self.__dict__["_buffers"] = {}
         self.__dict__["_run_mode"] = RunMode.TRAIN
         self.__dict__["_name"] = type(self).__name__
 
     _modules: dict[str, ModuleBase]
-    _tensors: dict[str, Tensor]
+    _tensors: TensorTable
     _buffers: dict[str, Tensor]
     _run_mode: RunMode
     _name: str
@@ -100,10 +106,10 @@ class ModuleBase:
 
     # --- parameters --------------------------------------------------------------------------------------------------
 
-    def parameters(self) -> dict[str, Tensor]:
+    def parameters(self) -> NamedParameters:
         """Full path to trainable tensor, a shared tensor once under its first path."""
         seen: set[int] = set()
-        found: dict[str, Tensor] = {}
+        found = NamedParameters()
         for path, tensor in self._walk_tensors(self._name, "/"):
             if id(tensor) not in seen:
                 seen.add(id(tensor))
@@ -111,10 +117,16 @@ class ModuleBase:
         return found
 
     def _walk_tensors(self, prefix: str, joint: str) -> Iterator[tuple[str, Tensor]]:
-        for name, tensor in self._tensors.items():
+        for name, tensor in self._tensors.named():
             yield f"{prefix}{joint}{name}" if prefix else name, tensor
         for name, module in self._modules.items():
             yield from module._walk_tensors(f"{prefix}{joint}{name}" if prefix else name, joint)
+
+    def lazy_parameters(self) -> Iterator[Parameter]:
+        """Parameters, here and below, whose tensors are not made yet."""
+        yield from (held for _, held in self._tensors.held() if isinstance(held, Parameter) and held.is_lazy)
+        for module in self._modules.values():
+            yield from module.lazy_parameters()
 
     # --- modes -------------------------------------------------------------------------------------------------------
 
@@ -159,9 +171,9 @@ class AbstractModuleBase(ModuleBase):
             table.pop(name, None)
         if isinstance(value, ModuleBase):
             self._modules[name] = value
-        elif isinstance(value, Parameter):
-            self._tensors[name] = value.tensor
-        elif isinstance(value, Tensor):
+        elif isinstance(value, TensorMetadata):
+            self._tensors[name] = value = Parameter(value)
+        elif isinstance(value, (Parameter, Tensor)):
             self._tensors[name] = value
         elif isinstance(value, Buffer):
             value.tensor.set_requires_grad(False)

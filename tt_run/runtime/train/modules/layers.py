@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase, RunMode
+from tt_run.runtime.train.modules.parameter import Parameter
 from tt_run.runtime.train.ops import norms
 from tt_run.runtime.train.ops.dropout import dropout
 from tt_run.runtime.train.ops.embedding import embedding
@@ -17,7 +18,9 @@ class Embedding(AbstractModuleBase):
         self, num_embeddings: int, embedding_dim: int, weight_init: initial.Initializer | None = None
     ) -> None:
         super().__init__()
-        self.weight = (weight_init or initial.normal(0.0, 0.02))((1, 1, num_embeddings, embedding_dim))
+        self.weight = Parameter(
+            (weight_init or initial.normal(0.0, 0.02))((1, 1, num_embeddings, embedding_dim))
+        )
 
     def forward(self, tensor: Tensor) -> Tensor:
         """ids [B, 1, 1, T] -> [B, 1, T, width]."""
@@ -29,8 +32,8 @@ class LayerNormLayer(AbstractModuleBase):
 
     def __init__(self, features: int, bias: bool = True) -> None:
         super().__init__()
-        self.gamma = initial.ones()((1, 1, 1, features))
-        self.beta = initial.zeros()((1, 1, 1, features)) if bias else None
+        self.gamma = Parameter(initial.ones()((1, 1, 1, features)))
+        self.beta = Parameter(initial.zeros()((1, 1, 1, features))) if bias else None
 
     def forward(self, tensor: Tensor) -> Tensor:
         """Normalised over the last dimension."""
@@ -43,7 +46,7 @@ class RMSNormLayer(AbstractModuleBase):
     def __init__(self, features: int, epsilon: float = 1e-5) -> None:
         super().__init__()
         self.epsilon = epsilon
-        self.gamma = initial.ones()((1, 1, 1, features))
+        self.gamma = Parameter(initial.ones()((1, 1, 1, features)))
 
     def forward(self, tensor: Tensor) -> Tensor:
         """Normalised over the last dimension."""

@@ -14,7 +14,8 @@ from tt_run.runtime.enums import Layout
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.modules import initial
-from tt_run.runtime.train.modules.base import AbstractModuleBase, Buffer
+from tt_run.runtime.train.modules.base import AbstractModuleBase
+from tt_run.runtime.train.modules.parameter import Buffer, Parameter
 from tt_run.runtime.train.ops import binary, distributed
 from tt_run.runtime.train.ops.distributed import GradOutputType
 from tt_run.runtime.train.ops.embedding import partial_embedding
@@ -35,8 +36,14 @@ class LinearLayer(AbstractModuleBase):
     ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
-        self.weight = (weight_init or initial.fan_in(in_features))((1, 1, out_features, in_features))
-        self.bias = (bias_init or initial.fan_in(in_features))((1, 1, 1, out_features)) if has_bias else None
+        self.weight = Parameter(
+            (weight_init or initial.fan_in(in_features))((1, 1, out_features, in_features))
+        )
+        self.bias = (
+            Parameter((bias_init or initial.fan_in(in_features))((1, 1, 1, out_features)))
+            if has_bias
+            else None
+        )
 
     def get_weight(self) -> Tensor:
         """The weight."""
@@ -90,11 +97,11 @@ class ColumnParallelLinear(_Parallel):
                 f"Output features = {out_features}, TP size = {self.size}"
             )
         self.gather_output = gather_output
-        self.weight = (weight_init or initial.fan_in(in_features))(
-            (1, 1, out_features, in_features), self._mapper(2)
+        self.weight = Parameter(
+            (weight_init or initial.fan_in(in_features))((1, 1, out_features, in_features), self._mapper(2))
         )
         self.bias = (
-            (bias_init or initial.fan_in(in_features))((1, 1, 1, out_features), self._mapper(3))
+            Parameter((bias_init or initial.fan_in(in_features))((1, 1, 1, out_features), self._mapper(3)))
             if has_bias
             else None
         )
@@ -126,8 +133,8 @@ class VocabParallelEmbedding(_Parallel):
             raise RuntimeError(
                 f"Vocabulary must be divisible by the TP size. Vocabulary = {num_embeddings}, TP size = {self.size}"
             )
-        self.weight = (weight_init or initial.normal(0.0, 0.02))(
-            (1, 1, num_embeddings, embedding_dim), self._mapper(2)
+        self.weight = Parameter(
+            (weight_init or initial.normal(0.0, 0.02))((1, 1, num_embeddings, embedding_dim), self._mapper(2))
         )
         starts = np.arange(0, num_embeddings, num_embeddings // self.size, dtype=np.int32)
         self.first = Buffer(
@@ -162,10 +169,14 @@ class RowParallelLinear(_Parallel):
                 f"Input features must be divisible by the TP size. Input features = {in_features}, TP size = {self.size}"
             )
         self.input_is_parallel = input_is_parallel
-        self.weight = (weight_init or initial.fan_in(in_features))(
-            (1, 1, out_features, in_features), self._mapper(3)
+        self.weight = Parameter(
+            (weight_init or initial.fan_in(in_features))((1, 1, out_features, in_features), self._mapper(3))
         )
-        self.bias = (bias_init or initial.fan_in(in_features))((1, 1, 1, out_features)) if has_bias else None
+        self.bias = (
+            Parameter((bias_init or initial.fan_in(in_features))((1, 1, 1, out_features)))
+            if has_bias
+            else None
+        )
 
     def forward(self, tensor: Tensor) -> Tensor:
         """[..., in / size] or [..., in] -> [..., out] on every device."""

@@ -29,13 +29,14 @@ HIDDEN = np.float32(-1e9)
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
 ) -> Tensor:
-    """softmax(q k^T / sqrt(E) with hidden positions) v: query [B, H, S, E], key and value [B, G, T, E], mask [1 or B, 1, S, T].
+    """softmax(q k^T / sqrt(E) with hidden positions) v: query [B, H, S, E], key [B, G, T, E], value [B, G, T, F], mask [1 or B, 1, S, T].
 
     Raises RuntimeError when the heads are no multiple of the groups.
     """
     q, k, v = query.get_value(), key.get_value(), value.get_value()
     heads, groups = q.shape[1], k.shape[1]
-    if heads % groups or tuple(k.shape) != tuple(v.shape):
+    # Values may be of another width than keys, as in latent attention.
+    if heads % groups or tuple(k.shape)[:-1] != tuple(v.shape)[:-1] or q.shape[-1] != k.shape[-1]:
         raise RuntimeError(
             f"scaled_dot_product_attention: query {list(q.shape)}, key {list(k.shape)} and value {list(v.shape)} do not fit together"
         )
@@ -71,6 +72,14 @@ def scaled_dot_product_attention(
         value.add_grad(for_v)
 
     return result(out, (query, key, value), rule)
+
+
+@recorded
+def scaled_dot_product_attention_composite(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+) -> Tensor:
+    """As `scaled_dot_product_attention`; made of several kernels on devices, where it also takes a mask for each sequence."""
+    return scaled_dot_product_attention(query, key, value, mask)
 
 
 def _scores(q: Array, k: Array, scale: np.float32, mask: Array | None) -> Array:

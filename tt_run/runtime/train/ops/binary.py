@@ -1,4 +1,4 @@
-"""`ttml.ops.binary`: add, sub, mul, div with NumPy broadcasting; gradients of broadcast operands are summed back."""
+"""`ttml.ops.binary`: add, sub, mul, div, min with NumPy broadcasting; gradients of broadcast operands are summed back."""
 
 from __future__ import annotations
 
@@ -80,6 +80,30 @@ def div(a: Kind, b: Any) -> Kind:
             b.add_grad(stacks.elementwise(lambda g, u, v: -g * u / (v * v), gradient, x, y))
 
     return result(_apply(np.divide, x, y), (a, b), rule)
+
+
+@recorded
+def minimum(a: Kind, b: Any) -> Kind:
+    """The smaller of a and b; of equal ones each gets half of the gradient, as in PyTorch."""
+    b = _operand(a, b)
+    x, y = a.get_value(), b.get_value()
+
+    def share(own: Value, other: Value, gradient: Value) -> Value:
+        rank = max(len(x.shape), len(y.shape))
+
+        def kernel(g: Array, u: Array, v: Array) -> Array:
+            u, v = aligned(u, rank), aligned(v, rank)
+            return g * ((u < v) + np.float32(0.5) * (u == v)).astype(np.float32)
+
+        return stacks.compute(kernel, gradient, own, other)
+
+    def rule(gradient: Value) -> None:
+        if a.get_requires_grad():
+            a.add_grad(_to_shape(share(x, y, gradient), a))
+        if b.get_requires_grad():
+            b.add_grad(_to_shape(share(y, x, gradient), b))
+
+    return result(_apply(np.minimum, x, y), (a, b), rule)
 
 
 def _scaled(a: Kind, factor: float) -> Kind:

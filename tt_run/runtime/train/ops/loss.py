@@ -1,4 +1,4 @@
-"""`ttml.ops.loss`: mean squared error, cross entropy, negative log likelihood; all of them means."""
+"""`ttml.ops.loss`: mean squared error, cross entropy, negative log likelihood."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Array = npt.NDArray[Any]
 
 
 class ReduceType(enum.Enum):
-    """How a loss is reduced; MEAN is the one that losses implement."""
+    """How a loss is reduced. Cross entropy takes MEAN and NONE, the others MEAN."""
 
     MEAN = 0
     SUM = 1
@@ -59,15 +59,20 @@ def mse_loss(prediction: Tensor, target: Tensor, reduce: ReduceType = ReduceType
 def cross_entropy_loss(prediction: Tensor, target: Tensor, reduce: ReduceType = ReduceType.MEAN) -> Tensor:
     """Mean over all positions of -log softmax(prediction)[target]; prediction [B, 1, T, V] logits, target uint32 [B, T] ids.
 
-    Raises RuntimeError for another reduction and for shapes that do not belong together.
+    NONE gives the loss of every position, [B, 1, T, 1]. Raises RuntimeError for SUM and for shapes that do not belong together.
     """
-    if reduce is not ReduceType.MEAN:
-        raise RuntimeError("Unsupported cross entropy reduction type")
+    if reduce is ReduceType.SUM:
+        raise RuntimeError(
+            "Unsupported cross entropy reduction type; help: ReduceType.MEAN or ReduceType.NONE"
+        )
     logits, ids = prediction.get_value(), target.get_value()
     rows = _rows("cross_entropy_loss", logits, ids)
+    single = reduce is ReduceType.NONE
+    each = (*tuple(logits.shape)[:-1], 1)
 
     def forward(x: Array, t: Array) -> Array:
-        return _picked_mean(log_softmax_of(x.reshape(len(x), rows, -1)), t)
+        logs = log_softmax_of(x.reshape(len(x), rows, -1))
+        return _picked(logs, t).reshape(-1, *each) if single else _picked_mean(logs, t)
 
     def backward(g: Array, x: Array, t: Array) -> Array:
         flat = x.reshape(len(x), rows, -1)
@@ -75,7 +80,7 @@ def cross_entropy_loss(prediction: Tensor, target: Tensor, reduce: ReduceType = 
         np.exp(slope, out=slope)
         slope /= slope.sum(axis=-1, keepdims=True, dtype=np.float32)
         _subtract_one(slope, t)
-        slope *= g.reshape(-1, 1, 1) / np.float32(rows)
+        slope *= g.reshape(len(g), rows, 1) if single else g.reshape(-1, 1, 1) / np.float32(rows)
         return slope.reshape(x.shape)
 
     def rule(gradient: Value) -> None:
@@ -114,6 +119,11 @@ def _rows(name: str, logits: Value, ids: Value) -> int:
             f"{name}: prediction {list(logits.shape)} needs {rows} integer ids [B, T], got {list(ids.shape)} of {ids.dtype}"
         )
     return rows
+
+
+def _picked(logs: Array, ids: Array) -> Array:
+    """Minus the entry of each position's target."""
+    return -np.take_along_axis(logs, _columns(logs, ids), axis=-1)
 
 
 def _picked_mean(logs: Array, ids: Array) -> Array:

@@ -42,7 +42,7 @@ def clip_grad_norm(
     finite = math.isfinite(p_norm_type)
     join = np.add if finite else np.maximum
     total = functools.reduce(
-        lambda a, b: stacks.compute(join, a, b), (_powers(tensor.get_grad(), p_norm_type) for tensor in given)
+        lambda a, b: stacks.compute(join, a, b), (_powers(tensor, p_norm_type) for tensor in given)
     )
     root = np.float32(1.0 / p_norm_type if finite else 1.0)
     norm = stacks.compute(lambda sums: sums**root, total)
@@ -64,24 +64,33 @@ def _scaled(gradient: Array, factor: Array) -> Array:
     return gradient * factor.reshape(-1, *(1,) * (gradient.ndim - 1))
 
 
-def _powers(gradient: Value, order: float) -> Value:
+def _powers(tensor: Tensor, order: float) -> Value:
     """Sum of |g|^order over a whole parameter, or the largest |g| for an infinite order, as float32 [1, 1, 1, 1]."""
-    axis = _tensor_parallel_axis()
-    cut = axis is not None and not is_replicated(gradient, axis)
-    wide = stacks.as_dtype(gradient, stacks.DataType.FLOAT32)
-    if not math.isfinite(order):
-        most = stacks.compute(
-            lambda g: np.abs(g).reshape(len(g), -1).max(axis=1).reshape(-1, 1, 1, 1, 1), wide
-        )
-        if not cut:
-            return most
-        every = all_gather(most, 0, cluster_axis=axis)
-        return stacks.compute(lambda g: g.max(axis=1, keepdims=True), every)
-    power = stacks.compute(
-        lambda g: (np.abs(g) ** np.float32(order)).reshape(len(g), -1).sum(axis=1).reshape(-1, 1, 1, 1, 1),
-        wide,
+    found = stacks.compute(
+        lambda g: _power(g.reshape(len(g), -1), order).reshape(-1, 1, 1, 1, 1),
+        stacks.as_dtype(tensor.get_grad(), stacks.DataType.FLOAT32),
     )
-    return all_reduce(power, cluster_axis=axis) if cut else power
+    for axis in _cut_axes(tensor):
+        if math.isfinite(order):
+            found = all_reduce(found, cluster_axis=axis)
+        else:
+            every = all_gather(found, 0, cluster_axis=axis)
+            found = stacks.compute(lambda g: g.max(axis=1, keepdims=True), every)
+    return found
+
+
+def _power(rows: Array, order: float) -> Array:
+    if math.isfinite(order):
+        return (np.abs(rows) ** np.float32(order)).sum(axis=1)
+    most: Array = np.abs(rows).max(axis=1)
+    return most
+
+
+def _cut_axes(tensor: Tensor) -> list[int]:
+    """The mesh axes over which a parameter is cut, and its norm therefore summed."""
+    axis = _tensor_parallel_axis()
+    found = set() if axis is None or is_replicated(tensor.get_grad(), axis) else {axis}
+    return sorted(found if tensor.fsdp_axis is None else found | {tensor.fsdp_axis})
 
 
 def _tensor_parallel_axis() -> int | None:

@@ -116,7 +116,7 @@ def create_optimizer(config: Mapping[str, Any], parameters: Parameters) -> Any:
     if name in _registered:
         return _registered[name](config, parameters)
     if name == "MuonWithAdamW":
-        return combined.MuonWithAdamW(config, parameters, create_optimizer)
+        return make_muon_with_adamw(config, parameters)
     known = KNOWN[name]
     report, made = Report(lambda path: "", ("optimizer",)), OptimizerConfig()
     for key in config:
@@ -125,3 +125,13 @@ def create_optimizer(config: Mapping[str, Any], parameters: Parameters) -> Any:
     made.fill(config, report)
     report.settle()
     return known.make(made, parameters)
+
+
+def make_muon_with_adamw(config: Mapping[str, Any], params: Parameters) -> combined.MuonWithAdamW:
+    """Muon for matrices and AdamW for the rest: `{"muon": {…}, "adamw": {…}, "adamw_modules": […]}`. Raises as `create_optimizer`."""
+    return combined.MuonWithAdamW(config, params, create_optimizer)
+
+
+def register_muon() -> None:
+    """Make the type `MuonWithAdamW` known, which it is already: programs call this."""
+    register_optimizer("MuonWithAdamW", make_muon_with_adamw)

@@ -15,6 +15,9 @@ class SchedulerBase:
     """Sets the optimizer's learning rate after each of its steps; `base_lr` is the rate the optimizer started with."""
 
     def __init__(self, optimizer: OptimizerBase) -> None:
+        if not getattr(optimizer, "supports_lr_scheduling", True):
+            hint = getattr(optimizer, "lr_scheduling_hint", "")
+            raise ValueError(f"{type(self).__name__}: {optimizer.get_name()} has more than one rate. {hint}")
         self._optimizer = optimizer
         self.base_lr = optimizer.get_lr()
         self._last_step = 0
@@ -182,6 +185,33 @@ class WarmupHoldDecay:
             return None
         passed = min(step / self.beta1_warmup_steps, 1.0)
         return self.beta1_start + (self.beta1_end - self.beta1_start) * passed
+
+
+class SpeedrunScheduler:
+    """`scheduler_config` as upstream's loops use it: `lr_at(step)` and `beta1_at(step)` of a `SchedulerConfig`."""
+
+    def __init__(self, cfg: Any) -> None:
+        self.cfg = cfg
+        self._schedule: WarmupHoldDecay = cfg.schedule()
+
+    def lr_at(self, step: int) -> float:
+        """The rate at a 0-based step."""
+        return self._schedule.lr_at(step)
+
+    def beta1_at(self, step: int) -> float | None:
+        """AdamW's beta1 at a 0-based step; None when it does not change."""
+        return self._schedule.beta1_at(step)
+
+
+class OptimParamSetter:
+    """Sets what a schedule gives on an optimizer."""
+
+    def __init__(self, optim: OptimizerBase) -> None:
+        self.optim = optim
+
+    def set_lr(self, lr: float) -> None:
+        """Set the learning rate of the next step."""
+        self.optim.set_lr(float(lr))
 
 
 SCHEDULES = {"identity": identity, "warmup_linear": warmup_linear}

@@ -9,6 +9,7 @@ _TABLE = {
     "tt_run.runtime.train.graph": "Graph GraphNode NodeId GradMode PreferredPrecision",
     "tt_run.runtime.train.parallelism": "DistributedConfig ParallelismContext",
     "tt_run.runtime.train.function": "Function FunctionContext",
+    "tt_run.runtime.train.callbacks": "callback",
     "tt_run.runtime.enums": "DataType Layout",
 }
 

@@ -3,7 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.train.models.runner": "RunnerType WeightTyingType",
+    "tt_run.runtime.train.models.runner": "RunnerType WeightTyingType memory_efficient_runner",
     "tt_run.runtime.train.models.cache": "KvCache KvCacheConfig",
 }
 _SUBMODULES = ("linear_regression", "mlp", "nanogpt", "gpt2", "llama", "distributed")

@@ -3,11 +3,13 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.train.modules.base": "ModuleBase AbstractModuleBase Parameter Buffer RunMode",
+    "tt_run.runtime.train.modules.base": "ModuleBase AbstractModuleBase NamedParameters RunMode",
+    "tt_run.runtime.train.modules.parameter": "Parameter Buffer TensorMetadata",
+    "tt_run.runtime.train.modules.lora": "LoraConfig LoraModel LoraLinear",
     "tt_run.runtime.train.modules.containers": "ModuleList ModuleDict",
     "tt_run.runtime.train.modules.linear": "LinearLayer ColumnParallelLinear RowParallelLinear VocabParallelEmbedding",
     "tt_run.runtime.train.modules.layers": "Embedding LayerNormLayer RMSNormLayer DropoutLayer",
 }
-_SUBMODULES = ("distributed", "module_base", "parameter")
+_SUBMODULES = ("distributed", "lora", "module_base", "parameter")
 
 __getattr__, __dir__ = _publish(globals(), _TABLE, _SUBMODULES)

@@ -2,7 +2,10 @@
 
 from tt_run.runtime.exports import publish as _publish
 
-_TABLE = {"tt_run.runtime.train.ops.loss": "ReduceType"}
+_TABLE = {
+    "tt_run.runtime.train.ops.loss": "ReduceType",
+    "tt_run.runtime.train.ops.random": "rand randn rand_",
+}
 _SUBMODULES = (
     "attention",
     "binary",
@@ -18,6 +21,7 @@ _SUBMODULES = (
     "rmsnorm",
     "rope",
     "sample",
+    "swiglu",
     "unary",
 )
 

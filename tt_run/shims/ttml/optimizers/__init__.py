@@ -8,7 +8,8 @@ _TABLE = {
     "tt_run.runtime.train.optimizers.adamw": """
         AdamW AdamWConfig MorehAdamW AdamWFullPrecision AdamWFullPrecisionConfig AdamWComposite AdamWCompositeConfig=AdamWConfig
     """,
-    "tt_run.runtime.train.optimizers.muon": "Muon MuonConfig NoOp",
+    "tt_run.runtime.train.optimizers.muon": "Muon MuonConfig MuonComposite NoOp",
+    "tt_run.runtime.train.optimizers.registry": "create_optimizer register_optimizer",
     "tt_run.runtime.train.optimizers.remote": "RemoteOptimizer",
 }
 

@@ -1,4 +1,4 @@
-"""`ttml.schedulers.__init__`."""
+"""`ttml.schedulers`."""
 
 from tt_run.runtime.exports import publish as _publish
 

@@ -1,0 +1,380 @@
+"""Building models: parameters that wait for their numbers, adapters, parameters cut over an axis; equal to the plain model in bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.train.pytorch import torch_or_skip
+from tt_run import contract
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.train import arithmetic, fsdp, named_mesh
+from tt_run.runtime.train.callbacks import callback
+from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.models.llama import Llama, LlamaConfig
+from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType, memory_efficient_runner
+from tt_run.runtime.train.modules import initial
+from tt_run.runtime.train.modules.base import AbstractModuleBase
+from tt_run.runtime.train.modules.lazy import is_lazy_init_enabled, lazy_init, materialize_module
+from tt_run.runtime.train.modules.linear import LinearLayer
+from tt_run.runtime.train.modules.lora import LoraConfig, LoraLinear, LoraModel
+from tt_run.runtime.train.modules.parameter import Parameter, TensorMetadata, replace_lazy_mapper
+from tt_run.runtime.train.named_mesh import Mesh, open_device_mesh, sync_gradients
+from tt_run.runtime.train.ops.loss import cross_entropy_loss
+from tt_run.runtime.train.optimizers import registry
+from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
+from tt_run.runtime.train.sharded_parameters import whole_parameter
+from tt_run.runtime.train.tensor import Tensor
+
+SIZES = {
+    "num_heads": 4,
+    "num_groups": 4,
+    "embedding_dim": 64,
+    "num_blocks": 2,
+    "vocab_size": 64,
+    "max_sequence_length": 32,
+}
+
+
+@pytest.fixture
+def opened_mesh(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """opened_mesh(shape, names): a named mesh in a context as a new process would have it."""
+    monkeypatch.setenv(contract.SYSTEM, "t3000")
+    made: list[AutoContext] = []
+
+    def make(
+        shape: tuple[int, int], names: tuple[str, str] = ("dp", "tp"), kind: str = "float32"
+    ) -> AutoContext:
+        for context in made:
+            context.close_device()
+        monkeypatch.setattr(AutoContext, "_instance", None)
+        monkeypatch.setattr(named_mesh, "_open", None)
+        context = AutoContext.get_instance()
+        made.append(context)
+        arithmetic.choose(kind)
+        open_device_mesh(Mesh(shape, names))
+        context.set_seed(7)
+        return context
+
+    AutoContext.get_instance().close_device()
+    yield make
+    for context in made:
+        context.close_device()
+    arithmetic.choose("bfloat16")
+
+
+def model(**changes: Any) -> Llama:
+    return Llama(LlamaConfig(**{**SIZES, **changes}))
+
+
+def ids(mapper: Any = None, batch: int = 8, seed: int = 3) -> tuple[Tensor, Tensor]:
+    draw = np.random.default_rng(seed).integers(0, 64, (batch, 33), np.uint32)
+    x, y = draw[:, :-1].reshape(batch, 1, 1, 32), draw[:, 1:]
+    return tuple(  # type: ignore[return-value]
+        Tensor.from_numpy(np.ascontiguousarray(a), Layout.ROW_MAJOR, DataType.UINT32, mapper) for a in (x, y)
+    )
+
+
+def bits(module: AbstractModuleBase) -> dict[str, bytes]:
+    return {name: whole_parameter(tensor).tobytes() for name, tensor in module.parameters().items()}
+
+
+# --- lazy ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_lazy_model_has_the_numbers_of_an_eager_one(opened_mesh: Any) -> None:
+    opened_mesh((1, 1))
+    eager = bits(model(weight_tying=WeightTyingType.Enabled))
+    AutoContext.get_instance().set_seed(7)
+    with lazy_init():
+        assert is_lazy_init_enabled()
+        lazy = model(weight_tying=WeightTyingType.Enabled)
+        with pytest.raises(RuntimeError, match="leave the lazy_init block first"):
+            materialize_module(lazy)
+    assert not is_lazy_init_enabled()
+    with pytest.raises(RuntimeError, match="has not been materialized yet"):
+        lazy.parameters()
+    with pytest.raises(RuntimeError, match="has not been materialized yet"):
+        lazy(*ids()[:1])
+    assert bits(materialize_module(lazy)) == eager
+    assert not list(lazy.lazy_parameters())
+
+
+def test_a_parameter_that_waits(opened_mesh: Any) -> None:
+    opened_mesh((1, 2))
+    seen = []
+    with lazy_init():
+        layer = LinearLayer(8, 4, True)
+    assert isinstance(layer.weight, Parameter) and layer.weight.is_lazy
+    held = layer.weight.peek_tensor()
+    assert isinstance(held, TensorMetadata) and held.shape == (1, 1, 4, 8)
+    device = AutoContext.get_instance().get_device()
+    replace_lazy_mapper(layer.weight, shard_tensor_to_mesh_mapper(device, 2, 1))
+    layer.weight.add_post_materialize_callback(lambda p: seen.append(p.tensor.shape()))
+    materialize_module(layer)
+    layer.weight.add_post_materialize_callback(lambda p: seen.append("at once"))
+    assert seen == [[1, 1, 2, 8], "at once"]
+    assert whole_parameter(layer.weight.tensor).shape == (1, 1, 4, 8)
+    with pytest.raises(RuntimeError, match="materialized Parameter"):
+        replace_lazy_mapper(layer.weight, None)
+
+
+# --- initial weights -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("mode", ["fan_in", "fan_out"])
+@pytest.mark.parametrize(
+    ("name", "theirs", "settings"),
+    [
+        ("xavier_uniform", "xavier_uniform_", {"gain": 2.0}),
+        ("xavier_normal", "xavier_normal_", {"gain": 0.5}),
+        ("kaiming_uniform", "kaiming_uniform_", {"a": 0.3}),
+        ("kaiming_normal", "kaiming_normal_", {"nonlinearity": "relu"}),
+    ],
+)
+def test_deviations_of_initial_weights(
+    opened_mesh: Any, name: str, theirs: str, settings: dict[str, Any], mode: str
+) -> None:
+    torch = torch_or_skip()
+    opened_mesh((1, 1))
+    if "kaiming" in name:
+        settings = {**settings, "mode": mode}
+    made = getattr(initial, name)(**settings)((1, 1, 400, 300)).to_numpy()
+    again = getattr(initial, f"{name}_")(initial.zeros()((1, 1, 400, 300)), **settings).to_numpy()
+    twin = torch.empty(400, 300)
+    getattr(torch.nn.init, theirs)(twin, **settings)
+    for found in (made, again):
+        assert abs(found.std() / float(twin.std()) - 1) < 0.02
+        assert abs(np.abs(found).max() / float(twin.abs().max()) - 1) < (0.01 if "uniform" in name else 0.4)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["linear", "conv2d", "sigmoid", "tanh", "relu", "leaky_relu", "selu"])
+def test_gains(name: str) -> None:
+    torch = torch_or_skip()
+    assert initial.calculate_gain(name) == pytest.approx(torch.nn.init.calculate_gain(name))
+    assert initial.calculate_gain("leaky_relu", 0.5) == pytest.approx(
+        torch.nn.init.calculate_gain("leaky_relu", 0.5)
+    )
+    with pytest.raises(ValueError, match="Unsupported nonlinearity relo"):
+        initial.calculate_gain("relo")
+
+
+# --- adapters ------------------------------------------------------------------------------------------------------
+
+
+def test_adapters_start_as_nothing_and_are_all_that_is_trained(opened_mesh: Any) -> None:
+    opened_mesh((1, 1))
+    base = model()
+    x, y = ids()
+    before = base(x).to_numpy()
+    config = LoraConfig(
+        rank=4, alpha=8.0, target_modules=[r"q_linear$", r"mlp\.w1"], trainable_modules=["ln_fc"]
+    )
+    adapted = LoraModel(base, config)
+    assert np.array_equal(adapted(x).to_numpy(), before)
+    trained = sorted(n for n, t in adapted.parameters().items() if t.get_requires_grad())
+    assert len(trained) == 2 * 2 * 2 + 1 and all("lora_" in n or "ln_fc" in n for n in trained)
+    frozen = {n: b for n, b in bits(adapted).items() if n not in trained}
+    optimizer = registry.create_optimizer({"type": "AdamW", "lr": 0.01}, adapted.parameters())
+    losses = []
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = cross_entropy_loss(adapted(x), y)
+        losses.append(float(loss.to_numpy().item()))
+        loss.backward()
+        AutoContext.get_instance().reset_graph()
+        optimizer.step()
+    assert losses[2] < losses[0]
+    assert {n: b for n, b in bits(adapted).items() if n not in trained} == frozen
+    with pytest.raises(ValueError, match="no linear layer matches"):
+        LoraModel(model(), LoraConfig(target_modules=["q_proj"]))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("rslora", [False, True])
+def test_an_adapted_layer_against_torch(opened_mesh: Any, rslora: bool) -> None:
+    torch = torch_or_skip()
+    opened_mesh((1, 1))
+    layer = LoraLinear(
+        LinearLayer(6, 5), LoraConfig(rank=3, alpha=4.0, use_rslora=rslora, is_bias_trainable=True)
+    )
+    initial.normal_(layer.lora_B)
+    named = {n.split("/")[1]: t for n, t in layer.parameters().items()}
+    twins = {n: torch.tensor(t.to_numpy(), requires_grad=t.get_requires_grad()) for n, t in named.items()}
+    x = np.random.default_rng(1).standard_normal((2, 1, 7, 6), np.float32)
+    out = layer(Tensor.from_numpy(x))
+    tx, nn = torch.tensor(x), torch.nn.functional
+    scale = 4.0 / (3**0.5 if rslora else 3)
+    low = nn.linear(nn.linear(tx, twins["lora_A"][0, 0]), twins["lora_B"][0, 0])
+    expected = nn.linear(tx, twins["weight"][0, 0], twins["bias"].view(-1)) + scale * low
+    np.testing.assert_allclose(out.to_numpy(), expected.detach(), rtol=1e-5, atol=1e-5)
+    out.backward()
+    expected.sum().backward()
+    for name in ("lora_A", "lora_B", "bias"):
+        np.testing.assert_allclose(named[name].get_grad().to_numpy(), twins[name].grad, rtol=1e-5, atol=1e-4)
+    assert not named["weight"].is_grad_initialized()
+
+
+# --- parameters cut over an axis -----------------------------------------------------------------------------------
+
+
+def train(
+    context: AutoContext, module: Llama, mapper: Any, settings: dict[str, Any], steps: int = 3, parts: int = 2
+) -> dict[str, bytes]:
+    """A few steps of two micro-batches each, clipped."""
+    optimizer = registry.create_optimizer(settings, module.parameters())
+    for step in range(steps):
+        optimizer.zero_grad()
+        for part in range(parts):
+            x, y = ids(mapper, seed=10 * step + part)
+            (cross_entropy_loss(module(x), y) * (1.0 / parts)).backward()
+            context.reset_graph()
+        sync_gradients(module.parameters(), ("dp", "fsdp"))
+        clip_grad_norm(module.parameters(), 0.5)
+        optimizer.step()
+    return bits(module)
+
+
+@pytest.mark.parametrize("runner", [RunnerType.Default, RunnerType.MemoryEfficient])
+@pytest.mark.parametrize("wrapped", ["blocks and root", "root", "lazy"])
+def test_cut_parameters_train_as_data_parallel_ones(
+    opened_mesh: Any, wrapped: str, runner: RunnerType
+) -> None:
+    """The same bits where nothing but order could differ; clipping sums squares by parts, so there it is close."""
+    settings = {"type": "AdamW", "lr": 0.01}
+    context = opened_mesh((1, 4), ("_", "dp"))
+    mapper = shard_tensor_to_mesh_mapper(context.get_device(), 0, 1)
+    plain = model(runner_type=runner)
+    start, expected = bits(plain), train(context, plain, mapper, settings)
+    context = opened_mesh((1, 4), ("_", "fsdp"))
+    mapper = shard_tensor_to_mesh_mapper(context.get_device(), 0, 1)
+    if wrapped == "lazy":
+        with lazy_init():
+            cut = model(runner_type=runner)
+    else:
+        cut = model(runner_type=runner)
+    if wrapped != "root":
+        for block in (child for name, child in cut.named_children() if "block" in name):
+            fsdp.fully_shard(block)  # type: ignore[arg-type]
+    fsdp.fully_shard(cut, reshard_after_forward=wrapped != "root")
+    materialize_module(cut)
+    assert bits(cut) == start
+    for name, tensor in cut.parameters().items():
+        assert fsdp.is_fsdp_managed(tensor) and fsdp.fsdp_axis_of(tensor) == 1, name
+        assert tensor.shape()[tensor.fsdp_dim or 0] * 4 == whole_parameter(tensor).shape[tensor.fsdp_dim or 0]
+    found = train(context, cut, mapper, settings)
+    assert found.keys() == expected.keys() and found != start
+    for name in expected:
+        ours, theirs = (np.frombuffer(side[name], np.float32) for side in (found, expected))
+        assert np.abs(ours - theirs).max() <= 2e-5, name
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
+def test_without_clipping_the_bits_are_those_of_data_parallelism(opened_mesh: Any, kind: str) -> None:
+    def run(name: str) -> dict[str, bytes]:
+        context = opened_mesh((1, 4), ("_", name), kind)
+        mapper = shard_tensor_to_mesh_mapper(context.get_device(), 0, 1)
+        module = model()
+        if name == "fsdp":
+            fsdp.fully_shard(module)
+        optimizer = registry.create_optimizer(
+            {"type": "SGD", "lr": 0.1, "momentum": 0.9}, module.parameters()
+        )
+        for step in range(3):
+            optimizer.zero_grad()
+            x, y = ids(mapper, seed=step)
+            cross_entropy_loss(module(x), y).backward()
+            context.reset_graph()
+            sync_gradients(module.parameters())
+            optimizer.step()
+        return bits(module)
+
+    assert run("fsdp") == run("dp")
+
+
+def test_both_axes_at_once(opened_mesh: Any) -> None:
+    """Hybrid: cut over one axis, replicated over the other; the batch over both."""
+    settings = {"type": "SGD", "lr": 0.1}
+    context = opened_mesh((1, 4), ("_", "dp"))
+    expected = train(context, model(), shard_tensor_to_mesh_mapper(context.get_device(), 0, 1), settings)
+    context = opened_mesh((2, 2), ("dp", "fsdp"))
+    mapper = shard_tensor_to_mesh_mapper(context.get_device(), 0)
+    found = train(context, fsdp.fully_shard(model()), mapper, settings)  # type: ignore[arg-type]
+    for name in expected:
+        ours, theirs = (np.frombuffer(side[name], np.float32) for side in (found, expected))
+        np.testing.assert_allclose(ours, theirs, atol=2e-6)
+
+
+def test_what_cannot_be_cut_is_told(opened_mesh: Any) -> None:
+    opened_mesh((1, 4), ("_", "fsdp"))
+    layer = LinearLayer(8, 8)
+    with pytest.raises(RuntimeError, match="no axis named 'zero'"):
+        fsdp.fully_shard(layer, mesh_axis="zero")
+    with pytest.warns(UserWarning, match="axis '_' has size 1"):
+        assert fsdp.fully_shard(layer, mesh_axis="_") is layer
+    with pytest.raises(
+        RuntimeError, match=r"'weight' has shape \[1, 1, 6, 8\]; dim 2 does not divide by the 4"
+    ):
+        fsdp.fully_shard(LinearLayer(8, 6))
+    with pytest.warns(UserWarning, match="'bias' of shape .* stays whole"):
+        fsdp.fully_shard(layer, shard_dim=2)
+    with pytest.raises(RuntimeError, match="already wrapped"):
+        fsdp.fully_shard(layer)
+    assert not fsdp.is_fsdp_managed(Tensor.from_numpy(np.ones((1, 1, 1, 1), np.float32)))
+
+
+# --- the rest of the surface ---------------------------------------------------------------------------------------
+
+
+def test_callbacks_come_after_the_gradient(opened_mesh: Any) -> None:
+    opened_mesh((1, 1))
+    x = Tensor.from_numpy(np.ones((1, 1, 1, 2), np.float32))
+    order: list[str] = []
+    inner = callback(x * 2.0, lambda: order.append("inner"))
+    outer = callback(inner * 3.0, lambda: order.append("outer"))
+    outer.backward()
+    assert (order, x.get_grad().to_numpy().ravel().tolist()) == (["outer", "inner"], [6.0, 6.0])
+
+
+def test_a_function_run_again_in_the_backward_pass(opened_mesh: Any) -> None:
+    context = opened_mesh((1, 1))
+    layer, calls = LinearLayer(4, 4), []
+
+    def forward(x: Tensor, scale: float) -> Tensor:
+        calls.append(1)
+        return layer(x) * scale
+
+    x = Tensor.from_numpy(np.ones((1, 1, 2, 4), np.float32))
+    memory_efficient_runner(forward, x, 3.0).backward()
+    kept = x.get_grad().to_numpy(), layer.weight.tensor.get_grad().to_numpy()
+    context.reset_graph()
+    x.set_grad(None)
+    layer.weight.tensor.set_grad(None)
+    forward(x, 3.0).backward()
+    assert len(calls) == 3
+    assert np.array_equal(kept[0], x.get_grad().to_numpy())
+    assert np.array_equal(kept[1], layer.weight.tensor.get_grad().to_numpy())
+
+
+def test_a_named_mesh_says_what_its_axes_carry(opened_mesh: Any) -> None:
+    context = opened_mesh((2, 2), ("dp", "tp"))
+    axes = context.get_parallelism_context()
+    assert (axes.get_ddp_axis(), axes.get_tp_axis(), axes.get_tp_size()) == (0, 1, 2)
+    mesh = named_mesh.mesh()
+    assert named_mesh.maybe_mesh() is mesh and mesh.num_devices() == 4
+    assert (mesh.has_axis("tp"), mesh.has_axis("fsdp"), mesh.axis_index("tp"), mesh.axis_size("dp")) == (
+        True,
+        False,
+        1,
+        2,
+    )
+    x = Tensor.from_numpy(np.arange(4, dtype=np.float32).reshape(4, 1), mapper=mesh.axis_mapper("tp", 0))
+    assert x.shape() == [2, 1]
+    with pytest.raises(RuntimeError, match="axis names: dp, tp"):
+        mesh.axis_index("fsdp")

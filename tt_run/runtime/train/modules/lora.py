@@ -1,0 +1,121 @@
+"""Low-rank adapters: a frozen linear layer plus the product of two narrow matrices, which are all that is trained."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tt_run.runtime.train.modules import initial
+from tt_run.runtime.train.modules.base import AbstractModuleBase, RunMode
+from tt_run.runtime.train.modules.containers import ModuleDict, ModuleList
+from tt_run.runtime.train.modules.linear import LinearLayer
+from tt_run.runtime.train.modules.parameter import Parameter
+from tt_run.runtime.train.ops import binary
+from tt_run.runtime.train.ops.dropout import dropout
+from tt_run.runtime.train.ops.matmul import linear
+from tt_run.runtime.train.tensor import Tensor
+
+
+@dataclass
+class LoraConfig:
+    """Which layers get adapters, and of what width.
+
+    `target_modules` are regular expressions searched in dotted paths of linear layers, `trainable_modules` parts of paths of parameters that
+    stay trained. The update is scaled by alpha / rank, by alpha / sqrt(rank) with `use_rslora`.
+    """
+
+    rank: int = 8
+    alpha: float = 16.0
+    target_modules: list[str] = field(default_factory=list)
+    use_rslora: bool = False
+    is_bias_trainable: bool = False
+    trainable_modules: list[str] = field(default_factory=list)
+    lora_dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.rank < 1:
+            raise ValueError(f"LoraConfig: rank must be at least 1, not {self.rank}")
+        if not 0.0 <= self.lora_dropout < 1.0:
+            raise ValueError(f"LoraConfig: lora_dropout is in [0, 1), not {self.lora_dropout}")
+
+    @property
+    def scaling(self) -> float:
+        """What the adapter's product is multiplied by."""
+        return self.alpha / (math.sqrt(self.rank) if self.use_rslora else self.rank)
+
+
+class LoraLinear(AbstractModuleBase):
+    """linear(x) + scaling * B(A(x)) with A [1, 1, rank, in] from U(-k, k), k = sqrt(1 / in), and B [1, 1, out, rank] zeros."""
+
+    def __init__(self, linear: LinearLayer, config: LoraConfig) -> None:
+        super().__init__()
+        self.in_features, self.out_features = linear.in_features, linear.out_features
+        self.weight = linear.weight
+        self.weight.tensor.set_requires_grad(False)
+        self.bias = linear.bias
+        if self.bias is not None:
+            self.bias.tensor.set_requires_grad(config.is_bias_trainable)
+        self.lora_A = Parameter(initial.fan_in(self.in_features)((1, 1, config.rank, self.in_features)))
+        self.lora_B = Parameter(initial.zeros()((1, 1, self.out_features, config.rank)))
+        self.dropout_prob, self.scaling = config.lora_dropout, config.scaling
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[..., in] -> [..., out]."""
+        out = linear(x, self._tensors["weight"], self._tensors.get("bias"))
+        if self.get_run_mode() is RunMode.TRAIN:
+            x = dropout(x, self.dropout_prob)
+        update = linear(linear(x, self._tensors["lora_A"]), self._tensors["lora_B"])
+        return binary.add(out, binary.mul(update, self.scaling))
+
+
+class LoraModel(AbstractModuleBase):
+    """A model, its parameters frozen, with adapters in the layers that a configuration names.
+
+    Raises ValueError, listing the linear layers, when no layer is meant.
+    """
+
+    def __init__(self, model: AbstractModuleBase, config: LoraConfig) -> None:
+        super().__init__()
+        self.model = model
+        for tensor in model.parameters().values():
+            tensor.set_requires_grad(False)
+        patterns = [re.compile(pattern) for pattern in config.target_modules]
+        layers = list(_linear_layers(model))
+        adapted = [entry for entry in layers if any(p.search(entry[0]) for p in patterns)]
+        if patterns and not adapted:
+            raise ValueError(
+                f"LoraModel: no linear layer matches {config.target_modules}; there are {', '.join(path for path, *_ in layers)}"
+            )
+        for _, parent, name, layer in adapted:
+            _replace(parent, name, LoraLinear(layer, config))
+        for path, tensor in model.parameters().items():
+            if any(part in path for part in config.trainable_modules):
+                tensor.set_requires_grad(True)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the model computes."""
+        return self.model(*args, **kwargs)
+
+
+def _linear_layers(
+    module: AbstractModuleBase, prefix: str = ""
+) -> Iterable[tuple[str, AbstractModuleBase, str, LinearLayer]]:
+    """Dotted path, parent, name and layer of every linear layer."""
+    for name, child in module.named_children():
+        path = f"{prefix}.{name}" if prefix else name
+        if isinstance(child, LinearLayer):
+            yield path, module, name, child
+        elif isinstance(child, AbstractModuleBase):
+            yield from _linear_layers(child, path)
+
+
+def _replace(parent: AbstractModuleBase, name: str, layer: AbstractModuleBase) -> None:
+    if isinstance(parent, ModuleList):
+        parent[int(name)] = layer
+    elif isinstance(parent, ModuleDict):
+        parent[name] = layer
+    else:
+        setattr(parent, name, layer)

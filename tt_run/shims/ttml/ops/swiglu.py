@@ -1,0 +1,9 @@
+"""`ttml.ops.swiglu`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {
+    "tt_run.runtime.train.ops.gated": "swiglu",
+}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)
