@@ -156,7 +156,8 @@ def stub_of(module: types.ModuleType) -> str:
     """The text of a shim module's stub."""
     homes: dict[str, tuple[str, str]] = vars(module)["__getattr__"].homes
     published = [name for name in dir(module) if not name.startswith("_") or name in homes]
-    published += [m.name for m in pkgutil.iter_modules(getattr(module, "__path__", ())) if m.name[0] == "_"]
+    if str(module.__file__).endswith("__init__.py"):
+        published += [m.name for m in pkgutil.iter_modules(module.__path__) if m.name[0] == "_"]
     stub = Stub(module.__name__, set(published))
     lines = [statement(stub, n, getattr(module, n), homes.get(n)) for n in sorted(set(published))]
     plain = [line for line in lines if line.startswith("from ")]

@@ -7,10 +7,19 @@ from tt_run.runtime.tensor.tensor import Tensor as _Tensor
 from tt_run.runtime.enums import DataType as DataType
 from tt_run.runtime.enums import Layout as Layout
 from tt_run.runtime.train.named_mesh import Mesh as Mesh
+from tt_run.runtime.train.modules.base import NamedParameters as NamedParameters
+from . import _mesh as _mesh
+from . import _ttml as _ttml
 from . import autograd as autograd
 from . import common as common
 from . import core as core
+from . import fsdp as fsdp
 from . import init as init
+from tt_run.runtime.train.modules.lazy import is_lazy_init_enabled as is_lazy_init_enabled
+from tt_run.runtime.train.modules.lazy import lazy_init as lazy_init
+from tt_run.runtime.train.modules.initial import manual_seed as manual_seed
+from tt_run.runtime.train.modules.lazy import materialize_module as materialize_module
+from tt_run.runtime.train.named_mesh import maybe_mesh as maybe_mesh
 from tt_run.runtime.train.named_mesh import mesh as mesh
 from . import models as models
 from . import modules as modules
@@ -18,6 +27,7 @@ from tt_run.runtime.train.named_mesh import open_device_mesh as open_device_mesh
 from . import ops as ops
 from . import optimizers as optimizers
 from . import schedulers as schedulers
+from tt_run.runtime.train.named_mesh import sync_gradients as sync_gradients
 
 def argmax(input_tensor: _Tensor, dim: int | None = None, keepdim: bool = False, *, sub_core_grids: _CoreRangeSet | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, enable_secondary_dm: bool | None = None) -> _Tensor:
     """Position of the largest element along `dim`, the first of equals; in the flattened shard without a dim. UINT32, ROW_MAJOR."""

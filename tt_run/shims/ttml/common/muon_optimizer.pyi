@@ -3,4 +3,6 @@
 
 from tt_run.runtime.train.optimizers.muon import Muon as Muon
 from tt_run.runtime.train.optimizers.muon import MuonConfig as MuonConfig
+from tt_run.runtime.train.optimizers.registry import make_muon_with_adamw as MuonWithAdamW
+from tt_run.runtime.train.optimizers.registry import register_muon as register
 

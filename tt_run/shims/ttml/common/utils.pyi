@@ -4,6 +4,7 @@
 from tt_run.runtime.train.common.utils import PerformanceMeter as PerformanceMeter
 from tt_run.runtime.train.common.utils import build_logits_mask as build_logits_mask
 from tt_run.runtime.train.common.utils import create_optimizer as create_optimizer
+from tt_run.runtime.train.common.utils import get_available_device_memory_in_bytes as get_available_device_memory_in_bytes
 from tt_run.runtime.train.common.utils import get_loss_over_devices as get_loss_over_devices
 from tt_run.runtime.train.common.files import get_tt_metal_home as get_tt_metal_home
 from tt_run.runtime.train.common.files import get_tt_metal_runtime_root as get_tt_metal_runtime_root
@@ -12,4 +13,5 @@ from tt_run.runtime.train.common.utils import no_grad as no_grad
 from tt_run.runtime.train.common.utils import parameter_count as parameter_count
 from tt_run.runtime.train.common.utils import round_up_to_tile as round_up_to_tile
 from tt_run.runtime.train.common.utils import set_seed as set_seed
+from tt_run.runtime.train.common.utils import summary as summary
 

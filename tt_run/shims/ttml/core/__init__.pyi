@@ -4,5 +4,7 @@
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm as clip_grad_norm
 from . import distributed as distributed
 from tt_run.runtime.train.tensor import empty_like as empty_like
+from tt_run.runtime.train.tensor import ones_like as ones_like
 from . import utils as utils
+from tt_run.runtime.train.tensor import zeros_like as zeros_like
 

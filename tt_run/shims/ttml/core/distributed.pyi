@@ -4,12 +4,19 @@
 from tt_run.runtime.train.multihost import DistributedContext as DistributedContext
 from tt_run.runtime.train.multihost import SocketManager as SocketManager
 from tt_run.runtime.train.multihost import SocketType as SocketType
+from tt_run.runtime.train.distributed import all_gather as all_gather
+from tt_run.runtime.train.distributed import all_reduce as all_reduce
 from tt_run.runtime.train.links import check_links as check_links
 from tt_run.runtime.train.distributed import concat_mesh_to_tensor_composer as concat_mesh_to_tensor_composer
 from tt_run.runtime.train.distributed import create_mesh_composer as create_mesh_composer
 from tt_run.runtime.train.distributed import create_mesh_composer_config as create_mesh_composer_config
+from tt_run.runtime.train.distributed import disable_fabric as disable_fabric
 from tt_run.runtime.train.distributed import enable_fabric as enable_fabric
+from tt_run.runtime.train.distributed import reduce_scatter as reduce_scatter
 from tt_run.runtime.train.distributed import replicate_tensor_to_mesh_mapper as replicate_tensor_to_mesh_mapper
 from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper as shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.distributed import synchronize_gradients as synchronize_gradients
+from tt_run.runtime.train.distributed import all_gather as ttnn_all_gather
+from tt_run.runtime.train.distributed import all_reduce as ttnn_all_reduce
+from tt_run.runtime.train.distributed import reduce_scatter as ttnn_reduce_scatter
 

@@ -9,6 +9,7 @@ from . import distributed as distributed
 from . import gpt2 as gpt2
 from . import linear_regression as linear_regression
 from . import llama as llama
+from tt_run.runtime.train.models.runner import memory_efficient_runner as memory_efficient_runner
 from . import mlp as mlp
 from . import nanogpt as nanogpt
 

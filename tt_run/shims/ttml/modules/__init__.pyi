@@ -2,21 +2,27 @@
 """`ttml.modules`."""
 
 from tt_run.runtime.train.modules.base import AbstractModuleBase as AbstractModuleBase
-from tt_run.runtime.train.modules.base import Buffer as Buffer
+from tt_run.runtime.train.modules.parameter import Buffer as Buffer
 from tt_run.runtime.train.modules.linear import ColumnParallelLinear as ColumnParallelLinear
 from tt_run.runtime.train.modules.layers import DropoutLayer as DropoutLayer
 from tt_run.runtime.train.modules.layers import Embedding as Embedding
 from tt_run.runtime.train.modules.layers import LayerNormLayer as LayerNormLayer
 from tt_run.runtime.train.modules.linear import LinearLayer as LinearLayer
+from tt_run.runtime.train.modules.lora import LoraConfig as LoraConfig
+from tt_run.runtime.train.modules.lora import LoraLinear as LoraLinear
+from tt_run.runtime.train.modules.lora import LoraModel as LoraModel
 from tt_run.runtime.train.modules.base import ModuleBase as ModuleBase
 from tt_run.runtime.train.modules.containers import ModuleDict as ModuleDict
 from tt_run.runtime.train.modules.containers import ModuleList as ModuleList
-from tt_run.runtime.train.modules.base import Parameter as Parameter
+from tt_run.runtime.train.modules.base import NamedParameters as NamedParameters
+from tt_run.runtime.train.modules.parameter import Parameter as Parameter
 from tt_run.runtime.train.modules.layers import RMSNormLayer as RMSNormLayer
 from tt_run.runtime.train.modules.linear import RowParallelLinear as RowParallelLinear
 from tt_run.runtime.train.modules.base import RunMode as RunMode
+from tt_run.runtime.train.modules.parameter import TensorMetadata as TensorMetadata
 from tt_run.runtime.train.modules.linear import VocabParallelEmbedding as VocabParallelEmbedding
 from . import distributed as distributed
+from . import lora as lora
 from . import module_base as module_base
 from . import parameter as parameter
 

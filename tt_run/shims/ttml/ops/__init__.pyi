@@ -12,9 +12,13 @@ from . import linear as linear
 from . import loss as loss
 from . import matmul as matmul
 from . import multi_head_utils as multi_head_utils
+from tt_run.runtime.train.ops.random import rand as rand
+from tt_run.runtime.train.ops.random import rand_ as rand_
+from tt_run.runtime.train.ops.random import randn as randn
 from . import reshape as reshape
 from . import rmsnorm as rmsnorm
 from . import rope as rope
 from . import sample as sample
+from . import swiglu as swiglu
 from . import unary as unary
 

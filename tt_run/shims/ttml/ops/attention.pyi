@@ -2,4 +2,5 @@
 """`ttml.ops.attention`."""
 
 from tt_run.runtime.train.ops.attention import scaled_dot_product_attention as scaled_dot_product_attention
+from tt_run.runtime.train.ops.attention import scaled_dot_product_attention_composite as scaled_dot_product_attention_composite
 

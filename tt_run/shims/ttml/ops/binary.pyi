@@ -3,6 +3,7 @@
 
 from tt_run.runtime.train.ops.binary import add as add
 from tt_run.runtime.train.ops.binary import div as div
+from tt_run.runtime.train.ops.binary import minimum as min
 from tt_run.runtime.train.ops.binary import mul as mul
 from tt_run.runtime.train.ops.binary import sub as sub
 

@@ -9,4 +9,5 @@ from tt_run.runtime.train.ops.distributed import broadcast as broadcast
 from tt_run.runtime.train.ops.distributed import reduce_scatter as reduce_scatter
 from tt_run.runtime.train.ops.distributed import ring_shift as ring_shift
 from tt_run.runtime.train.ops.distributed import scatter as scatter
+from tt_run.runtime.train.ops.vocab_parallel import vocab_parallel_cross_entropy_loss as vocab_parallel_cross_entropy_loss
 

@@ -9,6 +9,7 @@ from tt_run.runtime.train.optimizers.adamw import AdamWFullPrecision as AdamWFul
 from tt_run.runtime.train.optimizers.adamw import AdamWFullPrecisionConfig as AdamWFullPrecisionConfig
 from tt_run.runtime.train.optimizers.adamw import MorehAdamW as MorehAdamW
 from tt_run.runtime.train.optimizers.muon import Muon as Muon
+from tt_run.runtime.train.optimizers.muon import MuonComposite as MuonComposite
 from tt_run.runtime.train.optimizers.muon import MuonConfig as MuonConfig
 from tt_run.runtime.train.optimizers.muon import NoOp as NoOp
 from tt_run.runtime.train.optimizers.base import OptimizerBase as OptimizerBase
@@ -17,4 +18,6 @@ from tt_run.runtime.train.optimizers.sgd import SGD as SGD
 from tt_run.runtime.train.optimizers.sgd import SGDComposite as SGDComposite
 from tt_run.runtime.train.optimizers.sgd import SGDConfig as SGDCompositeConfig
 from tt_run.runtime.train.optimizers.sgd import SGDConfig as SGDConfig
+from tt_run.runtime.train.optimizers.registry import create_optimizer as create_optimizer
+from tt_run.runtime.train.optimizers.registry import register_optimizer as register_optimizer
 
