@@ -33,6 +33,7 @@ SYSTEM = "TT_RUN_SYSTEM"
 GUARD = "TT_RUN_GUARD"
 GUARD_TIMEOUT = "TT_RUN_GUARD_TIMEOUT"
 CHECK_REPLICAS = "TT_RUN_CHECK_REPLICAS"
+EXIT_TIMEOUT = "TT_RUN_EXIT_TIMEOUT"
 LEDGER = "TT_RUN_LEDGER"
 TIMELINE = "TT_RUN_TIMELINE"
 MESH_SHAPE = "TT_RUN_MESH_SHAPE"
@@ -43,6 +44,7 @@ PYTEST_RESULTS = "TT_RUN_PYTEST_RESULTS"
 VARIABLES: dict[str, tuple[str, str, str]] = {
     ARITHMETIC: ("user", "runtime", "`float32`: training computes in float32 throughout; `bfloat16` (default): as devices do"),
     CHECK_REPLICAS: ("user", "runtime", "`1`: before each collective, compare hashes of what devices should hold alike"),
+    EXIT_TIMEOUT: ("user", "programs", "seconds that what a Python rank does at its end may take after an uncaught exception (10; 0: no limit)"),
     GUARD: ("user", "runtime", "`off`: ranks do not compare what they are about to call; `--guard off` sets it"),
     GUARD_TIMEOUT: ("user", "runtime", "seconds a rank waits for its peers in one call before it reports (60)"),
     LEDGER: ("user", "runtime", "file for bytes, messages and hops per link, device, axis and collective; `--ledger` sets it"),

@@ -85,6 +85,19 @@ def test_a_stopped_rank_is_called_stopped(jobs: Jobs) -> None:
     assert named(ran.err).startswith("rank 1 on ") and "was stopped by a signal" in named(ran.err)
 
 
+@pytest.mark.parametrize("folder", ["rm -rf $TT_RUN_DIR; exit 3", "rm -rf $TT_RUN_DIR; exit 0"])
+def test_a_run_folder_that_the_program_removes(jobs: Jobs, folder: str) -> None:
+    ran = jobs.run("sh", "-c", f"sleep 0.3; {folder}")
+    assert ran.code in (1, 3), ran.err
+    assert "was removed during the run" in ran.err
+
+
+def test_a_message_with_a_lone_surrogate(jobs: Jobs) -> None:
+    ran = jobs.run(*jobs.python("raise ValueError('\\ud800')\n"), options=("--annotations", "github"))
+    assert ran.code == 1
+    assert "ValueError: \\ud800" in ran.err
+
+
 CGROUPS = Path("/sys/fs/cgroup/memory")
 
 

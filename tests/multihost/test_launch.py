@@ -11,7 +11,8 @@ import pytest
 
 from tests.e2e.launch import ROOT
 from tests.multihost.conftest import Cluster
-from tests.multihost.jobs import THREE, HostJobs
+from tests.multihost.jobs import THREE, HostJobs, named
+from tt_run.contract import Exit
 
 pytestmark = pytest.mark.multihost
 
@@ -181,3 +182,26 @@ def test_an_emitted_batch_script_runs_in_its_allocation(three_hosts: Cluster, tm
     three_hosts.run("h1", "sh", "job.sh", cwd=tmp_path, env=slurm()).check()
     assert [seen(tmp_path, rank)["host"] for rank in range(4)] == ["h2", "h2", "h3", "h3"]
     assert (tmp_path / "tt-run-logs" / "slurm-7" / "rank-0003.out").read_text() == "rank 3 of h3\n"
+
+
+def test_a_run_folder_that_the_hosts_do_not_share(jobs: HostJobs, tmp_path: Path) -> None:
+    """/dev/shm is each host's own."""
+    job = jobs.start("sh", "-c", "exec sleep 600", options=("--log-dir", f"/dev/shm/{tmp_path.name}"))
+    ran = job.end()
+    assert ran.code == Exit.NO_LAUNCHER, ran.err
+    assert named(ran.err) == "the run folder is not there on hosts h2, h3: no rank could start on them"
+    assert "name a folder that they share with --log-dir DIR" in ran.err
+    job.check_gone()
+
+
+def test_remote_shells_that_hang_do_not_outlive_a_start_that_takes_too_long(
+    jobs: HostJobs, tmp_path: Path
+) -> None:
+    agent = tmp_path / "agent"
+    agent.write_text("#!/bin/sh\ntrap '' TERM HUP INT\nwhile :; do sleep 1; done\n")
+    agent.chmod(0o755)
+    env = {"PRTE_MCA_plm_ssh_agent": str(agent)}
+    job = jobs.start("sleep", "600", options=("--start-timeout", "1"), env=env)
+    ran = job.end(15)
+    assert ran.code == Exit.START_TIMEOUT, ran.err
+    job.check_gone()

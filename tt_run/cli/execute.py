@@ -117,8 +117,11 @@ def _write_records(plan: LaunchPlan, attempt: Attempt, report: str | None) -> No
     text = json.dumps(report_json(attempt, view), indent=1, ensure_ascii=False) + "\n"
     content = text.encode("utf-8", "surrogateescape")
     path = attempt.folder.path / contract.PLAN_FILE
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
-        stream.write(content)
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+            stream.write(content)
+    except FileNotFoundError:  # somebody has removed the run folder meanwhile
+        say(f"warning[TTR036]: {path} cannot be written: its folder was removed during the run")
     if report:
         try:
             Path(report).write_bytes(content)

@@ -137,6 +137,8 @@ if [ "$_tt_code" -gt 128 ]; then
         _tt_how=signal _tt_value=$((_tt_code - 128))
     fi
 fi
+[ -e "$_tt_base.status" ] || exit "$_tt_code" # somebody has removed the run folder: nothing can be recorded
+
 # How much of a rank that was killed is told by the kernel: its own count for the control group, or its log where one may read it.
 _tt_memory=
 if [ "$_tt_how=$_tt_value" = signal=9 ]; then

@@ -12,6 +12,7 @@ from typing import Any
 from mgd.lean import dataclass, field
 from tt_run.launch.agent import RemoteAgent
 from tt_run.launch.line import LaunchLine
+from tt_run.launch.wrapper import SCRIPT
 from tt_run.plan.model import LaunchPlan
 from tt_run.supervise.clocks import failures_on_one_clock, offsets, on_one_clock
 from tt_run.supervise.folder import RunFolder
@@ -76,6 +77,8 @@ def conclude(
         lost,
         without_mpi,
         read_noticed(said),
+        None if folder.path.is_dir() else folder.path,
+        _without_folder(plan, board, said),
     )
     elsewhere = Swept()
     if not verdict.succeeded:
@@ -83,3 +86,13 @@ def conclude(
         agent = RemoteAgent.chosen(environ, plan.mpi_args)
         elsewhere = sweep_hosts(agent, hosts_of(board.all(), os.uname().nodename), folder)
     return Attempt(folder, line, board, observation, failures, verdict, number, elsewhere, lost)
+
+
+def _without_folder(plan: LaunchPlan, board: StatusBoard, launcher_said: str) -> tuple[str, ...]:
+    """The hosts on which no rank has started, where a shell says that the wrapper's script is not there."""
+    missing = f"{board.folder.path}/launch/{SCRIPT}"
+    if missing not in launcher_said:
+        return ()
+    started = {rank.host for rank in plan.ranks if board.of(rank.rank).started}
+    found = (rank.host for rank in plan.ranks if not board.of(rank.rank).started)
+    return tuple(dict.fromkeys(host for host in found if host is not None and host not in started))

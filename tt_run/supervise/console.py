@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,6 +13,8 @@ from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.options import Tee
 
 CHUNK = 1 << 16
+AT_ONCE = 1 << 20  # bytes of a stream that one call shows: signals and deadlines are looked at in between
+LONGEST_LINE = 1 << 26  # bytes of a line that are kept until its end comes
 PARTIAL_SECONDS = 1.0  # an unfinished line, such as a prompt, is shown after this long
 
 
@@ -21,7 +24,8 @@ class _Stream:
     prefix: bytes
     sink: BinaryIO | None  # None: not shown, but growth still counts as a sign of life
     offset: int = 0
-    partial: bytes = b""
+    partial: list[bytes] = field(default_factory=list)  # the beginning of a line whose end has not come
+    partial_bytes: int = 0
     partial_since: float = 0.0
 
 
@@ -41,6 +45,7 @@ class Console:
     colour: bool = False
     prefixes: bool = True
     shown_bytes: int = 0
+    behind: bool = False  # the last call has left something for the next
     _streams: list[_Stream] = field(default_factory=list)
     _broken: bool = False
 
@@ -58,8 +63,11 @@ class Console:
                 self._streams.append(_Stream(path, tinted, shown))
 
     def pump(self, final: bool = False) -> bool:
-        """Shows what is new; with `final` also lines that have not ended. True when any rank has written something, shown or not."""
-        any_new = False
+        """Shows what is new, at most AT_ONCE of each stream; with `final` also lines that have not ended, once nothing else is left.
+
+        True when any rank has written something, shown or not.
+        """
+        any_new = self.behind = False
         for stream in self._streams:
             try:
                 size = stream.path.stat().st_size
@@ -68,10 +76,21 @@ class Console:
             if size > stream.offset:
                 any_new = True
                 self._read(stream, size)
-            if stream.partial and (final or self.clock() - stream.partial_since > PARTIAL_SECONDS):
-                self._write(stream, stream.partial + b"\n")
-                stream.partial = b""
+            if size > stream.offset:
+                self.behind = True
+            elif stream.partial and (final or self.clock() - stream.partial_since > PARTIAL_SECONDS):
+                self._show_partial(stream, b"\n")
         return any_new
+
+    def skip_to_end(self) -> None:
+        """Leaves out what has not been shown yet, and says so; the logs hold it."""
+        for stream in self._streams:
+            with suppress(OSError):
+                left = stream.path.stat().st_size - stream.offset
+                if left > 0 and stream.sink is not None:
+                    self._show_partial(stream, b"\n" if stream.partial else b"")
+                    self._write(stream, b"tt-run: %d bytes more in %s\n" % (left, os.fsencode(stream.path)))
+                stream.offset += max(0, left)
 
     def _read(self, stream: _Stream, size: int) -> None:
         if stream.sink is None:
@@ -79,16 +98,28 @@ class Console:
             return
         with stream.path.open("rb") as source:
             source.seek(stream.offset)
-            while stream.offset < size:
-                chunk = source.read(min(CHUNK, size - stream.offset))
+            until = min(size, stream.offset + AT_ONCE)
+            while stream.offset < until:
+                chunk = source.read(min(CHUNK, until - stream.offset))
                 if not chunk:
                     break
                 stream.offset += len(chunk)
-                whole, separator, rest = (stream.partial + chunk).rpartition(b"\n")
+                whole, separator, rest = chunk.rpartition(b"\n")
                 if separator:
-                    self._write(stream, whole + b"\n")
-                stream.partial = rest
+                    self._show_partial(stream, whole + b"\n")
+                stream.partial.append(rest)
+                stream.partial_bytes += len(rest)
+                if stream.partial_bytes > LONGEST_LINE:
+                    self._show_partial(stream, b"\n")
+        stream.partial = [piece for piece in stream.partial if piece]
         stream.partial_since = self.clock()
+
+    def _show_partial(self, stream: _Stream, rest: bytes) -> None:
+        """Writes the kept beginning of a line and what follows it, which ends with a line end."""
+        text = b"".join((*stream.partial, rest))
+        stream.partial, stream.partial_bytes = [], 0
+        if text:
+            self._write(stream, text)
 
     def _write(self, stream: _Stream, lines: bytes) -> None:
         self.shown_bytes += len(lines)

@@ -120,7 +120,11 @@ def _launcher_advice(folder: RunFolder) -> list[str]:
 def _launcher_lines(folder: RunFolder) -> list[str]:
     said = [line for line in last_lines(folder.launcher_log, 20) if not _is_noise(line)][-14:]
     lines = ["  mpirun said:", *(f"    {line[:LONGEST]}" for line in said)] if said else []
-    if any(SCRIPT in line and ("open" in line or "No such file" in line) for line in said):
+    missing = f"{folder.path}/launch/{SCRIPT}"
+    if any(
+        missing in line and ("open" in line or "No such file" in line)
+        for line in folder.launcher_said().splitlines()
+    ):
         lines.append(
             f"  help: every host must see {folder.path}: name a folder that they share with --log-dir DIR"
         )

@@ -196,4 +196,13 @@ def read_failure(folder: RunFolder, rank: int) -> Mapping[str, Any] | None:
         record = json.loads(folder.failure(rank).read_text(encoding="utf-8", errors="replace"))
     except (OSError, ValueError):
         return None
-    return record if isinstance(record, dict) else None
+    return _printable(record) if isinstance(record, dict) else None
+
+
+def _printable(value: Any) -> Any:
+    """The same with lone surrogates, which no stream takes, written out as `\\ud800`."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_printable(name): _printable(each) for name, each in value.items()}
+    return [_printable(each) for each in value] if isinstance(value, list) else value

@@ -5,8 +5,10 @@ Measured with Open MPI 5: a lost host gives 0, a killed rank 137 or 14 by chance
 
 from __future__ import annotations
 
+import dataclasses
 import signal
 from collections.abc import Sequence, Set
+from pathlib import Path
 
 from mgd.lean import dataclass
 from tt_run.contract import Exit
@@ -21,6 +23,7 @@ from tt_run.supervise.culprit import (
     find_vanished,
     follows_from_a_loss,
     is_consequence,
+    moment,
 )
 from tt_run.supervise.lost_hosts import LostHost, told
 from tt_run.supervise.signals import EXIT_OF_SIGNAL
@@ -58,6 +61,10 @@ class Case:
     lost_hosts: Sequence[LostHost] = ()
     without_mpi: Set[int] = frozenset()
     noticed: Sequence[int] = ()
+    removed: Path | None = None  # the run folder, if it was removed while the ranks ran
+    absent: Sequence[
+        str
+    ] = ()  # hosts of the plan on which no rank started, where the run folder was not found
 
     @property
     def ended_by_itself(self) -> bool:
@@ -88,15 +95,22 @@ def judge(
     lost_hosts: Sequence[LostHost] = (),
     without_mpi: Set[int] = frozenset(),
     noticed: Sequence[int] = (),
+    removed: Path | None = None,
+    absent: Sequence[str] = (),
 ) -> Verdict:
     """The verdict on a run that is over: the first of the rules below that has one.
 
     `failures` are the records that ranks wrote about themselves, by rank; `lost_hosts` those that mpirun complained of,
     `without_mpi` the ranks that noted at their end that they had never entered MPI, `noticed` those that mpirun saw killed.
+    `removed` is the run folder if that is gone, `absent` names the hosts that never had it.
     """
     statuses = by_their_own_exceptions(statuses, failures)
-    case = Case(statuses, observation, failures, multi_host, lost_hosts, without_mpi, noticed)
+    case = Case(
+        statuses, observation, failures, multi_host, lost_hosts, without_mpi, noticed, removed, absent
+    )
     for rule in (
+        _folder_not_shared,
+        _raised_and_stayed,
         _stopped,
         _ended_from_outside,
         _host_lost,
@@ -110,6 +124,42 @@ def judge(
         if verdict is not None:
             return verdict
     return _without_records(case)
+
+
+def _folder_not_shared(case: Case) -> Verdict | None:
+    """Ranks of some hosts could not even begin, because the run folder is not there."""
+    if not case.absent or not case.ended_by_itself:
+        return None
+    hosts = f"host{'s' * (len(case.absent) > 1)} {', '.join(case.absent)}"
+    sentence = f"the run folder is not there on {hosts}: no rank could start on {'them' if len(case.absent) > 1 else 'it'}"
+    return Verdict(Exit.NO_LAUNCHER, sentence, None, (), case.failed, case.unrecorded)
+
+
+def _raised_and_stayed(case: Case) -> Verdict | None:
+    """The run hung because a rank that had failed did not end: exit handlers, threads or children kept it."""
+    torn = case.observation.torn_down_at
+    if case.observation.ended_by is not EndedBy.HANG or torn is None:
+        return None
+    stayed = [
+        status
+        for status in case.statuses
+        if status.rank in case.failures
+        and not case.failures[status.rank].get("guard")
+        and not is_consequence(dataclasses.replace(status, told=False), case.failures)
+        and (status.end is None or status.end >= torn)
+    ]
+    if not stayed:
+        return None
+    culprit = min(stayed, key=lambda status: (moment(status, case.failures), status.rank))
+    record = case.failures[culprit.rank]
+    code = Exit.INTERRUPTED if record.get("exception") == "KeyboardInterrupt" else Exit.FAILED
+    followers, victims = _others(case, culprit)
+    others = tuple(status for status in case.unrecorded if status is not culprit)
+    sentence = (
+        f"{_named(culprit)} raised {record.get('exception')} and did not end (exit handlers, threads, or children?), "
+        "so the others waited for it"
+    )
+    return Verdict(code, sentence, culprit, followers, (*victims, *others))
 
 
 def _stopped(case: Case) -> Verdict | None:
@@ -176,7 +226,7 @@ def _host_lost(case: Case) -> Verdict | None:
 def _vanished(case: Case) -> Verdict | None:
     """A rank was killed together with its wrapper, as the memory killer of a control group does."""
     found = None
-    if case.ended_by_itself and case.unrecorded:
+    if case.ended_by_itself and case.unrecorded and case.removed is None:
         found = find_vanished(case.statuses, case.failures, case.observation.gone, case.noticed)
     if found is None:
         return None
@@ -266,6 +316,9 @@ def _succeeded(case: Case) -> Verdict | None:
 def _without_records(case: Case) -> Verdict:
     """Ranks are missing, and no record says why: never a success, whatever mpirun returned."""
     lost, code = case.unrecorded, case.observation.launcher_code
+    if case.removed is not None:
+        sentence = f"the run folder {case.removed} was removed during the run, and what ranks recorded with it; mpirun ended with {code}"
+        return Verdict((code or 0) & 0xFF or Exit.FAILED, sentence, lost=lost)
     if not any(status.started for status in case.statuses):
         return Verdict(Exit.NO_LAUNCHER, f"mpirun started no rank (it ended with {code})", lost=lost)
     if code is not None and code < 0:

@@ -94,7 +94,13 @@ class Watch:
         waiter = _Waiter(self.job.pid, self.inbox.wake_fd)
         try:
             while (code := self.job.poll()) is None:
-                waiter.wait(TICK if time.monotonic() - self._started < 2 or self.torn_down_at else SLOW_TICK)
+                waiter.wait(
+                    0.0
+                    if self.console.behind
+                    else TICK
+                    if time.monotonic() - self._started < 2 or self.torn_down_at
+                    else SLOW_TICK
+                )
                 self._step()
         finally:
             waiter.close()
@@ -102,7 +108,7 @@ class Watch:
         self._settle(code)
         swept = {*end_groups(local_groups(self.board, os.uname().nodename)), *self._finish()}
         swept |= {status.rank for status in self.board.all() if status.left}
-        self.console.pump(final=True)
+        self._show_the_rest()
         return Observation(
             self.ended_by,
             code,
@@ -117,6 +123,16 @@ class Watch:
             self._vitals.stopped,
             self._memory_told(),
         )
+
+    def _show_the_rest(self) -> None:
+        """Shows all that ranks have written; whoever asks for an end gets it without waiting for a slow terminal."""
+        self.console.pump(final=True)
+        while self.console.behind:
+            asked = [number for number in self.inbox.take() if number in ENDING_SIGNALS]
+            if asked or self.signal is not None:
+                self.console.skip_to_end()
+                return
+            self.console.pump(final=True)
 
     def _memory_told(self) -> str:
         count = memory_kills() - self._kills_before

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from tests.tt_run.launch.conftest import DEADLINE
 from tt_run.launch.wrapper import HOOK_FOLDER
 from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.status import read_failure
 
 # An mpi4py that is always up and whose finalization, like the real one among dead peers, would never end.
 FAKE_MPI = """
@@ -264,3 +266,57 @@ class TestWhereAnExceptionIsShown:
         ran = hooked.run(f"import sys; sys.path.append({str(package)!r})\nimport strict\nstrict.check()\n")
         assert "strict.py" in ran.stderr
         assert (hooked.failure()["file"], hooked.failure()["line"]) == (str(hooked.program), 3)
+
+
+class TestAnEndThatTakesTooLong:
+    """After an exception the others wait for this rank: what keeps it from ending has a deadline."""
+
+    @pytest.mark.parametrize("mpi", ["from mpi4py import MPI", "pass"], ids=["in MPI", "without MPI"])
+    @pytest.mark.parametrize(
+        "keeper",
+        [
+            "import atexit, time; atexit.register(time.sleep, 600)",
+            "import multiprocessing, time; multiprocessing.get_context('fork').Process(target=time.sleep, args=(600,)).start()",
+            "import threading, time; threading.Thread(target=time.sleep, args=(600,)).start()",
+        ],
+        ids=["exit handler", "child", "thread"],
+    )
+    def test_it_is_ended_with_the_code_of_its_failure(
+        self, hooked: HookedPython, keeper: str, mpi: str
+    ) -> None:
+        program = hooked.program
+        program.write_text(f"{mpi}\n{keeper}\nraise ValueError('boom')\n")
+        with subprocess.Popen(
+            [sys.executable, str(program)],
+            env={**hooked.environment(), "TT_RUN_EXIT_TIMEOUT": "0.3"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            try:
+                assert process.wait(DEADLINE) == 1
+            finally:
+                with suppress(ProcessLookupError):  # a child of multiprocessing lives on
+                    os.killpg(process.pid, signal.SIGKILL)
+            assert process.stderr is not None and "ValueError: boom" in process.stderr.read()
+        assert hooked.failure()["exception"] == "ValueError"
+
+    def test_a_short_end_is_waited_for(self, hooked: HookedPython) -> None:
+        ran = hooked.run(
+            "from mpi4py import MPI\nimport atexit, time\n"
+            "atexit.register(lambda: (time.sleep(0.5), print('saved', flush=True)))\nraise ValueError\n"
+        )
+        assert (ran.returncode, ran.stdout) == (1, "saved\n")
+
+
+def test_an_exception_whose_text_fails_is_recorded_with_its_line(hooked: HookedPython) -> None:
+    hooked.run("class E(Exception):\n    def __str__(self): raise RuntimeError\nraise E\n")
+    assert (hooked.failure()["exception"], hooked.failure()["line"]) == ("E", 3)
+    assert hooked.failure()["message"] == "(its __str__ raised RuntimeError)"
+
+
+def test_a_lone_surrogate_comes_back_printable(hooked: HookedPython) -> None:
+    hooked.run("raise ValueError('\\ud800 and \\udcff')\n")
+    found = read_failure(hooked.folder, 1)
+    assert found is not None and found["message"] == "\\ud800 and \\udcff"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.tt_run.supervise.conftest import Records
 from tt_run.errors import UsageError
-from tt_run.supervise.console import Console, last_lines
+from tt_run.supervise.console import AT_ONCE, Console, last_lines
 from tt_run.supervise.options import Tee
 from tt_run.supervise.progress import Progress
 
@@ -179,3 +179,49 @@ class TestProgress:
 
     def test_without_a_terminal_there_is_none(self) -> None:
         Progress(None, 16).update(3, 5.0)
+
+
+class TestMuchAtOnce:
+    """Whoever writes faster than a terminal shows does not keep signals and deadlines waiting."""
+
+    def test_one_call_shows_a_bounded_part(self, records: Records) -> None:
+        screen = Screen(records)
+        screen.write(0, "x" * 99 + "\n")
+        screen.write(0, ("y" * 99 + "\n") * (3 * AT_ONCE // 100))
+        screen.pump()
+        assert screen.console.behind and len(screen.out.getvalue()) < 1.5 * AT_ONCE
+        calls = 1
+        while screen.console.behind:
+            screen.pump(final=True)
+            calls += 1
+        assert calls == 4 and screen.out.getvalue().count(b"\n") == 3 * AT_ONCE // 100 + 1
+
+    def test_a_long_line_is_read_once(self, records: Records) -> None:
+        """Each part of it used to be copied with every further one: 31 s for 32 MB."""
+        screen = Screen(records)
+        screen.write(0, "x" * (8 * AT_ONCE) + "\nend")
+        screen.pump(final=True)
+        while screen.console.behind:
+            screen.pump(final=True)
+        assert screen.out.getvalue() == b"[0] " + b"x" * (8 * AT_ONCE) + b"\n[0] end\n"
+        assert all(not stream.partial for stream in screen.console._streams)
+
+    def test_a_line_without_end_is_cut_somewhere(
+        self, records: Records, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("tt_run.supervise.console.LONGEST_LINE", 2 * AT_ONCE)
+        screen = Screen(records)
+        screen.write(0, "x" * (5 * AT_ONCE))
+        for _ in range(6):
+            screen.pump(final=True)
+        assert screen.out.getvalue().count(b"x") == 5 * AT_ONCE
+        assert max(map(len, screen.out.getvalue().splitlines())) < 3 * AT_ONCE + 100
+
+    def test_what_is_skipped_is_told(self, records: Records) -> None:
+        screen = Screen(records)
+        screen.write(0, "y" * (3 * AT_ONCE))
+        screen.pump()
+        screen.console.skip_to_end()
+        last = screen.out.getvalue().splitlines()[-1].decode()
+        assert last == f"[0] tt-run: {2 * AT_ONCE} bytes more in {records.folder.out(0)}"
+        assert not screen.console.pump(final=True)

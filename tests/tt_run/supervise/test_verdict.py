@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import signal
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
@@ -332,3 +333,44 @@ class TestStopped:
 
     def test_a_rank_that_is_stopped_beside_another_ones_failure_is_not_to_blame(self) -> None:
         assert verdict_of(rank(0, code=3), rank(1, end=None), stopped=(1,)).exit_code == 3
+
+
+class TestRaisedAndStayed:
+    """A rank that has raised and does not end makes the others wait: the exception is the news, not the hang."""
+
+    RAISED: ClassVar = {1: {"exception": "ValueError", "message": "boom", "time": 5.0}}
+
+    @pytest.mark.parametrize("end", [{"end": None}, {"end": 21.0, "signal": 15, "told": True}])
+    def test_the_exception_is_named(self, end: dict[str, Any]) -> None:
+        found = verdict_of(
+            rank(0, end=None),
+            rank(1, **end),
+            failures=self.RAISED,
+            ended_by=EndedBy.HANG,
+            torn_down_at=20.0,
+            stuck="no progress",
+        )
+        assert found.exit_code == 1
+        assert found.sentence.startswith("rank 1 on vm raised ValueError and did not end")
+
+    def test_an_exception_that_tells_of_anothers_is_not(self) -> None:
+        failures = {1: {"exception": "Exception", "message": "MPI_ERR_PROC_FAILED", "time": 5.0}}
+        found = verdict_of(
+            rank(0, end=None), rank(1, end=None), failures=failures, ended_by=EndedBy.HANG, torn_down_at=20.0
+        )
+        assert found.exit_code == Exit.HANG
+
+
+def test_a_removed_run_folder_is_told_and_is_no_success(tmp_path: Path) -> None:
+    lost = (rank(0, end=None), rank(1, end=None))
+    for code, expected in ((0, Exit.FAILED), (3, 3)):
+        observed = dataclasses.replace(ENDED, launcher_code=code, gone={0: 1.0})
+        found = judge(lost, observed, {}, removed=tmp_path)
+        assert found.exit_code == expected and f"{tmp_path} was removed during the run" in found.sentence
+
+
+def test_a_run_folder_that_a_host_does_not_have() -> None:
+    statuses = (rank(0, signal=15, told=True), RankStatus(1))
+    found = judge(statuses, dataclasses.replace(ENDED, launcher_code=127), {}, True, absent=("h2",))
+    assert found.exit_code == Exit.NO_LAUNCHER
+    assert found.sentence == "the run folder is not there on host h2: no rank could start on it"

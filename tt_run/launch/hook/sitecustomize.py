@@ -136,7 +136,7 @@ def _record_failure(kind: type[BaseException], value: BaseException, traceback: 
     record = {
         "rank": int(_RANK),
         "exception": kind.__name__,
-        "message": str(value)[:2000],
+        "message": _text(value)[:2000],
         "file": file,
         "line": line,
         "time": time.time(),
@@ -149,6 +149,43 @@ def _record_failure(kind: type[BaseException], value: BaseException, traceback: 
         return
     with os.fdopen(descriptor, "w") as stream:
         json.dump(record, stream)
+
+
+def _text(value: BaseException) -> str:
+    """The message of an exception, whose own `__str__` may fail."""
+    try:
+        return str(value)
+    except Exception as error:
+        return f"(its __str__ raised {type(error).__name__})"
+
+
+def _limit_the_end(code: int) -> None:
+    """Ends the process when exit handlers, threads or children keep it from ending: the other ranks would wait for it for ever."""
+    import _thread
+    import time
+
+    given = os.environ.get("TT_RUN_EXIT_TIMEOUT", "")
+    seconds = float(given) if given.replace(".", "", 1).isdigit() else 10.0
+    if seconds <= 0:
+        return
+
+    def hurry() -> None:
+        time.sleep(1.0)  # a stream may be locked by whoever keeps us from ending
+        os._exit(code)
+
+    def wait() -> None:
+        time.sleep(seconds)
+        _thread.start_new_thread(hurry, ())
+        text = f"tt-run: the end of rank {_RANK} takes longer than {seconds:g} s after its failure (exit handlers, threads, children?): ended\n"
+        try:
+            os.write(2, text.encode())
+        finally:
+            _leave(code)
+
+    try:  # noqa: SIM105 - contextlib is not imported for it
+        _thread.start_new_thread(wait, ())
+    except RuntimeError:  # no more threads
+        pass
 
 
 def _leave(code: int) -> None:
@@ -166,6 +203,7 @@ def _end(code: int) -> None:
     import atexit
 
     _FAILED.append(code)
+    _limit_the_end(code)
     atexit._run_exitfuncs()
     _leave(code)
 
@@ -183,6 +221,7 @@ def _install_exception_hook() -> None:
             if sys.excepthook is report and _mpi() is not None:
                 _end(code)
             _FAILED.append(code)
+            _limit_the_end(code)
 
     sys.excepthook = report
 

@@ -176,7 +176,7 @@ def write_failure(
         "pid": os.getpid(),
         "time": time.time(),
         "exception": type(error).__name__,
-        "message": str(error),
+        "message": _text(error),
         "file": place.filename if place else None,
         "line": place.lineno if place else None,
         "function": place.name if place else None,
@@ -192,6 +192,14 @@ def write_failure(
         path.write_text(json.dumps(record, indent=1))
     except OSError as problem:
         print(f"[rank {world.rank}] cannot write {path}: {problem}", file=sys.stderr)
+
+
+def _text(error: BaseException) -> str:
+    """The message of an exception, whose own `__str__` may fail."""
+    try:
+        return str(error)
+    except Exception as problem:
+        return f"(its __str__ raised {type(problem).__name__})"
 
 
 def _origin(trace: TracebackType | None) -> str:
