@@ -12,9 +12,9 @@ from pathlib import Path
 
 from tt_run.cli.command_line import CommandLine
 from tt_run.cli.doctor_report import Check, report
+from tt_run.cli.doctor_trial import program, try_out
 from tt_run.errors import LauncherError
 from tt_run.launch.agent import answer
-from tt_run.launch.line import build_line
 from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher, candidates, find_launcher
 from tt_run.launch.options import LaunchOptions
@@ -22,7 +22,6 @@ from tt_run.plan.model import LaunchPlan, RankPlan
 
 TRIAL_SECONDS = 30.0
 TRIAL_RANKS = 2
-_TRIAL = "from mpi4py import MPI; c = MPI.COMM_WORLD; print('ranks', c.allreduce(1), MPI.Get_library_version().split(',')[0])"
 _ORIGIN = (
     "import sys, importlib.util as u; s = u.find_spec(sys.argv[1]); "
     "print((s.origin or list(s.submodule_search_locations)[0]) if s else '')"
@@ -81,15 +80,15 @@ def local_checks(machine: Machine) -> Iterable[Check]:
 def trial(launcher: Launcher, machine: Machine) -> Check:
     """Starts two MPI ranks with the words that a launch uses, and lets them add 1 + 1."""
     ranks = tuple(RankPlan(rank, (), {}, 0) for rank in range(TRIAL_RANKS))
-    plan = LaunchPlan(ranks, (sys.executable, "-c", _TRIAL), Path.cwd())
-    line = build_line(plan, launcher, machine, LaunchOptions(), Path.cwd(), plan.program)
-    environment = {**machine.environ, **line.environment}
-    said = answer(line.command, TRIAL_SECONDS, environment)
-    text = said.out.strip() or said.err.strip() or "no answer"
-    ok = said.out.count(f"ranks {TRIAL_RANKS}") == TRIAL_RANKS
-    return Check(
-        "two MPI ranks", ok, text.splitlines()[-1], "mpirun and mpi4py must be of one MPI" if not ok else ""
-    )
+    with tempfile.TemporaryDirectory(prefix="tt-run-doctor-") as folder:
+        record = Path(folder, "met.json")
+        plan = LaunchPlan(ranks, program(sys.executable, record), Path.cwd())
+        tried = try_out(plan, launcher, machine, LaunchOptions(), record, TRIAL_SECONDS)
+    if tried.ranks == TRIAL_RANKS:
+        return Check("two MPI ranks", True, f"have met, {tried.library}")
+    lines = (tried.said.out.strip() or tried.said.err.strip() or "no answer").splitlines()
+    alone = "each was alone" if tried.ranks == 1 else lines[-1]
+    return Check("two MPI ranks", False, alone, "mpirun and mpi4py must be of one MPI")
 
 
 def _origin(package: str, environ: Mapping[str, str]) -> str:

@@ -14,6 +14,7 @@ from tt_run.cli.command_line import CommandLine
 from tt_run.cli.doctor_checks import HostAnswer, Wanted
 from tt_run.cli.doctor_probe import Question, read_facts
 from tt_run.cli.doctor_report import Check
+from tt_run.cli.doctor_trial import program, try_out
 from tt_run.errors import InputError, LauncherError
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.hosts import HostList, HostSlots, parse_hosts, read_hostfile, scheduler_hosts
@@ -21,7 +22,6 @@ from tt_run.inputs.mpi_args import MpiArgs, host_token, read_mpi_args, split_mpi
 from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.world import World
 from tt_run.launch.agent import Answer, RemoteAgent, answer
-from tt_run.launch.line import build_line
 from tt_run.launch.machine import Machine, user_home
 from tt_run.launch.mpirun import Launcher, find_launcher
 from tt_run.launch.options import LaunchOptions
@@ -29,7 +29,6 @@ from tt_run.plan.model import LaunchPlan, Placement, RankPlan
 
 HOST_SECONDS = 20.0  # for one host to answer everything: name servers and file systems may be slow
 TRIAL_SECONDS = 40.0
-_TRIAL = "from mpi4py import MPI; c = MPI.COMM_WORLD; print('ranks', c.allreduce(1), MPI.Get_processor_name(), flush=True)"
 
 
 @dataclass(frozen=True)
@@ -173,18 +172,23 @@ def trial_over_hosts(trip: Trip) -> Check:
     hosts = tuple(replace(host, slots=1) for host in trip.hosts.hosts)
     ranks = tuple(RankPlan(rank, (), {}, 0) for rank in range(len(hosts)))
     words = tuple(word for name, value in trip.mca.items() for word in ("--mca", name, value))
-    program = (str(trip.world.which(trip.python) or trip.python), "-c", _TRIAL)
+    record = (
+        trip.world.cwd / f".tt-run-doctor-{os.getpid()}.json"
+    )  # the hosts share this folder, as was found out
     plan = LaunchPlan(
-        ranks, program, trip.world.cwd, Placement(hosts, source=trip.hosts.source), mpi_args=words
+        ranks,
+        program(str(trip.world.which(trip.python) or trip.python), record),
+        trip.world.cwd,
+        Placement(hosts, source=trip.hosts.source),
+        mpi_args=words,
     )
     machine = Machine(trip.world.environ, trip.world.cores, trip.world.is_root, user_home())
     options = LaunchOptions(tcp_interface=trip.interface)
-    line = build_line(plan, trip.launcher, machine, options, trip.world.cwd, program)
-    said = answer(line.command, TRIAL_SECONDS, {**trip.world.environ, **line.environment})
+    tried = try_out(plan, trip.launcher, machine, options, record, TRIAL_SECONDS)
     name = "MPI over all hosts"
-    if said.out.count(f"ranks {len(hosts)} ") == len(hosts):
+    if tried.ranks == len(hosts):
         return Check(name, True, f"{len(hosts)} ranks, one on each host, have summed over the network")
-    return Check(name, False, _why(said), f"run it by hand: {shlex.join(line.command)}"[:600])
+    return Check(name, False, _why(tried.said), f"run it by hand: {shlex.join(tried.command)}"[:600])
 
 
 def _why(said: Answer) -> str:
