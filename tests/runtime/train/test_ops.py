@@ -11,7 +11,18 @@ import pytest
 from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.ops import attention, binary, embedding, loss, matmul, norms, rope, shapes, unary
+from tt_run.runtime.train.ops import (
+    attention,
+    binary,
+    embedding,
+    gated,
+    loss,
+    matmul,
+    norms,
+    rope,
+    shapes,
+    unary,
+)
 from tt_run.runtime.train.tensor import Tensor
 
 pytestmark = pytest.mark.torch
@@ -208,3 +219,47 @@ def test_losses(compare: Any) -> None:
         (4, 1, 3, 5),
         (4, 1, 3, 5),
     )
+
+
+@pytest.mark.parametrize("other", [(2, 3, 4, 5), (1, 3, 1, 5)])
+def test_the_smaller_of_two(compare: Any, other: tuple[int, ...]) -> None:
+    torch = torch_or_skip()
+    compare(binary.minimum, torch.minimum, (2, 3, 4, 5), other)
+
+
+def test_gated_feed_forward(compare: Any) -> None:
+    nn = torch_or_skip().nn.functional
+
+    def theirs(x: Any, gate: Any, down: Any, up: Any) -> Any:
+        return nn.linear(nn.silu(nn.linear(x, gate[0, 0])) * nn.linear(x, up[0, 0]), down[0, 0])
+
+    compare(gated.swiglu, theirs, (2, 1, 5, 6), (1, 1, 9, 6), (1, 1, 7, 9), (1, 1, 9, 6))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_with_values_of_another_width(compare: Any, causal: bool) -> None:
+    nn = torch_or_skip().nn.functional
+    mask = Tensor.from_numpy(np.tril(np.ones((1, 1, 6, 6), np.float32))) if causal else None
+    compare(
+        lambda q, k, v: attention.scaled_dot_product_attention_composite(q, k, v, mask),
+        lambda q, k, v: nn.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=True),
+        (2, 4, 6, 8),
+        (2, 2, 6, 8),
+        (2, 2, 6, 5),
+    )
+
+
+def test_a_loss_for_each_position(compare: Any) -> None:
+    torch = torch_or_skip()
+    ids = np.random.default_rng(2).integers(0, 9, (2, 5), np.uint32)
+    targets = Tensor.from_numpy(ids, layout=Layout.ROW_MAJOR, new_type=DataType.UINT32)
+
+    def theirs(x: Any) -> Any:
+        flat = torch.nn.functional.cross_entropy(
+            x.view(-1, 9), torch.tensor(ids.astype(np.int64)).view(-1), reduction="none"
+        )
+        return flat.view(2, 1, 5, 1)
+
+    compare(lambda x: loss.cross_entropy_loss(x, targets, loss.ReduceType.NONE), theirs, (2, 1, 5, 9))
+    with pytest.raises(RuntimeError, match="Unsupported cross entropy"):
+        loss.cross_entropy_loss(targets, targets, loss.ReduceType.SUM)

@@ -55,10 +55,12 @@ def members(value: Value, cluster_axis: int | None) -> int:
 def is_replicated(value: Value, cluster_axis: int | None) -> bool:
     """Whether all devices of a group along the axis hold the same, by the placement that the value records."""
     topology = value.tensor_topology()
-    placements = topology.placements()
-    if cluster_axis is None or topology.distribution_shape().dims() < 2:
-        return all(isinstance(p, PlacementReplicate) for p in placements)
-    return isinstance(placements[cluster_axis], PlacementReplicate)
+    extents = topology.distribution_shape()
+    alike = [
+        isinstance(placement, PlacementReplicate) or extents[axis] == 1
+        for axis, placement in enumerate(topology.placements())
+    ]
+    return all(alike) if cluster_axis is None or len(alike) < 2 else alike[cluster_axis]
 
 
 def first_shard(value: Value) -> Array:
