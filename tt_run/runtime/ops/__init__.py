@@ -29,6 +29,8 @@ MODULES = (
     "quantization",
     "random_values",
     "complex_numbers",
+    "convolutions",
+    "pooling",
     "reductions",
     "conversions",
     "movement",

@@ -33,6 +33,9 @@ from tt_run.runtime.tensor.spec.tensor_spec import Tile as _Tile
 from tt_run.runtime.tensor.tensor import Tensor as _Tensor
 from tt_run.runtime.tuning.activation import UnaryOpType as _UnaryOpType
 from tt_run.runtime.tuning.activation import UnaryWithParam as _UnaryWithParam
+from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig as _WormholeComputeKernelConfig
+from tt_run.runtime.tuning.conv import Conv2dConfig as _Conv2dConfig
+from tt_run.runtime.tuning.conv import Op2DSliceConfig as _Op2DSliceConfig
 from tt_run.runtime.tuning.conv import SliceTypeEnum as _SliceTypeEnum
 from typing import Any as _Any
 from tt_run.runtime.mesh.hardware import Arch as Arch
@@ -296,6 +299,12 @@ def acosh(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, 
 def acosh_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
     """The gradient of `acosh`'s operand."""
     ...
+def adaptive_avg_pool2d(input_tensor: _Tensor, batch_size: int, input_h: int, input_w: int, channels: int, output_size: _Sequence[int], *, memory_config: _MemoryConfig | None = None, dram_slice_config: _Op2DSliceConfig | None = None, applied_shard_scheme: _TensorMemoryLayout | None = None, compute_kernel_config: _WormholeComputeKernelConfig | None = None, deallocate_input: bool = False, reallocate_output: bool = True) -> _Tensor:
+    """Means of windows that divide each image into `output_size` parts."""
+    ...
+def adaptive_max_pool2d(input_tensor: _Tensor, batch_size: int, input_h: int, input_w: int, channels: int, output_size: _Sequence[int], *, memory_config: _MemoryConfig | None = None, dram_slice_config: _Op2DSliceConfig | None = None, applied_shard_scheme: _TensorMemoryLayout | None = None, deallocate_input: bool = False, reallocate_output: bool = True) -> _Tensor:
+    """Largest values of windows that divide each image into `output_size` parts."""
+    ...
 def add(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = True, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a + b. Tensors broadcast; either may be a number; computed exactly in every mode."""
     ...
@@ -398,6 +407,9 @@ def atanh(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, 
 def atanh_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
     """The gradient of `atanh`'s operand."""
     ...
+def avg_pool2d(input_tensor: _Tensor, batch_size: int, input_h: int, input_w: int, channels: int, kernel_size: _Sequence[int], stride: _Sequence[int], padding: _Sequence[int], ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None, *, memory_config: _MemoryConfig | None = None, dram_slice_config: _Op2DSliceConfig | None = None, applied_shard_scheme: _TensorMemoryLayout | None = None, compute_kernel_config: _WormholeComputeKernelConfig | None = None, deallocate_input: bool = False, reallocate_halo_output: bool = True, dtype: _DataType = _DataType.BFLOAT16, output_layout: _Layout = _Layout.ROW_MAJOR, config_tensor_in_dram: bool = False) -> _Tensor:
+    """The mean of each window, as `(1, 1, N*Ho*Wo, C)`; `count_include_pad` counts the borders, `divisor_override` replaces the count."""
+    ...
 def bcast(input_a: _Tensor, input_b: _Tensor, math_op: _BcastOpMath, dim: _BcastOpDim, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """a + b, a - b or a b, b repeated along the dimensions that `dim` names, where its length must be 1."""
     ...
@@ -487,6 +499,15 @@ def concat_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Te
     ...
 def conj(input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None = None) -> _ComplexTensor:
     """The conjugate."""
+    ...
+def conv1d(*, input_tensor: _Tensor, weight_tensor: _Tensor, device: _MeshDevice, in_channels: int, out_channels: int, batch_size: int, input_length: int, kernel_size: int, stride: int = 1, padding: int | _Sequence[int] = 0, dilation: int = 1, groups: int = 1, dtype: _DataType | None = None, bias_tensor: _Tensor | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, memory_config: _MemoryConfig | None = None, slice_config: _Op2DSliceConfig | None = None, return_output_dim: bool = False, return_weights_and_bias: bool = False) -> _Any:
+    """Convolution of sequences `(N, L, C)` or `(1, 1, N*L, C)`; gives `(1, 1, N*Lo, out_channels)` in tiles."""
+    ...
+def conv2d(*, input_tensor: _Tensor, weight_tensor: _Tensor, device: _MeshDevice, in_channels: int, out_channels: int, batch_size: int, input_height: int, input_width: int, kernel_size: _Sequence[int], stride: _Sequence[int] = ..., padding: _Sequence[int] = ..., dilation: _Sequence[int] = ..., groups: int = 1, dtype: _DataType | None = None, bias_tensor: _Tensor | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, memory_config: _MemoryConfig | None = None, slice_config: _Op2DSliceConfig | None = None, return_output_dim: bool = False, return_weights_and_bias: bool = False) -> _Any:
+    """Convolution of images `(1, 1, N*H*W, C)` or `(N, H, W, C)`; gives `(1, 1, N*Ho*Wo, out_channels)` in tiles."""
+    ...
+def conv_transpose2d(*, input_tensor: _Tensor, weight_tensor: _Tensor, device: _MeshDevice, in_channels: int, out_channels: int, batch_size: int, input_height: int, input_width: int, kernel_size: _Sequence[int], stride: _Sequence[int] = ..., padding: _Sequence[int] = ..., output_padding: _Sequence[int] = ..., dilation: _Sequence[int] = ..., groups: int = 1, dtype: _DataType | None = None, bias_tensor: _Tensor | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, memory_config: _MemoryConfig | None = None, dram_slice_config: _Op2DSliceConfig | None = None, mirror_kernel: bool = True, return_output_dim: bool = False, return_weights_and_bias: bool = False) -> _Any:
+    """Transposed convolution: the gradient of `conv2d` with respect to its images."""
     ...
 def copy(input_a: _Tensor, input_b: _Tensor) -> _Tensor:
     """The values of a written into b; returns b."""
@@ -663,6 +684,9 @@ def fmod(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dt
 def fmod_bw(grad_tensor: _Tensor, input_tensor: _Tensor, other_tensor: _Tensor | float, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
     """The gradients of `fmod`'s operands; of the first alone where the second is a number."""
     ...
+def fold(input: _Tensor, stride_h: int, stride_w: int, use_transpose_as_fold: bool = False, output_shape: _Sequence[int] | None = None, padding: _Sequence[int] = ..., grid_size: _Any = None, override_memory_config: _MemoryConfig | None = None, collapse_output: bool = False) -> _Tensor:
+    """Blocks of `stride_h` by `stride_w` pixels of images `(N, H, W, C)` become channels: `(N, H/sh, W/sw, C*sh*sw)`."""
+    ...
 fp8_e4m3: _DataType
 def frac(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """frac of every element; dtype, shape and placement of the input."""
@@ -709,8 +733,14 @@ def gelu_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, variant: _Any = None
 def gez(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """gez of every element; dtype, shape and placement of the input."""
     ...
+def global_avg_pool2d(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None) -> _Tensor:
+    """The mean of each channel of images `(N, H, W, C)`, as `(N, 1, 1, C)`."""
+    ...
 def glu(input_tensor: _Tensor, dim: int = -1, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The first half along `dim` times the sigmoid of the second."""
+    ...
+def grid_sample(input_tensor: _Tensor, grid: _Tensor, *, mode: str = 'bilinear', padding_mode: str = 'zeros', align_corners: bool = False, use_precomputed_grid: bool = False, batch_output_channels: bool = False, memory_config: _MemoryConfig | None = None, compute_kernel_config: _WormholeComputeKernelConfig | None = None) -> _Tensor:
+    """Images `(N, H, W, C)` read at the places of a grid `(N, Ho, Wo, 2*K)` of (x, y) from -1 to 1."""
     ...
 def group_norm(input_tensor: _Tensor, *, num_groups: int, epsilon: float = 1e-12, input_mask: _Tensor | None = None, weight: _Tensor | None = None, bias: _Tensor | None = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, core_grid: _CoreGrid | None = None, inplace: bool | None = True, output_layout: _Layout | None = None, num_out_blocks: int | None = None, compute_kernel_config: object = None, negative_mask: _Tensor | None = None, use_welford: bool = False) -> _Tensor:
     """Channels (last dimension of [N, 1, H*W, C]) normalised in `num_groups` groups over all positions of an image."""
@@ -987,6 +1017,9 @@ def max(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None, keepdim:
 def max_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
     """The gradients of `max`'s two operands."""
     ...
+def max_pool2d(input_tensor: _Tensor, batch_size: int, input_h: int, input_w: int, channels: int, kernel_size: _Sequence[int], stride: _Sequence[int], padding: _Sequence[int], dilation: _Sequence[int], ceil_mode: bool = False, *, memory_config: _MemoryConfig | None = None, dram_slice_config: _Op2DSliceConfig | None = None, applied_shard_scheme: _TensorMemoryLayout | None = None, deallocate_input: bool = False, reallocate_halo_output: bool = True, return_indices: bool = False, dtype: _DataType = _DataType.BFLOAT16, output_layout: _Layout = _Layout.ROW_MAJOR, config_tensor_in_dram: bool = False) -> _Any:
+    """The largest value of each window, as `(1, 1, N*Ho*Wo, C)`; with `return_indices` also its place in the image, row by row."""
+    ...
 def maximum(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int | None = None, *, input_b: _Tensor | float | int | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = ()) -> _Tensor:
     """The larger of a and b. Tensors broadcast; the second operand may be a number."""
     ...
@@ -1109,6 +1142,18 @@ def pow_bw(grad_tensor: _Tensor, input_tensor: _Tensor, exponent: float, *, memo
     ...
 def prelu(input_tensor_a: _Tensor, weight: _Tensor | float | list[float], *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """x above zero, weight times x below; a weight of one dimension has one value for each channel (dimension 1)."""
+    ...
+def prepare_conv_bias(*, bias_tensor: _Tensor, input_memory_config: _MemoryConfig, input_layout: _Layout, in_channels: int, out_channels: int, batch_size: int, input_height: int, input_width: int, kernel_size: _Sequence[int], stride: _Sequence[int], padding: _Sequence[int], dilation: _Sequence[int], groups: int, device: _MeshDevice, input_dtype: _DataType, output_dtype: _DataType | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, slice_config: _Op2DSliceConfig | None = None) -> _Tensor:
+    """A bias as `conv2d` keeps it: `(1, 1, 1, out)` in tiles on the device."""
+    ...
+def prepare_conv_transpose2d_bias(*, bias_tensor: _Tensor, out_channels: int, device: _MeshDevice, **tuning: _Any) -> _Tensor:
+    """A bias as `conv_transpose2d` keeps it: `(1, 1, 1, out)` in tiles on the device; the other settings change nothing."""
+    ...
+def prepare_conv_transpose2d_weights(*, weight_tensor: _Tensor, input_memory_config: _MemoryConfig, input_layout: _Layout, weights_format: str, in_channels: int, out_channels: int, batch_size: int, input_height: int, input_width: int, kernel_size: _Sequence[int], stride: _Sequence[int], padding: _Sequence[int], dilation: _Sequence[int], has_bias: bool, groups: int, device: _MeshDevice, input_dtype: _DataType, output_dtype: _DataType | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, slice_config: _Op2DSliceConfig | None = None, mirror_kernel: bool = True) -> _Tensor:
+    """Filters as `conv_transpose2d` keeps them: the matrix `(1, 1, kh*kw*out / groups, in)` in tiles on the device."""
+    ...
+def prepare_conv_weights(*, weight_tensor: _Tensor, input_memory_config: _MemoryConfig, input_layout: _Layout, weights_format: str, in_channels: int, out_channels: int, batch_size: int, input_height: int, input_width: int, kernel_size: _Sequence[int], stride: _Sequence[int], padding: _Sequence[int], dilation: _Sequence[int], has_bias: bool, groups: int, device: _MeshDevice, input_dtype: _DataType, output_dtype: _DataType | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, slice_config: _Op2DSliceConfig | None = None) -> _Tensor:
+    """Filters as `conv2d` keeps them: the matrix `(1, 1, kh*kw*in / groups, out)` in tiles on the device."""
     ...
 def prod(input_tensor: _Tensor, dim: int | _Tensor | None = None, keepdim: bool = False, *, dims: _Sequence[int] | None = None, output_tensor: _Tensor | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The product over `dim` (None: all dimensions). Also `prod(x, output_tensor, dims=…)`, which keeps the dimensions."""
@@ -1511,6 +1556,9 @@ def untilize_with_unpadding(input_tensor: _Tensor, output_tensor_end: _Sequence[
     ...
 def update_cache(cache: _Tensor, input: _Tensor, update_idx: int, *, batch_offset: int = 0, compute_kernel_config: object = None) -> _Tensor:
     """cache[b, h, update_idx] = input[0, h, batch_offset + b] for every user b, in place; returns the cache [B, H, length, D]."""
+    ...
+def upsample(input_tensor: _Tensor, scale_factor: float | _Sequence[float], *, mode: str = 'nearest', memory_config: _MemoryConfig | None = None, compute_kernel_config: _WormholeComputeKernelConfig | None = None) -> _Tensor:
+    """Images `(N, H, W, C)` enlarged by a factor for height and width, by the nearest pixel or `bilinear`."""
     ...
 def var(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None, keepdim: bool = False, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, scalar: float = 1.0, correction: bool = True, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The variance, with Bessel's correction unless `correction` is False, over `dim` (None: all dimensions), of the elements times `scalar`."""

@@ -7,11 +7,14 @@ from tt_run.runtime.cores import CoreRangeSet as _CoreRangeSet
 from tt_run.runtime.enums import DataType as _DataType
 from tt_run.runtime.enums import Topology as _Topology
 from tt_run.runtime.mesh.coordinate import MeshCoordinate as _MeshCoordinate
+from tt_run.runtime.mesh.device import MeshDevice as _MeshDevice
 from tt_run.runtime.sockets.socket import MeshSocket as _MeshSocket
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig as _MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor as _Tensor
 from tt_run.runtime.tuning.activation import UnaryOpType as _UnaryOpType
 from tt_run.runtime.tuning.activation import UnaryWithParam as _UnaryWithParam
+from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig as _WormholeComputeKernelConfig
+from tt_run.runtime.tuning.conv import Conv3dConfig as _Conv3dConfig
 from typing import Any as _Any
 from tt_run.runtime.tuning.conv import Conv3dConfig as Conv3dConfig
 from tt_run.runtime.tuning.matmul import MinimalMatmulConfig as MinimalMatmulConfig
@@ -21,6 +24,15 @@ def all_gather_async(*args: _Any, **kwargs: _Any) -> _Tensor:
     ...
 def all_reduce_async(*args: _Any, **kwargs: _Any) -> _Tensor:
     """`all_reduce` with semaphores, over the whole mesh or an axis; sums only."""
+    ...
+def conv3d(*, input_tensor: _Tensor, weight_tensor: _Tensor, device: _MeshDevice | None = None, bias_tensor: _Tensor | None = None, config: _Conv3dConfig | None = None, dtype: _DataType, output_channels: int, kernel_size: _Sequence[int], stride: _Sequence[int] = ..., padding: _Sequence[int] = ..., dilation: _Sequence[int] = ..., padding_mode: str = 'zeros', groups: int = 1, memory_config: _MemoryConfig | None = None, compute_kernel_config: _WormholeComputeKernelConfig | None = None) -> _Tensor:
+    """Convolution of videos `(N, T, H, W, C)`, row-major; gives `(N, To, Ho, Wo, output_channels)`."""
+    ...
+def convert_to_chw(input: _Tensor, *, dtype: _DataType | None = None) -> _Tensor:
+    """`(1, 1, H*W, C)` as `(1, 1, C, H*W)`, row-major."""
+    ...
+def convert_to_hwc(input: _Tensor, *, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None) -> _Tensor:
+    """`(1, 1, C, H*W)` as `(1, 1, H*W, C)`, row-major."""
     ...
 def minimal_matmul(input_tensor: _Tensor, weight_tensor: _Tensor, *, bias_tensor: _Tensor | None = None, fused_activation: str | _UnaryWithParam | _UnaryOpType | None = None, config: object = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: object = None, fuse_swiglu: bool = False) -> _Tensor:
     """activation(input @ weight + bias), rounded once."""
@@ -42,6 +54,9 @@ def paged_fill_cache(cache_tensor: _Tensor, input_tensor: _Tensor, page_table: _
     ...
 def paged_update_cache(cache_tensor: _Tensor, input_tensor: _Tensor, *, update_idxs: _Sequence[int] = (), update_idxs_tensor: _Tensor | None = None, share_cache: bool | None = None, page_table: _Tensor | None = None, batch_offset: int = 0, compute_kernel_config: object = None, mesh_coords: _Set[_MeshCoordinate] | None = None, block_size: int | None = None, num_kv_heads: int | None = None, cache_position_modulo: int | None = None) -> _Tensor:
     """One token per user into the cache, each at its own position (-1: none), in place: input [1, B, H or more, D]."""
+    ...
+def prepare_conv3d_weights(*, weight_tensor: _Tensor, groups: int = 1, C_in_block: int = 0, alignment: int = 32, device: _MeshDevice | None = None) -> _Tensor:
+    """Filters `(out, in / groups, kt, kh, kw)` as the matrix `(kt*kh*kw*in / groups, out)` in tiles, on the device if one is given."""
     ...
 def recv_async(output_tensor: _Tensor, mesh_socket: _MeshSocket) -> list[_Tensor]:
     """Receive the next tensor of a socket into a preallocated one, and return that in a list."""

@@ -1,0 +1,185 @@
+"""Convolutions against PyTorch in float64: strides, borders, dilation, groups, bias, prepared weights, fused activation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.ops.golden import compare
+from tests.runtime.ops.tensors import BF16, BFP8, F32, ROW, TILE, put, rounded
+from tt_run.runtime import catalog
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
+from tt_run.runtime.tuning.conv import Conv2dConfig, PaddingMode
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+F = torch.nn.functional
+
+
+def call(name: str, *args: Any, **words: Any) -> Any:
+    found = catalog.find(f"ttnn.{name}")
+    assert found is not None, name
+    return found(*args, **words)
+
+
+def sample(shape: tuple[int, ...], seed: int, dtype: DataType = F32) -> np.ndarray:
+    return rounded(np.random.default_rng(seed).standard_normal(shape).astype(np.float32), dtype)
+
+
+def host(array: np.ndarray, dtype: DataType = F32) -> Any:
+    return from_torch(array, dtype=dtype)
+
+
+def wide(array: np.ndarray) -> Any:
+    return torch.from_numpy(np.ascontiguousarray(array, np.float64))
+
+
+def images(array: np.ndarray) -> np.ndarray:
+    """(N, C, H, W) as (1, 1, N*H*W, C)."""
+    n, c, h, w = array.shape
+    return array.transpose(0, 2, 3, 1).reshape(1, 1, n * h * w, c)
+
+
+CASES = [
+    {},
+    {"stride": (2, 2)},
+    {"padding": (1, 2)},
+    {"padding": (0, 1, 2, 0)},
+    {"dilation": (2, 1), "padding": (2, 1)},
+    {"groups": 4, "padding": (1, 1)},
+    {"groups": 8, "padding": (1, 1), "bias": True},
+    {"bias": True, "kernel_size": (1, 1)},
+    {"bias": True, "kernel_size": (5, 3), "stride": (3, 1)},
+    {"dtype": BF16, "bias": True},
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_conv2d(one: MeshDevice, case: dict[str, Any]) -> None:
+    n, c, h, w, out = 2, 8, 9, 12, 16
+    words: dict[str, Any] = {"kernel_size": (3, 3), "stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "groups": 1}  # fmt: skip
+    words |= {k: v for k, v in case.items() if k in words}
+    dtype = case.get("dtype", F32)
+    x = sample((n, c, h, w), 1, dtype)
+    filters = sample((out, c // words["groups"], *words["kernel_size"]), 2, dtype)
+    bias = sample((1, 1, 1, out), 3, dtype) if case.get("bias") else None
+    result, size, (weights, kept) = call(
+        "conv2d", input_tensor=put(one, images(x), dtype, ROW), weight_tensor=host(filters, dtype), device=one,
+        in_channels=c, out_channels=out, batch_size=n, input_height=h, input_width=w, dtype=dtype,
+        bias_tensor=None if bias is None else host(bias, dtype), return_output_dim=True, return_weights_and_bias=True, **words,
+    )  # fmt: skip
+    pads = (
+        words["padding"]
+        if len(words["padding"]) == 4
+        else (words["padding"][0],) * 2 + (words["padding"][1],) * 2
+    )
+    golden = F.conv2d(
+        F.pad(wide(x), (pads[2], pads[3], pads[0], pads[1])), wide(filters),
+        None if bias is None else wide(bias.ravel()), words["stride"], 0, words["dilation"], words["groups"],
+    ).numpy()  # fmt: skip
+    assert size == golden.shape[2:]
+    assert (result.layout, result.dtype) == (TILE, dtype)
+    compare(result, images(golden), 32 if dtype is F32 else 2)
+    again = call(
+        "conv2d", input_tensor=put(one, images(x), dtype), weight_tensor=weights, device=one, in_channels=c, out_channels=out,
+        batch_size=n, input_height=h, input_width=w, bias_tensor=kept, **words,
+    )  # fmt: skip
+    assert np.array_equal(again.cpu().to_numpy(), result.cpu().to_numpy())
+
+
+def test_settings_that_reach_the_result(one: MeshDevice) -> None:
+    x, filters = sample((1, 4, 6, 6), 1), sample((32, 4, 3, 3), 2)
+
+    def run(**settings: Any) -> Any:
+        return call(
+            "conv2d", input_tensor=put(one, images(x), F32, ROW), weight_tensor=host(filters), device=one, in_channels=4,
+            out_channels=32, batch_size=1, input_height=6, input_width=6, kernel_size=(3, 3), padding=(1, 1),
+            conv_config=Conv2dConfig(**settings),
+        )  # fmt: skip
+
+    plain = F.conv2d(wide(x), wide(filters), padding=1).numpy()
+    compare(run(activation=UnaryWithParam(UnaryOpType.RELU)), np.maximum(images(plain), 0), 32)
+    assert run(output_layout=Layout.ROW_MAJOR).layout is ROW
+    around = F.conv2d(F.pad(wide(x), (1, 1, 1, 1), mode="replicate"), wide(filters)).numpy()
+    compare(run(padding_mode=PaddingMode.Replicate), images(around), 32)
+    coarse = run(weights_dtype=BFP8).cpu().to_numpy()
+    error = np.abs(coarse - images(plain)).max()
+    assert 0 < error < 0.3
+
+
+def test_conv1d(one: MeshDevice) -> None:
+    x, filters, bias = sample((2, 8, 20), 1), sample((12, 8, 5), 2), sample((1, 1, 1, 12), 3)
+    result, length = call(
+        "conv1d", input_tensor=put(one, x.transpose(0, 2, 1), F32, ROW), weight_tensor=host(filters), device=one, in_channels=8,
+        out_channels=12, batch_size=2, input_length=20, kernel_size=5, stride=2, padding=2, bias_tensor=host(bias),
+        return_output_dim=True,
+    )  # fmt: skip
+    golden = F.conv1d(wide(x), wide(filters), wide(bias.ravel()), 2, 2).numpy()
+    assert length == golden.shape[2]
+    compare(result, golden.transpose(0, 2, 1).reshape(1, 1, -1, 12), 32)
+
+
+@pytest.mark.parametrize("mirror", [True, False])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_conv_transpose2d(one: MeshDevice, groups: int, mirror: bool) -> None:
+    x, filters = sample((2, 8, 5, 6), 1), sample((8, 12 // groups, 3, 3), 2)
+    given = filters if mirror else filters[:, :, ::-1, ::-1]
+    result, size = call(
+        "conv_transpose2d", input_tensor=put(one, images(x), F32, ROW), weight_tensor=host(given), device=one, in_channels=8,
+        out_channels=12, batch_size=2, input_height=5, input_width=6, kernel_size=(3, 3), stride=(2, 2), padding=(1, 1),
+        output_padding=(1, 1), groups=groups, mirror_kernel=mirror, return_output_dim=True,
+    )  # fmt: skip
+    golden = F.conv_transpose2d(wide(x), wide(filters), None, 2, 1, 1, groups).numpy()
+    assert size == golden.shape[2:]
+    compare(result, images(golden), 32)
+
+
+def test_conv3d(one: MeshDevice) -> None:
+    x, filters, bias = sample((1, 4, 5, 6, 7), 1), sample((8, 4, 3, 3, 3), 2), sample((1, 8), 3)
+    video = put(one, x.transpose(0, 2, 3, 4, 1), F32, ROW)
+    words = {"dtype": F32, "output_channels": 8, "kernel_size": (3, 3, 3), "padding": (1, 1, 0)}
+    golden = F.conv3d(wide(x), wide(filters), wide(bias.ravel()), padding=(1, 1, 0)).numpy()
+    prepared = call("experimental.prepare_conv3d_weights", weight_tensor=host(filters), device=one)
+    for weights in (host(filters), prepared):
+        result = call(
+            "experimental.conv3d", input_tensor=video, weight_tensor=weights, bias_tensor=host(bias), device=one, **words
+        )  # fmt: skip
+        compare(result, golden.transpose(0, 2, 3, 4, 1), 32)
+
+
+def test_each_device_has_its_own_images(mesh: MeshDevice) -> None:
+    x, filters = sample((8, 4, 6, 6), 1), sample((32, 4, 3, 3), 2)
+    batch = put(mesh, x.transpose(0, 2, 3, 1), F32, ROW, shard=0)
+    result = call(
+        "conv2d", input_tensor=batch, weight_tensor=host(filters), device=mesh, in_channels=4, out_channels=32, batch_size=1,
+        input_height=6, input_width=6, kernel_size=(3, 3),
+    )  # fmt: skip
+    golden = F.conv2d(wide(x), wide(filters)).numpy()
+    for device in range(8):
+        found = result.shards.of(device)
+        assert np.allclose(found, images(golden[device : device + 1]), atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"in_channels": 5}, "are not"),
+        ({"input_height": 7}, "does not hold 1 images of 7x6"),
+        ({"kernel_size": (3, 3, 3)}, "kernel_size needs two numbers"),
+        ({"padding": (1, 1, 1)}, "padding needs two or four numbers"),
+    ],
+)
+def test_sizes_that_do_not_fit(one: MeshDevice, words: dict[str, Any], message: str) -> None:
+    x, filters = sample((1, 4, 6, 6), 1), sample((32, 4, 3, 3), 2)
+    settings: dict[str, Any] = {
+        "in_channels": 4, "out_channels": 32, "batch_size": 1, "input_height": 6, "input_width": 6, "kernel_size": (3, 3),
+    }  # fmt: skip
+    with pytest.raises(RuntimeError, match=message):
+        call(
+            "conv2d", input_tensor=put(one, images(x), F32, ROW), weight_tensor=host(filters), device=one, **(settings | words)
+        )  # fmt: skip

@@ -1,0 +1,134 @@
+"""Pools, resampling and folding against PyTorch in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.ops.golden import compare
+from tests.runtime.ops.tensors import BF16, F32, ROW, held, put
+from tests.runtime.ops.test_convolutions import call, images, sample, wide
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.mesh import MeshDevice
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+F = torch.nn.functional
+SIZES = (2, 9, 12, 8)  # batch, height, width, channels
+
+
+def planes(dtype: DataType = F32) -> np.ndarray:
+    n, h, w, c = SIZES
+    return sample((n, c, h, w), 1, dtype)
+
+
+def padded(x: np.ndarray, pads: tuple[int, int, int, int], value: float) -> Any:
+    top, bottom, left, right = pads
+    return F.pad(wide(x), (left, right, top, bottom), value=value)
+
+
+WINDOWS = [
+    ((2, 2), (2, 2), (0, 0), False),
+    ((3, 3), (2, 2), (1, 1), False),
+    ((3, 2), (1, 2), (1, 0), False),
+    ((3, 3), (2, 2), (1, 1), True),
+    ((3, 3), (2, 2), (0, 1, 1, 0), False),
+]
+
+
+@pytest.mark.parametrize(("kernel", "stride", "padding", "ceil"), WINDOWS)
+def test_max_pool(one: MeshDevice, kernel: Any, stride: Any, padding: Any, ceil: bool) -> None:
+    x = planes()
+    found, places = call(
+        "max_pool2d", put(one, images(x), F32, ROW), *SIZES, kernel, stride, padding, (1, 1), ceil, return_indices=True, dtype=F32
+    )  # fmt: skip
+    if len(padding) == 4:
+        golden, where = F.max_pool2d(padded(x, padding, -np.inf), kernel, stride, return_indices=True)
+        width = SIZES[2] + padding[2] + padding[3]
+        where = (where // width - padding[0]) * SIZES[2] + where % width - padding[2]
+    else:
+        golden, where = F.max_pool2d(wide(x), kernel, stride, padding, ceil_mode=ceil, return_indices=True)
+    compare(found, images(golden.numpy()), 1)
+    np.testing.assert_array_equal(held(places), images(where.numpy()))
+
+
+@pytest.mark.parametrize("count", [True, False])
+@pytest.mark.parametrize(("kernel", "stride", "padding", "ceil"), WINDOWS)
+def test_avg_pool(one: MeshDevice, kernel: Any, stride: Any, padding: Any, ceil: bool, count: bool) -> None:
+    x = planes()
+    found = call(
+        "avg_pool2d", put(one, images(x), F32, ROW), *SIZES, kernel, stride, padding, ceil, count, dtype=F32
+    )
+    if len(padding) == 4:
+        ones = padded(np.ones_like(x), padding, 0)
+        total, inside = (
+            F.avg_pool2d(v, kernel, stride, divisor_override=1) for v in (padded(x, padding, 0), ones)
+        )
+        golden = total / (kernel[0] * kernel[1] if count else inside)
+    else:
+        golden = F.avg_pool2d(wide(x), kernel, stride, padding, ceil, count)
+    compare(found, images(golden.numpy()), 8)
+
+
+def test_divisor_and_dtype(one: MeshDevice) -> None:
+    x = planes(BF16)
+    found = call(
+        "avg_pool2d", put(one, images(x), BF16, ROW), *SIZES, (3, 3), (1, 1), (0, 0), divisor_override=5
+    )
+    assert (found.dtype, found.layout) == (BF16, ROW)
+    compare(found, images(F.avg_pool2d(wide(x), 3, 1, divisor_override=5).numpy()), 2)
+
+
+@pytest.mark.parametrize("kind", ["avg", "max"])
+def test_adaptive_pools(one: MeshDevice, kind: str) -> None:
+    x = planes()
+    found = call(f"adaptive_{kind}_pool2d", put(one, images(x), F32, ROW), *SIZES, (4, 5))
+    golden = getattr(F, f"adaptive_{kind}_pool2d")(wide(x), (4, 5))
+    compare(found, images(golden.numpy()), 8)
+
+
+def test_global_mean(one: MeshDevice) -> None:
+    x = planes().transpose(0, 2, 3, 1)
+    compare(call("global_avg_pool2d", put(one, x)), x.astype(np.float64).mean((1, 2), keepdims=True), 8)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear"])
+@pytest.mark.parametrize("factor", [2, (2, 3), 1.5])
+def test_upsample(one: MeshDevice, factor: Any, mode: str) -> None:
+    x = planes()
+    found = call("upsample", put(one, x.transpose(0, 2, 3, 1), F32, ROW), factor, mode=mode)
+    golden = F.interpolate(wide(x), scale_factor=factor, mode=mode).numpy()
+    compare(found, golden.transpose(0, 2, 3, 1), 64)
+
+
+@pytest.mark.parametrize("collapse", [True, False])
+def test_fold(one: MeshDevice, collapse: bool) -> None:
+    x = sample((2, 8, 12, 4), 1)
+    found = call("fold", put(one, x, F32, ROW), 2, 3, collapse_output=collapse)
+    golden = x.reshape(2, 4, 2, 4, 3, 4).transpose(0, 1, 3, 2, 4, 5).reshape(2, 4, 4, 24)
+    compare(found, golden.reshape(1, 1, 32, 24) if collapse else golden, 0)
+    turned = call("fold", put(one, x.transpose(0, 3, 1, 2), F32, ROW), 2, 3, True, collapse_output=collapse)
+    assert np.array_equal(held(turned), held(found))
+    with pytest.raises(RuntimeError, match="blocks of 5x3 do not divide an image of 8x12"):
+        call("fold", put(one, x, F32, ROW), 5, 3)
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("align", [True, False])
+def test_grid_sample(one: MeshDevice, align: bool, together: bool) -> None:
+    x = planes()
+    grid = np.random.default_rng(2).uniform(-1.2, 1.2, (2, 4, 5, 4)).astype(np.float32)
+    found = call(
+        "grid_sample", put(one, x.transpose(0, 2, 3, 1), F32, ROW), put(one, grid, F32, ROW), align_corners=align,
+        batch_output_channels=together,
+    )  # fmt: skip
+    golden = (
+        F.grid_sample(wide(x), wide(grid.reshape(2, 4, 10, 2)), align_corners=align)
+        .numpy()
+        .transpose(0, 2, 3, 1)
+    )
+    compare(found, golden.reshape(2, 4, 5, 16) if together else golden, 64)
+    with pytest.raises(RuntimeError, match="precomputed grid"):
+        call("grid_sample", put(one, x, F32, ROW), put(one, grid, F32, ROW), use_precomputed_grid=True)

@@ -1,0 +1,68 @@
+"""Images as operations hold them: `(1, 1, N*H*W, C)` or `(N, H, W, C)`, and their windows. Shared by convolutions and pools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from tt_run.runtime.errors import fatal
+
+Pair = tuple[int, int]
+
+
+class Borders(NamedTuple):
+    """Rows and columns added around an image."""
+
+    top: int
+    bottom: int
+    left: int
+    right: int
+
+    @property
+    def even(self) -> bool:
+        """Whether opposite sides are alike."""
+        return self.top == self.bottom and self.left == self.right
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is added."""
+        return any(self)
+
+    def torch(self) -> tuple[int, int, int, int]:
+        """In the order of PyTorch's `pad`."""
+        return self.left, self.right, self.top, self.bottom
+
+
+def pair(name: str, value: int | Sequence[int]) -> Pair:
+    """A height and a width, from a pair or one number for both. Raises RuntimeError for anything else."""
+    words = (value, value) if isinstance(value, int) else tuple(int(v) for v in value)
+    if len(words) != 2:
+        raise fatal(f"{name} needs two numbers, got {list(words)}")
+    return words[0], words[1]
+
+
+def borders(value: int | Sequence[int]) -> Borders:
+    """Padding as one number, (height, width) or (top, bottom, left, right). Raises RuntimeError for anything else."""
+    words = [value] * 2 if isinstance(value, int) else [int(v) for v in value]
+    if len(words) == 2:
+        return Borders(words[0], words[0], words[1], words[1])
+    if len(words) == 4:
+        return Borders(*words)
+    raise fatal(f"padding needs two or four numbers, got {words}")
+
+
+def to_planes(x: Any, batch: int, height: int, width: int, channels: int) -> Any:
+    """A shard as `(N, C, H, W)`, channels beyond the given number left out. Raises RuntimeError when the sizes do not fit."""
+    held = x.shape[-1]
+    if x.numel() != batch * height * width * held or held < channels:
+        raise fatal(
+            f"an input of shape {list(x.shape)} does not hold {batch} images of {height}x{width} with {channels} channels",
+            "input volume == batch_size * input_height * input_width * channels",
+        )
+    return x.reshape(batch, height, width, held)[..., :channels].permute(0, 3, 1, 2)
+
+
+def to_rows(planes: Any) -> Any:
+    """`(N, C, H, W)` as `(1, 1, N*H*W, C)`."""
+    batch, channels, height, width = planes.shape
+    return planes.permute(0, 2, 3, 1).reshape(1, 1, batch * height * width, channels)
