@@ -12,6 +12,7 @@ import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, TILE, U32, held, put, rounded
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -81,6 +82,10 @@ CASES: dict[str, tuple[Callable[[Tensor], Any], np.ndarray]] = {
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_moves_every_element(one: MeshDevice, name: str, layout: Layout):
     function, wanted = CASES[name]
+    if layout is TILE and name.startswith("pad"):
+        with pytest.raises(RuntimeError, match="on device tile padding does not support front padding"):
+            function(put(one, X, I32, layout))
+        return
     found = function(put(one, X, I32, layout))
     assert (found.dtype, found.layout, found.shape) == (I32, layout, wanted.shape)
     assert held(found).tolist() == wanted.tolist()
@@ -218,3 +223,31 @@ def test_typecast_forms(one: MeshDevice):
         ops.typecast(t)
     with pytest.raises(TypeError, match="missing argument 'shape'"):
         ops.reshape(t)
+
+
+def test_tiles_are_padded_behind(one: MeshDevice):
+    found = ops.pad(put(one, X, I32), ((0, 2), (0, 1)), 5)
+    assert held(found).tolist() == np.pad(X, [(0, 0), (0, 0), (0, 2), (0, 1)], constant_values=5).tolist()
+    with pytest.raises(RuntimeError, match="padding len can't be larger than input tensor rank"):
+        ops.pad(put(one, X, I32), ((0, 0),) * 5, 0)
+
+
+def test_host_tensors_are_reshaped_and_padded():
+    tensor = from_torch(X.astype(np.float32), dtype=F32, layout=ROW)
+    wanted = {
+        "reshape": (ops.reshape(tensor, (6, 20)), (6, 20)),
+        "unsqueeze": (ops.unsqueeze(tensor, 0), (1, 2, 3, 5, 4)),
+        "squeeze": (ops.squeeze(ops.unsqueeze(tensor, 0), 0), (2, 3, 5, 4)),
+        "unsqueeze_to_4D": (ops.unsqueeze_to_4D(ops.reshape(tensor, (6, 20))), (1, 1, 6, 20)),
+        "pad": (ops.pad(tensor, ((0, 0), (0, 1)), 0.0), (2, 3, 5, 5)),
+    }
+    for name, (found, shape) in wanted.items():
+        assert (found.device(), found.shape) == (None, shape), name
+
+
+def test_a_corner_of_a_padded_buffer(one: MeshDevice):
+    x = np.arange(32 * 64, dtype=np.float32).reshape(1, 1, 32, 64)
+    found = ops.reshape(put(one, x), (1, 1, 1, 64), (1, 1, 32, 64))
+    assert held(found).tolist() == x[:, :, :1].tolist()
+    with pytest.raises(RuntimeError, match="Invalid arguments to reshape"):
+        ops.reshape(put(one, x), (1, 1, 1, 64), (1, 1, 64, 64))

@@ -183,3 +183,15 @@ def test_integers_are_refused(one: MeshDevice, name: str):
         getattr(ops, name)(put(one, np.ones((2, 3)), DataType.INT32))
     with pytest.raises(RuntimeError, match="groupnorm works on floating-point tensors"):
         ops.group_norm(put(one, np.ones((1, 1, 2, 4)), DataType.INT32), num_groups=2)
+
+
+def test_weights_in_a_tile_of_their_own(one: MeshDevice):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (1, 1, 43, 64)).astype(np.float32)
+    tile = rng.uniform(0.5, 1, (1, 32, 64)).astype(np.float32)
+    row = put(one, tile[:, :1])
+    for norm in (ops.rms_norm, ops.layer_norm):
+        assert (
+            held(norm(put(one, x), weight=put(one, tile))).tolist()
+            == held(norm(put(one, x), weight=row)).tolist()
+        )

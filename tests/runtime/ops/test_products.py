@@ -139,7 +139,23 @@ def test_refusals(one: MeshDevice):
         ops.matmul(a, put(one, np.ones((32, 32)), F32, ROW))
     with pytest.raises(RuntimeError, match="floating-point"):
         ops.matmul(put(one, np.ones((32, 32)), I32), a)
-    with pytest.raises(RuntimeError, match="rank 2"):
-        ops.matmul(put(one, np.ones(32)), a)
+    with pytest.raises(RuntimeError, match="rank 1"):
+        ops.matmul(put(one, np.ones(())), a)
     with pytest.raises(RuntimeError, match="bmm"):
         ops.matmul(put(one, np.ones((2, 32, 32))), put(one, np.ones((3, 32, 32))))
+
+
+def test_vectors(one: MeshDevice):
+    rng = np.random.default_rng(0)
+    v, w, m = (rng.uniform(-1, 1, s).astype(np.float32) for s in ((65,), (7,), (2, 65, 7)))
+    near(ops.matmul(put(one, v), put(one, m)), v.astype(float) @ m, steps=16)
+    near(ops.matmul(put(one, m), put(one, w)), m.astype(float) @ w, steps=16)
+    near(ops.matmul(put(one, v), put(one, v)), v.astype(float) @ v, steps=16)
+
+
+def test_a_bias_in_a_tile_of_its_own(one: MeshDevice):
+    rng = np.random.default_rng(0)
+    x, w, b = (rng.uniform(-1, 1, s).astype(np.float32) for s in ((1, 1, 43, 64), (64, 96), (1, 1, 32, 96)))
+    near(ops.linear(put(one, x), put(one, w), bias=put(one, b)), x.astype(float) @ w + b[:, :, :1], steps=16)
+    with pytest.raises(RuntimeError, match=r"bias of shape \[5, 96\] does not fit a product of 43 rows"):
+        ops.linear(put(one, x), put(one, w), bias=put(one, b[0, 0, :5]))

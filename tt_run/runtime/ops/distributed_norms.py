@@ -75,7 +75,7 @@ def _normalised(
             power = np.maximum(power - mean * mean, np.float32(0))
             values -= mean[..., None]
         values /= np.sqrt(power + np.float32(epsilon))[..., None]
-        sides = iter([flat(o, stack.ndim - 1) for o in others])
+        sides = iter([flat(o, stack.ndim - 1, width) for o in others])
         if weight is not None:
             values *= next(sides)
         if bias is not None:

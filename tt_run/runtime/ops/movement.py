@@ -5,13 +5,14 @@ They act on each shard alone, so placements stay as they were, also where a dime
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType
+from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
@@ -30,10 +31,16 @@ def moved(
     output_tensor: Tensor | None = None,
 ) -> Tensor:
     """`function` of the stack of shards, which only moves elements; dtype, layout and placement of the input."""
-    on_device(tensor, kind="data movement")
+    placed(tensor)
     dtype = tensor.dtype
     shards = tensor.shards.map(lambda stack: settled(function(stack), dtype))
     return settle((tensor,), shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
+
+
+def placed(tensor: Tensor) -> None:
+    """Checks a tensor that may be on the host as well, as those of reshaping and padding may."""
+    if not isinstance(tensor, Tensor) or tensor.device() is not None:
+        on_device(tensor, kind="data movement")
 
 
 def settled(values: Array, dtype: DataType) -> Array:
@@ -79,10 +86,35 @@ def reshape(
     sub_core_grids: CoreRangeSet | None = None,
     skip_padding_fill: bool = False,
 ) -> Tensor:
-    """The same elements in row-major order under another shape; one length may be -1. Padding follows from the layout."""
-    on_device(input_tensor, kind="data movement")
-    wanted = resolve_shape(_either(shape, logical_shape, "shape"), tuple(input_tensor.shape))
+    """The same elements in row-major order under another shape; one length may be -1. Padding follows from the layout.
+
+    With `padded_shape` the buffer, padding included, is taken for that shape, of which `shape` is the corner that counts.
+    """
+    placed(input_tensor)
+    given = ints(_either(shape, logical_shape, "shape"))
+    if padded_shape is not None and -1 not in given and volume(given) != volume(tuple(input_tensor.shape)):
+        return _corner(input_tensor, given, ints(padded_shape), memory_config)
+    wanted = resolve_shape(given, tuple(input_tensor.shape))
     return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), memory_config)
+
+
+def _corner(
+    tensor: Tensor, shape: tuple[int, ...], padded: tuple[int, ...], memory_config: MemoryConfig | None
+) -> Tensor:
+    """The elements of a padded buffer under another padded shape, as far as the logical shape reaches."""
+    old, buffer = tuple(tensor.shape), tuple(tensor.padded_shape)
+    if len(shape) != len(padded) or volume(buffer) != volume(padded) or any(map(operator.gt, shape, padded)):
+        raise fatal(
+            "Invalid arguments to reshape",
+            hint=f"a buffer of {list(buffer)} is no [{', '.join(map(str, padded))}] with a corner of {list(shape)}",
+        )
+
+    def cut(stack: Array) -> Array:
+        filled = np.zeros((len(stack), *buffer), stack.dtype)
+        filled[tuple(map(slice, (len(stack), *old)))] = stack
+        return filled.reshape(len(stack), *padded)[tuple(map(slice, (len(stack), *shape)))]
+
+    return moved(tensor, cut, memory_config)
 
 
 @operation("ttnn.view", family=families.MOVEMENT)
@@ -131,7 +163,7 @@ def transpose(
 @operation("ttnn.squeeze", family=families.MOVEMENT)
 def squeeze(input_tensor: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """Without its dimensions of length 1, all of them or those named."""
-    on_device(input_tensor, kind="data movement")
+    placed(input_tensor)
     shape = tuple(input_tensor.shape)
     listed = range(len(shape)) if dim is None else [dim] if isinstance(dim, int) else dim
     drop = {axis_of(d, len(shape)) for d in listed}
@@ -142,7 +174,7 @@ def squeeze(input_tensor: Tensor, dim: int | Sequence[int] | None = None) -> Ten
 @operation("ttnn.unsqueeze", family=families.MOVEMENT)
 def unsqueeze(input_tensor: Tensor, dim: int) -> Tensor:
     """A dimension of length 1 put in at `dim`."""
-    on_device(input_tensor, kind="data movement")
+    placed(input_tensor)
     place = axis_of(dim, len(input_tensor.shape) + 1)
     return moved(input_tensor, lambda s: np.expand_dims(s, place + 1))
 
@@ -150,7 +182,7 @@ def unsqueeze(input_tensor: Tensor, dim: int) -> Tensor:
 @operation("ttnn.unsqueeze_to_4D", family=families.MOVEMENT)
 def unsqueeze_to_4D(tensor: Tensor) -> Tensor:
     """Dimensions of length 1 put in front until there are four."""
-    on_device(tensor, kind="data movement")
+    placed(tensor)
     missing = 4 - len(tensor.shape)
     if missing < 0:
         raise fatal(f"Tensor rank is greater than 4: {len(tensor.shape)}")
@@ -236,19 +268,26 @@ def pad(
 
     Also `pad(x, padding, value)` and `pad(x, output_shape, input_tensor_start, value)`.
     """
-    on_device(input_tensor, kind="data movement")
+    placed(input_tensor)
     if isinstance(input_tensor_start, (int, float)):
         value, input_tensor_start = input_tensor_start, None
     shape = tuple(input_tensor.shape)
     padding = _either(padding, output_padded_shape, "padding")
     if input_tensor_start is None:
         widths = [ints(pair) for pair in padding]
+        if len(widths) > len(shape):
+            raise fatal("ttnn.pad: padding len can't be larger than input tensor rank")
         widths = [(0, 0)] * (len(shape) - len(widths)) + widths
     else:
         pairs = zip(ints(padding), ints(input_tensor_start), shape, strict=True)
         widths = [(start, total - start - length) for total, start, length in pairs]
     if len(widths) != len(shape) or any(len(w) != 2 or min(w) < 0 for w in widths):
         raise fatal(f"padding {list(map(tuple, widths))} does not fit a tensor of shape {list(shape)}")
+    if input_tensor.layout is Layout.TILE and input_tensor.device() is not None and any(w[0] for w in widths):
+        raise fatal(
+            "ttnn.pad: on device tile padding does not support front padding",
+            hint="ttnn.to_layout(tensor, ttnn.ROW_MAJOR_LAYOUT) first",
+        )
     fill = np.array(value).astype(stored_dtype(input_tensor.dtype))
     if fill.dtype == np.float32:
         fill = quantize(fill.reshape(1), input_tensor.dtype)[0]

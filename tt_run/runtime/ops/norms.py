@@ -20,6 +20,7 @@ from tt_run.runtime.ops.binary import align, check_broadcast
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import axis_of, floating, on_device, settle, volume
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import TILE_SIZE
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import combine
 
@@ -147,15 +148,20 @@ def scale_causal_mask_hw_dims_softmax_in_place(
 
 
 def row_of(parameter: Tensor | None, width: int, name: str) -> Tensor | None:
-    """Checks that a weight or bias has one value per column. Raises RuntimeError otherwise."""
-    if parameter is not None and volume(tuple(parameter.shape)) != width:
-        raise fatal(f"{name} of shape {parameter.shape} does not have one value for each of {width} columns")
+    """Checks that a weight or bias has one value per column, alone or as the first row of a tile. Raises RuntimeError otherwise."""
+    if parameter is not None:
+        shape = tuple(parameter.shape)
+        a_tile_high = len(shape) > 1 and shape[-2:] == (TILE_SIZE, width) and volume(shape[:-2]) == 1
+        if volume(shape) != width and not a_tile_high:
+            raise fatal(
+                f"{name} of shape {parameter.shape} does not have one value for each of {width} columns"
+            )
     return parameter
 
 
-def flat(stack: Array, dims: int) -> Array:
+def flat(stack: Array, dims: int, width: int) -> Array:
     """A parameter's stack as (shards, 1, …, width), to broadcast over a stack of shards with `dims` dimensions."""
-    return stack.reshape(len(stack), *(1,) * (dims - 1), volume(stack.shape[1:]))
+    return stack.reshape(len(stack), -1)[:, :width].reshape(len(stack), *(1,) * (dims - 1), width)
 
 
 def _affine(values: Array, parameters: list[Array], weighted: bool, biased: bool) -> Array:
@@ -194,7 +200,7 @@ def _normalised(
 
     def compute(stack: Array, *others: Array) -> Array:
         dims = stack.ndim - 1
-        sides = [o if t is residual else flat(o, dims) for t, o in zip(given, others, strict=True)]
+        sides = [o if t is residual else flat(o, dims, width) for t, o in zip(given, others, strict=True)]
         return along_last(rows, x.dtype, stack, *sides)
 
     shards = combine(compute, *(t.shards for t in (x, *given)))
@@ -282,7 +288,7 @@ def group_norm(
             groups,
         )
         back = values.reshape(*shape[:2], num_groups, pixels, depth).transpose(0, 1, 3, 2, 4).reshape(shape)
-        sides = [flat(o.reshape(len(o), volume(o.shape[1:]))[:, :channels], len(shape) - 1) for o in others]
+        sides = [flat(o, len(shape) - 1, channels) for o in others]
         return finish(_affine(back, sides, weight is not None, bias is not None), target)
 
     shards = combine(compute, *(t.shards for t in (input_tensor, *given)))

@@ -24,7 +24,7 @@ from tt_run.runtime.ops.binary import align
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import on_device, settle
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
-from tt_run.runtime.tensor.spec.tensor_spec import Tile
+from tt_run.runtime.tensor.spec.tensor_spec import TILE_SIZE, Tile
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import is_float
 from tt_run.runtime.values.shards import combine
@@ -45,12 +45,21 @@ def product(
     output_tensor: Tensor | None = None,
     tile: Tile | None = None,
 ) -> Tensor:
-    """function(a @ b + bias); dtype: that of a unless given. Shapes (…, M, K) @ (…, K, N), batch dimensions broadcast."""
+    """function(a @ b + bias); dtype: that of a unless given. Shapes (…, M, K) @ (…, K, N), batch dimensions broadcast.
+
+    A vector counts as a row in front and as a column behind, and leaves no dimension in the result.
+    """
     tensors = (a, b) if bias is None else (a, b, bias)
     on_device(*tensors, kind="matmul")
     _check(a, b, transpose_a, transpose_b)
     dtype = dtype or (output_tensor.dtype if isinstance(output_tensor, Tensor) else a.dtype)
+    row, column = len(a.shape) == 1, len(b.shape) == 1
+    if row or column:
+        return _by_vector(a, b, bias, row, column, dtype, function, memory_config, output_tensor)
     rank = max(len(a.shape), len(b.shape))
+    rows = a.shape[-1] if transpose_a else a.shape[-2]
+    if bias is not None:
+        _check_bias(bias, rows, b.shape[-2] if transpose_b else b.shape[-1])
 
     def compute(x: Array, y: Array, z: Array | None = None) -> Array:
         x, y = align(x, rank), align(y, rank)
@@ -58,6 +67,8 @@ def product(
             np.swapaxes(x, -1, -2) if transpose_a else x, np.swapaxes(y, -1, -2) if transpose_b else y
         )
         if z is not None:
+            if z.ndim > 2 and z.shape[-2] not in (1, rows):
+                z = z[..., :1, :]  # a row in a tile of its own: the rest of the tile does not count
             z = align(z, rank)
             return evaluate((lambda v, w: function(v + w)) if function else np.add, dtype, values, z)
         return evaluate(function, dtype, values) if function else finish(values, dtype)
@@ -66,12 +77,49 @@ def product(
     return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor, tile=tile)
 
 
+def _by_vector(
+    a: Tensor,
+    b: Tensor,
+    bias: Tensor | None,
+    row: bool,
+    column: bool,
+    dtype: DataType,
+    function: Function | None,
+    memory_config: MemoryConfig | None,
+    output_tensor: Tensor | None,
+) -> Tensor:
+    """Products with a vector: its missing dimension is put in, and left out of the result."""
+    if bias is not None:
+        raise fatal("a bias needs matrices; add it to the product of a vector")
+
+    def compute(x: Array, y: Array) -> Array:
+        values: Array = gemm.matmul(
+            *(align(s, 2) if s.ndim == 2 else s for s in (x, y[..., None] if column else y))
+        )
+        values = values[..., 0, :] if row else values
+        values = np.ascontiguousarray(values[..., 0] if column else values)
+        return evaluate(function, dtype, values) if function else finish(values, dtype)
+
+    shards = combine(compute, a.shards, b.shards)
+    return settle((a, b), shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
+
+
+def _check_bias(bias: Tensor, rows: int, width: int) -> None:
+    shape = tuple(bias.shape)
+    height = shape[-2] if len(shape) > 1 else 1
+    if shape[-1] not in (1, width) or height not in (1, rows, TILE_SIZE):
+        raise fatal(
+            f"bias of shape {list(shape)} does not fit a product of {rows} rows and {width} columns",
+            hint=f"a bias has shape [{width}], [1, {width}] or [{TILE_SIZE}, {width}], whose first row counts",
+        )
+
+
 def _check(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> None:
     ours, theirs = tuple(a.shape), tuple(b.shape)
-    if len(ours) < 2 or len(theirs) < 2:
-        raise fatal(f"matmul needs tensors of rank 2 or more, got shapes {list(ours)} and {list(theirs)}")
-    width = ours[-2] if transpose_a else ours[-1]
-    height = theirs[-1] if transpose_b else theirs[-2]
+    if not ours or not theirs:
+        raise fatal(f"matmul needs tensors of rank 1 or more, got shapes {list(ours)} and {list(theirs)}")
+    width = ours[-2] if transpose_a and len(ours) > 1 else ours[-1]
+    height = theirs[-1] if transpose_b or len(theirs) == 1 else theirs[-2]
     if width != height:
         raise fatal(
             "The width of the first tensor must be equal to the height of the second tensor. "
