@@ -93,7 +93,7 @@ def test_refusals(device, x, semaphores):
     s = semaphores
     with pytest.raises(RuntimeError, match=r"ReduceType\.Sum only"):
         all_reduce_async(x, 8, s, s, s, ReduceType.Max)
-    with pytest.raises(RuntimeError, match="num_devices is 4, the mesh has 8 devices"):
+    with pytest.raises(RuntimeError, match="num_devices is 4, the tensor is on 8 devices"):
         all_reduce_async(x, 4, s, s, s, ReduceType.Sum)
     with pytest.raises(TypeError, match="fit none of the forms"):
         all_gather_async(x, semaphores)

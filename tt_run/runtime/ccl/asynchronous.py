@@ -177,9 +177,15 @@ def _reduce_all(
     subdevice_id: Any = None,
 ) -> Tensor:
     _only_sums(math_op)
-    devices = checks.device_of(input_tensor, "all_reduce_async").shape.mesh_size()
+    device = checks.device_of(input_tensor, "all_reduce_async")
+    held = checks.holders(input_tensor, device)
+    devices = device.shape.mesh_size() if held is None else len(held)
     if num_devices != devices:
-        raise fatal(f"num_devices is {num_devices}, the mesh has {devices} devices")
+        raise fatal(
+            f"num_devices is {num_devices}, the tensor is on {devices} devices",
+            "num_devices == devices",
+            hint=f"distribute it with ttnn.MeshMapperConfig([...], ttnn.MeshShape(1, {num_devices}))",
+        )
     return all_reduce.compute(input_tensor, memory_config=memory_config)
 
 

@@ -24,7 +24,7 @@ from tt_run.runtime.values.shards import Shards
 def run(plan: Plan, tensor: Tensor) -> Shards:
     """Run a collective that gives each device one result: what the devices of this rank hold then."""
     found = pieces(plan, tensor)
-    return Shards.unchecked(*found[0]) if len(found) == 1 else merge(found, plan)
+    return Shards.unchecked(*found[0]) if plan.whole else merge(found, plan)
 
 
 def pieces(plan: Plan, tensor: Tensor) -> list[Any]:
@@ -133,12 +133,12 @@ def gathered(call: Call, tensor: Tensor) -> dict[int, Any]:
 
 
 def merge(found: Sequence[Piece], plan: Plan) -> Shards:
-    """The outcomes of a rank's exchanges as the shards of its devices, of which it may have none."""
-    if len(found) == 1:
+    """The outcomes of a rank's exchanges as the shards of its devices; those that take no part hold none."""
+    if plan.whole:
         return Shards.unchecked(*found[0])
-    if not found:
-        return Shards(np.empty((0, *plan.spec.shape), stored_dtype(plan.spec.dtype)), ())
     index = [-1] * len(plan.lanes.positions)
+    if not found:
+        return Shards(np.empty((0, *plan.spec.shape), stored_dtype(plan.spec.dtype)), tuple(index))
     total = 0
     for piece, part in zip(found, plan.parts, strict=True):
         assert part.lane.locals is not None

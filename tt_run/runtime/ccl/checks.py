@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -10,6 +11,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.ops.dispatch import ArgumentMismatch
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -30,14 +32,30 @@ def device_of(tensor: Tensor, name: str) -> MeshDevice:
     return device
 
 
-def members_of(device: MeshDevice, cluster_axis: int | None) -> int:
+def members_of(tensor: Tensor, device: MeshDevice, cluster_axis: int | None) -> int:
     """Devices per group, after the fabric's word. Raises RuntimeError for an axis that the mesh does not have."""
+    extents = device.shape
     if cluster_axis is not None:
-        size = device.shape[_whole(cluster_axis, "cluster_axis")]
-        fabric.check_collective(device.shape, cluster_axis)
-        return size
-    fabric.check_collective(device.shape, None)
-    return device.shape.mesh_size()
+        size = extents[_whole(cluster_axis, "cluster_axis")]
+    held = holders(tensor, device)
+    if held is not None:
+        extents = MeshShape([len({device.coords[p][axis] for p in held}) for axis in range(extents.dims())])
+        size = extents[cluster_axis] if cluster_axis is not None else 0
+    fabric.check_collective(extents, cluster_axis)
+    return size if cluster_axis is not None else extents.mesh_size()
+
+
+def holders(tensor: Tensor, device: MeshDevice) -> frozenset[int] | None:
+    """The positions that a tensor was distributed to when they are a smaller block of the mesh; None when it is on all of it.
+
+    What lies on any other set of devices (five rows cut over a 2x4 mesh) is no block in which a collective could run.
+    """
+    coords = tensor.tensor_topology().mesh_coords()
+    if len(coords) >= device.shape.mesh_size():
+        return None
+    positions = frozenset(p for coord in coords if (p := device.index_of(coord)) is not None)
+    block = math.prod(len({device.coords[p][axis] for p in positions}) for axis in range(device.shape.dims()))
+    return positions if positions and block == len(positions) else None
 
 
 def gather_dim(tensor: Tensor, dim: int) -> int:

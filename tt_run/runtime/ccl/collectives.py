@@ -59,7 +59,7 @@ def all_gather(
 
 def _check_all_gather(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, dim: Any) -> Intent:
     dim = checks.gather_dim(tensor, dim)
-    members = checks.members_of(device, cluster_axis)
+    members = checks.members_of(tensor, device, cluster_axis)
     if members < 2:
         raise fatal(
             f"all_gather collective will only work for num_devices > 1, got {members}",
@@ -103,7 +103,7 @@ def reduce_scatter(
 
 
 def _check_reduce_scatter(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, dim: Any) -> Intent:
-    members = checks.members_of(device, cluster_axis)
+    members = checks.members_of(tensor, device, cluster_axis)
     dim = checks.scatter_dim(tensor, dim, members)
     shape = list(tensor.shape)
     shape[dim] //= members
@@ -141,7 +141,7 @@ def all_reduce(
 
 
 def _check_all_reduce(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, _: Any) -> Intent:
-    checks.members_of(device, cluster_axis)
+    checks.members_of(tensor, device, cluster_axis)
     return Intent(arguments=(_ROUNDING.get(tensor.dtype),))
 
 
@@ -170,8 +170,8 @@ def all_broadcast(
     ]
 
 
-def _check_all_broadcast(_: Tensor, device: MeshDevice, cluster_axis: int | None, __: Any) -> Intent:
-    checks.members_of(device, cluster_axis)
+def _check_all_broadcast(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, _: Any) -> Intent:
+    checks.members_of(tensor, device, cluster_axis)
     return Intent()
 
 

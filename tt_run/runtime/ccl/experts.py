@@ -83,7 +83,7 @@ def all_to_all_dispatch(
 
 def _check_dispatch(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, asked: Any) -> Intent:
     concat, choices = asked
-    members = checks.members_of(device, cluster_axis)
+    members = checks.members_of(tensor, device, cluster_axis)
     batch, length, width = _tokens(tuple(tensor.shape), "input_tensor")
     if _tokens(choices, "expert_indices_tensor")[:2] != (batch, length):
         raise fatal("input_tensor and expert_indices_tensor must have the same batch and sequence")
@@ -143,7 +143,7 @@ def all_to_all_combine(
 
 def _check_combine(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, asked: Any) -> Intent:
     dim, choices = asked
-    members = checks.members_of(device, cluster_axis)
+    members = checks.members_of(tensor, device, cluster_axis)
     if dim not in (1, 2):
         raise fatal(f"output_shard_dim must be 1 or 2, got {dim}")
     shape = tuple(tensor.shape)
@@ -181,10 +181,11 @@ def _picked(results: Mapping[int, Array], chosen: Array, owner: Array, local_red
 
 
 def _in_groups(groups: Sequence[DeviceGroup], positions: Sequence[int]) -> Iterator[tuple[int, DeviceGroup]]:
-    """Each local device with its group."""
+    """Each local device that takes part, with its group."""
     group_of = {p: group for group in groups for p in group}
     for position in positions:
-        yield position, group_of[position]
+        if position in group_of:
+            yield position, group_of[position]
 
 
 def _tokens(shape: tuple[int, ...], name: str) -> tuple[int, int, int]:
@@ -209,6 +210,6 @@ def _shard(tensor: Tensor, local: int) -> Array:
 def _shards(
     found: Mapping[int, Array], positions: Sequence[int], shape: tuple[int, ...], source: Tensor
 ) -> Shards:
-    if not positions:
-        return Shards(np.empty((0, *shape), source.shards.data.dtype), ())
-    return Shards.from_each([np.ascontiguousarray(found[p]) for p in positions])
+    if not found:
+        return Shards(np.empty((0, *shape), source.shards.data.dtype), (-1,) * len(positions))
+    return Shards.from_each([np.ascontiguousarray(found[p]) if p in found else None for p in positions])

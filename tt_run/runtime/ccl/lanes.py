@@ -47,12 +47,19 @@ class Lanes:
         return len(self.groups[0])
 
 
-def lanes_of(device: MeshDevice, cluster_axis: int | None) -> Lanes:
-    """The lanes of a mesh device along an axis. Raises RuntimeError for an axis that the mesh does not have."""
-    key = (Lanes, cluster_axis)
+def lanes_of(device: MeshDevice, cluster_axis: int | None, holders: frozenset[int] | None = None) -> Lanes:
+    """The lanes of a mesh device along an axis; `holders` are the positions that take part, None for all.
+
+    Raises RuntimeError for an axis that the mesh does not have.
+    """
+    key = (Lanes, cluster_axis, holders)
     lanes: Lanes | None = device.known.get(key)
     if lanes is None:
-        lanes = device.known[key] = _find(device, device.axis_groups(cluster_axis))
+        groups = device.axis_groups(cluster_axis)
+        if holders is not None:
+            cut = (tuple(p for p in group if p in holders) for group in groups)
+            groups = tuple(group for group in cut if group)
+        lanes = device.known[key] = _find(device, groups)
     return lanes
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tt_run.runtime import guard
+from tt_run.runtime import guard, settings
 from tt_run.runtime.ccl import checks, fabric
 from tt_run.runtime.ccl.lanes import Lane, Lanes, lanes_of
 from tt_run.runtime.ccl.record import Collective
@@ -31,7 +31,7 @@ class Plan(NamedTuple):
     """A collective on tensors of one kind.
 
     `lanes` are those of the axis; `parts` the exchanges of this rank, on each of which it runs `algorithm(rows, *arguments)` when the
-    ranks of `group` agree on `signature`. `spec` and `topology` are the result's, `nbytes` is what each device contributes.
+    ranks of `group` agree on `signature`. `spec` and `topology` are the result's, `nbytes` is what each device contributes. `whole`: one exchange has all devices of this rank.
     """
 
     collective: Collective
@@ -47,6 +47,7 @@ class Plan(NamedTuple):
     spec: TensorSpec
     topology: TensorTopology
     nbytes: int
+    whole: bool
 
 
 # Plans that a mesh remembers.
@@ -77,7 +78,8 @@ def planned(
     spec, topology = tensor.spec, tensor.tensor_topology()
     # With the types, since True and 1.0 are not 1 here.
     kinds = type(cluster_axis), type(asked)
-    key = (collective, cluster_axis, asked, kinds, id(spec), id(topology), tuning, name)
+    strict = settings.CONFIG.strict_ccl_topology
+    key = (collective, cluster_axis, asked, kinds, id(spec), id(topology), tuning, name, strict)
     plan: Plan
     found = device.known.get(key)
     if found is not None and found[0] is fabric.current():
@@ -114,7 +116,7 @@ def _plan(
     elements = spec.padded_shape.volume() if intent.elements is None else intent.elements
     if intent.shape is not None:
         spec = spec_of(intent.shape, spec.dtype, spec.layout, spec.memory_config, spec.tile)
-    lanes = lanes_of(device, cluster_axis)
+    lanes = lanes_of(device, cluster_axis, checks.holders(tensor, device))
     halves = spec.dtype is DataType.BFLOAT16
     return Plan(
         collective,
@@ -128,8 +130,9 @@ def _plan(
         intent.arguments,
         intent.detail,
         spec,
-        collective.placing(tensor.tensor_topology(), device, cluster_axis, intent.dim),
+        collective.placing(tensor, device, cluster_axis, intent.dim),
         elements * element_size(spec.dtype),
+        len(lanes.parts) == 1 and lanes.parts[0].locals is None,
     )
 
 

@@ -33,8 +33,8 @@ class Intent(NamedTuple):
 
 Checking = Callable[[Tensor, MeshDevice, int | None, Any], Intent]
 """(tensor, its mesh, cluster axis, what else was asked for) to an intent. Raises what the reference refuses."""
-Placing = Callable[[TensorTopology, MeshDevice, int | None, int | None], TensorTopology]
-"""(placements of the tensor, its mesh, cluster axis, dimension) to the placements of the result."""
+Placing = Callable[[Tensor, MeshDevice, int | None, int | None], TensorTopology]
+"""(tensor, its mesh, cluster axis, dimension) to the placements of the result."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,9 +59,12 @@ def broadcast(
     return result(input_tensor, shards, plan.topology, memory_config)
 
 
-def _check_broadcast(_: Tensor, device: MeshDevice, cluster_axis: int | None, sender: Any) -> Intent:
+def _check_broadcast(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, sender: Any) -> Intent:
     position = checks.position_of(device, sender, "sender")
-    checks.members_of(device, cluster_axis)
+    held = checks.holders(tensor, device)
+    if held is not None and position not in held:
+        raise fatal(f"the sender {sender} holds no shard of the tensor", "sender holds a shard")
+    checks.members_of(tensor, device, cluster_axis)
     return Intent(arguments=(position,), detail=f"sender {_place(sender)}")
 
 
@@ -117,9 +120,13 @@ def mesh_partition(
     Raises RuntimeError when `dim` does not divide by the size of the group.
     """
     device = checks.device_of(input_tensor, "mesh_partition")
-    members = checks.members_of(device, cluster_axis)
+    members = checks.members_of(input_tensor, device, cluster_axis)
     dim = checks.partition_dim(input_tensor, dim, members)
-    place = {p: i for group in lanes_of(device, cluster_axis).groups for i, p in enumerate(group)}
+    place = {
+        p: i
+        for group in lanes_of(device, cluster_axis, checks.holders(input_tensor, device)).groups
+        for i, p in enumerate(group)
+    }
     shards, length = input_tensor.shards, input_tensor.shape[dim] // members
     rows: dict[tuple[int, int], int] = {}
     index = []
@@ -130,7 +137,7 @@ def mesh_partition(
     data = recycled.empty((len(rows), *shape), shards.data.dtype)
     for (row, i), number in rows.items():
         data[number] = shards.data[row][(slice(None),) * dim + (slice(i * length, (i + 1) * length),)]
-    topology = result_topology.scattered(input_tensor.tensor_topology(), device, cluster_axis, dim)
+    topology = result_topology.scattered(input_tensor, device, cluster_axis, dim)
     return result(input_tensor, Shards(data, tuple(index)), topology, memory_config)
 
 
