@@ -21,7 +21,7 @@ from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.conversion.devices import is_distributed, to_device
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
 from tt_run.runtime.tensor.distribution.grid import Distribution, check_dims, chunk_bounds
-from tt_run.runtime.tensor.spec.site import HostSite, Site
+from tt_run.runtime.tensor.spec.site import HostSite, Site, local_site
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard, TensorTopology
 from tt_run.runtime.tensor.tensor import Tensor
@@ -173,23 +173,32 @@ class ReplicateTensorToMeshWrapper:
         return f"<{self._bound_name} object at {id(self):#x}>"
 
 
-_CREATE = (
-    "create_mesh_mapper(mesh_device: ttnn._ttnn.multi_device.MeshDevice, "
-    "config: ttnn._ttnn.multi_device.MeshMapperConfig) -> ttnn._ttnn.multi_device.CppTensorToMesh"
+_CREATE = tuple(
+    f"create_mesh_mapper({over}, config: ttnn._ttnn.multi_device.MeshMapperConfig) -> ttnn._ttnn.multi_device.CppTensorToMesh"
+    for over in (
+        "mesh_device: ttnn._ttnn.multi_device.MeshDevice",
+        "mesh_shape: ttnn._ttnn.multi_device.MeshShape",
+    )
 )
 
 Mapper = TensorToMesh | ReplicateTensorToMeshWrapper
 
 
 @public
-def create_mesh_mapper(mesh_device: Site, config: MeshMapperConfig) -> TensorToMesh:
+def create_mesh_mapper(
+    mesh_device: Site | MeshShape | None = None,
+    config: MeshMapperConfig | None = None,
+    *,
+    mesh_shape: MeshShape | None = None,
+) -> TensorToMesh:
     """A mapper with one placement per axis of the mesh or of the override in `config`.
 
-    Raises TypeError for a configuration of another type, RuntimeError for one that does not fit the mesh.
+    Over a mesh shape (`mesh_shape` by keyword too) instead of a device it makes every shard on the host. Raises TypeError for a configuration of another type, RuntimeError for one that does not fit the mesh.
     """
-    if not isinstance(config, MeshMapperConfig):
-        raise incompatible("create_mesh_mapper", (_CREATE,), (mesh_device, config))
-    return TensorToMesh(mesh_device, config)
+    over = mesh_device if mesh_shape is None else mesh_shape
+    if over is None or not isinstance(config, MeshMapperConfig):
+        raise incompatible("create_mesh_mapper", _CREATE, (over, config))
+    return TensorToMesh(local_site(tuple(over)) if isinstance(over, MeshShape) else over, config)
 
 
 @public
