@@ -195,8 +195,8 @@ def create_mesh_mapper(
 
     Over a mesh shape (`mesh_shape` by keyword too) instead of a device it makes every shard on the host. Raises TypeError for a configuration of another type, RuntimeError for one that does not fit the mesh.
     """
-    over = mesh_device if mesh_shape is None else mesh_shape
-    if over is None or not isinstance(config, MeshMapperConfig):
+    over: Any = mesh_device if mesh_shape is None else mesh_shape
+    if not isinstance(config, MeshMapperConfig):
         raise incompatible("create_mesh_mapper", _CREATE, (over, config))
     return TensorToMesh(local_site(tuple(over)) if isinstance(over, MeshShape) else over, config)
 
