@@ -34,6 +34,7 @@ RUNTIME = (
     "ops",
     "catalog ccl golden sockets trace",
     "exports ledger replicas train",
+    "prediction",
 )
 FLOOR = {part: floor for floor, parts in enumerate(RUNTIME) for part in parts.split()}
 

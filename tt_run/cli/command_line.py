@@ -177,6 +177,23 @@ class CommandLine(Arguments):
     timeline: str | None = option(
         EMULATION, "--timeline", "FILE", "Trace events for Perfetto.", "file", variable=contract.TIMELINE
     )
+    predict: str | None = option(
+        EMULATION,
+        "--predict",
+        "[=FILE]",
+        "Predicted time on the hardware, and what bounds it; FILE gets JSON.",
+        "file",
+        bare="-",
+        variable=contract.PREDICT,
+    )
+    hardware: str | None = option(
+        EMULATION,
+        "--hardware",
+        "FILE",
+        "Hardware file for --predict.",
+        "file",
+        variable=contract.HARDWARE,
+    )
 
     dry_run: bool = option(LOOK, "--dry-run", "", "Print what would run, as lines to paste.")
     format: str = option(

@@ -48,7 +48,8 @@ class Event:
 
     `kind` is op, collective, send, recv, wait, step or mesh; `name` the function. `groups` are the groups of a collective as tuples
     of physical device numbers (row-major index in the system mesh of `mesh_id`) in group order, `devices` the rank's own devices that
-    took part. `bytes` counts what one device contributes; `times` are seconds of `now()`.
+    took part. `bytes` counts what one device contributes; `times` are seconds of `now()`. `operands` and `results` are shapes and element
+    types on one device where the call has no arguments to look at; `peers` are the ranks at the other end of a message.
     """
 
     kind: str
@@ -63,6 +64,9 @@ class Event:
     bytes: int = 0
     messages: int = 0
     detail: str = ""
+    operands: tuple[tuple[tuple[int, ...], str], ...] = ()
+    results: tuple[tuple[tuple[int, ...], str], ...] = ()
+    peers: tuple[int, ...] = ()
 
 
 now = time.perf_counter
@@ -94,7 +98,7 @@ Before = Callable[["Begun"], After | None]
 
 
 class Begun:
-    """A call that is about to begin, or under way: of `kind` op, collective, send or recv.
+    """A call that is about to begin, or under way: of `kind` op, collective, send or recv, or the replay of a trace.
 
     `subject` is what is called: an `Operation`, the `Plan` of a collective, a socket. `start` is on the clock of the events.
     """
@@ -185,6 +189,7 @@ _NAMED_BY_ENVIRONMENT = {
     contract.CHECK_REPLICAS: "tt_run.runtime.replicas",
     contract.LEDGER: "tt_run.runtime.ledger",
     contract.TIMELINE: "tt_run.runtime.timeline",
+    contract.PREDICT: "tt_run.runtime.prediction.listen",
 }
 _attached = False
 

@@ -181,11 +181,18 @@ def execute_trace(
             "trace_buffer != nullptr",
         )
     global _inside
+    begun = events.begin("trace", f"trace {number}", trace) if events.listening else None
     _inside += 1
     try:
         trace.replay()
+    except BaseException as error:
+        if begun is not None:
+            begun.fail(error)
+        raise
     finally:
         _inside -= 1
+    if begun is not None:
+        begun.end(None, None)
 
 
 @public
@@ -197,6 +204,11 @@ def release_trace(mesh_device: MeshDevice, trace_id: MeshTraceId) -> None:
 def is_trace_capture_active(mesh_device: MeshDevice) -> bool:
     """Whether operations on this mesh are being recorded, by a capture on it or on the mesh it was cut from."""
     return any(trace.covers(mesh_device) for trace in _capturing)
+
+
+def capturing(device: MeshDevice) -> int | None:
+    """The number of the last capture that records the operations of a device; None when there is none."""
+    return next((trace.number for trace in reversed(_capturing) if trace.covers(device)), None)
 
 
 def _forget_closed() -> None:

@@ -156,7 +156,7 @@ def _fit_group(bench: Bench, asked: Sequence[Asked], spots: Sequence[tuple[str, 
     import numpy as np
 
     try:
-        from scipy.optimize import least_squares  # type: ignore[import-untyped]
+        from scipy.optimize import least_squares
     except ImportError:
         raise HardwareError("calibration needs SciPy: pip install 'tt-run[calibrate]'") from None
 

@@ -37,13 +37,16 @@ def hops(work: Collective) -> int:
 
 def wire_bytes(work: Collective) -> float:
     """Bytes over the busiest link in one direction."""
+    if work.wire is not None:
+        both = work.ring and work.size > 2 and work.kind not in ONE_WAY
+        return work.wire / 2 if both else work.wire
     received = {
         "all_gather": work.bytes * (work.size - 1),
         "all_broadcast": work.bytes * (work.size - 1),
         "all_reduce_by_gather": work.bytes * (work.size - 1),
         "reduce_scatter": work.bytes * (work.size - 1) / work.size,
         "all_reduce": 2 * work.bytes * (work.size - 1) / work.size,
-        "all_to_all": work.bytes * (work.size - 1) / 4,
+        "all_to_all": work.bytes * (work.size // 2) * -(-work.size // 2) / work.size,
         "all_to_all_dispatch": work.bytes * (work.size - 1),
         "all_to_all_combine": work.bytes * (work.size - 1),
     }.get(work.kind, work.bytes)

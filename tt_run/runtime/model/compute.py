@@ -29,7 +29,8 @@ def kernel(hw: Hardware, work: Kernel) -> Cost:
     """
     name = work.name if f"kernels.{work.name}.fixed" in hw else "other"
     clock = hw["chip.clock"]
-    cores = work.cores or int(hw["chip.cores_used"])
+    cores = int(hw["chip.cores_used"])
+    cores = min(work.cores or cores, cores)
     compute = -(-work.units // cores) * hw[f"kernels.{name}.per_tile"] / clock
     dram = work.bytes / hw["dram.interleaved"] if work.bytes else 0.0
     fixed = hw[f"kernels.{name}.fixed"] / clock

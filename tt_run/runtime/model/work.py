@@ -73,7 +73,8 @@ class Collective:
     """A collective of `size` devices in a line or a ring; `bytes` is what one device puts in.
 
     `implementation` names the row of the data file that gives its set-up and efficiency: `async` (the library's present ones),
-    `decode` (fused, from L1, as decoders use them), `prefill` or `old`.
+    `decode` (fused, from L1, as decoders use them), `prefill` or `old`. `wire` is what the busiest link carries in one direction when
+    that was counted on the actual links, with all groups at once; otherwise it follows from the algorithm.
     """
 
     kind: str
@@ -83,6 +84,7 @@ class Collective:
     links: int | None = None
     packet: int = 4096
     implementation: str = "async"
+    wire: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

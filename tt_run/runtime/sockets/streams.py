@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime import guard
-from tt_run.runtime.comm.world import Group
+from tt_run.runtime.comm.world import Group, world
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
@@ -53,6 +53,11 @@ class Stream(Protocol):
         """Whether everything handed over has left."""
         ...
 
+    @property
+    def peer(self) -> int:
+        """The rank at the other end."""
+        ...
+
 
 class ProcessStream:
     """Both ends in one process."""
@@ -75,6 +80,11 @@ class ProcessStream:
     def idle(self) -> bool:
         """Nobody waits for what a process sends itself."""
         return True
+
+    @property
+    def peer(self) -> int:
+        """This rank."""
+        return world().rank
 
 
 class _Queued:
@@ -130,6 +140,11 @@ class RankStream:
     def idle(self) -> bool:
         """Whether the peer has taken everything."""
         return all(transfer.test() for transfer in self._leaving)
+
+    @property
+    def peer(self) -> int:
+        """The rank at the other end."""
+        return self._group.ranks[self._peer]
 
     def _narrow(self, spec: TensorSpec) -> bool:
         return spec.dtype is DataType.BFLOAT16 and not self._group.on_one_host

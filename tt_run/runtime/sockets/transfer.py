@@ -166,5 +166,6 @@ def _facts(kind: str, tensor: Tensor, socket: MeshSocket) -> dict[str, Any]:
         "devices": tuple(device.positions[i] for i in indices if i is not None),
         "bytes": spec.padded_shape.volume() * element_size(spec.dtype),
         "messages": len(carried),
+        "peers": tuple(stream.peer for stream, _ in socket.lanes),
         "detail": ", ".join(f"{c.sender_core.device_coord}->{c.receiver_core.device_coord}" for c in carried),
     }

@@ -122,7 +122,7 @@ def send_value(value: Value, context: DistributedContext, rank: int) -> None:
     _check_peer(context, rank)
     with events.Block("send", "SocketManager.send", context) as block:
         _send(value, context, rank)
-        block.facts = _facts(value, f"to rank {context.group.ranks[rank]}")
+        block.facts = _facts(value, "to", context.group.ranks[rank])
 
 
 def _send(value: Value, context: DistributedContext, rank: int) -> None:
@@ -142,7 +142,7 @@ def receive_value(like: Value, context: DistributedContext, rank: int) -> Value:
     _check_peer(context, rank)
     with events.Block("recv", "SocketManager.recv", context) as block:
         value = _receive(like, context, rank)
-        block.facts = _facts(value, f"from rank {context.group.ranks[rank]}")
+        block.facts = _facts(value, "from", context.group.ranks[rank])
     return value
 
 
@@ -167,7 +167,7 @@ def _receive(like: Value, context: DistributedContext, rank: int) -> Value:
     return like.derive(Shards(from_wire(body) if half else body, tuple(int(i) for i in index)))
 
 
-def _facts(value: Value, detail: str) -> dict[str, Any]:
+def _facts(value: Value, direction: str, peer: int) -> dict[str, Any]:
     """What the event of a tensor that travelled says: every device sends its shard to the device in the same place."""
     device = value.device()
     places = (
@@ -179,7 +179,13 @@ def _facts(value: Value, detail: str) -> dict[str, Any]:
         }
     )
     size = value.padded_shape.volume() * element_size(value.dtype)
-    return {**places, "bytes": size, "messages": len(value.shards.index), "detail": detail}
+    return {
+        **places,
+        "bytes": size,
+        "messages": len(value.shards.index),
+        "detail": f"{direction} rank {peer}",
+        "peers": (peer,),
+    }
 
 
 def _check_peer(context: DistributedContext, rank: int) -> None:

@@ -23,6 +23,8 @@ Kind = TypeVar("Kind", bound=Variable)
 
 _running = ""
 """The operation whose forward pass runs."""
+_told = 0
+"""How many forward passes have been told of."""
 
 
 def recorded(function: Call) -> Call:
@@ -31,19 +33,29 @@ def recorded(function: Call) -> Call:
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
-        global _running
-        before, _running = _running, name
+        global _running, _told
+        before, told, _running = _running, _told, name
         start = events.now() if events.listening else 0.0
         try:
             out = function(*args, **kwargs)
         finally:
             _running = before
         if events.listening:
-            first = out[0] if isinstance(out, tuple) else out
-            emit("op", name, start, first.get_value())
+            results = out if isinstance(out, tuple) else (out,)
+            given = [value for value in (*args, *kwargs.values()) if isinstance(value, Variable)]
+            # What consists of other recorded operations is told of by those.
+            facts = {} if _told != told else {"operands": _outlines(given), "results": _outlines(results)}
+            _told += 1
+            emit("op", name, start, results[0].get_value(), **facts)
         return out
 
     return cast(Call, run)
+
+
+def _outlines(tensors: Sequence[Variable]) -> tuple[tuple[tuple[int, ...], str], ...]:
+    """Shape and element type of tensors, as events carry them."""
+    values = (tensor.get_value() for tensor in tensors)
+    return tuple((tuple(value.shape), value.dtype.name.lower()) for value in values)
 
 
 def result(value: Value, inputs: Sequence[Kind], rule: Rule) -> Kind:
@@ -68,7 +80,14 @@ def result(value: Value, inputs: Sequence[Kind], rule: Rule) -> Kind:
             start = events.now()
             rule(out.get_grad())
             if name and events.listening:
-                emit("op", f"{name} backward", start, out.get_grad())
+                emit(
+                    "op",
+                    f"{name} backward",
+                    start,
+                    out.get_grad(),
+                    operands=_outlines(inputs),
+                    results=_outlines((out,)),
+                )
 
     links = [node for tensor in inputs if (node := tensor.get_node()) is not None]
     out.set_node(context.graph.add(backward, links))

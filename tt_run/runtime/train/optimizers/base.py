@@ -26,7 +26,9 @@ def observed(step: Step) -> Step:
         start = events.now()
         step(optimizer)
         if events.listening:
-            emit("step", f"ttml.{optimizer.get_name()}.step", start)
+            values = [tensor.get_value() for tensor in optimizer._parameters.values()]
+            outlines = tuple((tuple(value.shape), value.dtype.name.lower()) for value in values)
+            emit("step", f"ttml.{optimizer.get_name()}.step", start, operands=outlines)
 
     return run
 

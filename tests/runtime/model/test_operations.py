@@ -1,0 +1,70 @@
+"""From shapes to work: rows and batches of matmuls, attention over keys, operations that cost nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tt_run.runtime.model.operations import Operand, work_of
+from tt_run.runtime.model.work import Kernel, Matmul, Work
+
+
+def shapes(*found: tuple[int, ...]) -> list[Operand]:
+    return [Operand(shape) for shape in found]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "result", "expected"),
+    [
+        ((1, 1, 32, 2048), (2048, 4096), (1, 1, 32, 4096), (1, 32, 2048, 4096, "1d")),
+        ((4, 1, 512, 2048), (1, 1, 2048, 4096), (4, 1, 512, 4096), (1, 2048, 2048, 4096, "2d")),
+        ((2, 8, 128, 64), (2, 8, 64, 128), (2, 8, 128, 128), (16, 128, 64, 128, "1d")),
+    ],
+)
+def test_matmuls(
+    first: tuple[int, ...],
+    second: tuple[int, ...],
+    result: tuple[int, ...],
+    expected: tuple[int, int, int, int, str],
+) -> None:
+    work = work_of("matmul", "matmul", shapes(first, second), shapes(result))
+    assert isinstance(work, Matmul)
+    assert (work.batch, work.m, work.k, work.n, work.program) == expected
+
+
+def test_weights_over_the_banks_are_read_from_there() -> None:
+    weights = Operand((2048, 4096), "bfloat8_b", sharded=True)
+    work = work_of("linear", "matmul", [Operand((1, 1, 32, 2048)), weights], shapes((1, 1, 32, 4096)))
+    assert isinstance(work, Matmul)
+    assert (work.program, work.weights) == ("dram_sharded", "bfloat8_b")
+
+
+def test_block_floats_move_fewer_bytes_and_l1_none() -> None:
+    def moved(*operands: Operand) -> float:
+        work = work_of("add", "elementwise", operands, operands[:1])
+        assert isinstance(work, Kernel)
+        return work.bytes
+
+    tensor = Operand((1, 1, 64, 64))
+    assert moved(tensor, tensor) == 3 * 64 * 64 * 2
+    assert moved(Operand((1, 1, 64, 64), "bfloat8_b")) == 2 * 64 * 64 * 1.0625
+    assert moved(Operand((1, 1, 64, 64), in_dram=False)) == 0
+    assert moved(Operand((1, 1, 1, 1))) == 2 * 32 * 32 * 2  # a tile at least
+
+
+def test_attention_grows_with_the_keys() -> None:
+    def units(rows: int, keys: int) -> float:
+        query, key = Operand((1, 8, rows, 128)), Operand((1, 1, keys, 128))
+        work = work_of("sdpa", "attention", [query, key, key], [query])
+        assert isinstance(work, Kernel)
+        return work.units
+
+    assert units(128, 256) == 2 * units(128, 128) * 2  # half of a square is masked
+    assert units(32, 4096) == 2 * units(32, 2048)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("view", "data movement"), ("all_gather", "collective"), ("deallocate", "creation")]
+)
+def test_what_costs_a_device_nothing(name: str, kind: str) -> None:
+    work: Work | None = work_of(name, kind, shapes((1, 1, 32, 32)), shapes((1, 1, 32, 32)))
+    assert work is None

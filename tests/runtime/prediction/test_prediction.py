@@ -1,0 +1,106 @@
+"""A run with `--predict`: regions, call sites, bounds and links of what the program did, the same report over more ranks, JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.runtime.mpi import ROOT
+
+PROGRAM = """
+import ttnn
+mesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))
+x = ttnn.ones((1, 1, 128, 1024), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh)
+w = ttnn.ones((1, 1, 1024, 2048), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh)
+def step():
+    y = ttnn.matmul(x, w)
+    z = ttnn.all_gather(y, dim=3, cluster_axis=1)
+    return ttnn.add(z, z)
+step()
+trace = ttnn.begin_trace_capture(mesh, cq_id=0)
+step()
+ttnn.end_trace_capture(mesh, trace, cq_id=0)
+for _ in range(3):
+    ttnn.execute_trace(mesh, trace, cq_id=0, blocking=True)
+ttnn.close_mesh_device(mesh)
+"""
+FABRIC = "import ttnn\nttnn.set_fabric_config(ttnn.FabricConfig.FABRIC_1D)\n"
+
+
+def run(tmp_path: Path, program: str, *words: str, code: int = 0) -> str:
+    path = tmp_path / "program.py"
+    path.write_text(program)
+    result = subprocess.run(
+        [sys.executable, "-m", "tt_run", "--emulate", *words, "--", sys.executable, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert result.returncode == code, result.stderr
+    return result.stderr
+
+
+def predicted(tmp_path: Path, *words: str) -> dict[str, Any]:
+    target = tmp_path / "prediction.json"
+    said = run(tmp_path, FABRIC + PROGRAM, *words, f"--predict={target}")
+    assert "Predicted, not measured: wormhole t3000" in said
+    found: dict[str, Any] = json.loads(target.read_text())
+    return found
+
+
+@pytest.fixture(scope="module")
+def lone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return predicted(tmp_path_factory.mktemp("lone"), "--system", "t3000")
+
+
+def test_regions_hold_what_they_ran(lone: dict[str, Any]) -> None:
+    regions = {region["name"]: region for region in lone["regions"]}
+    assert set(regions) == {"trace 0", "rest of the program"}
+    trace = regions["trace 0"]
+    assert trace["passes"] == 3
+    assert {name: share["calls"] for name, share in trace["classes"].items()} == {
+        "matmuls": 1,
+        "collectives": 1,
+        "binary": 1,
+    }
+    assert trace["us"] == pytest.approx(sum(trace["bounds"].values()))
+    assert trace["us"] < regions["rest of the program"]["us"]  # the host sends what is not traced
+
+
+def test_call_sites_are_those_of_the_captured_lines(lone: dict[str, Any]) -> None:
+    trace = next(region for region in lone["regions"] if region["name"] == "trace 0")
+    lines = {Path(site.split("  ")[0]).name: share for site, share in trace["sites"].items()}
+    assert set(lines) == {"program.py:9", "program.py:10", "program.py:11"}
+    assert lines["program.py:10"]["bound"] in ("link", "latency")
+
+
+def test_links_carry_what_the_rows_gather(lone: dict[str, Any]) -> None:
+    """Four runs, three shards of 128 x 2048 bfloat16 over every link of the rows, each way."""
+    carried = {(link["from"], link["to"]): link["bytes"] for link in lone["links"]}
+    assert len(carried) == 12
+    assert set(carried.values()) == {4 * 3 * 128 * 2048 * 2}
+    assert lone["changes"]
+    assert all(change["saved_us"] > 0 for change in lone["changes"])
+
+
+def test_more_ranks_predict_the_same(lone: dict[str, Any], tmp_path: Path) -> None:
+    split = predicted(tmp_path, "--system", "t3000", "--split", "1x2")
+    assert split["ranks"] == 2
+    assert split["regions"][0]["us"] == pytest.approx(lone["regions"][0]["us"])
+    assert split["critical_path"]["makespan_us"] == pytest.approx(split["total_us"])
+    assert split["links"] == lone["links"]
+
+
+def test_a_hardware_file_of_another_architecture_is_refused(tmp_path: Path) -> None:
+    other = ROOT / "configs" / "hardware" / "blackhole.yaml"
+    said = run(tmp_path, FABRIC + PROGRAM, "--system", "t3000", "--predict", f"--hardware={other}", code=1)
+    assert "describes blackhole, mesh 0 is wormhole" in said

@@ -1,0 +1,111 @@
+"""What a rank is asked to do, kept by region, call site and work, in an order that a schedule can follow.
+
+A region is a stretch that repeats: a training step, a trace's replay, the part between two signposts; what is in none is the program's.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tt_run.runtime.model.work import Collective, Kernel, Matmul, Work
+
+PROGRAM = "program"
+STEP = "step "
+KINDS: dict[str, type[Matmul] | type[Kernel] | type[Collective]] = {
+    "matmul": Matmul,
+    "kernel": Kernel,
+    "collective": Collective,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One piece of work of one call site in one region; `label` is the name of the function called."""
+
+    region: str
+    site: str
+    label: str
+    work: Work
+
+
+@dataclass
+class Account:
+    """The work of one rank so far. `order` lists `(region, local works, meeting)`: works by number, then what it met others in."""
+
+    rank: int
+    mesh_id: int
+    counts: dict[Entry, int] = field(default_factory=lambda: defaultdict(int))
+    regions: dict[str, int] = field(default_factory=dict)
+    links: dict[tuple[int, int], float] = field(default_factory=lambda: defaultdict(float))
+    order: list[list[Any]] = field(default_factory=list)
+    numbers: dict[Work, int] = field(default_factory=dict)
+    _pending: dict[Entry, int] = field(default_factory=lambda: defaultdict(int))
+
+    def add(self, region: str | None, site: str, label: str, work: Work, meeting: str = "") -> None:
+        """One call. Without a region it waits for the end of the step that it belongs to. `meeting` names what ranks met in."""
+        if region is None:
+            self._pending[Entry("", site, label, work)] += 1
+        else:
+            self.counts[Entry(region, site, label, work)] += 1
+        number = self.numbers.setdefault(work, len(self.numbers))
+        if meeting:
+            self.order.append([meeting, number])
+        elif self.order and self.order[-1][0] == "":
+            run: dict[int, int] = self.order[-1][1]
+            run[number] = run.get(number, 0) + 1
+        else:
+            self.order.append(["", {number: 1}])
+
+    def message(self, meeting: str, nbytes: float) -> None:
+        """A message to another rank (`send …`) or from it (`recv …`), with its bytes."""
+        self.order.append([meeting, nbytes])
+
+    def close(self, region: str) -> None:
+        """What was added without a region since the last call was one pass of `region`."""
+        for entry, count in self._pending.items():
+            self.counts[Entry(region, entry.site, entry.label, entry.work)] += count
+        self._pending.clear()
+        self.regions[region] = self.regions.get(region, 0) + 1
+
+    def part(self) -> dict[str, Any]:
+        """The account as plain data."""
+        if self._pending:
+            stepped = any(name.startswith(STEP) for name in self.regions)
+            self.close(
+                "after the last step" if stepped else "rest of the program" if self.regions else PROGRAM
+            )
+        return {
+            "mesh_id": self.mesh_id,
+            "works": [as_json(work) for work in self.numbers],
+            "entries": [
+                [e.region, e.site, e.label, self.numbers[e.work], count] for e, count in self.counts.items()
+            ],
+            "regions": self.regions,
+            "links": [[self.mesh_id, a, b, carried] for (a, b), carried in sorted(self.links.items())],
+            "order": [[m, list(w.items()) if isinstance(w, dict) else w] for m, w in self.order],
+        }
+
+
+def as_json(work: Work) -> dict[str, Any]:
+    """A work as plain data, its kind among its fields."""
+    kind = next(name for name, cls in KINDS.items() if isinstance(work, cls))
+    return {"kind_of_work": kind, **asdict(work)}
+
+
+def from_json(data: dict[str, Any]) -> Work:
+    """The work of `as_json`."""
+    fields = dict(data)
+    cls = KINDS[fields.pop("kind_of_work")]
+    if fields.get("grid"):
+        fields["grid"] = tuple(fields["grid"])
+    return cls(**fields)
+
+
+def entries(part: dict[str, Any]) -> Iterator[tuple[Entry, int]]:
+    """The entries of a part with their counts."""
+    works = [from_json(data) for data in part["works"]]
+    for region, site, label, number, count in part["entries"]:
+        yield Entry(region, site, label, works[number]), count

@@ -1,0 +1,144 @@
+"""What a call of the library is as work on one device: from its declared class, its operands' specs and its tuning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tt_run.runtime.enums import BufferType, MathFidelity
+from tt_run.runtime.events import Begun, Event
+from tt_run.runtime.model.collectives import ONE_WAY
+from tt_run.runtime.model.operations import Operand, work_of
+from tt_run.runtime.model.work import Collective, Kernel, Work
+from tt_run.runtime.ops.costs import Call
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.traffic import Fabric
+
+# Traffic pattern of a collective's record -> the algorithm of the model.
+ALGORITHMS = {
+    "ring gather": "all_gather",
+    "ring scatter": "reduce_scatter",
+    "ring reduce": "all_reduce",
+    "chain": "broadcast",
+    "direct": "point_to_point",
+    "exchange": "all_to_all",
+    "both neighbours": "point_to_point",
+}
+# Operations of the training library -> class of cost; others are elementwise.
+TRAINING = {
+    "linear": "matmul",
+    "matmul_op": "matmul",
+    "scaled_dot_product_attention": "attention",
+    "layernorm": "norm",
+    "rmsnorm": "norm",
+    "mean": "reduction",
+    "log_softmax": "reduction",
+    "cross_entropy_loss": "reduction",
+    "nll_loss": "reduction",
+    "mse_loss": "reduction",
+    "reshape": "free",
+    "embedding": "data movement",
+    "partial_embedding": "data movement",
+    "heads_creation": "data movement",
+    "grouped_heads_creation": "data movement",
+    "heads_fusion": "data movement",
+    "all_reduce": "collective",
+    "all_gather": "collective",
+    "reduce_scatter": "collective",
+    "broadcast": "collective",
+    "ring_shift": "collective",
+    "scatter": "data movement",
+}
+BACKWARD = " backward"
+UPDATED_TENSORS = 7
+
+
+def operand(tensor: Tensor) -> Operand:
+    """A tensor as the model sees it."""
+    spec = tensor.spec
+    config = spec.memory_config
+    return Operand(
+        tuple(int(n) for n in tensor.shape),
+        spec.dtype.name.lower(),
+        in_dram=config.buffer_type is BufferType.DRAM,
+        sharded=config.is_sharded(),
+    )
+
+
+def of_operation(begun: Begun, result: Any, traced: bool) -> Work | None:
+    """The work of an operation that has run; None where it costs a device nothing or its class is unknown."""
+    subject = begun.subject
+    cost = subject.cost
+    if cost is None:
+        return None
+    call = Call.of(begun.args, begun.kwargs, result)
+    if not any(tensor.device() for tensor in (*call.inputs, *call.outputs)):
+        return None
+    family = subject.family
+    inputs, outputs = [operand(t) for t in call.inputs], [operand(t) for t in call.outputs]
+    if family is not None and family.name == "host and device":
+        return None
+    return work_of(
+        subject.short_name,
+        cost.name,
+        inputs,
+        outputs,
+        fidelity=_fidelity(begun.kwargs),
+        transposed=bool(begun.kwargs.get("transpose_a")),
+        traced=traced,
+    )
+
+
+def _fidelity(kwargs: Mapping[str, Any]) -> str:
+    config = kwargs.get("compute_kernel_config")
+    found = getattr(config, "math_fidelity", None)
+    known = isinstance(found, MathFidelity) and found is not MathFidelity.Invalid
+    return str(found.name) if known and found is not None else "HiFi2"
+
+
+def of_training(event: Event) -> list[Work]:
+    """The work of an operation of the training library, or of its backward rule, which multiplies twice."""
+    name = event.name.removeprefix("ttml.")
+    backward = name.endswith(BACKWARD)
+    name = name.removesuffix(BACKWARD)
+    kind = TRAINING.get(name, "elementwise")
+    if kind in ("collective", "free") or not event.operands:
+        return []
+    inputs = [Operand(shape, dtype) for shape, dtype in event.operands]
+    outputs = [Operand(shape, dtype) for shape, dtype in event.results]
+    work = work_of(name, kind, inputs, outputs, fidelity="HiFi4")
+    if work is None:
+        return []
+    if kind in ("matmul", "attention"):
+        return [work, work] if backward else [work]
+    return [work]
+
+
+def of_update(parameters: Sequence[tuple[tuple[int, ...], str]]) -> Kernel:
+    """One step of an optimizer over all parameters: weights, gradients and two moments read, all but the gradients written."""
+    tensors = [Operand(shape, dtype) for shape, dtype in parameters]
+    return Kernel("binary", sum(t.tiles for t in tensors), UPDATED_TENSORS * sum(t.bytes for t in tensors))
+
+
+def of_collective(plan: Any, fabric: Fabric) -> tuple[Collective, dict[tuple[int, int], float]]:
+    """A collective as the busiest of its links sees it, and what each link carries."""
+    positions = plan.device.positions
+    groups = [tuple(positions[p] for p in group) for group in plan.lanes.groups]
+    size = max(map(len, groups), default=1)
+    pattern = plan.collective.traffic
+    loads = pattern.loads(groups, plan.nbytes, fabric)
+    carried = {link: float(load.bytes) for link, load in loads.items()}
+    kind = ALGORITHMS.get(pattern.name, "all_gather")
+    ring = kind not in ONE_WAY and size > 2 and all(_closed(group, fabric) for group in groups)
+    work = Collective(
+        kind, size, plan.nbytes, ring=ring, wire=max(carried.values(), default=0.0) if carried else None
+    )
+    return work, carried
+
+
+def _closed(group: tuple[int, ...], fabric: Fabric) -> bool:
+    """Whether the last device of a group is a neighbour of the first, going round."""
+    from tt_run.runtime.traffic import ring_order
+
+    order = ring_order(group, fabric.dims[1])
+    return len(fabric.route(order[-1], order[0])) == 1

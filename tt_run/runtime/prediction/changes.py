@@ -1,0 +1,95 @@
+"""What would gain most: the same work on changed hardware or written another way, and the time it would take then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from tt_run.runtime.model.cost import cost
+from tt_run.runtime.model.hardware import Hardware, Number
+from tt_run.runtime.model.work import Collective, Kernel, Matmul, Work
+
+Counted = Iterable[tuple[Work, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing to change, and the microseconds that it would save of all the work."""
+
+    text: str
+    saved_us: float
+
+
+def scaled(hw: Hardware, factors: dict[str, float]) -> Hardware:
+    """The hardware with some numbers multiplied: each under every key that begins so."""
+    numbers = dict(hw.numbers)
+    for key, number in numbers.items():
+        for start, factor in factors.items():
+            if key.startswith(start):
+                numbers[key] = Number(number.value * factor, number.unit, number.source, number.fitted)
+    return Hardware(hw.architecture, hw.system, hw.devices, numbers, hw.path)
+
+
+def gains(hw: Hardware, counted: Counted) -> list[Change]:
+    """All changes that save time, the most first."""
+    works = list(counted)
+    now = total(hw, works)
+    found = [Change(text, now - total(hw, [(rewrite(w), n) for w, n in works])) for text, rewrite in REWRITES]
+    found += [Change(text, now - total(scaled(hw, factors), works)) for text, factors in FASTER]
+    return sorted((c for c in found if c.saved_us > now * 1e-4), key=lambda c: -c.saved_us)
+
+
+def total(hw: Hardware, works: Counted) -> float:
+    """Microseconds of all works, one after the other."""
+    return sum(cost(hw, work).us * count for work, count in works)
+
+
+def _traced(work: Work) -> Work:
+    return work if isinstance(work, Collective) else replace(work, traced=True)
+
+
+def _block_float(work: Work) -> Work:
+    wide = isinstance(work, Matmul) and work.weights in ("bfloat16", "float32")
+    return replace(work, weights="bfloat8_b") if wide and isinstance(work, Matmul) else work
+
+
+def _lower_fidelity(work: Work) -> Work:
+    lower = {"HiFi4": "HiFi2", "HiFi3": "HiFi2", "HiFi2": "LoFi"}
+    return (
+        replace(work, fidelity=lower.get(work.fidelity, work.fidelity)) if isinstance(work, Matmul) else work
+    )
+
+
+def _sharded(work: Work) -> Work:
+    few = isinstance(work, Matmul) and work.program == "1d"
+    return replace(work, program="dram_sharded") if few and isinstance(work, Matmul) else work
+
+
+def _in_l1(work: Work) -> Work:
+    return replace(work, bytes=0.0) if isinstance(work, Kernel) else work
+
+
+def _closed(work: Work) -> Work:
+    line = isinstance(work, Collective) and not work.ring and work.size > 2
+    return replace(work, ring=True) if line and isinstance(work, Collective) else work
+
+
+REWRITES: tuple[tuple[str, Callable[[Work], Work]], ...] = (
+    ("capture the operations in a trace", _traced),
+    ("weights of matmuls in bfloat8_b", _block_float),
+    ("one step lower math fidelity of matmuls", _lower_fidelity),
+    ("weights of matmuls with few rows sharded over the DRAM banks", _sharded),
+    ("tensors of operations other than matmuls in L1", _in_l1),
+    ("collectives around a ring (a torus) in place of a line", _closed),
+)
+FASTER: tuple[tuple[str, dict[str, float]], ...] = (
+    ("twice the channels between neighbours", {"fabric.channels": 2.0}),
+    (
+        "half the set-up of collectives (fewer, larger ones)",
+        {"collectives.": 1.0, "collectives.async.setup": 0.5},
+    ),
+    (
+        "DRAM faster by half",
+        {"dram.": 1.5, "matmul.weight_bandwidth": 1.5, "matmul.activation_bandwidth": 1.5},
+    ),
+)

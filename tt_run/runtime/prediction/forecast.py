@@ -1,0 +1,197 @@
+"""From the accounts of all ranks to what is reported: time per region, by class and call site, bounds, links, critical path, changes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tt_run.runtime.model.cost import cost
+from tt_run.runtime.model.errors import errors
+from tt_run.runtime.model.fabric import bandwidth, hop
+from tt_run.runtime.model.hardware import Hardware
+from tt_run.runtime.model.work import Collective, Cost, Matmul, Stream, Work
+from tt_run.runtime.prediction.account import entries, from_json
+from tt_run.runtime.prediction.changes import Change, gains
+from tt_run.runtime.prediction.schedule import Schedule, Step, schedule, steps_of
+
+MEBIBYTE = 1 << 20
+WRITE = "NOC_UNICAST_WRITE"
+
+
+@dataclass
+class Share:
+    """Part of a time: how many calls, their microseconds in a pass, and how much of it each bound accounts for."""
+
+    calls: float = 0.0
+    us: float = 0.0
+    bounds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    group: str = ""
+
+    def add(self, found: Cost, count: float) -> None:
+        """So many calls of one cost."""
+        self.calls += count
+        self.us += found.us * count
+        self.bounds[found.bound] += found.us * count
+
+    @property
+    def bound(self) -> str:
+        """What bounds most of it."""
+        return max(self.bounds, key=lambda name: self.bounds[name], default="")
+
+
+@dataclass
+class Region:
+    """A stretch of the program: how often it ran, and the time of one pass in parts."""
+
+    name: str
+    passes: int
+    us: float = 0.0
+    bounds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    classes: dict[str, Share] = field(default_factory=dict)
+    sites: dict[str, Share] = field(default_factory=dict)
+
+
+@dataclass
+class Forecast:
+    """What is predicted of a run on a system; times in microseconds."""
+
+    hardware: Hardware
+    dims: tuple[int, int]
+    ranks: int
+    regions: list[Region]
+    links: list[tuple[int, int, int, float, float]]
+    schedule: Schedule
+    changes: list[Change]
+    total_us: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data: the file that `--predict=FILE` writes."""
+        return {
+            "format": 1,
+            "architecture": self.hardware.architecture,
+            "system": self.hardware.system,
+            "hardware_file": self.hardware.path,
+            "ranks": self.ranks,
+            "total_us": self.total_us,
+            "critical_path": {
+                "makespan_us": self.schedule.makespan,
+                "by_rank_us": self.schedule.critical,
+                "waited_us": self.schedule.waited,
+                "unfinished_ranks": self.schedule.unfinished,
+            },
+            "regions": [_region_json(region) for region in self.regions],
+            "links": [
+                {"mesh": m, "from": a, "to": b, "bytes": carried, "us": us}
+                for m, a, b, carried, us in self.links
+            ],
+            "changes": [asdict(change) for change in self.changes],
+            "errors": {name: asdict(error) for name, error in errors().items()},
+        }
+
+
+def _region_json(region: Region) -> dict[str, Any]:
+    def share(found: Share) -> dict[str, Any]:
+        return {
+            "calls": found.calls,
+            "us": found.us,
+            "bound": found.bound,
+            "error": error_of(found.group),
+        }
+
+    return {
+        "name": region.name,
+        "passes": region.passes,
+        "us": region.us,
+        "bounds": dict(region.bounds),
+        "classes": {name: share(found) for name, found in region.classes.items()},
+        "sites": {name: share(found) for name, found in region.sites.items()},
+    }
+
+
+def group_of(work: Work) -> str:
+    """The class of the validation that a work's error counts in."""
+    if isinstance(work, Collective):
+        moved = work.bytes * (work.size if work.kind == "all_gather" else 1)
+        return "ccl large" if moved >= MEBIBYTE else "ccl small"
+    if isinstance(work, Matmul):
+        return "matmul large" if min(work.m, work.k, work.n) >= 1024 else "matmul small"
+    return "other"
+
+
+def class_of(work: Work) -> str:
+    """What the report calls a work."""
+    return (
+        "collectives"
+        if isinstance(work, Collective)
+        else "matmuls"
+        if isinstance(work, Matmul)
+        else work.name
+    )
+
+
+def error_of(group: str) -> float | None:
+    """The median error of a class on rows that calibration left out; None where there is none."""
+    found = errors().get(group)
+    return None if found is None else found.median
+
+
+def forecast(parts: Sequence[dict[str, Any]], hw: Hardware, dims: tuple[int, int]) -> Forecast:
+    """The forecast of a job from the parts of its ranks."""
+    costs = {rank: [cost(hw, from_json(w)).us for w in part["works"]] for rank, part in enumerate(parts)}
+    orders: dict[int, Sequence[Step]] = {}
+    wire = bandwidth(hw, Stream("NeighborExchangeLinear", WRITE, 4096)) * max(hw["fabric.channels"], 1)
+    for number, part in enumerate(parts):
+        rank = part.get("rank", number)
+        orders[rank] = steps_of(part, costs[number], hop(hw, "line", WRITE, 4096), wire)
+    planned = schedule(orders)
+    busiest = max(parts, key=lambda part: _local_us(part, hw), default=None)
+    regions = _regions(busiest, hw) if busiest is not None else []
+    counted = _counted(busiest) if busiest is not None else []
+    return Forecast(
+        hw,
+        dims,
+        len(parts),
+        regions,
+        _links(parts, wire),
+        planned,
+        gains(hw, counted)[:5],
+        sum(cost(hw, work).us * count for work, count in counted),
+    )
+
+
+def _local_us(part: dict[str, Any], hw: Hardware) -> float:
+    return sum(cost(hw, entry.work).us * count for entry, count in entries(part))
+
+
+def _counted(part: dict[str, Any]) -> list[tuple[Work, int]]:
+    counts: dict[Work, int] = defaultdict(int)
+    for entry, count in entries(part):
+        counts[entry.work] += count
+    return list(counts.items())
+
+
+def _regions(part: dict[str, Any], hw: Hardware) -> list[Region]:
+    regions = {name: Region(name, passes) for name, passes in part["regions"].items()}
+    for entry, count in entries(part):
+        region = regions.setdefault(entry.region, Region(entry.region, 1))
+        found, each = cost(hw, entry.work), count / max(region.passes, 1)
+        region.us += found.us * each
+        region.bounds[found.bound] += found.us * each
+        for table, name in (
+            (region.classes, class_of(entry.work)),
+            (region.sites, f"{entry.site}  {entry.label}"),
+        ):
+            share = table.setdefault(name, Share(group=group_of(entry.work)))
+            share.add(found, each)
+    return sorted(regions.values(), key=lambda region: -region.us * region.passes)
+
+
+def _links(parts: Iterable[dict[str, Any]], wire: float) -> list[tuple[int, int, int, float, float]]:
+    """The busiest first: mesh, from, to, bytes, microseconds. Every rank of a mesh counted all of its links."""
+    carried: dict[tuple[int, int, int], float] = {}
+    for part in parts:
+        for mesh, a, b, size in part["links"]:
+            carried[(mesh, a, b)] = max(carried.get((mesh, a, b), 0.0), size)
+    return sorted(((*link, size, size / wire) for link, size in carried.items()), key=lambda found: -found[3])

@@ -1,0 +1,175 @@
+"""The listener: every operation, collective, message and step of this rank enters its account; at the end the ranks' parts are joined."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from tt_run import contract
+from tt_run.runtime import events
+from tt_run.runtime.comm.world import world
+from tt_run.runtime.joint_file import PartedFile
+from tt_run.runtime.marks import MARK
+from tt_run.runtime.mesh.system import system_mesh
+from tt_run.runtime.model.hardware import HardwareError
+from tt_run.runtime.model.work import Collective, Work
+from tt_run.runtime.ops.costs import tensors
+from tt_run.runtime.prediction import calls
+from tt_run.runtime.prediction.account import STEP, Account
+from tt_run.runtime.prediction.forecast import Forecast, forecast
+from tt_run.runtime.prediction.report import report
+from tt_run.runtime.prediction.systems import hardware_of
+from tt_run.runtime.trace import capturing
+from tt_run.runtime.traffic import Fabric
+
+REPORT_ONLY = "-"
+_OPENING, _CLOSING = ("start", "begin"), ("stop", "end")
+
+
+class Listener:
+    """Turns calls into entries of an account. `before` hears calls ahead of time, `note` events after them."""
+
+    def __init__(self, account: Account, fabric: Fabric) -> None:
+        self.account, self.fabric = account, fabric
+        self._depth = 0
+        self._replaying = ""
+        self._region = ""
+        self._site = ""
+        # Where the operations of each trace stand in the program: their replay is called from elsewhere.
+        self._recorded: dict[str, list[str]] = defaultdict(list)
+        self._replayed = 0
+        self._collectives: dict[Any, tuple[Collective, dict[tuple[int, int], float]]] = {}
+        self._met = 0
+
+    def before(self, begun: events.Begun) -> events.After | None:
+        """Follow a call to its end. What is called inside of another operation is part of that, collectives apart."""
+        if begun.kind == "trace":
+            return self._replay(begun)
+        if begun.kind not in ("op", "collective"):
+            return None
+        outermost = self._depth == 0
+        self._depth += 1
+        if outermost:
+            self._site = self._next_site()
+
+        def after(result: Any, error: BaseException | None) -> None:
+            self._depth -= 1
+            if error is not None or self._captured(begun, outermost):
+                return
+            if begun.kind == "collective":
+                self._collective(begun)
+            elif outermost:
+                work = calls.of_operation(begun, result, bool(self._replaying))
+                if work is not None:
+                    self._add(begun.name, work)
+
+        return after
+
+    def _next_site(self) -> str:
+        """The line of the program: that of the capture while a trace is replayed."""
+        recorded = self._recorded.get(self._replaying, [])
+        if self._replayed >= len(recorded):
+            return events.call_site()
+        self._replayed += 1
+        return recorded[self._replayed - 1]
+
+    def _replay(self, begun: events.Begun) -> events.After:
+        self._replaying, self._replayed = begun.name, 0
+
+        def after(result: Any, error: BaseException | None) -> None:
+            name, self._replaying = self._replaying, ""
+            regions = self.account.regions
+            regions[name] = regions.get(name, 0) + 1
+
+        return after
+
+    def _captured(self, begun: events.Begun, outermost: bool) -> bool:
+        """Whether the call only enters a trace: the device runs it when the trace is replayed."""
+        found = next(tensors((begun.args, tuple(begun.kwargs.values()))), None)
+        device = found.device() if found is not None else None
+        number = None if device is None else capturing(device)
+        if number is not None and outermost and begun.kind == "op":
+            self._recorded[f"trace {number}"].append(self._site)
+        return number is not None
+
+    def _collective(self, begun: events.Begun) -> None:
+        plan = begun.subject
+        key = (plan.collective.name, plan.nbytes, plan.signature.axis, id(plan.device))
+        if key not in self._collectives:
+            self._collectives[key] = calls.of_collective(plan, self.fabric)
+        work, carried = self._collectives[key]
+        if work.size < 2:
+            return
+        for link, size in carried.items():
+            self.account.links[link] += size
+        meeting = ""
+        if plan.group is not None:
+            self._met += 1
+            meeting = f"meet {plan.device.mesh_id} {self._met}"
+        self._add(begun.name, work, meeting)
+
+    def _add(self, label: str, work: Work, meeting: str = "") -> None:
+        region = self._replaying or self._region or None
+        self.account.add(region, self._site, label, work, meeting)
+
+    def note(self, event: events.Event) -> None:
+        """Steps and signposts bound regions; messages go to other ranks; operations of the training library bring their shapes."""
+        if event.kind == "step":
+            if event.operands:
+                self.account.add(None, event.site, event.name, calls.of_update(event.operands))
+            self.account.close(f"{STEP}{event.name}")
+        elif event.kind == MARK:
+            self._mark(event)
+        elif event.kind in ("send", "recv"):
+            for peer in event.peers:
+                if peer != self.account.rank:
+                    self.account.message(f"{event.kind} {peer}", float(event.bytes))
+        elif event.kind == "op" and event.operands:
+            for work in calls.of_training(event):
+                self.account.add(self._region or None, event.site, event.name, work)
+
+    def _mark(self, event: events.Event) -> None:
+        words = event.name.lower().split()
+        if any(word in _CLOSING for word in words):
+            self._region = ""
+            return
+        name = " ".join(w for w in words if w not in _OPENING) or event.detail or "signposts"
+        self._region = f"signpost {name}"
+        self.account.regions[self._region] = self.account.regions.get(self._region, 0) + 1
+
+
+def attach() -> None:
+    """Start the account that TT_RUN_PREDICT asks for."""
+    system, rank = system_mesh(), world().rank
+    fabric = Fabric((system.shape[0], system.shape[1]), system.wraps)
+    try:
+        hardware = hardware_of(
+            system.machine.arch, len(system.owners), os.environ.get(contract.HARDWARE), system.mesh_id
+        )
+    except HardwareError as error:
+        raise RuntimeError(f"--predict: {error}") from None
+    account = Account(rank, system.mesh_id)
+    listener = Listener(account, fabric)
+    events.precede(listener.before)
+    events.subscribe(listener.note)
+    target = os.environ[contract.PREDICT]
+
+    def finish(parts: list[dict[str, Any]]) -> dict[str, str]:
+        found: Forecast = forecast(parts, hardware, fabric.dims)
+        print(report(found), file=sys.stderr)
+        return {"": json.dumps(found.to_json(), indent=1) + "\n"}
+
+    PartedFile(_path(target), account.part, finish).write_at_exit()
+
+
+def _path(target: str) -> str:
+    """Where ranks leave their parts: beside the file asked for, else in the run folder."""
+    if target != REPORT_ONLY:
+        return target
+    folder = os.environ.get(contract.RUN_DIR) or tempfile.mkdtemp(prefix="tt-run-predict-")
+    return str(Path(folder) / "prediction.json")

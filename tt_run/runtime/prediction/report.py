@@ -1,0 +1,129 @@
+"""The forecast as text for the terminal."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from tt_run.runtime.model.errors import errors
+from tt_run.runtime.prediction.forecast import Forecast, Region, Share
+
+SITES = 10
+DRAWN = 16  # rows and columns of the largest mesh that is drawn
+LEVELS = "·-=#"
+
+
+def report(found: Forecast) -> str:
+    """The whole report; it says first that it is a prediction."""
+    hw = found.hardware
+    lines = [
+        f"Predicted, not measured: {hw.architecture} {hw.system}, {_time(found.total_us)} of device time in all",
+    ]
+    for region in found.regions:
+        if region.us > 0:
+            lines += ["", *_region(region)]
+    if found.ranks > 1:
+        lines += ["", *_critical(found)]
+    if found.links:
+        lines += ["", *_busiest(found)]
+    if found.changes:
+        lines += ["", "what would gain most, each by itself:"]
+        for change in found.changes:
+            lines.append(f"  {change.saved_us / max(found.total_us, 1e-9):5.0%}  {change.text}")
+    lines += [
+        "",
+        "error: median and 90th percentile of that class of operation on published measurements that the numbers were not fitted to",
+    ]
+    return "\n".join(lines)
+
+
+def _region(region: Region) -> list[str]:
+    passes = f", {region.passes} passes" if region.passes > 1 else ""
+    bounds = ", ".join(
+        f"{name} {us / region.us:.0%}" for name, us in sorted(region.bounds.items(), key=lambda b: -b[1])
+    )
+    lines = [f"{region.name}: {_time(region.us)}{passes}   bound by {bounds}"]
+    lines.append(f"  {'class':<34}{'calls':>8}{'time':>12}{'share':>7}  {'bound by':<9} {'error':>8}")
+    for name, share in _by_time(region.classes):
+        lines.append(_row(name, share, region.us))
+    lines.append(f"  {'call site':<34}")
+    for name, share in _by_time(region.sites)[:SITES]:
+        lines.append(_row(_short(name), share, region.us))
+    if len(region.sites) > SITES:
+        lines.append(f"  … and {len(region.sites) - SITES} more call sites")
+    return lines
+
+
+def _by_time(table: dict[str, Share]) -> list[tuple[str, Share]]:
+    return sorted(table.items(), key=lambda item: -item[1].us)
+
+
+def _row(name: str, share: Share, whole: float) -> str:
+    error = errors().get(share.group)
+    known = "" if error is None else f"{error.median:.0%}..{error.p90:.0%}"
+    return f"  {name:<34}{share.calls:>8g}{_time(share.us):>12}{share.us / whole:>7.0%}  {share.bound:<9} {known:>8}"
+
+
+def _short(site: str) -> str:
+    place, _, label = site.partition("  ")
+    text = f"{PurePath(place).name} {label.removeprefix('ttnn.')}"
+    return text if len(text) <= 34 else text[:33] + "…"
+
+
+def _critical(found: Forecast) -> list[str]:
+    plan = found.schedule
+    whole = max(plan.makespan, 1e-9)
+    lines = [f"critical path over {found.ranks} ranks: {_time(plan.makespan)}"]
+    for rank, us in sorted(plan.critical.items(), key=lambda item: -item[1]):
+        if us > 0 or plan.waited.get(rank, 0) > 0:
+            lines.append(
+                f"  rank {rank:<4} {us / whole:5.0%} of the path, waits {plan.waited.get(rank, 0.0) / whole:4.0%}"
+            )
+    if plan.unfinished:
+        ranks = ", ".join(map(str, plan.unfinished))
+        lines.append(f"  not followed to the end, their counterparts are missing: rank {ranks}")
+    return lines
+
+
+def _busiest(found: Forecast) -> list[str]:
+    lines = ["busiest links:"]
+    for mesh, a, b, carried, us in found.links[:5]:
+        lines.append(f"  M{mesh} D{a} -> D{b}   {carried / 1e6:10.3f} MB   {_time(us)}")
+    rows, columns = found.dims
+    if rows <= DRAWN and columns <= DRAWN:
+        lines += _drawing(found)
+    return lines
+
+
+def _drawing(found: Forecast) -> list[str]:
+    """The first mesh as a grid; the darker a link, the more it carries (both directions, the busier one counts)."""
+    rows, columns = found.dims
+    first = found.links[0][0]
+    most = found.links[0][3]
+    carried: dict[tuple[int, int], float] = {}
+    for mesh, a, b, size, _ in found.links:
+        if mesh == first:
+            pair = (min(a, b), max(a, b))
+            carried[pair] = max(carried.get(pair, 0.0), size)
+
+    def mark(a: int, b: int) -> str:
+        share = carried.get((a, b), 0.0) / most
+        return " " if share == 0 else LEVELS[min(int(share * len(LEVELS)), len(LEVELS) - 1)]
+
+    lines = []
+    for row in range(rows):
+        here = [row * columns + column for column in range(columns)]
+        text = f"{here[0]:>4}"
+        for a in here[:-1]:
+            text += f" {mark(a, a + 1) * 2} {a + 1:>3}"
+        lines.append("  " + text)
+        if row + 1 < rows:
+            lines.append("  " + "".join(f"{mark(a, a + columns):>4}   " for a in here).rstrip())
+    ends = "  ".join(f"{level} {(i + 1) / len(LEVELS):.0%}" for i, level in enumerate(LEVELS))
+    return [*lines, f"  share of the busiest link up to: {ends}"]
+
+
+def _time(us: float) -> str:
+    for size, unit in ((1e6, "s"), (1e3, "ms")):
+        if us >= size:
+            return f"{us / size:.3g} {unit}" if us / size < 1000 else f"{us / size:.0f} {unit}"
+    return f"{us:.3g} us"

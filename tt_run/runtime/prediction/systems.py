@@ -1,0 +1,26 @@
+"""Which described system an emulated mesh is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tt_run.runtime.model.hardware import Hardware, HardwareError, load, shipped
+
+# Devices of a mesh up to which a system stands for it.
+BY_SIZE = {
+    "wormhole": ((1, "n150"), (2, "n300"), (8, "t3000")),
+    "blackhole": ((1, "p150"), (2, "p300"), (4, "p150x4"), (8, "p150x8")),
+}
+LARGEST = "galaxy"
+
+
+def hardware_of(arch: str, devices: int, given: str | None, mesh_id: int = 0) -> Hardware:
+    """The numbers for a mesh of an architecture: from the file `given`, else the shipped one. Raises HardwareError."""
+    architecture = "blackhole" if arch.lower().startswith("blackhole") else "wormhole"
+    file = load(Path(given)) if given else load(shipped(architecture))
+    if file.architecture != architecture:
+        raise HardwareError(f"{given} describes {file.architecture}, mesh {mesh_id} is {architecture}")
+    name = next((name for size, name in BY_SIZE[architecture] if devices <= size), LARGEST)
+    if name not in file.systems:
+        raise HardwareError(f"{file.path}: no system {name}, which a mesh of {devices} devices needs")
+    return file.system(name)
