@@ -149,7 +149,7 @@ class CommandLine(Arguments):
         WATCH,
         "--annotations",
         "FORM",
-        "github: mark the failing line; none [none].",
+        "github: mark findings and the failing line; none [none].",
         ("github", "none"),
         "none",
     )

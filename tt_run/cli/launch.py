@@ -11,9 +11,11 @@ from tt_run.cli.command_line import CommandLine
 from tt_run.cli.idle import idle_options
 from tt_run.cli.owners import launch_request
 from tt_run.cli.print_findings import print_findings
+from tt_run.cli.publish import publish
+from tt_run.cli.slips import late_options, refuse_swallowed_program
 from tt_run.cli.surroundings import Surroundings
 from tt_run.contract import Exit
-from tt_run.errors import UsageError
+from tt_run.errors import TtRunError, UsageError
 from tt_run.inputs.findings import counted
 from tt_run.plan.build import build_plan
 from tt_run.plan.model import LaunchPlan
@@ -25,16 +27,27 @@ def launch(given: CommandLine, words: Sequence[str]) -> int:
 
     Raises TtRunError for everything that the user must act on.
     """
+    try:
+        return _launch(given, words)
+    except TtRunError as error:
+        publish(error.diagnostics, given)
+        raise
+
+
+def _launch(given: CommandLine, words: Sequence[str]) -> int:
     idle = idle_options(given)
     if any(finding.is_error for finding in idle):
         raise UsageError(idle)
     around = Surroundings.of(given)
+    refuse_swallowed_program(given, around.world)
     asked = launch_request(given)
     request = _with_discovered_ranks(asked, given, around)
     if request is None:
         return Exit.OK
-    plan = build_plan(request, around.world, around.facts(asked), idle)
+    plan = build_plan(request, around.world, around.facts(asked), (*idle, *late_options(given, around.world)))
     print_findings(plan.findings, notes=given.verbose)
+    if given.check_only or given.annotations == "github":
+        publish(plan.findings, given, len(plan.ranks))
     if given.check_only:
         print(f"tt-run: {counted(len(plan.ranks), 'rank')}, no errors", file=sys.stderr)
         return Exit.OK

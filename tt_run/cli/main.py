@@ -65,11 +65,12 @@ def _dispatch(words: Sequence[str]) -> int:
     if name is not None:
         return run_command(name, words[1:])
     given = parse(words)
-    if given.help:
+    if given.help or not words:
         from tt_run.cli.help import help_text
 
         print(help_text())
-    elif given.completion:
+        return Exit.OK if given.help else Exit.USAGE
+    if given.completion:
         from tt_run.cli.help import completion_script
 
         print(completion_script(given.completion))

@@ -43,7 +43,8 @@ def read(words: Sequence[str], kind: type[A]) -> A:
             break
         option, attached = _find(word, names, is_launch=not kind.anywhere)
         value = _given_value(option, word, attached, rest)
-        given[option.key] = (*given.get(option.key, ()), value) if option.repeated else value
+        before = given.pop(option.key, ())  # so that they stand in the order of writing
+        given[option.key] = (*before, value) if option.repeated else value
     return kind(given, (*others, *rest))
 
 
@@ -90,6 +91,11 @@ def _find(word: str, names: Mapping[str, Option], *, is_launch: bool) -> tuple[O
         return names[word[:2]], word[2:]
     import difflib
 
+    from tt_run.cli.foreign import hint_for
+
+    foreign = hint_for(name) if is_launch else None
+    if foreign is not None:
+        raise _wrong("TTR020", f"tt-run has no option {name}", foreign)
     near = difflib.get_close_matches(name, names, n=2, cutoff=0.6)
     where = "options of the program go after it; tt-run --help lists tt-run's" if is_launch else "see --help"
     hint = f"did you mean {' or '.join(near)}?" if near else where

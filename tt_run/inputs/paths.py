@@ -12,6 +12,9 @@ from mgd.lean import dataclass
 from tt_run.inputs.findings import Findings, nearest
 from tt_run.inputs.world import World, is_file
 
+_ENDINGS = {"mesh graph descriptor": (".textproto",)}
+_DATA = (".yaml", ".yml", ".txt", "")
+
 
 @dataclass(frozen=True)
 class PathSearch:
@@ -105,7 +108,7 @@ class PathSearch:
             text = "not in the launch directory"
             help = f"write ./{path} for the file beside the one that names it"
         else:
-            meant = _near_file(path, searched)
+            meant = _near_file(path, searched, _ENDINGS.get(what, _DATA))
             text = _why_missing(searched)
             help = (
                 f"did you mean {path.with_name(meant)}?"
@@ -132,8 +135,8 @@ def _why_missing(searched: Sequence[Path]) -> str:
     return "no such file"
 
 
-def _near_file(path: Path, searched: Sequence[Path]) -> str | None:
-    """A file of a similar name where the missing one was looked for; endings do not make names similar."""
+def _near_file(path: Path, searched: Sequence[Path], endings: Sequence[str]) -> str | None:
+    """A file of a similar name where the missing one was looked for, with its ending or one that the kind of file has."""
     by_stem: dict[str, str] = {}
     for folder in dict.fromkeys(place.parent for place in searched):
         try:
@@ -141,7 +144,7 @@ def _near_file(path: Path, searched: Sequence[Path]) -> str | None:
         except OSError:
             continue
         for entry in entries:
-            if entry.suffix == path.suffix or entry.stem not in by_stem:
+            if entry.suffix == path.suffix or (entry.suffix in endings and entry.stem not in by_stem):
                 by_stem[entry.stem] = entry.name
     meant = nearest(path.stem, by_stem)
     return by_stem[meant] if meant else None

@@ -26,6 +26,11 @@ def mentioned(program: tuple[str, ...], names: Collection[str], world: World) ->
     return found
 
 
+def texts(program: tuple[str, ...], world: World) -> Iterator[str]:
+    """The texts of those sources."""
+    return (text for _, text in _sources(program, world))
+
+
 def _sources(program: tuple[str, ...], world: World) -> Iterator[tuple[Path, str]]:
     """The files of the program that are text, and those that its Python files import from their own folders."""
     pending = [path for path in (world.cwd / word for word in program) if is_file(path)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mgd.diagnostics import Diagnostic, Severity
 from mgd.lean import replace
-from tt_run.errors import RefusedError
+from tt_run.errors import InputError, RefusedError, UsageError
 from tt_run.inputs.environment import BLOCKED, EnvVar
 from tt_run.inputs.findings import Findings, folded
 from tt_run.inputs.mpi_args import read_mpi_args, split_mpi_args
@@ -41,6 +41,20 @@ def build_plan(
     world = world or World.current()
     refuse_misuse(request)
     request = with_exported(request, world)
+    try:
+        return _planned(request, world, launcher, known)
+    except (InputError, RefusedError):
+        from tt_run.plan.wrong_files import wrong_files
+
+        wrong = wrong_files(request, world)
+        if wrong:
+            raise UsageError(wrong) from None
+        raise
+
+
+def _planned(
+    request: LaunchRequest, world: World, launcher: LauncherFacts | None, known: Sequence[Diagnostic]
+) -> LaunchPlan:
     words = split_mpi_args(request.mpi_args)
     tracy = parse_tracy(request.tracy, world) if request.tracy is not None else None
     findings = Findings(judged=list(known))

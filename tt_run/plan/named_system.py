@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -50,6 +51,21 @@ def _find(name: str) -> systems.System:
     try:
         return systems.find(name)
     except systems.UnknownSystem as error:
+        shape = re.fullmatch(r"([0-9]+)x([0-9]+)", name)
+        if shape is not None:
+            alike = [
+                each.name
+                for each in systems.systems()
+                if each.mesh_count == 1 and each.shape == (int(shape[1]), int(shape[2]))
+            ]
+            help = f"of that shape there {'are' if len(alike) > 1 else 'is'} --system {', '.join(alike[:4])}"
+            raise UsageError(
+                Diagnostic(
+                    "TTR012",
+                    f"--system {name}: a system has a name; its shape follows from it",
+                    help=help if alike else "mgd systems lists names and shapes",
+                )
+            ) from None
         is_file = name.endswith(".textproto") or "/" in name
         help = (
             f"for a descriptor of your own: tt-run --emulate -m {shlex.quote(name)}"

@@ -167,6 +167,21 @@ COMMAND_LINE = (
         bad="tt-run --emulate --system t3000 --mock-cluster-rank-binding cluster.yaml ./app",
     ),
     Rule(
+        "TTR027",
+        "option of tt-run after the program",
+        why="Everything after the program belongs to it, and its sources do not know the word, so neither of the two follows it.",
+        severity=Severity.WARNING,
+        help="Write the option before the program.",
+        bad="tt-run --emulate --system t3000 python x.py --timeout 5",
+    ),
+    Rule(
+        "TTR028",
+        "file of another kind",
+        why="The keys of the file say what it is, and the option takes another kind of file.",
+        help="Give the file to the option that the message names.",
+        bad="tt-run -m rank_bindings.yaml --hosts a,b ./app",
+    ),
+    Rule(
         "TTR031",
         "the run folder cannot be made",
         why="Logs and status records of the ranks go there, and the verdict is made from them.",

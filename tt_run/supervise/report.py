@@ -8,7 +8,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mgd.diagnostics import Position
 from tt_run.contract import essence
+from tt_run.inputs.github import workflow_command
 from tt_run.launch.wrapper import SCRIPT
 from tt_run.supervise.attempt import Attempt
 from tt_run.supervise.console import last_lines
@@ -195,17 +197,9 @@ def report_json(attempt: Attempt, plan: Mapping[str, Any]) -> dict[str, Any]:
 
 def annotation(verdict: Verdict, failures: Mapping[int, Mapping[str, Any]]) -> str:
     """One GitHub workflow command that marks the failing line in the pull request."""
-    where = ""
+    at = None
     message = verdict.sentence
     if verdict.culprit is not None and (record := failures.get(verdict.culprit.rank)):
-        where = f" file={_property(str(record.get('file')))},line={record.get('line')},"
+        at = Position(str(record.get("file")), int(record.get("line") or 0))
         message += f": {record.get('exception')}: {record.get('message')}"
-    return f"::error{where or ' '}title=tt-run::{_data(message)}"
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    return workflow_command("error", "tt-run", message, at)

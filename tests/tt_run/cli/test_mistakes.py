@@ -1,0 +1,142 @@
+"""Mistakes that people make, each with the one message that it gets."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mgd.resources import configs_root
+from tt_run.cli.main import run
+from tt_run.contract import Exit
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A launch directory with one file of each kind."""
+    configs = configs_root()
+    text = (configs / "bindings/t3k_2x4_two_hosts.yaml").read_text()
+    shutil.copy(configs / "mgd/t3k_2x4_two_hosts.textproto", tmp_path / "mesh.textproto")
+    (tmp_path / "ranks.yaml").write_text(
+        re.sub(r"(?m)^mesh_graph_desc_path:.*", "mesh_graph_desc_path: mesh.textproto", text)
+    )
+    (tmp_path / "contexts.yaml").write_text("subcontext_id_to_rank_bindings: {0: ranks.yaml}\n")
+    (tmp_path / "pins.yaml").write_text("rank_pinnings: [{rank: 0, host: a}]\n")
+    (tmp_path / "x.py").write_text("import argparse\nparser = argparse.ArgumentParser()\n")
+    (tmp_path / "own.py").write_text("parser.add_argument('--timeout')\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "says", "help"),
+    [
+        ("-np 2 python x.py", "TTR020", "no option -np", "--split 1x2"),
+        ("--nproc 4 python x.py", "TTR020", "no option --nproc", "--split 1x2"),
+        ("--hostfile h python x.py", "TTR020", "no option --hostfile", "--mpi-args '--hostfile FILE'"),
+        ("--bind-to none python x.py", "TTR020", "no option --bind-to", "--mpi-args '--bind-to …'"),
+        (
+            "--emulate --system t3000 --ledger python x.py",
+            "TTR021",
+            "--ledger has no value: it took 'python'",
+            "write --ledger FILE python x.py",
+        ),
+        ("--emulate --system t3000 --report true", "TTR021", "--report has no value", "--report FILE true"),
+        ("--emulate --system 2x4 python x.py", "TTR012", "a system has a name", "--system t3000"),
+        (
+            "-m ranks.yaml --hosts a,b python x.py",
+            "TTR028",
+            "holds rank bindings",
+            "--rank-binding ranks.yaml",
+        ),
+        ("--rank-binding mesh.textproto python x.py", "TTR028", "a mesh graph descriptor", "write -m mesh"),
+        (
+            "--rank-binding contexts.yaml python x.py",
+            "TTR028",
+            "a mapping of rank bindings",
+            "--rank-bindings-mapping contexts.yaml",
+        ),
+        (
+            "--rank-bindings-mapping ranks.yaml python x.py",
+            "TTR028",
+            "holds rank bindings",
+            "--rank-binding ranks.yaml",
+        ),
+        ("--rank-binding pins.yaml python x.py", "TTR028", "a rank pinning file", "--rank-pinning-file"),
+        ("-m ranks.textproto --hosts a python x.py", "TTR101", "not found", "write an absolute path"),
+        ("--rank-binding ranks.textproto true", "TTR101", "not found", "did you mean ranks.yaml?"),
+    ],
+)
+def test_one_mistake_is_one_message(
+    folder: Path, line: str, code: str, says: str, help: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(shlex.split(line)) in (Exit.USAGE, Exit.UNREADABLE)
+    out, err = capsys.readouterr()
+    assert out == ""
+    first, *_ = err.splitlines()
+    assert first.startswith(f"error[{code}]: ") and says in first
+    assert any(line.startswith("  help: ") and help in line for line in err.splitlines())
+    assert err.endswith("1 error. Nothing was launched.\n")
+
+
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        ("python x.py --timeout 5", "--timeout 5"),
+        ("python x.py --ledger=f", "--ledger=f"),
+        ("python own.py --timeout 5", None),
+        ("python -m json.tool --timeout 5", None),
+        ("python x.py --help", None),
+    ],
+)
+def test_options_behind_the_program(
+    folder: Path, program: str, told: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A warning, where the program's sources know nothing of the word."""
+    assert run(["--emulate", "--system", "n300", "--check-only", *program.split()]) == Exit.OK
+    err = capsys.readouterr().err
+    assert ("TTR027" in err) is (told is not None)
+    if told:
+        assert f"{told} stands after the program" in err and f"tt-run {told} …" in err
+
+
+def test_nothing_at_all_shows_the_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([]) == Exit.USAGE
+    assert capsys.readouterr().out.startswith("Usage: tt-run ")
+    assert run(["-h"]) == Exit.OK
+
+
+class TestForPrograms:
+    """Findings of a launch as GitHub annotations and as JSON."""
+
+    def test_a_refusal(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        (folder / "ranks.yaml").write_text(
+            (folder / "ranks.yaml").read_text().replace("mesh_id: 0", "mesh_id: 7")
+        )
+        words = ["--annotations", "github", "--dry-run", "--format", "json", "--rank-binding", "ranks.yaml"]
+        assert run([*words, "true"]) == Exit.REFUSED
+        *annotations, view = capsys.readouterr().out.splitlines()
+        assert annotations[0].startswith("::error file=ranks.yaml,line=")
+        assert "title=TTR204::" in annotations[0] and "%0Ahelp: " in annotations[0]
+        findings = json.loads(view)["findings"]
+        assert len(findings) == len(annotations) and findings[0]["code"] == "TTR204"
+        assert [label["file"] for label in findings[0]["labels"]] == ["ranks.yaml", "mesh.textproto"]
+
+    def test_a_sound_plan(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        words = ["--rank-binding", "ranks.yaml", "--hosts", "a,b", "--annotations", "github"]
+        assert run([*words, "--check-only", "--format", "json", "true"]) == Exit.OK
+        annotation, view = capsys.readouterr().out.splitlines()
+        assert annotation.startswith("::warning title=TTR308::")
+        assert json.loads(view)["ranks"] == 2
+
+    def test_a_plan_in_json_has_its_findings(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert (
+            run(["--rank-binding", "ranks.yaml", "--hosts", "a,b", "--dry-run", "--format", "json", "true"])
+            == 0
+        )
+        [view] = capsys.readouterr().out.splitlines()
+        assert [each["code"] for each in json.loads(view)["findings"]] == ["TTR308"]

@@ -1,0 +1,45 @@
+"""Files that are given to the option of another kind of file: told in place of everything that is wrong with them as the kind that they are not."""
+
+from __future__ import annotations
+
+import shlex
+
+from mgd.diagnostics import Diagnostic, Label, Position
+from tt_run.inputs.file_kinds import kind_of
+from tt_run.inputs.findings import Findings
+from tt_run.inputs.paths import PathSearch
+from tt_run.inputs.world import World
+from tt_run.plan.request import LaunchRequest
+
+_TAKEN = {
+    "rank_binding": ("--rank-binding",),
+    "rank_bindings_mapping": ("--rank-bindings-mapping",),
+    "mesh_graph_descriptor": ("-m",),
+    "mesh_graph_descriptor_mapping": ("--mesh-graph-descriptor-mapping",),
+    "mock_cluster_rank_binding": ("--mock-cluster-rank-binding",),
+    "rank_pinning_file": ("--rank-pinning-file",),
+}
+
+
+def wrong_files(request: LaunchRequest, world: World) -> list[Diagnostic]:
+    """A finding for each file of the request that is of another kind than its option takes."""
+    search = PathSearch(world, Findings())
+    found = []
+    for name, options in _TAKEN.items():
+        text = getattr(request, name)
+        path = search.find(text, "file") if text else None
+        kind = kind_of(path, world) if path is not None else None
+        if path is None or kind is None or kind[1] in options:
+            continue
+        what, option = kind
+        given = options[0] if options[0] == "-m" else "--" + name.replace("_", "-")
+        line = option.replace("FILE", text) if "FILE" in option else f"{option} {shlex.quote(text)}"
+        found.append(
+            Diagnostic(
+                "TTR028",
+                f"{given} {text}: the file holds {what}",
+                (Label(Position(world.shown(path))),),
+                f"write {line} in place of {given}",
+            )
+        )
+    return found
