@@ -7,14 +7,40 @@ from typing import Any
 
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.ops.dispatch import FastOperation
+from tt_run.runtime.ops.rows import PLACING
+
+_TUNING = PLACING | {
+    "device",
+    "layout",
+    "queue_id",
+    "cq_id",
+    "mode",
+    "vector_mode",
+    "use_multicore",
+    "numeric_stable",
+    "sub_device_id",
+    "sparse_grad",
+    "output_tile",
+    "optional_output_tensor",
+    "out",
+}
+"""Keywords that say nothing of values."""
 
 
 def get_golden_function(operation: FastOperation) -> Callable[..., Any]:
     """The function of torch tensors that an operation is compared with; numbers and other arguments are the operation's own.
 
-    Raises RuntimeError for an operation without one.
+    Keywords that place a result or tune hardware may be given and change nothing. Raises RuntimeError for an operation without one.
     """
     golden = operation.golden
     if golden is None:
         raise RuntimeError(f"{operation} does not have a golden function")
-    return torch_cpu.named(golden) if isinstance(golden, str) else golden
+    function = torch_cpu.named(golden) if isinstance(golden, str) else golden
+    of_torch = isinstance(golden, str)
+
+    def golden_function(*arguments: Any, **keywords: Any) -> Any:
+        ignored = _TUNING | {"fast_and_approximate_mode"} if of_torch else _TUNING
+        return function(*arguments, **{word: v for word, v in keywords.items() if word not in ignored})
+
+    golden_function.__name__ = f"golden_{operation.short_name}"
+    return golden_function

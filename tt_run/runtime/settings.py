@@ -16,9 +16,12 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
+# Settings that a module above this one follows, which is why it is named as text.
+_FOLLOWED = {"enable_comparison_mode": "tt_run.runtime.comparison"}
 _PATHS = ("cache_path", "model_cache_path", "tmp_dir", "root_report_path")
 
 
@@ -104,6 +107,8 @@ class Config:
         if name == "cache_path" and getattr(self, "model_cache_path", None) == self._models():
             object.__setattr__(self, "model_cache_path", Path(value) / "models")
         object.__setattr__(self, name, value)
+        if name in _FOLLOWED and globals().get("CONFIG") is self:
+            import_module(_FOLLOWED[name]).switch(value)
 
     def _models(self) -> Path | None:
         """Where models are kept when nobody said otherwise."""

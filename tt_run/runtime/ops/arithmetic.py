@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.activations import Activation
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.binary import BINARY, Operand, Rule, apply
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, Operation, operation
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
@@ -33,7 +33,7 @@ _MINIMUM = Rule("minimum", np.minimum, "The smaller of a and b.")
 _POWER = Rule("pow", np.power, "a to the power of b.", real=True)
 
 
-@operation("ttnn.divide", family=families.BINARY)
+@operation("ttnn.divide", family=families.BINARY, golden=goldens.divide)
 def divide(
     input_tensor_a: Operand,
     input_tensor_b: Operand | None = None,
@@ -60,7 +60,7 @@ def divide(
     )
 
 
-div = operation("ttnn.div", family=families.BINARY)(divide.compute)
+div = operation("ttnn.div", family=families.BINARY, golden=goldens.divide)(divide.compute)
 
 
 def _in_place(plain: Operation) -> Operation:
@@ -115,7 +115,7 @@ _OVERWRITING = [
 ]
 
 
-@operation("ttnn.floor_div", family=families.BINARY)
+@operation("ttnn.floor_div", family=families.BINARY, golden=goldens.comparison("floor_divide"))
 def floor_div(
     input_tensor_a: Operand,
     input_tensor_b: Operand,
@@ -147,13 +147,15 @@ def _with_second(rule: Rule) -> Operation:
         return apply(rule, input_tensor_a, second, dtype, memory_config, output_tensor, *fused)
 
     compute.__doc__ = f"{rule.doc} Tensors broadcast; the second operand may be a number."
-    return operation(f"ttnn.{rule.name}", family=families.BINARY)(compute)
+    return operation(f"ttnn.{rule.name}", family=families.BINARY, golden=goldens.comparison(rule.name))(
+        compute
+    )
 
 
 maximum, minimum = _with_second(_MAXIMUM), _with_second(_MINIMUM)
 
 
-@operation("ttnn.rsub", family=families.BINARY)
+@operation("ttnn.rsub", family=families.BINARY, golden=goldens.BINARY["rsub"])
 def rsub(
     input_tensor_a: Operand,
     input_tensor_b: Operand | None = None,
@@ -179,7 +181,7 @@ IN_PLACE: dict[str, Operation] = {
 """The operations that write over their first operand."""
 
 
-@operation("ttnn.pow", family=families.BINARY)
+@operation("ttnn.pow", family=families.BINARY, golden=goldens.comparison("pow"))
 def pow(
     input_tensor: Operand,
     exponent: Operand,

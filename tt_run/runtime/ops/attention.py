@@ -17,7 +17,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.rowwise import along_last
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.norms import masked_softmax
 from tt_run.runtime.ops.operands import on_device, settle
@@ -111,7 +111,9 @@ def check_heads(q: int, k: Tensor, v: Tensor) -> None:
         raise fatal(f"Q num_heads must be divisible by K num_heads. Q: {q}, K: {k.shape[1]}")
 
 
-@operation("ttnn.transformer.scaled_dot_product_attention", family=families.ATTENTION)
+@operation(
+    "ttnn.transformer.scaled_dot_product_attention", family=families.ATTENTION, golden=goldens.attention
+)
 def scaled_dot_product_attention(
     input_tensor_q: Tensor,
     input_tensor_k: Tensor,

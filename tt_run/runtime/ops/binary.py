@@ -18,8 +18,8 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Activation, chain
 from tt_run.runtime.kernels.elementwise import evaluate
-from tt_run.runtime.ops import families
-from tt_run.runtime.ops.dispatch import ArgumentMismatch, Operation, operation
+from tt_run.runtime.ops import families, goldens
+from tt_run.runtime.ops.dispatch import ArgumentMismatch, Golden, Operation, operation
 from tt_run.runtime.ops.operands import on_device, settle
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -238,6 +238,12 @@ def _fused(kernel: Kernel, after: Any, on_a: Any, on_b: Any) -> Kernel:
     return fused
 
 
+def _golden(rule: Rule) -> Golden:
+    """The function on torch tensors or numbers."""
+    found = goldens.BINARY.get(rule.name, rule.name)
+    return goldens.comparison(found) if isinstance(found, str) else found
+
+
 def _binary(rule: Rule) -> Operation:
     def compute(
         input_tensor_a: Tensor | float,
@@ -265,7 +271,7 @@ def _binary(rule: Rule) -> Operation:
         )
 
     compute.__doc__ = f"{rule.doc} Tensors broadcast; either may be a number."
-    return operation(f"ttnn.{rule.name}", family=families.BINARY)(compute)
+    return operation(f"ttnn.{rule.name}", family=families.BINARY, golden=_golden(rule))(compute)
 
 
 def _moded(rule: Rule, approximate: bool) -> Operation:
@@ -297,7 +303,9 @@ def _moded(rule: Rule, approximate: bool) -> Operation:
 
     compute.__doc__ = f"{rule.doc} Tensors broadcast; either may be a number; computed exactly in every mode."
     aliases = [f"ttnn.{_SHORT[rule.name]}"] if rule.name in _SHORT else ()
-    return operation(f"ttnn.{rule.name}", family=families.BINARY, aliases=aliases)(compute)
+    return operation(f"ttnn.{rule.name}", family=families.BINARY, golden=_golden(rule), aliases=aliases)(
+        compute
+    )
 
 
 _APPROXIMATE = {"add": True, "subtract": True, "multiply": False, "bias_gelu": False}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, Operation, operation
 from tt_run.runtime.ops.operands import ints, on_device, settle
 from tt_run.runtime.tensor.conversion import layouts
@@ -24,10 +24,12 @@ from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, Tile
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, check_layout, convert
 
-to_layout: Operation = operation("ttnn.to_layout", family=families.CONVERSION)(layouts.to_layout)
-to_memory_config: Operation = operation("ttnn.to_memory_config", family=families.CONVERSION)(
-    layouts.to_memory_config
+to_layout: Operation = operation("ttnn.to_layout", family=families.CONVERSION, golden=goldens.same)(
+    layouts.to_layout
 )
+to_memory_config: Operation = operation(
+    "ttnn.to_memory_config", family=families.CONVERSION, golden=goldens.same
+)(layouts.to_memory_config)
 
 
 @operation("ttnn.typecast", family=families.CONVERSION)
@@ -65,7 +67,7 @@ def _copied(
     return settle((tensor,), shards, target, memory_config=memory_config, output_tensor=output_tensor)
 
 
-@operation("ttnn.clone", family=families.CONVERSION)
+@operation("ttnn.clone", family=families.CONVERSION, golden=goldens.same)
 def clone(
     input: Tensor,
     *,
@@ -77,7 +79,7 @@ def clone(
     return _copied(input, dtype, memory_config)
 
 
-@operation("ttnn.reallocate", family=families.CONVERSION)
+@operation("ttnn.reallocate", family=families.CONVERSION, golden=goldens.same)
 def reallocate(tensor: Tensor, memory_config: MemoryConfig | None = None) -> Tensor:
     """The values in a new buffer; the old one is given back."""
     result = _copied(tensor, None, memory_config)
@@ -85,7 +87,7 @@ def reallocate(tensor: Tensor, memory_config: MemoryConfig | None = None) -> Ten
     return result
 
 
-@operation("ttnn.move", family=families.CONVERSION)
+@operation("ttnn.move", family=families.CONVERSION, golden=goldens.same)
 def move(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
     """The values in a new buffer; the old one is given back."""
     result = _copied(input_tensor, None, memory_config)
@@ -113,7 +115,7 @@ def copy(input_a: Tensor, input_b: Tensor) -> Tensor:
     return _copied(input_a, input_b.dtype, None, input_b)
 
 
-@operation("ttnn.interleaved_to_sharded", family=families.CONVERSION)
+@operation("ttnn.interleaved_to_sharded", family=families.CONVERSION, golden=goldens.same)
 def interleaved_to_sharded(
     input_tensor: Tensor,
     grid: MemoryConfig | CoreCoord | CoreRangeSet | None = None,
@@ -148,7 +150,7 @@ def interleaved_to_sharded(
     )
 
 
-@operation("ttnn.sharded_to_interleaved", family=families.CONVERSION)
+@operation("ttnn.sharded_to_interleaved", family=families.CONVERSION, golden=goldens.same)
 def sharded_to_interleaved(
     input_tensor: Tensor, memory_config: MemoryConfig | None = None, output_dtype: DataType | None = None
 ) -> Tensor:
@@ -170,7 +172,7 @@ def _in_layout(
     return settle((tensor,), shards, dtype, memory_config=memory_config, layout=layout, tile=tile)
 
 
-@operation("ttnn.tilize", family=families.CONVERSION)
+@operation("ttnn.tilize", family=families.CONVERSION, golden=goldens.same)
 def tilize(
     input_tensor: Tensor,
     *,
@@ -185,7 +187,7 @@ def tilize(
     return _in_layout(input_tensor, Layout.TILE, dtype, memory_config, tile)
 
 
-@operation("ttnn.untilize", family=families.CONVERSION)
+@operation("ttnn.untilize", family=families.CONVERSION, golden=goldens.same)
 def untilize(
     input_tensor: Tensor,
     *,

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import finish
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.movement import moved, settled
 from tt_run.runtime.ops.operands import axis_of, ints, on_device, settle
@@ -25,7 +26,7 @@ from tt_run.runtime.values.shards import combine
 Array = npt.NDArray[Any]
 
 
-@operation("ttnn.concat", family=families.MOVEMENT)
+@operation("ttnn.concat", family=families.MOVEMENT, golden=goldens.concat)
 def concat(
     tensors: Sequence[Tensor],
     dim: int = 0,
@@ -58,7 +59,11 @@ def concat(
     return settle(parts, shards, first.dtype, memory_config=memory_config, output_tensor=output_tensor)
 
 
-@operation("ttnn.stack", family=families.MOVEMENT)
+@operation(
+    "ttnn.stack",
+    family=families.MOVEMENT,
+    golden=lambda tensors, dim, **_: torch_cpu.library().stack(list(tensors), dim),
+)
 def stack(input_tensors: Sequence[Tensor], dim: int) -> Tensor:
     """Tensors of one shape along a new dimension at `dim`."""
     parts = _same_kind(input_tensors, "stack")
@@ -82,7 +87,7 @@ def _same_kind(tensors: Sequence[Tensor], name: str) -> list[Tensor]:
     return parts
 
 
-@operation("ttnn.slice", family=families.MOVEMENT)
+@operation("ttnn.slice", family=families.MOVEMENT, golden=goldens.cut)
 def slice(
     input_tensor: Tensor,
     starts: Sequence[int] | Tensor | None = None,
@@ -137,7 +142,9 @@ def _bounds(
     return ints(value)
 
 
-@operation("ttnn.split", family=families.MOVEMENT)
+@operation(
+    "ttnn.split", family=families.MOVEMENT, golden=lambda x, size, dim=0, **_: list(x.split(size, dim))
+)
 def split(
     input_tensor: Tensor,
     split_size: int | Sequence[int],
@@ -160,7 +167,9 @@ def split(
     return _pieces(input_tensor, axis, sizes, memory_config)
 
 
-@operation("ttnn.chunk", family=families.MOVEMENT)
+@operation(
+    "ttnn.chunk", family=families.MOVEMENT, golden=lambda x, chunks, dim, **_: list(x.chunk(chunks, dim))
+)
 def chunk(input_tensor: Tensor, chunks: int, dim: int) -> list[Tensor]:
     """At most `chunks` pieces of equal size along `dim`; the last one may be shorter."""
     on_device(input_tensor, kind="data movement")
@@ -184,7 +193,9 @@ def _pieces(
     return found
 
 
-@operation("ttnn.gather", family=families.MOVEMENT)
+@operation(
+    "ttnn.gather", family=families.MOVEMENT, golden=lambda x, dim, index, **_: x.gather(dim, index.long())
+)
 def gather(
     input: Tensor,
     dim: int,
@@ -210,7 +221,7 @@ def gather(
     return settle((input, index), shards, input.dtype, memory_config=memory_config, output_tensor=out)
 
 
-@operation("ttnn.scatter", family=families.MOVEMENT)
+@operation("ttnn.scatter", family=families.MOVEMENT, golden=goldens.scatter)
 def scatter(
     input: Tensor,
     dim: int,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout, NamedEnum
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import on_device, settle, volume
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -28,7 +28,7 @@ class EmbeddingsType(NamedEnum):
     BINARY = 2
 
 
-@operation("ttnn.embedding", family=families.EMBEDDING)
+@operation("ttnn.embedding", family=families.EMBEDDING, golden=goldens.embedding)
 def embedding(
     input_tensor: Tensor,
     weight: Tensor,

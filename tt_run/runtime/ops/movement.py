@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.operands import axis_of, ints, on_device, settle, volume
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
@@ -73,7 +73,7 @@ def _either(given: Sequence[Any] | None, alias: Sequence[Any] | None, name: str)
     return value
 
 
-@operation("ttnn.reshape", family=families.MOVEMENT)
+@operation("ttnn.reshape", family=families.MOVEMENT, golden=goldens.reshape)
 def reshape(
     input_tensor: Tensor,
     shape: Sequence[int] | None = None,
@@ -117,7 +117,7 @@ def _corner(
     return moved(tensor, cut, memory_config)
 
 
-@operation("ttnn.view", family=families.MOVEMENT)
+@operation("ttnn.view", family=families.MOVEMENT, golden=goldens.reshape)
 def view(input_tensor: Tensor, shape: Sequence[int]) -> Tensor:
     """`reshape` that moves nothing."""
     on_device(input_tensor, kind="data movement")
@@ -125,7 +125,7 @@ def view(input_tensor: Tensor, shape: Sequence[int]) -> Tensor:
     return moved(input_tensor, lambda s: s.reshape(len(s), *wanted))
 
 
-@operation("ttnn.permute", family=families.MOVEMENT)
+@operation("ttnn.permute", family=families.MOVEMENT, golden="permute")
 def permute(
     input_tensor: Tensor,
     dims: Sequence[int],
@@ -144,7 +144,7 @@ def permute(
     return moved(input_tensor, lambda s: s.transpose(0, *(d + 1 for d in order)), memory_config)
 
 
-@operation("ttnn.transpose", family=families.MOVEMENT)
+@operation("ttnn.transpose", family=families.MOVEMENT, golden="transpose")
 def transpose(
     input_tensor: Tensor,
     dim1: int,
@@ -160,7 +160,7 @@ def transpose(
     return moved(input_tensor, lambda s: s.swapaxes(first, second), memory_config)
 
 
-@operation("ttnn.squeeze", family=families.MOVEMENT)
+@operation("ttnn.squeeze", family=families.MOVEMENT, golden=goldens.squeeze)
 def squeeze(input_tensor: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """Without its dimensions of length 1, all of them or those named."""
     placed(input_tensor)
@@ -171,7 +171,7 @@ def squeeze(input_tensor: Tensor, dim: int | Sequence[int] | None = None) -> Ten
     return moved(input_tensor, lambda s: s.reshape(len(s), *wanted))
 
 
-@operation("ttnn.unsqueeze", family=families.MOVEMENT)
+@operation("ttnn.unsqueeze", family=families.MOVEMENT, golden="unsqueeze")
 def unsqueeze(input_tensor: Tensor, dim: int) -> Tensor:
     """A dimension of length 1 put in at `dim`."""
     placed(input_tensor)
@@ -189,7 +189,7 @@ def unsqueeze_to_4D(tensor: Tensor) -> Tensor:
     return moved(tensor, lambda s: s.reshape(len(s), *(1,) * missing, *s.shape[1:]))
 
 
-@operation("ttnn.expand", family=families.MOVEMENT)
+@operation("ttnn.expand", family=families.MOVEMENT, golden=lambda x, shape, **_: x.expand(*shape))
 def expand(
     input_tensor: Tensor, output_shape: Sequence[int], *, memory_config: MemoryConfig | None = None
 ) -> Tensor:
@@ -205,7 +205,7 @@ def expand(
     )
 
 
-@operation("ttnn.repeat", family=families.MOVEMENT)
+@operation("ttnn.repeat", family=families.MOVEMENT, golden=goldens.repeat)
 def repeat(
     input_tensor: Tensor,
     repeat_dims: Sequence[int],
@@ -227,7 +227,7 @@ def repeat(
     )
 
 
-@operation("ttnn.repeat_interleave", family=families.MOVEMENT)
+@operation("ttnn.repeat_interleave", family=families.MOVEMENT, golden="repeat_interleave")
 def repeat_interleave(
     input_tensor: Tensor, repeats: int, dim: int, *, memory_config: MemoryConfig | None = None
 ) -> Tensor:
@@ -237,7 +237,7 @@ def repeat_interleave(
     return moved(input_tensor, lambda s: np.repeat(s, repeats, axis=axis), memory_config)
 
 
-@operation("ttnn.roll", family=families.MOVEMENT)
+@operation("ttnn.roll", family=families.MOVEMENT, golden=goldens.roll)
 def roll(input_tensor: Tensor, shifts: int | Sequence[int], dim: int | Sequence[int] | None = None) -> Tensor:
     """Elements moved by `shifts` along `dim`, coming in again at the other end; the flattened tensor without a dim."""
     on_device(input_tensor, kind="data movement")
@@ -252,7 +252,7 @@ def roll(input_tensor: Tensor, shifts: int | Sequence[int], dim: int | Sequence[
     return moved(input_tensor, lambda s: np.roll(s, amounts, axis=axes))
 
 
-@operation("ttnn.pad", family=families.MOVEMENT)
+@operation("ttnn.pad", family=families.MOVEMENT, golden=goldens.pad)
 def pad(
     input_tensor: Tensor,
     padding: Sequence[Any] | None = None,

@@ -15,7 +15,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.rowwise import along, along_last
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.binary import align, check_broadcast
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import axis_of, floating, on_device, settle, volume
@@ -41,7 +41,7 @@ def _unstable_softmax_rows(rows: Array) -> Array:
     return values
 
 
-@operation("ttnn.softmax", family=families.NORM)
+@operation("ttnn.softmax", family=families.NORM, golden=goldens.softmax)
 def softmax(
     input_tensor: Tensor,
     dim: int = -1,
@@ -101,7 +101,7 @@ def scale_mask_softmax(
     return masked_softmax(input_tensor, scale, mask, memory_config, numeric_stable)
 
 
-@operation("ttnn.softmax_in_place", family=families.NORM)
+@operation("ttnn.softmax_in_place", family=families.NORM, golden=goldens.softmax)
 def softmax_in_place(
     input_tensor: Tensor,
     *,
@@ -207,7 +207,7 @@ def _normalised(
     return settle((x, *given), shards, x.dtype, memory_config=memory_config)
 
 
-@operation("ttnn.layer_norm", family=families.NORM)
+@operation("ttnn.layer_norm", family=families.NORM, golden=goldens.layer_norm)
 def layer_norm(
     input_tensor: Tensor,
     *,
@@ -224,7 +224,7 @@ def layer_norm(
     return _normalised(input_tensor, epsilon, weight, bias, residual_input_tensor, memory_config, True)
 
 
-@operation("ttnn.rms_norm", family=families.NORM)
+@operation("ttnn.rms_norm", family=families.NORM, golden=goldens.rms_norm)
 def rms_norm(
     input_tensor: Tensor,
     *,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import axis_of, into, on_device, settle, volume
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
@@ -63,7 +63,7 @@ def _chosen(
     return first, second
 
 
-@operation("ttnn.topk", family=families.SORT)
+@operation("ttnn.topk", family=families.SORT, golden=goldens.topk)
 def topk(
     input_tensor: Tensor,
     k: int = 32,
@@ -98,7 +98,7 @@ def topk(
     return values, indices
 
 
-@operation("ttnn.sort", family=families.SORT)
+@operation("ttnn.sort", family=families.SORT, golden=goldens.sort)
 def sort(
     input_tensor: Tensor,
     dim: int = -1,

@@ -19,7 +19,7 @@ from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.activations import Activation, Function
 from tt_run.runtime.kernels.activations import activation as function_of
 from tt_run.runtime.kernels.elementwise import evaluate, finish
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.binary import align
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import on_device, settle
@@ -145,7 +145,7 @@ def _fused(activation: Activation | None, program_config: object) -> Function | 
     return None if chosen is None else function_of(chosen)
 
 
-@operation("ttnn.matmul", family=families.MATMUL)
+@operation("ttnn.matmul", family=families.MATMUL, golden=goldens.matmul)
 def matmul(
     input_tensor_a: Tensor,
     input_tensor_b: Tensor,
@@ -178,7 +178,7 @@ def matmul(
     )
 
 
-@operation("ttnn.linear", family=families.MATMUL)
+@operation("ttnn.linear", family=families.MATMUL, golden=goldens.linear)
 def linear(
     input_tensor_a: Tensor,
     input_tensor_b: Tensor,

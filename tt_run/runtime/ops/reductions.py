@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.elementwise import finish
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.dispatch import Operation, operation
 from tt_run.runtime.ops.operands import axes_of, axis_of, on_device, settle
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
@@ -152,9 +152,19 @@ def _spread(name: str, function: Callable[[Array, float, bool], Array], doc: str
     return _named(name, compute, doc)
 
 
+_GOLDEN = {
+    "sum": goldens.reduction("sum"),
+    "mean": goldens.reduction("mean"),
+    "max": goldens.reduction("amax"),
+    "min": goldens.reduction("amin"),
+    "var": goldens.moment("var", root=False),
+    "std": goldens.moment("std", root=True),
+}
+
+
 def _named(name: str, compute: Callable[..., Tensor], doc: str) -> Operation:
     compute.__doc__ = f"{doc} over `dim` (None: all dimensions), of the elements times `scalar`."
-    return operation(f"ttnn.{name}", family=families.REDUCTION)(compute)
+    return operation(f"ttnn.{name}", family=families.REDUCTION, golden=_GOLDEN[name])(compute)
 
 
 REDUCTIONS: dict[str, Operation] = {
@@ -169,7 +179,7 @@ REDUCTIONS: dict[str, Operation] = {
 }
 
 
-@operation("ttnn.prod", family=families.REDUCTION)
+@operation("ttnn.prod", family=families.REDUCTION, golden=goldens.prod)
 def prod(
     input_tensor: Tensor,
     dim: int | Tensor | None = None,
@@ -193,7 +203,7 @@ def prod(
     )
 
 
-@operation("ttnn.argmax", family=families.REDUCTION)
+@operation("ttnn.argmax", family=families.REDUCTION, golden=goldens.argmax)
 def argmax(
     input_tensor: Tensor,
     dim: int | None = None,
@@ -234,7 +244,7 @@ def _running(
     return settle((tensor,), tensor.shards.map(compute), target, **options)
 
 
-@operation("ttnn.cumsum", family=families.RUNNING)
+@operation("ttnn.cumsum", family=families.RUNNING, golden=goldens.running("cumsum"))
 def cumsum(
     input: Tensor,
     dim: int,
@@ -249,7 +259,7 @@ def cumsum(
     return _running(input, dim, np.add, dtype, reverse_order, memory_config=memory_config, output_tensor=out)
 
 
-@operation("ttnn.cumprod", family=families.RUNNING)
+@operation("ttnn.cumprod", family=families.RUNNING, golden=goldens.running("cumprod"))
 def cumprod(
     input: Tensor,
     dim: int,

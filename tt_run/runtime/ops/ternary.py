@@ -15,7 +15,7 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.elementwise import evaluate
-from tt_run.runtime.ops import families, unary
+from tt_run.runtime.ops import families, goldens, unary
 from tt_run.runtime.ops.binary import Operand, align, check_broadcast
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import on_device, settle
@@ -51,7 +51,7 @@ def ternary(
     return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
 
 
-@operation("ttnn.addcmul", family=families.TERNARY)
+@operation("ttnn.addcmul", family=families.TERNARY, golden="addcmul")
 def addcmul(
     input_a: Tensor,
     input_b: Tensor,
@@ -73,7 +73,7 @@ def addcmul(
     )
 
 
-@operation("ttnn.addcdiv", family=families.TERNARY)
+@operation("ttnn.addcdiv", family=families.TERNARY, golden="addcdiv")
 def addcdiv(
     input_a: Tensor,
     input_b: Tensor,
@@ -97,7 +97,7 @@ def addcdiv(
     )
 
 
-@operation("ttnn.where", family=families.TERNARY)
+@operation("ttnn.where", family=families.TERNARY, golden=goldens.where)
 def where(
     predicate: Tensor,
     true_value: Operand,
@@ -124,7 +124,7 @@ def _select(predicate: Any, true_value: Any, false_value: Any) -> Array:
     return chosen
 
 
-@operation("ttnn.lerp", family=families.TERNARY)
+@operation("ttnn.lerp", family=families.TERNARY, golden="lerp")
 def lerp(
     input: Tensor,
     end: Tensor,
@@ -140,7 +140,7 @@ def lerp(
     )
 
 
-@operation("ttnn.clamp", family=families.TERNARY)
+@operation("ttnn.clamp", family=families.TERNARY, golden=goldens.clamp)
 def clamp(
     input_tensor: Tensor,
     min: Operand | None = None,
@@ -169,7 +169,7 @@ def clamp(
     return ternary(kernel, (input_tensor, *limits), input_tensor.dtype, memory_config, output_tensor)
 
 
-@operation("ttnn.clip", family=families.TERNARY)
+@operation("ttnn.clip", family=families.TERNARY, golden=goldens.clamp)
 def clip(
     input_tensor: Tensor,
     min: Operand | None = None,

@@ -17,7 +17,7 @@ from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import FUNCTIONS, INTEGER_FUNCTIONS, Function
 from tt_run.runtime.kernels.bfloat16_tables import look_up, pays
 from tt_run.runtime.kernels.elementwise import evaluate
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.dispatch import Operation, operation
 from tt_run.runtime.ops.operands import on_device, settle
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
@@ -82,7 +82,7 @@ def _plain(name: str, function: Function) -> Operation:
         return apply(input_tensor, function, memory_config, output_tensor, name=name, integers=integers)
 
     compute.__doc__ = f"{name} of every element; dtype, shape and placement of the input."
-    return operation(f"ttnn.{name}", family=families.UNARY)(compute)
+    return operation(f"ttnn.{name}", family=families.UNARY, golden=goldens.UNARY.get(name, name))(compute)
 
 
 def _with_mode(name: str, function: Function) -> Operation:
@@ -97,7 +97,7 @@ def _with_mode(name: str, function: Function) -> Operation:
         return apply(input_tensor, function, memory_config, output_tensor, name=name)
 
     compute.__doc__ = f"{name} of every element. The approximate mode of a device is computed exactly here."
-    return operation(f"ttnn.{name}", family=families.UNARY)(compute)
+    return operation(f"ttnn.{name}", family=families.UNARY, golden=goldens.UNARY.get(name, name))(compute)
 
 
 _MODED = ("exp", "log", "sqrt", "rsqrt", "mish", "log2", "log10", "log1p", "erf", "erfc")
@@ -125,7 +125,7 @@ def logical_not_(
     return result
 
 
-@operation("ttnn.identity", family=families.UNARY)
+@operation("ttnn.identity", family=families.UNARY, golden="clone")
 def identity(
     input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, output_tensor: Tensor | None = None
 ) -> Tensor:
@@ -133,7 +133,7 @@ def identity(
     return apply(input_tensor, np.copy, memory_config, output_tensor, name="identity", integers=True)
 
 
-@operation("ttnn.gelu", family=families.UNARY)
+@operation("ttnn.gelu", family=families.UNARY, golden=goldens.gelu)
 def gelu(
     input_tensor: Tensor,
     *,
@@ -150,7 +150,7 @@ def gelu(
     )
 
 
-@operation("ttnn.sigmoid", family=families.UNARY)
+@operation("ttnn.sigmoid", family=families.UNARY, golden="sigmoid")
 def sigmoid(
     input_tensor: Tensor,
     *,
@@ -164,7 +164,7 @@ def sigmoid(
     return apply(input_tensor, f.sigmoid, memory_config, output_tensor, name="sigmoid")
 
 
-@operation("ttnn.tanh", family=families.UNARY)
+@operation("ttnn.tanh", family=families.UNARY, golden="tanh")
 def tanh(
     input_tensor: Tensor,
     *,
@@ -177,7 +177,7 @@ def tanh(
     return apply(input_tensor, np.tanh, memory_config, output_tensor, name="tanh")
 
 
-@operation("ttnn.softplus", family=families.UNARY)
+@operation("ttnn.softplus", family=families.UNARY, golden="nn.functional.softplus")
 def softplus(
     input_tensor: Tensor,
     *,
@@ -196,7 +196,7 @@ def softplus(
     return apply(input_tensor, function, memory_config, output_tensor, name="softplus")
 
 
-@operation("ttnn.round", family=families.UNARY)
+@operation("ttnn.round", family=families.UNARY, golden="round")
 def round(
     input_tensor: Tensor,
     *,
@@ -211,7 +211,7 @@ def round(
     )
 
 
-@operation("ttnn.leaky_relu", family=families.UNARY)
+@operation("ttnn.leaky_relu", family=families.UNARY, golden="nn.functional.leaky_relu")
 def leaky_relu(
     input_tensor: Tensor,
     negative_slope: float = 0.01,
@@ -229,7 +229,7 @@ def leaky_relu(
     )
 
 
-@operation("ttnn.elu", family=families.UNARY)
+@operation("ttnn.elu", family=families.UNARY, golden="nn.functional.elu")
 def elu(
     input_tensor: Tensor,
     alpha: float = 1.0,
@@ -241,7 +241,7 @@ def elu(
     return apply(input_tensor, lambda x: f.elu(x, alpha), memory_config, output_tensor, name="elu")
 
 
-@operation("ttnn.celu", family=families.UNARY)
+@operation("ttnn.celu", family=families.UNARY, golden="nn.functional.celu")
 def celu(
     input_tensor: Tensor,
     *,
@@ -253,7 +253,7 @@ def celu(
     return apply(input_tensor, lambda x: f.celu(x, alpha), memory_config, output_tensor, name="celu")
 
 
-@operation("ttnn.selu", family=families.UNARY)
+@operation("ttnn.selu", family=families.UNARY, golden=goldens.selu)
 def selu(
     input_tensor: Tensor,
     *,
@@ -268,7 +268,7 @@ def selu(
     return apply(input_tensor, function, memory_config, output_tensor, name="selu")
 
 
-@operation("ttnn.softshrink", family=families.UNARY)
+@operation("ttnn.softshrink", family=families.UNARY, golden="nn.functional.softshrink")
 def softshrink(
     input_tensor: Tensor,
     *,
@@ -282,7 +282,7 @@ def softshrink(
     )
 
 
-@operation("ttnn.hardshrink", family=families.UNARY)
+@operation("ttnn.hardshrink", family=families.UNARY, golden="nn.functional.hardshrink")
 def hardshrink(
     input_tensor: Tensor,
     *,
@@ -296,7 +296,7 @@ def hardshrink(
     )
 
 
-@operation("ttnn.hardtanh", family=families.UNARY)
+@operation("ttnn.hardtanh", family=families.UNARY, golden="nn.functional.hardtanh")
 def hardtanh(
     input_tensor: Tensor,
     *,

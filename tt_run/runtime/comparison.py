@@ -1,0 +1,126 @@
+"""Comparison mode: every operation is compared with its golden function, on each distinct shard of this rank.
+
+Switched by `ttnn.CONFIG.enable_comparison_mode`. A result whose correlation with the golden one is below
+`CONFIG.comparison_mode_pcc` is told on the log of `ttnn`, or raises with `CONFIG.comparison_mode_should_raise_exception`.
+It looks at operations from outside, before and after; their values and order are what they are without it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime import events, settings
+from tt_run.runtime.golden import get_golden_function
+from tt_run.runtime.kernels import torch_cpu
+from tt_run.runtime.ops.costs import tensors
+from tt_run.runtime.ops.dispatch import FastOperation
+from tt_run.runtime.tensor.tensor import Tensor
+
+Array = npt.NDArray[Any]
+_log = logging.getLogger("ttnn")
+_leave: Callable[[], None] | None = None
+_RANDOM = frozenset(["ttnn.uniform", "ttnn.bernoulli", "ttnn.sampling"])
+
+
+def switch(on: bool) -> None:
+    """Begin or end comparing."""
+    global _leave
+    if on and _leave is None:
+        _leave = events.precede(_before)
+    elif not on and _leave is not None:
+        _leave()
+        _leave = None
+
+
+def _before(begun: events.Begun) -> events.After | None:
+    """Compute the golden results from the operands as they are before the operation, which may write over them."""
+    operation = begun.subject
+    if not isinstance(operation, FastOperation) or operation.golden is None or operation.name in _RANDOM:
+        return None
+    devices = _devices(begun.args, begun.kwargs)
+    try:
+        wanted = {device: _golden(operation, begun.args, begun.kwargs, device) for device in devices}
+    except Exception as error:
+        _log.warning("%s: no golden result to compare with: %s", operation.name, error)
+        return None
+
+    def after(result: Any, error: BaseException | None) -> None:
+        if error is None:
+            for device, golden in wanted.items():
+                _compare(operation.name, device, golden, result)
+
+    return after
+
+
+def _devices(args: Any, kwargs: Any) -> list[int]:
+    """Local devices, one for each distinct combination of the operands' shards."""
+    given = list(tensors((args, tuple(kwargs.values()))))
+    found: dict[tuple[int, ...], int] = {}
+    for device, rows in enumerate(zip(*(t.shards.index for t in given), strict=True)):
+        if min(rows) >= 0:
+            found.setdefault(rows, device)
+    return list(found.values())
+
+
+def _golden(operation: FastOperation, args: Any, kwargs: Any, device: int) -> Any:
+    bound = inspect.signature(operation.compute).bind(*args, **kwargs)
+    with torch_cpu.quiet():
+        return get_golden_function(operation)(
+            *(_shard(a, device) for a in bound.args),
+            **{k: _shard(v, device) for k, v in bound.kwargs.items()},
+        )
+
+
+def _shard(value: Any, device: int) -> Any:
+    """A torch tensor in place of a tensor: float32, or int64 for integers."""
+    if isinstance(value, Tensor):
+        shard = np.asarray(value.shards.of(device))
+        return torch_cpu.library().from_numpy(
+            shard.astype(np.float32 if shard.dtype.kind == "f" else np.int64)
+        )
+    if isinstance(value, (list, tuple)):
+        return type(value)(_shard(item, device) for item in value)
+    return value
+
+
+def _compare(name: str, device: int, golden: Any, result: Any) -> None:
+    for place, (wanted, found) in enumerate(zip(_leaves(golden), tensors(result), strict=False)):
+        if not hasattr(wanted, "detach") or wanted.is_complex():
+            continue
+        shard = found.shards.of(device)
+        expected = wanted.detach().double().numpy()
+        pcc = 0.0 if shard is None or shard.shape != expected.shape else correlation(expected, shard)
+        if pcc >= settings.CONFIG.comparison_mode_pcc:
+            continue
+        text = (
+            f"{name}: Comparing output tensor {place} against CPU failed: pcc is {pcc} but should be >= "
+            f"{settings.CONFIG.comparison_mode_pcc}"
+        )
+        if settings.CONFIG.comparison_mode_should_raise_exception:
+            raise RuntimeError(text)
+        _log.error(text)
+
+
+def _leaves(golden: Any) -> Iterator[Any]:
+    if isinstance(golden, (list, tuple)):
+        yield from golden
+    else:
+        yield golden
+
+
+def correlation(expected: Array, actual: Array) -> float:
+    """Pearson's correlation of two arrays; 1 for equal ones, and for constants that are close; not finite counts as 0."""
+    one, other = (
+        np.nan_to_num(np.asarray(a, np.float64), posinf=0, neginf=0).reshape(-1) for a in (expected, actual)
+    )
+    if np.array_equal(one, other):
+        return 1.0
+    if one.min() == one.max() or other.min() == other.max():
+        return float(np.allclose(one, other, rtol=1e-2, atol=1e-4))
+    return float(np.corrcoef(one, other)[0, 1])

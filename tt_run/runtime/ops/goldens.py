@@ -1,0 +1,271 @@
+"""Golden functions: what operations compute, said with torch. Named by the declarations; torch is imported when one of them runs.
+
+Arguments are torch tensors of one device's shards and the operation's other values. Keywords that only place a result or tune
+hardware are left out before (`tt_run.runtime.golden`). Source: the golden functions of the reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tt_run.runtime.kernels.torch_cpu import library, named
+
+Golden = Callable[..., Any]
+
+UNARY: dict[str, str | Golden] = {
+    "relu6": "nn.functional.relu6",
+    "silu": "nn.functional.silu",
+    "swish": "nn.functional.silu",
+    "log_sigmoid": "nn.functional.logsigmoid",
+    "tanhshrink": "nn.functional.tanhshrink",
+    "cbrt": lambda x, **_: x.sign() * x.abs() ** (1 / 3),
+    "softsign": "nn.functional.softsign",
+    "mish": "nn.functional.mish",
+    "hardswish": "nn.functional.hardswish",
+    "hardsigmoid": "nn.functional.hardsigmoid",
+    "eqz": lambda x, **_: x == 0,
+    "nez": lambda x, **_: x != 0,
+    "ltz": lambda x, **_: x < 0,
+    "lez": lambda x, **_: x <= 0,
+    "gtz": lambda x, **_: x > 0,
+    "gez": lambda x, **_: x >= 0,
+}
+"""Unary operations whose function is not `torch.<name>`."""
+
+BINARY: dict[str, str | Golden] = {
+    "subtract": "sub",
+    "squared_difference": lambda a, b, **_: (a - b) ** 2,
+    "ldexp": lambda a, b, **_: a * 2**b,
+    "rsub": lambda a, b, **_: b - a,
+    "logical_left_shift": lambda a, b, **_: a << b,
+    "logical_right_shift": lambda a, b, **_: (a & 0xFFFFFFFF) >> b,
+    "bias_gelu": lambda a, b, **_: named("nn.functional.gelu")(a + b),
+}
+"""Binary operations whose function is not `torch.<name>`."""
+
+
+def comparison(path: str) -> Golden:
+    """A function of two operands, either of which may be a number."""
+
+    def golden(a: Any, b: Any, **_: Any) -> Any:
+        one, other = (v if hasattr(v, "dim") else library().tensor(v) for v in (a, b))
+        return named(path)(one, other)
+
+    return golden
+
+
+def divide(a: Any, b: Any, rounding_mode: str | None = None, **_: Any) -> Any:
+    """a / b, rounded if asked for."""
+    one, other = (v if hasattr(v, "dim") else library().tensor(v) for v in (a, b))
+    return one.div(other, rounding_mode=rounding_mode)
+
+
+def gelu(x: Any, variant: Any = None, fast_and_approximate_mode: bool = False, **_: Any) -> Any:
+    """GELU by the error function, or by tanh."""
+    form = "tanh" if fast_and_approximate_mode or getattr(variant, "name", "") == "Tanh" else "none"
+    return named("nn.functional.gelu")(x, approximate=form)
+
+
+def selu(x: Any, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, **_: Any) -> Any:
+    """Scaled ELU."""
+    return scale * x.where(x > 0, alpha * x.expm1())
+
+
+def where(predicate: Any, yes: Any, no: Any, **_: Any) -> Any:
+    """One value where the predicate is not zero, else the other."""
+    return library().where(predicate != 0, yes, no)
+
+
+def clamp(x: Any, min: Any = None, max: Any = None, **_: Any) -> Any:
+    """Limited on both sides."""
+    return library().clamp(x, min, max)
+
+
+def reduction(path: str, several: str | None = None) -> Golden:
+    """A reduction of torch along `dim`; `several` names the one that takes many dimensions."""
+
+    def golden(x: Any, dim: Any = None, keepdim: bool = False, scalar: float = 1.0, **_: Any) -> Any:
+        dims = tuple(range(x.dim())) if dim is None else dim if isinstance(dim, int) else tuple(dim)
+        return named(several or path)(x, dims, keepdim=keepdim) * scalar
+
+    return golden
+
+
+def moment(path: str, root: bool) -> Golden:
+    """Variance or deviation along `dim`."""
+
+    def golden(
+        x: Any, dim: Any = None, keepdim: bool = False, scalar: float = 1.0, correction: bool = True, **_: Any
+    ) -> Any:
+        found = named(path)(x, dim, correction=int(correction), keepdim=keepdim)
+        return found * (abs(scalar) if root else scalar * scalar)
+
+    return golden
+
+
+def prod(x: Any, dim: Any = None, keepdim: bool = False, dims: Sequence[int] | None = None, **_: Any) -> Any:
+    """The product along dimensions."""
+    if dims is not None:
+        for d in dims:
+            x = x.prod(d, keepdim=True)
+        return x
+    return x.prod() if dim is None else x.prod(dim, keepdim=keepdim)
+
+
+def argmax(x: Any, dim: int | None = None, keepdim: bool = False, **_: Any) -> Any:
+    """The place of the largest element."""
+    return library().argmax(x, dim=dim, keepdim=keepdim)
+
+
+def running(path: str) -> Golden:
+    """A running reduction, from the end if asked for."""
+
+    def golden(x: Any, dim: int, reverse_order: bool = False, **_: Any) -> Any:
+        return named(path)(x.flip(dim), dim).flip(dim) if reverse_order else named(path)(x, dim)
+
+    return golden
+
+
+def softmax(x: Any, dim: int = -1, **_: Any) -> Any:
+    """Softmax along a dimension."""
+    return x.softmax(dim)
+
+
+def layer_norm(
+    x: Any,
+    epsilon: float = 1e-12,
+    weight: Any = None,
+    bias: Any = None,
+    residual_input_tensor: Any = None,
+    **_: Any,
+) -> Any:
+    """The last dimension less its mean, over its deviation."""
+    x = x if residual_input_tensor is None else x + residual_input_tensor
+    return named("nn.functional.layer_norm")(x, x.shape[-1:], _row(weight, x), _row(bias, x), epsilon)
+
+
+def rms_norm(
+    x: Any,
+    epsilon: float = 1e-12,
+    weight: Any = None,
+    bias: Any = None,
+    residual_input_tensor: Any = None,
+    **_: Any,
+) -> Any:
+    """The last dimension over its root mean square."""
+    x = x if residual_input_tensor is None else x + residual_input_tensor
+    x = x / (x.square().mean(-1, keepdim=True) + epsilon).sqrt()
+    x = x if weight is None else x * _row(weight, x)
+    return x if bias is None else x + _row(bias, x)
+
+
+def _row(parameter: Any, x: Any) -> Any:
+    return None if parameter is None else parameter.reshape(-1)[: x.shape[-1]]
+
+
+def matmul(
+    a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, activation: Any = None, **_: Any
+) -> Any:
+    """a @ b; None for a fused activation, which has no golden function here."""
+    if activation is not None:
+        return None
+    return (a.mT if transpose_a else a) @ (b.mT if transpose_b else b)
+
+
+def linear(a: Any, b: Any, bias: Any = None, **options: Any) -> Any:
+    """a @ b + bias; None for a fused activation."""
+    product = matmul(a, b, **options)
+    if product is None or bias is None:
+        return product
+    own_tile = bias.dim() > 1 and bias.shape[-2] not in (1, product.shape[-2])
+    return product + (bias[..., :1, :] if own_tile else bias)
+
+
+def embedding(ids: Any, weight: Any, **_: Any) -> Any:
+    """Rows of a table."""
+    shape = ids.shape if ids.dim() <= 2 else (ids.shape[0], ids.shape[-1])
+    return weight.reshape(-1, weight.shape[-1])[ids.long().reshape(shape)]
+
+
+def attention(
+    q: Any,
+    k: Any,
+    v: Any,
+    attn_mask: Any = None,
+    is_causal: bool = True,
+    scale: float | None = None,
+    **_: Any,
+) -> Any:
+    """Scaled dot products, heads of keys and values repeated."""
+    times = q.shape[-3] // k.shape[-3]
+    k, v = (t.repeat_interleave(times, -3) for t in (k, v))
+    return named("nn.functional.scaled_dot_product_attention")(
+        q, k, v, attn_mask=attn_mask, is_causal=is_causal and attn_mask is None, scale=scale
+    )
+
+
+def topk(x: Any, k: int = 32, dim: int = -1, largest: bool = True, sorted: bool = True, **_: Any) -> Any:
+    """The largest or smallest elements and their places."""
+    return library().topk(x, k, dim=dim, largest=largest, sorted=sorted)
+
+
+def sort(x: Any, dim: int = -1, descending: bool = False, stable: bool = False, **_: Any) -> Any:
+    """Elements in order and their places."""
+    return library().sort(x, dim=dim, descending=descending, stable=stable)
+
+
+def concat(tensors: Sequence[Any], dim: int = 0, groups: int = 1, **_: Any) -> Any:
+    """Tensors one after the other; None for groups."""
+    return library().cat(list(tensors), dim) if groups == 1 else None
+
+
+def pad(x: Any, padding: Sequence[Any], value: float = 0.0, **_: Any) -> Any:
+    """`value` around the elements; None for the form with a shape."""
+    if not padding or isinstance(padding[0], int):
+        return None
+    flat = [n for pair in reversed(list(padding)) for n in pair]
+    return named("nn.functional.pad")(x, flat, value=value)
+
+
+def cut(x: Any, starts: Any, ends: Any, steps: Any = None, **_: Any) -> Any:
+    """A region by starts, ends and steps."""
+    if hasattr(starts, "dim"):
+        return None
+    return x[tuple(slice(*bounds) for bounds in zip(starts, ends, steps or [1] * len(starts), strict=True))]
+
+
+def repeat(x: Any, repeats: Sequence[int], **_: Any) -> Any:
+    """The tensor several times along each dimension."""
+    return x.repeat(*[1] * (x.dim() - len(repeats)), *repeats)
+
+
+def same(x: Any, *_: Any, **__: Any) -> Any:
+    """The same values."""
+    return x.clone()
+
+
+def reshape(x: Any, shape: Sequence[int], *_: Any, **__: Any) -> Any:
+    """The same elements in another shape."""
+    return x.reshape(tuple(shape))
+
+
+def squeeze(x: Any, dim: Any = None, **_: Any) -> Any:
+    """Without dimensions of length 1."""
+    return x.squeeze() if dim is None else x.squeeze(dim if isinstance(dim, int) else tuple(dim))
+
+
+def scatter(x: Any, dim: int, index: Any, source: Any, reduce: str | None = None, **_: Any) -> Any:
+    """Elements put in the places of an index."""
+    if reduce is None:
+        return x.scatter(dim, index.long(), source)
+    words = {"add": "sum", "multiply": "prod"}
+    return x.scatter_reduce(dim, index.long(), source, words.get(reduce, reduce))
+
+
+def roll(x: Any, shifts: Any, dim: Any = None, **_: Any) -> Any:
+    """Elements moved round."""
+    return x.roll(
+        shifts if isinstance(shifts, int) else tuple(shifts),
+        dim if dim is None or isinstance(dim, int) else tuple(dim),
+    )
