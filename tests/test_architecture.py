@@ -33,7 +33,7 @@ RUNTIME = (
     "tensor.creation tensor.model_parameters",
     "ops",
     "catalog ccl golden sockets trace",
-    "exports ledger replicas train",
+    "comparison exports ledger replicas train",
     "prediction",
 )
 FLOOR = {part: floor for floor, parts in enumerate(RUNTIME) for part in parts.split()}

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime import events, settings
-from tt_run.runtime.golden import get_golden_function
+from tt_run.runtime import events
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.ops.costs import tensors
 from tt_run.runtime.ops.dispatch import FastOperation
+from tt_run.runtime.settings import CONFIG, follow
 from tt_run.runtime.tensor.tensor import Tensor
 
 Array = npt.NDArray[Any]
@@ -36,6 +36,9 @@ def switch(on: bool) -> None:
     elif not on and _leave is not None:
         _leave()
         _leave = None
+
+
+follow("enable_comparison_mode", switch)
 
 
 def _before(begun: events.Begun) -> events.After | None:
@@ -69,6 +72,10 @@ def _devices(args: Any, kwargs: Any) -> list[int]:
 
 
 def _golden(operation: FastOperation, args: Any, kwargs: Any, device: int) -> Any:
+    from tt_run.runtime.golden import (
+        get_golden_function,  # not before it is needed: it loads the tables of operations
+    )
+
     bound = inspect.signature(operation.compute).bind(*args, **kwargs)
     with torch_cpu.quiet():
         return get_golden_function(operation)(
@@ -96,13 +103,13 @@ def _compare(name: str, device: int, golden: Any, result: Any) -> None:
         shard = found.shards.of(device)
         expected = wanted.detach().double().numpy()
         pcc = 0.0 if shard is None or shard.shape != expected.shape else correlation(expected, shard)
-        if pcc >= settings.CONFIG.comparison_mode_pcc:
+        if pcc >= CONFIG.comparison_mode_pcc:
             continue
         text = (
             f"{name}: Comparing output tensor {place} against CPU failed: pcc is {pcc} but should be >= "
-            f"{settings.CONFIG.comparison_mode_pcc}"
+            f"{CONFIG.comparison_mode_pcc}"
         )
-        if settings.CONFIG.comparison_mode_should_raise_exception:
+        if CONFIG.comparison_mode_should_raise_exception:
             raise RuntimeError(text)
         _log.error(text)
 

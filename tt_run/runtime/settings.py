@@ -14,14 +14,12 @@ import difflib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
-# Settings that a module above this one follows, which is why it is named as text.
-_FOLLOWED = {"enable_comparison_mode": "tt_run.runtime.comparison"}
+_followers: dict[str, Callable[[Any], None]] = {}
 _PATHS = ("cache_path", "model_cache_path", "tmp_dir", "root_report_path")
 
 
@@ -107,8 +105,8 @@ class Config:
         if name == "cache_path" and getattr(self, "model_cache_path", None) == self._models():
             object.__setattr__(self, "model_cache_path", Path(value) / "models")
         object.__setattr__(self, name, value)
-        if name in _FOLLOWED and globals().get("CONFIG") is self:
-            import_module(_FOLLOWED[name]).switch(value)
+        if name in _followers and globals().get("CONFIG") is self:
+            _followers[name](value)
 
     def _models(self) -> Path | None:
         """Where models are kept when nobody said otherwise."""
@@ -182,6 +180,12 @@ def load_config_from_json_file(json_path: str | Path) -> None:
 def save_config_to_json_file(json_path: str | Path) -> None:
     """Write all settings to a JSON file."""
     CONFIG.save_to_file(json_path)
+
+
+def follow(name: str, changed: Callable[[Any], None]) -> None:
+    """Call `changed` with the value of a setting of `CONFIG`, now and whenever it changes; one follower for each setting."""
+    _followers[name] = changed
+    changed(getattr(CONFIG, name))
 
 
 @contextmanager

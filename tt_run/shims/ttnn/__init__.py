@@ -3,6 +3,7 @@
 Operations are not listed here: their declarations publish them.
 """
 
+import tt_run.runtime.comparison as _comparison  # noqa: F401 - follows CONFIG.enable_comparison_mode
 from tt_run.runtime.exports import publish as _publish
 from tt_run.runtime.settings import load_environment as _load_environment
 
