@@ -23,7 +23,7 @@ def print_plan(plan: LaunchPlan, around: Surroundings, form: str) -> int:
     The shell lines stand alone: the same job without tt-run, as the reference prints it.
     """
     from tt_run.launch.line import build_line, build_mpmd_line
-    from tt_run.launch.wrapper import wrapper_words
+    from tt_run.launch.wrapper import words_of_ranks
     from tt_run.plan.render import plan_json, plan_table
 
     launcher, machine, run_dir = around.shown_launcher, around.machine, around.run_dir
@@ -31,9 +31,7 @@ def print_plan(plan: LaunchPlan, around: Surroundings, form: str) -> int:
     if form == "table":
         print(plan_table(plan))
     elif form == "json":
-        line = build_line(
-            plan, launcher, machine, around.options, run_dir, wrapper_words(run_dir, len(plan.ranks))
-        )
+        line = build_line(plan, launcher, machine, around.options, run_dir, words_of_ranks(plan, run_dir))
         view = plan_json(plan, line.launcher, line.command, line.global_args) | line.as_json()
         print(json.dumps({**view, "command_without_wrapper": list(alone.command)}, ensure_ascii=False))
     else:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
 import signal
 import sys
 import time
@@ -187,7 +186,17 @@ class _Keeper:
 
     def _remove_scratch(self) -> None:
         if self.order.scratch is not None:
-            shutil.rmtree(self.order.scratch, ignore_errors=True)
+            remove_tree(self.order.scratch)
+
+
+def remove_tree(folder: Path) -> None:
+    """Removes a folder with all that is in it; as a rule mpirun has emptied it."""
+    try:
+        folder.rmdir()
+    except OSError:
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def fork_keeper(order: Order, abandoned: Callable[[], None]) -> tuple[int, int, int]:

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
 import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from tt_run.launch.keeper import ENDED, FAILED, KILL, LEFT, SIGNAL, STARTED, WELL, Order, fork_keeper
+from tt_run.launch.keeper import (
+    ENDED,
+    FAILED,
+    KILL,
+    LEFT,
+    SIGNAL,
+    STARTED,
+    WELL,
+    Order,
+    fork_keeper,
+    remove_tree,
+)
 from tt_run.launch.process import raise_unstartable
 
 FINISH_SECONDS = 6.0  # the keeper's own limits come to three
@@ -67,7 +77,7 @@ class KeptJob:
         if self._left is None and not self._keeper_is_gone:
             os.kill(self._keeper, signal.SIGKILL)  # it hangs, on a dead disk for example
         if self._left is None and self._scratch is not None:
-            shutil.rmtree(self._scratch, ignore_errors=True)
+            remove_tree(self._scratch)
         self._close()
         return self._left
 

@@ -89,12 +89,12 @@ def raise_unstartable(path: str) -> None:
         raise OSError(missing, os.strerror(missing), path)
 
 
-def tied(words: Sequence[str]) -> tuple[str, ...]:
-    """The words with those in front that make the kernel send SIGTERM when this process dies, whatever kills it.
+def tied(words: Sequence[str], signal_name: str = "TERM") -> tuple[str, ...]:
+    """The words with those in front that make the kernel send a signal when their parent dies, whatever kills it.
 
-    TERM and not KILL: mpirun then ends the ranks of every host in order; what is left after that is the keeper's.
+    TERM for mpirun, which then ends the ranks of every host in order; what is left after that is the keeper's.
     """
     for path in SETPRIV:
         if os.access(path, os.X_OK) and not Path(path).is_symlink():
-            return (path, "--pdeathsig", "TERM", *words)
+            return (path, "--pdeathsig", signal_name, *words)
     return tuple(words)

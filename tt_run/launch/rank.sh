@@ -26,14 +26,18 @@ done
 if [ $# = 0 ] && command -v python3 >/dev/null; then
     set -- python3 -S -E "$_tt_run/launch/die_with_parent.py"
 fi
-if [ -z "$_tt_parent" ] && [ $# != 0 ]; then
+if [ "$_tt_parent" = tied ]; then
+    _tt_parent=$PPID # if that is not mpirun any more, the keeper on this host ends us
+elif [ -z "$_tt_parent" ] && [ $# != 0 ]; then
     exec "$@" /bin/sh "$0" "$_tt_run" "$_tt_size" "$PPID"
 fi
 if [ "${_tt_parent:-$PPID}" != "$PPID" ]; then
     exit 137 # the parent died before this shell was tied to it
 fi
 
-_tt_umask=$(umask)
+_tt_umask=
+while [ "$_tt_umask" != Umask: ] && read -r _tt_umask _tt_word; do :; done </proc/self/status # without a process of its own
+if [ "$_tt_umask" = Umask: ]; then _tt_umask=$_tt_word; else _tt_umask=$(umask); fi
 umask 077 # for the records of the run; the program gets its own back
 _tt_rank=$OMPI_COMM_WORLD_RANK
 while [ ${#_tt_rank} -lt 4 ]; do _tt_rank=0$_tt_rank; done
@@ -68,6 +72,15 @@ if [ "$_tt_host" != "$_tt_home" ]; then
     fi
 fi
 
+# Sets _tt_now: on tt-run's own host to the seconds since that was started, "@12.34", which costs no process; else to those since 1970.
+_tt_ask_time() {
+    if [ "$_tt_host" = "$_tt_home" ] && read -r _tt_now _tt_word </proc/uptime; then
+        _tt_now=@$_tt_now
+    else
+        _tt_now=$(date +%s.%N)
+    fi
+}
+
 # Counts, in _tt_kills, what the memory killer has ended in this rank's control group; "-" where nobody counts.
 _tt_count_kills() {
     _tt_kills=-
@@ -95,9 +108,10 @@ _tt_kills_before=$_tt_kills
 {
     (
         exec 2>&4 4>&-
+        _tt_ask_time
         read -r _tt_pid _tt_word _tt_word _tt_word _tt_pgid _tt_word </proc/self/stat
         printf 'rank=%s\nhost=%s\npid=%s\npgid=%s\nstart=%s\n' "$OMPI_COMM_WORLD_RANK" "$_tt_host" "$_tt_pid" "$_tt_pgid" \
-            "$(date +%s.%N)" >>"$_tt_base.status"
+            "$_tt_now" >>"$_tt_base.status"
         [ -z "$_tt_cage" ] || printf 'cgroup=%s\n' "$_tt_cage" >>"$_tt_base.status"
         exec >>"$_tt_base.out" 2>>"$_tt_base.err"
         umask "$_tt_umask"
@@ -128,7 +142,8 @@ _tt_kills_before=$_tt_kills
     _tt_code=$?
 } 4>&2 2>"$_tt_notes"
 
-_tt_end=$(date +%s.%N)
+_tt_ask_time
+_tt_end=$_tt_now
 _tt_how=exit
 _tt_value=$_tt_code
 if [ "$_tt_code" -gt 128 ]; then

@@ -9,10 +9,13 @@ import os
 from pathlib import Path
 
 from tt_run import contract
+from tt_run.launch.defaults import PLACEMENT_WORDS, GivenWords
+from tt_run.launch.process import tied
 from tt_run.plan.model import EnvVar, LaunchPlan, RankPlan
 
 SHELL = "/bin/sh"
 SCRIPT = "rank.sh"
+TIED = "tied"  # the wrapper need not tie itself to its parent
 HOOK_FOLDER = Path(__file__).resolve().parent / "hook"
 _COPIED = (SCRIPT, "die_with_parent.py")
 # Names that a shell keeps for itself: an assignment fails or changes how the shell works.
@@ -21,9 +24,20 @@ _SHELL_OWN = frozenset(
 ) | frozenset(["PS1", "PS2", "PS4", "PWD", "SHELLOPTS", "UID"])
 
 
-def wrapper_words(run_dir: Path, world_size: int) -> tuple[str, ...]:
-    """The words that start the wrapper, the same on every rank."""
-    return (SHELL, str(run_dir / "launch" / SCRIPT), str(run_dir), str(world_size))
+def wrapper_words(run_dir: Path, world_size: int, *, here: bool = False) -> tuple[str, ...]:
+    """The words that start the wrapper, the same on every rank.
+
+    With `here` every rank runs on this machine, and what ties the wrapper to its parent is known to be there: one program less to start.
+    """
+    words = (SHELL, str(run_dir / "launch" / SCRIPT), str(run_dir), str(world_size))
+    with_tie = tied(words, "KILL")
+    return (*with_tie, TIED) if here and with_tie != words else words
+
+
+def words_of_ranks(plan: LaunchPlan, run_dir: Path) -> tuple[str, ...]:
+    """The same for a plan."""
+    elsewhere = bool(plan.placement.hosts) or GivenWords(plan.mpi_args, {}).has(*PLACEMENT_WORDS)
+    return wrapper_words(run_dir, len(plan.ranks), here=not elsewhere)
 
 
 def rank_environment(plan: LaunchPlan, rank: RankPlan, run_dir: Path | None) -> dict[str, EnvVar]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import signal
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
+from mgd.lean import replace
 from tt_run.contract import Exit
 from tt_run.supervise.status import RankStatus
 
@@ -44,7 +44,7 @@ def by_their_own_exceptions(statuses: Sequence[RankStatus], failures: Failures) 
     Several ranks that make one mistake raise together: the first to leave makes mpirun end the others while they write their tracebacks.
     """
     return [
-        dataclasses.replace(status, signal=None, code=_code_of(failures[status.rank]))
+        replace(status, signal=None, code=_code_of(failures[status.rank]))
         if status.signal in ENDED_BY_MPIRUN and _raised(status, failures)
         else status
         for status in statuses

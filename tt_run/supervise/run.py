@@ -16,7 +16,7 @@ from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher
 from tt_run.launch.options import LaunchOptions
 from tt_run.launch.process import Process
-from tt_run.launch.wrapper import wrapper_words, write_wrapper
+from tt_run.launch.wrapper import words_of_ranks, write_wrapper
 from tt_run.plan.model import LaunchPlan
 from tt_run.supervise.folder import RunFolder, make_folder
 from tt_run.supervise.options import RunOptions
@@ -48,7 +48,7 @@ def run_plan(
         while True:
             number += 1
             folder = make_folder(run_dir if number == 1 else run_dir.with_name(f"{run_dir.name}.{number}"))
-            words = wrapper_words(folder.path, len(plan.ranks))
+            words = words_of_ranks(plan, folder.path)
             line = build_line(plan, launcher, machine, launch, folder.path, words)
             abandoned = _abandoned(plan, folder, machine)
             start = Start(

@@ -113,9 +113,18 @@ def _seconds(text: str | None) -> float | None:
     if not text:
         return None
     try:
+        if text.startswith("@"):
+            return _booted() + float(text[1:])
         return float(text.rstrip("%N").rstrip("."))
     except ValueError:
         return None
+
+
+def _booted() -> float:
+    """When this machine was started, in seconds since 1970; to the hundredth, as precise as the kernel tells its uptime."""
+    with open("/proc/uptime", encoding="ascii") as stream:
+        up = stream.read().split()[0]
+    return time.time() - float(up)
 
 
 @dataclass()

@@ -5,12 +5,11 @@ Measured with Open MPI 5: a lost host gives 0, a killed rank 137 or 14 by chance
 
 from __future__ import annotations
 
-import dataclasses
 import signal
 from collections.abc import Sequence, Set
 from pathlib import Path
 
-from mgd.lean import dataclass
+from mgd.lean import dataclass, replace
 from tt_run.contract import Exit
 from tt_run.supervise.culprit import (
     ENDED_BY_MPIRUN,
@@ -145,7 +144,7 @@ def _raised_and_stayed(case: Case) -> Verdict | None:
         for status in case.statuses
         if status.rank in case.failures
         and not case.failures[status.rank].get("guard")
-        and not is_consequence(dataclasses.replace(status, told=False), case.failures)
+        and not is_consequence(replace(status, told=False), case.failures)
         and (status.end is None or status.end >= torn)
     ]
     if not stayed:
