@@ -17,3 +17,8 @@ def configs_root() -> Path:
         if (candidate / "mgd").is_dir():
             return candidate
     raise FileNotFoundError(f"the configs folder is missing beside {package}: reinstall tt-run")
+
+
+def package_text(name: str) -> str:
+    """The text of a file that lies among the modules of this package."""
+    return (Path(__file__).resolve().parent / name).read_text(encoding="utf-8")

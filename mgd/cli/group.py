@@ -11,7 +11,7 @@ from mgd.cli.output import own_version
 
 VERBS = {
     "check": "Check descriptors and tell every mistake.",
-    "show": "Draw meshes, hosts, ranks, wraps and links.",
+    "show": "Draw meshes, hosts, ranks, wraps and links; text, SVG, a page.",
     "describe": "Count devices, hosts and links; bisection, diameter.",
     "new": "Write a descriptor from shape, hosts and links.",
     "fmt": "Lay descriptors out in one way.",

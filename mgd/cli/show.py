@@ -16,9 +16,12 @@ from mgd.drawing.text import WIDTH, draw
 @click.command()
 @click.argument("file", type=DescriptorWord(), metavar="FILE")
 @click.option("--svg", "svg", metavar="PATH", help="Write the picture as SVG, - for standard output.")
+@click.option(
+    "--html", "html", metavar="PATH", help="Write it as a page to look into, - for standard output."
+)
 @click.option("--width", type=click.IntRange(20, 1000), help=f"Columns; the terminal's, or {WIDTH}.")
 @click.option("--all", "every", is_flag=True, help="Draw every mesh, also those that look the same.")
-def command(file: str, svg: str | None, width: int | None, every: bool) -> int:
+def command(file: str, svg: str | None, html: str | None, width: int | None, every: bool) -> int:
     """Draw meshes, hosts, ranks, wraps and the links between meshes.
 
     FILE is a path, - for standard input, or the name of a system. A rejected descriptor is drawn as far as it
@@ -28,12 +31,16 @@ def command(file: str, svg: str | None, width: int | None, every: bool) -> int:
 
     descriptor = load_input(file)
     graph, marks, accepted = drawable(descriptor)
+    title = descriptor.file if file == STDIN else Path(descriptor.file).name
     if svg is not None:
         from mgd.drawing.svg import draw_svg
 
-        title = descriptor.file if file == STDIN else Path(descriptor.file).name
         _write(svg, draw_svg(graph, title=title, marks=marks))
-    else:
+    if html is not None:
+        from mgd.drawing.html import draw_html
+
+        _write(html, draw_html(graph, title=title, marks=marks))
+    if svg is None and html is None:
         columns = width or page_width(sys.stdout, WIDTH)
         say(draw(graph, columns, wants_colour(sys.stdout), marks=marks, every=every), end="")
     return 0 if accepted else 1

@@ -1,7 +1,7 @@
-"""A mesh graph as SVG: panels of devices in host blocks, wraps as arrows, links between meshes as curves.
+"""A mesh graph as one SVG file: boxes of graphs, meshes in them, every link, and a legend.
 
-The file needs no fonts or scripts, follows the reader's light or dark theme, and tells device, place and rank of
-whatever the pointer rests on.
+The colours stand at the elements, so that viewers without style sheets show them; a rule for dark pages is beside them. Nothing is loaded
+and nothing runs. Whatever the pointer rests on says what it is.
 """
 
 from __future__ import annotations
@@ -9,166 +9,170 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
+from mgd.drawing.hierarchy import Bundle
+from mgd.drawing.legend import legend
 from mgd.drawing.marks import Marks
-from mgd.drawing.svg_arcs import far_links
-from mgd.drawing.svg_page import BORDER, DEVICE, MARGIN, PITCH, TITLE, Panel, placed
+from mgd.drawing.palette import dark_style, heat, light
+from mgd.drawing.panel_geometry import width_of
+from mgd.drawing.scene import BoxAt, LineAt, Scene, scene_of
+from mgd.drawing.svg_mesh import mesh_lines
+from mgd.drawing.traffic import Traffic
 from mgd.graph import MeshGraph
 
 MOST_DEVICES = 16384
-HUES = 6
-
-_STYLE = """
-  svg { --ink: #1f2328; --soft: #59636e; --line: #8c959f; --page: #ffffff; --wrap: #0969da; --far: #8250df; --bad: #cf222e; }
-  @media (prefers-color-scheme: dark) {
-    svg { --ink: #f0f6fc; --soft: #9198a1; --line: #656c76; --page: #0d1117; --wrap: #58a6ff; --far: #bc8cff; --bad: #ff7b72; }
-  }
-  text { font: 12px ui-monospace, SFMono-Regular, Menlo, monospace; fill: var(--ink); }
-  .page { fill: var(--page); } .title { font-weight: bold; }
-  .title, .count { paint-order: stroke; stroke: var(--page); stroke-width: 4px; }
-  .rank { fill: var(--soft); font-size: 10px; paint-order: stroke; stroke: var(--page); stroke-width: 3px; }
-  .id { text-anchor: middle; dominant-baseline: central; font-size: 11px; }
-  .link { stroke: var(--line); stroke-width: 2; } .wrap { stroke: var(--wrap); stroke-width: 2; }
-  .short { stroke-dasharray: 2 3; }
-  .far { stroke: var(--far); stroke-width: 2; fill: none; } .z { stroke-dasharray: 6 4; } .count { fill: var(--far); }
-  .tip { fill: var(--wrap); } .bad { stroke: var(--bad); stroke-width: 3; } text.bad { fill: var(--bad); stroke: none; }
-  .device { fill: var(--page); stroke-width: 2; } .host { fill-opacity: .08; stroke-width: 1.5; }
-  .h0 { stroke: #1a7f37; } .h1 { stroke: #0969da; } .h2 { stroke: #9a6700; }
-  .h3 { stroke: #8250df; } .h4 { stroke: #1b7c83; } .h5 { stroke: #bc4c00; }
-  .host.h0 { fill: #1a7f37; } .host.h1 { fill: #0969da; } .host.h2 { fill: #9a6700; }
-  .host.h3 { fill: #8250df; } .host.h4 { fill: #1b7c83; } .host.h5 { fill: #bc4c00; }
-  rect.bad { stroke: var(--bad); stroke-dasharray: 5 3; }
-"""
+MARGIN = 24
+_FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
 
 
 class TooLargeToDraw(ValueError):
     """The graph has more devices than an SVG viewer takes."""
 
 
-def draw_svg(graph: MeshGraph, *, title: str = "", marks: Marks | None = None) -> str:
-    """The picture of a graph as one SVG file. Raises TooLargeToDraw beyond 16,384 devices."""
+def draw_svg(
+    graph: MeshGraph,
+    *,
+    title: str = "",
+    marks: Marks | None = None,
+    traffic: Traffic | None = None,
+    theme: str = "",
+) -> str:
+    """The picture of a graph as one SVG file; `traffic` colours links by what flowed over them.
+
+    It follows the reader's light or dark theme where it is opened; `theme` "page" leaves that to the classes of the page that it stands in.
+    Raises TooLargeToDraw beyond 16,384 devices.
+    """
     if graph.device_count > MOST_DEVICES:
         raise TooLargeToDraw(
             f"{graph.device_count} devices are too many for a picture: at most {MOST_DEVICES}"
         )
     marks = marks or Marks()
-    arches = (
-        MARGIN * 3 if any(link.a_device is None for link in graph.links) and len(graph.meshes) > 2 else MARGIN
-    )
-    panels = placed(graph, arches + (TITLE + 8 if title else 0))
-    width = max(panel.x + panel.width for panel in panels) + MARGIN
-    height = max(panel.y + panel.height for panel in panels) + MARGIN + 18 * (len(marks.notes) + 1)
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-        f' role="img" aria-label="{escape(title or "mesh graph", quote=True)}">',
-        f"<style>{_STYLE}</style>",
-        f'<rect class="page" width="{width}" height="{height}"/>',
+    scene = scene_of(graph, rails=traffic is None and not marks.links)
+    titles = [title] if title else []
+    titles.append(_summary(graph, scene))
+    head = MARGIN + 20 * len(titles)
+    widest = [
+        scene.width,
+        *(width_of(text, 13) for text in titles),
+        *(width_of(note, 12) + 20 for note in marks.notes),
     ]
-    if title:
-        lines.append(f'<text class="title" x="{MARGIN}" y="{MARGIN}">{escape(title)}</text>')
-    lines.extend(far_links(graph, panels))
-    for panel in panels:
-        lines.extend(_mesh(panel, marks))
-    below = max(panel.y + panel.height for panel in panels) + 20
-    lines.extend(
-        f'<text class="bad" x="{MARGIN}" y="{below + 18 * number}">✗ {escape(note)}</text>'
-        for number, note in enumerate(marks.notes)
+    width = max(*widest, 420) + 2 * MARGIN
+    key, key_height = legend(graph, scene, marks, traffic, width - 2 * MARGIN)
+    below = head + scene.height + MARGIN
+    height = below + 18 * len(marks.notes) + key_height + MARGIN
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
+        f' font-family="{_FONT}" role="img" aria-label="{escape(title or "mesh graph", quote=True)}">'
+    ]
+    dark = dark_style() + ".halo{stroke:#0d1117}"
+    lines.append("<style>" + ("" if theme else f"@media (prefers-color-scheme:dark){{{dark}}}") + "</style>")
+    lines.append(
+        f'<rect class="page f-page" fill="{light("page")}" width="{width:.0f}" height="{height:.0f}"/>'
     )
-    return "\n".join([*lines, "</svg>"]) + "\n"
+    for number, text in enumerate(titles):
+        bold = ' font-weight="bold"' if title and not number else ""
+        name = "ink" if title and not number else "soft"
+        lines.append(_text(text, MARGIN, MARGIN + 10 + 20 * number, 13, name, bold))
+    left = (width - scene.width) / 2
+    lines.append(f'<g class="scene" transform="translate({left:.0f} {head:.0f})">')
+    lines += [_box(each) for each in scene.boxes]
+    for number, line in enumerate(scene.lines):
+        lines.extend(_line(line, number, marks, traffic))
+    for panel in scene.panels:
+        lines.extend(mesh_lines(panel, marks, traffic))
+    lines.extend(_labels(scene, marks, traffic))
+    lines.append("</g>")
+    for number, note in enumerate(marks.notes):
+        lines.append(_text(f"✗ {note}", MARGIN, below + 12 + 18 * number, 12, "bad"))
+    lines.append(f'<g class="legend" transform="translate({MARGIN} {below + 18 * len(marks.notes):.0f})">')
+    return "\n".join([*lines, *key, "</g>", "</svg>"]) + "\n"
 
 
-def _mesh(panel: Panel, marks: Marks) -> Iterator[str]:
-    mesh = panel.mesh
-    kind = "switch" if mesh.is_switch else "mesh"
-    path = "/".join(f"{name}({number})" for name, number in mesh.path[1:])
-    shape = f"{mesh.dims[0]}x{mesh.dims[1]}, {mesh.channels} channels {mesh.policy}"
-    name = f"{path + '/' if path else ''}{kind} {mesh.mesh_id}"
-    yield f'<g><text class="title" x="{panel.x}" y="{panel.y + 10}">{escape(name)}<title>{shape}</title></text>'
-    yield from _hosts(panel, marks)
-    yield from _links(panel, marks)
-    yield from _wraps(panel)
-    yield from _ranks(panel, marks)
-    for device in range(mesh.device_count):
-        yield from _device(panel, device, marks)
-    yield "</g>"
+def bundle_facts(graph: MeshGraph, *, rails: bool = True) -> list[list[str]]:
+    """The words of the links of each line, by the line's number in the picture."""
+    return [
+        [joint.words for bundle in line.bundles for joint in bundle.joints]
+        for line in scene_of(graph, rails=rails).lines
+    ]
 
 
-def _hosts(panel: Panel, marks: Marks) -> Iterator[str]:
-    mesh = panel.mesh
-    for host_rank in range(mesh.host_count):
-        x, y, width, height = panel.host_rectangle(mesh.host_block(host_rank))
-        rank = panel.first_rank + host_rank
-        label = _label(panel, host_rank, marks)
-        bad = " bad" if (mesh.mesh_id, host_rank) in marks.hosts else ""
-        yield (
-            f'<rect class="host h{rank % HUES}{bad}" x="{x}" y="{y}" width="{width}" height="{height}" rx="8">'
-            f"<title>{escape(label)}: host rank {host_rank} of mesh {mesh.mesh_id}</title></rect>"
-        )
+def _summary(graph: MeshGraph, scene: Scene) -> str:
+    between = sum(len(bundle.joints) for line in scene.lines for bundle in line.bundles)
+    inside = sum(mesh.grid_link_count + len(mesh.express) for mesh in graph.meshes)
+    hosts = sum(mesh.host_count for mesh in graph.meshes)
+    parts = [
+        (len(graph.meshes), "mesh", "meshes"),
+        (graph.device_count, "device", "devices"),
+        (hosts, "host", "hosts"),
+    ]
+    parts += [(inside, "link inside", "links inside"), (between, "link between", "links between")]
+    return ", ".join(f"{count:,} {one if count == 1 else many}" for count, one, many in parts)
 
 
-def _ranks(panel: Panel, marks: Marks) -> Iterator[str]:
-    mesh = panel.mesh
-    for host_rank in range(mesh.host_count):
-        x, y, _, _ = panel.host_rectangle(mesh.host_block(host_rank))
-        bad = (mesh.mesh_id, host_rank) in marks.hosts
-        label = ("✗ " if bad else "") + _label(panel, host_rank, marks)
-        yield f'<text class="rank{" bad" if bad else ""}" x="{x + 6}" y="{y + 11}">{escape(label)}</text>'
+def _text(text: str, x: float, y: float, size: float, name: str, more: str = "") -> str:
+    return f'<text class="f-{name}" fill="{light(name)}" font-size="{size:g}" x="{x:.0f}" y="{y:.0f}"{more}>{escape(text)}</text>'
 
 
-def _label(panel: Panel, host_rank: int, marks: Marks) -> str:
-    default = "switch" if panel.mesh.is_switch else f"rank {panel.first_rank + host_rank}"
-    return marks.labels.get((panel.mesh.mesh_id, host_rank), default)
+def _box(box: BoxAt) -> str:
+    name = "page" if box.depth % 2 else "box"
+    return (
+        f'<rect class="graph f-{name} s-edge" fill="{light(name)}" stroke="{light("edge")}" x="{box.x:.0f}" y="{box.y:.0f}"'
+        f' width="{box.width:.0f}" height="{box.height:.0f}" rx="10"/>'
+        + _text(box.title, box.x + 14, box.y + 18, 12, "soft", ' font-weight="bold"')
+    )
 
 
-def _links(panel: Panel, marks: Marks) -> Iterator[str]:
-    mesh = panel.mesh
-    columns = mesh.dims[1]
-    for link in mesh.grid_links():
-        if link.wrap:
-            continue
-        (x1, y1), (x2, y2) = panel.centre(*divmod(link.a, columns)), panel.centre(*divmod(link.b, columns))
-        bad = (mesh.mesh_id, min(link.a, link.b), max(link.a, link.b)) in marks.edges
-        yield f'<line class="{"bad" if bad else "link"}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>'
-        if bad:
-            yield f'<text class="id bad" x="{(x1 + x2) // 2}" y="{(y1 + y2) // 2}">✗</text>'
-    for link in mesh.express:
-        (x1, y1), (x2, y2) = panel.centre(*divmod(link.a, columns)), panel.centre(*divmod(link.b, columns))
-        bend = PITCH // 2
-        yield f'<path class="far z" d="M{x1} {y1} Q{(x1 + x2) // 2 + bend} {(y1 + y2) // 2 + bend} {x2} {y2}"/>'
+def _kind(bundle: Bundle, marks: Marks) -> str:
+    if any(joint.key in marks.links for joint in bundle.joints):
+        return "bad"
+    return "z" if bundle.z_direction else "far"
 
 
-def _wraps(panel: Panel) -> Iterator[str]:
-    """An arrow out of each end of a closed dimension; dotted when RING is declared but the extent is too short."""
-    rows, columns = panel.mesh.dims
-    far = DEVICE // 2 + BORDER + 8
-    ends: list[tuple[int, int, int, int]] = []
-    if panel.mesh.dim_types[1] == "RING":
-        ends += [
-            (row, column, step, 0) for row in range(rows) for column, step in ((0, -1), (columns - 1, 1))
-        ]
-    across = len(ends)
-    if panel.mesh.dim_types[0] == "RING":
-        ends += [
-            (row, column, 0, step) for column in range(columns) for row, step in ((0, -1), (rows - 1, 1))
-        ]
-    for number, (row, column, dx, dy) in enumerate(ends):
-        x, y = panel.centre(row, column)
-        tip_x, tip_y = x + dx * far, y + dy * far
-        short = "" if panel.mesh.wraps(1 if number < across else 0) else " short"
-        yield f'<line class="wrap{short}" x1="{x}" y1="{y}" x2="{tip_x}" y2="{tip_y}"/>'
-        back_x, back_y = tip_x - dx * 6, tip_y - dy * 6
-        side = f"{back_x + dy * 4},{back_y + dx * 4} {back_x - dy * 4},{back_y - dx * 4}"
-        yield f'<polygon class="tip" points="{tip_x},{tip_y} {side}"/>'
-
-
-def _device(panel: Panel, device: int, marks: Marks) -> Iterator[str]:
-    mesh = panel.mesh
-    row, column = divmod(device, mesh.dims[1])
-    x, y = panel.centre(row, column)
-    rank = panel.first_rank + mesh.host_rank_of(row, column)
-    bad = (mesh.mesh_id, device) in marks.devices
-    half = DEVICE // 2
+def _line(line: LineAt, number: int, marks: Marks, traffic: Traffic | None) -> Iterator[str]:
+    kind = _kind(line.bundles[0], marks)
+    count = sum(len(bundle.joints) for bundle in line.bundles)
+    amount = sum(traffic.of_bundle(bundle) for bundle in line.bundles) if traffic else 0
+    words = [joint.words for bundle in line.bundles for joint in bundle.joints]
+    told = "\n".join([line.label, *words[:24], *([f"and {len(words) - 24} more"] if len(words) > 24 else [])])
+    if traffic:
+        told = f"{traffic.shown(amount)}\n{told}"
+        colour, name = heat(amount / traffic.most if traffic.most else 0), ""
+        width = 2 + 4 * (amount / traffic.most if traffic.most else 0)
+    else:
+        colour, name, width = light(kind), f" s-{kind}", 2.0 if count == 1 else 3.0
+    dash = ' stroke-dasharray="7 4"' if kind == "z" else ""
+    path = " ".join(_rounded(stroke) for stroke in line.strokes)
     yield (
-        f'<rect class="device h{rank % HUES}{" bad" if bad else ""}" x="{x - half}" y="{y - half}" width="{DEVICE}"'
-        f' height="{DEVICE}" rx="6"><title>device {device}: row {row}, column {column}, rank {rank}</title></rect>'
+        f'<path class="far{name}" data-line="{number}" data-links="{count}" fill="none" stroke="{colour}" stroke-width="{width:.1f}"'
+        f' stroke-linejoin="round"{dash} d="{path}"><title>{escape(told)}</title></path>'
     )
-    yield f'<text class="id{" bad" if bad else ""}" x="{x}" y="{y}">{device}{"✗" if bad else ""}</text>'
+
+
+def _rounded(stroke: tuple[tuple[float, float], ...], reach: float = 7) -> str:
+    """A way along its points, its corners round."""
+    words = [f"M{stroke[0][0]:.0f} {stroke[0][1]:.0f}"]
+    for before, here, after in zip(stroke, stroke[1:], stroke[2:], strict=False):
+        words.append(
+            f"L{_towards(here, before, reach)}Q{here[0]:.0f} {here[1]:.0f} {_towards(here, after, reach)}"
+        )
+    return "".join([*words, f"L{stroke[-1][0]:.0f} {stroke[-1][1]:.0f}"])
+
+
+def _towards(here: tuple[float, float], there: tuple[float, float], reach: float) -> str:
+    dx, dy = there[0] - here[0], there[1] - here[1]
+    part = min(reach / ((dx * dx + dy * dy) ** 0.5 or 1), 0.5)
+    return f"{here[0] + dx * part:.1f} {here[1] + dy * part:.1f}"
+
+
+def _labels(scene: Scene, marks: Marks, traffic: Traffic | None) -> Iterator[str]:
+    """Labels come last, so that no line crosses them."""
+    for line in scene.lines:
+        kind = _kind(line.bundles[0], marks)
+        text = ("✗ " if kind == "bad" else "") + line.label
+        if traffic:
+            text = traffic.shown(sum(traffic.of_bundle(bundle) for bundle in line.bundles))
+        anchor = "" if line.label_starts else ' text-anchor="middle"'
+        x, y = line.label_at
+        words = f'font-size="11" x="{x:.0f}" y="{y:.0f}"{anchor}>{escape(text)}</text>'
+        # A stroke below the letters keeps lines off them; two elements, for few viewers know paint-order.
+        yield f'<text class="halo" aria-hidden="true" fill="none" stroke="{light("page")}" stroke-width="4" stroke-linejoin="round" {words}'
+        yield f'<text class="count f-{kind}" fill="{light(kind)}" {words}'

@@ -46,7 +46,7 @@ def test_a_rejected_descriptor_is_drawn_with_its_mistakes(mgd: Mgd, bad: str) ->
     result = mgd("show", "-", stdin=bad)
     assert result.code == 1
     assert "╭ ✗ rank 0 ─" in result.out and "✗ MGD012 <stdin>:6:29" in result.out
-    assert 'class="host h0 bad"' in mgd("show", "-", "--svg", "-", stdin=bad).out
+    assert 'class="host s-bad f-bad"' in mgd("show", "-", "--svg", "-", stdin=bad).out
 
 
 def test_the_failing_link_is_crossed_out(mgd: Mgd) -> None:
@@ -111,3 +111,10 @@ def test_describe_for_people(mgd: Mgd) -> None:
 def test_describe_refuses_what_is_rejected(mgd: Mgd, bad: str) -> None:
     result = mgd("describe", "-", stdin=bad)
     assert result.code == 1 and "error[MGD012]" in result.err
+
+
+def test_show_writes_a_page(mgd: Mgd, tmp_path: Path) -> None:
+    target = tmp_path / "p.html"
+    assert mgd("show", "t3k", "--html", target).code == 0
+    assert "<!doctype html>" in target.read_text()
+    assert mgd("show", "t3k", "--html", "-").out == target.read_text()

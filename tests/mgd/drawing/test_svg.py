@@ -1,7 +1,9 @@
-"""The SVG: well formed, complete, the same bytes every time."""
+"""The SVG: well formed, every link accounted for, nothing clipped, colours in the file, the same bytes every time."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from xml.etree import ElementTree
 
 import pytest
@@ -9,59 +11,147 @@ import pytest
 import mgd
 from mgd.connections import InterLink
 from mgd.drawing.marks import Marks
+from mgd.drawing.panel_geometry import width_of
 from mgd.drawing.svg import TooLargeToDraw, draw_svg
+from mgd.drawing.traffic import Traffic
 from mgd.graph import Mesh, MeshGraph
 from mgd.systems import System, systems
 
 SVG = "{http://www.w3.org/2000/svg}"
+SYSTEMS = pytest.mark.parametrize("system", systems(), ids=[system.name for system in systems()])
 
 
-def mesh(mesh_id: int, dims: tuple[int, int] = (2, 4), hosts: tuple[int, int] = (1, 1)) -> Mesh:
-    return Mesh(mesh_id, 'M"0<&>', "WORMHOLE_B0", dims, hosts, ("LINE", "RING"), 2, "RELAXED")
+def mesh(
+    mesh_id: int,
+    dims: tuple[int, int] = (2, 4),
+    hosts: tuple[int, int] = (1, 1),
+    types: tuple[str, str] = ("LINE", "RING"),
+) -> Mesh:
+    return Mesh(mesh_id, 'M"0<&>', "WORMHOLE_B0", dims, hosts, types, 2, "RELAXED")
 
 
-def with_class(svg: str, tag: str, name: str) -> list[ElementTree.Element]:
-    root = ElementTree.fromstring(svg)
+def picture(system: System) -> tuple[MeshGraph, ElementTree.Element]:
+    graph = mgd.expand(mgd.load(system.path))
+    return graph, ElementTree.fromstring(draw_svg(graph, title=system.name))
+
+
+def with_class(root: ElementTree.Element, tag: str, name: str) -> list[ElementTree.Element]:
     return [each for each in root.iter(f"{SVG}{tag}") if name in each.get("class", "").split()]
 
 
-@pytest.mark.parametrize("system", systems(), ids=[system.name for system in systems()])
-def test_every_system_has_a_picture_with_all_devices_hosts_and_links(system: System) -> None:
-    graph = mgd.expand(mgd.load(system.path))
-    svg = draw_svg(graph, title=system.name)
-    assert svg == draw_svg(graph, title=system.name)
-    assert len(with_class(svg, "rect", "device")) == graph.device_count
-    assert len(with_class(svg, "rect", "host")) == sum(each.host_count for each in graph.meshes)
-    between = [each for each in graph.connections if not any(node.is_graph for node in each.nodes)]
-    assert len(with_class(svg, "path", "far")) == len(between) + sum(
-        len(each.express) for each in graph.meshes
-    )
+def placed(
+    element: ElementTree.Element, x: float = 0, y: float = 0, style: str = ""
+) -> Iterator[tuple[ElementTree.Element, float, float, str]]:
+    """Every element with what the groups around it add to its place, and whether they give it a colour."""
+    move = element.get("transform", "")
+    if move:
+        dx, dy = move.removeprefix("translate(").rstrip(")").split()
+        x, y = x + float(dx), y + float(dy)
+    style += element.get("fill", "") + element.get("stroke", "") + element.get("style", "")
+    yield element, x, y, style
+    for child in element:
+        yield from placed(child, x, y, style)
 
 
-def test_everything_lies_on_the_page() -> None:
-    graph = MeshGraph(tuple(mesh(i, (8, 4), (2, 2)) for i in range(9)))
-    root = ElementTree.fromstring(draw_svg(graph))
+@SYSTEMS
+def test_every_device_host_and_link_of_a_system_is_drawn_once(system: System) -> None:
+    graph, root = picture(system)
+    assert len(with_class(root, "rect", "device")) == graph.device_count
+    groups = with_class(root, "g", "mesh")
+    assert len(groups) == len(graph.meshes)
+    hosts: Counter[tuple[int, int]] = Counter()
+    for each in graph.meshes:
+        hosts[each.mesh_id, each.host_count] += 1
+    for group in groups:
+        mesh_id = int(group.get("data-mesh", ""))
+        own = next(each for each in graph.meshes if each.mesh_id == mesh_id)
+        drawn = Counter(each.get("data-link") for each in group.iter() if each.get("data-link"))
+        meant = Counter(f"{link.a}-{link.b}" for link in (*own.grid_links(), *own.express))
+        assert drawn == meant
+        hosts[mesh_id, len(with_class(group, "rect", "host"))] -= 1
+    assert not +hosts
+    between = [int(each.get("data-links", 0)) for each in with_class(root, "path", "far")]
+    assert sum(between) == sum(len(each.nodes) - 1 for each in graph.connections)
+
+
+@SYSTEMS
+def test_nothing_is_clipped_and_every_colour_stands_in_the_file(system: System) -> None:
+    _, root = picture(system)
     width, height = float(root.get("width", 0)), float(root.get("height", 0))
-    for each in root.iter(f"{SVG}rect"):
-        x, y = float(each.get("x", 0)), float(each.get("y", 0))
-        assert x >= 0 and x + float(each.get("width", 0)) <= width
-        assert y >= 0 and y + float(each.get("height", 0)) <= height
+    for element, x, y, style in placed(root):
+        tag = element.tag.removeprefix(SVG)
+        if tag in ("rect", "path", "line", "text"):
+            assert "#" in style, ElementTree.tostring(element)
+        if tag == "rect":
+            left, top = x + float(element.get("x", 0)), y + float(element.get("y", 0))
+            assert left >= 0 and left + float(element.get("width", 0)) <= width
+            assert top >= 0 and top + float(element.get("height", 0)) <= height
+        if tag == "text":
+            room = width_of("".join(element.itertext()), float(element.get("font-size", 11)))
+            shift = room / 2 if element.get("text-anchor") == "middle" else 0
+            left = x + float(element.get("x", 0)) - shift
+            assert left >= 0 and left + room <= width, "".join(element.itertext())
 
 
-def test_device_links_end_at_their_devices() -> None:
+def test_the_same_graph_gives_the_same_bytes() -> None:
+    graph = mgd.expand(mgd.load(systems()[0].path))
+    assert draw_svg(graph, title="x") == draw_svg(graph, title="x")
+
+
+def test_the_longest_title_makes_the_page_wider() -> None:
+    root = ElementTree.fromstring(draw_svg(MeshGraph((mesh(0, (1, 1)),)), title="a" * 300 + ".textproto"))
+    assert float(root.get("width", 0)) > 2000
+
+
+def test_a_graph_without_connections_keeps_its_links() -> None:
     graph = MeshGraph((mesh(0), mesh(1)), (InterLink(0, 1, 3, "STRICT", 3, 4),))
-    (path,) = with_class(draw_svg(graph), "path", "far")
-    assert path.find(f"{SVG}title") is not None
+    (path,) = with_class(ElementTree.fromstring(draw_svg(graph)), "path", "far")
     title = path.findtext(f"{SVG}title")
-    assert title == "mesh 0 device 3 to mesh 1 device 4: 3 channels STRICT"
+    assert title == "3 ch\nmesh 0 device 3 to mesh 1 device 4: 3 channels STRICT"
 
 
 def test_marks_are_crosses_and_notes_are_escaped() -> None:
-    marks = Marks(frozenset({(0, 1)}), frozenset({(0, 1, 2)}), frozenset({(0, 0)}), notes=("a < b & c",))
-    svg = draw_svg(MeshGraph((mesh(0),)), title="<&>", marks=marks)
-    root = ElementTree.fromstring(svg)
+    graph = MeshGraph((mesh(0), mesh(1)), (InterLink(0, 1, 3, "STRICT", 3, 4),))
+    marks = Marks(
+        frozenset({(0, 1)}),
+        frozenset({(0, 1, 2)}),
+        frozenset({(0, 0)}),
+        frozenset({("0:D3", "1:D4")}),
+        notes=("a < b & c",),
+    )
+    root = ElementTree.fromstring(draw_svg(graph, title="<&>", marks=marks))
     texts = ["".join(each.itertext()) for each in root.iter(f"{SVG}text")]
-    assert "1✗" in texts and "✗" in texts and "✗ rank 0" in texts and "✗ a < b & c" in texts
+    for wanted in ("1✗", "✗", "✗ rank 0", "✗ 3 ch", "✗ a < b & c", "what the rules refuse"):
+        assert wanted in texts
+
+
+def test_the_legend_tells_of_what_is_there_and_of_nothing_else() -> None:
+    def entries(graph: MeshGraph) -> set[str]:
+        root = ElementTree.fromstring(draw_svg(graph))
+        return {text for each in with_class(root, "g", "entry") for text in ["".join(each.itertext())]}
+
+    alone = entries(MeshGraph((mesh(0, (1, 1), types=("LINE", "LINE")),)))
+    assert alone == {"device by number", "host block with its rank"}
+    ring = entries(MeshGraph((mesh(0), mesh(1)), (InterLink(0, 1, 3, "STRICT", z_direction=True),)))
+    assert "wrap, goes on at the other border" in ring
+    assert "links between over Z ports, with their channels (ch) in all" in ring
+    assert "RING too short to close" in entries(MeshGraph((mesh(0, (2, 2)),)))
+
+
+def test_traffic_colours_and_widens_links() -> None:
+    graph = MeshGraph(
+        (mesh(0), mesh(1), mesh(2)), (InterLink(0, 1, 1, "STRICT"), InterLink(1, 2, 1, "STRICT"))
+    )
+    traffic = Traffic({(0, 0, 1): 5e8, (2, 0, 3): 1e9}, {(0, 1): 2e9})
+    root = ElementTree.fromstring(draw_svg(graph, traffic=traffic))
+    lines = with_class(root, "path", "far")
+    widths = {int(each.get("data-line", 0)): float(each.get("stroke-width", 0)) for each in lines}
+    assert sorted(widths.values()) == [2.0, 6.0]
+    assert lines[0].get("stroke") != lines[1].get("stroke")
+    texts = ["".join(each.itertext()) for each in root.iter(f"{SVG}text")]
+    assert "2 GB" in texts and "0 B" in texts and "on a link, from 0 to 2 GB" in texts
+    first, *_ = [each for each in root.iter(f"{SVG}line") if each.get("data-link") == "0-1"]
+    assert "stroke-width:2.8" in first.get("style", "")
 
 
 def test_too_many_devices_are_refused() -> None:

@@ -1,0 +1,111 @@
+"""Places: every box has one, no way crosses a box, the shape of a graph shows in its rows."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mgd
+from mgd.connections import InterLink
+from mgd.drawing.arrangement import arranged
+from mgd.drawing.scene import Scene, scene_of
+from mgd.graph import Mesh, MeshGraph
+from mgd.systems import System, systems
+
+RING = [(0, 1), (1, 2), (2, 3), (0, 3)]
+
+
+def every_pair(count: int) -> list[tuple[int, int]]:
+    return [(a, b) for a in range(count) for b in range(a + 1, count)]
+
+
+def ring(count: int) -> list[tuple[int, int]]:
+    return sorted({(min(a, (a + 1) % count), max(a, (a + 1) % count)) for a in range(count)})
+
+
+def torus(rows: int, columns: int) -> list[tuple[int, int]]:
+    found = set()
+    for row in range(rows):
+        for column in range(columns):
+            here = row * columns + column
+            for there in (row * columns + (column + 1) % columns, (row + 1) % rows * columns + column):
+                found.add((min(here, there), max(here, there)))
+    return sorted(found)
+
+
+def neighbours(rows: tuple[tuple[int, ...], ...]) -> set[tuple[int, int]]:
+    found = set()
+    for row in rows:
+        found |= {tuple(sorted(pair)) for pair in pairwise(row)}
+    for upper, lower in pairwise(rows):
+        found |= {tuple(sorted(pair)) for pair in zip(upper, lower, strict=False)}
+    return {(a, b) for a, b in found}
+
+
+@pytest.mark.parametrize("count", [4, 6, 8, 12, 16, 48])
+def test_a_ring_goes_from_neighbour_to_neighbour(count: int) -> None:
+    rows = arranged(count, ring(count), (100, 150)).rows
+    assert set(ring(count)) <= neighbours(rows)
+
+
+@pytest.mark.parametrize("count", [3, 5, 8, 13])
+def test_a_chain_winds_from_neighbour_to_neighbour(count: int) -> None:
+    chain = [(each, each + 1) for each in range(count - 1)]
+    rows = arranged(count, chain, (150, 150)).rows
+    assert len(rows[-1]) < len(rows[0]) or set(chain) <= neighbours(rows)
+
+
+def test_a_torus_is_its_grid_a_star_hangs_from_its_middle_all_pairs_share_a_rail() -> None:
+    assert arranged(12, torus(3, 4), (100, 100)).rows == ((0, 1, 2, 3), (4, 5, 6, 7), (8, 9, 10, 11))
+    assert arranged(5, [(0, 4), (1, 4), (2, 4), (3, 4)], (100, 100)).rows == ((4,), (0, 1, 2, 3))
+    assert arranged(9, every_pair(9), (150, 900)).is_bus
+    assert not arranged(4, every_pair(4), (100, 100)).is_bus
+
+
+@given(
+    st.integers(1, 14).flatmap(
+        lambda count: st.tuples(
+            st.just(count), st.lists(st.tuples(*[st.integers(0, count - 1)] * 2), max_size=30), st.booleans()
+        )
+    ),
+    st.sampled_from([(1, 1), (8, 1), (1, 8), (4, 4)]),
+)
+def test_ways_cross_no_box_whatever_is_linked(
+    made: tuple[int, list[tuple[int, int]], bool], dims: tuple[int, int]
+) -> None:
+    count, pairs, rails = made
+    meshes = tuple(
+        Mesh(each, "M", "WORMHOLE_B0", dims, (1, 1), ("LINE", "LINE"), 1, "STRICT") for each in range(count)
+    )
+    links = tuple(InterLink(a, b, 1, "STRICT") for a, b in pairs)
+    scene = scene_of(MeshGraph(meshes, links), rails=rails)
+    assert sum(len(bundle.joints) for line in scene.lines for bundle in line.bundles) == len(links)
+    assert_free(scene)
+
+
+@pytest.mark.parametrize("system", systems(), ids=[system.name for system in systems()])
+@pytest.mark.parametrize("rails", [True, False])
+def test_ways_of_a_system_cross_no_mesh(system: System, rails: bool) -> None:
+    assert_free(scene_of(mgd.expand(mgd.load(system.path)), rails=rails))
+
+
+def assert_free(scene: Scene) -> None:
+    """No panel overlaps another, none leaves the scene, and no stroke passes through one."""
+    boxes = [(at.x, at.y, at.x + at.panel.width, at.y + at.panel.height) for at in scene.panels]
+    for number, (left, top, right, bottom) in enumerate(boxes):
+        assert left >= -1 and top >= -1 and right <= scene.width + 1 and bottom <= scene.height + 1
+        for other in boxes[number + 1 :]:
+            assert right <= other[0] or other[2] <= left or bottom <= other[1] or other[3] <= top
+    for line in scene.lines:
+        for stroke in line.strokes:
+            for (x, y), (to_x, to_y) in pairwise(stroke):
+                for step in range(1, 20):
+                    px, py = x + (to_x - x) * step / 20, y + (to_y - y) * step / 20
+                    assert -1 <= px <= scene.width + 1 and -1 <= py <= scene.height + 1
+                    assert not any(
+                        left + 1 < px < right - 1 and top + 1 < py < bottom - 1
+                        for left, top, right, bottom in boxes
+                    ), line
