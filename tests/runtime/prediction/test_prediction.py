@@ -70,7 +70,7 @@ def test_regions_hold_what_they_ran(lone: dict[str, Any]) -> None:
     assert {name: share["calls"] for name, share in trace["classes"].items()} == {
         "matmuls": 1,
         "collectives": 1,
-        "binary": 1,
+        "elementwise": 1,
     }
     assert trace["us"] == pytest.approx(sum(trace["bounds"].values()))
     assert trace["us"] < regions["rest of the program"]["us"]  # the host sends what is not traced

@@ -17,6 +17,16 @@ from tt_run.runtime.prediction.changes import Change, gains
 from tt_run.runtime.prediction.schedule import Schedule, Step, schedule, steps_of
 
 MEBIBYTE = 1 << 20
+CLASSES = {
+    "binary": "elementwise",
+    "norm_after_gather": "norms",
+    "movement": "data movement",
+    "sdpa": "attention",
+    "sdpa_decode_long": "attention",
+    "reduction": "reductions",
+    "topk": "sorting",
+}
+"""Kernel of the data files -> what the report calls operations of its kind."""
 WRITE = "NOC_UNICAST_WRITE"
 
 
@@ -122,13 +132,9 @@ def group_of(work: Work) -> str:
 
 def class_of(work: Work) -> str:
     """What the report calls a work."""
-    return (
-        "collectives"
-        if isinstance(work, Collective)
-        else "matmuls"
-        if isinstance(work, Matmul)
-        else work.name
-    )
+    if isinstance(work, Collective):
+        return "collectives"
+    return "matmuls" if isinstance(work, Matmul) else CLASSES.get(work.name, work.name)
 
 
 def error_of(group: str) -> float | None:

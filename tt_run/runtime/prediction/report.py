@@ -15,6 +15,8 @@ LEVELS = "·-=#"
 def report(found: Forecast) -> str:
     """The whole report; it says first that it is a prediction."""
     hw = found.hardware
+    if found.total_us <= 0:
+        return f"Nothing to predict: no operation ran on the devices of {hw.architecture} {hw.system}"
     lines = [
         f"Predicted, not measured: {hw.architecture} {hw.system}, {_time(found.total_us)} of device time in all",
     ]

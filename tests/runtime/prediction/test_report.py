@@ -1,0 +1,85 @@
+"""The forecast in words: bounds, shares, the drawing of links, changes that save time, and nothing where nothing ran."""
+
+from __future__ import annotations
+
+import pytest
+
+from tt_run.runtime.model.hardware import Hardware, load, shipped
+from tt_run.runtime.model.work import Collective, Kernel, Matmul, Work
+from tt_run.runtime.prediction.account import Account, as_json, from_json
+from tt_run.runtime.prediction.changes import gains, scaled, total
+from tt_run.runtime.prediction.forecast import forecast
+from tt_run.runtime.prediction.report import report
+
+WORKS: list[Work] = [
+    Matmul(32, 2048, 2048, program="1d", grid=(8, 8)),
+    Kernel("binary", 64, 1e6),
+    Collective("all_gather", 4, 1e6, wire=3e6),
+]
+
+
+@pytest.fixture(scope="module")
+def hw() -> Hardware:
+    return load(shipped("wormhole")).system("t3000")
+
+
+@pytest.mark.parametrize("work", WORKS)
+def test_works_survive_json(work: Work) -> None:
+    assert from_json(as_json(work)) == work
+
+
+def account() -> Account:
+    found = Account(0, 0)
+    for _ in range(2):
+        for work in WORKS:
+            found.add(None, "train.py:7", "ttnn.op", work)
+        found.close("step AdamW")
+    found.add(None, "train.py:9", "ttnn.after", WORKS[1])
+    found.links[(0, 1)] = 8e6
+    found.links[(1, 0)] = 2e6
+    return found
+
+
+def test_steps_are_passes_and_the_rest_is_told_apart(hw: Hardware) -> None:
+    found = forecast([account().part()], hw, (2, 4))
+    regions = {region.name: region for region in found.regions}
+    assert {name: region.passes for name, region in regions.items()} == {
+        "step AdamW": 2,
+        "after the last step": 1,
+    }
+    step = regions["step AdamW"]
+    assert step.us == pytest.approx(total(hw, [(work, 1) for work in WORKS]))
+    assert found.total_us == pytest.approx(2 * step.us + regions["after the last step"].us)
+
+
+def test_the_report_names_what_bounds_and_draws_the_links(hw: Hardware) -> None:
+    said = report(forecast([account().part()], hw, (2, 4)))
+    assert said.startswith("Predicted, not measured: wormhole t3000")
+    assert "step AdamW" in said
+    assert "train.py op" not in said
+    assert "train.py:7 op" in said
+    assert "M0 D0 -> D1" in said
+    assert "   0 ##   1" in said  # the busiest
+    assert "error: median and 90th percentile" in said
+
+
+def test_a_large_mesh_is_listed_not_drawn(hw: Hardware) -> None:
+    said = report(forecast([account().part()], hw, (64, 160)))
+    assert "M0 D0 -> D1" in said
+    assert "share of the busiest link" not in said
+
+
+def test_nothing_ran(hw: Hardware) -> None:
+    assert report(forecast([Account(0, 0).part()], hw, (1, 1))).startswith("Nothing to predict")
+
+
+def test_changes_are_sorted_and_save_what_they_say(hw: Hardware) -> None:
+    counted = [(work, 10) for work in WORKS]
+    found = gains(hw, counted)
+    assert [c.saved_us for c in found] == sorted((c.saved_us for c in found), reverse=True)
+    texts = " ".join(change.text for change in found)
+    assert "ring" in texts and "channels" in texts and "DRAM banks" in texts
+    doubled = scaled(hw, {"fabric.channels": 2.0})
+    saved = next(c.saved_us for c in found if "channels" in c.text)
+    assert saved == pytest.approx(total(hw, counted) - total(doubled, counted))
+    assert hw["fabric.channels"] == 1
