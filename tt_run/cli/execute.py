@@ -40,7 +40,7 @@ def execute(
         if given.verbose:
             say(shlex.join(line.command))
         say(f"{counted(len(plan.ranks), 'rank')} on {_where(plan)}, logs in {folder.path}")
-        if line.defaults_text():
+        if given.verbose and line.defaults_text():
             say(f"added {line.defaults_text()}")
         if given.debug_gdbserver:
             host = plan.ranks[0].host or "HOST"
@@ -55,7 +55,10 @@ def execute(
     verdict = attempt.verdict
     if not verdict.succeeded:
         with suppress(OSError):
-            print("\n".join(failure_report(attempt, ["tt-run", *words])), file=sys.stderr, flush=True)
+            report = failure_report(
+                attempt, ["tt-run", *words], lambda rank: choices.tee.shows(rank, error=True)
+            )
+            print("\n".join(report), file=sys.stderr, flush=True)
         if given.annotations == "github":
             print(annotation(verdict, attempt.failures))
     elif attempt.observation.swept:

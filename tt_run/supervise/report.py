@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mgd.diagnostics import Position
@@ -28,13 +28,18 @@ GUARD_LINES = 14
 LONGEST = 400  # characters of a line: a hint stands at the end of long ones
 
 
-def failure_report(attempt: Attempt, rerun: Sequence[str]) -> list[str]:
-    """The report of a run that did not succeed, at most MOST_LINES lines; `rerun` are the words of its command line."""
+def failure_report(
+    attempt: Attempt, rerun: Sequence[str], is_shown: Callable[[int], bool] = lambda rank: False
+) -> list[str]:
+    """The report of a run that did not succeed, at most MOST_LINES lines; `rerun` are the words of its command line.
+
+    `is_shown` tells whether the console has shown what a rank says of its errors, which is then not said again.
+    """
     verdict, observation, board = attempt.verdict, attempt.observation, attempt.board
     folder = board.folder
     lines = [f"tt-run: {verdict.sentence}"]
     if verdict.culprit is not None:
-        lines += _culprit_lines(verdict.culprit, _record_of(attempt, verdict.culprit), folder)
+        lines += _culprit_lines(verdict.culprit, _record_of(attempt, verdict.culprit), folder, is_shown)
     elif verdict.lost and observation.ended_by is EndedBy.ITSELF:
         lines += _launcher_lines(folder)
     if observation.stacks:
@@ -47,7 +52,8 @@ def failure_report(attempt: Attempt, rerun: Sequence[str]) -> list[str]:
         lines.append(f"  {left_behind(observation.swept)}")
     lines += [f"  processes left behind on {host} were ended" for host in attempt.elsewhere.ended]
     lines += [f"  {host} does not answer: its ranks may still run there" for host in attempt.elsewhere.silent]
-    tail = [f"  logs: {folder.path}", f"  run again: {shlex.join(rerun)}", f"  exit code {verdict.exit_code}"]
+    where = f"{folder.path}" + (f", {folder.err(verdict.culprit.rank).name}" if verdict.culprit else "")
+    tail = [f"  logs: {where}", f"  run again: {shlex.join(rerun)}", f"  exit code {verdict.exit_code}"]
     return lines[: MOST_LINES - len(tail)] + tail
 
 
@@ -59,18 +65,23 @@ def _record_of(attempt: Attempt, culprit: RankStatus) -> Mapping[str, Any] | Non
     return next((record for record in attempt.failures.values() if record.get("guard")), None)
 
 
-def _culprit_lines(culprit: RankStatus, record: Mapping[str, Any] | None, folder: RunFolder) -> list[str]:
+def _culprit_lines(
+    culprit: RankStatus,
+    record: Mapping[str, Any] | None,
+    folder: RunFolder,
+    is_shown: Callable[[int], bool],
+) -> list[str]:
     lines = []
-    if record is not None:
+    if record is not None and not (record.get("guard") and is_shown(int(record.get("rank", culprit.rank)))):
         lines += _exception_lines(record, culprit.rank)
-    if record is None or not record.get("guard"):  # what the guard says is complete, the log only repeats it
+    is_told = is_shown(culprit.rank) or (record is not None and record.get("guard"))
+    if not is_told:  # what the guard says is complete, the log only repeats it
         tail = last_lines(folder.err(culprit.rank), LAST_LINES) or last_lines(
             folder.out(culprit.rank), LAST_LINES
         )
         if tail:
             lines.append(f"  last lines of rank {culprit.rank}:")
             lines += [f"    {line[:LONGEST]}" for line in tail]
-    lines.append(f"  log: {folder.err(culprit.rank)}")
     return lines
 
 

@@ -173,6 +173,15 @@ class TestReport:
         assert "run again: tt-run 'a b'" in text
         assert str(failed.folder.path) in text
 
+    def test_what_the_console_has_shown_is_not_said_again(self, failed: Attempt) -> None:
+        told = failure_report(failed, ["x"], lambda rank: True)
+        assert not any("last lines" in line or "line 39" in line for line in told)
+        assert told[-3].endswith(", rank-0001.err")
+        record = {"rank": 1, "exception": "GuardError", "message": "a\nb\nc", "guard": True}
+        by_guard = dataclasses.replace(failed, failures={1: record})
+        assert "  b" in failure_report(by_guard, ["x"], lambda rank: rank == 0)
+        assert "  b" not in failure_report(by_guard, ["x"], lambda rank: True)
+
     def test_a_native_check_is_told_by_its_message(self, failed: Attempt) -> None:
         text = "TT_FATAL @ a.cpp:9: x == y\ninfo:\nthe shapes differ\nbacktrace:\n --- main"
         record = {"rank": 1, "exception": "RuntimeError", "message": text, "file": "a.py", "line": 3}
