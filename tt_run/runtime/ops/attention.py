@@ -104,8 +104,8 @@ def window_mask(queries: int, keys: int, bounds: Array, first: int = 0) -> Array
 
 
 def check_heads(q: int, k: Tensor, v: Tensor) -> None:
-    """Raises RuntimeError unless keys and values have one shape and their heads divide the query's."""
-    if k.shape != v.shape:
+    """Raises RuntimeError unless keys and values have one shape, but for their width, and their heads divide the query's."""
+    if tuple(k.shape)[:-1] != tuple(v.shape)[:-1]:
         raise fatal(f"K and V must have the same shape, got {k.shape} and {v.shape}")
     if q % k.shape[1]:
         raise fatal(f"Q num_heads must be divisible by K num_heads. Q: {q}, K: {k.shape[1]}")
@@ -159,37 +159,44 @@ def scaled_dot_product_attention(
 
     named = {"mask": attn_mask, "sink": attention_sink, "windows": cu_window_seqlens}
     tensors = (input_tensor_q, input_tensor_k, input_tensor_v)
-    return _prefill(tensors, named, mask_of, scale, output_concat_heads, memory_config)
+    return prefill(tensors, named, mask_of, scale, memory_config, concat_heads=output_concat_heads)
 
 
-def _prefill(
+def prefill(
     tensors: tuple[Tensor, Tensor, Tensor],
     named: dict[str, Tensor | None],
     mask_of: Callable[[dict[str, Array], int], Array | None],
     scale: float | None,
-    concat_heads: bool,
     memory_config: MemoryConfig | None,
+    *,
+    concat_heads: bool = False,
+    width: int | None = None,
+    of_user: Callable[[Array, dict[str, Array], int], Array] = lambda held, rest, user: held[user],
 ) -> Tensor:
-    """Attention of every user's queries; `mask_of` gives the mask of a user from a device's shards of `named`."""
+    """Attention of every user's queries; `mask_of` gives the mask of a user from a device's shards of `named`.
+
+    `width`: of the values, where they are the first columns of a wider tensor. `of_user`: a user's keys or values (heads, S, D) of
+    what a device holds.
+    """
     q, k, v = tensors
     given = {name: tensor for name, tensor in named.items() if tensor is not None}
     on_device(q, k, v, *given.values(), kind="scaled dot product attention")
     batch, heads, queries, depth = q.shape
     check_heads(heads, k, v)
     factor = scale if scale is not None else 1 / math.sqrt(depth)
+    wide = width or v.shape[-1]
 
     def compute(qs: Array, ks: Array, vs: Array, *others: Array) -> Array:
-        out = np.empty(qs.shape, np.float32)
+        out = np.empty((*qs.shape[:-1], wide), np.float32)
         for device in range(len(qs)):
             rest = dict(zip(given, (o[device] for o in others), strict=True))
             sink = rest["sink"].reshape(-1)[:heads] if "sink" in rest else None
             for user in range(batch):
                 mask = mask_of(rest, user)
-                out[device, user] = attend(
-                    qs[device, user], ks[device, user], vs[device, user], factor, mask, sink
-                )
+                keys, values = (of_user(held[device], rest, user) for held in (ks, vs))
+                out[device, user] = attend(qs[device, user], keys, values[..., :wide], factor, mask, sink)
         if concat_heads:
-            out = out.transpose(0, 1, 3, 2, 4).reshape(len(out), batch, 1, queries, heads * depth)
+            out = out.transpose(0, 1, 3, 2, 4).reshape(len(out), batch, 1, queries, heads * wide)
         return finish(np.ascontiguousarray(out), q.dtype)
 
     operands = (*tensors, *given.values())

@@ -32,7 +32,7 @@ to_memory_config: Operation = operation(
 )(layouts.to_memory_config)
 
 
-@operation("ttnn.typecast", family=families.CONVERSION)
+@operation("ttnn.typecast", family=families.CONVERSION, aliases=["ttnn.experimental.typecast"])
 def typecast(
     input_tensor: Tensor,
     dtype: DataType | None = None,

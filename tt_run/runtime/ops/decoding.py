@@ -36,42 +36,48 @@ class Decode:
     positions: tuple[int, ...] | None
 
 
-def _decode(
+def decode(
     q: Tensor,
     k: Tensor,
     v: Tensor,
     settings: Decode,
     named: dict[str, Tensor | None],
     memory_config: MemoryConfig | None,
+    width: int | None = None,
 ) -> Tensor:
-    """One query per user against its cache: q [1, B, H, D] -> [1, B, H, D]. `named`: mask, positions, sink, pages."""
+    """One query per user against its cache: q [1, B, H, D] -> [1, B, H, D]. `named`: mask, positions, sink, pages.
+
+    `width`: of the values, where they are the first columns of a wider tensor.
+    """
     given = {name: tensor for name, tensor in named.items() if tensor is not None}
     on_device(q, k, v, *given.values(), kind="scaled dot product attention")
     _, users, heads, depth = q.shape
     check_heads(heads, k, v)
     factor = settings.scale if settings.scale is not None else 1 / math.sqrt(depth)
 
+    wide = width or v.shape[-1]
+
     def compute(qs: Array, ks: Array, vs: Array, *others: Array) -> Array:
-        out = np.zeros(qs.shape, np.float32)
+        out = np.zeros((*qs.shape[:-1], wide), np.float32)
         for device in range(len(qs)):
             rest = dict(zip(given, (o[device] for o in others), strict=True))
             for user in range(users):
-                keys, values = (_cache_of(cache[device], user, rest.get("pages")) for cache in (ks, vs))
+                keys, values = (cache_of(cache[device], user, rest.get("pages")) for cache in (ks, vs))
                 last = _last(settings, rest.get("positions"), user, keys.shape[1])
                 if last < 0:
                     continue
                 sink = rest["sink"].reshape(-1)[:heads] if "sink" in rest else None
                 mask = _decode_mask(settings, rest.get("mask"), user, keys.shape[1], last)
-                out[device, 0, user] = attend(qs[device, 0, user][:, None], keys, values, factor, mask, sink)[
-                    :, 0
-                ]
+                out[device, 0, user] = attend(
+                    qs[device, 0, user][:, None], keys, values[..., :wide], factor, mask, sink
+                )[:, 0]
         return finish(out, q.dtype)
 
     shards = combine(compute, *(t.shards for t in (q, k, v, *given.values())))
     return settle((q, k, v, *given.values()), shards, q.dtype, memory_config=memory_config)
 
 
-def _cache_of(cache: Array, user: int, pages: Array | None) -> Array:
+def cache_of(cache: Array, user: int, pages: Array | None) -> Array:
     """A user's keys or values (kv heads, S, D): its row of the cache, or its blocks in the order of its page table."""
     if pages is None:
         return cache[user % len(cache)]
@@ -116,7 +122,7 @@ def scaled_dot_product_attention_decode(
     """q [1, B, H, D] against caches [B, Hkv, S, D], keys up to each user's cur_pos -> [1, B, H, D]; a position of -1 gives zeros."""
     settings = Decode(is_causal, scale, sliding_window_size, ints(cur_pos) or None)
     named = {"mask": attn_mask, "positions": cur_pos_tensor, "sink": attention_sink}
-    return _decode(input_tensor_q, input_tensor_k, input_tensor_v, settings, named, memory_config)
+    return decode(input_tensor_q, input_tensor_k, input_tensor_v, settings, named, memory_config)
 
 
 @operation("ttnn.transformer.paged_scaled_dot_product_attention_decode", family=families.ATTENTION)
@@ -151,4 +157,4 @@ def paged_scaled_dot_product_attention_decode(
         "sink": attention_sink,
         "pages": page_table_tensor,
     }
-    return _decode(input_tensor_q, input_tensor_k, input_tensor_v, settings, named, memory_config)
+    return decode(input_tensor_q, input_tensor_k, input_tensor_v, settings, named, memory_config)

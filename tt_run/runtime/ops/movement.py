@@ -117,11 +117,12 @@ def _corner(
     return moved(tensor, cut, memory_config)
 
 
-@operation("ttnn.view", family=families.MOVEMENT, golden=goldens.reshape)
-def view(input_tensor: Tensor, shape: Sequence[int]) -> Tensor:
-    """`reshape` that moves nothing."""
+@operation("ttnn.view", family=families.MOVEMENT, golden=goldens.reshape, aliases=["ttnn.experimental.view"])
+def view(input_tensor: Tensor, shape: Sequence[int] | int, *others: int) -> Tensor:
+    """`reshape` that moves nothing; the new shape as a sequence or as numbers."""
     on_device(input_tensor, kind="data movement")
-    wanted = resolve_shape(shape, tuple(input_tensor.shape))
+    given = (shape, *others) if isinstance(shape, int) else shape
+    wanted = resolve_shape(given, tuple(input_tensor.shape))
     return moved(input_tensor, lambda s: s.reshape(len(s), *wanted))
 
 

@@ -41,6 +41,8 @@ PLACING = frozenset(
     [
         "memory_config",
         "output_mem_config",
+        "output_memory_config",
+        "output",
         "output_tensor",
         "output_tensors",
         "optional_output_tensor",
@@ -50,6 +52,7 @@ PLACING = frozenset(
         "compute_kernel_config",
         "core_grid",
         "program_config",
+        "math_fidelity",
         "input_grad",
         "other_grad",
         "input_a_grad",
@@ -138,7 +141,7 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
             given,
             shards,
             target,
-            memory_config=arguments.get("memory_config") or arguments.get("output_mem_config"),
+            memory_config=_given(arguments, _MEMORY),
             output_tensor=output,
             layout=row.layout,
         )
@@ -217,7 +220,8 @@ def _real(stack: Array) -> Array:
 
 
 # Where results go that a caller has made room for: one, several, or the gradients of a first and a second operand.
-_ROOMS = ("output_tensor", "optional_output_tensor", "output_tensors")
+_MEMORY = ("memory_config", "output_mem_config", "output_memory_config")
+_ROOMS = ("output_tensor", "optional_output_tensor", "output_tensors", "output")
 _FIRST, _SECOND = ("input_grad", "input_a_grad"), ("other_grad", "input_b_grad")
 
 

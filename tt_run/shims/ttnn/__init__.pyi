@@ -1041,6 +1041,15 @@ def minimum(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | flo
 def mish(input_tensor: _Tensor, *, fast_and_approximate_mode: bool = False, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """mish of every element. The approximate mode of a device is computed exactly here."""
     ...
+def moe(input_tensor: _Tensor, expert_mask_tensor: _Tensor, topk_mask_tensor: _Tensor, k: int = 32, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
+    """The weight of expert 0 among each token's k best: softmax over the best scores, masks added."""
+    ...
+def moe_expert_token_remap(topk_tensor: _Tensor, expert_mapping_tensor: _Tensor, expert_metadata_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, optional_output_mapping_tensor: _Tensor | None = None, optional_output_reduced_tensor: _Tensor | None = None, reduction_size: int = 16) -> list[_Tensor]:
+    """Each token's weights for the experts of its own device, and for each reduction_size tokens whether any chose an expert."""
+    ...
+def moe_routing_remap(routing_weights_tensor: _Tensor, non_zero_weight_size: int, expert_parallel_size: int, cluster_axis: int, *, memory_config: _MemoryConfig | None = None, optional_output_tensor: _Tensor | None = None) -> _Tensor:
+    """Each device's share of the non-zero routing weights (1, experts), in order, along a cluster axis; the rest zeros."""
+    ...
 def move(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The values in a new buffer; the old one is given back."""
     ...
@@ -1392,6 +1401,9 @@ def softsign_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _
 def sort(input_tensor: _Tensor, dim: int = -1, descending: bool = False, stable: bool = False, *, memory_config: _MemoryConfig | None = None, out: tuple[_Tensor, _Tensor] | None = None) -> tuple[_Tensor, _Tensor]:
     """All elements along `dim` in order, and their places."""
     ...
+def sparse_matmul(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, sparsity: _Tensor, nnz: int | None = None, is_input_a_sparse: bool = False, is_input_b_sparse: bool = True, indices: _Tensor | None = None, bias: _Tensor | None = None, program_config: object = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: object = None, core_grid: object = None, optional_output_tensor: _Tensor | None = None) -> _Tensor:
+    """Products of groups of rows with experts; those whose entry in sparsity is zero give zeros."""
+    ...
 def split(input_tensor: _Tensor, split_size: int | _Sequence[int], dim: int = 0, *, memory_config: _MemoryConfig | None = None) -> list[_Tensor]:
     """Pieces of `split_size` along `dim`, the last one possibly shorter, or pieces of the sizes listed."""
     ...
@@ -1566,8 +1578,8 @@ def var(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None, keepdim:
 def var_hw(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The variance of each matrix over whole tiles: [N, C, 1, 1]."""
     ...
-def view(input_tensor: _Tensor, shape: _Sequence[int]) -> _Tensor:
-    """`reshape` that moves nothing."""
+def view(input_tensor: _Tensor, shape: _Sequence[int] | int, *others: int) -> _Tensor:
+    """`reshape` that moves nothing; the new shape as a sequence or as numbers."""
     ...
 def where(predicate: _Tensor, true_value: _Tensor | float | int, false_value: _Tensor | float | int, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """true_value where predicate is not zero, else false_value; dtype of the values, or of the predicate when both are numbers."""

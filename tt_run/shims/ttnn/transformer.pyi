@@ -10,8 +10,29 @@ from tt_run.runtime.tuning.blocks import SDPAProgramConfig as SDPAProgramConfig
 def attention_softmax(tensor: _Tensor, *, head_size: int | None = None, attention_mask: _Tensor | None = None, program_config: object = None, causal_mask: bool | None = False, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """softmax(scores / sqrt(head_size) + mask) along the last dimension; without head_size the scores are not scaled."""
     ...
+def attention_softmax_(tensor: _Tensor, *, head_size: int | None = None, attention_mask: _Tensor | None = None, program_config: object = None, causal_mask: bool | None = False, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """`attention_softmax` in the place of its operand, which it returns."""
+    ...
+def chunked_flash_mla_prefill(input_tensor_q: _Tensor, input_tensor_k: _Tensor, head_dim_v: int, page_table_tensor: _Tensor, chunk_start_idx: int, *, scale: float | None = None, memory_config: _MemoryConfig | None = None, program_config: object = None, compute_kernel_config: object = None) -> _Tensor:
+    """As `chunked_scaled_dot_product_attention`, the values being the first head_dim_v columns of the keys."""
+    ...
+def chunked_scaled_dot_product_attention(input_tensor_q: _Tensor, input_tensor_k: _Tensor, input_tensor_v: _Tensor, page_table_tensor: _Tensor, chunk_start_idx: int | None = None, *, chunk_start_idx_tensor: _Tensor | None = None, scale: float | None = None, memory_config: _MemoryConfig | None = None, program_config: object = None, compute_kernel_config: object = None, paged_cache_geometry: object = None, sliding_window_size: int | None = None, attention_sink: _Tensor | None = None) -> _Tensor:
+    """A chunk of queries [B, H, Sq, D] from position chunk_start_idx on, causally, against caches in blocks [blocks, Hkv, block size, D]."""
+    ...
 def concatenate_heads(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """[B, H, S, D] -> [B, S, H*D]."""
+    ...
+def flash_mla_prefill(input_tensor_q: _Tensor, input_tensor_k: _Tensor, head_dim_v: int | _Tensor | None = None, *, input_tensor_v: _Tensor | None = None, attn_mask: _Tensor | None = None, is_causal: bool = True, scale: float | None = None, memory_config: _MemoryConfig | None = None, program_config: object = None, compute_kernel_config: object = None) -> _Tensor:
+    """Attention whose values are the first head_dim_v columns of the keys, or a tensor of their own in its place."""
+    ...
+def flash_multi_latent_attention_decode(input_tensor_q: _Tensor, input_tensor_k: _Tensor, input_tensor_v: _Tensor | None = None, head_dim_v: int | None = None, *, is_causal: bool = True, attn_mask: _Tensor | None = None, cur_pos: _Sequence[int] = (), cur_pos_tensor: _Tensor | None = None, attention_sink: _Tensor | None = None, scale: float | None = None, sliding_window_size: int | None = None, memory_config: _MemoryConfig | None = None, program_config: object = None, compute_kernel_config: object = None) -> _Tensor:
+    """As `scaled_dot_product_attention_decode`, the values being the first head_dim_v columns of the keys unless given."""
+    ...
+def joint_scaled_dot_product_attention(input_tensor_q: _Tensor, input_tensor_k: _Tensor, input_tensor_v: _Tensor, joint_tensor_q: _Tensor, joint_tensor_k: _Tensor, joint_tensor_v: _Tensor, *, joint_strategy: str, program_config: object = None, scale: float | None = None, compute_kernel_config: object = None) -> tuple[_Tensor, _Tensor]:
+    """Attention, without a mask, over two sequences put together; the results of the first and of the joined one."""
+    ...
+def paged_flash_multi_latent_attention_decode(input_tensor_q: _Tensor, input_tensor_k: _Tensor, input_tensor_v: _Tensor | None = None, head_dim_v: int | None = None, page_table_tensor: _Tensor | None = None, *, is_causal: bool = True, attn_mask: _Tensor | None = None, cur_pos_tensor: _Tensor | None = None, attention_sink: _Tensor | None = None, scale: float | None = None, sliding_window_size: int | None = None, memory_config: _MemoryConfig | None = None, program_config: object = None, compute_kernel_config: object = None) -> _Tensor:
+    """As `flash_multi_latent_attention_decode`, with a cache in blocks that page_table [B, blocks per user] orders."""
     ...
 def paged_scaled_dot_product_attention_decode(input_tensor_q: _Tensor, input_tensor_k: _Tensor, input_tensor_v: _Tensor, page_table_tensor: _Tensor, *, is_causal: bool = True, attn_mask: _Tensor | None = None, cur_pos_tensor: _Tensor | None = None, attention_sink: _Tensor | None = None, scale: float | None = None, sliding_window_size: int | None = None, memory_config: _MemoryConfig | None = None, program_config: object = None, compute_kernel_config: object = None, paged_cache_geometry: object = None, cache_position_modulo: int | None = None, spec_multi_pos_tiles: int = 0) -> _Tensor:
     """As `scaled_dot_product_attention_decode`, caches in blocks [blocks, Hkv, block size, D] that page_table [B, blocks per user] orders."""

@@ -1,0 +1,258 @@
+"""Pieces of models against NumPy in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.runtime.ops.tensors import BF16, F32, I32, ROW, held, near, put
+from tests.runtime.ops.test_attention import sample
+from tests.runtime.ops.test_latent_attention import call
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.mesh import MeshDevice
+
+pytestmark = pytest.mark.torch
+pytest.importorskip("torch")
+WIDE = "float64"
+
+
+def test_state_space(one: MeshDevice) -> None:
+    a, bx, h = (sample(F32, 1, 1, 33, 64, seed=s) * 0.5 for s in (1, 2, 3))
+    state, rows = h[:, :, :1].astype(WIDE), []
+    for i in range(33):
+        state = a[:, :, i : i + 1] * state + bx[:, :, i : i + 1]
+        rows.append(state)
+    found = call("experimental.prefix_scan", put(one, a), put(one, bx), put(one, h[:, :, :1]))
+    near(found, np.concatenate(rows, 2).astype(np.float32), steps=16)
+    near(call("experimental.hc_sum_reduce", put(one, a)), a.reshape(1, 1, 33, 2, 32).sum(-1), steps=16)
+    small, big = sample(F32, 1, 1, 32, 32, seed=4), sample(F32, 1, 1, 32, 64, seed=5)
+    product = call("experimental.repeat_and_interleave_eltwise_mul", put(one, small), put(one, big))
+    near(product, np.tile(small, (1, 1, 1, 64)) * np.repeat(big, 32, -1), steps=1)
+
+
+def test_sums_over_batch_and_channels(one: MeshDevice) -> None:
+    x = sample(F32, 3, 4, 32, 64)
+    near(
+        call("experimental.fast_reduce_nc", put(one, x), dims=[0, 1]), x.sum((0, 1), keepdims=True), steps=16
+    )
+    near(call("experimental.fast_reduce_nc", put(one, x), dims=[1]), x.sum(1, keepdims=True), steps=16)
+    parts = call("experimental.deepseek_moe_fast_reduce_nc", put(one, x), 0, split_size=32)
+    near(parts[1], x.sum(0, keepdims=True)[..., 32:], steps=16)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_products_with_each_users_keys(one: MeshDevice, groups: int) -> None:
+    q, k = sample(F32, 1, 8, 4, 16), sample(F32, 4, groups, 16, 40, seed=1)
+    wanted = np.stack([q[0, :, u, None].astype(WIDE) @ np.repeat(k[u], 8 // groups, 0) for u in range(4)])
+    wanted = wanted[:, :, 0].transpose(1, 0, 2)[None].astype(np.float32)
+    name = "attn_matmul" if groups == 1 else "group_attn_matmul"
+    near(call(f"experimental.{name}", put(one, q), put(one, k)), wanted, steps=32)
+    cached = call(
+        "experimental.attn_matmul_from_cache", put(one, q), put(one, k.swapaxes(-1, -2)), num_tokens=32, transpose_hw=True
+    )  # fmt: skip
+    near(cached, wanted[..., :32], steps=32)
+
+
+def test_heads(one: MeshDevice) -> None:
+    x, kv = sample(F32, 2, 1, 8, 64), sample(F32, 2, 1, 8, 64, seed=1)
+    q, k, v = call(
+        "experimental.create_qkv_heads_from_separate_tensors",
+        put(one, x),
+        put(one, kv),
+        num_heads=4,
+        num_kv_heads=2,
+    )
+    pairs = kv.reshape(2, 8, 2, 2, 16)
+    near(q, x.reshape(2, 8, 4, 16).transpose(0, 2, 1, 3), steps=0)
+    near(k, pairs[:, :, :, 0].transpose(0, 2, 3, 1), steps=0)
+    near(v, pairs[:, :, :, 1].transpose(0, 2, 1, 3), steps=0)
+    whole = sample(F32, 2, 1, 8, 128)
+    q, k, v = call(
+        "experimental.create_qkv_heads", put(one, whole), num_heads=4, num_kv_heads=2, transpose_k_heads=False
+    )
+    groups = whole.reshape(2, 8, 2, 4, 16)
+    near(q, groups[:, :, :, :2].reshape(2, 8, 4, 16).transpose(0, 2, 1, 3), steps=0)
+    near(k, groups[:, :, :, 2].transpose(0, 2, 1, 3), steps=0)
+    near(v, groups[:, :, :, 3].transpose(0, 2, 1, 3), steps=0)
+    with pytest.raises(RuntimeError, match="needs a width of 4672, got 128"):
+        call("experimental.nlp_create_qkv_heads_falcon7b", put(one, whole))
+
+
+def test_rotations(one: MeshDevice) -> None:
+    x, cos, sin = (
+        sample(F32, 1, 4, 8, 32),
+        sample(F32, 1, 1, 16, 32, seed=1),
+        sample(F32, 1, 1, 16, 32, seed=2),
+    )
+    turned = np.concatenate([-x[..., 16:], x[..., :16]], -1)
+    found = call("experimental.rotary_embedding_hf", put(one, x), put(one, cos), put(one, sin))
+    near(found, x * cos[:, :, :8] + turned * sin[:, :, :8], steps=4)
+    q, k = sample(F32, 1, 2, 4, 32, seed=3), sample(F32, 1, 2, 4, 32, seed=4)
+    caches = [sample(F32, 1, 4, 32, 32, seed=s) for s in (5, 6)]
+    turn = sample(F32, 1, 1, 32, 32, seed=7)
+    both = call("experimental.rotary_embedding_llama_fused_qk", *(put(one, t) for t in (q, k, *caches, turn)))
+    for i, (part, given) in enumerate(zip(both, (q, k), strict=True)):
+        halves = [put(one, c[:, 2 * i : 2 * i + 2]) for c in caches]
+        alone = call(
+            "experimental.rotary_embedding_llama",
+            put(one, given),
+            *halves,
+            put(one, turn),
+            is_decode_mode=True,
+        )
+        assert np.array_equal(held(part), held(alone))
+    with pytest.raises(RuntimeError, match="are not for twice 2 users"):
+        call(
+            "experimental.rotary_embedding_llama_fused_qk",
+            *(put(one, t) for t in (q, k, caches[0][:, :2], caches[1][:, :2], turn)),
+        )
+
+
+def test_two_caches_at_once(one: MeshDevice) -> None:
+    new = [sample(F32, 1, 2, 32, 16, seed=s) for s in (1, 2)]
+    pairs = [put(one, np.zeros((2, 4, 64, 16), np.float32)) for _ in range(2)]
+    found = call(
+        "experimental.paged_fused_update_cache", pairs[0], put(one, new[0]), pairs[1], put(one, new[1]), update_idxs=[3, 40]
+    )  # fmt: skip
+    for cache, given, values in zip(found, pairs, new, strict=True):
+        assert cache is given
+        assert np.array_equal(held(cache)[0, :, 3], values[0, 0, :4])
+        assert np.array_equal(held(cache)[1, :, 40], values[0, 1, :4])
+
+
+def test_products_and_norms_in_one(one: MeshDevice) -> None:
+    x, w, first, second = (sample(F32, *shape, seed=s) for s, shape in enumerate(((1, 1, 32, 64), (64, 96), (1, 1, 32, 96), (1, 1, 1, 96))))  # fmt: skip
+    product = x.astype(WIDE) @ w
+    found = call(
+        "experimental.dit_minimal_matmul_addcmul_fused",
+        put(one, x),
+        put(one, w),
+        0.5,
+        put(one, first),
+        put(one, second),
+    )
+    near(found, (first + 0.5 * product * second).astype(np.float32), steps=64)
+    parts = call("experimental.minimal_matmul_split", put(one, x), put(one, w), chunks=3)
+    assert [tuple(p.shape) for p in parts] == [(1, 1, 32, 32)] * 3
+    near(parts[2], product[..., 64:].astype(np.float32), steps=64)
+    normed = call("experimental.dit_rms_norm_unary_fused", put(one, x), 1e-5, activation="relu")
+    wanted = x / np.sqrt((x.astype(WIDE) ** 2).mean(-1, keepdims=True) + 1e-5)
+    near(normed, np.maximum(wanted, 0).astype(np.float32), steps=16)
+
+
+def test_writing_a_part(one: MeshDevice) -> None:
+    held_before, new = np.zeros((1, 4, 8, 16), np.float32), sample(F32, 1, 2, 4, 16)
+    out = put(one, held_before, F32, ROW)
+    assert (
+        call(
+            "experimental.slice_write",
+            put(one, new, F32, ROW),
+            out,
+            [0, 1, 0, 0],
+            [1, 3, 8, 16],
+            [1, 1, 2, 1],
+        )
+        is out
+    )
+    held_before[:, 1:3, ::2] = new
+    assert np.array_equal(held(out), held_before)
+    with pytest.raises(RuntimeError, match="does not fit a part of"):
+        call(
+            "experimental.slice_write",
+            put(one, new, F32, ROW),
+            out,
+            [0, 0, 0, 0],
+            [1, 4, 8, 16],
+            [1, 1, 1, 1],
+        )
+
+
+def test_gates(one: MeshDevice) -> None:
+    x, w, b = sample(F32, 32, 64), sample(F32, 64, 128, seed=1), sample(F32, 32, 128, seed=2)
+    experts, weights = call(
+        "experimental.topk_router_gpt", put(one, x), weight_tensor=put(one, w), bias_tensor=put(one, b)
+    )
+    logits = x.astype(WIDE) @ w + b
+    best = np.argsort(-logits, -1)[:, :4]
+    assert experts.dtype is DataType.UINT16
+    assert np.array_equal(held(experts), best)
+    top = np.exp(np.take_along_axis(logits, best, -1) - logits.max(-1, keepdims=True))
+    near(weights, (top / top.sum(-1, keepdims=True)).astype(np.float32), steps=64)
+    scores, bias = sample(F32, 1, 1, 32, 256, seed=3), sample(F32, 1, 1, 32, 256, seed=4)
+    weights, chosen = call(
+        "experimental.deepseek_grouped_gate", put(one, scores), put(one, bias), route_scale=2.5
+    )
+    plain = 1 / (1 + np.exp(-scores.astype(WIDE)))
+    biased = (plain + bias).reshape(32, 8, 32)
+    ranks = np.sort(biased, -1)[..., -2:].sum(-1)
+    allowed = np.where(np.isin(np.arange(8), -1), 0, np.full((32, 8), -np.inf))
+    np.put_along_axis(allowed, np.argsort(-ranks, -1)[:, :4], 0, -1)
+    wanted = np.argsort(-(biased + allowed[..., None]).reshape(32, 256), -1, kind="stable")[:, :8]
+    assert np.array_equal(held(chosen)[0, 0], wanted)
+    taken = np.take_along_axis(plain[0, 0], wanted, -1)
+    near(weights, (2.5 * taken / taken.sum(-1, keepdims=True))[None, None].astype(np.float32), steps=32)
+
+
+def test_the_weight_of_expert_zero(one: MeshDevice) -> None:
+    x, masks = (
+        sample(F32, 1, 1, 32, 64),
+        [np.zeros((1, 1, 32, 64), np.float32), np.zeros((1, 1, 32, 32), np.float32)],
+    )
+    found = call("moe", put(one, x), *(put(one, m) for m in masks), 32)
+    best = np.argsort(-x, -1)[..., :32]
+    top = np.exp(np.take_along_axis(x, best, -1).astype(WIDE))
+    wanted = (top / top.sum(-1, keepdims=True) * (best == 0)).sum(-1, keepdims=True)
+    near(found, wanted.astype(np.float32), steps=32)
+
+
+def test_products_with_chosen_experts(one: MeshDevice) -> None:
+    a, b = sample(F32, 2, 3, 32, 64), sample(F32, 1, 4, 64, 32, seed=1)
+    sparsity = (np.random.default_rng(2).random((2, 3, 1, 4)) > 0.5).astype(np.float32)
+    found = call("sparse_matmul", put(one, a), put(one, b), sparsity=put(one, sparsity, BF16, ROW), nnz=None)
+    wanted = a[:, :, None, None].astype(WIDE) @ b[0] * sparsity[..., None, None]
+    assert tuple(found.shape) == (2, 3, 1, 4, 32, 32)
+    near(found, wanted.astype(np.float32), steps=64)
+    rows = call("sparse_matmul", put(one, wanted[0, 0].astype(np.float32)), put(one, sample(F32, 1, 4, 32, 16, seed=3)),
+                sparsity=put(one, sparsity[:1, :1], BF16, ROW), is_input_a_sparse=True, is_input_b_sparse=False)  # fmt: skip
+    assert tuple(rows.shape) == (1, 4, 32, 16)
+    with pytest.raises(RuntimeError, match="at least one sparse input"):
+        call(
+            "sparse_matmul",
+            put(one, a),
+            put(one, b),
+            sparsity=put(one, sparsity, BF16, ROW),
+            is_input_b_sparse=False,
+        )
+
+
+def test_maps_between_experts_and_devices(mesh: MeshDevice) -> None:
+    weights = np.zeros((1, 32), np.float32)
+    weights[0, [2, 4, 10, 13, 14, 18, 22, 24]] = np.arange(1, 9)
+    found = call("moe_routing_remap", put(mesh, weights, F32, ROW), 8, 4, 1)
+    rows, columns = tuple(mesh.shape)
+    for device in range(rows * columns):
+        mine = device % columns
+        assert (
+            sorted(held(found, device)[held(found, device) != 0])
+            == [2 * mine + 1, 2 * mine + 2][: 8 - 2 * mine]
+        )
+    scores = np.random.default_rng(1).random((1, 2, 8, 16)).astype(np.float32) + 1
+    mapping = np.zeros((1, 1, 16, 8), np.int32)
+    mapping[0, 0, np.arange(16), np.arange(16) // 2] = 1
+    chosen = np.random.default_rng(2).integers(0, 16, (1, 2, 8, 4)).astype(np.int32)
+    mapped, reduced = call(
+        "moe_expert_token_remap", put(mesh, scores, F32, ROW), put(mesh, mapping, I32, ROW), put(mesh, chosen, I32, ROW), reduction_size=4
+    )  # fmt: skip
+    for device in range(8):
+        local = np.array([2 * device, 2 * device + 1])
+        picked = (chosen[..., None] == local).any(-2)
+        assert np.array_equal(held(mapped, device), np.where(picked, scores[..., local], 0))
+        assert np.array_equal(held(reduced, device), picked.reshape(1, 1, 4, 4, 2).any(-2).astype(np.uint16))
+    with pytest.raises(RuntimeError, match="reduction_size 5 does not divide 16 tokens"):
+        call(
+            "moe_expert_token_remap",
+            put(mesh, scores, F32, ROW),
+            put(mesh, mapping, I32, ROW),
+            put(mesh, chosen, I32, ROW),
+            reduction_size=5,
+        )

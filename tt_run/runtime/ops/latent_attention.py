@@ -1,0 +1,257 @@
+"""Attention in chunks against a paged cache, over two joined sequences, and with values that are part of the keys (latent attention).
+
+Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops import families
+from tt_run.runtime.ops.attention import attention_softmax, causal_mask, prefill
+from tt_run.runtime.ops.decoding import Decode, cache_of, decode
+from tt_run.runtime.ops.dispatch import operation
+from tt_run.runtime.ops.joining import concat
+from tt_run.runtime.ops.joining import slice as cut
+from tt_run.runtime.ops.operands import ints
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+
+Array = npt.NDArray[Any]
+
+
+def _chunk(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    pages: Tensor,
+    start: int | Tensor | None,
+    scale: float | None,
+    memory_config: MemoryConfig | None,
+    *,
+    width: int | None = None,
+    window: int | None = None,
+    sink: Tensor | None = None,
+) -> Tensor:
+    """Causal attention of queries that begin at position `start` against the blocks that the page table orders."""
+    if start is None:
+        raise fatal("chunked attention needs chunk_start_idx or chunk_start_idx_tensor")
+    named = {"pages": pages, "sink": sink, "start": start if isinstance(start, Tensor) else None}
+    length = pages.shape[-1] * k.shape[2]
+
+    def mask_of(rest: dict[str, Array], user: int) -> Array:
+        first = int(rest["start"].ravel()[0]) if "start" in rest else int(start)  # type: ignore[arg-type]
+        if first + q.shape[2] > length:
+            raise fatal(
+                f"queries {first} to {first + q.shape[2]} are outside of the {length} positions of the page table"
+            )
+        return causal_mask(q.shape[2], length, window, first)
+
+    def of_user(held: Array, rest: dict[str, Array], user: int) -> Array:
+        return cache_of(held, user, rest["pages"])
+
+    return prefill((q, k, v), named, mask_of, scale, memory_config, width=width, of_user=of_user)
+
+
+@operation("ttnn.transformer.chunked_scaled_dot_product_attention", family=families.ATTENTION)
+def chunked_scaled_dot_product_attention(
+    input_tensor_q: Tensor,
+    input_tensor_k: Tensor,
+    input_tensor_v: Tensor,
+    page_table_tensor: Tensor,
+    chunk_start_idx: int | None = None,
+    *,
+    chunk_start_idx_tensor: Tensor | None = None,
+    scale: float | None = None,
+    memory_config: MemoryConfig | None = None,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+    paged_cache_geometry: object = None,
+    sliding_window_size: int | None = None,
+    attention_sink: Tensor | None = None,
+) -> Tensor:
+    """A chunk of queries [B, H, Sq, D] from position chunk_start_idx on, causally, against caches in blocks [blocks, Hkv, block size, D].
+
+    page_table [B, blocks per user] orders the blocks. Raises RuntimeError for positions that it does not have.
+    """
+    if paged_cache_geometry is not None:
+        raise fatal("chunked attention: cache geometry overrides are not emulated")
+    start = chunk_start_idx_tensor if chunk_start_idx_tensor is not None else chunk_start_idx
+    return _chunk(
+        input_tensor_q, input_tensor_k, input_tensor_v, page_table_tensor, start, scale, memory_config,
+        window=sliding_window_size, sink=attention_sink,
+    )  # fmt: skip
+
+
+@operation("ttnn.transformer.chunked_flash_mla_prefill", family=families.ATTENTION)
+def chunked_flash_mla_prefill(
+    input_tensor_q: Tensor,
+    input_tensor_k: Tensor,
+    head_dim_v: int,
+    page_table_tensor: Tensor,
+    chunk_start_idx: int,
+    *,
+    scale: float | None = None,
+    memory_config: MemoryConfig | None = None,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+) -> Tensor:
+    """As `chunked_scaled_dot_product_attention`, the values being the first head_dim_v columns of the keys."""
+    return _chunk(
+        input_tensor_q, input_tensor_k, input_tensor_k, page_table_tensor, chunk_start_idx, scale, memory_config,
+        width=head_dim_v,
+    )  # fmt: skip
+
+
+@operation("ttnn.transformer.flash_mla_prefill", family=families.ATTENTION)
+def flash_mla_prefill(
+    input_tensor_q: Tensor,
+    input_tensor_k: Tensor,
+    head_dim_v: int | Tensor | None = None,
+    *,
+    input_tensor_v: Tensor | None = None,
+    attn_mask: Tensor | None = None,
+    is_causal: bool = True,
+    scale: float | None = None,
+    memory_config: MemoryConfig | None = None,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+) -> Tensor:
+    """Attention whose values are the first head_dim_v columns of the keys, or a tensor of their own in its place.
+
+    q [B, H, Sq, D], k [B, Hkv, Sk, D] -> [B, H, Sq, head_dim_v]. A mask is added to the scores; without one queries see keys up to
+    their own position unless is_causal is false.
+    """
+    v = head_dim_v if isinstance(head_dim_v, Tensor) else input_tensor_v
+    if v is None and not isinstance(head_dim_v, int):
+        raise fatal("flash_mla_prefill needs head_dim_v or a tensor of values")
+    queries, keys = input_tensor_q.shape[2], input_tensor_k.shape[2]
+    triangle = causal_mask(queries, keys) if is_causal and attn_mask is None else None
+
+    def mask_of(rest: dict[str, Array], user: int) -> Array | None:
+        return rest["mask"][user % len(rest["mask"])] if "mask" in rest else triangle
+
+    width = None if v is not None else head_dim_v
+    return prefill(
+        (input_tensor_q, input_tensor_k, input_tensor_k if v is None else v), {"mask": attn_mask}, mask_of, scale, memory_config,
+        width=width,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+@operation("ttnn.transformer.flash_multi_latent_attention_decode", family=families.ATTENTION)
+def flash_multi_latent_attention_decode(
+    input_tensor_q: Tensor,
+    input_tensor_k: Tensor,
+    input_tensor_v: Tensor | None = None,
+    head_dim_v: int | None = None,
+    *,
+    is_causal: bool = True,
+    attn_mask: Tensor | None = None,
+    cur_pos: Sequence[int] = (),
+    cur_pos_tensor: Tensor | None = None,
+    attention_sink: Tensor | None = None,
+    scale: float | None = None,
+    sliding_window_size: int | None = None,
+    memory_config: MemoryConfig | None = None,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+) -> Tensor:
+    """As `scaled_dot_product_attention_decode`, the values being the first head_dim_v columns of the keys unless given."""
+    settings = Decode(is_causal, scale, sliding_window_size, ints(cur_pos) or None)
+    named = {"mask": attn_mask, "positions": cur_pos_tensor, "sink": attention_sink}
+    return _latent(input_tensor_q, input_tensor_k, input_tensor_v, head_dim_v, settings, named, memory_config)
+
+
+@operation("ttnn.transformer.paged_flash_multi_latent_attention_decode", family=families.ATTENTION)
+def paged_flash_multi_latent_attention_decode(
+    input_tensor_q: Tensor,
+    input_tensor_k: Tensor,
+    input_tensor_v: Tensor | None = None,
+    head_dim_v: int | None = None,
+    page_table_tensor: Tensor | None = None,
+    *,
+    is_causal: bool = True,
+    attn_mask: Tensor | None = None,
+    cur_pos_tensor: Tensor | None = None,
+    attention_sink: Tensor | None = None,
+    scale: float | None = None,
+    sliding_window_size: int | None = None,
+    memory_config: MemoryConfig | None = None,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+) -> Tensor:
+    """As `flash_multi_latent_attention_decode`, with a cache in blocks that page_table [B, blocks per user] orders."""
+    if page_table_tensor is None:
+        raise fatal("paged_flash_multi_latent_attention_decode needs page_table_tensor")
+    settings = Decode(is_causal, scale, sliding_window_size, None)
+    named = {
+        "mask": attn_mask,
+        "positions": cur_pos_tensor,
+        "sink": attention_sink,
+        "pages": page_table_tensor,
+    }
+    return _latent(input_tensor_q, input_tensor_k, input_tensor_v, head_dim_v, settings, named, memory_config)
+
+
+def _latent(
+    q: Tensor, k: Tensor, v: Tensor | None, width: int | None, settings: Decode,
+    named: dict[str, Tensor | None], memory_config: MemoryConfig | None,
+) -> Tensor:  # fmt: skip
+    if v is None and width is None:
+        raise fatal("latent attention needs head_dim_v or a tensor of values")
+    return decode(q, k, k if v is None else v, settings, named, memory_config, width if v is None else None)
+
+
+@operation("ttnn.transformer.joint_scaled_dot_product_attention", family=families.ATTENTION)
+def joint_scaled_dot_product_attention(
+    input_tensor_q: Tensor,
+    input_tensor_k: Tensor,
+    input_tensor_v: Tensor,
+    joint_tensor_q: Tensor,
+    joint_tensor_k: Tensor,
+    joint_tensor_v: Tensor,
+    *,
+    joint_strategy: str,
+    program_config: object = None,
+    scale: float | None = None,
+    compute_kernel_config: object = None,
+) -> tuple[Tensor, Tensor]:
+    """Attention, without a mask, over two sequences put together; the results of the first and of the joined one.
+
+    Raises RuntimeError for a strategy other than `rear`.
+    """
+    if joint_strategy != "rear":
+        raise fatal(f"joint_strategy must be rear, got {joint_strategy}", 'joint_strategy == "rear"')
+    length, both = input_tensor_q.shape[2], input_tensor_q.shape[2] + joint_tensor_q.shape[2]
+    pairs = (
+        (input_tensor_q, joint_tensor_q),
+        (input_tensor_k, joint_tensor_k),
+        (input_tensor_v, joint_tensor_v),
+    )
+    q, k, v = (concat.compute([first, second], 2) for first, second in pairs)
+    whole = prefill((q, k, v), {}, lambda rest, user: None, scale, None)
+    batch, heads, _, depth = whole.shape
+    return tuple(
+        cut.compute(whole, [0, 0, first, 0], [batch, heads, last, depth])
+        for first, last in ((0, length), (length, both))
+    )
+
+
+@operation("ttnn.transformer.attention_softmax_", family=families.ATTENTION)
+def attention_softmax_(
+    tensor: Tensor,
+    *,
+    head_size: int | None = None,
+    attention_mask: Tensor | None = None,
+    program_config: object = None,
+    causal_mask: bool | None = False,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """`attention_softmax` in the place of its operand, which it returns."""
+    result: Tensor = attention_softmax.compute(tensor, head_size=head_size, attention_mask=attention_mask)
+    tensor.overwrite(result.shards)
+    return tensor

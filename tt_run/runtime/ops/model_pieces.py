@@ -1,0 +1,297 @@
+"""Pieces of models that the reference fuses into one operation: state-space scans, products with caches, rotations, heads, norms.
+
+Tables where one function of a device's shard says it all; compositions of the operations beside them where not.
+Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from typing import Any
+
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels.activations import activation as function_of
+from tt_run.runtime.kernels.torch_cpu import library
+from tt_run.runtime.mesh import MeshCoordinate
+from tt_run.runtime.ops import families
+from tt_run.runtime.ops.caches import paged_update_cache
+from tt_run.runtime.ops.dispatch import operation
+from tt_run.runtime.ops.joining import chunk
+from tt_run.runtime.ops.norms import rms_norm
+from tt_run.runtime.ops.operands import on_device
+from tt_run.runtime.ops.products import minimal_matmul
+from tt_run.runtime.ops.rotary import rotary_embedding_llama
+from tt_run.runtime.ops.rows import PLACED, Row, declare
+from tt_run.runtime.ops.unary import apply
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import combine
+
+_GRID = "compute_with_storage_grid_size: object = None"
+_TUNED = f"{PLACED}, dtype: DataType | None = None, compute_kernel_config: object = None"
+_STATE = f"*, {PLACED}, dtype: DataType | None = None, math_fidelity: object = None"
+LATENT = 32
+"""States of each channel of a state-space model."""
+
+
+def _scan(a: Any, bx: Any, before: Any) -> Any:
+    """h = a h + bx from row to row."""
+    rows = []
+    state = before
+    for row in range(a.shape[2]):
+        state = a[:, :, row : row + 1] * state + bx[:, :, row : row + 1]
+        rows.append(state)
+    return library().cat(rows, 2)
+
+
+def _repeated_product(a: Any, b: Any) -> Any:
+    wide = max(a.shape[-1], b.shape[-1])
+    wide = wide if wide > LATENT and b.shape[-1] * LATENT == wide else b.shape[-1] * LATENT
+    left = a if a.shape[-1] == wide else a.repeat(1, 1, 1, wide // a.shape[-1])
+    right = b if b.shape[-1] == wide and a.shape[-1] != wide else b.repeat_interleave(wide // b.shape[-1], -1)
+    return left * right
+
+
+def _by_user(a: Any, b: Any) -> Any:
+    """(q_len, heads, batch, D) with each user's (kv heads, D, keys): (q_len, heads, batch, keys)."""
+    share = a.shape[1] // b.shape[1]
+    users = a.permute(2, 1, 0, 3) @ (b.repeat_interleave(share, 1) if b.shape[1] != a.shape[1] else b)
+    return users.permute(2, 1, 0, 3)
+
+
+def _from_cache(a: Any, cache: Any, num_tokens: int, transpose_hw: bool) -> Any:
+    held = cache[:, :, :num_tokens]
+    return _by_user(a, held.transpose(-1, -2) if transpose_hw else held)
+
+
+def _turned_halves(x: Any, cos: Any, sin: Any, is_decode_mode: bool = False) -> Any:
+    half = x.shape[-1] // 2
+    turned = library().cat((-x[..., half:], x[..., :half]), -1)
+    rows = slice(0, 1) if is_decode_mode else slice(0, x.shape[-2])
+    return x * cos[..., rows, :] + turned * sin[..., rows, :]
+
+
+def _heads(x: Any, count: int, turned: bool = False) -> Any:
+    batch, _, length, width = x.shape
+    out = x.reshape(batch, length, count, width // count)
+    return out.permute(0, 2, 3, 1) if turned else out.permute(0, 2, 1, 3)
+
+
+def _separate(
+    x: Any, kv: Any, num_heads: int, num_kv_heads: int | None = None, transpose_k_heads: bool = True
+) -> Any:
+    """Heads of queries from one tensor, of keys and values from another in which they alternate."""
+    groups = num_kv_heads or num_heads
+    pieces = kv.reshape(*kv.shape[:-1], groups, 2, -1)
+    keys, values = (pieces[..., i, :].flatten(-2) for i in (0, 1))
+    return [_heads(x, num_heads), _heads(keys, groups, transpose_k_heads), _heads(values, groups)]
+
+
+def _grouped(x: Any, num_heads: int, num_kv_heads: int | None = None, transpose_k_heads: bool = True) -> Any:
+    """Heads of a tensor in which each group has its queries, then its key, then its value."""
+    groups = num_kv_heads or num_heads
+    per = num_heads // groups
+    batch, _, length, width = x.shape
+    pieces = x.reshape(batch, length, groups, per + 2, width // (groups * (per + 2)))
+    q = pieces[:, :, :, :per].reshape(batch, length, num_heads, -1).permute(0, 2, 1, 3)
+    k, v = (pieces[:, :, :, per + i].permute(0, 2, 1, 3) for i in (0, 1))
+    return [q, k.transpose(-1, -2) if transpose_k_heads else k, v]
+
+
+def _falcon_heads(x: Any) -> Any:
+    """71 heads of queries, one of keys, one of values, each 64 wide."""
+    if x.shape[-1] != 73 * 64:
+        raise fatal(f"nlp_create_qkv_heads_falcon7b needs a width of {73 * 64}, got {x.shape[-1]}")
+    q, k, v = x.split((71 * 64, 64, 64), -1)
+    return [_heads(q, 71), _heads(k, 1), _heads(v, 1)]
+
+
+def _bert_heads(x: Any, num_heads: int = 16) -> Any:
+    q, k, v = x.chunk(3, -1)
+    return [_heads(q, num_heads), _heads(k, num_heads, True), _heads(v, num_heads)]
+
+
+STATE_SPACE = declare(
+    families.REDUCTION,
+    Row("experimental.prefix_scan", f"(a: Tensor, bx: Tensor, h_prev: Tensor, {_STATE})", _scan,
+        "The states h = a h + bx of a sequence (1, 1, L, E), row after row from h_prev on.", integers=False),
+    Row("experimental.hc_sum_reduce", f"(input: Tensor, {_STATE})",
+        lambda x: x.reshape(*x.shape[:-1], -1, LATENT).sum(-1),
+        "The sums of each 32 elements of the last dimension.", integers=False),
+    Row("experimental.repeat_and_interleave_eltwise_mul", f"(a: Tensor, b: Tensor, {_STATE})", _repeated_product,
+        "a repeated as a whole times b with each element repeated 32 times.", integers=False),
+    Row("experimental.fast_reduce_nc",
+        f"(input: Tensor, *, dims: Sequence[int] = (0, 1), output: Tensor | None = None, {PLACED}, "
+        "compute_kernel_config: object = None, sub_core_grids: CoreRangeSet | None = None)",
+        lambda x, dims=(0, 1): x.sum(tuple(dims) or (0, 1), keepdim=True),
+        "The sum over batch and channel dimensions, which stay as ones.", integers=False),
+)  # fmt: skip
+
+PRODUCTS = declare(
+    families.MATMUL,
+    Row("experimental.attn_matmul", f"(input_tensor_a: Tensor, input_tensor_b: Tensor, *, {_GRID}, {_TUNED}, output_tensor: Tensor | None = None)",
+        lambda a, b, grid=None: _by_user(a, b), "Queries (q_len, heads, batch, D) with each user's keys (kv heads, D, keys).", integers=False),
+    Row("experimental.group_attn_matmul",
+        f"(input_tensor_a: Tensor, input_tensor_b: Tensor, *, {_GRID}, {_TUNED}, optional_output_tensor: Tensor | None = None)",
+        lambda a, b, grid=None: _by_user(a, b), "As attn_matmul, heads of keys shared by groups of heads of queries.", integers=False),
+    Row("experimental.attn_matmul_from_cache",
+        f"(input_tensor_a: Tensor, input_tensor_b: Tensor, *, num_tokens: int, transpose_hw: bool, {_GRID}, {_TUNED}, output_tensor: Tensor | None = None)",
+        lambda a, b, num_tokens, transpose_hw, grid=None: _from_cache(a, b, num_tokens, transpose_hw),
+        "As attn_matmul, with the first num_tokens rows of a cache.", integers=False),
+    Row("experimental.dit_minimal_matmul_addcmul_fused",
+        "(matmul_input_tensor: Tensor, matmul_weight_tensor: Tensor, scalar: float, addcmul_input_tensor1: Tensor, addcmul_input_tensor2: Tensor, "
+        f"bias_tensor: Tensor | None = None, *, config: object = None, {_TUNED})",
+        lambda x, w, scalar, first, second, bias=None, config=None: first + scalar * (x @ w + (0 if bias is None else bias)) * second,
+        "first + scalar (x w + bias) second, rounded once.", integers=False),
+)  # fmt: skip
+
+HEADS = declare(
+    families.HEADS,
+    Row("experimental.create_qkv_heads_from_separate_tensors",
+        f"(input: Tensor, input_kv: Tensor, *, num_heads: int, num_kv_heads: int | None = None, transpose_k_heads: bool = True, {PLACED}, "
+        "output_tensors: Sequence[Tensor] | None = None)", _separate,
+        "Heads of queries (B, 1, S, H D) and of keys and values that alternate in a second tensor."),
+    Row("experimental.create_qkv_heads",
+        f"(input: Tensor, *, num_heads: int, num_kv_heads: int | None = None, transpose_k_heads: bool = True, {PLACED}, "
+        "output_tensors: Sequence[Tensor] | None = None)", _grouped,
+        "Heads of a tensor in which each group has its queries, its key and its value."),
+    Row("experimental.nlp_create_qkv_heads_falcon7b", f"(input: Tensor, *, {PLACED})", _falcon_heads,
+        "Falcon-7B's 71 heads of queries, one of keys and one of values."),
+    Row("experimental.split_query_key_value_and_split_heads",
+        f"(input_tensor: Tensor, {_GRID}, *, {PLACED}, num_heads: int = 16, output_tensors: Sequence[Tensor] | None = None)",
+        lambda x, grid=None, num_heads=16: _bert_heads(x, num_heads), "Heads of queries, keys (turned) and values of BERT."),
+    Row("experimental.nlp_create_qkv_heads_segformer",
+        f"(input: Tensor, *, {PLACED}, output_tensors: Sequence[Tensor] | None = None)", lambda x: [_heads(part, x.shape[-1] // 192) for part in x.chunk(3, -1)],
+        "Heads 64 wide of queries, keys and values of Segformer."),
+    Row("experimental.nlp_kv_cache_load_slice",
+        f"(input_tensor: Tensor, *, seq_len_start: int, seq_len_end: int, {PLACED}, output_tensor: Tensor | None = None)",
+        lambda x, seq_len_start, seq_len_end: x[:, :, seq_len_start:seq_len_end].clone(), "Rows of a cache."),
+    Row("experimental.rotary_embedding_hf",
+        f"(input_tensor: Tensor, cos_cache: Tensor, sin_cache: Tensor, *, is_decode_mode: bool = False, {PLACED}, compute_kernel_config: object = None)",
+        _turned_halves, "x cos + rotate_half(x) sin; in decode mode one angle for each user.", integers=False),
+)  # fmt: skip
+
+
+@operation("ttnn.experimental.rotary_embedding_llama_fused_qk", family=families.ROTARY)
+def rotary_embedding_llama_fused_qk(
+    q_input_tensor: Tensor,
+    k_input_tensor: Tensor,
+    cos_cache: Tensor,
+    sin_cache: Tensor,
+    trans_mat: Tensor,
+    *,
+    compute_kernel_config: object = None,
+) -> tuple[Tensor, Tensor]:
+    """`rotary_embedding_llama` in decode mode of queries and keys at once; caches (1, 2 batch, 32, D) have the queries' half first."""
+    users = q_input_tensor.shape[1]
+    if cos_cache.shape[1] != 2 * users or cos_cache.shape != sin_cache.shape:
+        raise fatal(
+            f"cos and sin caches of shapes {cos_cache.shape} and {sin_cache.shape} are not for twice {users} users"
+        )
+    halves = [chunk.compute(cache, 2, 1) for cache in (cos_cache, sin_cache)]
+    first, second = (
+        rotary_embedding_llama.compute(x, halves[0][i], halves[1][i], trans_mat, is_decode_mode=True)
+        for i, x in enumerate((q_input_tensor, k_input_tensor))
+    )
+    return first, second
+
+
+@operation("ttnn.experimental.paged_fused_update_cache", family=families.CACHE)
+def paged_fused_update_cache(
+    cache_tensor1: Tensor,
+    input_tensor1: Tensor,
+    cache_tensor2: Tensor,
+    input_tensor2: Tensor,
+    *,
+    update_idxs: Sequence[int] = (),
+    update_idxs_tensor: Tensor | None = None,
+    share_cache: bool | None = None,
+    page_table: Tensor | None = None,
+    batch_offset: int = 0,
+    compute_kernel_config: object = None,
+    mesh_coords: Set[MeshCoordinate] | None = None,
+) -> tuple[Tensor, Tensor]:
+    """`paged_update_cache` of keys and values at once, in place; returns both caches."""
+    words: dict[str, Any] = {
+        "update_idxs": update_idxs,
+        "update_idxs_tensor": update_idxs_tensor,
+        "share_cache": share_cache,
+        "page_table": page_table,
+        "batch_offset": batch_offset,
+        "mesh_coords": mesh_coords,
+    }
+    pairs = ((cache_tensor1, input_tensor1), (cache_tensor2, input_tensor2))
+    first, second = (paged_update_cache.compute(cache, new, **words) for cache, new in pairs)
+    return first, second
+
+
+@operation("ttnn.experimental.minimal_matmul_split", family=families.MATMUL)
+def minimal_matmul_split(
+    input_tensor: Tensor,
+    weight_tensor: Tensor,
+    *,
+    chunks: int = 3,
+    dim: int = -1,
+    bias_tensor: Tensor | None = None,
+    fused_activation: Any = None,
+    config: object = None,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataType | None = None,
+    compute_kernel_config: object = None,
+    fuse_swiglu: bool = False,
+) -> list[Tensor]:
+    """`minimal_matmul`, its result cut into equal parts along the last dimension. Raises RuntimeError for another dimension."""
+    if dim not in (-1, len(input_tensor.shape) - 1):
+        raise fatal(f"minimal_matmul_split: only the last dimension can be split, got {dim}")
+    whole = minimal_matmul.compute(
+        input_tensor, weight_tensor, bias_tensor=bias_tensor, fused_activation=fused_activation,
+        memory_config=memory_config, dtype=dtype, fuse_swiglu=fuse_swiglu,
+    )  # fmt: skip
+    return list(chunk.compute(whole, chunks, dim))
+
+
+@operation("ttnn.experimental.slice_write", family=families.MOVEMENT)
+def slice_write(
+    input_tensor: Tensor, output_tensor: Tensor, start: Sequence[int], end: Sequence[int], step: Sequence[int]
+) -> Tensor:
+    """The input into a part of the output tensor, in place; returns the output tensor. Raises RuntimeError when it does not fit."""
+    on_device(input_tensor, output_tensor, kind="slice write")
+    everywhere = (
+        slice(None),
+        *(slice(int(a), int(b), int(s)) for a, b, s in zip(start, end, step, strict=True)),
+    )
+
+    def write(values: Any, held: Any) -> Any:
+        result = held.copy()
+        place = result[everywhere]
+        if place.shape != values.shape:
+            raise fatal(
+                f"slice_write: {list(values.shape[1:])} does not fit a part of {list(place.shape[1:])}"
+            )
+        place[...] = values
+        return result
+
+    output_tensor.overwrite(combine(write, input_tensor.shards, output_tensor.shards))
+    return output_tensor
+
+
+@operation("ttnn.experimental.dit_rms_norm_unary_fused", family=families.NORM)
+def dit_rms_norm_unary_fused(
+    input_tensor: Tensor,
+    epsilon: float = 1e-5,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    residual_input_tensor: Tensor | None = None,
+    *,
+    memory_config: MemoryConfig | None = None,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+    activation: Any = None,
+) -> Tensor:
+    """`rms_norm` followed by a fused activation."""
+    normed: Tensor = rms_norm.compute(
+        input_tensor, epsilon=epsilon, weight=weight, bias=bias, residual_input_tensor=residual_input_tensor,
+        memory_config=memory_config,
+    )  # fmt: skip
+    return normed if activation is None else apply(normed, function_of(activation), name="activation")
