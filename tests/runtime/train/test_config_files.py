@@ -19,8 +19,13 @@ from tt_run.runtime.train.common.config import (
     load_config,
     yaml_deep_update,
 )
+from tt_run.runtime.train.common.factory import TransformerModelFactory
 from tt_run.runtime.train.common.files import get_tt_metal_runtime_root
 from tt_run.runtime.train.common.utils import create_optimizer
+from tt_run.runtime.train.models import either_llama
+from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
+from tt_run.runtime.train.models.decoders.llama import DecoderLlama
+from tt_run.runtime.train.models.llama import Llama
 from tt_run.runtime.train.models.mlp import MultiLayerPerceptronParameters, create_mlp_model
 from tt_run.runtime.train.optimizers import registry
 from tt_run.runtime.train.optimizers.base import OptimizerBase
@@ -242,6 +247,49 @@ def test_files_as_upstream_lays_them_out(
     given = TransformerConfig({"num_heads": 4})
     given.update_config({"transformer_config": {"num_blocks": 2}})
     assert (given.num_heads, given.num_blocks) == (4, 2)
+
+
+def test_the_factory_builds_experts(opened: Any) -> None:
+    opened()
+    sizes = {
+        "model_type": "deepseek",
+        "vocab_size": 64,
+        "embedding_dim": 32,
+        "num_blocks": 2,
+        "num_heads": 2,
+        "inter_dim": 48,
+    }
+    latent = {
+        "kv_lora_rank": 16,
+        "qk_nope_head_dim": 8,
+        "qk_rope_head_dim": 8,
+        "v_head_dim": 8,
+        "n_dense_layers": 1,
+    }
+    experts = {"moe_inter_dim": 16, "n_routed_experts": 4, "n_activated_experts": 2, "score_func": "softmax"}
+    model = TransformerModelFactory(
+        {"transformer_config": {**sizes, **latent, "moe_type": "sparse_ep", "moe_hyperparam": experts}}
+    ).create_model()
+    assert isinstance(model, DeepSeek)
+    assert (model.config.n_routed_experts, model.config.inter_dim, len(model.get_moe_layers())) == (4, 48, 1)
+
+
+@pytest.mark.parametrize("names", ["documents", "hugging face"])
+def test_either_kind_of_llama(opened: Any, names: str) -> None:
+    opened()
+    if names == "documents":
+        model = either_llama.Llama(
+            either_llama.LlamaConfig(num_heads=4, num_groups=2, embedding_dim=64, num_blocks=1)
+        )
+        assert (
+            isinstance(model, Llama) and "llama/llama_block_0/attention/q_linear/weight" in model.parameters()
+        )
+        return
+    config = either_llama.LlamaConfig(hidden_size=64, num_attention_heads=4, num_hidden_layers=1)
+    made: Any = either_llama.Llama(config)
+    assert isinstance(made, DecoderLlama) and "Llama/blocks/0/attention/q_linear/weight" in made.parameters()
+    with pytest.raises(TypeError, match="num_heads"):
+        either_llama.LlamaConfig(hidden_size=64, num_heads=4)
 
 
 def test_maps_are_updated_section_by_section() -> None:

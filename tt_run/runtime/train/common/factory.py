@@ -1,4 +1,4 @@
-"""`TransformerModelFactory`: a model from a configuration: GPT-2 or Llama, whole, tensor-parallel, or a stage of a pipeline."""
+"""`TransformerModelFactory`: a model from a configuration: GPT-2, Llama or DeepSeek, whole, tensor-parallel, or a stage of a pipeline."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from tt_run.runtime.train.common.config import DeviceConfig, MultiHostConfig, TransformerConfig
+from tt_run.runtime.train.models.decoders.deepseek import DeepSeek, DeepSeekConfig
+from tt_run.runtime.train.models.decoders.flops import swiglu_width
 from tt_run.runtime.train.models.gpt import (
-    Experimental,
     GPT2TransformerConfig,
+    NanoGPTExperimentalConfig,
     create_distributed_gpt2_model,
     create_gpt2_model,
 )
@@ -20,7 +22,7 @@ from tt_run.runtime.train.modules.base import ModuleBase
 from tt_run.runtime.train.settings import ConfigError
 
 _TILE = 32
-_MODELS = ("gpt2", "llama")
+_MODELS = ("gpt2", "llama", "deepseek")
 
 
 def adjust_vocab_size(vocab_size: int, enable_tp: bool, total_devices: int) -> int:
@@ -70,6 +72,8 @@ class TransformerModelFactory:
         if stages is not None:
             pipeline = PipelineParallelConfig(stages.num_blocks, stages.blocks_per_rank)
             return create_pipeline_parallel_llama_model(self._llama(), pipeline, parallel)
+        if self.model_type == "deepseek":
+            return DeepSeek(self._deepseek())
         if self.model_type == "gpt2":
             return (create_distributed_gpt2_model if parallel else create_gpt2_model)(self._gpt2())
         return (create_distributed_llama_model if parallel else create_llama_model)(self._llama())
@@ -92,7 +96,34 @@ class TransformerModelFactory:
             **self._common(),
             dropout_prob=0.2 if given.dropout_prob is None else given.dropout_prob,
             positional_embedding_type=given.positional_embedding_type,
-            experimental=Experimental(given.experimental.use_composite_layernorm),
+            experimental=NanoGPTExperimentalConfig(given.experimental.use_composite_layernorm),
+        )
+
+    def _deepseek(self) -> DeepSeekConfig:
+        given, experts = self.transformer_config, self.transformer_config.moe_hyperparam
+        if self.device_config.enable_tp:
+            raise ConfigError("device_config.enable_tp: DeepSeek over a tensor-parallel axis is not emulated")
+        moe = {setting.name: getattr(experts, setting.name) for setting in experts.settings.values()}
+        latent = (
+            "q_lora_rank",
+            "kv_lora_rank",
+            "qk_nope_head_dim",
+            "qk_rope_head_dim",
+            "v_head_dim",
+            "n_dense_layers",
+        )
+        return DeepSeekConfig(
+            vocab_size=given.vocab_size,
+            dim=given.embedding_dim,
+            inter_dim=given.inter_dim or swiglu_width(given.embedding_dim),
+            n_layers=given.num_blocks,
+            n_heads=given.num_heads,
+            max_seq_len=given.max_sequence_length,
+            rope_theta=given.theta,
+            runner_type=map_runner_type(given.runner_type),
+            moe_type="dense" if given.moe_type == "dense" else "sparse",
+            **{name: getattr(given, name) for name in latent},
+            **moe,
         )
 
     def _llama(self) -> LlamaConfig:

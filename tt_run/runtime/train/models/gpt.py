@@ -23,7 +23,7 @@ from tt_run.runtime.train.tensor import Tensor
 
 
 @dataclass()
-class Experimental:
+class NanoGPTExperimentalConfig:
     """Settings that choose kernels on devices; the numbers are the same."""
 
     use_composite_layernorm: bool = False
@@ -43,7 +43,7 @@ class NanoGPTConfig:
     runner_type: RunnerType = RunnerType.Default
     weight_tying: WeightTyingType = WeightTyingType.Enabled
     positional_embedding_type: str = "trainable"
-    experimental: Experimental = field(default_factory=Experimental)
+    experimental: NanoGPTExperimentalConfig = field(default_factory=NanoGPTExperimentalConfig)
 
 
 @dataclass()
@@ -59,7 +59,7 @@ class GPT2TransformerConfig:
     runner_type: RunnerType = RunnerType.Default
     weight_tying: WeightTyingType = WeightTyingType.Disabled
     positional_embedding_type: str = "trainable"
-    experimental: Experimental = field(default_factory=Experimental)
+    experimental: NanoGPTExperimentalConfig = field(default_factory=NanoGPTExperimentalConfig)
 
 
 class GPT(AbstractModuleBase):

@@ -44,7 +44,7 @@ _GPT2 = {
 
 
 @dataclass()
-class _Filling:
+class Filling:
     """Parameters of a model on their way to being loaded, and which names of the file were used."""
 
     root: str
@@ -77,7 +77,7 @@ class _Filling:
 def load_llama(model: Llama, directory: str) -> None:
     """Fill a model's parameters; prints what was not loaded and what was ignored. Raises RuntimeError for a matrix of another size."""
     tensors = Weights(directory)
-    filling = _Filling(model.get_name(), model.parameters())
+    filling = Filling(model.get_name(), model.parameters())
     heads, groups = model.config.num_heads, model.config.num_groups
     for name in tensors:
         layer = re.fullmatch(r"layers\.(\d+)\.(.+)\.weight", name)
@@ -111,7 +111,7 @@ def load_llama(model: Llama, directory: str) -> None:
 def load_gpt2(model: GPT, directory: str) -> None:
     """Fill a GPT-2 from files of Hugging Face's; its matrices are stored as [in, out] and are turned. Raises as `load_llama`."""
     tensors = Weights(directory, "transformer.")
-    filling = _Filling(model.get_name(), model.parameters())
+    filling = Filling(model.get_name(), model.parameters())
     for name in tensors:
         block = re.fullmatch(r"h\.(\d+)\.(.+?)(?:\.(weight|bias))", name)
         if name == "wte.weight":

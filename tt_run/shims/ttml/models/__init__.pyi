@@ -5,6 +5,7 @@ from tt_run.runtime.train.models.cache import KvCache as KvCache
 from tt_run.runtime.train.models.cache import KvCacheConfig as KvCacheConfig
 from tt_run.runtime.train.models.runner import RunnerType as RunnerType
 from tt_run.runtime.train.models.runner import WeightTyingType as WeightTyingType
+from . import deepseek as deepseek
 from . import distributed as distributed
 from . import gpt2 as gpt2
 from . import linear_regression as linear_regression
@@ -12,4 +13,5 @@ from . import llama as llama
 from tt_run.runtime.train.models.runner import memory_efficient_runner as memory_efficient_runner
 from . import mlp as mlp
 from . import nanogpt as nanogpt
+from . import qwen3 as qwen3
 

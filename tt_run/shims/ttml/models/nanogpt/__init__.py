@@ -3,11 +3,11 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.train.models.gpt": "NanoGPT NanoGPTConfig create_nanogpt create_distributed_nanogpt",
-    "tt_run.runtime.train.models.transformer": "GPTBlock GPTMLP LayerNorm MultiHeadAttention",
+    "tt_run.runtime.train.models.gpt": "NanoGPT NanoGPTConfig NanoGPTExperimentalConfig create_nanogpt create_distributed_nanogpt",
+    "tt_run.runtime.train.models.transformer": "GPTBlock GPTMLP LayerNorm MultiHeadAttention TrainablePositionalEmbedding PositionalEmbedding=FixedPositionalEmbedding",
     "tt_run.runtime.train.modules.layers": "Embedding",
 }
 
-_SUBMODULES = ("embedding", "gpt_block", "gpt_mlp", "multi_head_attention")
+_SUBMODULES = ("embedding", "flops", "gpt_block", "gpt_mlp", "multi_head_attention")
 
 __getattr__, __dir__ = _publish(globals(), _TABLE, _SUBMODULES)

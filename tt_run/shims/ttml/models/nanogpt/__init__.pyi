@@ -8,9 +8,13 @@ from tt_run.runtime.train.models.transformer import LayerNorm as LayerNorm
 from tt_run.runtime.train.models.transformer import MultiHeadAttention as MultiHeadAttention
 from tt_run.runtime.train.models.gpt import NanoGPT as NanoGPT
 from tt_run.runtime.train.models.gpt import NanoGPTConfig as NanoGPTConfig
+from tt_run.runtime.train.models.gpt import NanoGPTExperimentalConfig as NanoGPTExperimentalConfig
+from tt_run.runtime.train.models.transformer import FixedPositionalEmbedding as PositionalEmbedding
+from tt_run.runtime.train.models.transformer import TrainablePositionalEmbedding as TrainablePositionalEmbedding
 from tt_run.runtime.train.models.gpt import create_distributed_nanogpt as create_distributed_nanogpt
 from tt_run.runtime.train.models.gpt import create_nanogpt as create_nanogpt
 from . import embedding as embedding
+from . import flops as flops
 from . import gpt_block as gpt_block
 from . import gpt_mlp as gpt_mlp
 from . import multi_head_attention as multi_head_attention

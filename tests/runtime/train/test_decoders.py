@@ -1,0 +1,335 @@
+"""Llama, Qwen3 and DeepSeek against `transformers`: tiny random models, loaded from their files; logits, loss and every gradient."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.train.pytorch import torch_or_skip
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
+from tt_run.runtime.train.models.cache import KvCache, KvCacheConfig
+from tt_run.runtime.train.models.decoders import flops
+from tt_run.runtime.train.models.decoders.deepseek import DeepSeek, DeepSeekConfig
+from tt_run.runtime.train.models.decoders.llama import DecoderLlama, LlamaConfig, LlamaRopeScalingConfig
+from tt_run.runtime.train.models.decoders.qwen3 import (
+    ConcatLastDim,
+    Qwen3,
+    Qwen3Config,
+    build_attn_mask,
+    create_qwen3_config_from_hf,
+)
+from tt_run.runtime.train.models.decoders.weights import (
+    load_decoder_llama,
+    load_deepseek,
+    load_from_hf,
+    load_from_safetensors,
+)
+from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
+from tt_run.runtime.train.ops import pieces, unary
+from tt_run.runtime.train.ops.loss import cross_entropy_loss
+from tt_run.runtime.train.sharded_parameters import whole, whole_parameter
+from tt_run.runtime.train.tensor import Tensor
+
+pytestmark = pytest.mark.torch
+BATCH, LENGTH, ENTRIES = 2, 32, 96
+
+
+def transformers_or_skip() -> Any:
+    torch_or_skip()
+    try:
+        import transformers
+    except ImportError:
+        if os.environ.get("TT_RUN_REQUIRE_TORCH"):
+            pytest.fail("transformers is required here (TT_RUN_REQUIRE_TORCH): pip install transformers")
+        pytest.skip("transformers is not installed")
+    return transformers
+
+
+def batch(seed: int = 1, mapper: Any = None, count: int = BATCH) -> tuple[np.ndarray, Tensor, Tensor]:
+    draw = np.random.default_rng(seed).integers(0, ENTRIES, (count, LENGTH + 1), np.uint32)
+    x, y = (np.ascontiguousarray(a) for a in (draw[:, :-1], draw[:, 1:]))
+    ids = Tensor.from_numpy(x.reshape(count, 1, 1, LENGTH), Layout.ROW_MAJOR, DataType.UINT32, mapper)
+    return draw, ids, Tensor.from_numpy(y, Layout.ROW_MAJOR, DataType.UINT32, mapper)
+
+
+def causal(length: int = LENGTH) -> Tensor:
+    mask = Tensor.from_numpy(np.tril(np.ones((1, 1, length, length), np.float32)))
+    mask.set_requires_grad(False)
+    return mask
+
+
+def perturbed(torch: Any, model: Any) -> Any:
+    """A model whose norms and biases are not ones and zeros, so that a mistake about them shows."""
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.05 * torch.randn_like(parameter))
+    return model.eval()
+
+
+def compare(torch: Any, ours: Any, theirs: Any, load: Any, entries: int = ENTRIES) -> None:
+    """Logits, and the gradients of both after the other's have been brought into our names by the same loader."""
+    load(ours, theirs.state_dict())
+    draw, ids, targets = batch()
+    tokens = torch.tensor(draw.astype(np.int64))
+    logits = ours(ids, causal())
+    expected = theirs(input_ids=tokens[:, :-1]).logits
+    np.testing.assert_allclose(
+        logits.to_numpy()[:, 0, :, :entries], expected.detach().numpy()[..., :entries], rtol=3e-4, atol=3e-5
+    )
+    cross_entropy_loss(logits, targets).backward()
+    torch.nn.functional.cross_entropy(expected.flatten(0, 1), tokens[:, 1:].flatten()).backward()
+    AutoContext.get_instance().reset_graph()
+    slopes = {
+        name: p.grad if p.grad is not None else torch.zeros_like(p) for name, p in theirs.named_parameters()
+    }
+    found = {name: whole(t.get_value().derive(t.get_grad().shards)) for name, t in ours.parameters().items()}
+    load(ours, slopes)
+    for name, tensor in ours.parameters().items():
+        wanted = whole_parameter(tensor)
+        scale = max(float(np.abs(wanted).max()), 1e-3)
+        assert float(np.abs(found[name] - wanted).max()) <= 3e-4 * scale, name
+
+
+@pytest.mark.parametrize("runner", [RunnerType.Default, RunnerType.MemoryEfficient])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"attention_bias": True, "num_key_value_heads": 4},
+        {"tie_word_embeddings": True, "num_key_value_heads": 1},
+        {"rope_parameters": {"rope_type": "llama3", "rope_theta": 500.0, "factor": 8.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 16}},
+    ],
+    ids=["plain", "bias", "tied", "scaled"],
+)  # fmt: skip
+def test_llama(opened: Any, changes: dict[str, Any], runner: RunnerType) -> None:
+    torch, transformers = torch_or_skip(), transformers_or_skip()
+    opened()
+    sizes = dict(hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, vocab_size=ENTRIES)  # fmt: skip  # noqa: C408
+    theirs = transformers.LlamaForCausalLM(
+        transformers.LlamaConfig(**{**sizes, "rms_norm_eps": 1e-5, "max_position_embeddings": 64, **changes})
+    )
+    given = changes.get("rope_parameters", {})
+    config = LlamaConfig(
+        **{**sizes, "num_key_value_heads": changes.get("num_key_value_heads", 2)},
+        max_position_embeddings=64,
+        attention_bias=changes.get("attention_bias", False),
+        rope_theta=given.get("rope_theta", 10000.0),
+        rope_scaling=LlamaRopeScalingConfig(
+            given.get("factor", 0.0), 4.0, 1.0, given.get("original_max_position_embeddings", 0)
+        ),
+        weight_tying=WeightTyingType.Enabled
+        if "tie_word_embeddings" in changes
+        else WeightTyingType.Disabled,
+        runner_type=runner,
+    )
+    compare(torch, DecoderLlama(config), perturbed(torch, theirs), load_decoder_llama)
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"tie_word_embeddings": True, "attention_bias": True}], ids=["plain", "tied"]
+)
+def test_qwen3(opened: Any, changes: dict[str, Any]) -> None:
+    torch, transformers = torch_or_skip(), transformers_or_skip()
+    opened()
+    hf = transformers.Qwen3Config(
+        vocab_size=ENTRIES, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, head_dim=32, max_position_embeddings=64, **changes,
+    )  # fmt: skip
+    config = create_qwen3_config_from_hf(hf, 64)
+    assert (config.head_dim, config.num_key_value_heads, config.attention_bias) == (
+        32,
+        2,
+        "attention_bias" in changes,
+    )
+    compare(torch, Qwen3(config), perturbed(torch, transformers.Qwen3ForCausalLM(hf)), load_from_hf)
+
+
+@pytest.mark.parametrize("rank", [0, 24])
+def test_deepseek(opened: Any, rank: int) -> None:
+    torch, transformers = torch_or_skip(), transformers_or_skip()
+    opened()
+    hf = transformers.DeepseekV3Config(
+        vocab_size=ENTRIES, hidden_size=64, intermediate_size=96, moe_intermediate_size=32, num_hidden_layers=3,
+        num_attention_heads=4, num_key_value_heads=4, n_shared_experts=1, n_routed_experts=8, routed_scaling_factor=1.5,
+        kv_lora_rank=16, q_lora_rank=rank or None, qk_rope_head_dim=8, v_head_dim=12, qk_nope_head_dim=16, n_group=4,
+        topk_group=2, num_experts_per_tok=3, first_k_dense_replace=1, norm_topk_prob=True, rms_norm_eps=1e-5,
+        max_position_embeddings=64, rope_interleave=True,
+    )  # fmt: skip
+    theirs = perturbed(torch, transformers.DeepseekV3ForCausalLM(hf))
+    for layer in theirs.model.layers:
+        for name in ("q_a_layernorm", "kv_a_layernorm"):
+            if getattr(layer.self_attn, name, None) is not None:
+                getattr(layer.self_attn, name).variance_epsilon = 1e-5
+        if hasattr(layer.mlp, "gate"):
+            layer.mlp.gate.e_score_correction_bias.copy_(torch.linspace(-0.1, 0.1, 8))
+    ours = DeepSeek(
+        DeepSeekConfig(
+            vocab_size=ENTRIES, dim=64, inter_dim=96, moe_inter_dim=32, n_layers=3, n_dense_layers=1, n_heads=4,
+            n_routed_experts=8, n_shared_experts=1, n_activated_experts=3, n_expert_groups=4, n_limited_groups=2, route_scale=1.5,
+            q_lora_rank=rank, kv_lora_rank=16, qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=12, max_seq_len=64,
+        )
+    )  # fmt: skip
+    compare(torch, ours, theirs, load_deepseek)
+    for moe in ours.get_moe_layers():
+        counts = moe._token_counts.tensor.to_numpy()
+        assert counts.sum() == BATCH * LENGTH * 3
+        before = moe._expert_bias.tensor.to_numpy().copy()
+        moe.update_expert_bias(0.5)
+        moved = (moe._expert_bias.tensor.to_numpy() - before).ravel()
+        assert abs(moved.sum()) < 1e-5 and moe._token_counts.tensor.to_numpy().sum() == 0
+        assert np.corrcoef(moved, counts.ravel())[0, 1] < 0
+
+
+def test_softmax_routing_and_a_vocabulary_that_is_no_tile(opened: Any) -> None:
+    """DeepSeek V2's way: softmax scores, no groups, weights not shared out."""
+    torch = torch_or_skip()
+    opened()
+    config = DeepSeekConfig(
+        vocab_size=70, dim=32, inter_dim=32, moe_inter_dim=32, n_layers=1, n_dense_layers=0, n_heads=2, n_routed_experts=4,
+        n_expert_groups=1, n_shared_experts=0, score_func="softmax", route_scale=2.0, q_lora_rank=0, kv_lora_rank=16,
+        qk_nope_head_dim=8, qk_rope_head_dim=8, v_head_dim=8, max_seq_len=32,
+    )  # fmt: skip
+    model = DeepSeek(config)
+    with pytest.raises(ValueError, match="Mask is required"):
+        model(batch()[1])
+    assert model(
+        Tensor.from_numpy(np.zeros((1, 1, 1, 32), np.uint32), Layout.ROW_MAJOR), causal()
+    ).shape() == [1, 1, 32, 70]
+    moe = model.get_moe_layers()[0]
+    x = Tensor.from_numpy(np.random.default_rng(1).standard_normal((2, 1, 5, 32), np.float32))
+    p = {n.split("MoE/")[1]: torch.tensor(t.to_numpy()[0, 0]) for n, t in moe.parameters().items()}
+    tx, nn = torch.tensor(x.to_numpy()), torch.nn.functional
+    scores = nn.linear(tx, p["gate/weight"]).softmax(-1)
+    top = scores.topk(2, -1).indices
+    expected = torch.zeros_like(tx)
+    for expert in range(4):
+        w1, w2, w3 = (p[f"experts/{expert}/w{i}/weight"] for i in (1, 2, 3))
+        out = nn.linear(nn.silu(nn.linear(tx, w1)) * nn.linear(tx, w3), w2)
+        expected += out * (scores[..., expert] * (top == expert).any(-1))[..., None] * 2.0
+    np.testing.assert_allclose(moe(x).to_numpy(), expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"score_func": "relu"}, "not one of sigmoid, softmax"),
+        ({"use_tp": True}, "not emulated"),
+        ({"n_routed_experts": 7}, "do not divide into 2 groups"),
+        ({"n_activated_experts": 5}, "5 experts cannot be chosen"),
+    ],
+)
+def test_sizes_of_experts_that_do_not_fit(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        DeepSeekConfig(**changes)
+
+
+def test_files_of_hugging_face(opened: Any, tmp_path: Path) -> None:
+    torch, transformers = torch_or_skip(), transformers_or_skip()
+    opened()
+    hf = transformers.LlamaConfig(
+        hidden_size=64, intermediate_size=96, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2, vocab_size=ENTRIES
+    )  # fmt: skip
+    theirs = perturbed(torch, transformers.LlamaForCausalLM(hf))
+    theirs.save_pretrained(tmp_path)
+    sizes = dict(hidden_size=64, intermediate_size=96, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2, vocab_size=ENTRIES)  # fmt: skip  # noqa: C408
+    one, other = DecoderLlama(LlamaConfig(**sizes)), DecoderLlama(LlamaConfig(**sizes))
+    load_from_safetensors(one, tmp_path, one.config)
+    load_decoder_llama(other, theirs.state_dict())
+    assert {n: t.to_numpy().tobytes() for n, t in one.parameters().items()} == {
+        n: t.to_numpy().tobytes() for n, t in other.parameters().items()
+    }
+
+
+@pytest.mark.parametrize("make", ["llama", "qwen3"])
+def test_a_cache_gives_the_logits_of_the_whole(opened: Any, make: str) -> None:
+    context = opened()
+    model: Any
+    if make == "llama":
+        model = DecoderLlama(LlamaConfig(hidden_size=64, num_attention_heads=4, num_key_value_heads=2, num_hidden_layers=2, vocab_size=ENTRIES))  # fmt: skip
+    else:
+        model = Qwen3(Qwen3Config(vocab_size=ENTRIES, hidden_size=64, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=32, max_position_embeddings=64))  # fmt: skip
+    draw, ids, _ = batch()
+    expected = model(ids, causal()).to_numpy()
+    width = 16 if make == "llama" else 32
+    cache = KvCache(KvCacheConfig(2, BATCH, 2, 64, width))
+    found = []
+    for first, last in ((0, 20), (20, 21), (21, 32)):
+        part = np.ascontiguousarray(draw[:, first:last]).reshape(BATCH, 1, 1, -1)
+        mask = build_attn_mask(last - first, kv_cache=cache, max_seq_len=64)
+        tokens = Tensor.from_numpy(part, Layout.ROW_MAJOR, DataType.UINT32)
+        found.append(model(tokens, mask, cache, last - first).to_numpy())
+    np.testing.assert_allclose(np.concatenate(found, 2), expected, rtol=1e-4, atol=1e-5)
+    context.reset_graph()
+
+
+@pytest.mark.parametrize("form", [(1, 2), (2, 1), (2, 2)])
+def test_llama_over_axes_is_the_llama_of_one_device(opened: Any, form: tuple[int, int]) -> None:
+    """Data parallel over rows, tensor parallel over columns, both: loss and gradients."""
+    sizes = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 2, "vocab_size": ENTRIES, "attention_bias": True}  # fmt: skip
+
+    def slopes(cut: bool) -> dict[str, np.ndarray]:
+        context = opened(form, ddp=form[0] > 1, tp=form[1] > 1) if cut else opened()
+        model = DecoderLlama(LlamaConfig(**sizes, use_tp=cut and form[1] > 1))
+        mapper = shard_tensor_to_mesh_mapper(context.get_device(), 0, 0) if cut and form[0] > 1 else None
+        _, ids, targets = batch(mapper=mapper, count=4)
+        cross_entropy_loss(model(ids, causal()), targets).backward()
+        context.reset_graph()
+        synchronize_gradients(model.parameters())
+        found = {}
+        for name, tensor in model.parameters().items():
+            array = whole(tensor.get_value().derive(tensor.get_grad().shards))
+            found[name] = array if tensor.joint is None else tensor.joint.gathered(array)
+        return found
+
+    alone, cut = slopes(False), slopes(True)
+    for name, expected in alone.items():
+        assert np.abs(cut[name] - expected).max() <= 2e-5 * max(np.abs(expected).max(), 1e-3), name
+
+
+@pytest.mark.parametrize(
+    ("count", "model"),
+    [
+        (flops.llama, lambda: DecoderLlama(LlamaConfig(hidden_size=64, num_attention_heads=4, num_key_value_heads=2, num_hidden_layers=3, vocab_size=96))),
+        (flops.qwen3, lambda: Qwen3(Qwen3Config(vocab_size=96, hidden_size=64, intermediate_size=96, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, head_dim=32, max_position_embeddings=64, attention_bias=False))),
+    ],
+)  # fmt: skip
+def test_operations_per_token_follow_from_the_parameters(opened: Any, count: Any, model: Any) -> None:
+    opened()
+    made = model()
+    parameters = sum(int(np.prod(t.shape())) for t in made.parameters().values())
+    heads = made.config.num_attention_heads * getattr(made.config, "head_dim", 16)
+    assert count(made.config, 128) == 6 * parameters + 12 * 3 * heads * 128
+
+
+def test_operations_of_experts_count_those_that_are_chosen() -> None:
+    base = DeepSeekConfig()
+    more = DeepSeekConfig(n_routed_experts=16)
+    busier = DeepSeekConfig(n_activated_experts=3)
+    expert = 3 * base.dim * base.moe_inter_dim
+    moe = base.n_layers - base.n_dense_layers
+    assert flops.deepseek(more, 64) - flops.deepseek(base, 64) == 6 * moe * 8 * base.dim
+    assert flops.deepseek(busier, 64) - flops.deepseek(base, 64) == 6 * moe * expert
+
+
+def test_pieces(opened: Any) -> None:
+    """Cut, join, and what moves heads, with gradients that find their places."""
+    opened()
+    x = Tensor.from_numpy(np.arange(24, dtype=np.float32).reshape(1, 1, 4, 6))
+    first, second = pieces.split(x, (2, 4), -1)
+    joined = ConcatLastDim.apply(second, first)
+    assert joined.to_numpy()[0, 0, 0].tolist() == [2, 3, 4, 5, 0, 1]
+    unary.mean(joined * 24.0 + pieces.concat([first * 48.0, second], 3)).backward()
+    assert np.allclose(
+        x.get_grad().to_numpy()[0, 0, 0], [3, 3, 1 + 1 / 24, 1 + 1 / 24, 1 + 1 / 24, 1 + 1 / 24]
+    )
+    with pytest.raises(ValueError, match="do not fill dim"):
+        pieces.split(x, (2, 3), 3)
+    with pytest.raises(ValueError, match="is no part of"):
+        pieces.cut(x, (0, 0, 0, 0), (1, 1, 5, 6))

@@ -1,0 +1,302 @@
+"""Llama as upstream's Python package has it: configuration with Hugging Face's names, blocks in a list, biases where a file has them.
+
+The numbers are those of `models/llama.py`, which has the names of the documents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tt_run.runtime.train.models.cache import KvCache
+from tt_run.runtime.train.models.decoders.flops import swiglu_width
+from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType, run
+from tt_run.runtime.train.models.transformer import as_logits, dealt, tensor_parallel_size
+from tt_run.runtime.train.modules import initial
+from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase
+from tt_run.runtime.train.modules.containers import ModuleList
+from tt_run.runtime.train.modules.layers import DropoutLayer, Embedding, RMSNormLayer
+from tt_run.runtime.train.modules.linear import ColumnParallelLinear, LinearLayer, RowParallelLinear
+from tt_run.runtime.train.ops import binary, rope, shapes
+from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
+from tt_run.runtime.train.ops.unary import silu
+from tt_run.runtime.train.tensor import Tensor
+
+TILE = 32
+
+
+@dataclass(frozen=True)
+class LlamaRopeScalingConfig:
+    """The Llama-3 rule for long contexts; off while factor or original length is 0."""
+
+    scaling_factor: float = 0.0
+    high_freq_factor: float = 4.0
+    low_freq_factor: float = 1.0
+    original_context_length: int = 0
+
+    def params(self) -> rope.RopeScalingParams:
+        """As rotary positions take it."""
+        return rope.RopeScalingParams(
+            self.original_context_length, self.scaling_factor, self.high_freq_factor, self.low_freq_factor
+        )
+
+
+@dataclass(frozen=True)
+class LlamaConfig:
+    """Sizes of a Llama. Raises ValueError for sizes that do not divide."""
+
+    hidden_size: int = 384
+    intermediate_size: int | None = None
+    num_hidden_layers: int = 6
+    num_attention_heads: int = 6
+    num_key_value_heads: int = 2
+    vocab_size: int = 256
+    max_position_embeddings: int = 256
+    rope_theta: float = 10000.0
+    attention_bias: bool = False
+    attention_dropout: float = 0.0
+    mlp_dropout: float = 0.0
+    runner_type: RunnerType = RunnerType.Default
+    weight_tying: WeightTyingType = WeightTyingType.Disabled
+    rope_scaling: LlamaRopeScalingConfig = field(default_factory=LlamaRopeScalingConfig)
+    use_tp: bool = False
+
+    def __post_init__(self) -> None:
+        check_decoder(self, "max_position_embeddings", "hidden_size")
+        if self.hidden_size % self.num_attention_heads:
+            raise ValueError(
+                "Hidden size must be divisible by the number of attention heads. "
+                f"Provided hidden_size={self.hidden_size}, num_attention_heads={self.num_attention_heads}"
+            )
+
+
+def check_decoder(config: Any, *tiled: str) -> None:
+    """Raise ValueError for sizes that are no multiple of a tile, heads that are none, and groups that do not divide them."""
+    for name in tiled:
+        if getattr(config, name) % TILE:
+            raise ValueError(
+                f"{name} must be divisible by {TILE} due to current limitations in tensor. Provided {name}={getattr(config, name)}"
+            )
+    for name in ("num_attention_heads", "num_key_value_heads"):
+        if getattr(config, name) <= 0:
+            raise ValueError(f"{name} must be a positive integer. Provided {name}={getattr(config, name)}")
+    if config.num_attention_heads % config.num_key_value_heads:
+        raise ValueError(
+            "Number of attention heads must be divisible by the number of key/value heads. Provided "
+            f"num_attention_heads={config.num_attention_heads}, num_key_value_heads={config.num_key_value_heads}"
+        )
+
+
+def padded(vocabulary: int) -> int:
+    """A vocabulary rounded up to whole tiles."""
+    return -(-vocabulary // TILE) * TILE
+
+
+def layer(inputs: int, outputs: int, bias: bool = False, cut: str = "", sections: int = 1) -> ModuleBase:
+    """A layer from N(0, 0.02) with a bias of zeros: whole, cut by "column" (a joint one of `sections`) or by "row" with a cut input."""
+    weight, zeros = initial.normal(0.0, 0.02), initial.zeros()
+    if cut == "column":
+        parts = tensor_parallel_size()
+        if sections > 1:
+            weight, zeros = dealt(weight, 2, sections, parts), dealt(zeros, 3, sections, parts)
+        return ColumnParallelLinear(inputs, outputs, bias, weight_init=weight, bias_init=zeros)
+    if cut == "row":
+        return RowParallelLinear(inputs, outputs, bias, True, None, weight, zeros)
+    return LinearLayer(inputs, outputs, bias, weight, zeros)
+
+
+class GroupedQueryAttention(AbstractModuleBase):
+    """Attention whose heads share keys and values in groups, with rotary positions."""
+
+    def __init__(
+        self,
+        embedding_size: int,
+        num_heads: int,
+        num_groups: int,
+        dropout: float,
+        rope_params: rope.RotaryEmbeddingParams,
+        bias_linears: bool = False,
+        use_tp: bool = False,
+    ) -> None:
+        super().__init__()
+        if embedding_size % num_heads:
+            raise ValueError(
+                "Embedding size must be divisible by the number of attention heads. "
+                f"Provided embedding_size={embedding_size}, num_heads={num_heads}"
+            )
+        parts = tensor_parallel_size() if use_tp else 1
+        if num_heads % parts or num_groups % parts:
+            raise ValueError(
+                f"num_heads ({num_heads}) and num_groups ({num_groups}) must be divisible by the tensor-parallel size ({parts})"
+            )
+        self.embedding_size, self.rope_params, self.dropout_prob = embedding_size, rope_params, dropout
+        self.num_heads, self.num_groups = num_heads // parts, num_groups // parts
+        column, row = ("column", "row") if parts > 1 else ("", "")
+        joint = 2 * num_groups * (embedding_size // num_heads)
+        self.q_linear = layer(embedding_size, embedding_size, bias_linears, column)
+        self.kv_linear = layer(embedding_size, joint, bias_linears, column, 2)
+        self.out_linear = layer(embedding_size, embedding_size, bias_linears, row)
+        self.dropout = DropoutLayer(dropout)
+
+    def forward(
+        self,
+        input: Tensor,
+        mask: Tensor | None = None,
+        kv_cache: KvCache | None = None,
+        layer_idx: int | None = None,
+        new_tokens: int | None = None,
+    ) -> Tensor:
+        """[B, 1, S, D] -> the same shape; with a cache, S new positions after those it holds."""
+        query, key, value = shapes.grouped_heads_creation(
+            self.q_linear(input), self.kv_linear(input), self.num_heads, self.num_groups
+        )
+        start = 0 if kv_cache is None else kv_cache.position
+        query, key = rope.rope(query, self.rope_params, start), rope.rope(key, self.rope_params, start)
+        if kv_cache is not None:
+            if layer_idx is None:
+                raise ValueError("forward with kv_cache requires layer_idx")
+            key, value = kv_cache.update(layer_idx, key, value)
+        mixed = shapes.heads_fusion(scaled_dot_product_attention(query, key, value, mask))
+        return self.dropout(self.out_linear(mixed))
+
+
+class LlamaMLP(AbstractModuleBase):
+    """w2(silu(w1 x) * w3 x)."""
+
+    def __init__(
+        self,
+        embedding_size: int,
+        intermediate_size: int | None = None,
+        dropout: float = 0.0,
+        use_tp: bool = False,
+    ) -> None:
+        super().__init__()
+        wide = intermediate_size or swiglu_width(embedding_size)
+        column, row = ("column", "row") if use_tp and tensor_parallel_size() > 1 else ("", "")
+        self.w1 = layer(embedding_size, wide, cut=column)
+        self.w3 = layer(embedding_size, wide, cut=column)
+        self.w2 = layer(wide, embedding_size, cut=row)
+        self.dropout = DropoutLayer(dropout)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[B, 1, S, D] -> the same shape."""
+        return self.dropout(self.w2(binary.mul(silu(self.w1(input)), self.w3(input))))
+
+
+class LlamaBlock(AbstractModuleBase):
+    """x + attention(norm(x)), then x + mlp(norm(x))."""
+
+    def __init__(
+        self,
+        hidden_size: int,
+        num_attention_heads: int,
+        num_key_value_heads: int,
+        rope_params: rope.RotaryEmbeddingParams,
+        attention_dropout: float = 0.0,
+        mlp_dropout: float = 0.0,
+        intermediate_size: int | None = None,
+        attention_bias: bool = False,
+        use_tp: bool = False,
+    ) -> None:
+        super().__init__()
+        self.mlp = LlamaMLP(hidden_size, intermediate_size, mlp_dropout, use_tp)
+        self.attention_norm = RMSNormLayer(hidden_size)
+        self.mlp_norm = RMSNormLayer(hidden_size)
+        self.attention = GroupedQueryAttention(
+            hidden_size,
+            num_attention_heads,
+            num_key_value_heads,
+            attention_dropout,
+            rope_params,
+            attention_bias,
+            use_tp,
+        )
+
+    def forward(
+        self,
+        input: Tensor,
+        mask: Tensor | None = None,
+        kv_cache: KvCache | None = None,
+        layer_idx: int | None = None,
+        new_tokens: int | None = None,
+    ) -> Tensor:
+        """[B, 1, S, D] -> the same shape."""
+        x = binary.add(
+            self.attention(self.attention_norm(input), mask, kv_cache, layer_idx, new_tokens), input
+        )
+        return binary.add(self.mlp(self.mlp_norm(x)), x)
+
+
+def through(
+    blocks: ModuleList,
+    x: Tensor,
+    mask: Tensor | None,
+    runner: RunnerType,
+    kv_cache: KvCache | None,
+    new_tokens: int | None,
+) -> Tensor:
+    """Activations through the blocks of a decoder; with a cache, which then counts the new tokens."""
+    count = x.shape()[-2]
+    for number, block in enumerate(blocks):
+        if kv_cache is None:
+            x = run(lambda inside, block=block: block(inside, mask), x, runner)
+        else:
+            x = block(x, mask, kv_cache, number, new_tokens)
+    if kv_cache is not None:
+        kv_cache.advance(count if new_tokens is None else new_tokens)
+    return x
+
+
+class DecoderLlama(AbstractModuleBase):
+    """Token embedding, blocks, last norm, head. Parameters are named `Llama/blocks/0/attention/q_linear/weight` and so on."""
+
+    def __init__(self, config: LlamaConfig) -> None:
+        super().__init__()
+        self.create_name("Llama")
+        self.config = config
+        hidden, parallel = config.hidden_size, config.use_tp and tensor_parallel_size() > 1
+        weights = initial.normal(0.0, 0.02)
+        self.fc: ColumnParallelLinear | LinearLayer = (
+            ColumnParallelLinear(hidden, padded(config.vocab_size), False, True, weight_init=weights)
+            if parallel
+            else LinearLayer(hidden, padded(config.vocab_size), False, weights)
+        )
+        self.tok_emb = Embedding(padded(config.vocab_size), hidden, weights)
+        if config.weight_tying is WeightTyingType.Enabled:
+            if parallel:
+                raise ValueError(
+                    "weight_tying: the head is cut over the axis and the embedding is not; disable it"
+                )
+            self.tok_emb.weight = self.fc.weight
+        positions = rope.build_rope_params(
+            config.max_position_embeddings,
+            hidden // config.num_attention_heads,
+            config.rope_theta,
+            config.rope_scaling.params(),
+        )
+        self.blocks = ModuleList(
+            LlamaBlock(
+                hidden,
+                config.num_attention_heads,
+                config.num_key_value_heads,
+                positions,
+                config.attention_dropout,
+                config.mlp_dropout,
+                config.intermediate_size,
+                config.attention_bias,
+                config.use_tp,
+            )
+            for _ in range(config.num_hidden_layers)
+        )
+        self.ln_fc = RMSNormLayer(hidden)
+
+    def forward(
+        self,
+        input: Tensor,
+        mask: Tensor | None = None,
+        kv_cache: KvCache | None = None,
+        new_tokens: int | None = None,
+    ) -> Tensor:
+        """ids [B, 1, 1, T] -> logits [B, 1, T, vocabulary]. Without a mask every position sees every other."""
+        x = through(self.blocks, self.tok_emb(input), mask, self.config.runner_type, kv_cache, new_tokens)
+        return as_logits(self.fc(self.ln_fc(x)))

@@ -1,0 +1,285 @@
+"""Qwen3: Llama's decoder with separate projections, heads of a width of their own, and queries and keys normalised for each head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.train.models.cache import KvCache
+from tt_run.runtime.train.models.decoders.llama import (
+    LlamaRopeScalingConfig as Qwen3RopeScalingConfig,
+)
+from tt_run.runtime.train.models.decoders.llama import check_decoder, padded, through
+from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
+from tt_run.runtime.train.models.transformer import as_logits
+from tt_run.runtime.train.modules import initial
+from tt_run.runtime.train.modules.base import AbstractModuleBase
+from tt_run.runtime.train.modules.containers import ModuleList
+from tt_run.runtime.train.modules.layers import Embedding, RMSNormLayer
+from tt_run.runtime.train.modules.linear import LinearLayer
+from tt_run.runtime.train.ops import binary, pieces, rope, shapes
+from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
+from tt_run.runtime.train.ops.unary import silu
+from tt_run.runtime.train.tensor import Tensor
+
+__all__ = [
+    "ConcatLastDim",
+    "Qwen3",
+    "Qwen3Attention",
+    "Qwen3Config",
+    "Qwen3DecoderLayer",
+    "Qwen3MLP",
+    "Qwen3Model",
+    "Qwen3RMSNorm",
+    "Qwen3RopeScalingConfig",
+    "build_attn_mask",
+    "create_qwen3_config_from_hf",
+]
+
+
+@dataclass(frozen=True)
+class Qwen3Config:
+    """Sizes of a Qwen3. Raises ValueError for sizes that do not divide."""
+
+    vocab_size: int = 151936
+    hidden_size: int = 4096
+    intermediate_size: int = 22016
+    num_hidden_layers: int = 32
+    num_attention_heads: int = 32
+    num_key_value_heads: int = 32
+    head_dim: int = 128
+    max_position_embeddings: int = 32768
+    rms_norm_eps: float = 1e-6
+    attention_bias: bool = True
+    attention_dropout: float = 0.0
+    rope_theta: float = 1000000.0
+    runner_type: RunnerType = RunnerType.Default
+    weight_tying: WeightTyingType = WeightTyingType.Disabled
+    rope_scaling: Qwen3RopeScalingConfig = field(default_factory=Qwen3RopeScalingConfig)
+
+    def __post_init__(self) -> None:
+        check_decoder(self, "max_position_embeddings", "hidden_size", "head_dim")
+
+
+def create_qwen3_config_from_hf(hf_config: Any, max_sequence_length: int) -> Qwen3Config:
+    """The sizes of a Hugging Face configuration object, for sequences of at most `max_sequence_length`."""
+    given = getattr(hf_config, "rope_parameters", None) or getattr(hf_config, "rope_scaling", None) or {}
+    scaling = Qwen3RopeScalingConfig(
+        scaling_factor=float(given.get("factor", 0.0)),
+        high_freq_factor=float(given.get("high_freq_factor", 4.0)),
+        low_freq_factor=float(given.get("low_freq_factor", 1.0)),
+        original_context_length=int(given.get("original_max_position_embeddings", 0)),
+    )
+    heads = hf_config.num_attention_heads
+    theta = getattr(hf_config, "rope_theta", None) or given.get("rope_theta", 1000000.0)
+    tied = getattr(hf_config, "tie_word_embeddings", False)
+    return Qwen3Config(
+        vocab_size=hf_config.vocab_size,
+        hidden_size=hf_config.hidden_size,
+        intermediate_size=hf_config.intermediate_size,
+        num_hidden_layers=hf_config.num_hidden_layers,
+        num_attention_heads=heads,
+        num_key_value_heads=hf_config.num_key_value_heads,
+        head_dim=getattr(hf_config, "head_dim", None) or hf_config.hidden_size // heads,
+        max_position_embeddings=max_sequence_length,
+        rms_norm_eps=hf_config.rms_norm_eps,
+        attention_bias=getattr(hf_config, "attention_bias", True),
+        rope_theta=float(theta),
+        rope_scaling=scaling,
+        weight_tying=WeightTyingType.Enabled if tied else WeightTyingType.Disabled,
+    )
+
+
+class Qwen3RMSNorm(RMSNormLayer):
+    """Root-mean-square normalisation with gamma of ones."""
+
+    def __init__(self, hidden_size: int, eps: float = 1e-6) -> None:
+        super().__init__(hidden_size, eps)
+
+
+class ConcatLastDim:
+    """Two tensors side by side on their last dimension, as upstream calls it: `ConcatLastDim.apply(a, b)`."""
+
+    @staticmethod
+    def apply(a: Tensor, b: Tensor) -> Tensor:
+        """[..., n] and [..., m] -> [..., n + m]."""
+        return pieces.concat([a, b], -1)
+
+
+class Qwen3Attention(AbstractModuleBase):
+    """Grouped attention, rotary positions, and a norm over each head of queries and keys before those."""
+
+    def __init__(
+        self,
+        hidden_size: int,
+        num_attention_heads: int,
+        num_key_value_heads: int,
+        head_dim: int,
+        rope_params: rope.RotaryEmbeddingParams,
+        attention_bias: bool = True,
+        rms_norm_eps: float = 1e-6,
+    ) -> None:
+        super().__init__()
+        self.num_heads, self.num_kv_heads, self.head_dim = num_attention_heads, num_key_value_heads, head_dim
+        self.rope_params = rope_params
+        joint, shared = num_attention_heads * head_dim, num_key_value_heads * head_dim
+        self.q_proj = LinearLayer(hidden_size, joint, attention_bias)
+        self.k_proj = LinearLayer(hidden_size, shared, attention_bias)
+        self.v_proj = LinearLayer(hidden_size, shared, attention_bias)
+        self.o_proj = LinearLayer(joint, hidden_size, attention_bias)
+        self.q_norm = Qwen3RMSNorm(head_dim, rms_norm_eps)
+        self.k_norm = Qwen3RMSNorm(head_dim, rms_norm_eps)
+
+    def forward(
+        self,
+        hidden_states: Tensor,
+        mask: Tensor | None = None,
+        kv_cache: KvCache | None = None,
+        layer_idx: int | None = None,
+        new_tokens: int | None = None,
+    ) -> Tensor:
+        """[B, 1, S, D] -> the same shape; with a cache, S new positions after those it holds."""
+        query = self.q_norm(pieces.split_heads(self.q_proj(hidden_states), self.num_heads))
+        key = self.k_norm(pieces.split_heads(self.k_proj(hidden_states), self.num_kv_heads))
+        value = pieces.split_heads(self.v_proj(hidden_states), self.num_kv_heads)
+        start = 0 if kv_cache is None else kv_cache.position
+        query, key = rope.rope(query, self.rope_params, start), rope.rope(key, self.rope_params, start)
+        if kv_cache is not None:
+            if layer_idx is None:
+                raise ValueError("forward with kv_cache requires layer_idx")
+            key, value = kv_cache.update(layer_idx, key, value)
+        mixed = scaled_dot_product_attention(query, key, value, mask)
+        return self.o_proj(shapes.heads_fusion(mixed))
+
+
+class Qwen3MLP(AbstractModuleBase):
+    """down_proj(silu(gate_proj x) * up_proj x)."""
+
+    def __init__(self, hidden_size: int, intermediate_size: int) -> None:
+        super().__init__()
+        self.gate_proj = LinearLayer(hidden_size, intermediate_size, False)
+        self.up_proj = LinearLayer(hidden_size, intermediate_size, False)
+        self.down_proj = LinearLayer(intermediate_size, hidden_size, False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[B, 1, S, D] -> the same shape."""
+        return self.down_proj(binary.mul(silu(self.gate_proj(x)), self.up_proj(x)))
+
+
+class Qwen3DecoderLayer(AbstractModuleBase):
+    """x + attention(norm(x)), then x + mlp(norm(x))."""
+
+    def __init__(
+        self,
+        hidden_size: int,
+        intermediate_size: int,
+        num_attention_heads: int,
+        num_key_value_heads: int,
+        head_dim: int,
+        rope_params: rope.RotaryEmbeddingParams,
+        attention_bias: bool = True,
+        rms_norm_eps: float = 1e-6,
+    ) -> None:
+        super().__init__()
+        self.input_layernorm = Qwen3RMSNorm(hidden_size, rms_norm_eps)
+        self.self_attn = Qwen3Attention(
+            hidden_size,
+            num_attention_heads,
+            num_key_value_heads,
+            head_dim,
+            rope_params,
+            attention_bias,
+            rms_norm_eps,
+        )
+        self.post_attention_layernorm = Qwen3RMSNorm(hidden_size, rms_norm_eps)
+        self.mlp = Qwen3MLP(hidden_size, intermediate_size)
+
+    def forward(
+        self,
+        hidden_states: Tensor,
+        mask: Tensor | None = None,
+        kv_cache: KvCache | None = None,
+        layer_idx: int | None = None,
+        new_tokens: int | None = None,
+    ) -> Tensor:
+        """[B, 1, S, D] -> the same shape."""
+        inner = self.self_attn(self.input_layernorm(hidden_states), mask, kv_cache, layer_idx, new_tokens)
+        x = binary.add(hidden_states, inner)
+        return binary.add(x, self.mlp(self.post_attention_layernorm(x)))
+
+
+class Qwen3Model(AbstractModuleBase):
+    """Embedding, layers and last norm."""
+
+    def __init__(self, config: Qwen3Config) -> None:
+        super().__init__()
+        self.config = config
+        positions = rope.build_rope_params(
+            config.max_position_embeddings, config.head_dim, config.rope_theta, config.rope_scaling.params()
+        )
+        self.embed_tokens = Embedding(
+            padded(config.vocab_size), config.hidden_size, initial.normal(0.0, 0.02)
+        )
+        self.layers = ModuleList(
+            Qwen3DecoderLayer(
+                config.hidden_size,
+                config.intermediate_size,
+                config.num_attention_heads,
+                config.num_key_value_heads,
+                config.head_dim,
+                positions,
+                config.attention_bias,
+                config.rms_norm_eps,
+            )
+            for _ in range(config.num_hidden_layers)
+        )
+        self.norm = Qwen3RMSNorm(config.hidden_size, config.rms_norm_eps)
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        mask: Tensor | None = None,
+        kv_cache: KvCache | None = None,
+        new_tokens: int | None = None,
+    ) -> Tensor:
+        """ids [B, 1, 1, T] -> activations [B, 1, T, D]."""
+        x = self.embed_tokens(input_ids)
+        return self.norm(through(self.layers, x, mask, self.config.runner_type, kv_cache, new_tokens))
+
+
+class Qwen3(AbstractModuleBase):
+    """The model and its head."""
+
+    def __init__(self, config: Qwen3Config) -> None:
+        super().__init__()
+        self.config = config
+        self.model = Qwen3Model(config)
+        self.lm_head = LinearLayer(
+            config.hidden_size, padded(config.vocab_size), False, initial.normal(0.0, 0.02)
+        )
+        if config.weight_tying is WeightTyingType.Enabled:
+            self.lm_head.weight = self.model.embed_tokens.weight
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        mask: Tensor | None = None,
+        kv_cache: KvCache | None = None,
+        new_tokens: int | None = None,
+    ) -> Tensor:
+        """ids [B, 1, 1, T] -> logits [B, 1, T, vocabulary]. Without a mask every position sees every other."""
+        return as_logits(self.lm_head(self.model(input_ids, mask, kv_cache, new_tokens)))
+
+
+def build_attn_mask(
+    seq_len: int, *, kv_cache: KvCache | None = None, max_seq_len: int | None = None
+) -> Tensor:
+    """The causal mask of `seq_len` new positions after those that a cache holds, [1, 1, seq_len, held + seq_len]."""
+    held = 0 if kv_cache is None else kv_cache.position
+    if max_seq_len is not None and held + seq_len > max_seq_len:
+        raise ValueError(f"build_attn_mask: {held} + {seq_len} positions exceed max_seq_len {max_seq_len}")
+    rows = np.tril(np.ones((1, 1, seq_len, held + seq_len), np.float32), held)
+    return Tensor.from_numpy(rows, new_type=DataType.BFLOAT16)

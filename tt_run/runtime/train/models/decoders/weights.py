@@ -1,0 +1,177 @@
+"""Loading Hugging Face weights into the decoders, from *.safetensors files or from a model's `state_dict()`.
+
+Rows of queries and keys are re-ordered within each head from halves to interleaved pairs, for rotary positions here turn neighbours; so are
+Qwen3's norms of heads. DeepSeek's files have pairs already.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
+from tt_run.runtime.train.models.decoders.llama import DecoderLlama
+from tt_run.runtime.train.models.decoders.qwen3 import Qwen3
+from tt_run.runtime.train.models.loading import Filling, interleaved
+from tt_run.runtime.train.models.safetensors import Weights
+from tt_run.runtime.train.tensor import Tensor
+
+Array = npt.NDArray[Any]
+
+
+def load_from_safetensors(model: Any, path: Any, config: Any = None) -> None:
+    """Fill a model from every *.safetensors file of a directory; `config` is the model's own and not needed.
+
+    Prints what was not loaded and what was ignored. Raises FileNotFoundError without files, RuntimeError for a matrix of another size.
+    """
+    if isinstance(model, DecoderLlama):
+        load_decoder_llama(model, str(path))
+    elif isinstance(model, Qwen3):
+        load_from_hf(model, str(path))
+    elif isinstance(model, DeepSeek):
+        load_deepseek(model, str(path))
+    else:
+        model.load_from_safetensors(str(path))
+
+
+def load_decoder_llama(model: DecoderLlama, source: Any) -> None:
+    """Fill a Llama. Raises as `load_from_safetensors`."""
+    config, given = model.config, _weights(source)
+    filling = Filling(model.get_name(), model.parameters())
+    heads, groups = config.num_attention_heads, config.num_key_value_heads
+    ends = {
+        "embed_tokens.weight": "tok_emb/weight",
+        "lm_head.weight": "fc/weight",
+        "norm.weight": "ln_fc/gamma",
+    }
+    same = {
+        "input_layernorm.weight": "attention_norm/gamma",
+        "post_attention_layernorm.weight": "mlp_norm/gamma",
+        "self_attn.o_proj": "attention/out_linear",
+        "mlp.gate_proj": "mlp/w1",
+        "mlp.up_proj": "mlp/w3",
+        "mlp.down_proj": "mlp/w2",
+    }
+    tied = model.tok_emb.weight is model.fc.weight
+    for name, layer, part, kind in _entries(given):
+        if name in ends:
+            place = "fc/weight" if tied and name == "embed_tokens.weight" else ends[name]
+            filling.put(place, given[name], name)
+            continue
+        root, stem = f"blocks/{layer}", part.removesuffix(f".{kind}")
+        if part in same or stem in same:
+            place = same.get(part) or f"{same[stem]}/{kind}"
+            filling.put(f"{root}/{place}", given[name], name)
+        elif stem == "self_attn.q_proj":
+            filling.put(f"{root}/attention/q_linear/{kind}", interleaved(given[name], heads), name)
+        elif stem == "self_attn.k_proj":
+            values = name.replace("k_proj", "v_proj")
+            both = np.concatenate([interleaved(given[name], groups), given[values]])
+            filling.put(f"{root}/attention/kv_linear/{kind}", both, name, values)
+    filling.report(set(given))
+
+
+def load_from_hf(model: Qwen3, source: Any) -> None:
+    """Fill a Qwen3 from a directory, or from the `state_dict()` of a Hugging Face model. Raises as `load_from_safetensors`."""
+    config, given = model.config, _weights(source)
+    filling = Filling(model.get_name(), model.parameters())
+    turned: dict[str, Callable[[Array], Array]] = {
+        "self_attn.q_proj": lambda rows: interleaved(rows, config.num_attention_heads),
+        "self_attn.k_proj": lambda rows: interleaved(rows, config.num_key_value_heads),
+        "self_attn.q_norm": lambda rows: interleaved(rows, 1),
+        "self_attn.k_norm": lambda rows: interleaved(rows, 1),
+    }
+    tied = model.lm_head.weight is model.model.embed_tokens.weight
+    for name, layer, part, kind in _entries(given):
+        if name == "lm_head.weight":
+            filling.put("model/embed_tokens/weight" if tied else "lm_head/weight", given[name], name)
+        elif name in ("embed_tokens.weight", "norm.weight"):
+            stem = name.removesuffix(".weight")
+            filling.put(f"model/{stem}/{'gamma' if stem == 'norm' else 'weight'}", given[name], name)
+        elif layer:
+            stem = part.removesuffix(f".{kind}")
+            own = "gamma" if "norm" in stem else kind
+            array = turned.get(stem, lambda rows: rows)(given[name])
+            filling.put(f"model/layers/{layer}/{stem.replace('.', '/')}/{own}", array, name)
+    filling.report(set(given))
+
+
+def load_deepseek(model: DeepSeek, source: Any) -> None:
+    """Fill a DeepSeek. Raises as `load_from_safetensors`."""
+    given = _weights(source)
+    filling = Filling(model.get_name(), model.parameters())
+    ends = {
+        "embed_tokens.weight": "tok_emb/weight",
+        "lm_head.weight": "head/weight",
+        "norm.weight": "norm/gamma",
+    }
+    names = {
+        "input_layernorm": "attn_norm",
+        "post_attention_layernorm": "ffn_norm",
+        "self_attn.q_proj": "attn/wq",
+        "self_attn.q_a_proj": "attn/wq_a",
+        "self_attn.q_a_layernorm": "attn/q_norm",
+        "self_attn.q_b_proj": "attn/wq_b",
+        "self_attn.kv_a_proj_with_mqa": "attn/wkv_a",
+        "self_attn.kv_a_layernorm": "attn/kv_norm",
+        "self_attn.kv_b_proj": "attn/wkv_b",
+        "self_attn.o_proj": "attn/wo",
+        "mlp.gate": "ffn/gate",
+    }
+    layers = {"gate_proj": "w1", "up_proj": "w3", "down_proj": "w2"}
+    for name, layer, part, kind in _entries(given):
+        if name in ends:
+            filling.put(ends[name], given[name], name)
+            continue
+        root, stem = f"blocks/{layer}", part.removesuffix(f".{kind}")
+        expert = re.fullmatch(r"mlp\.(?:(experts\.\d+|shared_experts)\.)?(\w+_proj)", stem)
+        if part == "mlp.gate.e_score_correction_bias":
+            _bias(model, int(layer), given[name])
+            filling.used.add(name)
+        elif stem in names:
+            own = "gamma" if "norm" in stem else "weight"
+            filling.put(f"{root}/{names[stem]}/{own}", given[name], name)
+        elif expert and expert[2] in layers:
+            inside = f"/{expert[1].replace('.', '/')}" if expert[1] else ""
+            filling.put(f"{root}/ffn{inside}/{layers[expert[2]]}/weight", given[name], name)
+        elif part == "mlp.experts.gate_up_proj":
+            _joint_experts(filling, root, given[name], name, ("w1", "w3"))
+        elif part == "mlp.experts.down_proj":
+            _joint_experts(filling, root, given[name], name, ("w2",))
+    filling.report(set(given))
+
+
+def _joint_experts(filling: Filling, root: str, array: Array, name: str, parts: tuple[str, ...]) -> None:
+    """All experts of a layer in one array (experts, rows of each part, inputs)."""
+    for number, rows in enumerate(array):
+        for part, own in zip(parts, np.split(rows, len(parts)), strict=True):
+            filling.put(f"{root}/ffn/experts/{number}/{part}/weight", own, name)
+
+
+def _bias(model: DeepSeek, layer: int, bias: Array) -> None:
+    block: Any = model.blocks[layer]
+    block.ffn._expert_bias.tensor.set_value(Tensor.from_numpy(bias.reshape(1, 1, 1, -1)).get_value())
+
+
+def _weights(source: Any) -> Mapping[str, Array]:
+    """The arrays of a directory, or of a map of torch tensors or arrays, by name without `model.`."""
+    if isinstance(source, Mapping):
+        return {name.removeprefix("model."): _array(tensor) for name, tensor in source.items()}
+    return Weights(str(source))
+
+
+def _array(tensor: Any) -> Array:
+    found = tensor.detach().float().numpy() if hasattr(tensor, "detach") else np.asarray(tensor)
+    return np.asarray(found, np.float32)
+
+
+def _entries(given: Mapping[str, Array]) -> Iterator[tuple[str, str, str, str]]:
+    """Name, number of its layer ("" for ends), name inside of the layer, and its last word."""
+    for name in given:
+        layer = re.fullmatch(r"layers\.(\d+)\.(.+)", name)
+        part = layer[2] if layer else name
+        yield name, layer[1] if layer else "", part, part.rpartition(".")[2]

@@ -1,0 +1,16 @@
+"""`ttml.models.llama`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {
+    "tt_run.runtime.train.models.either_llama": "Llama LlamaConfig",
+    "tt_run.runtime.train.models.llama": """
+        LlamaBlock create_llama_model CppLlama=Llama CppLlamaConfig=LlamaConfig create_cpp_llama_model=create_llama_model
+    """,
+    "tt_run.runtime.train.models.decoders.llama": "LlamaRopeScalingConfig",
+    "tt_run.runtime.train.models.decoders.weights": "load_from_safetensors",
+    "tt_run.runtime.train.models.cache": "KvCache KvCacheConfig",
+}
+_SUBMODULES = ("flops", "gqattn", "transformer")
+
+__getattr__, __dir__ = _publish(globals(), _TABLE, _SUBMODULES)
