@@ -20,6 +20,7 @@ VERBS = {
     "convert": "Convert between MGD 1.0 and 2.0.",
     "systems": "List the systems that ship with it.",
     "explain": "Explain a rule, with a bad and a good example.",
+    "schema": "Print the JSON schema of bindings and other YAML, for editors.",
     "completion": "Print the completion script of a shell.",
 }
 _MODULES = {"completion": "complete"}

@@ -106,3 +106,13 @@ def test_an_output_that_is_full_is_told_in_one_line() -> None:
             [*MGD, "systems"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
         )
     assert done.returncode == 2 and "no space left" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_schema_lists_and_prints(mgd: Mgd) -> None:
+    import json
+
+    listed = [line.split()[0] for line in mgd("schema").out.splitlines() if line[:1].strip()]
+    assert "rank-bindings" in listed and "mesh-graph-descriptor-1.0" in listed
+    for name in listed:
+        assert json.loads(mgd("schema", name).out)["$schema"]
+    assert mgd("schema", "nothing").code == 2

@@ -1,0 +1,27 @@
+"""`mgd schema`: JSON schemas of the YAML files, for editors that complete and check by them."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from mgd.cli.output import say
+from mgd.resources import configs_root
+
+_END = ".schema.json"
+
+
+@click.command()
+@click.argument("name", required=False)
+def command(name: str | None) -> None:
+    """Print the JSON schema NAME of a YAML file; without one, list them with their paths."""
+    folder = configs_root() / "schemas"
+    known = {path.name.removesuffix(_END): path for path in sorted(folder.glob(f"*{_END}"))}
+    if name is None:
+        for each, path in known.items():
+            say(f"{each:<28} {json.loads(path.read_text(encoding='utf-8'))['title']}\n{'':<28} {path}")
+        return
+    if name not in known:
+        raise click.UsageError(f"there is no schema '{name}': {', '.join(known)}")
+    say(known[name].read_text(encoding="utf-8"), end="")
