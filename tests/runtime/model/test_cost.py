@@ -122,6 +122,6 @@ def test_llama_70b_closes_against_its_published_speeds() -> None:
     llama = models()["llama-3.1-70b"]
     chips = system("wormhole", "galaxy")
     layer = sum(cost(chips, work).us for _, works in galaxy.decode_step(llama, ring=True) for work in works)
-    assert layer == pytest.approx(153.9, rel=0.10)
+    assert layer == pytest.approx(153.9, rel=0.05)
     assert 1e6 / decode_step(chips, llama, 32) == pytest.approx(72.5, rel=0.10)
     assert 1e6 / decode_step(system("wormhole", "t3000"), llama, 8) == pytest.approx(15.1, rel=0.10)

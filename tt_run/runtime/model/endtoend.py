@@ -67,13 +67,14 @@ def _galaxy_step(hw: Hardware, model: Transformer) -> float:
     return model.layers * (kernels + (len(layer) - 1) * between) + tail + hw["decoder.sampling_gap"]
 
 
-def training_step(hw: Hardware, model: Transformer) -> float:
-    """Microseconds of one step of the shipped configuration: forward, backward and update of `training.tokens` tokens.
+def training_step(hw: Hardware, model: Transformer, tokens: int | None = None) -> float:
+    """Microseconds of one step over so many tokens (those of the shipped configuration): forward, backward and update.
 
-    Arithmetic is six operations per weight and token at full precision, at the part of the peak that training kernels reach.
+    Arithmetic is six operations per weight and token at full precision, at the part of the peak that training kernels reach; small
+    models take as long as the host needs to send their operations.
     """
-    tokens = hw["training.tokens"]
-    flops = 6 * model.parameters * tokens
+    flops = 6 * model.parameters * (tokens or hw["training.tokens"])
     per_cycle = 2 * TILE**3 / (hw["matmul.cycles_per_tile"] * FIDELITIES["HiFi4"])
     peak = per_cycle * hw["chip.cores_used"] * hw["chip.clock"]
-    return flops / (peak * hw["training.utilisation"])
+    dispatch = model.layers * hw["training.operations_per_layer"] * hw["dispatch.host"]
+    return max(flops / (peak * hw["training.utilisation"]), dispatch)

@@ -81,7 +81,8 @@ def decoder(model: Transformer, ring: bool) -> dict[str, Works]:
         "DO_MM": (matmul(heads, hidden, model.weights, "HiFi2"),),
         "AllReduceAsync_DO": (over(ROWS, "all_reduce_by_gather", hidden),),
         "FF1_MM": (feed,),
-        "ReduceScatter_FF1_MM_FF3": (feed, scattered),
+        # Both matmuls into the feed-forward part; the first one's partial sums are scattered under the second.
+        "ReduceScatter_FF1_MM_FF3": (feed, feed),
         "ReduceScatter_FF3": (scattered,),
         "Binary_Mult_Silu": (Kernel("binary_decode", tiles(ffn) / COLUMNS, cores=1),),
         "AllGatherAsync_Binary_Mult": (over(COLUMNS, "all_gather", ffn / COLUMNS),),
@@ -208,4 +209,15 @@ def prefill(model: Transformer, tokens: int) -> dict[str, Works]:
     return {name: (work,) for name, work in works.items()}
 
 
-PARTS: dict[str, Callable[[Transformer, bool], dict[str, Works]]] = {"decoder": decoder, "model_tail": tail}
+def around(model: Transformer, ring: bool) -> dict[str, Works]:
+    """The tail by published labels, and what some versions of the model do around it."""
+    logits = -(-model.vocab // ROWS // 32) * 32
+    return {
+        **tail(model, ring),
+        "InterleavedToSharded": (Kernel("to_sharded", 1, cores=1),),
+        "Untilize": (Kernel("to_interleaved_logits", tiles(logits)),),
+        "Embeddings": (Kernel("embedding_decode", tiles(model.hidden // COLUMNS)),),
+    }
+
+
+PARTS: dict[str, Callable[[Transformer, bool], dict[str, Works]]] = {"decoder": decoder, "model_tail": around}

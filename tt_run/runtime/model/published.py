@@ -97,18 +97,22 @@ def _find(named: dict[str, galaxy.Works], label: str, name: str) -> galaxy.Works
 def whole_model(point: Point) -> tuple[Predict, str]:
     """Tokens per second and user of a published decoder, or milliseconds of a training step."""
     text = f"{point.op} {point.devices} {point.shape}"
+    model = model_named(point.op)
     if point.kind == "training":
-        model = model_named(point.op)
-        return lambda hw: endtoend.training_step(hw, model) / 1e3, "training"
+        batch, length = (re.search(rf"{word}[ =]?(\d+)", text) for word in ("batch", "seq"))
+        tokens = int(batch[1]) * int(length[1]) if batch and length else None
+        return lambda hw: endtoend.training_step(hw, model, tokens) / 1e3, "training"
     if "t/s/u" not in point.value and "t/s/u" not in point.unit:
         raise NotCovered(f"{point.op}: only tokens per second and user of decoders are modelled")
-    model = model_named(point.op)
-    parallel = re.search(r"TP ?(\d+)", text)
-    batch = re.search(r"batch (\d+)", point.shape)
-    devices = int(parallel[1]) if parallel else None
-    users = int(batch[1]) if batch else galaxy.BATCH
+    parallel = re.search(r"TP ?=? ?(\d+)", text)
+    users = re.search(r"batch (\d+)", point.shape)
+    asked = int(parallel[1]) if parallel else None
+    together = int(users[1]) if users else galaxy.BATCH
 
     def predict(hw: Hardware) -> float:
-        return 1e6 / endtoend.decode_step(hw, model, devices or hw.devices, users)
+        devices = asked or hw.devices
+        # Replicas share the users, not the weights.
+        each = max(together * devices // max(hw.devices, devices), 1)
+        return 1e6 / endtoend.decode_step(hw, model, devices, each)
 
     return predict, "e2e"

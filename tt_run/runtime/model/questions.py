@@ -36,6 +36,8 @@ class Question:
 SYSTEMS = (
     (r"p150x4", "p150x4"),
     (r"WH 4U", "galaxy_4u"),
+    # The report on data-parallel replicas is older than the 6U.
+    (r"WH.*[Gg]alaxy.*DP ?=?4", "galaxy_4u"),
     (r"BH.*[Gg]alaxy|[Bb]lackhole.*[Gg]alaxy", "galaxy"),
     (r"BH.*QuietBox", "p150x4"),
     (r"WH 6U|galaxy|Galaxy|TG", "galaxy"),
@@ -69,7 +71,8 @@ def question(point: Point) -> Question:
 
 def place(point: Point) -> tuple[str, str]:
     """Architecture and system that a row was measured on."""
-    text = f"{point.arch} {point.devices} {point.shape if point.kind == 'attention' else ''}"
+    more = {"attention": point.shape, "e2e": point.op}.get(point.kind, "")
+    text = f"{point.arch} {point.devices} {more}"
     architecture = "blackhole" if re.search(r"\bBH|[Bb]lackhole|\bp[13][05]0", text) else "wormhole"
     system = next((name for pattern, name in SYSTEMS if re.search(pattern, text)), None)
     if system is None:
