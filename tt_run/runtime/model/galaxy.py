@@ -36,7 +36,6 @@ def decode_step(model: Transformer, ring: bool) -> list[tuple[str, Works]]:
         "AllReduceAsync_DO",
         "RMS",
         "ReduceScatter_FF1_MM_FF3",
-        "FF1_MM",
         "ReduceScatter_FF3",
         "Binary_Mult_Silu",
         "AllGatherAsync_Binary_Mult",
