@@ -27,12 +27,18 @@ class CommandLine(Arguments):
     __slots__ = ()
     anywhere = False  # what follows the program belongs to it
 
-    rank_binding: str | None = option(WHAT, "--rank-binding", "FILE", "Rank bindings (YAML).", "file")
+    rank_binding: str | None = option(
+        WHAT, "--rank-binding", "FILE", "Rank bindings (YAML), or the name of ready ones.", "file"
+    )
     rank_bindings_mapping: str | None = option(
         WHAT, "--rank-bindings-mapping", "FILE", "Several rank bindings as sub-contexts.", "file"
     )
     mesh_graph_descriptor: str | None = option(
-        WHAT, "-m --mesh-graph-descriptor", "FILE", "Allocate ranks for a mesh graph descriptor.", "file"
+        WHAT,
+        "-m --mesh-graph-descriptor",
+        "FILE",
+        "Allocate ranks for a mesh graph descriptor, or for a ready one by name.",
+        "file",
     )
     mesh_graph_descriptor_mapping: str | None = option(
         WHAT, "-M --mesh-graph-descriptor-mapping", "FILE", "The same for several descriptors.", "file"

@@ -10,6 +10,10 @@ from tt_run.cli.command_line import CommandLine
 from tt_run.cli.commands import COMMANDS
 from tt_run.cli.options import Arguments, Option
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 SHELLS = ("bash", "zsh", "fish")
 
 USAGE = "Usage: tt-run [OPTIONS] [--] PROGRAM [ARGS...]\n       tt-run COMMAND [ARGS...]"
@@ -80,21 +84,24 @@ def _row(names: str, help: str, width: int) -> list[str]:
 
 
 def completion_script(shell: str) -> str:
-    """What a shell evaluates to complete options, their choices, and files everywhere else."""
+    """What a shell evaluates to complete subcommands, options, their values, and files everywhere else."""
     options = CommandLine.options()
     if shell == "fish":
         first = f"complete -c tt-run -n '__fish_is_first_arg' -a '{' '.join(COMMANDS)}'"
         return "\n".join([first, *(_fish(option) for option in options)])
     names = " ".join(name for option in options for name in option.names)
     cases = "\n".join(
-        f"    {option.names[-1]}) COMPREPLY=($(compgen -W '{' '.join(option.kind)}' -- \"$word\")); return ;;"
+        f"    {'|'.join(option.names)}) COMPREPLY=($(compgen {'-f ' * (option.kind == 'file')}-W '{' '.join(values)}' -- "
+        '"$word")); return ;;'
         for option in options
-        if isinstance(option.kind, tuple)
+        if (values := _values(option))
     )
     script = f"""_tt_run() {{
   local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}"
   case "$before" in
 {cases}
+    explain) COMPREPLY=($(compgen -W '{" ".join(_codes())}' -- "$word")); return ;;
+    completion) COMPREPLY=($(compgen -W '{" ".join(SHELLS)}' -- "$word")); return ;;
   esac
   if [ "$COMP_CWORD" = 1 ]; then
     case "$word" in
@@ -108,15 +115,43 @@ def completion_script(shell: str) -> str:
   esac
 }}
 complete -o filenames -F _tt_run tt-run"""
-    return f"autoload -U +X bashcompinit && bashcompinit\n{script}" if shell == "zsh" else script
+    loaded = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -u }"
+    return f"{loaded}\nautoload -U +X bashcompinit && bashcompinit\n{script}" if shell == "zsh" else script
+
+
+def _values(option: Option) -> Sequence[str]:
+    """The words that a shell offers for the value of an option, besides files."""
+    if isinstance(option.kind, tuple):
+        return option.kind
+    if option.key == "system":
+        from mgd.systems import systems
+
+        return [system.name for system in systems()]
+    if option.key == "explain":
+        return _codes()
+    from tt_run.inputs.shipped import shipped
+
+    kinds = {
+        "rank_binding": "rank-binding file",
+        "mesh_graph_descriptor": "mesh graph descriptor",
+        "mock_cluster_rank_binding": "mock cluster rank binding",
+    }
+    return list(shipped(kinds.get(option.key, "")))
+
+
+def _codes() -> list[str]:
+    from tt_run.rules import GUARD, LAUNCH
+
+    return [*LAUNCH.rules(), *GUARD.rules()]
 
 
 def _fish(option: Option) -> str:
     words = ["complete", "-c", "tt-run"]
     for name in option.names:
         words += ["-l", name[2:]] if name.startswith("--") else ["-s", name[1:]]
-    if isinstance(option.kind, tuple):
-        words += ["-x", "-a", f"'{' '.join(option.kind)}'"]
+    values = _values(option)
+    if values:
+        words += ["-r" if option.kind == "file" else "-x", "-a", f"'{' '.join(values)}'"]
     elif not option.is_flag:
         words.append("-r")
     description = option.help.replace("\\", "\\\\").replace("'", "\\'")

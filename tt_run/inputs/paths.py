@@ -64,6 +64,12 @@ class PathSearch:
         if hits:
             self._tell_shadowed(hits, path, named_at, first)
             return hits[0].resolve()
+        if named_at is None and not self.is_strict:
+            from tt_run.inputs.shipped import find_shipped
+
+            ready = find_shipped(text, what)
+            if ready is not None:
+                return ready.resolve()
         if not must_exist:
             return Path(os.path.realpath(self.world.cwd / path))  # resolve raises for links in a circle
         self._tell_missing(path, what, named_at, searched, beside)
@@ -104,6 +110,8 @@ class PathSearch:
                 "is no regular file" if os.path.lexists(end) else f"is a link to {end}, which does not exist"
             )
             help = "name a regular file"
+        elif named_at is None and (ready := _near_ready_file(path, what)) is not None:
+            text, help = _why_missing(searched), f"did you mean {ready}, which comes with tt-run?"
         elif beside is not None and is_file(beside / path):
             text = "not in the launch directory"
             help = f"write ./{path} for the file beside the one that names it"
@@ -122,6 +130,20 @@ class PathSearch:
             help=help,
             notes=("searched: " + ", ".join(str(place) for place in searched),),
         )
+
+
+def _near_ready_file(path: Path, what: str) -> str | None:
+    """A file that comes with tt-run and whose name is near the missing one's."""
+    if path.parent != Path():
+        return None
+    from tt_run.inputs.shipped import shipped
+
+    names = list(shipped(what))
+    if what == "mesh graph descriptor":
+        from mgd.systems import systems
+
+        names += [system.name for system in systems()]
+    return nearest(path.stem, names)
 
 
 def _why_missing(searched: Sequence[Path]) -> str:

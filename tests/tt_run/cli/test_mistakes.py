@@ -140,3 +140,36 @@ class TestForPrograms:
         )
         [view] = capsys.readouterr().out.splitlines()
         assert [each["code"] for each in json.loads(view)["findings"]] == ["TTR308"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--rank-binding", "t3k_2x4_two_hosts"),
+        ("--rank-binding", "t3k_2x4_two_hosts.yaml"),
+        ("-m", "t3k_2x4_two_hosts", "--hosts", "a,b"),
+        ("-m", "t3000", "--mock-cluster-rank-binding", "t3000"),
+        ("--rank-binding", "t3k_2x4_two_hosts", "--mpi-args", "--rankfile two_hosts"),
+    ],
+)
+def test_ready_files_have_names(
+    words: tuple[str, ...], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*words, "--check-only", "true"]) == Exit.OK, capsys.readouterr().err
+
+
+def test_a_file_here_comes_before_a_ready_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(folder / "ranks.yaml", folder / "t3k_2x4_two_hosts")
+    assert run(["--rank-binding", "t3k_2x4_two_hosts", "--print-env", "1", "true"]) == Exit.OK
+    assert "(t3k_2x4_two_hosts:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [(("--rank-binding", "t3k_2x4_two_host"), "t3k_2x4_two_hosts"), (("--emulate", "-m", "t300"), "t3000")],
+)
+def test_a_ready_file_is_proposed(
+    words: tuple[str, ...], meant: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*words, "true"]) == Exit.UNREADABLE
+    assert f"did you mean {meant}, which comes with tt-run?" in capsys.readouterr().err
