@@ -237,6 +237,9 @@ class CommandLine(Arguments):
     completion: str | None = option(
         LOOK, "--completion", "SHELL", "Completion script: bash, zsh or fish.", ("bash", "zsh", "fish")
     )
+    no_config: bool = option(
+        LOOK, "--no-config", "", "Ignore [tool.tt-run] of pyproject.toml and ~/.config/tt-run/config.toml."
+    )
     verbose: bool = option(LOOK, "-v --verbose", "", "Say more.")
     version: bool = option(LOOK, "--version", "", "Versions of tt-run and mpirun.")
     help: bool = option(LOOK, "-h --help", "", "This text.")

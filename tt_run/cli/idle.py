@@ -49,6 +49,8 @@ def idle_options(given: CommandLine) -> tuple[Diagnostic, ...]:
     found = []
     for option in given.options():
         condition = CONDITIONS.get(option.needs)
+        if option.key in given.configured:
+            continue
         if condition is not None and option.key in given.given and not condition.holds(given):
             found.append(_finding(option, condition))
     return tuple(found)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from mgd.diagnostics import Severity
 from mgd.lean import replace
 from tt_run.cli.command_line import CommandLine
+from tt_run.cli.configuration import describe, with_configuration
 from tt_run.cli.idle import idle_options
 from tt_run.cli.owners import launch_request
 from tt_run.cli.print_findings import print_findings
@@ -27,6 +28,7 @@ def launch(given: CommandLine, words: Sequence[str]) -> int:
 
     Raises TtRunError for everything that the user must act on.
     """
+    given = with_configuration(given)
     try:
         return _launch(given, words)
     except TtRunError as error:
@@ -38,6 +40,8 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
     idle = idle_options(given)
     if any(finding.is_error for finding in idle):
         raise UsageError(idle)
+    if given.configured and (given.looks_only or given.verbose):
+        print(f"tt-run: configured: {describe(given)}", file=sys.stderr)
     around = Surroundings.of(given)
     refuse_swallowed_program(given, around.world)
     asked = launch_request(given)

@@ -107,20 +107,25 @@ def option(
 class Arguments:
     """A command line as read: an immutable value whose attributes are its options. `rest` are the words that are none.
 
-    `given` holds the values of the options that were written; every other one has its default.
+    `given` holds the values of the options that were written; every other one has its default. `configured` tells of those among them that a
+    configuration file has set where it does.
     """
 
-    __slots__ = ("given", "rest")
+    __slots__ = ("configured", "given", "rest")
     given: Mapping[str, Any]
     rest: tuple[str, ...]
+    configured: Mapping[str, str]
     anywhere = True
     """Whether options may also follow other words."""
     usage = ""
     """How a subcommand is written, for its help."""
 
-    def __init__(self, given: Mapping[str, Any], rest: Sequence[str] = ()) -> None:
+    def __init__(
+        self, given: Mapping[str, Any], rest: Sequence[str] = (), configured: Mapping[str, str] | None = None
+    ) -> None:
         object.__setattr__(self, "given", dict(given))
         object.__setattr__(self, "rest", tuple(rest))
+        object.__setattr__(self, "configured", dict(configured or {}))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a command line is immutable; {name} cannot be set")

@@ -112,11 +112,11 @@ def _given_value(option: Option, word: str, attached: str | None, rest: list[str
         return option.bare
     if attached is None and not rest:
         raise _wrong("TTR021", f"{word} needs a value", f"write {word} {option.metavar}")
-    return _value(option, attached if attached is not None else rest.pop(0))
+    return read_value(option, attached if attached is not None else rest.pop(0))
 
 
-def _value(option: Option, text: str) -> Any:
-    """The text as the option's kind of value."""
+def read_value(option: Option, text: str) -> Any:
+    """The text as the option's kind of value. Raises UsageError."""
     if isinstance(option.kind, tuple):
         if text in option.kind:
             return text

@@ -13,7 +13,7 @@ from tt_run.inputs.world import World
 
 def refuse_swallowed_program(given: CommandLine, world: World) -> None:
     """Raises UsageError where the last option before the program has no value, so that it took the program for one."""
-    last = next(reversed(list(given.given)), None)
+    last = next((key for key in reversed(list(given.given)) if key not in given.configured), None)
     option = next((each for each in given.options() if each.key == last), None)
     if option is None or option.kind not in ("text", "file"):
         return

@@ -182,6 +182,13 @@ COMMAND_LINE = (
         bad="tt-run -m rank_bindings.yaml --hosts a,b ./app",
     ),
     Rule(
+        "TTR029",
+        "configuration file that cannot be followed",
+        why="[tool.tt-run] of the nearest pyproject.toml and ~/.config/tt-run/config.toml set defaults of options, by their long names.",
+        help="Correct the line, or leave the files out with --no-config.",
+        bad="[tool.tt-run]\ntimeuot = 60",
+    ),
+    Rule(
         "TTR031",
         "the run folder cannot be made",
         why="Logs and status records of the ranks go there, and the verdict is made from them.",

@@ -1,0 +1,112 @@
+"""Defaults of options from pyproject.toml and the user's configuration folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tt_run.cli.configuration import configuration_files, describe, with_configuration
+from tt_run.cli.idle import idle_options
+from tt_run.cli.main import run
+from tt_run.cli.parse import parse
+from tt_run.contract import Exit
+from tt_run.errors import InputError, TtRunError, UsageError
+
+PROJECT = """\
+[project]
+name = "x"
+
+[tool.tt-run]
+emulate = true
+system = "t3000"
+timeout = 60
+report = "out/report.json"
+max_restarts = 2
+
+[tool.other]
+timeout = "soon"
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with defaults, launched from a folder inside of it; the user has none of their own yet."""
+    (tmp_path / "pyproject.toml").write_text(PROJECT)
+    inside = tmp_path / "src"
+    inside.mkdir()
+    monkeypatch.chdir(inside)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path
+
+
+def user(project: Path, text: str) -> None:
+    folder = project / "config/tt-run"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.toml").write_text(text)
+
+
+def test_the_project_sets_defaults(project: Path) -> None:
+    given = with_configuration(parse(["--timeout", "5", "prog"]))
+    assert (given.emulate, given.system, given.timeout) == (True, "t3000", 5.0)
+    assert given.report == str(project / "out/report.json"), "from the folder of the file"
+    assert given.configured["system"] == f"{project}/pyproject.toml:6:1"
+    assert "timeout" not in given.configured and given.program == ("prog",)
+
+
+def test_the_project_comes_before_the_user(project: Path) -> None:
+    user(project, 'timeout = 7\ntee = "first"\nsystem = "n300"\n')
+    given = with_configuration(parse(["prog"]))
+    assert (given.timeout, given.tee, given.system) == (60.0, "first", "t3000")
+    assert given.configured["tee"].endswith("config.toml:2:1")
+
+
+def test_a_source_of_the_command_line_replaces_the_configured_one(project: Path) -> None:
+    given = with_configuration(parse(["--rank-binding", "f", "prog"]))
+    assert given.system is None and given.rank_binding == "f"
+
+
+def test_what_would_have_no_effect_is_left_out(project: Path) -> None:
+    (project / "pyproject.toml").write_text('[tool.tt-run]\nledger = "l.json"\nplacement-timeout = 3\n')
+    given = with_configuration(parse(["--rank-binding", "f", "prog"]))
+    assert not given.configured and not idle_options(given)
+    assert with_configuration(parse(["--emulate", "prog"])).ledger == str(project / "l.json")
+
+
+def test_files_can_be_ignored(project: Path) -> None:
+    assert with_configuration(parse(["--no-config", "prog"])) == parse(["--no-config", "prog"])
+
+
+def test_without_files_nothing_changes(tmp_path: Path) -> None:
+    assert not list(configuration_files(tmp_path, {"HOME": str(tmp_path)}))
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "says", "line"),
+    [
+        ("[tool.tt-run]\ntimeuot = 60\n", UsageError, "write timeout", 2),
+        ("[tool.tt-run]\n\ntimeout = 0\n", UsageError, "seconds, more than 0", 3),
+        ("[tool.tt-run]\nemulate = 'yes'\n", UsageError, "emulate is 'yes'", 2),
+        ("[tool.tt-run]\ncheck = 'maybe'\n", UsageError, "not one of error, warn, off", 2),
+        ("[tool.tt-run]\nhosts = ['a']\n", UsageError, "hosts is ['a']", 2),
+        ("[tool.tt-run]\ndry-run = true\n", UsageError, "no option", 2),
+        ("[tool.tt-run]\ntimeout =\n", InputError, "not well-formed TOML", 2),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line(
+    project: Path, text: str, error: type[TtRunError], says: str, line: int
+) -> None:
+    (project / "pyproject.toml").write_text(text)
+    with pytest.raises(error) as caught:
+        with_configuration(parse(["prog"]))
+    [finding] = caught.value.diagnostics
+    assert finding.code == "TTR029" and says in f"{finding.message} {finding.help}"
+    assert finding.position is not None and finding.position.line == line
+
+
+def test_a_dry_run_shows_where_options_come_from(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "pyproject.toml").write_text('[tool.tt-run]\nemulate = true\nsystem = "n300"\n')
+    assert run(["--dry-run", "true"]) == Exit.OK
+    err = capsys.readouterr().err
+    assert f"tt-run: configured: --emulate ({project}/pyproject.toml:2:1); --system n300 (" in err
+    assert describe(with_configuration(parse(["true"]))) in err
