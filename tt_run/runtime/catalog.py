@@ -17,6 +17,11 @@ _MODULES = (
     "tt_run.runtime.ccl.single_shards",
     "tt_run.runtime.ccl.experts",
     "tt_run.runtime.ccl.reduce_to_root",
+    "tt_run.runtime.ccl.all_to_all",
+    "tt_run.runtime.ccl.gather_forms",
+    "tt_run.runtime.ccl.scatter_forms",
+    "tt_run.runtime.ccl.fused_products",
+    "tt_run.runtime.ccl.halos",
     "tt_run.runtime.sockets.transfer",
 )
 

@@ -6,12 +6,14 @@ import pytest
 from tt_run.runtime.ccl.asynchronous import (
     all_gather_async,
     all_reduce_async,
-    create_global_semaphore,
-    get_global_semaphore_address,
     reduce_scatter_minimal_async,
-    reset_global_semaphore_value,
 )
 from tt_run.runtime.ccl.collectives import all_gather, all_reduce, reduce_scatter
+from tt_run.runtime.ccl.semaphores import (
+    create_global_semaphore,
+    get_global_semaphore_address,
+    reset_global_semaphore_value,
+)
 from tt_run.runtime.enums import DataType, Layout, ReduceType, Topology
 from tt_run.runtime.mesh import MeshShape, open_mesh_device
 from tt_run.runtime.tensor.borders.arrays import from_torch

@@ -5,54 +5,20 @@ Semaphores order kernels on hardware; here every collective is complete when it 
 
 from __future__ import annotations
 
-import inspect
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tt_run.runtime.ccl import checks
-from tt_run.runtime.ccl.collectives import all_gather, all_reduce, reduce_scatter
+from tt_run.runtime.ccl.collectives import gather_as, scatter_as, sum_as
+from tt_run.runtime.ccl.forms import choose
 from tt_run.runtime.enums import DataType, ReduceType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
-from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import convert
-
-_addresses = itertools.count(0x10000, 16)
-
-
-class GlobalSemaphore:
-    """A counter on cores of every device of a mesh."""
-
-    _bound_name = "ttnn._ttnn.global_semaphore.global_semaphore"
-
-    def __init__(self, device: MeshDevice, cores: CoreRangeSet, value: int) -> None:
-        self.device, self.cores, self.value = device, cores, int(value)
-        self.address = next(_addresses)
-
-    def __repr__(self) -> str:
-        return f"GlobalSemaphore(address={self.address:#x}, value={self.value})"
-
-
-def create_global_semaphore(
-    mesh_device: MeshDevice, cores: CoreRangeSet, initial_value: int, buffer_type: Any = None
-) -> GlobalSemaphore:
-    """A semaphore for the experimental collectives."""
-    mesh_device.require_open("create_global_semaphore")
-    return GlobalSemaphore(mesh_device, cores, initial_value)
-
-
-def reset_global_semaphore_value(global_semaphore: GlobalSemaphore, reset_value: int) -> None:
-    """Set the counter."""
-    global_semaphore.value = int(reset_value)
-
-
-def get_global_semaphore_address(global_semaphore: GlobalSemaphore) -> int:
-    """Where the counter lies in a core's memory; a number of its own per semaphore."""
-    return global_semaphore.address
 
 
 def _gather_plain(
@@ -70,7 +36,7 @@ def _gather_plain(
     num_workers_per_link: int | None = None,
     num_buffers_per_channel: int | None = None,
 ) -> Tensor:
-    return all_gather.compute(input_tensor, dim, memory_config=memory_config)
+    return gather_as("all_gather_async", input_tensor, dim, None, (topology, num_links, memory_config))
 
 
 def _gather_persistent(
@@ -92,13 +58,10 @@ def _gather_persistent(
     num_buffers_per_channel: int | None = None,
     sub_core_grids: Any = None,
 ) -> Tensor:
-    return all_gather.compute(
-        input_tensor,
-        dim,
-        cluster_axis=cluster_axis,
-        memory_config=memory_config,
-        output_tensor=persistent_output_buffer,
-    )
+    if dim is None:
+        raise ArgumentMismatch("all_gather_async needs dim")
+    tuning = topology, num_links, memory_config
+    return gather_as("all_gather_async", input_tensor, dim, cluster_axis, tuning, persistent_output_buffer)
 
 
 def _gather_on_axis(
@@ -118,13 +81,9 @@ def _gather_on_axis(
     barrier_semaphore: Any = None,
     sub_core_grids: Any = None,
 ) -> Tensor:
-    return all_gather.compute(
-        input_tensor,
-        dim,
-        cluster_axis=cluster_axis,
-        memory_config=memory_config,
-        output_tensor=persistent_output_tensor,
-        mesh_device=mesh_device,
+    tuning = topology, num_links, memory_config
+    return gather_as(
+        "all_gather_async", input_tensor, dim, cluster_axis, tuning, persistent_output_tensor, mesh_device
     )
 
 
@@ -132,7 +91,7 @@ def _gather_on_axis(
 def all_gather_async(*args: Any, **kwargs: Any) -> Tensor:
     """`all_gather` with semaphores: `(x, dim, semaphores)`, `(x, output or None, dim, semaphores)` or
     `(x, dim, cluster_axis, mesh_device, topology, semaphores)`."""
-    return _choose(args, kwargs, _gather_plain, _gather_persistent, _gather_on_axis)
+    return choose(args, kwargs, _gather_plain, _gather_persistent, _gather_on_axis)
 
 
 @operation("ttnn.experimental.reduce_scatter_minimal_async", family=families.COLLECTIVE)
@@ -158,9 +117,8 @@ def reduce_scatter_minimal_async(
     if dim is None:
         raise ArgumentMismatch("reduce_scatter_minimal_async needs dim")
     output = list(persistent_output_buffers)[-1] if persistent_output_buffers else None
-    return reduce_scatter.compute(
-        input_tensor, dim, cluster_axis=cluster_axis, memory_config=memory_config, output_tensor=output
-    )
+    tuning = topology, num_links, memory_config
+    return scatter_as("reduce_scatter_minimal_async", input_tensor, dim, cluster_axis, tuning, output)
 
 
 def _reduce_all(
@@ -186,7 +144,7 @@ def _reduce_all(
             "num_devices == devices",
             hint=f"distribute it with ttnn.MeshMapperConfig([...], ttnn.MeshShape(1, {num_devices}))",
         )
-    return all_reduce.compute(input_tensor, memory_config=memory_config)
+    return sum_as("all_reduce_async", input_tensor, None, (topology, num_links, memory_config))
 
 
 def _reduce_on_axis(
@@ -204,7 +162,7 @@ def _reduce_on_axis(
     subdevice_id: Any = None,
 ) -> Tensor:
     _only_sums(math_op)
-    return all_reduce.compute(input_tensor, cluster_axis=cluster_axis, memory_config=memory_config)
+    return sum_as("all_reduce_async", input_tensor, cluster_axis, (topology, num_links, memory_config))
 
 
 def _reduce_buffered(
@@ -223,7 +181,8 @@ def _reduce_buffered(
     use_optimal_ccl_for_llama: bool = False,
     fp32_dest_acc: bool = False,
 ) -> Tensor:
-    total = all_reduce.compute(input_tensor, cluster_axis=cluster_axis, memory_config=memory_config)
+    tuning = topology, num_links, memory_config
+    total = sum_as("all_reduce_async", input_tensor, cluster_axis, tuning)
     if dtype is None or dtype is total.dtype:
         return total
     return total.derive(total.shards.map(lambda values: convert(values, dtype)), dtype=dtype)
@@ -232,40 +191,9 @@ def _reduce_buffered(
 @operation("ttnn.experimental.all_reduce_async", family=families.COLLECTIVE)
 def all_reduce_async(*args: Any, **kwargs: Any) -> Tensor:
     """`all_reduce` with semaphores, over the whole mesh or an axis; sums only."""
-    return _choose(args, kwargs, _reduce_buffered, _reduce_all, _reduce_on_axis)
+    return choose(args, kwargs, _reduce_buffered, _reduce_all, _reduce_on_axis)
 
 
 def _only_sums(math_op: ReduceType) -> None:
     if math_op is not ReduceType.Sum:
         raise fatal(f"all_reduce_async supports ReduceType.Sum only, got {math_op}")
-
-
-def _choose(args: tuple[Any, ...], kwargs: dict[str, Any], *forms: Callable[..., Tensor]) -> Tensor:
-    """Call the first form that the arguments fit, by number, names and kinds."""
-    for form in forms:
-        try:
-            bound = inspect.signature(form).bind(*args, **kwargs)
-        except TypeError:
-            continue
-        if all(_fits(name, value) for name, value in bound.arguments.items()):
-            return form(*args, **kwargs)
-    listed = "; ".join(
-        f"({', '.join(inspect.signature(form).parameters)})".replace("'", "") for form in forms
-    )
-    raise ArgumentMismatch(f"the arguments fit none of the forms {listed}")
-
-
-_KINDS: dict[str, tuple[type, ...]] = {
-    "input_tensor": (Tensor,),
-    "dim": (int,),
-    "num_devices": (int,),
-    "cluster_axis": (int, type(None)),
-    "mesh_device": (MeshDevice, type(None)),
-    "persistent_output_buffer": (Tensor, type(None)),
-    "buffer_tensor": (Tensor,),
-    "math_op": (ReduceType,),
-}
-
-
-def _fits(name: str, value: Any) -> bool:
-    return name not in _KINDS or isinstance(value, _KINDS[name])

@@ -12,7 +12,7 @@ from typing import Any
 from tt_run.runtime import traffic
 from tt_run.runtime.ccl import checks, gather, result_topology, sums
 from tt_run.runtime.ccl.calls import merge, pieces, run
-from tt_run.runtime.ccl.plans import Plan, planned
+from tt_run.runtime.ccl.plans import NOTHING_TUNED, Plan, Tuning, planned
 from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
@@ -51,10 +51,31 @@ def all_gather(
     Replicated shards are concatenated like any others. `mesh_device` is the documents' form and must be the tensor's mesh.
     Raises RuntimeError for a bad dimension or axis and for groups of one device.
     """
-    plan = planned(ALL_GATHER, input_tensor, cluster_axis, dim, (topology, num_links, memory_config))
+    return gather_as(
+        "all_gather",
+        input_tensor,
+        dim,
+        cluster_axis,
+        (topology, num_links, memory_config),
+        output_tensor,
+        mesh_device,
+    )
+
+
+def gather_as(
+    name: str,
+    tensor: Tensor,
+    dim: int,
+    cluster_axis: int | None = None,
+    tuning: Tuning = NOTHING_TUNED,
+    output: Tensor | None = None,
+    mesh_device: Any = None,
+) -> Tensor:
+    """An all-gather under the name of one of its forms."""
+    plan = planned(ALL_GATHER, tensor, cluster_axis, dim, tuning, name)
     if mesh_device is not None and mesh_device is not plan.device:
         raise fatal(f"mesh_device {mesh_device} is not the mesh of the tensor: {plan.device}")
-    return _result(plan, input_tensor, run(plan, input_tensor), memory_config, output_tensor)
+    return _result(plan, tensor, run(plan, tensor), tuning[2], output)
 
 
 def _check_all_gather(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, dim: Any) -> Intent:
@@ -97,9 +118,21 @@ def reduce_scatter(
 
     Raises RuntimeError when `dim` does not divide by the size of the group, for tensors of rank 1 and for integers.
     """
-    plan = planned(REDUCE_SCATTER, input_tensor, cluster_axis, dim, (topology, num_links, memory_config))
-    shards = run(plan, input_tensor)
-    return _result(plan, input_tensor, _rounded(shards, plan.spec.dtype), memory_config, output_tensor)
+    tuning = topology, num_links, memory_config
+    return scatter_as("reduce_scatter", input_tensor, dim, cluster_axis, tuning, output_tensor)
+
+
+def scatter_as(
+    name: str,
+    tensor: Tensor,
+    dim: int,
+    cluster_axis: int | None = None,
+    tuning: Tuning = NOTHING_TUNED,
+    output: Tensor | None = None,
+) -> Tensor:
+    """A reduce-scatter under the name of one of its forms."""
+    plan = planned(REDUCE_SCATTER, tensor, cluster_axis, dim, tuning, name)
+    return _result(plan, tensor, _rounded(run(plan, tensor), plan.spec.dtype), tuning[2], output)
 
 
 def _check_reduce_scatter(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, dim: Any) -> Intent:
@@ -133,11 +166,18 @@ def all_reduce(
 
     Replicas count once per device: a tensor that is replicated over n devices is multiplied by n.
     """
-    plan = planned(ALL_REDUCE, input_tensor, cluster_axis, None, (topology, num_links, memory_config))
-    dtype, shards = plan.spec.dtype, run(plan, input_tensor)
-    if dtype in _BY_ROWS or memory_config is not None:
-        return _result(plan, input_tensor, _rounded(shards, dtype), memory_config)
-    return input_tensor.successor(shards, plan.spec, plan.topology)
+    return sum_as("all_reduce", input_tensor, cluster_axis, (topology, num_links, memory_config))
+
+
+def sum_as(
+    name: str, tensor: Tensor, cluster_axis: int | None = None, tuning: Tuning = NOTHING_TUNED
+) -> Tensor:
+    """An all-reduce under the name of one of its forms."""
+    plan = planned(ALL_REDUCE, tensor, cluster_axis, None, tuning, name)
+    dtype, shards = plan.spec.dtype, run(plan, tensor)
+    if dtype in _BY_ROWS or tuning[2] is not None:
+        return _result(plan, tensor, _rounded(shards, dtype), tuning[2])
+    return tensor.successor(shards, plan.spec, plan.topology)
 
 
 def _check_all_reduce(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, _: Any) -> Intent:

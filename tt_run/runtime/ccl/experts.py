@@ -99,6 +99,81 @@ DISPATCH = Collective(
 )
 
 
+@operation("ttnn.experimental.all_to_all_dispatch_metadata", family=families.COLLECTIVE)
+def all_to_all_dispatch_metadata(
+    input_tensor: Tensor,
+    expert_indices_tensor: Tensor,
+    expert_scores_tensor: Tensor,
+    expert_mapping_tensor: Tensor,
+    *,
+    shared_expert_ids: Sequence[int] | None = None,
+    cluster_axis: int | None = None,
+    output_tensors: Sequence[Tensor] | None = None,
+    num_links: int | None = None,
+    drain_sync_tilizer_core: Sequence[int] | None = None,
+    worker_mode: Any = None,
+    dispatch_algorithm: Any = None,
+    worker_core_range_set: Any = None,
+    mux_core_range_set: Any = None,
+    cross_device_semaphore: Any = None,
+) -> list[Tensor]:
+    """`all_to_all_dispatch` of flat tokens, with the scores: [1, n*T, H], indices and scores [1, n*T, K] of a group of n devices.
+
+    Per device: tokens [B, S, 1, H], indices and scores [B, S, 1, K], T = B*S. Every token also goes to the devices of `shared_expert_ids`.
+    """
+    if cluster_axis is None:
+        raise fatal("all_to_all_dispatch_metadata needs cluster_axis", "axis.has_value()")
+    if expert_scores_tensor.shape != expert_indices_tensor.shape:
+        raise fatal(
+            f"expert_scores_tensor {expert_scores_tensor.shape} must have the shape of expert_indices_tensor "
+            f"{expert_indices_tensor.shape}"
+        )
+    choices_shape = tuple(expert_indices_tensor.shape)
+    tuning = None, num_links, None
+    plan = planned(DISPATCH_METADATA, input_tensor, cluster_axis, choices_shape, tuning)
+    lanes, (width,), kept = plan.lanes, plan.arguments, choices_shape[-1]
+    inputs = (input_tensor, expert_indices_tensor, expert_scores_tensor)
+    found: tuple[dict[int, Array], ...] = ({}, {}, {})
+    with Call(plan, input_tensor) as call:
+        words, choices, scores = (gathered(call, tensor) for tensor in inputs)
+        for position, group in _in_groups(lanes.groups, lanes.positions):
+            every = np.concatenate([words[p].reshape(-1, width) for p in group])
+            chosen = np.concatenate([choices[p].reshape(-1, kept) for p in group])
+            owner = _devices(expert_mapping_tensor, lanes.locals[position])
+            here = (owner[chosen] == position).any(axis=-1)
+            if any(owner[expert] == position for expert in shared_expert_ids or ()):
+                here[:] = True
+            found[0][position] = np.where(here[:, None], every, every.dtype.type(0))[None]
+            found[1][position] = chosen[None]
+            found[2][position] = np.concatenate([scores[p].reshape(-1, kept) for p in group])[None]
+    tokens = plan.spec.shape[1]
+    return [
+        result(tensor, _shards(rows, lanes.positions, (1, tokens, last), tensor), plan.topology, None, output)
+        for tensor, rows, last, output in zip(
+            inputs, found, (width, kept, kept), output_tensors or (None, None, None), strict=True
+        )
+    ]
+
+
+def _check_metadata(
+    tensor: Tensor, device: MeshDevice, cluster_axis: int | None, choices: tuple[int, ...]
+) -> Intent:
+    members = checks.members_of(tensor, device, cluster_axis)
+    batch, length, width = _tokens(tuple(tensor.shape), "input_tensor")
+    if _tokens(choices, "expert_indices_tensor")[:2] != (batch, length):
+        raise fatal("input_tensor and expert_indices_tensor must have the same batch and sequence")
+    return Intent((1, members * batch * length, width), None, (width,))
+
+
+DISPATCH_METADATA = Collective(
+    "all_to_all_dispatch_metadata",
+    _check_metadata,
+    every_shard,
+    traffic.RING_GATHER,
+    result_topology.unchanged,
+)
+
+
 @operation("ttnn.all_to_all_combine", family=families.COLLECTIVE)
 def all_to_all_combine(
     input_tensor: Tensor,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -119,3 +119,36 @@ def every_shard(source: ShardRows) -> Mapping[int, Array]:
     """The shard of each position of the exchange, on every rank."""
     found = source.everything()
     return {position: found[row] for position, row in source.table.at.items()}
+
+
+def rearranged(source: ShardRows, build: Callable[[Sequence[Array], int], Array]) -> Piece:
+    """For each device `build(shards of its group in device order, its place in the group)`; what is alike is built once.
+
+    Every rank sees every shard of the groups, whatever part of them it needs.
+    """
+    found, table = source.everything(), source.table
+    numbers: dict[tuple[int, int], int] = {}
+    results: list[Array] = []
+    for position in source.exchange.held[source.wire.rank]:
+        content, place = key = table.place[position]
+        if key not in numbers:
+            numbers[key] = len(results)
+            results.append(build([found[row] for row in table.contents[content]], place))
+    own = source.exchange.held[source.wire.rank]
+    return Piece(np.stack(results), tuple(numbers[table.place[p]] for p in own))
+
+
+def all_gather_reversed(source: ShardRows, dim: int) -> Piece:
+    """Concatenate the shards of each group along `dim`, the last device first."""
+    return rearranged(source, lambda shards, _: np.concatenate(shards[::-1], dim))
+
+
+def all_to_all(source: ShardRows, split: int, join: int) -> Piece:
+    """Device i gets slice i of dimension `split` of every shard of its group, side by side on dimension `join`."""
+    length = source.shape[split] // len(source.exchange.groups[0])
+
+    def build(shards: Sequence[Array], place: int) -> Array:
+        cut = (*(slice(None),) * split, slice(place * length, (place + 1) * length))
+        return np.concatenate([shard[cut] for shard in shards], join)
+
+    return rearranged(source, build)

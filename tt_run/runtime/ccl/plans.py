@@ -56,6 +56,7 @@ _REMEMBERED = 1024
 
 Tuning = tuple[Any, int | None, MemoryConfig | None]
 """Topology, links and memory of the result: no value depends on them here, but ranks that differ in them hang on a cluster."""
+NOTHING_TUNED: Tuning = (None, None, None)
 _TUNING = ("topology", "num_links", "memory_config")
 
 

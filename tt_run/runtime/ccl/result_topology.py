@@ -137,3 +137,17 @@ def _refuse(reason: str, instead: TensorTopology) -> TensorTopology:
     if settings.CONFIG.strict_ccl_topology:
         raise throw(reason)
     return instead
+
+
+def interleaved(
+    tensor: Tensor, device: MeshDevice, cluster_axis: int | None, dim: int | None
+) -> TensorTopology:
+    """After a gather in another than device order: the axis holds the same everywhere, of `dim` as no mapper would cut it."""
+    return replicated(tensor, device, cluster_axis, None)
+
+
+def exchanged(
+    tensor: Tensor, device: MeshDevice, cluster_axis: int | None, dim: int | None
+) -> TensorTopology:
+    """After an all-to-all: `dim` is cut over the axis of the group, in place of the dimension that came together."""
+    return scattered(tensor, device, cluster_axis, dim)

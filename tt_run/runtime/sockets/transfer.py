@@ -118,6 +118,20 @@ def recv_async(output_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
     return [output_tensor]
 
 
+@operation("ttnn.experimental.send_direct_async", family=families.SOCKET)
+def send_direct_async(input_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
+    """`send_async` into the receiver's tensor without the queue in between; its other end is `recv_direct_async`."""
+    sent: list[Tensor] = send_async.compute(input_tensor, mesh_socket)
+    return sent
+
+
+@operation("ttnn.experimental.recv_direct_async", family=families.SOCKET)
+def recv_direct_async(output_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
+    """`recv_async` of a tensor that `send_direct_async` sends."""
+    received: list[Tensor] = recv_async.compute(output_tensor, mesh_socket)
+    return received
+
+
 def _check(tensor: Tensor, socket: MeshSocket, role: SocketEndpoint, name: str) -> None:
     if not isinstance(tensor, Tensor):
         raise ArgumentMismatch(f"{name} needs a ttnn.Tensor, not {type(tensor).__name__}")

@@ -115,7 +115,7 @@ _TABLE = {
     "tt_run.runtime.ops.losses": "LossReductionMode",
     "tt_run.runtime.golden": "get_golden_function",
     "tt_run.runtime.ccl.fabric": "set_fabric_config get_fabric_config",
-    "tt_run.runtime.ccl.asynchronous": """
+    "tt_run.runtime.ccl.semaphores": """
         create_global_semaphore reset_global_semaphore_value get_global_semaphore_address
     """,
     "tt_run.runtime.sockets.config": """

@@ -194,7 +194,7 @@ from tt_run.runtime.mesh import compute_distribution_to_mesh_mapping as compute_
 from tt_run.runtime.tensor.distribution.composers import concat_mesh_to_tensor_composer as concat_mesh_to_tensor_composer
 from . import core as core
 from tt_run.runtime.cores import corerange_to_cores as corerange_to_cores
-from tt_run.runtime.ccl.asynchronous import create_global_semaphore as create_global_semaphore
+from tt_run.runtime.ccl.semaphores import create_global_semaphore as create_global_semaphore
 from tt_run.runtime.tensor.distribution.composers import create_mesh_composer as create_mesh_composer
 from tt_run.runtime.mesh import create_mesh_device as create_mesh_device
 from tt_run.runtime.tensor.distribution.mappers import create_mesh_mapper as create_mesh_mapper
@@ -232,7 +232,7 @@ from tt_run.runtime.tuning.conv import get_conv_output_dim as get_conv_output_di
 from tt_run.runtime.mesh.opening import get_device_ids as get_device_ids
 from tt_run.runtime.tensor.distribution.per_device import get_device_tensors as get_device_tensors
 from tt_run.runtime.ccl.fabric import get_fabric_config as get_fabric_config
-from tt_run.runtime.ccl.asynchronous import get_global_semaphore_address as get_global_semaphore_address
+from tt_run.runtime.ccl.semaphores import get_global_semaphore_address as get_global_semaphore_address
 from tt_run.runtime.golden import get_golden_function as get_golden_function
 from tt_run.runtime.tensor.questions import get_memory_config as get_memory_config
 from tt_run.runtime.mesh.opening import get_num_devices as get_num_devices
@@ -259,7 +259,7 @@ from . import operations as operations
 from tt_run.runtime.queues import record_event as record_event
 from tt_run.runtime.trace import release_trace as release_trace
 from tt_run.runtime.tensor.distribution.mappers import replicate_tensor_to_mesh_mapper as replicate_tensor_to_mesh_mapper
-from tt_run.runtime.ccl.asynchronous import reset_global_semaphore_value as reset_global_semaphore_value
+from tt_run.runtime.ccl.semaphores import reset_global_semaphore_value as reset_global_semaphore_value
 from tt_run.runtime.settings import save_config_to_json_file as save_config_to_json_file
 from tt_run.runtime.ccl.fabric import set_fabric_config as set_fabric_config
 from tt_run.runtime.tensor.printing import set_printoptions as set_printoptions

@@ -10,6 +10,7 @@ from tt_run.runtime.mesh.coordinate import MeshCoordinate as _MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice as _MeshDevice
 from tt_run.runtime.sockets.socket import MeshSocket as _MeshSocket
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig as _MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import Tile as _Tile
 from tt_run.runtime.tensor.tensor import Tensor as _Tensor
 from tt_run.runtime.tuning.activation import UnaryOpType as _UnaryOpType
 from tt_run.runtime.tuning.activation import UnaryWithParam as _UnaryWithParam
@@ -22,8 +23,32 @@ from tt_run.runtime.tuning.matmul import MinimalMatmulConfig as MinimalMatmulCon
 def all_gather_async(*args: _Any, **kwargs: _Any) -> _Tensor:
     """`all_gather` with semaphores: `(x, dim, semaphores)`, `(x, output or None, dim, semaphores)` or"""
     ...
+def all_gather_async_reversed(*args: _Any, **kwargs: _Any) -> _Tensor:
+    """`all_gather_async` with the last device's shard first; the same three forms of arguments."""
+    ...
+def all_gather_concat(input_tensor: _Tensor, buffer_tensor: _Tensor, dim: int, cluster_axis: int, mesh_device: _MeshDevice, multi_device_global_semaphore: _Any, num_heads: int, memory_config: _MemoryConfig, *, use_noc1_only: bool = False, num_links: int | None = 1, topology: _Any = _Topology.Linear, subdevice_id: _Any = None) -> _Tensor:
+    """`all_gather` along `dim`, then the heads of each user side by side: [1, B, H, D] per device becomes [1, 1, n*B, num_heads*D]."""
+    ...
+def all_gather_matmul_async(input_tensor: _Tensor, weight_tensor: _Tensor, persistent_output_buffer: _Tensor | None = None, dim: int = 3, multi_device_global_semaphore: _Any = None, all_gather_core_grid_offset: _Any = None, *, bias: _Tensor | None = None, num_links: int = 1, memory_config_ag: _MemoryConfig | None = None, topology: _Any = _Topology.Ring, barrier_semaphore: _Any = None, subdevice_id: _Any = None, memory_config_mm: _MemoryConfig | None = None, transpose_a: bool = False, transpose_b: bool = False, dtype: _DataType | None = None, program_config: _Any = None, activation: str | None = None, compute_kernel_config: _Any = None, core_grid: _Any = None, chunks_per_sync: int | None = None, num_workers_per_link: int | None = None, num_buffers_per_channel: int | None = None) -> list[_Tensor]:
+    """[gathered input, gathered input @ weight + bias]."""
+    ...
+def all_gather_minimal_matmul_async(input_tensor: _Tensor, weight_tensor: _Tensor, *, multi_device_global_semaphore: _Any, bias_tensor: _Tensor | None = None, scalar: float | None = None, addcmul_input_tensor1: _Tensor | None = None, addcmul_input_tensor2: _Tensor | None = None, fused_activation: str | _UnaryWithParam | _UnaryOpType | None = None, config: _Any = None, topology: _Any = _Topology.Ring, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: _Any = None, persistent_output_buffer: _Tensor | None = None, num_links: int = 1, cluster_axis: int | None = None, barrier_semaphore: _Any = None, force_transpose: bool = True, num_workers_per_link: int = 1, num_buffers_per_channel: int = 1, chunks: int = 1, dim: int = -1, fsdp_cluster_axis: int | None = None, fsdp_multi_device_global_semaphore: _Any = (), persistent_weight_buffer: _Tensor | None = None, fsdp_topology: _Any = None, fuse_swiglu: bool = False, chunk_sizes: _Sequence[int] = ()) -> list[_Tensor]:
+    """The product of the input, gathered along its last dimension, cut along N into `chunks` tensors."""
+    ...
 def all_reduce_async(*args: _Any, **kwargs: _Any) -> _Tensor:
     """`all_reduce` with semaphores, over the whole mesh or an axis; sums only."""
+    ...
+def all_reduce_create_qkv_heads(input_tensor: _Tensor, buffer_tensor: _Tensor, batch_offset: _Tensor, cluster_axis: int, mesh_device: _MeshDevice, multi_device_global_semaphore: _Any, num_heads: int, *, memory_config: _MemoryConfig | None = None, topology: _Any = _Topology.Linear, num_links: int | None = None, subdevice_id: _Any = None, num_kv_heads: int | None = None, slice_size: int | None = None, final_memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, use_noc1_only: bool = False) -> tuple[_Tensor, _Tensor, _Tensor, _Tensor]:
+    """`all_reduce`, and the query, key and value heads of its sum: (sum, [1, B, H, D], [1, B, Hkv, D], [1, B, Hkv, D])."""
+    ...
+def all_to_all_async(input_tensor: _Tensor, persistent_intermediate_buffer: _Tensor, persistent_output_buffer: _Tensor, in_dim: int, out_dim: int, multi_device_global_semaphore: _Any, *, num_links: int = 1, memory_config: _MemoryConfig | None = None, topology: _Any = _Topology.Ring, subdevice_id: _Any = None) -> _Tensor:
+    """Device i gets slice i of `out_dim` of every shard of the mesh, joined along `in_dim` in device order, in the output buffer."""
+    ...
+def all_to_all_async_generic(input_tensor: _Tensor, in_dim: int, out_dim: int, *, persistent_output_buffer: _Tensor | None = None, num_links: int | None = None, memory_config: _MemoryConfig | None = None, topology: _Any = None, subdevice_id: _Any = None, cluster_axis: int | None = None) -> _Tensor:
+    """Device i of each group gets slice i of `out_dim` of every shard of the group, joined along `in_dim` in device order."""
+    ...
+def all_to_all_dispatch_metadata(input_tensor: _Tensor, expert_indices_tensor: _Tensor, expert_scores_tensor: _Tensor, expert_mapping_tensor: _Tensor, *, shared_expert_ids: _Sequence[int] | None = None, cluster_axis: int | None = None, output_tensors: _Sequence[_Tensor] | None = None, num_links: int | None = None, drain_sync_tilizer_core: _Sequence[int] | None = None, worker_mode: _Any = None, dispatch_algorithm: _Any = None, worker_core_range_set: _Any = None, mux_core_range_set: _Any = None, cross_device_semaphore: _Any = None) -> list[_Tensor]:
+    """`all_to_all_dispatch` of flat tokens, with the scores: [1, n*T, H], indices and scores [1, n*T, K] of a group of n devices."""
     ...
 def attn_matmul(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, compute_with_storage_grid_size: object = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: object = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """Queries (q_len, heads, batch, D) with each user's keys (kv heads, D, keys)."""
@@ -52,6 +77,9 @@ def deepseek_grouped_gate(scores: _Tensor, bias: _Tensor, *, n_groups: int = 8, 
 def deepseek_moe_fast_reduce_nc(input_tensor: _Tensor, dim: int, *, split_size: int, output_memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """The sum over a dimension, split along the last one into tensors of split_size."""
     ...
+def deepseek_moe_reduce_scatter(input_tensors: _Sequence[_Tensor], output_memory_config: _MemoryConfig, dim: int, *, num_links: int | None = None, topology: _Any = _Topology.Ring, cluster_axis: int | None = None) -> _Tensor:
+    """`reduce_scatter` of tensors that are one when they are concatenated along `dim`."""
+    ...
 def dit_minimal_matmul_addcmul_fused(matmul_input_tensor: _Tensor, matmul_weight_tensor: _Tensor, scalar: float, addcmul_input_tensor1: _Tensor, addcmul_input_tensor2: _Tensor, bias_tensor: _Tensor | None = None, *, config: object = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: object = None) -> _Tensor:
     """first + scalar (x w + bias) second, rounded once."""
     ...
@@ -64,14 +92,44 @@ def fast_reduce_nc(input: _Tensor, *, dims: _Sequence[int] = ..., output: _Tenso
 def group_attn_matmul(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, compute_with_storage_grid_size: object = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: object = None, optional_output_tensor: _Tensor | None = None) -> _Tensor:
     """As attn_matmul, heads of keys shared by groups of heads of queries."""
     ...
+def halo_scatter(compact_buffer: _Tensor, interior_src: _Tensor, np_padding_h: int, np_padding_w: int, *, memory_config: _MemoryConfig | None = None, border_only: bool = False) -> _Tensor:
+    """[B, T, H, W, C] with the borders of a `neighbor_pad_halo` around it: [B, T, H+2h, W+2w, C], without talking to anybody."""
+    ...
 def hc_sum_reduce(input: _Tensor, *, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, math_fidelity: object = None) -> _Tensor:
     """The sums of each 32 elements of the last dimension."""
+    ...
+def high_bw_all_gather(input_tensor: _Tensor, dim: int, output_tensor: _Tensor, *, cluster_axis: int | None, subdevice_id: _Any = None, sub_core_grids: _Any = None, num_links: int | None = None, input_batch_index: int | None = None, gathered_dim_size: int | None = None, input_batch_index_tensor: _Tensor | None = None, batch_slot_num_layers: int = 1, batch_slot_layer_idx: int = 0, gathered_prefix_tensor: _Tensor | None = None, gathered_slab_global: int = 0, ready_semaphore: _Any = None, data_valid_semaphore: _Any = None) -> _Tensor:
+    """`all_gather` into `output_tensor`; with `input_batch_index` only that entry of the first dimension is gathered."""
+    ...
+def llama_all_gather_matmul_async(input_tensor0: _Tensor, input_tensor1: _Tensor, intermediate_tensor: _Tensor, dim: int, cluster_axis: int, mesh_device: _MeshDevice, topology: _Any, multi_device_global_semaphore: _Any, *, num_links: int | None = None, ag_memory_config: _MemoryConfig | None = None, mm_memory_config: _MemoryConfig | None = None, subdevice_id: _Any = None, program_config: _Any = None, compute_kernel_config: _Any = None, dtype: _DataType | None = None, global_cb: _Any = None) -> _Tensor:
+    """gathered first input @ second input."""
+    ...
+def llama_reduce_scatter(input_tensor: _Tensor, intermediate_packet_buffer: _Tensor, dim: int, cross_device_semaphore: _Any, subdevice_id: _Any, cluster_axis: int, mesh_device: _MeshDevice, *, num_links: int | None = None, memory_config: _MemoryConfig | None = None, topology: _Any = _Topology.Linear, use_noc1_only: bool = False) -> _Tensor:
+    """`reduce_scatter` along an axis."""
+    ...
+def llama_rs_create_heads(input_tensor: _Tensor, intermediate_packet_buffer: _Tensor, dim: int, cross_device_semaphore: _Any, subdevice_id: _Any, cluster_axis: int, mesh_device: _MeshDevice, topology: _Any, *, num_heads: int, num_kv_heads: int, num_links: int | None = None, memory_config: _MemoryConfig | None = None, qkv_memory_config: _MemoryConfig | None = None, use_noc1_only: bool = False, use_optimal_ccl_for_llama: bool = False) -> tuple[_Tensor, _Tensor, _Tensor]:
+    """`reduce_scatter`, then each device's part as query, key and value heads: [1, 1, B, q | k | v] to [1, B, H, D]."""
+    ...
+def llama_rs_matmul(input_tensor: _Tensor, weight_tensor: _Tensor, intermediate_packet_buffer: _Tensor, dim: int, cross_device_semaphore: _Any, cluster_axis: int, mesh_device: _MeshDevice, num_links: int | None = None, subdevice_id: _Any = None, *, second_weight_tensor: _Tensor | None = None, rs_tensor: _Tensor | None = None, topology: _Any = _Topology.Linear, memory_config_rs: _MemoryConfig | None = None, memory_config_mm: _MemoryConfig | None = None, compute_kernel_config: _Any = None, global_cb: _Any = None, core_grid: _Any = None, transpose_a: bool = False, transpose_b: bool = False, dtype: _DataType | None = None, program_config: _Any = None, activation: str | None = None, output_tile: _Tile | None = None, optional_output_tensor: _Tensor | None = None, use_noc1_only: bool = False) -> list[_Tensor]:
+    """[input @ weight, reduce-scatter of `rs_tensor`]; with a second weight [both products, reduce-scatter of the first]."""
+    ...
+def matmul_reduce_scatter_async(input_tensor: _Tensor, weight_tensor: _Tensor, persistent_intermediate_buffer: _Tensor | None = None, persistent_output_buffer: _Tensor | None = None, dim: int = 3, multi_device_global_semaphore: _Any = None, reduce_scatter_core_grid_offset: _Any = None, *, barrier_semaphore: _Any = None, bias: _Tensor | None = None, num_links: int | None = None, memory_config_rs: _MemoryConfig | None = None, intermediate_memory_config_rs: _MemoryConfig | None = None, topology: _Any = _Topology.Ring, subdevice_id: _Any = None, memory_config_mm: _MemoryConfig | None = None, transpose_a: bool = False, transpose_b: bool = False, dtype: _DataType | None = None, program_config: _Any = None, activation: str | None = None, compute_kernel_config: _Any = None, core_grid: _Any = None) -> list[_Tensor]:
+    """[input @ weight + bias, its reduce-scatter]."""
     ...
 def minimal_matmul(input_tensor: _Tensor, weight_tensor: _Tensor, *, bias_tensor: _Tensor | None = None, fused_activation: str | _UnaryWithParam | _UnaryOpType | None = None, config: object = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: object = None, fuse_swiglu: bool = False) -> _Tensor:
     """activation(input @ weight + bias), rounded once."""
     ...
 def minimal_matmul_split(input_tensor: _Tensor, weight_tensor: _Tensor, *, chunks: int = 3, dim: int = -1, bias_tensor: _Tensor | None = None, fused_activation: _Any = None, config: object = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: object = None, fuse_swiglu: bool = False) -> list[_Tensor]:
     """`minimal_matmul`, its result cut into equal parts along the last dimension. Raises RuntimeError for another dimension."""
+    ...
+def minimal_matmul_strided_reduce_scatter_async(input_tensor: _Tensor | _Sequence[_Tensor], weight_tensor: _Tensor, dim: int, multi_device_global_semaphore: _Any, reduce_scatter_core_grid_offset: _Any, *, compute_kernel_config: _Any, num_links: int = 1, memory_config_mm: _MemoryConfig | None = None, rs_output_mem_config: _MemoryConfig | None = None, rs_intermediate_mem_config: _MemoryConfig | None = None, topology: _Any = _Topology.Ring, cluster_axis: int | None = None, bias: _Tensor | None = None, fused_activation: str | _UnaryWithParam | _UnaryOpType | None = None, config: _Any = None, barrier_semaphore: _Any = None, using_persistent_buffers: bool = False, sub_device_id: _Any = None, num_workers_per_link: int | None = None, num_buffers_per_channel: int | None = None, chunk_width_in_mm_blocks: int | None = None, optional_rs_output_tensor: _Tensor | None = None, fused_ternary_scalar: float | None = None, addcmul_input_tensor1: _Tensor | None = None, addcmul_input_tensor2: _Tensor | None = None, dtype: _DataType | None = None, mm_progress_counters: _Tensor | None = None, mm_window_blocks: int | None = None, mm_credit_counters: _Tensor | None = None) -> list[_Tensor]:
+    """[input @ weight + bias, its reduce-scatter]; two inputs are one when they are concatenated along K, in whole tiles."""
+    ...
+def neighbor_pad_async(input_tensor: _Tensor, dim: _Sequence[int], padding_left: _Sequence[int], padding_right: _Sequence[int], padding_mode: str, cluster_axis: _Sequence[int], neighbor_semaphore: _Any, barrier_semaphore: _Any, *, num_links: _Sequence[int] | None = None, memory_config: _MemoryConfig | None = None, topology: _Any = _Topology.Linear, persistent_output_buffer: _Tensor | None = None, logical_h: int = 0, t_front_pad: int = 0) -> _Tensor:
+    """Each shard with the last rows of the device before and the first rows of the one after; one or two dimensions, one after the other."""
+    ...
+def neighbor_pad_halo(input: _Tensor, halo_buffer: _Tensor, np_padding_h: int, np_padding_w: int, np_cluster_axis: int, np_num_links: int, np_topology: _Any, h_neighbor_semaphore: _Any, barrier_semaphore: _Any, w_neighbor_semaphore: _Any, np_pad_dim2: int, np_pad2_left: int, np_pad2_right: int, np_pad2_cluster_axis: int, np_pad2_num_links: int, *, padding_mode: str = 'zeros', memory_config: _MemoryConfig | None = None, input_pad_h: int = 0, input_pad_w: int = 0, padded_output: _Tensor | None = None, border_only: bool = False) -> _Tensor:
+    """The borders of [B, T, H, W, C] alone, in `halo_buffer` [rows, C]: above, below, left, right, the last two with the corners."""
     ...
 def nlp_concat_heads(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """[B, H, S, D] -> [B, 1, S, H*D]."""
@@ -112,11 +170,29 @@ def prepare_conv3d_weights(*, weight_tensor: _Tensor, groups: int = 1, C_in_bloc
 def recv_async(output_tensor: _Tensor, mesh_socket: _MeshSocket) -> list[_Tensor]:
     """Receive the next tensor of a socket into a preallocated one, and return that in a list."""
     ...
+def recv_direct_async(output_tensor: _Tensor, mesh_socket: _MeshSocket) -> list[_Tensor]:
+    """`recv_async` of a tensor that `send_direct_async` sends."""
+    ...
 def reduce_scatter_minimal_async(input_tensor: _Tensor, persistent_output_buffers: _Sequence[_Tensor] | None = None, dim: int | None = None, multi_device_global_semaphore: _Any = None, *, barrier_semaphore: _Any = None, num_links: int | None = None, memory_config: _MemoryConfig | None = None, intermediate_memory_config: _MemoryConfig | None = None, topology: _Any = _Topology.Ring, subdevice_id: _Any = None, cluster_axis: int | None = None, chunks_per_sync: int | None = None, num_workers_per_link: int | None = None, num_buffers_per_channel: int | None = None, compute_kernel_config: _Any = None) -> _Tensor:
     """`reduce_scatter` with semaphores; the last persistent buffer takes the result."""
     ...
+def reduce_scatter_minimal_async_create_intermediate_buffer(input_tensor: _Tensor, dim: int, *, topology: _Any = _Topology.Ring, cluster_axis: int | None = None, compute_kernel_config: _Any = None) -> list[_Tensor]:
+    """The two staging buffers of `reduce_scatter_minimal_async`, which needs none here: zeros in the shape of the input."""
+    ...
+def reduce_scatter_minimal_direct(input_tensor: _Tensor, dim: int, *, cluster_axis: int | None = None, num_links: int | None = None, memory_config: _MemoryConfig | None = None, persistent_buffers: _Sequence[_Tensor] | None = None, subdevice_id: _Any = None, sub_core_grid: _Any = None) -> _Tensor:
+    """`reduce_scatter` in one step; the first persistent buffer takes the result. Raises RuntimeError on a 2-D mesh without an axis."""
+    ...
+def reduce_scatter_minimal_direct_create_persistent_buffers(input_tensor: _Tensor, dim: int, *, cluster_axis: int | None = None) -> list[_Tensor]:
+    """Output and staging buffer for `reduce_scatter_minimal_direct`."""
+    ...
+def reduce_scatter_minimal_direct_create_staging_buffer(input_tensor: _Tensor, dim: int, *, cluster_axis: int | None = None) -> _Tensor:
+    """A buffer for `reduce_scatter_minimal_direct`, which needs none here: bytes in the shape of the input."""
+    ...
 def repeat_and_interleave_eltwise_mul(a: _Tensor, b: _Tensor, *, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, math_fidelity: object = None) -> _Tensor:
     """a repeated as a whole times b with each element repeated 32 times."""
+    ...
+def ring_attention_all_gather_async(input_tensor: _Sequence[_Tensor], persistent_output_buffer: _Sequence[_Tensor], dim: int, *, multi_device_global_semaphore: _Any, cluster_axis: int, mesh_device: _MeshDevice, topology: _Any, num_links: int | None = None, memory_config: _MemoryConfig | None = None, subdevice_id: _Any = None) -> list[_Tensor]:
+    """`all_gather` of several tensors, each into its own output buffer."""
     ...
 def rotary_embedding(input_tensor: _Tensor, cos_cache: _Tensor, sin_cache: _Tensor, token_index: int | None = None, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """x cos + rotate_half(x) sin, halves of the last dimension turned: x [1, H, S, D], caches [1, 1, at least S, D]."""
@@ -133,11 +209,26 @@ def rotary_embedding_llama_fused_qk(q_input_tensor: _Tensor, k_input_tensor: _Te
 def send_async(input_tensor: _Tensor, mesh_socket: _MeshSocket) -> list[_Tensor]:
     """Send each connected device's shard to the receiving device of its connection. Returns an empty list."""
     ...
+def send_direct_async(input_tensor: _Tensor, mesh_socket: _MeshSocket) -> list[_Tensor]:
+    """`send_async` into the receiver's tensor without the queue in between; its other end is `recv_direct_async`."""
+    ...
+def slice_reshard_async(input_tensor: _Tensor, dim: int, output_dim_offset: int, output_dim_shape: int, cluster_axis: int, final_semaphore: _Any, barrier_semaphore: _Any, *, num_links: int | None = 1, memory_config: _MemoryConfig | None = None, topology: _Any = _Topology.Linear) -> _Tensor:
+    """Of a tensor that is cut along `dim` over an axis, `output_dim_shape` rows from `output_dim_offset` on, cut over the axis anew."""
+    ...
 def slice_write(input_tensor: _Tensor, output_tensor: _Tensor, start: _Sequence[int], end: _Sequence[int], step: _Sequence[int]) -> _Tensor:
     """The input into a part of the output tensor, in place; returns the output tensor. Raises RuntimeError when it does not fit."""
     ...
 def split_query_key_value_and_split_heads(input_tensor: _Tensor, compute_with_storage_grid_size: object = None, *, memory_config: _MemoryConfig | None = None, num_heads: int = 16, output_tensors: _Sequence[_Tensor] | None = None) -> _Tensor:
     """Heads of queries, keys (turned) and values of BERT."""
+    ...
+def strided_all_gather_async(input_tensor: _Tensor, persistent_output_buffer: _Tensor | None, dim: int, multi_device_global_semaphore: _Any, *, num_links: int = 1, memory_config: _MemoryConfig | None = None, topology: _Any = _Topology.Ring, cluster_axis: int | None = None, num_workers_per_link: int | None = None, num_buffers_per_channel: int | None = None, mm_cores_y: int | None = None, mm_block_ht: int | None = None, mm_block_wt: int | None = None) -> _Tensor:
+    """`all_gather` read in the order of a following product's blocks."""
+    ...
+def strided_all_gather_minimal_matmul_async(input_tensor: _Tensor, weight_tensor: _Tensor, persistent_output_buffer: _Tensor | None, dim: int, multi_device_global_semaphore: _Any, strided_all_gather_core_grid_offset: _Any, *, num_links: int = 1, memory_config_ag: _MemoryConfig | None = None, topology: _Any = _Topology.Ring, cluster_axis: int | None = None, bias: _Tensor | None = None, fused_activation: str | _UnaryWithParam | _UnaryOpType | None = None, config: _Any = None, memory_config_mm: _MemoryConfig | None = None, compute_kernel_config: _Any = None, num_workers_per_link: int | None = None, num_buffers_per_channel: int | None = None, read_local_slice_from_input: bool | None = None, fused_ternary_input_a: _Tensor | None = None, fused_ternary_input_b: _Tensor | None = None, fused_ternary_scalar: float | None = None, chunks: int = 1, mm_signal_aggregator_mode: _Any = None, fuse_swiglu: bool = False) -> list[_Tensor]:
+    """[gathered input, then its product with the weight, cut along N into `chunks` tensors]."""
+    ...
+def strided_reduce_scatter_async(input_tensor: _Tensor, persistent_output_buffers: _Sequence[_Tensor] | None = None, dim: int | None = None, multi_device_global_semaphore: _Any = None, *, mm_block_ht: int, mm_block_wt: int, barrier_semaphore: _Any = None, num_links: int = 1, memory_config: _MemoryConfig | None = None, intermediate_memory_config: _MemoryConfig | None = None, topology: _Any = _Topology.Ring, subdevice_id: _Any = None, cluster_axis: int | None = None, num_workers_per_link: int | None = None, num_buffers_per_channel: int | None = None, mm_cores_y: int | None = None, mm_N_full_block_wt: int | None = None, chunk_width_in_mm_blocks: int | None = None) -> _Tensor:
+    """`reduce_scatter` in the order of a product's blocks; the last persistent buffer takes the result."""
     ...
 def topk_router_gpt(input_tensor: _Tensor, *, weight_tensor: _Tensor, bias_tensor: _Tensor, k: int = 4, num_experts: int = 128) -> tuple[_Tensor, _Tensor]:
     """The k best experts of input @ weight + bias, best first, and the softmax of their scores: (B, k) uint16 and bfloat16, row-major."""

@@ -3,7 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.ccl.asynchronous": """
+    "tt_run.runtime.ccl.semaphores": """
         global_semaphore=GlobalSemaphore create_global_semaphore reset_global_semaphore_value
         get_global_semaphore_address
     """,

@@ -1,0 +1,391 @@
+"""The experimental forms of the collectives over a 2x4 mesh: checked against NumPy; prints a digest of each device's result."""
+
+import hashlib
+import sys
+
+import numpy as np
+import ttnn
+
+from tt_run.runtime.comm.world import Group
+
+MESH = (2, 4)
+rng = np.random.default_rng(7)
+if "--apart" in sys.argv:
+    # As if every rank were on a host of its own: messages instead of shared memory, bfloat16 in 16 bits on the wire.
+    Group.on_one_host = property(lambda group: group.size == 1)
+mesh = ttnn.open_mesh_device(ttnn.MeshShape(*MESH))
+grid = ttnn.CoreRangeSet([ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord(1, 1))])
+semaphores = [ttnn.create_global_semaphore(mesh, grid, 0) for _ in range(3)]
+E = ttnn.experimental
+offset = ttnn.CoreCoord(0, 6)
+
+
+def put(values, dims, dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT):
+    """Values cut over rows and columns of the mesh along `dims`, and the shard of each device."""
+    mapper = ttnn.ShardTensor2dMesh(mesh, MESH, dims)
+    tensor = ttnn.from_torch(values, dtype=dtype, layout=layout, device=mesh, mesh_mapper=mapper)
+    return tensor, cut(values, dims)
+
+
+def cut(values, dims):
+    rows = [values] * 2 if dims[0] is None else np.split(values, 2, dims[0])
+    return [part for row in rows for part in ([row] * 4 if dims[1] is None else np.split(row, 4, dims[1]))]
+
+
+def random(*shape):
+    """Small whole numbers: every sum and product of them is exact in bfloat16 and float32."""
+    return rng.integers(-2, 3, shape).astype(np.float32)
+
+
+def along(shards, axis, position):
+    """The shards of a device's group, and its place in it."""
+    row, column = divmod(position, 4)
+    group = [column + 4 * r for r in range(2)] if axis == 0 else [4 * row + c for c in range(4)]
+    group = list(range(8)) if axis is None else group
+    return [shards[p] for p in group], group.index(position)
+
+
+def check(label, tensors, wanted=None):
+    """Compare with `wanted(position)`; print what each device of this rank holds."""
+    tensors = tensors if isinstance(tensors, (list, tuple)) else [tensors]
+    for number, tensor in enumerate(tensors):
+        for position, shard in zip(mesh.local_positions, tensor.shards.each(), strict=True):
+            assert shard.shape == tuple(tensor.shape), (label, number, shard.shape, tensor.shape)
+            if wanted is not None:
+                expected = wanted(position)
+                expected = expected[number] if isinstance(expected, tuple) else expected
+                assert np.array_equal(shard, expected), (
+                    label,
+                    number,
+                    position,
+                    shard.shape,
+                    np.shape(expected),
+                )
+            print(
+                "digest",
+                f"{label}/{number}".replace(" ", ""),
+                position,
+                hashlib.sha256(shard.tobytes()).hexdigest()[:12],
+            )
+
+
+def gathers():
+    x, shards = put(random(1, 2, 64, 256), (2, 3))
+
+    def buffer(like, axis, dim):
+        return ttnn.zeros(
+            [n * {0: 2, 1: 4}[axis] if i == dim else n for i, n in enumerate(like.shape)],
+            dtype=like.dtype,
+            layout=like.layout,
+            device=mesh,
+        )
+
+    for axis in (0, 1):
+        joined = lambda p, step=1, a=axis: np.concatenate(along(shards, a, p)[0][::step], 3)  # noqa: E731
+        check(
+            f"reversed {axis}",
+            E.all_gather_async_reversed(x, 3, axis, mesh, ttnn.Topology.Linear, semaphores),
+            lambda p, j=joined: j(p, -1),
+        )
+        check(
+            f"strided {axis}", E.strided_all_gather_async(x, None, 3, semaphores, cluster_axis=axis), joined
+        )
+        out = buffer(x, axis, 3)
+        assert E.high_bw_all_gather(x, 3, out, cluster_axis=axis) is out
+        check(f"high_bw {axis}", out, joined)
+        outs = [buffer(x, axis, 2), buffer(x, axis, 2)]
+        found = E.ring_attention_all_gather_async(
+            [x, x],
+            outs,
+            2,
+            multi_device_global_semaphore=semaphores,
+            cluster_axis=axis,
+            mesh_device=mesh,
+            topology=ttnn.Topology.Linear,
+        )
+        check(f"ring {axis}", found, lambda p, a=axis: np.concatenate(along(shards, a, p)[0], 2))
+    one = ttnn.zeros((1, 2, 32, 256), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh)
+    y, parts = put(random(3, 2, 32, 256), (None, 3))
+    check(
+        "high_bw slot",
+        E.high_bw_all_gather(y, 3, one, cluster_axis=1, input_batch_index=2),
+        lambda p: np.concatenate([s[2:3] for s in along(parts, 1, p)[0]], 3),
+    )
+    heads, parts = put(random(1, 32, 32, 64), (None, 1))
+    joined = E.all_gather_concat(heads, heads, 1, 1, mesh, semaphores[0], 4, ttnn.DRAM_MEMORY_CONFIG)
+    check(
+        "concat", joined, lambda p: np.concatenate(along(parts, 1, p)[0], 1)[:, :, :4].reshape(1, 1, 32, 256)
+    )
+
+
+def sums():
+    x, shards = put(random(1, 1, 32, 1024), (None, 3))
+    for axis, members in ((0, 2), (1, 4)):
+
+        def scattered(p, a=axis, n=members):
+            group, place = along(shards, a, p)
+            return np.split(sum(group[1:], group[0]), n, 3)[place]
+
+        check(
+            f"strided sum {axis}",
+            E.strided_reduce_scatter_async(
+                x, None, 3, semaphores, mm_block_ht=1, mm_block_wt=1, cluster_axis=axis
+            ),
+            scattered,
+        )
+        check(f"direct {axis}", E.reduce_scatter_minimal_direct(x, 3, cluster_axis=axis), scattered)
+        check(
+            f"llama {axis}",
+            E.llama_reduce_scatter(x, x, 3, semaphores[0], ttnn.SubDeviceId(0), axis, mesh),
+            scattered,
+        )
+        parts = ttnn.split(x, 64, 3)
+        check(
+            f"moe {axis}",
+            E.deepseek_moe_reduce_scatter(parts, ttnn.DRAM_MEMORY_CONFIG, 3, cluster_axis=axis),
+            scattered,
+        )
+    buffers = E.reduce_scatter_minimal_direct_create_persistent_buffers(x, 3, cluster_axis=1)
+    assert E.reduce_scatter_minimal_direct(x, 3, cluster_axis=1, persistent_buffers=buffers) is buffers[0]
+    # Users in dimension 2; 4 query and 2 key heads of 32.
+    qkv, shards = put(random(1, 1, 8, 4 * 256), (None, 3))
+    offsets, _ = put(
+        np.array([[0], [2], [4], [6]]).repeat(2, 0).reshape(8, 1).astype(np.int32),
+        (None, 0),
+        ttnn.int32,
+        ttnn.ROW_MAJOR_LAYOUT,
+    )
+
+    def heads(part):
+        q, k, v = part[..., :128], part[..., 128:192], part[..., 192:]
+        n = part.shape[2]
+        return q.reshape(1, n, 4, 32), k.reshape(1, n, 2, 32), v.reshape(1, n, 2, 32)
+
+    def reduced(p):
+        group, place = along(shards, 1, p)
+        total = sum(group[1:], group[0])
+        return (total, *heads(total[:, :, 2 * place : 2 * place + 2]))
+
+    check(
+        "qkv",
+        E.all_reduce_create_qkv_heads(
+            qkv, qkv, offsets, 1, mesh, semaphores[0], 4, num_kv_heads=2, slice_size=2
+        ),
+        reduced,
+    )
+    wide, shards = put(random(1, 1, 8, 4 * 1024), (None, 3))
+
+    def scattered_heads(p):
+        group, place = along(shards, 1, p)
+        return heads(np.split(sum(group[1:], group[0]), 4, 3)[place])
+
+    check(
+        "rs heads",
+        E.llama_rs_create_heads(
+            wide,
+            wide,
+            3,
+            semaphores[0],
+            ttnn.SubDeviceId(0),
+            1,
+            mesh,
+            ttnn.Topology.Linear,
+            num_heads=4,
+            num_kv_heads=2,
+        ),
+        scattered_heads,
+    )
+
+
+def exchanges():
+    x, shards = put(random(1, 8, 64, 128), (None, 1))
+
+    def exchanged(p, axis, join, split):
+        group, place = along(shards, axis, p)
+        return np.concatenate([np.split(s, len(group), split)[place] for s in group], join)
+
+    for axis in (0, 1, None):
+        for join, split in ((1, 2), (2, 3), (0, 2)):
+            label = f"generic {axis} {join} {split}"
+            check(
+                label,
+                E.all_to_all_async_generic(x, join, split, cluster_axis=axis),
+                lambda p, a=axis, j=join, s=split: exchanged(p, a, j, s),
+            )
+    out = ttnn.zeros((1, 2, 64 * 8, 16), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh)
+    check(
+        "all_to_all", E.all_to_all_async(x, x, out, 2, 3, semaphores[0]), lambda p: exchanged(p, None, 2, 3)
+    )
+    cut_, parts = put(random(1, 1, 8, 64), (None, 3))
+    for start, length in ((0, 64), (8, 32), (12, 40), (5, 8)):
+
+        def sliced(p, a=start, n=length):
+            group, place = along(parts, 1, p)
+            return np.split(np.concatenate(group, 3)[..., a : a + n], 4, 3)[place]
+
+        check(
+            f"reshard {start} {length}",
+            E.slice_reshard_async(cut_, 3, start, length, 1, *semaphores[:2]),
+            sliced,
+        )
+
+
+def halos():
+    values = random(1, 2, 8, 16, 4)
+    x, _shards = put(values, (2, 3), layout=ttnn.ROW_MAJOR_LAYOUT)
+
+    def padded(p, above=1, below=1, left=1, right=1, mode="constant"):
+        row, column = divmod(p, 4)
+        whole = np.pad(values, ((0, 0), (0, 0), (above, below), (left, right), (0, 0)), mode=mode)
+        return whole[:, :, 4 * row : 4 * row + 4 + above + below, 4 * column : 4 * column + 4 + left + right]
+
+    for mode, name in (("zeros", "constant"), ("replicate", "edge")):
+        one = E.neighbor_pad_async(x, [2], [2], [1], mode, [0], semaphores[:1], semaphores[:1])
+        check(f"pad {mode}", one, lambda p, n=name: padded(p, 2, 1, 0, 0, n))
+        two = E.neighbor_pad_async(x, [2, 3], [1, 2], [1, 0], mode, [0, 1], semaphores[:2], semaphores[:1])
+        check(f"pad both {mode}", two, lambda p, n=name: padded(p, 1, 1, 2, 0, n))
+        buffer = ttnn.zeros(
+            (2 * (2 * 4 + 2 * 6), 4), dtype=ttnn.bfloat16, layout=ttnn.ROW_MAJOR_LAYOUT, device=mesh
+        )
+
+        def compact(p, n=name):
+            image = padded(p, mode=n).reshape(2, 6, 6, 4)
+            bands = (image[:, :1, 1:-1], image[:, -1:, 1:-1], image[:, :, :1], image[:, :, -1:])
+            return np.concatenate([band.reshape(-1, 4) for band in bands])
+
+        arguments = (1, 1, 0, 1, ttnn.Topology.Linear, *semaphores, 3, 1, 1, 1, 1)
+        assert E.neighbor_pad_halo(x, buffer, *arguments, padding_mode=mode) is buffer
+        check(f"halo {mode}", buffer, compact)
+        around = E.halo_scatter(buffer, x, 1, 1)
+        check(f"scatter {mode}", around, lambda p, n=name: padded(p, mode=n))
+        framed = ttnn.zeros((1, 2, 6, 6, 4), dtype=ttnn.bfloat16, layout=ttnn.ROW_MAJOR_LAYOUT, device=mesh)
+        check(
+            f"fold {mode}",
+            E.neighbor_pad_halo(
+                around,
+                buffer,
+                *arguments,
+                padding_mode=mode,
+                input_pad_h=1,
+                input_pad_w=1,
+                padded_output=framed,
+            ),
+            lambda p, n=name: padded(p, mode=n),
+        )
+
+
+def products():
+    x, parts = put(random(1, 1, 32, 256), (None, 3))
+    w, rows = put(random(1, 1, 256, 128), (None, None))
+    whole = np.concatenate(parts[:4], 3)
+    bias = random(1, 1, 1, 128)
+    b, _ = put(bias, (None, None))
+    line = mesh.create_submeshes(ttnn.MeshShape(1, 4))
+    both = E.strided_all_gather_minimal_matmul_async(
+        x, w, None, 3, semaphores, offset, cluster_axis=1, bias=b, chunks=2
+    )
+    check("strided ag mm", both, lambda p: (whole, *np.split(whole @ rows[0] + bias, 2, 3)))
+    found = E.all_gather_minimal_matmul_async(
+        x, w, multi_device_global_semaphore=semaphores, bias_tensor=b, cluster_axis=1, chunk_sizes=[32, 96]
+    )
+    check("ag minimal mm", found, lambda p: tuple(np.split(whole @ rows[0] + bias, [32], 3)))
+    base, gate = random(1, 1, 32, 128), random(1, 1, 1, 128)
+    a, g = put(base, (None, None))[0], put(gate, (None, None))[0]
+    found = E.all_gather_minimal_matmul_async(
+        x,
+        w,
+        multi_device_global_semaphore=semaphores,
+        cluster_axis=1,
+        scalar=2.0,
+        addcmul_input_tensor1=a,
+        addcmul_input_tensor2=g,
+        dtype=ttnn.float32,
+    )
+    check("ag addcmul", found, lambda p: base + 2 * (whole @ rows[0]) * gate)
+    check(
+        "ag swiglu",
+        E.all_gather_minimal_matmul_async(
+            x, w, multi_device_global_semaphore=semaphores, cluster_axis=1, fuse_swiglu=True
+        ),
+    )
+    check(
+        "llama ag mm",
+        E.llama_all_gather_matmul_async(x, w, x, 3, 1, mesh, ttnn.Topology.Linear, semaphores[0]),
+        lambda p: whole @ rows[0],
+    )
+    k, columns = put(random(1, 1, 256, 512), (None, 2))
+    partial = [x_ @ k_ for x_, k_ in zip(parts, columns, strict=False)]
+
+    def scattered(p):
+        group, place = along(partial, 1, p)
+        return np.split(sum(group[1:], group[0]), 4, 3)[place]
+
+    exact = {"dtype": ttnn.float32}
+    out = E.minimal_matmul_strided_reduce_scatter_async(
+        x, k, 3, semaphores, offset, compute_kernel_config=None, cluster_axis=1, **exact
+    )
+    check("mm rs", out, lambda p: (partial[p], scattered(p)))
+    check(
+        "rs mm",
+        E.llama_rs_matmul(x, k, x, 3, semaphores[0], 1, mesh, second_weight_tensor=k, **exact),
+        lambda p: (partial[p], partial[p], scattered(p)),
+    )
+    for number, part in enumerate(line):
+
+        def row(values, dim, d=part):
+            return ttnn.from_torch(
+                values,
+                dtype=ttnn.float32,
+                layout=ttnn.TILE_LAYOUT,
+                device=d,
+                mesh_mapper=ttnn.ShardTensorToMesh(d, dim=dim)
+                if dim is not None
+                else ttnn.ReplicateTensorToMesh(d),
+            )
+
+        _gathered, product = E.all_gather_matmul_async(
+            row(whole, 3), row(rows[0], None), None, 3, semaphores, offset, activation="relu"
+        )
+        mine = [np.asarray(s) for s in product.shards.each()]
+        assert all(np.array_equal(s, np.maximum(whole @ rows[0], 0)) for s in mine), "all_gather_matmul_async"
+        first, second = E.matmul_reduce_scatter_async(
+            row(whole, 3), row(np.concatenate(columns[:4], 2), 2), None, None, 3, semaphores, offset
+        )
+        assert second.shape[3] * 4 == first.shape[3]
+        for name, tensor in (("ag", product), ("rs", second)):
+            for place, shard in zip(part.local_positions, tensor.shards.each(), strict=True):
+                digest = hashlib.sha256(np.asarray(shard).tobytes()).hexdigest()[:12]
+                print("digest", f"line/{number}/{name}", part.positions[place], digest)
+
+
+def experts():
+    tokens = random(8, 4, 1, 32)
+    choices = rng.integers(0, 8, (8, 4, 1, 2)).astype(np.uint16)
+    scores = random(8, 4, 1, 2)
+    mapping = np.eye(8, dtype=np.uint16).reshape(1, 1, 8, 8)
+    flat = {"layout": ttnn.ROW_MAJOR_LAYOUT}
+    t, words = put(tokens, (None, 0), **flat)
+    c, chosen = put(choices, (None, 0), ttnn.uint16, **flat)
+    s, marks = put(scores, (None, 0), **flat)
+    m, _ = put(mapping, (None, None), ttnn.uint16, **flat)
+
+    def dispatched(p, shared=()):
+        every, picked, told = (
+            np.concatenate([q.reshape(-1, q.shape[-1]) for q in along(part, 1, p)[0]])
+            for part in (words, chosen, marks)
+        )
+        here = (picked == p).any(1) | (p in shared)
+        return np.where(here[:, None], every, 0)[None], picked[None], told[None]
+
+    check("metadata", E.all_to_all_dispatch_metadata(t, c, s, m, cluster_axis=1), dispatched)
+    check(
+        "shared",
+        E.all_to_all_dispatch_metadata(t, c, s, m, cluster_axis=1, shared_expert_ids=[3]),
+        lambda p: dispatched(p, (3,)),
+    )
+
+
+for part in (gathers, sums, exchanges, halos, products, experts):
+    part()
+ttnn.close_mesh_device(mesh)
+sys.stdout.flush()

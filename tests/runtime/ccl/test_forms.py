@@ -1,0 +1,117 @@
+"""The experimental forms: values, the same bits on any split, each by its own name before the guard and booked in the ledger."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.mpi import ROOT, mpirun, run_ranks
+from tt_run.runtime import catalog
+from tt_run.runtime.ops import families
+
+PROGRAM = Path(__file__).with_name("forms_program.py")
+DESCRIPTORS = {
+    1: "t3k_mesh_graph_descriptor.textproto",
+    2: "t3k_2x4_two_hosts.textproto",
+    4: "t3k_2x4_four_hosts.textproto",
+}
+
+pytestmark = pytest.mark.skipif(mpirun() is None, reason="no mpirun beside this Python or in PATH")
+
+
+def digests(ranks: int, *words: str, **env: str) -> dict[tuple[str, str], str]:
+    descriptor = str(ROOT / "configs" / "mgd" / DESCRIPTORS[ranks])
+    result = run_ranks(
+        ranks, PROGRAM, *words, env={"TT_MESH_GRAPH_DESC_PATH": descriptor, **env}, timeout=90
+    ).check()
+    lines = [
+        line.split()
+        for rank in result.ranks
+        for line in rank.stdout.splitlines()
+        if line.startswith("digest")
+    ]
+    assert len({(label, device) for _, label, device, _ in lines}) == len(lines)
+    return {(label, device): digest for _, label, device, digest in lines}
+
+
+@pytest.fixture(scope="module")
+def one_rank(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[tuple[str, str], str], Path]:
+    ledger = tmp_path_factory.mktemp("forms") / "ledger.json"
+    return digests(1, TT_RUN_LEDGER=str(ledger)), ledger
+
+
+@pytest.mark.parametrize("words", [(2,), (4,), (2, "--apart")], ids=["2", "4", "2-apart"])
+def test_every_form_has_the_bits_of_one_rank(
+    one_rank: tuple[dict[tuple[str, str], str], Path], words: tuple[int, str]
+) -> None:
+    ranks, *rest = words
+    assert digests(ranks, *rest) == one_rank[0]
+
+
+def test_every_form_is_booked(one_rank: tuple[dict[tuple[str, str], str], Path]) -> None:
+    booked = {entry["name"]: entry for entry in json.loads(one_rank[1].read_text())["collectives"]}
+    assert {
+        "all_gather",
+        "all_gather_reversed",
+        "all_reduce",
+        "reduce_scatter",
+        "all_to_all",
+        "neighbor_pad",
+        "slice_reshard",
+        "all_to_all_dispatch_metadata",
+    } <= set(booked)
+    assert all(entry["bytes"] > 0 for entry in booked.values())
+
+
+def test_the_program_calls_every_form() -> None:
+    """What is declared as a collective is called here or in the program of the plain ones."""
+    here = "".join(
+        (PROGRAM.parent / name).read_text()
+        for name in (
+            "forms_program.py",
+            "program.py",
+            "test_asynchronous.py",
+            "test_experts.py",
+            "test_reduce_to_root.py",
+        )
+    )
+    declared = [op.short_name for op in catalog.every().values() if op.family is families.COLLECTIVE]
+    unused = [name for name in declared if f"{name}(" not in here and "create_" not in name]
+    assert not unused
+    assert len(declared) > 30
+
+
+FORMS = {
+    "all_gather": "ttnn.all_gather(x, 3, cluster_axis=1)",
+    "all_gather_async": "E.all_gather_async(x, None, 3, s, cluster_axis=1)",
+    "strided_all_gather_async": "E.strided_all_gather_async(x, None, 3, s, cluster_axis=1)",
+    "all_gather_async_reversed": "E.all_gather_async_reversed(x, None, 3, s, cluster_axis=1)",
+    "neighbor_pad_async": "E.neighbor_pad_async(x, [3], [1], [1], 'zeros', [1], s, s)",
+    "slice_reshard_async": "E.slice_reshard_async(x, 3, 0, 64, 1, s, s)",
+}
+DIVERGE = """
+import ttnn
+E = ttnn.experimental
+mesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))
+rank = int(ttnn.distributed_context_get_rank()) if ttnn.distributed_context_is_initialized() else 0
+x, s = ttnn.zeros((1, 1, 32, 32), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh), []
+ttnn.all_reduce(x)
+if rank:
+    OTHER
+else:
+    ONE
+"""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), list(zip(FORMS, [*list(FORMS)[1:], next(iter(FORMS))], strict=True))
+)
+def test_another_form_is_another_call(one: str, other: str) -> None:
+    """On a cluster the kernels of two forms do not meet, though their values are the same."""
+    program = DIVERGE.replace("ONE", FORMS[one]).replace("OTHER", FORMS[other])
+    env = {"TT_MESH_GRAPH_DESC_PATH": str(ROOT / "configs" / "mgd" / DESCRIPTORS[2])}
+    report = run_ranks(2, program, env=env, timeout=25).ranks[0].stderr
+    assert "error[TTG001]: ranks 0 and 1 disagree on call 3: operation" in report
+    assert f"{one}(" in report and f"{other}(" in report

@@ -1,0 +1,413 @@
+"""Matrix products with a collective before or behind them, in one call. Source: reference library 0.81.1 and its programs.
+
+The reference overlaps the two; the values are those of one after the other, each rounded to its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.ccl.collectives import gather_as, scatter_as
+from tt_run.runtime.enums import DataType, Topology
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels.activations import Activation
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.ops import families
+from tt_run.runtime.ops.dispatch import operation
+from tt_run.runtime.ops.joining import concat
+from tt_run.runtime.ops.products import linear, minimal_matmul, product
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import TILE_SIZE, Tile
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import convert
+from tt_run.runtime.values.shards import combine
+
+Array = npt.NDArray[Any]
+
+
+@operation("ttnn.experimental.all_gather_matmul_async", family=families.COLLECTIVE)
+def all_gather_matmul_async(
+    input_tensor: Tensor,
+    weight_tensor: Tensor,
+    persistent_output_buffer: Tensor | None = None,
+    dim: int = 3,
+    multi_device_global_semaphore: Any = None,
+    all_gather_core_grid_offset: Any = None,
+    *,
+    bias: Tensor | None = None,
+    num_links: int = 1,
+    memory_config_ag: MemoryConfig | None = None,
+    topology: Any = Topology.Ring,
+    barrier_semaphore: Any = None,
+    subdevice_id: Any = None,
+    memory_config_mm: MemoryConfig | None = None,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    dtype: DataType | None = None,
+    program_config: Any = None,
+    activation: str | None = None,
+    compute_kernel_config: Any = None,
+    core_grid: Any = None,
+    chunks_per_sync: int | None = None,
+    num_workers_per_link: int | None = None,
+    num_buffers_per_channel: int | None = None,
+) -> list[Tensor]:
+    """[gathered input, gathered input @ weight + bias]."""
+    tuning = topology, num_links, memory_config_ag
+    gathered = gather_as("all_gather_matmul_async", input_tensor, dim, None, tuning, persistent_output_buffer)
+    return [
+        gathered,
+        linear.compute(
+            gathered,
+            weight_tensor,
+            bias=bias,
+            transpose_a=transpose_a,
+            transpose_b=transpose_b,
+            memory_config=memory_config_mm,
+            dtype=dtype,
+            program_config=program_config,
+            activation=activation,
+        ),
+    ]
+
+
+@operation("ttnn.experimental.llama_all_gather_matmul_async", family=families.COLLECTIVE)
+def llama_all_gather_matmul_async(
+    input_tensor0: Tensor,
+    input_tensor1: Tensor,
+    intermediate_tensor: Tensor,
+    dim: int,
+    cluster_axis: int,
+    mesh_device: MeshDevice,
+    topology: Any,
+    multi_device_global_semaphore: Any,
+    *,
+    num_links: int | None = None,
+    ag_memory_config: MemoryConfig | None = None,
+    mm_memory_config: MemoryConfig | None = None,
+    subdevice_id: Any = None,
+    program_config: Any = None,
+    compute_kernel_config: Any = None,
+    dtype: DataType | None = None,
+    global_cb: Any = None,
+) -> Tensor:
+    """gathered first input @ second input."""
+    tuning, name = (topology, num_links, ag_memory_config), "llama_all_gather_matmul_async"
+    gathered = gather_as(name, input_tensor0, dim, cluster_axis, tuning, None, mesh_device)
+    return product(gathered, input_tensor1, dtype=dtype, memory_config=mm_memory_config)
+
+
+@operation("ttnn.experimental.all_gather_minimal_matmul_async", family=families.COLLECTIVE)
+def all_gather_minimal_matmul_async(
+    input_tensor: Tensor,
+    weight_tensor: Tensor,
+    *,
+    multi_device_global_semaphore: Any,
+    bias_tensor: Tensor | None = None,
+    scalar: float | None = None,
+    addcmul_input_tensor1: Tensor | None = None,
+    addcmul_input_tensor2: Tensor | None = None,
+    fused_activation: Activation | None = None,
+    config: Any = None,
+    topology: Any = Topology.Ring,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataType | None = None,
+    compute_kernel_config: Any = None,
+    persistent_output_buffer: Tensor | None = None,
+    num_links: int = 1,
+    cluster_axis: int | None = None,
+    barrier_semaphore: Any = None,
+    force_transpose: bool = True,
+    num_workers_per_link: int = 1,
+    num_buffers_per_channel: int = 1,
+    chunks: int = 1,
+    dim: int = -1,
+    fsdp_cluster_axis: int | None = None,
+    fsdp_multi_device_global_semaphore: Any = (),
+    persistent_weight_buffer: Tensor | None = None,
+    fsdp_topology: Any = None,
+    fuse_swiglu: bool = False,
+    chunk_sizes: Sequence[int] = (),
+) -> list[Tensor]:
+    """The product of the input, gathered along its last dimension, cut along N into `chunks` tensors.
+
+    With `scalar` it is `tensor1 + scalar * product * tensor2`; with `fuse_swiglu` pairs of tiles of N are gate and up of a SwiGLU. With
+    `fsdp_cluster_axis` the weight is gathered along that axis too.
+    """
+    name = "all_gather_minimal_matmul_async"
+    tuning = topology, num_links, None
+    gathered = gather_as(name, input_tensor, -1, cluster_axis, tuning, persistent_output_buffer)
+    weight = weight_tensor
+    if fsdp_cluster_axis is not None:
+        weight = gather_as(
+            name, weight, -2, fsdp_cluster_axis, (fsdp_topology, num_links, None), persistent_weight_buffer
+        )
+    ternary = (addcmul_input_tensor1, addcmul_input_tensor2, scalar)
+    whole = _product(
+        gathered, weight, bias_tensor, fused_activation, ternary, fuse_swiglu, dtype, memory_config
+    )
+    return _chunks(whole, chunks, chunk_sizes)
+
+
+@operation("ttnn.experimental.strided_all_gather_minimal_matmul_async", family=families.COLLECTIVE)
+def strided_all_gather_minimal_matmul_async(
+    input_tensor: Tensor,
+    weight_tensor: Tensor,
+    persistent_output_buffer: Tensor | None,
+    dim: int,
+    multi_device_global_semaphore: Any,
+    strided_all_gather_core_grid_offset: Any,
+    *,
+    num_links: int = 1,
+    memory_config_ag: MemoryConfig | None = None,
+    topology: Any = Topology.Ring,
+    cluster_axis: int | None = None,
+    bias: Tensor | None = None,
+    fused_activation: Activation | None = None,
+    config: Any = None,
+    memory_config_mm: MemoryConfig | None = None,
+    compute_kernel_config: Any = None,
+    num_workers_per_link: int | None = None,
+    num_buffers_per_channel: int | None = None,
+    read_local_slice_from_input: bool | None = None,
+    fused_ternary_input_a: Tensor | None = None,
+    fused_ternary_input_b: Tensor | None = None,
+    fused_ternary_scalar: float | None = None,
+    chunks: int = 1,
+    mm_signal_aggregator_mode: Any = None,
+    fuse_swiglu: bool = False,
+) -> list[Tensor]:
+    """[gathered input, then its product with the weight, cut along N into `chunks` tensors]."""
+    tuning, name = (topology, num_links, memory_config_ag), "strided_all_gather_minimal_matmul_async"
+    gathered = gather_as(name, input_tensor, dim, cluster_axis, tuning, persistent_output_buffer)
+    ternary = (fused_ternary_input_a, fused_ternary_input_b, fused_ternary_scalar)
+    whole = _product(
+        gathered, weight_tensor, bias, fused_activation, ternary, fuse_swiglu, None, memory_config_mm
+    )
+    return [gathered, *_chunks(whole, chunks, ())]
+
+
+@operation("ttnn.experimental.matmul_reduce_scatter_async", family=families.COLLECTIVE)
+def matmul_reduce_scatter_async(
+    input_tensor: Tensor,
+    weight_tensor: Tensor,
+    persistent_intermediate_buffer: Tensor | None = None,
+    persistent_output_buffer: Tensor | None = None,
+    dim: int = 3,
+    multi_device_global_semaphore: Any = None,
+    reduce_scatter_core_grid_offset: Any = None,
+    *,
+    barrier_semaphore: Any = None,
+    bias: Tensor | None = None,
+    num_links: int | None = None,
+    memory_config_rs: MemoryConfig | None = None,
+    intermediate_memory_config_rs: MemoryConfig | None = None,
+    topology: Any = Topology.Ring,
+    subdevice_id: Any = None,
+    memory_config_mm: MemoryConfig | None = None,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    dtype: DataType | None = None,
+    program_config: Any = None,
+    activation: str | None = None,
+    compute_kernel_config: Any = None,
+    core_grid: Any = None,
+) -> list[Tensor]:
+    """[input @ weight + bias, its reduce-scatter]."""
+    whole = linear.compute(
+        input_tensor,
+        weight_tensor,
+        bias=bias,
+        transpose_a=transpose_a,
+        transpose_b=transpose_b,
+        memory_config=memory_config_mm,
+        dtype=dtype,
+        program_config=program_config,
+        activation=activation,
+    )
+    tuning = topology, num_links, memory_config_rs
+    return [
+        whole,
+        scatter_as("matmul_reduce_scatter_async", whole, dim, None, tuning, persistent_output_buffer),
+    ]
+
+
+@operation("ttnn.experimental.minimal_matmul_strided_reduce_scatter_async", family=families.COLLECTIVE)
+def minimal_matmul_strided_reduce_scatter_async(
+    input_tensor: Tensor | Sequence[Tensor],
+    weight_tensor: Tensor,
+    dim: int,
+    multi_device_global_semaphore: Any,
+    reduce_scatter_core_grid_offset: Any,
+    *,
+    compute_kernel_config: Any,
+    num_links: int = 1,
+    memory_config_mm: MemoryConfig | None = None,
+    rs_output_mem_config: MemoryConfig | None = None,
+    rs_intermediate_mem_config: MemoryConfig | None = None,
+    topology: Any = Topology.Ring,
+    cluster_axis: int | None = None,
+    bias: Tensor | None = None,
+    fused_activation: Activation | None = None,
+    config: Any = None,
+    barrier_semaphore: Any = None,
+    using_persistent_buffers: bool = False,
+    sub_device_id: Any = None,
+    num_workers_per_link: int | None = None,
+    num_buffers_per_channel: int | None = None,
+    chunk_width_in_mm_blocks: int | None = None,
+    optional_rs_output_tensor: Tensor | None = None,
+    fused_ternary_scalar: float | None = None,
+    addcmul_input_tensor1: Tensor | None = None,
+    addcmul_input_tensor2: Tensor | None = None,
+    dtype: DataType | None = None,
+    mm_progress_counters: Tensor | None = None,
+    mm_window_blocks: int | None = None,
+    mm_credit_counters: Tensor | None = None,
+) -> list[Tensor]:
+    """[input @ weight + bias, its reduce-scatter]; two inputs are one when they are concatenated along K, in whole tiles."""
+    if fused_ternary_scalar is not None or addcmul_input_tensor1 is not None:
+        raise fatal(
+            "minimal_matmul_strided_reduce_scatter_async: the fused addcmul is not emulated; call ttnn.addcmul"
+        )
+    inputs = [input_tensor] if isinstance(input_tensor, Tensor) else list(input_tensor)
+    if len(inputs) > 2 or any(part.shape[-1] % TILE_SIZE for part in inputs[:-1]):
+        raise fatal("input_tensor must be one tensor, or two of which the first ends with a tile")
+    whole = inputs[0] if len(inputs) == 1 else concat.compute(inputs, -1)
+    out = minimal_matmul.compute(
+        whole,
+        weight_tensor,
+        bias_tensor=bias,
+        fused_activation=fused_activation,
+        memory_config=memory_config_mm,
+        dtype=dtype,
+    )
+    tuning, name = (topology, num_links, rs_output_mem_config), "minimal_matmul_strided_reduce_scatter_async"
+    return [out, scatter_as(name, out, dim, cluster_axis, tuning, optional_rs_output_tensor)]
+
+
+@operation("ttnn.experimental.llama_rs_matmul", family=families.COLLECTIVE)
+def llama_rs_matmul(
+    input_tensor: Tensor,
+    weight_tensor: Tensor,
+    intermediate_packet_buffer: Tensor,
+    dim: int,
+    cross_device_semaphore: Any,
+    cluster_axis: int,
+    mesh_device: MeshDevice,
+    num_links: int | None = None,
+    subdevice_id: Any = None,
+    *,
+    second_weight_tensor: Tensor | None = None,
+    rs_tensor: Tensor | None = None,
+    topology: Any = Topology.Linear,
+    memory_config_rs: MemoryConfig | None = None,
+    memory_config_mm: MemoryConfig | None = None,
+    compute_kernel_config: Any = None,
+    global_cb: Any = None,
+    core_grid: Any = None,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    dtype: DataType | None = None,
+    program_config: Any = None,
+    activation: str | None = None,
+    output_tile: Tile | None = None,
+    optional_output_tensor: Tensor | None = None,
+    use_noc1_only: bool = False,
+) -> list[Tensor]:
+    """[input @ weight, reduce-scatter of `rs_tensor`]; with a second weight [both products, reduce-scatter of the first].
+
+    Raises RuntimeError without `rs_tensor` and without a second weight: there is nothing to scatter.
+    """
+
+    def times(weight: Tensor, output: Tensor | None = None) -> Tensor:
+        out: Tensor = linear.compute(
+            input_tensor,
+            weight,
+            transpose_a=transpose_a,
+            transpose_b=transpose_b,
+            memory_config=memory_config_mm,
+            dtype=dtype,
+            program_config=program_config,
+            activation=activation,
+            optional_output_tensor=output,
+        )
+        return out
+
+    products = [times(weight_tensor, optional_output_tensor)]
+    if second_weight_tensor is not None:
+        products.append(times(second_weight_tensor))
+    summed = rs_tensor if rs_tensor is not None else products[0] if len(products) == 2 else None
+    if summed is None:
+        raise fatal("llama_rs_matmul needs rs_tensor or second_weight_tensor", "rs_tensor.has_value()")
+    tuning = topology, num_links, memory_config_rs
+    return [*products, scatter_as("llama_rs_matmul", summed, dim, cluster_axis, tuning)]
+
+
+def _product(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    activation: Activation | None,
+    ternary: tuple[Tensor | None, Tensor | None, float | None],
+    swiglu: bool,
+    dtype: DataType | None,
+    memory_config: MemoryConfig | None,
+) -> Tensor:
+    """The product with what is fused into it, rounded once."""
+    base, factor, scale = ternary
+    dtype = dtype or x.dtype
+    if base is None and not swiglu:
+        out: Tensor = minimal_matmul.compute(
+            x, weight, bias_tensor=bias, fused_activation=activation, dtype=dtype, memory_config=memory_config
+        )
+        return out
+    if swiglu and (base is not None or activation is not None):
+        raise fatal("fuse_swiglu excludes fused_activation and the fused addcmul")
+    exact: Tensor = minimal_matmul.compute(
+        x, weight, bias_tensor=bias, fused_activation=activation, dtype=DataType.FLOAT32
+    )
+    if swiglu:
+        shards = exact.shards.map(lambda values: convert(_swiglu(values), dtype))
+        return exact.derive(shards, dtype=dtype, memory_config=memory_config)
+    if base is None or factor is None or scale is None:
+        raise fatal("the fused addcmul needs both of its tensors and the scalar")
+
+    def added(values: Array, a: Array, b: Array) -> Array:
+        return convert(a + np.float32(scale) * values * b, dtype)
+
+    shards = combine(added, exact.shards, base.shards, factor.shards)
+    return exact.derive(shards, dtype=dtype, memory_config=memory_config)
+
+
+def _swiglu(values: Array) -> Array:
+    """silu(gate) * up, where even tiles of columns are the gate and odd ones the up projection."""
+    *outer, width = values.shape
+    if width % (2 * TILE_SIZE):
+        raise fatal(f"fuse_swiglu needs pairs of tiles, got {width} columns", "N % (2 * TILE_SIZE) == 0")
+    pairs = values.reshape(*outer, width // (2 * TILE_SIZE), 2, TILE_SIZE)
+    gate, up = pairs[..., 0, :], pairs[..., 1, :]
+    out: Array = gate / (1 + np.exp(-gate)) * up
+    return out.reshape(*outer, width // 2)
+
+
+def _chunks(whole: Tensor, count: int, sizes: Sequence[int]) -> list[Tensor]:
+    """A product cut along N."""
+    width = whole.shape[-1]
+    lengths = list(sizes) or [width // max(count, 1)] * count
+    if sum(lengths) != width:
+        raise fatal(f"{width} columns cannot be cut into {lengths or count}", "N % chunks == 0")
+    if len(lengths) == 1:
+        return [whole]
+    ends = np.cumsum(lengths).tolist()
+    cuts = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
+    return [whole.derive(whole.shards.map(partial(_columns, cut))) for cut in cuts]
+
+
+def _columns(cut: slice, values: Array) -> Array:
+    return values[..., cut].copy()

@@ -1,0 +1,227 @@
+"""More forms of the all-gather: reversed, strided, into given buffers, several tensors at once. Source: reference library 0.81.1.
+
+Strides, cores and buffers say how a kernel reads and where it stages; the values are those of the plain all-gather.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tt_run.runtime import traffic
+from tt_run.runtime.ccl import gather, result_topology
+from tt_run.runtime.ccl.calls import run
+from tt_run.runtime.ccl.collectives import ALL_GATHER, gather_as, result
+from tt_run.runtime.ccl.forms import choose
+from tt_run.runtime.ccl.plans import planned
+from tt_run.runtime.ccl.record import Collective
+from tt_run.runtime.enums import Topology
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.ops import families
+from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
+from tt_run.runtime.ops.heads import nlp_concat_heads_decode
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import Shards
+
+REVERSED = Collective(
+    "all_gather_reversed",
+    ALL_GATHER.check,
+    gather.all_gather_reversed,
+    traffic.RING_GATHER,
+    result_topology.interleaved,
+)
+
+
+def _reversed(
+    tensor: Tensor, dim: int, cluster_axis: int | None, tuning: Any, output: Tensor | None = None
+) -> Tensor:
+    plan = planned(REVERSED, tensor, cluster_axis, dim, tuning, "all_gather_async_reversed")
+    return result(tensor, run(plan, tensor), plan.topology, tuning[2], output)
+
+
+def _reversed_plain(
+    input_tensor: Tensor,
+    dim: int,
+    multi_device_global_semaphore: Any,
+    *,
+    num_links: int | None = None,
+    memory_config: MemoryConfig | None = None,
+    topology: Any = Topology.Ring,
+    subdevice_id: Any = None,
+    use_optimal_ccl_for_llama: bool = False,
+    barrier_semaphore: Any = None,
+    sub_core_grids: Any = None,
+    num_workers_per_link: int | None = None,
+    num_buffers_per_channel: int | None = None,
+) -> Tensor:
+    return _reversed(input_tensor, dim, None, (topology, num_links, memory_config))
+
+
+def _reversed_persistent(
+    input_tensor: Tensor,
+    persistent_output_buffer: Tensor | None = None,
+    dim: int | None = None,
+    multi_device_global_semaphore: Any = None,
+    *,
+    num_links: int | None = None,
+    memory_config: MemoryConfig | None = None,
+    topology: Any = Topology.Ring,
+    subdevice_id: Any = None,
+    cluster_axis: int | None = None,
+    use_optimal_ccl_for_llama: bool = False,
+    use_broadcast: bool = False,
+    barrier_semaphore: Any = None,
+    chunks_per_sync: int | None = None,
+    num_workers_per_link: int | None = None,
+    num_buffers_per_channel: int | None = None,
+    sub_core_grids: Any = None,
+) -> Tensor:
+    if dim is None:
+        raise ArgumentMismatch("all_gather_async_reversed needs dim")
+    tuning = topology, num_links, memory_config
+    return _reversed(input_tensor, dim, cluster_axis, tuning, persistent_output_buffer)
+
+
+def _reversed_on_axis(
+    input_tensor: Tensor,
+    dim: int,
+    cluster_axis: int,
+    mesh_device: MeshDevice,
+    topology: Any,
+    multi_device_global_semaphore: Any,
+    *,
+    persistent_output_tensor: Tensor | None = None,
+    num_links: int | None = None,
+    memory_config: MemoryConfig | None = None,
+    subdevice_id: Any = None,
+    use_optimal_ccl_for_llama: bool = False,
+    use_broadcast: bool = False,
+    barrier_semaphore: Any = None,
+    sub_core_grids: Any = None,
+    num_workers_per_link: int | None = None,
+    num_buffers_per_channel: int | None = None,
+) -> Tensor:
+    tuning = topology, num_links, memory_config
+    return _reversed(input_tensor, dim, cluster_axis, tuning, persistent_output_tensor)
+
+
+@operation("ttnn.experimental.all_gather_async_reversed", family=families.COLLECTIVE)
+def all_gather_async_reversed(*args: Any, **kwargs: Any) -> Tensor:
+    """`all_gather_async` with the last device's shard first; the same three forms of arguments."""
+    return choose(args, kwargs, _reversed_plain, _reversed_persistent, _reversed_on_axis)
+
+
+@operation("ttnn.experimental.strided_all_gather_async", family=families.COLLECTIVE)
+def strided_all_gather_async(
+    input_tensor: Tensor,
+    persistent_output_buffer: Tensor | None,
+    dim: int,
+    multi_device_global_semaphore: Any,
+    *,
+    num_links: int = 1,
+    memory_config: MemoryConfig | None = None,
+    topology: Any = Topology.Ring,
+    cluster_axis: int | None = None,
+    num_workers_per_link: int | None = None,
+    num_buffers_per_channel: int | None = None,
+    mm_cores_y: int | None = None,
+    mm_block_ht: int | None = None,
+    mm_block_wt: int | None = None,
+) -> Tensor:
+    """`all_gather` read in the order of a following product's blocks."""
+    tuning = topology, num_links, memory_config
+    name = "strided_all_gather_async"
+    return gather_as(name, input_tensor, dim, cluster_axis, tuning, persistent_output_buffer)
+
+
+@operation("ttnn.experimental.ring_attention_all_gather_async", family=families.COLLECTIVE)
+def ring_attention_all_gather_async(
+    input_tensor: Sequence[Tensor],
+    persistent_output_buffer: Sequence[Tensor],
+    dim: int,
+    *,
+    multi_device_global_semaphore: Any,
+    cluster_axis: int,
+    mesh_device: MeshDevice,
+    topology: Any,
+    num_links: int | None = None,
+    memory_config: MemoryConfig | None = None,
+    subdevice_id: Any = None,
+) -> list[Tensor]:
+    """`all_gather` of several tensors, each into its own output buffer."""
+    if len(input_tensor) != len(persistent_output_buffer):
+        raise fatal(
+            f"{len(input_tensor)} tensors need as many output buffers, got {len(persistent_output_buffer)}"
+        )
+    tuning, name = (topology, num_links, memory_config), "ring_attention_all_gather_async"
+    return [
+        gather_as(name, tensor, dim, cluster_axis, tuning, output, mesh_device)
+        for tensor, output in zip(input_tensor, persistent_output_buffer, strict=True)
+    ]
+
+
+@operation("ttnn.experimental.high_bw_all_gather", family=families.COLLECTIVE)
+def high_bw_all_gather(
+    input_tensor: Tensor,
+    dim: int,
+    output_tensor: Tensor,
+    *,
+    cluster_axis: int | None,
+    subdevice_id: Any = None,
+    sub_core_grids: Any = None,
+    num_links: int | None = None,
+    input_batch_index: int | None = None,
+    gathered_dim_size: int | None = None,
+    input_batch_index_tensor: Tensor | None = None,
+    batch_slot_num_layers: int = 1,
+    batch_slot_layer_idx: int = 0,
+    gathered_prefix_tensor: Tensor | None = None,
+    gathered_slab_global: int = 0,
+    ready_semaphore: Any = None,
+    data_valid_semaphore: Any = None,
+) -> Tensor:
+    """`all_gather` into `output_tensor`; with `input_batch_index` only that entry of the first dimension is gathered.
+
+    Raises RuntimeError for the forms that read their sizes from device tensors or gather a part of the dimension.
+    """
+    given = (input_batch_index_tensor, gathered_prefix_tensor, gathered_dim_size)
+    if any(part is not None for part in given) or batch_slot_num_layers != 1 or gathered_slab_global:
+        raise fatal(
+            "high_bw_all_gather: index and prefix tensors, slabs and gathered_dim_size are not emulated; "
+            "slice the tensor before the gather"
+        )
+    tensor = input_tensor
+    if input_batch_index is not None:
+        if not 0 <= input_batch_index < tensor.shape[0]:
+            raise fatal(f"input_batch_index {input_batch_index} is outside of {tensor.shape}")
+        rows, at = tensor.shards, int(input_batch_index)
+        tensor = tensor.derive(Shards(rows.data[:, at : at + 1].copy(), rows.index))
+    tuning = None, num_links, None
+    return gather_as("high_bw_all_gather", tensor, dim, cluster_axis, tuning, output_tensor)
+
+
+@operation("ttnn.experimental.all_gather_concat", family=families.COLLECTIVE)
+def all_gather_concat(
+    input_tensor: Tensor,
+    buffer_tensor: Tensor,
+    dim: int,
+    cluster_axis: int,
+    mesh_device: MeshDevice,
+    multi_device_global_semaphore: Any,
+    num_heads: int,
+    memory_config: MemoryConfig,
+    *,
+    use_noc1_only: bool = False,
+    num_links: int | None = 1,
+    topology: Any = Topology.Linear,
+    subdevice_id: Any = None,
+) -> Tensor:
+    """`all_gather` along `dim`, then the heads of each user side by side: [1, B, H, D] per device becomes [1, 1, n*B, num_heads*D]."""
+    tuning = topology, num_links, None
+    gathered = gather_as("all_gather_concat", input_tensor, dim, cluster_axis, tuning, None, mesh_device)
+    joined: Tensor = nlp_concat_heads_decode.compute(
+        gathered, num_heads=num_heads, memory_config=memory_config
+    )
+    return joined

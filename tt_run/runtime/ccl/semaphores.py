@@ -1,0 +1,45 @@
+"""Semaphores of the experimental collectives: accepted and left alone.
+
+They order kernels on hardware; here every collective is complete when it returns. Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet
+
+_addresses = itertools.count(0x10000, 16)
+
+
+class GlobalSemaphore:
+    """A counter on cores of every device of a mesh."""
+
+    _bound_name = "ttnn._ttnn.global_semaphore.global_semaphore"
+
+    def __init__(self, device: MeshDevice, cores: CoreRangeSet, value: int) -> None:
+        self.device, self.cores, self.value = device, cores, int(value)
+        self.address = next(_addresses)
+
+    def __repr__(self) -> str:
+        return f"GlobalSemaphore(address={self.address:#x}, value={self.value})"
+
+
+def create_global_semaphore(
+    mesh_device: MeshDevice, cores: CoreRangeSet, initial_value: int, buffer_type: Any = None
+) -> GlobalSemaphore:
+    """A semaphore for the experimental collectives."""
+    mesh_device.require_open("create_global_semaphore")
+    return GlobalSemaphore(mesh_device, cores, initial_value)
+
+
+def reset_global_semaphore_value(global_semaphore: GlobalSemaphore, reset_value: int) -> None:
+    """Set the counter."""
+    global_semaphore.value = int(reset_value)
+
+
+def get_global_semaphore_address(global_semaphore: GlobalSemaphore) -> int:
+    """Where the counter lies in a core's memory; a number of its own per semaphore."""
+    return global_semaphore.address
