@@ -30,6 +30,7 @@ MODULES = (
     "decoding",
     "latent_attention",
     "routing",
+    "moreh",
     "model_pieces",
     "rotary",
     "ordering",

@@ -72,7 +72,9 @@ class Row:
     """One operation of a table.
 
     `name` is below `ttnn`; `signature` as Python writes it, without the result; `doc` one sentence. `integers`: tensors of integers are
-    taken. `dtype`: of the results, where it is not the first tensor's; `layout` likewise. `golden` where it is not the function itself.
+    taken. `dtype`: of the results, where it is not that of tensor `like`; `layout` likewise. `golden` where it is not the function itself.
+    `rooms`: the parameters into which results may go, result by result, where they are not the usual ones; from `on_request` on a result
+    is None unless there is room for it or `are_required_outputs` asks. A room in `seen` is handed to the function too.
     """
 
     name: str
@@ -84,6 +86,10 @@ class Row:
     layout: Layout | None = None
     golden: Golden | None = None
     aliases: Sequence[str] = ()
+    like: int = 0
+    rooms: Sequence[str] = ()
+    on_request: int | None = None
+    seen: Sequence[str] = ()
 
 
 def declare(family: Family, *rows: Row, engine: Engine | None = None) -> dict[str, Operation]:
@@ -124,10 +130,11 @@ _NAMES = {"DataType": DataType, "Layout": Layout, "MemoryConfig": MemoryConfig}
 
 
 def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
-    values = [value for name, value in arguments.items() if name not in PLACING]
+    outside = (PLACING | set(row.rooms)) - set(row.seen)
+    values = [value for name, value in arguments.items() if name not in outside]
     given = list(tensors(values))
     on_device(*given, kind=row.name)
-    first = given[0]
+    first = given[row.like]
     if not row.integers and not all(is_float(t.dtype) for t in given):
         raise fatal(
             f"{row.name} does not support integer input dtype {cpp(first.dtype)}",
@@ -136,6 +143,7 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
     function = torch_cpu.named(row.function) if isinstance(row.function, str) else row.function
     target = arguments.get("dtype") or row.dtype or first.dtype
     found, several = engine(function, values, given, target)
+    rooms = [arguments.get(name) for name in row.rooms] or _outputs(arguments, len(found))
     results = [
         settle(
             given,
@@ -145,9 +153,18 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
             output_tensor=output,
             layout=row.layout,
         )
-        for shards, output in zip(found, _outputs(arguments, len(found)), strict=True)
+        for shards, output in zip(found, rooms, strict=True)
     ]
-    return _required(results, arguments.get("are_required_outputs")) if several else results[0]
+    if not several:
+        return results[0]
+    wanted = arguments.get("are_required_outputs")
+    if row.on_request is None:
+        return _required(results, wanted)
+    asked = [*(wanted or ()), *([False] * len(results))]
+    return [
+        result if number < row.on_request or room is not None or asked[number] else None
+        for number, (result, room) in enumerate(zip(results, rooms, strict=True))
+    ]
 
 
 def torch_shards(

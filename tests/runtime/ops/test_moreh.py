@@ -1,0 +1,288 @@
+"""The moreh family against PyTorch in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.ops.golden import compare
+from tests.runtime.ops.tensors import BF16, F32, I32, ROW, held, put
+from tests.runtime.ops.test_convolutions import sample, wide
+from tests.runtime.ops.test_latent_attention import call
+from tt_run.runtime.mesh import MeshDevice
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+F = torch.nn.functional
+
+
+def leaves(*arrays: np.ndarray) -> list[Any]:
+    return [wide(a).requires_grad_() for a in arrays]
+
+
+def agree(found: Any, golden: Any, steps: float = 64) -> None:
+    """Results equal golden ones; None where none is expected."""
+    several = isinstance(found, (list, tuple))
+    for one, other in zip(found if several else [found], golden if several else [golden], strict=True):
+        if other is None:
+            assert one is None
+        else:
+            compare(one, other.detach().numpy(), steps)
+
+
+SHAPES = {
+    None: (1, 1),
+    0: (1, 3, 32, 64)[1:],
+    1: (2, 32, 64),
+    (0, 1): (32, 64),
+    -1: (2, 3, 32, 1),
+    (2, 3): (2, 3, 1, 1),
+}
+
+
+@pytest.mark.parametrize("dim", list(SHAPES), ids=str)
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_reductions_keep_the_dimensions_of_tiles(one: MeshDevice, dim: Any, keepdim: bool) -> None:
+    x = sample((2, 3, 32, 64), 1)
+    dims = tuple(range(4)) if dim is None else dim
+    for name, golden in (
+        ("sum", wide(x).sum(dims, keepdim=True)),
+        ("mean", wide(x).mean(dims, keepdim=True)),
+        ("norm", torch.linalg.vector_norm(wide(x), 2.5, dims, keepdim=True)),
+    ):
+        words = {"dim": list(dim) if isinstance(dim, tuple) else dim, "keepdim": keepdim}
+        found = call(f"moreh_{name}", put(one, x), *([2.5] if name == "norm" else []), **words)
+        agree(found, golden if keepdim else golden.reshape(SHAPES[dim]))
+
+
+def test_divisor_and_running_sums(one: MeshDevice) -> None:
+    x = sample((2, 3, 32, 64), 1)
+    agree(call("moreh_mean", put(one, x), dim=1, keepdim=True, divisor=7), wide(x).sum(1, keepdim=True) / 7)
+    agree(call("moreh_cumsum", put(one, x), 1), wide(x).cumsum(1))
+    agree(call("moreh_cumsum_backward", put(one, x), 0), wide(x).flip(0).cumsum(0).flip(0))
+    agree(call("moreh_abs_pow", put(one, x), 2.5), wide(x).abs() ** 2.5)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "norm"])
+def test_gradients_of_reductions(one: MeshDevice, name: str) -> None:
+    x, g = sample((2, 3, 32, 64), 1), sample((2, 1, 32, 64), 2)
+    (leaf,) = leaves(x)
+    forward = {
+        "sum": torch.sum,
+        "mean": torch.mean,
+        "norm": lambda v, d, keepdim: v.norm(3.0, d, keepdim=keepdim),
+    }
+    result = forward[name](leaf, 1, keepdim=True)
+    result.backward(wide(g))
+    words: dict[str, Any] = {"dim": 1, "keepdim": True}
+    if name == "norm":
+        given = [put(one, x), put(one, result.detach().numpy().astype(np.float32)), put(one, g), 3.0]
+    else:
+        given = [put(one, g)]
+        words |= {"input": put(one, x)} if name == "sum" else {"input_grad_shape": [2, 3, 32, 64]}
+    agree(call(f"moreh_{name}_backward", *given, **words), leaf.grad)
+
+
+@pytest.mark.parametrize("name", ["softmax", "logsoftmax", "softmin"])
+@pytest.mark.parametrize("dim", [1, -1])
+def test_softmax_and_its_gradient(one: MeshDevice, name: str, dim: int) -> None:
+    x, g = sample((2, 3, 32, 64), 1), sample((2, 3, 32, 64), 2)
+    (leaf,) = leaves(x)
+    result = {"softmax": leaf.softmax, "logsoftmax": leaf.log_softmax, "softmin": (-leaf).softmax}[name](dim)
+    result.backward(wide(g))
+    found = call(f"moreh_{name}", put(one, x), dim)
+    agree(found, result)
+    room = put(one, np.zeros_like(x))
+    back = call(f"moreh_{name}_backward", found, put(one, g), dim, input_grad_tensor=room)
+    assert back is room
+    compare(back, leaf.grad.numpy(), 256)
+
+
+def test_products_and_their_gradients(one: MeshDevice) -> None:
+    a, b, w, bias = (sample(s, i) for i, s in enumerate(((2, 3, 32, 64), (2, 3, 64, 48), (48, 64), (1, 48))))
+    g = sample((2, 3, 32, 48), 9)
+    la, lb, lw, lbias = leaves(a, b, w, bias)
+    agree(call("moreh_matmul", put(one, a), put(one, b)), la @ lb)
+    agree(call("moreh_matmul", put(one, a), put(one, a), transpose_other=True), la @ la.transpose(-1, -2))
+    agree(call("moreh_bmm", put(one, a[0]), put(one, b[0])), la[0] @ lb[0])
+    agree(call("moreh_linear", put(one, a), put(one, w), bias=put(one, bias)), F.linear(la, lw, lbias))
+    (la @ lb).backward(wide(g))
+    agree(call("moreh_matmul_backward", put(one, g), put(one, a), put(one, b)), [la.grad, lb.grad])
+    first, second = call(
+        "moreh_matmul_backward", put(one, g), put(one, a), put(one, b), are_required_outputs=[False, True]
+    )
+    assert first is None
+    agree(second, lb.grad)
+    la.grad = None
+    F.linear(la, lw, lbias).backward(wide(g))
+    found = call("moreh_linear_backward", put(one, g), put(one, a), put(one, w), bias=put(one, bias))
+    agree(found, [la.grad, lw.grad, lbias.grad], 256)
+    u, v = sample((1, 1, 1, 64), 1), sample((1, 1, 1, 64), 2)
+    agree(call("moreh_dot", put(one, u), put(one, v)), (wide(u) @ wide(v).mT).reshape(1, 1, 1, 1))
+    s = sample((1, 1, 1, 1), 3)
+    grads = call(
+        "moreh_dot_backward", put(one, s), put(one, u), put(one, v), other_grad=put(one, np.zeros_like(v))
+    )
+    agree(grads, [None, wide(s) * wide(u)])
+
+
+def test_norms_and_their_gradients(one: MeshDevice) -> None:
+    x, g, gamma, beta = (
+        sample((2, 4, 32, 64), 1),
+        sample((2, 4, 32, 64), 2),
+        sample((32, 64), 3),
+        sample((32, 64), 4),
+    )
+    lx, lgamma, lbeta = leaves(x, gamma, beta)
+    result = F.layer_norm(lx, (32, 64), lgamma, lbeta, 1e-5)
+    result.backward(wide(g))
+    rooms = {name: put(one, np.zeros((2, 4), np.float32)) for name in ("mean", "rstd")}
+    found = call("moreh_layer_norm", put(one, x), 2, 1e-5, put(one, gamma), put(one, beta), **rooms)
+    rstd = (lx.var((2, 3), unbiased=False) + 1e-5).rsqrt()
+    agree(found, [result, lx.mean((2, 3)), rstd], 128)
+    assert call("moreh_layer_norm", put(one, x), 2)[1:] == [None, None]
+    spaces = {
+        f"{n}_grad": put(one, np.zeros_like(v)) for n, v in (("input", x), ("gamma", gamma), ("beta", beta))
+    }
+    back = call(
+        "moreh_layer_norm_backward",
+        put(one, g),
+        put(one, x),
+        found[1],
+        found[2],
+        2,
+        gamma=put(one, gamma),
+        **spaces,
+    )
+    agree(back, [lx.grad, lgamma.grad, lbeta.grad], 256)
+    lx.grad = None
+    scale, shift = sample((1, 1, 1, 4), 5), sample((1, 1, 1, 4), 6)
+    lscale, lshift = leaves(scale, shift)
+    result = F.group_norm(lx, 2, lscale.reshape(-1), lshift.reshape(-1), 1e-5)
+    result.backward(wide(g))
+    found = call(
+        "moreh_group_norm", put(one, x), 2, 1e-5, put(one, scale), put(one, shift), are_required_outputs=[True, True, True]
+    )  # fmt: skip
+    agree(found[0], result, 128)
+    back = call(
+        "moreh_group_norm_backward", put(one, g), put(one, x), found[1], found[2], 2, gamma=put(one, scale),
+        are_required_outputs=[True, True, True],
+    )  # fmt: skip
+    agree(back, [lx.grad, lscale.grad, lshift.grad], 512)
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+def test_negative_log_likelihood(one: MeshDevice, reduction: str) -> None:
+    x, target = sample((8, 10), 1), np.array([1, 9, 0, 3, -100, 5, 5, 2], np.int32)
+    (leaf,) = leaves(x)
+    loss = F.nll_loss(leaf, torch.from_numpy(target).long(), reduction=reduction)
+    found = call("moreh_nll_loss", put(one, x), put(one, target, I32, ROW), reduction)
+    agree(found, loss if reduction == "none" else loss.reshape(1))
+    g = sample((8,) if reduction == "none" else (1,), 2)
+    loss.backward(wide(g).reshape(loss.shape))
+    room = put(one, np.zeros_like(x))
+    given = (put(one, target, I32, ROW), put(one, g, F32, ROW))
+    if reduction == "none":
+        back = call("moreh_nll_loss_unreduced_backward", *given, input_grad_tensor=room)
+    else:
+        back = call("moreh_nll_loss_backward", *given, reduction == "mean", input_grad_tensor=room)
+    assert back is room
+    agree(back, leaf.grad)
+
+
+@pytest.mark.parametrize("amsgrad", [False, True])
+@pytest.mark.parametrize("name", ["adam", "adamw"])
+def test_adam(one: MeshDevice, name: str, amsgrad: bool) -> None:
+    p, gradients = sample((32, 64), 1), [sample((32, 64), s) for s in (2, 3, 4)]
+    kind = torch.optim.Adam if name == "adam" else torch.optim.AdamW
+    parameter = wide(p).requires_grad_()
+    optimizer = kind([parameter], lr=0.01, weight_decay=0.1, amsgrad=amsgrad)
+    state = [put(one, p), *(put(one, np.zeros_like(p)) for _ in range(3))]
+    for step, g in enumerate(gradients, 1):
+        parameter.grad = wide(g)
+        optimizer.step()
+        words = {"max_exp_avg_sq_in": state[3], "max_exp_avg_sq_out": state[3]} if amsgrad else {}
+        state = call(
+            f"moreh_{name}",
+            state[0],
+            put(one, g),
+            state[1],
+            state[2],
+            lr=0.01,
+            weight_decay=0.1,
+            step=step,
+            amsgrad=amsgrad,
+            **words,
+        )
+    agree(state[0], parameter, 512)
+    assert (state[3] is None) is not amsgrad
+
+
+@pytest.mark.parametrize(("momentum", "nesterov"), [(0.0, False), (0.9, False), (0.9, True)])
+def test_sgd(one: MeshDevice, momentum: float, nesterov: bool) -> None:
+    p, gradients = sample((32, 64), 1), [sample((32, 64), s) for s in (2, 3)]
+    parameter = wide(p).requires_grad_()
+    optimizer = torch.optim.SGD([parameter], lr=0.1, momentum=momentum, weight_decay=0.01, nesterov=nesterov)
+    now, kept = put(one, p), None
+    for number, g in enumerate(gradients):
+        parameter.grad = wide(g)
+        optimizer.step()
+        now, kept = call(
+            "moreh_sgd",
+            now,
+            put(one, g),
+            kept,
+            lr=0.1,
+            momentum=momentum,
+            weight_decay=0.01,
+            nesterov=nesterov,
+            momentum_initialized=number > 0,
+        )
+    agree(now, parameter)
+    assert (kept is None) is (momentum == 0)
+
+
+def test_clipping_scales_in_place(one: MeshDevice) -> None:
+    parts = [sample((32, 32), 1), sample((32, 64), 2)]
+    given = [put(one, part) for part in parts]
+    norm = call("moreh_clip_grad_norm", given, 1.0)
+    total = np.sqrt(sum((part.astype(float) ** 2).sum() for part in parts))
+    agree(norm, torch.tensor([[total]]))
+    compare(given[1], parts[1] / (total + 1e-6), 16)
+    endless = put(one, np.full((32, 32), np.inf, np.float32))
+    with pytest.raises(RuntimeError, match="non-finite, so it cannot be clipped"):
+        call("moreh_clip_grad_norm", [endless], 1.0, error_if_nonfinite=True)
+
+
+def test_picking_and_folding(one: MeshDevice) -> None:
+    x = sample((2, 3, 32, 64), 1)
+    rows, columns = np.array([2, 0, -1], np.int32), np.array([5, 6, -64], np.int32)
+    found = call("moreh_getitem", put(one, x), [put(one, rows, I32, ROW)], [1])
+    assert np.array_equal(held(found), x[:, rows])
+    found = call(
+        "moreh_getitem", put(one, x, F32, ROW), [put(one, i, I32, ROW) for i in (rows, columns)], [2, 3]
+    )
+    assert np.array_equal(held(found), x[:, :, rows, columns])
+    patches = sample((2, 12, 16), 2)
+    found = call("moreh_fold", put(one, patches, F32, ROW), None, (8, 8), (2, 2), stride=(2, 2))
+    agree(found, F.fold(wide(patches), (8, 8), (2, 2), stride=(2, 2)))
+
+
+def test_making_tensors(one: MeshDevice) -> None:
+    assert (held(call("moreh_full", [2, 3], 1.5, one)) == 1.5).all()
+    assert (held(call("moreh_full_like", put(one, sample((4, 4), 1)), 2)) == 2).all()
+    assert held(call("moreh_arange", 2, 10, 3, one, dtype=F32)).ravel().tolist() == [2, 5, 8]
+
+
+def test_published_below_operations_too() -> None:
+    from tt_run.runtime import catalog
+
+    assert catalog.find("ttnn.operations.moreh.layer_norm") is catalog.find("ttnn.moreh_layer_norm")
+
+
+def test_bfloat16_is_rounded_once(one: MeshDevice) -> None:
+    x = sample((2, 3, 32, 64), 1, BF16)
+    found = call("moreh_sum", put(one, x, BF16), [2, 3], keepdim=True)
+    compare(found, wide(x).sum((2, 3), keepdim=True).numpy(), 1)
