@@ -38,6 +38,7 @@ LEDGER = "TT_RUN_LEDGER"
 TIMELINE = "TT_RUN_TIMELINE"
 PREDICT = "TT_RUN_PREDICT"
 HARDWARE = "TT_RUN_HARDWARE"
+HARDWARE_SET = "TT_RUN_HARDWARE_SET"
 MESH_SHAPE = "TT_RUN_MESH_SHAPE"
 STRICT = "TT_RUN_STRICT"
 PYTEST_RESULTS = "TT_RUN_PYTEST_RESULTS"
@@ -51,6 +52,7 @@ VARIABLES: dict[str, tuple[str, str, str]] = {
     GUARD_TIMEOUT: ("user", "runtime", "seconds a rank waits for its peers in one call before it reports (60)"),
     LEDGER: ("user", "runtime", "file for bytes, messages and hops per link, device, axis and collective; `--ledger` sets it"),
     HARDWARE: ("user", "runtime", "hardware file for predictions in place of the shipped one; `--hardware` sets it"),
+    HARDWARE_SET: ("user", "runtime", "lines KEY=VALUE or KEY*=FACTOR, other numbers for predictions; `--set` sets it"),
     PREDICT: ("user", "runtime", "file for the predicted times, `-` for the report alone; `--predict` sets it"),
     MESH_SHAPE: ("user", "runtime", "`any`: a training mesh need not be a rectangle of the descriptor's; `fit` (default)"),
     STRICT: ("user", "runtime", "`1`: what the reference demands before a collective (fabric set before the mesh is opened, …) is an error"),

@@ -200,6 +200,14 @@ class CommandLine(Arguments):
         "file",
         variable=contract.HARDWARE,
     )
+    set: tuple[str, ...] = option(
+        EMULATION,
+        "--set",
+        "KEY=VALUE",
+        "Another number of it; KEY*=FACTOR scales.",
+        repeated=True,
+        variable=contract.HARDWARE_SET,
+    )
 
     dry_run: bool = option(LOOK, "--dry-run", "", "Print what would run, as lines to paste.")
     format: str = option(

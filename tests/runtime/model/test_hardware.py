@@ -10,6 +10,7 @@ from tt_run.runtime.model.hardware import (
     ARCHITECTURES,
     UNITS,
     HardwareError,
+    adjusted,
     load,
     parse,
     shipped,
@@ -101,3 +102,18 @@ def test_a_missing_number_or_system_is_named(tmp_path: Path) -> None:
         file.system("three")
     with pytest.raises(HardwareError, match="No such file"):
         load(tmp_path / "absent.yaml")
+
+
+def test_numbers_can_be_set_and_scaled(tmp_path: Path) -> None:
+    one = load(written(tmp_path, DOCUMENT)).system("one")
+    other = adjusted(one, ["dram.interleaved=200", "chip.*=2"])
+    assert (other["dram.interleaved"], other["chip.clock"]) == (200_000, 2000)
+    assert one["chip.clock"] == 1000
+    for text, said in (
+        ("dram.interleved=3", "did you mean dram.interleaved?"),
+        ("dram.interleaved", "write KEY=VALUE"),
+        ("dram.interleaved=-1", "above 0"),
+    ):
+        with pytest.raises(HardwareError) as caught:
+            adjusted(one, [text])
+        assert said in str(caught.value)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tt_run.runtime.model.hardware import Hardware, load, shipped
+from tt_run.runtime.model.hardware import Hardware, load, scaled, shipped
 from tt_run.runtime.model.work import Collective, Kernel, Matmul, Work
 from tt_run.runtime.prediction.account import Account, as_json, from_json
-from tt_run.runtime.prediction.changes import gains, scaled, total
+from tt_run.runtime.prediction.changes import gains, total
 from tt_run.runtime.prediction.forecast import forecast
 from tt_run.runtime.prediction.report import report
 
@@ -29,7 +29,7 @@ def test_works_survive_json(work: Work) -> None:
 
 
 def account() -> Account:
-    found = Account(0, 0)
+    found = Account(0, 0, devices={0, 1})
     for _ in range(2):
         for work in WORKS:
             found.add(None, "train.py:7", "ttnn.op", work)

@@ -20,6 +20,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "tt_run.cli.commands.validate_model",
         "Predicted times beside measured ones, and calibration with your own.",
     ),
+    "what-if": (
+        "tt_run.cli.commands.what_if",
+        "Predicted time of a program on several systems, side by side.",
+    ),
 }
 """By name: the module, and the line of the help text."""
 

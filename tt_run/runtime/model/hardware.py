@@ -7,8 +7,8 @@ are what one can buy: a system may override any number of the tree.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +121,48 @@ class HardwareFile:
         """Where the number that `system` uses under `key` stands: `numbers.KEY` or `systems.SYSTEM.numbers.KEY`."""
         owner = self.owners[system].get(key)
         return f"systems.{owner}.numbers.{key}" if owner else f"numbers.{key}"
+
+
+def scaled(hw: Hardware, factors: Mapping[str, float]) -> Hardware:
+    """The hardware with some numbers multiplied: all whose keys begin so, each by the longest beginning that fits."""
+    numbers = dict(hw.numbers)
+    for key, number in numbers.items():
+        start = max((s for s in factors if key.startswith(s)), key=len, default=None)
+        if start is not None:
+            numbers[key] = replace(number, value=number.value * factors[start])
+    return Hardware(hw.architecture, hw.system, hw.devices, numbers, hw.path)
+
+
+def adjusted(hw: Hardware, settings: Iterable[str]) -> Hardware:
+    """The hardware with other numbers: `KEY=VALUE` in the file's unit, `KEY*=FACTOR` for all keys that begin so.
+
+    Raises HardwareError for what is no such text, and for a key that the file has not, with the nearest.
+    """
+    for text in settings:
+        name, sign, value = text.partition("=")
+        times = name.endswith("*")
+        key = name.removesuffix("*").strip()
+        try:
+            number = float(value)
+        except ValueError:
+            sign = ""
+            number = 0.0
+        if not sign or not number > 0:
+            raise HardwareError(f"{text!r}: write KEY=VALUE or KEY*=FACTOR with a number above 0")
+        known = any(k.startswith(key) for k in hw.numbers) if times else key in hw.numbers
+        if not known:
+            from difflib import get_close_matches
+
+            near = get_close_matches(key, hw.numbers, 1)
+            raise HardwareError(
+                f"{hw.architecture} has no number {key}" + (f"; did you mean {near[0]}?" if near else "")
+            )
+        if times:
+            hw = scaled(hw, {key: number})
+        else:
+            numbers = {**hw.numbers, key: replace(hw.numbers[key], value=number)}
+            hw = Hardware(hw.architecture, hw.system, hw.devices, numbers, hw.path)
+    return hw
 
 
 def shipped(architecture: str) -> Path:

@@ -33,7 +33,10 @@ class Entry:
 
 @dataclass
 class Account:
-    """The work of one rank so far. `order` lists `(region, local works, meeting)`: works by number, then what it met others in."""
+    """The work of one rank so far. `order` lists `(region, local works, meeting)`: works by number, then what it met others in.
+
+    `devices` are those of the mesh that any work ran on, on this rank or not.
+    """
 
     rank: int
     mesh_id: int
@@ -41,6 +44,7 @@ class Account:
     regions: dict[str, int] = field(default_factory=dict)
     links: dict[tuple[int, int], float] = field(default_factory=lambda: defaultdict(float))
     order: list[list[Any]] = field(default_factory=list)
+    devices: set[int] = field(default_factory=set)
     numbers: dict[Work, int] = field(default_factory=dict)
     _pending: dict[Entry, int] = field(default_factory=lambda: defaultdict(int))
 
@@ -79,6 +83,7 @@ class Account:
             )
         return {
             "mesh_id": self.mesh_id,
+            "devices": sorted(self.devices),
             "works": [as_json(work) for work in self.numbers],
             "entries": [
                 [e.region, e.site, e.label, self.numbers[e.work], count] for e, count in self.counts.items()

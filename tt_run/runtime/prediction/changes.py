@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from tt_run.runtime.model.cost import cost
-from tt_run.runtime.model.hardware import Hardware, Number
+from tt_run.runtime.model.hardware import Hardware, scaled
 from tt_run.runtime.model.work import Collective, Kernel, Matmul, Work
 
 Counted = Iterable[tuple[Work, int]]
@@ -18,16 +18,6 @@ class Change:
 
     text: str
     saved_us: float
-
-
-def scaled(hw: Hardware, factors: dict[str, float]) -> Hardware:
-    """The hardware with some numbers multiplied: each under every key that begins so."""
-    numbers = dict(hw.numbers)
-    for key, number in numbers.items():
-        for start, factor in factors.items():
-            if key.startswith(start):
-                numbers[key] = Number(number.value * factor, number.unit, number.source, number.fitted)
-    return Hardware(hw.architecture, hw.system, hw.devices, numbers, hw.path)
 
 
 def gains(hw: Hardware, counted: Counted) -> list[Change]:

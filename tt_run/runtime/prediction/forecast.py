@@ -75,6 +75,7 @@ class Forecast:
     schedule: Schedule
     changes: list[Change]
     total_us: float
+    devices: int
 
     def to_json(self) -> dict[str, Any]:
         """Plain data: the file that `--predict=FILE` writes."""
@@ -83,6 +84,8 @@ class Forecast:
             "architecture": self.hardware.architecture,
             "system": self.hardware.system,
             "hardware_file": self.hardware.path,
+            "mesh": list(self.dims),
+            "devices": self.devices,
             "ranks": self.ranks,
             "total_us": self.total_us,
             "critical_path": {
@@ -164,6 +167,7 @@ def forecast(parts: Sequence[dict[str, Any]], hw: Hardware, dims: tuple[int, int
         planned,
         gains(hw, counted)[:5],
         sum(cost(hw, work).us * count for work, count in counted),
+        len({(part["mesh_id"], device) for part in parts for device in part["devices"]}),
     )
 
 

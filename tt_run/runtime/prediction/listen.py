@@ -16,7 +16,7 @@ from tt_run.runtime.comm.world import world
 from tt_run.runtime.joint_file import PartedFile
 from tt_run.runtime.marks import MARK
 from tt_run.runtime.mesh.system import system_mesh
-from tt_run.runtime.model.hardware import HardwareError
+from tt_run.runtime.model.hardware import HardwareError, adjusted
 from tt_run.runtime.model.work import Collective, Work
 from tt_run.runtime.ops.costs import tensors
 from tt_run.runtime.prediction import calls
@@ -44,6 +44,7 @@ class Listener:
         self._recorded: dict[str, list[str]] = defaultdict(list)
         self._replayed = 0
         self._collectives: dict[Any, tuple[Collective, dict[tuple[int, int], float]]] = {}
+        self._known: set[int] = set()  # meshes whose devices are noted
         self._met = 0
 
     def before(self, begun: events.Begun) -> events.After | None:
@@ -93,6 +94,9 @@ class Listener:
         found = next(tensors((begun.args, tuple(begun.kwargs.values()))), None)
         device = found.device() if found is not None else None
         number = None if device is None else capturing(device)
+        if device is not None and number is None and id(device) not in self._known:
+            self._known.add(id(device))
+            self.account.devices.update(device.positions)
         if number is not None and outermost and begun.kind == "op":
             self._recorded[f"trace {number}"].append(self._site)
         return number is not None
@@ -130,6 +134,7 @@ class Listener:
                 if peer != self.account.rank:
                     self.account.message(f"{event.kind} {peer}", float(event.bytes))
         elif event.kind == "op" and event.operands:
+            self.account.devices.update(event.devices)
             for work in calls.of_training(event):
                 self.account.add(self._region or None, event.site, event.name, work)
 
@@ -151,6 +156,7 @@ def attach() -> None:
         hardware = hardware_of(
             system.machine.arch, len(system.owners), os.environ.get(contract.HARDWARE), system.mesh_id
         )
+        hardware = adjusted(hardware, os.environ.get(contract.HARDWARE_SET, "").splitlines())
     except HardwareError as error:
         raise RuntimeError(f"--predict: {error}") from None
     account = Account(rank, system.mesh_id)

@@ -1,0 +1,118 @@
+"""`tt-run what-if`: candidates are every combination, outcomes compare by devices and time, failures say why."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tt_run.cli.comparison.candidates import candidates
+from tt_run.cli.comparison.outcomes import Outcome, as_rows, front, outcome, table
+from tt_run.cli.main import run
+from tt_run.contract import Exit
+
+PROGRAM = """
+import sys, ttnn
+mesh = ttnn.open_mesh_device(ttnn.MeshShape(1, int(sys.argv[1])))
+x = ttnn.ones((1, 1, 32, 1024), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh)
+ttnn.add(x, x)
+ttnn.close_mesh_device(mesh)
+"""
+
+
+def test_every_combination_with_its_words() -> None:
+    found = candidates(
+        ["n300", "lost.textproto"],
+        ["1x2"],
+        [("mesh", ["1x1", "1x2"])],
+        ["dram.sharded=250"],
+        ["t.py", "--mesh={mesh}"],
+    )
+    assert [one.label for one in found] == [
+        "n300 1x2 mesh=1x1",
+        "n300 1x2 mesh=1x2",
+        "lost.textproto 1x2 mesh=1x1",
+        "lost.textproto 1x2 mesh=1x2",
+    ]
+    assert found[1].words("/p.json", shapes=True) == [
+        *["--emulate", "--system", "n300", "--split", "1x2", "--shapes-only", "--set=dram.sharded=250"],
+        *["--predict=/p.json", "--", "t.py", "--mesh=1x2"],
+    ]
+    assert found[2].words("/p.json", shapes=False)[:3] == ["--emulate", "-m", "lost.textproto"]
+
+
+def test_links_are_varied_by_factors() -> None:
+    found = candidates(["t3000"], [], [], [], ["t.py"], vary_links=True)
+    assert [one.label for one in found] == ["t3000", "t3000 channels x2", "t3000 link rate x2"]
+    assert "--set=fabric.channels*=2" in found[1].words("/p", shapes=False)
+
+
+def prediction(name: str, us: float, devices: int = 8) -> dict[str, Any]:
+    return {
+        "devices": devices,
+        "total_us": 2 * us,
+        "critical_path": {"makespan_us": 3 * us},
+        "links": [{"bytes": 5e6}, {"bytes": 7e6}],
+        "regions": [
+            {"name": "program", "us": 10 * us, "passes": 1, "bounds": {"dispatch": 10 * us}},
+            {"name": name, "us": us, "passes": 4, "bounds": {"link": us * 0.6, "dram": us * 0.4}},
+        ],
+    }
+
+
+def test_the_step_is_what_repeats_and_waiting_counts() -> None:
+    found = outcome("a", prediction("step AdamW", 100.0))
+    assert (found.region, found.bound, found.busiest_link_bytes) == ("step AdamW", "link", 7e6)
+    assert found.step_us == pytest.approx(150)  # the run takes half as long again as the busiest rank works
+    assert outcome("b", {**prediction("x", 1.0), "regions": []}).failure
+
+
+def test_rows_are_sorted_scaled_and_marked() -> None:
+    outcomes = [
+        Outcome("box", 8, "step", 400.0, "link"),
+        Outcome("galaxy", 32, "step", 125.0, "latency"),
+        Outcome("wasteful", 32, "step", 500.0, "link"),
+        Outcome("small", failure="too few devices"),
+    ]
+    assert front(outcomes) == {"box", "galaxy"}
+    rows = as_rows(outcomes)
+    assert [row["candidate"] for row in rows] == ["galaxy", "box", "wasteful", "small"]
+    assert [row.get("efficiency") for row in rows] == [0.8, 1.0, 0.2, None]
+    said = table(rows)
+    assert said.splitlines()[1].startswith("* galaxy")
+    assert "failed: too few devices" in said
+
+
+def test_candidates_run_and_one_that_cannot_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "program.py").write_text(PROGRAM)
+    words = ["--systems", "n300", "--vary", "n=1,2,4", "--format", "csv", "--", "python", "program.py", "{n}"]
+    assert run(["what-if", *words]) == Exit.OK
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    found = {row["candidate"]: row for row in rows}
+    assert [found[f"n300 n={n}"]["devices"] for n in (1, 2)] == ["1", "2"]
+    assert float(found["n300 n=1"]["step_us"]) > 0
+    assert found["n300 n=4"]["failure"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), [([], "no program"), (["--vary", "mesh", "--", "x"], "--vary mesh")]
+)
+def test_options_that_say_nothing(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["what-if", *words]) == Exit.USAGE
+    assert said in capsys.readouterr().err
+
+
+def test_no_candidate_ran(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["what-if", "--systems", "n150", "--format", "json", "--", "false"]) == Exit.FAILED
+    [row] = json.loads(capsys.readouterr().out)
+    assert row["failure"]

@@ -1,0 +1,167 @@
+"""`tt-run what-if`: one program on several systems, each an emulated run with `--predict`, and the predictions side by side."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+
+from mgd.diagnostics import Diagnostic
+from tt_run.cli.comparison.candidates import Candidate, candidates
+from tt_run.cli.comparison.outcomes import Outcome, as_rows, outcome, table
+from tt_run.cli.options import Arguments, option
+from tt_run.cli.parse import read
+from tt_run.contract import Exit
+from tt_run.errors import UsageError
+
+# The working directory must not decide which modules are found: `python -m` would put it first.
+_START = "import sys; sys.path[:] = [p for p in sys.path if p]; from tt_run.cli.main import main; main()"
+_TIMEOUT = 600.0
+
+
+class WhatIf(Arguments):
+    """Predict what a program would take on several systems, and put them side by side: time, throughput, scaling, what bounds it.
+
+    Every combination of systems, splits and values is run in emulation. {NAME} in the program's words becomes a value of --vary NAME:
+      tt-run what-if --systems t3000,galaxy --vary mesh=1x8,2x4 -- python train.py --mesh {mesh}
+    """
+
+    __slots__ = ()
+    anywhere = False
+    usage = "tt-run what-if [OPTIONS] [--] PROGRAM [ARGS...]"
+    systems: str = option(
+        "Candidates",
+        "--systems",
+        "A,B,…",
+        "Ready systems, or descriptors' files [n300,t3000,galaxy].",
+        default="n300,t3000,galaxy",
+    )
+    splits: str | None = option("Candidates", "--splits", "RxC,…", "Cut each mesh over so many hosts.")
+    vary: tuple[str, ...] = option(
+        "Candidates", "--vary", "NAME=A,B,…", "Values for {NAME} in the program's words.", repeated=True
+    )
+    set: tuple[str, ...] = option(
+        "Candidates",
+        "--set",
+        "KEY=VALUE",
+        "Another number of the hardware file; KEY*=FACTOR scales.",
+        repeated=True,
+    )
+    vary_links: bool = option(
+        "Candidates", "--vary-links", "", "Also with twice the channels, and with links of twice the rate."
+    )
+    values: bool = option("Run", "--values", "", "Run with values even where shapes would do.")
+    timeout: float = option(
+        "Run",
+        "--timeout",
+        "SECONDS",
+        "End a candidate's run after this long [600].",
+        kind="seconds",
+        default=_TIMEOUT,
+    )
+    format: str = option(
+        "Look",
+        "--format",
+        "FORM",
+        "table [default], json or csv.",
+        kind=("table", "json", "csv"),
+        default="table",
+    )
+    help: bool = option("Look", "-h --help", "", "This text.")
+
+
+def command(words: Sequence[str]) -> int:
+    """Prints the comparison; 0 when any candidate ran. Raises UsageError for options that say nothing."""
+    given = read(words, WhatIf)
+    if given.help:
+        from tt_run.cli.help import command_help
+
+        print(command_help(WhatIf))
+        return Exit.OK
+    if not given.rest:
+        raise _usage("no program", "write tt-run what-if --systems t3000,galaxy -- python train.py")
+    found = candidates(
+        _listed(given.systems),
+        _listed(given.splits or ""),
+        [_varied(text) for text in given.vary],
+        given.set,
+        given.rest,
+        given.vary_links,
+    )
+    outcomes = [_try(one, number, len(found), given) for number, one in enumerate(found, 1)]
+    _show(as_rows(outcomes), given.format)
+    return Exit.FAILED if all(one.failure for one in outcomes) else Exit.OK
+
+
+def _usage(wrong: str, help: str) -> UsageError:
+    return UsageError(Diagnostic("TTR021", f"tt-run what-if: {wrong}", help=help))
+
+
+def _listed(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _varied(text: str) -> tuple[str, list[str]]:
+    name, _, values = text.partition("=")
+    if not name.isidentifier() or not _listed(values):
+        raise _usage(f"--vary {text}", "write --vary mesh=1x8,2x4 and {mesh} in the program's words")
+    return name, _listed(values)
+
+
+def _try(candidate: Candidate, number: int, count: int, given: WhatIf) -> Outcome:
+    """Run one candidate to its end and read what it predicted."""
+    import json
+    import subprocess
+    import tempfile
+    from pathlib import Path
+
+    from tt_run.cli.command_line import CommandLine
+
+    shapes = hasattr(CommandLine, "shapes_only") and not given.values
+    print(f"tt-run what-if: {number} of {count}: {candidate.label}", file=sys.stderr)
+    with tempfile.TemporaryDirectory(prefix="tt-run-what-if-") as folder:
+        target = Path(folder) / "prediction.json"
+        line = [
+            f"--timeout={given.timeout:g}",
+            f"--log-dir={folder}/logs",
+            *candidate.words(str(target), shapes),
+        ]
+        ran = subprocess.run(
+            [sys.executable, "-c", _START, *line],
+            capture_output=True,
+            text=True,
+            check=False,
+            errors="replace",
+        )
+        if ran.returncode != 0 or not target.exists():
+            return Outcome(candidate.label, failure=_reason(ran.stderr, ran.returncode))
+        return outcome(candidate.label, json.loads(target.read_text(encoding="utf-8")))
+
+
+def _reason(said: str, code: int) -> str:
+    """The line of a run's messages that says what went wrong."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    for line, after in pairwise(lines):
+        if line.endswith("info:"):
+            return after.partition("] ")[2] or after
+    for mark in ("error[", "is at fault:", "Error: "):
+        told = [line for line in lines if mark in line]
+        if told:
+            return told[0]
+    return lines[-1] if lines else f"exit code {code}"
+
+
+def _show(rows: Sequence[dict[str, object]], form: str) -> None:
+    if form == "json":
+        import json
+
+        print(json.dumps(list(rows), indent=1))
+    elif form == "csv":
+        import csv
+
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        writer = csv.DictWriter(sys.stdout, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    else:
+        print(table(rows))

@@ -1,0 +1,74 @@
+"""The candidates of a comparison: systems, splits, words of the program and numbers of the hardware, every combination of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+from mgd.lean import dataclass
+
+LINKS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("", ()),
+    ("channels x2", ("fabric.channels*=2",)),
+    ("link rate x2", ("fabric.packet*=0.5", "fabric.cap*=2")),
+)
+"""What `--vary-links` compares: as described, twice the channels between neighbours, twice the rate of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One combination: where it runs, what the program is called with, which numbers are changed."""
+
+    system: str
+    split: str
+    values: tuple[tuple[str, str], ...]
+    links: str
+    settings: tuple[str, ...]
+    program: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """What sets it apart, in a few words."""
+        words = [self.system, self.split, *(f"{n}={v}" for n, v in self.values), self.links]
+        return " ".join(word for word in words if word)
+
+    def words(self, target: str, shapes: bool) -> list[str]:
+        """The command line of its launch."""
+        options = ["--emulate"]
+        options += ["-m", self.system] if self.is_descriptor else ["--system", self.system]
+        options += ["--split", self.split] if self.split else []
+        options += ["--shapes-only"] if shapes else []
+        options += [f"--set={text}" for text in self.settings]
+        return [*options, f"--predict={target}", "--", *self.program]
+
+    @property
+    def is_descriptor(self) -> bool:
+        """Whether the system is a descriptor's file, such as one with missing links."""
+        return self.system.endswith((".textproto", ".yaml"))
+
+
+def candidates(
+    systems: Sequence[str],
+    splits: Sequence[str],
+    varied: Sequence[tuple[str, Sequence[str]]],
+    settings: Sequence[str],
+    program: Sequence[str],
+    vary_links: bool = False,
+) -> list[Candidate]:
+    """Every combination, in the order in which they were named. `{NAME}` in the program's words becomes the value of NAME."""
+    names = [name for name, _ in varied]
+    found = []
+    links = LINKS if vary_links else LINKS[:1]
+    for system, split, values, (label, factors) in product(
+        systems, splits or [""], product(*(each for _, each in varied)), links
+    ):
+        chosen = tuple(zip(names, values, strict=True))
+        words = tuple(_filled(word, chosen) for word in program)
+        found.append(Candidate(system, split, chosen, label, (*settings, *factors), words))
+    return found
+
+
+def _filled(word: str, values: tuple[tuple[str, str], ...]) -> str:
+    for name, value in values:
+        word = word.replace("{" + name + "}", value)
+    return word

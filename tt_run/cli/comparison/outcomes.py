@@ -1,0 +1,132 @@
+"""What became of each candidate: its predicted step, throughput, what bounds it; sorted, with the Pareto front marked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mgd.lean import dataclass
+
+_UNITS = ((1e6, "s"), (1e3, "ms"), (1.0, "us"))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One candidate's prediction, or why there is none. `step_us` is one pass of the region that takes most of the time."""
+
+    label: str
+    devices: int = 0
+    region: str = ""
+    step_us: float = 0.0
+    bound: str = ""
+    busiest_link_bytes: float = 0.0
+    memory_bytes: float | None = None
+    fits: bool | None = None
+    failure: str = ""
+
+    @property
+    def steps_per_second(self) -> float:
+        return 1e6 / self.step_us if self.step_us > 0 else 0.0
+
+
+def outcome(label: str, prediction: Mapping[str, Any]) -> Outcome:
+    """The outcome of a candidate from the file that its run wrote."""
+    regions = [region for region in prediction["regions"] if region["us"] > 0]
+    if not regions:
+        return Outcome(label, failure="no operation ran on the devices")
+    chosen = _step(regions)
+    # A pipeline takes longer than the busiest rank's own work: stretch it as the whole run is.
+    stretch = max(prediction["critical_path"]["makespan_us"] / max(prediction["total_us"], 1e-9), 1.0)
+    bounds = chosen["bounds"]
+    memory = prediction.get("memory") or {}
+    return Outcome(
+        label,
+        prediction["devices"],
+        chosen["name"],
+        chosen["us"] * stretch,
+        max(bounds, key=lambda name: bounds[name]),
+        max((link["bytes"] for link in prediction["links"]), default=0.0),
+        memory.get("peak_bytes"),
+        memory.get("fits"),
+    )
+
+
+def _step(regions: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The region that is the program's step: training steps before traces before signposts before everything."""
+    for start in ("step ", "trace ", "signpost "):
+        named = [region for region in regions if region["name"].startswith(start)]
+        if named:
+            return max(named, key=lambda region: region["us"] * region["passes"])
+    return max(regions, key=lambda region: region["us"])
+
+
+def front(outcomes: Sequence[Outcome]) -> set[str]:
+    """Labels of those that no other beats in devices and time together."""
+    good = [one for one in outcomes if not one.failure]
+    return {
+        one.label
+        for one in good
+        if not any(
+            other.devices <= one.devices
+            and other.step_us <= one.step_us
+            and (other.devices, other.step_us) != (one.devices, one.step_us)
+            for other in good
+        )
+    }
+
+
+def as_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """Plain rows, the fastest first and failures last. Efficiency compares throughput per device with the first candidate's."""
+    best = front(outcomes)
+    base = next((one for one in outcomes if not one.failure), None)
+    rows = []
+    for one in sorted(outcomes, key=lambda one: (bool(one.failure), one.step_us)):
+        row: dict[str, Any] = {"candidate": one.label}
+        if one.failure or base is None:
+            rows.append({**row, "failure": one.failure})
+            continue
+        efficiency = base.devices * base.step_us / (one.devices * one.step_us)
+        rows.append(
+            {
+                **row,
+                "devices": one.devices,
+                "region": one.region,
+                "step_us": round(one.step_us, 3),
+                "steps_per_second": float(f"{one.steps_per_second:.6g}"),
+                "efficiency": round(efficiency, 4),
+                "bound": one.bound,
+                "busiest_link_bytes": one.busiest_link_bytes,
+                "memory_bytes": one.memory_bytes,
+                "fits": one.fits,
+                "pareto": one.label in best,
+            }
+        )
+    return rows
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The rows as text, with a bar for the time."""
+    width = max([len(str(row["candidate"])) for row in rows] + [9])
+    head = f"{'candidate':<{width}}  {'devices':>7}  {'step':>9}  {'steps/s':>9}  {'scaling':>7}  {'bound by':<9}  {'busiest link':>12}"
+    lines = [f"  {head}"]
+    slowest = max((row["step_us"] for row in rows if "step_us" in row), default=1.0)
+    for row in rows:
+        name = f"{row['candidate']:<{width}}"
+        if "step_us" not in row:
+            lines.append(f"  {name}  failed: {row['failure']}")
+            continue
+        mark = "*" if row["pareto"] else " "
+        bar = "#" * max(round(row["step_us"] / slowest * 20), 1)
+        link = f"{row['busiest_link_bytes'] / 1e6:.3f} MB"
+        lines.append(
+            f"{mark} {name}  {row['devices']:>7}  {duration(row['step_us']):>9}  {row['steps_per_second']:>9.4g}"
+            f"  {row['efficiency']:>7.0%}  {row['bound']:<9}  {link:>12}  {bar}"
+        )
+    lines.append("* no other is faster with as many devices or fewer; predicted, not measured")
+    return "\n".join(lines)
+
+
+def duration(us: float) -> str:
+    """A time in the unit that suits it."""
+    size, unit = next(((size, unit) for size, unit in _UNITS if us >= size), _UNITS[-1])
+    return f"{us / size:.4g} {unit}"
