@@ -30,9 +30,12 @@ from mgd.pins import pin_groups
 from mgd.resolution import Child, Target, Templates, dims_of, local_id, named, reference_of
 
 
-def expand_checked(descriptor: Descriptor) -> MeshGraph:
-    """The mesh graph of a descriptor that is known to have no errors: instances by path, links, pins."""
-    walk = _Walk(descriptor, Templates(descriptor))
+def expand_checked(descriptor: Descriptor, templates: Templates | None = None) -> MeshGraph:
+    """The mesh graph of a descriptor that is known to have no errors: instances by path, links, pins.
+
+    `templates` are those of the descriptor where they are at hand, with what they have resolved already.
+    """
+    walk = _Walk(descriptor, templates or Templates(descriptor))
     walk.run()
     connections = tuple(walk.connections)
     top_type = _top_topology_policy(descriptor, walk.templates)

@@ -64,13 +64,14 @@ def device_count(template: MeshDescriptor | SwitchDescriptor) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """One entry of a graph's `instances`."""
+    """One entry of a graph's `instances`; `devices` counts those of a mesh or switch, a graph has 0."""
 
     local_id: int
     name: str
     kind: str
     template: Template
     node: NodeRef
+    devices: int
 
     @property
     def label(self) -> str:
@@ -117,6 +118,7 @@ class Templates:
             for template in templates:
                 self.by_kind[kind].setdefault(template.name, template)
         self._children: dict[int, dict[int, Child]] = {}
+        self._targets: dict[int, Target] = {}  # by the identity of nodes, which the descriptor keeps alive
 
     def template(self, node: NodeRef) -> Template | None:
         """The template that a reference names, None when there is none."""
@@ -137,11 +139,21 @@ class Templates:
                     kind, name = named(reference)
                     number = local_id(reference)
                     if number not in known:
-                        known[number] = Child(number, name, kind, template, node)
+                        devices = 0 if isinstance(template, GraphDescriptor) else device_count(template)
+                        known[number] = Child(number, name, kind, template, node, devices)
         return known
 
     def resolve(self, graph: GraphDescriptor, node: NodeRef) -> Target | Unresolved:
-        """What a connection's node means in the graph that declares the connection."""
+        """What a connection's node means in the graph that declares the connection; rules and expansion both ask."""
+        known = self._targets.get(id(node))
+        if known is not None:
+            return known
+        found = self._resolve(graph, node)
+        if isinstance(found, Target):
+            self._targets[id(node)] = found
+        return found
+
+    def _resolve(self, graph: GraphDescriptor, node: NodeRef) -> Target | Unresolved:
         steps: list[Child] = []
         while True:
             reference = reference_of(node)
@@ -162,7 +174,7 @@ class Templates:
                 continue
             assert not isinstance(child.template, GraphDescriptor)
             device = reference.device_id
-            if device is not None and not 0 <= device < device_count(child.template):
+            if device is not None and not 0 <= device < child.devices:
                 return _no_such_device(reference, child.template)
             return Target(tuple(steps), device)
 

@@ -68,7 +68,7 @@ def advise_expanded(report: Report, templates: Templates, reached: Reached) -> N
     from mgd.checks.advice_pins import advise_pins
     from mgd.instances import expand_checked
 
-    expanded = expand_checked(report.descriptor)
+    expanded = expand_checked(report.descriptor, templates)
     if not expanded.ids_unique:
         report.add(
             "MGD076", "mesh ids repeat across nested graphs; only their paths tell these meshes apart",
