@@ -85,7 +85,11 @@ def test_meshes_of_different_shapes_and_links_between_devices() -> None:
         (Wishes(shapes=((2, 4),), hosts=((1, 3),)), "4 columns cannot be cut over 3 hosts: 1, 2, 4 would do"),
         (Wishes(shapes=((2, 4),), hosts=((3, 1),)), "2 rows cannot be cut over 3 hosts: 1, 2 would do"),
         (Wishes(meshes=2, links=("0-2",)), "names mesh 2: there are 2 (0 to 1)"),
-        (Wishes(meshes=2, links=("0.1-1.0",)), "names device 1 of mesh 0, which has 1"),
+        (Wishes(meshes=2, links=("0.1-1.0",)), "names device 1 of mesh 0, which has 1 (0 to 0)"),
+        (
+            Wishes(shapes=((2, 4),), meshes=2, links=("0.7-1.8",)),
+            "names device 8 of mesh 1, which has 8 (0 to 7)",
+        ),
         (Wishes(meshes=2, links=("0.0-1",)), "names a device on one side only"),
         (Wishes(meshes=2, links=("1-1",)), "begins and ends at mesh 1"),
         (Wishes(meshes=2, links=("ring", "0-1")), "not both"),

@@ -44,7 +44,19 @@ def test_a_rank_twice_and_a_gap_are_told_together(sandbox: Sandbox) -> None:
     text = "rank_bindings:\n" + "".join(f"  - {{rank: {r}, mesh_id: 0}}\n" for r in (0, 0, 3))
     assert read(sandbox, text + "mesh_graph_desc_path: mesh.textproto\n") is None
     assert places(only(sandbox.findings.broken, "TTR110")) == ["rb.yaml:3:12", "rb.yaml:2:12"]
-    assert "missing: 1..2" in only(sandbox.findings.broken, "TTR111").message
+    gap = only(sandbox.findings.broken, "TTR111")
+    assert gap.message == "ranks must be 0..1 without gaps; missing: 1..2"
+    assert [label.text for label in gap.labels] == ["rank 3 is bound, 2 is not"]
+    assert gap.help == "bind rank 1, or renumber the ranks after it"
+
+
+def test_several_gaps_are_told_in_order(sandbox: Sandbox) -> None:
+    text = "rank_bindings:\n" + "".join(f"  - {{rank: {r}, mesh_id: 0}}\n" for r in (1, 3, 6))
+    assert read(sandbox, text + "mesh_graph_desc_path: mesh.textproto\n") is None
+    gap = only(sandbox.findings.broken, "TTR111")
+    assert gap.message == "ranks must be 0..2 without gaps; missing: 0, 2, 4..5"
+    assert [label.text for label in gap.labels] == ["rank 1 is bound, 0 is not"]
+    assert places(gap) == ["rb.yaml:2:12"]
 
 
 @pytest.mark.parametrize(
