@@ -18,6 +18,12 @@ PUBLISHED = {
         autograd ops modules models optimizers core common init schedulers fsdp _mesh _ttml Layout DataType argmax Mesh mesh maybe_mesh
         open_device_mesh sync_gradients manual_seed lazy_init is_lazy_init_enabled materialize_module NamedParameters
     """,
+    "ttml.datasets": "Batch TTMLDataloader InMemoryDataloader sft_collate_fn",
+    "ttml.datasets.dataloader": "Batch TTMLDataloader",
+    "ttml.datasets.hf_dataloader": "InMemoryDataloader sft_collate_fn",
+    "ttml.trainers": "SFTConfig SFTTrainer TrainerCallback LoraConfig GRPOConfig GRPOTrainer get_grpo_config",
+    "ttml.trainers.callback": "TrainerCallback",
+    "ttml.trainers.grpo_trainer": "GRPOCompleter",
     "ttml.fsdp": "fully_shard is_fsdp_managed fsdp_axis_of",
     "ttml._mesh": "Mesh mesh maybe_mesh sync_gradients",
     "ttml._ttml": "autograd ops modules models optimizers core",

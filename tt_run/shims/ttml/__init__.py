@@ -22,7 +22,9 @@ _SUBMODULES = (
     "core",
     "common",
     "init",
+    "datasets",
     "fsdp",
+    "trainers",
     "_mesh",
     "_ttml",
 )

@@ -13,6 +13,7 @@ from . import _ttml as _ttml
 from . import autograd as autograd
 from . import common as common
 from . import core as core
+from . import datasets as datasets
 from . import fsdp as fsdp
 from . import init as init
 from tt_run.runtime.train.modules.lazy import is_lazy_init_enabled as is_lazy_init_enabled
@@ -28,6 +29,7 @@ from . import ops as ops
 from . import optimizers as optimizers
 from . import schedulers as schedulers
 from tt_run.runtime.train.named_mesh import sync_gradients as sync_gradients
+from . import trainers as trainers
 
 def argmax(input_tensor: _Tensor, dim: int | None = None, keepdim: bool = False, *, sub_core_grids: _CoreRangeSet | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, enable_secondary_dm: bool | None = None) -> _Tensor:
     """Position of the largest element along `dim`, the first of equals; in the flattened shard without a dim. UINT32, ROW_MAJOR."""

@@ -57,7 +57,7 @@ def save(
         "step": step,
         "facts": dict(facts or {}),
         "optimizer": {},
-        "generators": _generators(),
+        "generators": generator_states(),
     }
     parameters = model.parameters()
     for name, tensor in parameters.items():
@@ -121,7 +121,7 @@ def apply(checkpoint: Checkpoint, model: Any, optimizer: Any = None) -> int:
                 name = key.split("/", 1)[1]
                 state[key] = restore_parameter(parameters[name], entry, key, rounded=False).shards.data
         optimizer.set_state_dict(state)
-    _restore_generators(checkpoint.generators)
+    restore_generators(checkpoint.generators)
     return checkpoint.step
 
 
@@ -139,7 +139,7 @@ def latest(prefix: str | os.PathLike[str]) -> Path | None:
     return found[max(found)] if found else None
 
 
-def _generators() -> dict[str, Any]:
+def generator_states() -> dict[str, Any]:
     """States of the three generators that programs draw from, as JSON."""
     context = AutoContext.get_instance().generator.bit_generator.state
     kind, keys, position, has_gauss, gauss = cast(tuple[Any, ...], np.random.get_state())
@@ -151,7 +151,8 @@ def _generators() -> dict[str, Any]:
     }
 
 
-def _restore_generators(states: Mapping[str, Any]) -> None:
+def restore_generators(states: Mapping[str, Any]) -> None:
+    """Put the three generators back where they were."""
     if not states:
         return
     bits = AutoContext.get_instance().generator.bit_generator

@@ -69,6 +69,27 @@ class MoeConfig(Section):
     route_scale = Setting(number(), 1.0, UPSTREAM)
 
 
+class GRPOSettings(Section):
+    """What `trainers.GRPOConfig` is made of."""
+
+    section = "grpo_config"
+    epsilon = Setting(number(0.0), 0.2, UPSTREAM)
+    per_device_train_batch_size = Setting(whole(1), 4, UPSTREAM)
+    micro_batch_size: Setting[int | None] = Setting(whole(1), None, UPSTREAM)
+    num_iterations = Setting(whole(1), 1, UPSTREAM)
+    gradient_accumulation_steps = Setting(whole(1), 1, UPSTREAM)
+    logging_steps = Setting(whole(0), 1, UPSTREAM)
+    output_dir = Setting(text, "grpo", UPSTREAM)
+    checkpointing = Setting(flag, False, UPSTREAM)
+    checkpoint_interval = Setting(whole(1), 100, UPSTREAM)
+    prompts_to_train = Setting(whole(1), 1000, UPSTREAM)
+    temperature = Setting(number(0.0), 1.0, UPSTREAM)
+    max_completion_length = Setting(whole(1), 128, UPSTREAM)
+    num_generations = Setting(whole(1), 4, UPSTREAM)
+    warmup_steps = Setting(whole(0), 0, UPSTREAM)
+    batch_size: Setting[int | None] = Setting(whole(1), None, UPSTREAM)
+
+
 class PipelineParallelHostConfig(Section):
     """How many blocks the model has, and how many of them each rank."""
 
@@ -301,6 +322,7 @@ class TrainingConfig(FileSection):
         nested(TransformerConfig), None, GUIDE, key="transformer_config"
     )
     model_type: Setting[str | None] = Setting(text, None, GUIDE)
+    grpo_config: Setting[GRPOSettings | None] = Setting(nested(GRPOSettings), None, UPSTREAM)
     arithmetic: Setting[str | None] = Setting(choice("bfloat16", "float32"), None, OURS)
 
     def update_config(self, source: Any) -> None:

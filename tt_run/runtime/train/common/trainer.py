@@ -56,11 +56,15 @@ class Placing:
                 f"batch_size {batch_size} is the total and must divide by the {self.size} data-parallel groups"
             )
 
+    def mapper(self) -> Any:
+        """What cuts the first dimension over the axis; None without one."""
+        if self.size == 1:
+            return None
+        return shard_tensor_to_mesh_mapper(AutoContext.get_instance().get_device(), 0, self.axis)
+
     def ids(self, ids: Ids, shape: tuple[int, ...]) -> Tensor:
         """Token ids as a tensor, cut on the batch."""
-        mapper = None
-        if self.size > 1:
-            mapper = shard_tensor_to_mesh_mapper(AutoContext.get_instance().get_device(), 0, self.axis)
+        mapper = self.mapper()
         return Tensor.from_numpy(
             ids.reshape(shape), layout=Layout.ROW_MAJOR, new_type=DataType.UINT32, mapper=mapper
         )

@@ -78,10 +78,12 @@ def build_logits_mask(vocab_size: int, padded_vocab_size: int) -> Tensor:
 
 
 def create_optimizer(model: ModuleBase, yaml_config: Mapping[str, Any]) -> Any:
-    """The optimizer of `training_config`: its flat keys, and over them the nested map `optimizer`.
+    """The optimizer of `training_config`: its flat keys, and over them the nested map `optimizer`; or of such a map by itself.
 
     Raises ConfigError for a type it does not know.
     """
+    if "type" in yaml_config and "training_config" not in yaml_config:
+        return registry.create_optimizer(yaml_config, model.parameters())
     training = TrainingConfig({"training_config": yaml_config.get("training_config")})
     nested = training.optimizer_settings
     flat = "SGD" if training.use_sgd else "MorehAdamW" if training.use_moreh_adamw else "AdamW"

@@ -1,0 +1,144 @@
+"""GRPO: the loss against PyTorch, a reward that is learnt, several devices, checkpoints and settings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.train.pytorch import torch_or_skip
+from tt_run.runtime.train.common.data import CharTokenizer
+from tt_run.runtime.train.models.llama import Llama, LlamaConfig
+from tt_run.runtime.train.settings import ConfigError
+from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.trainers.callback import TrainerCallback
+from tt_run.runtime.train.trainers.completion import ModelCompleter
+from tt_run.runtime.train.trainers.grpo import GRPOConfig, GRPOTrainer, advantages_of, get_grpo_config
+
+PROMPTS = [{"prompt": word, "want": "a"} for word in ("ab", "cd", "ef", "gh") * 8]
+
+
+class Figures(TrainerCallback):
+    def __init__(self) -> None:
+        self.steps: list[dict[str, float]] = []
+
+    def on_step_end(self, trainer: Any, step: int, *args: Any, **kwargs: Any) -> None:
+        self.steps.append(kwargs)
+
+
+def reward(completions: list[str], want: list[str]) -> list[float]:
+    """The share of the letter that is wanted."""
+    return [text.count(letter) / max(len(text), 1) for text, letter in zip(completions, want, strict=True)]
+
+
+def trainer(opened: Any, parts: int = 1, **changes: Any) -> tuple[GRPOTrainer, Figures]:
+    opened((1, parts), ddp=parts > 1)
+    tokenizer = CharTokenizer("abcdefgh")
+    model = Llama(LlamaConfig(num_heads=2, num_groups=2, embedding_dim=32, intermediate_dim=32, num_blocks=1, vocab_size=32, max_sequence_length=64))  # fmt: skip
+    settings = {"per_device_train_batch_size": 16 // parts, "num_generations": 8, "prompts_to_train": 16, "max_completion_length": 6, **changes}  # fmt: skip
+    config = GRPOConfig(**settings)
+    completer = ModelCompleter(
+        model, tokenizer, num_generations=config.num_generations, max_completion_length=6
+    )
+    figures = Figures()
+    made = GRPOTrainer(completer, PROMPTS, config, reward, {"type": "AdamW", "lr": 0.02}, [figures])
+    return made, figures
+
+
+def test_a_reward_is_learnt(opened: Any) -> None:
+    made, figures = trainer(opened, prompts_to_train=32)
+    made.train()
+    rewards = [step["reward_mean"] for step in figures.steps]
+    assert len(rewards) == 16 and np.mean(rewards[-3:]) > np.mean(rewards[:3]) + 0.3
+    assert figures.steps[0]["max_completion_len"] == 6
+
+
+def test_devices_train_as_one_does(opened: Any) -> None:
+    def run(parts: int) -> list[float]:
+        made, figures = trainer(
+            opened, parts, num_iterations=2, gradient_accumulation_steps=2, prompts_to_train=8
+        )
+        made.train()
+        return [step["reward_mean"] for step in figures.steps] + [step["loss"] for step in figures.steps]
+
+    np.testing.assert_allclose(run(4), run(1), atol=1e-5)
+
+
+@pytest.mark.torch
+def test_the_loss_against_torch(opened: Any) -> None:
+    torch = torch_or_skip()
+    made, _ = trainer(opened)
+    generator = np.random.default_rng(2)
+    old, new = (generator.standard_normal((6, 32), np.float32) for _ in range(2))
+    new = (old + 0.3 * new).astype(np.float32)
+    mask = (generator.random((6, 32)) < 0.4).astype(np.float32)
+    mask[2] = 0
+    advantage = generator.standard_normal((6, 1)).astype(np.float32)
+    shares = mask / np.maximum(mask.sum(1, keepdims=True), 1)
+    ours = Tensor.from_numpy(new)
+    made.loss(
+        Tensor.from_numpy(old), ours, Tensor.from_numpy(shares), Tensor.from_numpy(advantage), 24
+    ).backward()
+    tn = torch.tensor(new, requires_grad=True)
+    ratio = torch.exp(torch.tensor(old) - tn)
+    better = torch.minimum(ratio * torch.tensor(advantage), ratio.clamp(0.8, 1.2) * torch.tensor(advantage))
+    (-(better * torch.tensor(shares)).sum() / 24).backward()
+    np.testing.assert_allclose(ours.get_grad().to_numpy(), tn.grad, rtol=1e-4, atol=1e-7)
+
+
+def test_probabilities_of_completions(opened: Any) -> None:
+    """Those of the tokens after the prompt count; what a token sees does not depend on the batch."""
+    made, _ = trainer(opened)
+    completer = made.completer
+    nlog, mask = completer.compute_nlog_probs([[1, 2, 3], [4]], [[5, 6], [7, 8, 9]])
+    assert mask.to_numpy().nonzero()[1].tolist() == [2, 3, 0, 1, 2]
+    alone, _ = completer.compute_nlog_probs([[4]], [[7, 8, 9]])
+    np.testing.assert_allclose(nlog.to_numpy()[1, :3], alone.to_numpy()[0, :3], rtol=1e-5)
+    assert completer.generate_str(["ab"])[0] and len(completer.generate([[1], [2]])) == 16
+
+
+def test_advantages_compare_with_the_own_group() -> None:
+    assert advantages_of(np.array([1, 3, 10, 10], np.float32), 2).tolist() == [-1, 1, 0, 0]
+
+
+def test_checkpoints_hold_settings_and_state(opened: Any, tmp_path: Path) -> None:
+    made, _ = trainer(
+        opened, prompts_to_train=2, checkpointing=True, checkpoint_interval=1, output_dir=str(tmp_path)
+    )
+    made.train()
+    folder = tmp_path / "checkpoints" / "grpo_step_1"
+    assert json.loads((folder / "trainer_state.json").read_text())["global_step"] == 1
+    assert json.loads((folder / "grpo_config.json").read_text())["num_generations"] == 8
+    assert (folder / "checkpoint.npz").is_file()
+
+
+def test_settings_from_a_file() -> None:
+    config = get_grpo_config(
+        {"training_config": {"grpo_config": {"epsilon": "0.1", "num_generations": 2}}}, "out"
+    )
+    assert (config.epsilon, config.num_generations, config.output_dir) == (0.1, 2, "out")
+    with pytest.raises(ConfigError, match="must contain a 'grpo_config' section"):
+        get_grpo_config({"training_config": {}})
+    with pytest.raises(
+        ConfigError, match=r"unknown key 'epsilom' in grpo_config; help: did you mean 'epsilon'"
+    ):
+        get_grpo_config({"training_config": {"grpo_config": {"epsilom": 0.1}}})
+    with pytest.warns(UserWarning, match="is now 'per_device_train_batch_size'"):
+        assert (
+            get_grpo_config(
+                {"training_config": {"grpo_config": {"micro_batch_size": 3}}}
+            ).per_device_train_batch_size
+            == 3
+        )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"num_generations": 3}, "must be divisible by num_generations"), ({"prompts_to_train": 3}, "must be divisible by the 2 prompts")],
+)  # fmt: skip
+def test_sizes_that_do_not_divide(opened: Any, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        trainer(opened, **changes)[0].train()

@@ -1,0 +1,257 @@
+"""Supervised fine-tuning: batches, the loop against PyTorch, resuming with the same bits, several devices, what may be hooked in."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.train.pytorch import torch_or_skip
+from tests.runtime.train.references import frequencies, llama
+from tt_run.runtime.train.datasets.collation import IGNORED, sft_collate_fn
+from tt_run.runtime.train.datasets.dataloader import InMemoryDataloader
+from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
+from tt_run.runtime.train.models.llama import Llama, LlamaConfig
+from tt_run.runtime.train.modules.lora import LoraConfig
+from tt_run.runtime.train.sharded_parameters import whole_parameter
+from tt_run.runtime.train.trainers.callback import TrainerCallback
+from tt_run.runtime.train.trainers.reports import LossHistory, MemorySummary, ProgressBar, Throughput
+from tt_run.runtime.train.trainers.sft import SFTConfig, SFTTrainer
+
+SIZES: dict[str, Any] = {"num_heads": 2, "num_groups": 2, "embedding_dim": 32, "intermediate_dim": 32, "num_blocks": 1, "vocab_size": 32, "max_sequence_length": 32}  # fmt: skip
+
+
+def examples(count: int = 12, seed: int = 0) -> list[dict[str, list[int]]]:
+    """Sums: digits, then their reversal, of which only that is trained."""
+    generator = np.random.default_rng(seed)
+    made = []
+    for _ in range(count):
+        own = generator.integers(1, 30, generator.integers(3, 9)).tolist()
+        made.append({"input_ids": [*own, 31, *own[::-1]], "labels": [IGNORED] * len(own) + [*own[::-1], 0]})
+    return made
+
+
+def model(**changes: Any) -> Llama:
+    return Llama(LlamaConfig(**{**SIZES, **changes}))
+
+
+def loader(mapper: Any = None, count: int = 12, shuffle: bool = False, size: int = 4) -> InMemoryDataloader:
+    collate = partial(sft_collate_fn, max_seq_len=32, pad_token_id=0, mapper=mapper)
+    return InMemoryDataloader(examples(count), collate, size, shuffle)
+
+
+def trainer(module: Any, **changes: Any) -> SFTTrainer:
+    own = {
+        k: changes.pop(k)
+        for k in ("callbacks", "peft_config", "optimizer", "eval_dataloader", "train")
+        if k in changes
+    }
+    settings = {
+        "max_steps": 5,
+        "learning_rate": 0.01,
+        "max_seq_len": 32,
+        "save_interval": 0,
+        "eval_interval": 0,
+        **changes,
+    }
+    return SFTTrainer(
+        module, own.pop("train", loader()), own.pop("eval_dataloader", None), SFTConfig(**settings), **own
+    )
+
+
+def bits(module: Any) -> dict[str, bytes]:
+    return {name: whole_parameter(t).tobytes() for name, t in module.parameters().items()}
+
+
+# --- batches -------------------------------------------------------------------------------------------------------
+
+
+def test_a_batch_weighs_what_is_trained(opened: Any) -> None:
+    opened()
+    batch = sft_collate_fn(
+        [{"input_ids": [5, 6, 7], "labels": [IGNORED, 7, 8]}, {"input_ids": [9, 9, 9, 9, 9], "labels": [IGNORED] * 4 + [3]}], 4, 1
+    )  # fmt: skip
+    assert batch.input_ids.to_numpy().reshape(2, 4).tolist() == [[5, 6, 7, 1], [9, 9, 9, 9]]
+    assert batch.labels.to_numpy().tolist() == [[1, 7, 8, 1], [1, 1, 1, 1]]
+    weights = batch.loss_mask.to_numpy().reshape(2, 4)
+    assert weights.tolist() == [[0, 4, 4, 0], [0, 0, 0, 0]] and weights.sum() == weights.size
+    assert not batch.loss_mask.get_requires_grad()
+    with pytest.raises(ValueError, match="3 input_ids and 2 labels"):
+        sft_collate_fn([{"input_ids": [1, 2, 3], "labels": [1, 2]}], 4, 0)
+    with pytest.raises(ValueError, match="no position of the batch is trained"):
+        sft_collate_fn([{"input_ids": [1], "labels": [IGNORED]}], 4, 0)
+    assert sft_collate_fn([{"input_ids": [1], "labels": [2]}], 32, 0, pad_to=8).labels.shape() == [1, 8]
+
+
+@pytest.mark.parametrize(
+    ("count", "drop", "sizes"), [(7, True, [3, 3]), (7, False, [3, 3, 1]), (6, False, [3, 3])]
+)
+def test_a_loader_goes_through_all(count: int, drop: bool, sizes: list[int]) -> None:
+    made = InMemoryDataloader(range(count), list, 3, shuffle=False, drop_last=drop)
+    assert ([len(b) for b in made], len(made)) == (sizes, len(sizes))
+    np.random.seed(3)
+    shuffled = InMemoryDataloader(range(count), list, 3, shuffle=True, drop_last=False)
+    one, other = ([i for batch in shuffled for i in batch] for _ in range(2))
+    assert one != other and sorted(one) == sorted(other) == list(range(count))
+    with pytest.raises(ValueError, match="has 2 examples, a batch 3"):
+        next(iter(InMemoryDataloader(range(2), list, 3)))
+
+
+# --- the loop ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("clip", [0.0, 0.3])
+def test_twenty_steps_against_torch(opened: Any, clip: float) -> None:
+    torch = torch_or_skip()
+    opened()
+    module = model()
+    p = {
+        n.removeprefix("llama/"): torch.tensor(t.to_numpy(), requires_grad=True)
+        for n, t in module.parameters().items()
+    }
+    history = LossHistory()
+    trainer(
+        module, max_steps=20, max_grad_norm=clip, gradient_accumulation_steps=2, callbacks=[history]
+    ).train()
+    optimizer = torch.optim.AdamW(p.values(), 0.01, (0.9, 0.999), 1e-8, 0.01)
+    every, at, expected = list(loader()), 0, []
+    for _ in range(20):
+        optimizer.zero_grad()
+        total = 0.0
+        for _ in range(2):
+            batch, at = every[at % 3], at + 1
+            ids, labels, weights = (
+                torch.tensor(t.to_numpy().astype(np.float64))
+                for t in (batch.input_ids, batch.labels, batch.loss_mask)
+            )
+            logits = llama(torch, p, ids.long().flatten(1), 1, 2, 2, frequencies(16, 10000.0))
+            each = torch.nn.functional.cross_entropy(
+                logits.flatten(0, 1), labels.long().flatten(), reduction="none"
+            )
+            loss = (each * weights.float().flatten()).mean()
+            (loss / 2).backward()
+            total += float(loss.detach()) / 2
+        if clip:
+            torch.nn.utils.clip_grad_norm_(p.values(), clip)
+        optimizer.step()
+        expected.append(total)
+    np.testing.assert_allclose([loss for _, loss in history.losses], expected, rtol=2e-3)
+    assert expected[-1] < 0.7 * expected[0]
+
+
+def test_resuming_is_not_stopping(opened: Any, tmp_path: Path) -> None:
+    """In the middle of a shuffled pass, with dropout, accumulation and a schedule."""
+
+    def fresh() -> SFTTrainer:
+        opened()
+        np.random.seed(11)
+        return trainer(
+            model(dropout_prob=0.1), max_steps=7, warmup_steps=3, gradient_accumulation_steps=2, save_interval=4,
+            checkpoint_dir=str(tmp_path), seed=5, train=loader(count=20, shuffle=True),
+        )  # fmt: skip
+
+    whole = fresh()
+    whole.train()
+    expected = bits(whole.model)
+    again = fresh()
+    np.random.seed(99)
+    again.resume(tmp_path / "step_4.npz")
+    assert again.step == 4
+    again.train()
+    assert bits(again.model) == expected
+
+
+def test_gradient_checkpointing_changes_no_bit(opened: Any) -> None:
+    def run(on: bool) -> dict[str, bytes]:
+        opened()
+        made = trainer(model(), gradient_checkpointing=on)
+        made.train()
+        return bits(made.model)
+
+    assert run(True) == run(False)
+    with pytest.raises(ValueError, match=r"no config\.runner_type"):
+        trainer(type("Model", (), {"parameters": dict})(), gradient_checkpointing=True)
+
+
+class Synchronize(TrainerCallback):
+    def on_before_optimizer_step(self, trainer: Any) -> None:
+        synchronize_gradients(trainer.model.parameters())
+
+
+def test_devices_train_as_one_does(opened: Any) -> None:
+    """Each device has as many trained positions as the others, so the mean of devices is the mean."""
+    same = [{"input_ids": e["input_ids"][:6] * 2, "labels": (e["input_ids"][:6] * 2)} for e in examples(16, 2) if len(e["input_ids"]) >= 6]  # fmt: skip
+
+    def run(parts: int) -> tuple[list[float], dict[str, np.ndarray]]:
+        context = opened((1, parts), ddp=parts > 1)
+        mapper = shard_tensor_to_mesh_mapper(context.get_device(), 0) if parts > 1 else None
+        collate = partial(sft_collate_fn, max_seq_len=32, pad_token_id=0, mapper=mapper, pad_to=12)
+        history = LossHistory()
+        made = trainer(
+            model(), train=InMemoryDataloader(same, collate, 8), callbacks=[Synchronize(), history]
+        )
+        made.train()
+        return [loss for _, loss in history.losses], {
+            n: whole_parameter(t) for n, t in made.model.parameters().items()
+        }
+
+    alone, several = run(1), run(4)
+    np.testing.assert_allclose(several[0], alone[0], rtol=1e-5)
+    for name, expected in alone[1].items():
+        np.testing.assert_allclose(several[1][name], expected, atol=2e-4, err_msg=name)
+
+
+def test_adapters_and_an_optimizer_by_configuration(opened: Any) -> None:
+    opened()
+    made = trainer(
+        model(),
+        peft_config=LoraConfig(rank=2, target_modules=["q_linear"]),
+        optimizer={"type": "SGD", "lr": 0.1},
+    )
+    assert made.optimizer.get_name() == "SGD"
+    before = bits(made.model)
+    made.train()
+    changed = [name for name, own in bits(made.model).items() if own != before[name]]
+    assert changed and all("lora_" in name for name in changed)
+
+
+def test_hooks_come_in_order_and_reports_tell(opened: Any, tmp_path: Path) -> None:
+    opened()
+    seen: list[str] = []
+
+    class Note(TrainerCallback):
+        def __getattribute__(self, name: str) -> Any:
+            if name.startswith("on_"):
+                return lambda trainer, *facts: seen.append(name[3:])
+            return super().__getattribute__(name)
+
+    lines: list[str] = []
+    clock = iter(range(100))
+    history, rate, memory = (
+        LossHistory(tmp_path / "loss.svg"),
+        Throughput(lambda: float(next(clock))),
+        MemorySummary(),
+    )
+    made = trainer(
+        model(), max_steps=2, eval_interval=2, save_interval=2, checkpoint_dir=str(tmp_path), eval_dataloader=loader(count=4),
+        callbacks=[Note(), history, rate, memory, ProgressBar(lines.append)],
+    )  # fmt: skip
+    made.train()
+    step = ["after_forward", "after_backward", "before_optimizer_step", "step_end"]
+    assert seen == ["train_begin", *step, *step, "eval_end", "save", "train_end"]
+    assert [line.split(":")[0] for line in lines] == ["step 1", "step 2"] and "lr 0.01" in lines[0]
+    assert len(history.losses) == 2 and history.eval_losses[0][0] == 2
+    assert (tmp_path / "loss.svg").read_text().count("<polyline") == 2
+    assert rate.tokens_per_second > 0
+    assert memory.text.startswith("peak ") and "MiB" in memory.text
+    assert (tmp_path / "step_2.npz").is_file()
+
+
+@pytest.mark.parametrize(("name", "value"), [("max_steps", 0), ("gradient_accumulation_steps", 0), ("learning_rate", -1.0), ("eval_interval", -1)])  # fmt: skip
+def test_settings_that_mean_nothing(name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=f"SFTConfig: {name}"):
+        SFTConfig(**{name: value})  # type: ignore[arg-type]

@@ -1,0 +1,60 @@
+"""Examples become a batch: padded, cut, and with the weights of their losses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.train.datasets.dataloader import Batch
+from tt_run.runtime.train.tensor import Tensor
+
+IGNORED = -100
+"""The label of a position that is not trained, as in PyTorch and Hugging Face's data sets."""
+
+
+def sft_collate_fn(
+    examples: Sequence[Mapping[str, Any]],
+    max_seq_len: int,
+    pad_token_id: int,
+    mapper: Any = None,
+    pad_to: int | None = None,
+) -> Batch:
+    """A batch of examples `{"input_ids": [...], "labels": [...]}`, both of one length; labels of -100 are not trained.
+
+    Sequences are padded to the longest of the batch, or to `pad_to`, and cut at `max_seq_len`. `mapper` lays the batch over the mesh. Raises
+    ValueError for an example whose labels are not as many as its ids, and for a batch of which no position is trained.
+    """
+    longest = max(len(example["input_ids"]) for example in examples)
+    length = min(pad_to or longest, max_seq_len)
+    form = (len(examples), length)
+    ids, labels = np.full(form, pad_token_id, np.uint32), np.full(form, pad_token_id, np.uint32)
+    weights = np.zeros(form, np.float32)
+    for row, example in enumerate(examples):
+        own, wanted = list(example["input_ids"]), list(example["labels"])
+        if len(own) != len(wanted):
+            raise ValueError(f"example {row} has {len(own)} input_ids and {len(wanted)} labels")
+        wanted = wanted[:length]
+        ids[row, : len(own[:length])] = own[:length]
+        trained = [column for column, label in enumerate(wanted) if label != IGNORED]
+        labels[row, trained] = [wanted[column] for column in trained]
+        weights[row, trained] = 1.0
+    total = float(weights.sum())
+    if not total:
+        raise ValueError(
+            f"no position of the batch is trained: every label is {IGNORED} or behind {length} tokens"
+        )
+    weights *= np.float32(weights.size / total)
+    return Batch(
+        Tensor.from_numpy(ids.reshape(-1, 1, 1, length), Layout.ROW_MAJOR, DataType.UINT32, mapper),
+        Tensor.from_numpy(labels, Layout.ROW_MAJOR, DataType.UINT32, mapper),
+        _constant(weights.reshape(-1, 1, length, 1), mapper),
+    )
+
+
+def _constant(array: np.ndarray, mapper: Any) -> Tensor:
+    tensor = Tensor.from_numpy(array, new_type=DataType.BFLOAT16, mapper=mapper)
+    tensor.set_requires_grad(False)
+    return tensor

@@ -1,0 +1,76 @@
+"""`Batch`, the loader that programs derive from, and one for sets that are in memory or that Hugging Face's `datasets` opens."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tt_run.runtime.train.tensor import Tensor
+
+Collate = Callable[[list[Any]], Any]
+
+
+@dataclass
+class Batch:
+    """input_ids [B, 1, 1, T] and labels [B, T], both UINT32; loss_mask [B, 1, T, 1] weighs the loss of each position.
+
+    Weights sum to B * T, so that `mean(loss * loss_mask)` is the mean over the positions that count.
+    """
+
+    input_ids: Tensor
+    labels: Tensor
+    loss_mask: Tensor
+
+
+class TTMLDataloader(ABC):
+    """Goes through a data set in batches: derive and define `__iter__` and `__len__`."""
+
+    def __init__(self, dataset: Any, collate_fn: Collate, batch_size: int) -> None:
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, not {batch_size}")
+        self.dataset, self.collate_fn, self.batch_size = dataset, collate_fn, batch_size
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Any]:
+        """Batches until the set has been gone through once."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Batches of one pass."""
+
+
+class InMemoryDataloader(TTMLDataloader):
+    """Goes through anything with a length and items by number, shuffled anew by NumPy's global generator in each pass if asked.
+
+    Raises ValueError, when a pass starts, for a set with fewer examples than one batch.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        collate_fn: Collate,
+        batch_size: int,
+        shuffle: bool = False,
+        drop_last: bool = True,
+    ) -> None:
+        super().__init__(dataset, collate_fn, batch_size)
+        self.shuffle, self.drop_last = shuffle, drop_last
+
+    def __iter__(self) -> Iterator[Any]:
+        count = len(self.dataset)
+        if count < self.batch_size and self.drop_last:
+            raise ValueError(
+                f"the data set has {count} examples, a batch {self.batch_size}; help: drop_last=False"
+            )
+        order = np.random.permutation(count) if self.shuffle else np.arange(count)
+        for number in range(len(self)):
+            chosen = order[number * self.batch_size : (number + 1) * self.batch_size]
+            yield self.collate_fn([self.dataset[int(i)] for i in chosen])
+
+    def __len__(self) -> int:
+        whole, rest = divmod(len(self.dataset), self.batch_size)
+        return whole if self.drop_last or not rest else whole + 1

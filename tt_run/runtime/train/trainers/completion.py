@@ -1,0 +1,150 @@
+"""What GRPO asks of a model: completions of prompts, and the log-probabilities of their tokens."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.train.common.data import build_causal_mask
+from tt_run.runtime.train.common.generate import Sampling, next_token
+from tt_run.runtime.train.common.trainer import Placing
+from tt_run.runtime.train.common.utils import no_grad, round_up_to_tile
+from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.ops import shapes
+from tt_run.runtime.train.ops.loss import ReduceType, cross_entropy_loss
+from tt_run.runtime.train.sharded_parameters import whole
+from tt_run.runtime.train.tensor import Tensor
+
+Tokens = list[int]
+
+
+class GRPOCompleter(ABC):
+    """A model with what makes completions of it: derive for each kind of model."""
+
+    @abstractmethod
+    def generate(self, prompts: list[Tokens]) -> list[Tokens]:
+        """Completions, some for each prompt and those of one prompt side by side."""
+
+    @abstractmethod
+    def generate_str(self, prompt_strs: list[str]) -> list[str]:
+        """As `generate`, from and to text."""
+
+    @abstractmethod
+    def compute_nlog_probs(self, prompts: list[Tokens], completions: list[Tokens]) -> tuple[Tensor, Tensor]:
+        """Minus the log-probability of each next token of prompt and completion, and ones where it is the completion's, both [B, T]."""
+
+    @property
+    @abstractmethod
+    def tokenizer(self) -> Any:
+        """What has encode and decode."""
+
+    @property
+    @abstractmethod
+    def model(self) -> Any:
+        """The model that is trained."""
+
+
+class ModelCompleter(GRPOCompleter):
+    """Completions of any model `model(ids, mask) -> logits`.
+
+    Tokens are drawn from the context's generator, so a seed repeats them on any split over ranks. `stop` is the token that ends a completion,
+    which it then holds. Batches are cut over the data-parallel axis.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        num_generations: int = 1,
+        max_completion_length: int = 32,
+        temperature: float = 1.0,
+        stop: int | None = None,
+    ) -> None:
+        self._model, self._tokenizer = model, tokenizer
+        self.num_generations, self.limit, self.stop = num_generations, max_completion_length, stop
+        self.sampling = Sampling(temperature, top_k=0)
+        self.placing = Placing.current()
+
+    @property
+    def tokenizer(self) -> Any:
+        """What has encode and decode."""
+        return self._tokenizer
+
+    @property
+    def model(self) -> Any:
+        """The model."""
+        return self._model
+
+    def generate_str(self, prompt_strs: list[str]) -> list[str]:
+        """As `generate`, from and to text."""
+        return [
+            self._tokenizer.decode(c) for c in self.generate([self._tokenizer.encode(p) for p in prompt_strs])
+        ]
+
+    def generate(self, prompts: list[Tokens]) -> list[Tokens]:
+        """`num_generations` completions for each prompt, those of one prompt side by side."""
+        texts = [list(prompt) for prompt in prompts for _ in range(self.num_generations)]
+        starts = [len(text) for text in texts]
+        ended = [False] * len(texts)
+        generator = AutoContext.get_instance().generator
+        self._model.eval()
+        with no_grad():
+            for _ in range(self.limit):
+                if all(ended):
+                    break
+                logits = self._last_logits(texts)
+                for row, text in enumerate(texts):
+                    if not ended[row]:
+                        text.append(next_token(logits[row], self.sampling, text, generator))
+                        ended[row] = text[-1] == self.stop
+        self._model.train()
+        return [text[start:] for text, start in zip(texts, starts, strict=True)]
+
+    def compute_nlog_probs(self, prompts: list[Tokens], completions: list[Tokens]) -> tuple[Tensor, Tensor]:
+        """Minus the log-probability of each next token, and ones where it is the completion's; [B, T] with T a multiple of 32."""
+        rows = [[*prompt, *completion] for prompt, completion in zip(prompts, completions, strict=True)]
+        length = round_up_to_tile(max(len(row) for row in rows) - 1)
+        ids, targets = _padded([row[:-1] for row in rows], length), _padded([row[1:] for row in rows], length)
+        weights = np.zeros((len(rows), length), np.float32)
+        for number, (prompt, row) in enumerate(zip(prompts, rows, strict=True)):
+            weights[number, len(prompt) - 1 : len(row) - 1] = 1.0
+        logits = self._model(self.placing.ids(ids, (len(rows), 1, 1, length)), _mask(length))
+        each = cross_entropy_loss(logits, self.placing.ids(targets, (len(rows), length)), ReduceType.NONE)
+        own = each.shape()[0]
+        return shapes.reshape(each, (own, length)), rows_of(weights, self.placing)
+
+    def _last_logits(self, texts: Sequence[Tokens]) -> np.ndarray:
+        """Logits of the token after each text, [texts, vocabulary]."""
+        length = round_up_to_tile(max(len(text) for text in texts))
+        ids = _padded(texts, length)
+        logits = self._model(self.placing.ids(ids, (len(texts), 1, 1, length)), _mask(length))
+        every = whole(logits.get_value())[:, 0]
+        # Rows of the padded vocabulary have no text.
+        known = getattr(self._tokenizer, "vocab_size", None) or every.shape[-1]
+        return np.stack([every[row, len(text) - 1, :known] for row, text in enumerate(texts)])
+
+
+def rows_of(array: np.ndarray, placing: Placing) -> Tensor:
+    """An array with a row for each completion as a tensor, cut over the data-parallel axis, that takes no gradient."""
+    mapper = placing.mapper()
+    tensor = Tensor.from_numpy(np.asarray(array, np.float32), new_type=DataType.FLOAT32, mapper=mapper)
+    tensor.set_requires_grad(False)
+    return tensor
+
+
+def _padded(rows: Sequence[Tokens], length: int) -> np.ndarray:
+    out = np.zeros((len(rows), length), np.uint32)
+    for number, row in enumerate(rows):
+        out[number, : len(row)] = row
+    return out
+
+
+def _mask(length: int) -> Tensor:
+    mask = Tensor.from_numpy(build_causal_mask(length), Layout.TILE, DataType.BFLOAT16)
+    mask.set_requires_grad(False)
+    return mask

@@ -1,0 +1,252 @@
+"""`SFTTrainer`: supervised fine-tuning, on one device or on several, with adapters or without.
+
+A run that resumes from a checkpoint goes on with the same bits as one that was never interrupted, also in the middle of a shuffled pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.train.axis_placement import is_replicated
+from tt_run.runtime.train.common import checkpoints
+from tt_run.runtime.train.common.data import build_causal_mask
+from tt_run.runtime.train.common.utils import get_loss_over_devices, no_grad
+from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.datasets.dataloader import TTMLDataloader
+from tt_run.runtime.train.models.runner import RunnerType
+from tt_run.runtime.train.modules.lora import LoraConfig, LoraModel
+from tt_run.runtime.train.ops import binary, unary
+from tt_run.runtime.train.ops.loss import ReduceType, cross_entropy_loss
+from tt_run.runtime.train.optimizers import registry
+from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
+from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.trainers.callback import TrainerCallback
+
+
+@dataclass
+class SFTConfig:
+    """How long to train, and how. Raises ValueError for counts that are negative or zero where that means nothing.
+
+    Intervals of 0 turn evaluation and checkpoints off, a `max_grad_norm` of 0 clipping. Without an optimizer of its own the trainer makes an
+    AdamW with these settings. `gradient_checkpointing` computes activations again in the backward pass instead of keeping them.
+    """
+
+    max_steps: int = 1000
+    gradient_accumulation_steps: int = 1
+    eval_interval: int = 200
+    save_interval: int = 500
+    checkpoint_dir: str = "checkpoints"
+    seed: int | None = None
+    max_seq_len: int = 1024
+    learning_rate: float = 2e-5
+    weight_decay: float = 0.01
+    beta1: float = 0.9
+    beta2: float = 0.999
+    eps: float = 1e-8
+    warmup_steps: int = 0
+    max_grad_norm: float = 0.0
+    log_interval: int = 1
+    gradient_checkpointing: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("max_steps", "gradient_accumulation_steps", "max_seq_len", "log_interval"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"SFTConfig: {name} must be at least 1, not {getattr(self, name)}")
+        for name in ("eval_interval", "save_interval", "warmup_steps", "max_grad_norm", "learning_rate"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"SFTConfig: {name} cannot be negative, not {getattr(self, name)}")
+
+
+class SFTTrainer:
+    """Trains a model on batches whose losses are weighed by position.
+
+    `optimizer` is one, or its configuration, or None for AdamW; `peft_config` wraps the model with adapters; `lr_schedule` maps the 0-based
+    step to a rate (default: a linear warm-up, then constant); `compute_loss_func(logits, batch)` replaces the weighed cross entropy;
+    `loss_composer` joins the losses of devices where the default, their mean, is not meant. `step` counts the steps taken.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        train_dataloader: TTMLDataloader,
+        eval_dataloader: TTMLDataloader | None,
+        config: SFTConfig,
+        optimizer: Any = None,
+        peft_config: LoraConfig | None = None,
+        lr_schedule: Callable[[int], float] | None = None,
+        callbacks: Sequence[TrainerCallback] | None = None,
+        compute_loss_func: Callable[[Tensor, Any], Tensor] | None = None,
+        loss_composer: Any = None,
+    ) -> None:
+        if config.seed is not None:
+            AutoContext.get_instance().set_seed(config.seed)
+        self.model = LoraModel(model, peft_config) if peft_config is not None else model
+        if config.gradient_checkpointing:
+            _recompute(model)
+        self.train_dataloader, self.eval_dataloader = train_dataloader, eval_dataloader
+        self.config, self.callbacks = config, list(callbacks or ())
+        self.optimizer = self._optimizer(optimizer)
+        self.lr_schedule = lr_schedule or self._warm_up
+        self.compute_loss_func, self.loss_composer = compute_loss_func, loss_composer
+        self.step = 0
+        self._taken = 0
+        self._pass_start: Any = None
+        self._batches: Iterator[Any] | None = None
+        self._masks: dict[int, Tensor] = {}
+
+    # --- the loop ----------------------------------------------------------------------------------------------------
+
+    def train(self) -> None:
+        """Train until `max_steps` steps have been taken; the data are gone through as often as that needs."""
+        self.model.train()
+        self._tell("on_train_begin")
+        while self.step < self.config.max_steps:
+            rate = self.lr_schedule(self.step)
+            self.optimizer.set_lr(rate)
+            loss = self._one_step()
+            self.step += 1
+            self._tell("on_step_end", self.step, loss, rate)
+            if self._due(self.config.eval_interval) and self.eval_dataloader is not None:
+                self._tell("on_eval_end", self.step, self.evaluate())
+            if self._due(self.config.save_interval):
+                self._tell("on_save", self.step, str(self.save()))
+        self._tell("on_train_end")
+
+    def _one_step(self) -> float:
+        """Accumulate over micro-batches and step; the mean loss."""
+        self.optimizer.zero_grad()
+        count, losses = self.config.gradient_accumulation_steps, []
+        for _ in range(count):
+            batch = self._next_batch()
+            loss = self.compute_loss(batch)
+            losses.append(self._number(loss))
+            self._tell("on_after_forward", batch, losses[-1])
+            (loss if count == 1 else binary.mul(loss, 1.0 / count)).backward(False)
+            self._tell("on_after_backward", batch)
+            AutoContext.get_instance().reset_graph()
+        self._tell("on_before_optimizer_step")
+        if self.config.max_grad_norm:
+            clip_grad_norm(self.model.parameters(), self.config.max_grad_norm)
+        self.optimizer.step()
+        return float(np.mean(losses))
+
+    def compute_loss(self, batch: Any) -> Tensor:
+        """The loss of a batch, [1, 1, 1, 1]."""
+        logits = self.model(batch.input_ids, self._mask(batch.input_ids.shape()[-1]))
+        if self.compute_loss_func is not None:
+            return self.compute_loss_func(logits, batch)
+        each = cross_entropy_loss(logits, batch.labels, ReduceType.NONE)
+        return unary.mean(binary.mul(each, batch.loss_mask))
+
+    def evaluate(self) -> float:
+        """The mean loss over the evaluation set, without dropout and without a graph. Raises ValueError when there is none."""
+        if self.eval_dataloader is None:
+            raise ValueError("SFTTrainer: there is no evaluation set")
+        self.model.eval()
+        with no_grad():
+            losses = [self._number(self.compute_loss(batch)) for batch in self.eval_dataloader]
+        self.model.train()
+        return float(np.mean(losses))
+
+    def _number(self, loss: Tensor) -> float:
+        if self.loss_composer is None or is_replicated(loss.get_value(), None):
+            return get_loss_over_devices(loss)
+        return float(loss.to_numpy(composer=self.loss_composer).mean())
+
+    def _tell(self, hook: str, *facts: Any) -> None:
+        for callback in self.callbacks:
+            getattr(callback, hook)(self, *facts)
+
+    def _due(self, interval: int) -> bool:
+        return interval > 0 and self.step % interval == 0
+
+    # --- data --------------------------------------------------------------------------------------------------------
+
+    def _next_batch(self) -> Any:
+        for _ in range(2):
+            if self._batches is None:
+                self._start_pass()
+            assert self._batches is not None
+            try:
+                batch = next(self._batches)
+            except StopIteration:
+                self._batches = None
+                continue
+            self._taken += 1
+            return batch
+        raise ValueError("SFTTrainer: the training set gave no batch")
+
+    def _start_pass(self) -> None:
+        self._pass_start, self._taken = checkpoints.generator_states(), 0
+        self._batches = iter(self.train_dataloader)
+
+    # --- checkpoints -------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path | None = None) -> Path:
+        """Write a checkpoint, by default `<checkpoint_dir>/step_<N>.npz`. Every rank of the mesh must call it."""
+        target = Path(path) if path else Path(self.config.checkpoint_dir) / f"step_{self.step}"
+        facts = {"pass_start": self._pass_start, "taken": self._taken}
+        return checkpoints.save(
+            target, step=self.step, model=self.model, optimizer=self.optimizer, facts=facts
+        )
+
+    def resume(self, path: str | Path) -> None:
+        """Go on from a checkpoint. Raises ValueError when it is of another model."""
+        checkpoint = checkpoints.load(path)
+        start, taken = checkpoint.facts.get("pass_start"), int(checkpoint.facts.get("taken", 0))
+        if start:
+            # The pass begins as it did, the batches that were taken are passed over, and then everything is as it was saved.
+            checkpoints.restore_generators(start)
+            self._start_pass()
+            for _ in range(taken):
+                self._next_batch()
+        self.step = checkpoints.apply(checkpoint, self.model, self.optimizer)
+
+    # --- what is made once -------------------------------------------------------------------------------------------
+
+    def _optimizer(self, given: Any) -> Any:
+        config = self.config
+        if given is None:
+            given = {
+                "type": "AdamW",
+                "lr": config.learning_rate,
+                "beta1": config.beta1,
+                "beta2": config.beta2,
+                "epsilon": config.eps,
+                "weight_decay": config.weight_decay,
+            }
+        if isinstance(given, Mapping):
+            return registry.create_optimizer(given, self.model.parameters())
+        return given
+
+    def _warm_up(self, step: int) -> float:
+        config = self.config
+        if config.warmup_steps and step <= config.warmup_steps:
+            return config.learning_rate * step / config.warmup_steps
+        return config.learning_rate
+
+    def _mask(self, length: int) -> Tensor:
+        """The causal mask of a length. Raises ValueError beyond `max_seq_len`."""
+        if length > self.config.max_seq_len:
+            raise ValueError(f"a batch of {length} positions exceeds max_seq_len {self.config.max_seq_len}")
+        if length not in self._masks:
+            mask = Tensor.from_numpy(build_causal_mask(length), new_type=DataType.BFLOAT16)
+            mask.set_requires_grad(False)
+            self._masks[length] = mask
+        return self._masks[length]
+
+
+def _recompute(model: Any) -> None:
+    """Make a model compute activations again. Raises ValueError for one whose configuration does not say how it runs."""
+    config: Any = getattr(model, "config", None)
+    if not hasattr(config, "runner_type"):
+        raise ValueError(
+            f"gradient_checkpointing: {type(model).__name__} has no config.runner_type to switch"
+        )
+    model.config = replace(config, runner_type=RunnerType.MemoryEfficient)

@@ -1,0 +1,9 @@
+"""`ttml.datasets.dataloader`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {
+    "tt_run.runtime.train.datasets.dataloader": "Batch TTMLDataloader",
+}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -1,0 +1,15 @@
+"""`ttml.trainers`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {
+    "tt_run.runtime.train.trainers.sft": "SFTConfig SFTTrainer",
+    "tt_run.runtime.train.trainers.callback": "TrainerCallback",
+    "tt_run.runtime.train.trainers.grpo": "GRPOConfig GRPOTrainer get_grpo_config",
+    "tt_run.runtime.train.trainers.completion": "GRPOCompleter ModelCompleter",
+    "tt_run.runtime.train.trainers.reports": "ProgressBar LossHistory Throughput MemorySummary",
+    "tt_run.runtime.train.modules.lora": "LoraConfig",
+}
+_SUBMODULES = ("callback", "grpo_trainer", "sft_trainer")
+
+__getattr__, __dir__ = _publish(globals(), _TABLE, _SUBMODULES)
