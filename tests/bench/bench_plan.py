@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from tests.bench.common import Row, paired
-from tt_run.inputs.world import World
+from tt_run.inputs.site import Site
 from tt_run.plan.build import build_plan
 from tt_run.plan.request import LaunchRequest
 
@@ -24,12 +24,12 @@ def run() -> list[Row]:
         text = _bindings()
         (folder / "bindings.yaml").write_text(text, encoding="utf-8")
         (folder / "system.textproto").write_text(_descriptor(RANKS // HOSTS_OF_A_MESH), encoding="utf-8")
-        world = World({"PATH": "/usr/bin:/bin", "HOME": name}, folder, "bench", cores=2)
+        site = Site({"PATH": "/usr/bin:/bin", "HOME": name}, folder, "bench", cores=2)
         hosts = ",".join(f"host{number}:{HOSTS_OF_A_MESH}" for number in range(RANKS // HOSTS_OF_A_MESH))
         request = LaunchRequest(program=("true",), rank_binding="bindings.yaml", hosts=hosts)
 
         def plan() -> None:
-            found = build_plan(request, world)
+            found = build_plan(request, site)
             assert len(found.ranks) == RANKS and not found.findings
 
         def load() -> None:

@@ -13,7 +13,7 @@ from mgd.diagnostics import Diagnostic
 from tt_run.errors import TtRunError
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.paths import PathSearch
-from tt_run.inputs.world import World
+from tt_run.inputs.site import Site
 from tt_run.plan.build import build_plan
 from tt_run.plan.launcher import LauncherFacts
 from tt_run.plan.model import LaunchPlan
@@ -55,7 +55,7 @@ class Sandbox:
         self.cwd, self.home = self.root / "CWD", self.root / "HOME"
         for folder in (self.cwd, self.home):
             folder.mkdir()
-        self.world = World(
+        self.site = Site(
             environ={"PATH": "/usr/bin:/bin", "HOME": str(self.home), "USER": "tester"},
             cwd=self.cwd,
             hostname="vm",
@@ -73,11 +73,11 @@ class Sandbox:
 
     def set(self, **variables: str) -> None:
         """Further variables of the launching shell."""
-        self.world = dataclasses.replace(self.world, environ={**self.world.environ, **variables})
+        self.site = dataclasses.replace(self.site, environ={**self.site.environ, **variables})
 
     @property
     def search(self) -> PathSearch:
-        return PathSearch(self.world, self.findings)
+        return PathSearch(self.site, self.findings)
 
     def two_ranks(self, bindings: str = TWO_RANKS, descriptor: str = MESH_2X4_TWO_HOSTS) -> None:
         """rb.yaml and mesh.textproto: a 2x4 mesh over two ranks."""
@@ -86,14 +86,14 @@ class Sandbox:
 
     def plan(self, launcher: LauncherFacts | None = None, **request: Any) -> LaunchPlan:
         """The plan of a request; by default `tt-run --rank-binding rb.yaml true`."""
-        return build_plan(self.request(**request), self.world, launcher)
+        return build_plan(self.request(**request), self.site, launcher)
 
     def refusal(
         self, error: type[TtRunError] = TtRunError, launcher: LauncherFacts | None = None, **request: Any
     ) -> tuple[Diagnostic, ...]:
         """The findings with which a request is turned down."""
         with pytest.raises(error) as caught:
-            build_plan(self.request(**request), self.world, launcher)
+            build_plan(self.request(**request), self.site, launcher)
         return caught.value.diagnostics
 
     @staticmethod

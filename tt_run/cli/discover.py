@@ -15,7 +15,7 @@ from tt_run.contract import Exit
 from tt_run.errors import LauncherError, RefusedError, UsageError
 from tt_run.inputs.findings import Findings, folded
 from tt_run.inputs.mpi_args import read_mpi_args, split_mpi_args
-from tt_run.inputs.world import World
+from tt_run.inputs.site import Site
 from tt_run.launch.discover import DEADLINE, discover, discovery_plan
 from tt_run.launch.line import build_mpmd_line
 from tt_run.launch.mpirun import Launcher
@@ -39,30 +39,30 @@ def with_discovered_ranks(
     rank pin says otherwise. None when a dry run has shown the discovery that would come first. Raises TtRunError.
     """
     refuse_misuse(request)
-    discovery = None if request.emulate else read_discovery(request, around.world)
+    discovery = None if request.emulate else read_discovery(request, around.site)
     _refuse_contradictions(request, given, discovery)
     if discovery is None or given.no_discover:
         return request
     refresh = given.force_rediscovery
     if discovery.is_known and not refresh:
         say(f"ranks as discovered in {discovery.folder}; --force-rediscovery does not use them")
-        return discovery.request(request, around.world)
-    generator = _generator(request, given, discovery, around.world)
+        return discovery.request(request, around.site)
+    generator = _generator(request, given, discovery, around.site)
     if generator is None:
         return request
-    _check_descriptors(discovery, request, around.world)
+    _check_descriptors(discovery, request, around.site)
     words = read_mpi_args(split_mpi_args(request.mpi_args)).words
-    plan = discovery_plan(discovery, generator, request, around.world, words)
+    plan = discovery_plan(discovery, generator, request, around.site, words)
     if given.looks_only:
         _show(discovery, plan, given, around)
         return None
     findings = Findings()
-    require_program(request, around.world, findings)  # before minutes of discovery, not after
+    require_program(request, around.site, findings)  # before minutes of discovery, not after
     findings.stop_if_broken()
     launcher = around.require_launcher()
     say(f"discovering on {', '.join(discovery.hosts) or 'the mock cluster'} for {discovery.folder}")
-    discover(discovery, around.world, lambda: _run(plan, launcher, given, around), refresh=refresh)
-    return discovery.request(request, around.world)
+    discover(discovery, around.site, lambda: _run(plan, launcher, given, around), refresh=refresh)
+    return discovery.request(request, around.site)
 
 
 def _refuse_contradictions(request: LaunchRequest, given: CommandLine, discovery: Discovery | None) -> None:
@@ -87,12 +87,12 @@ def _refuse_contradictions(request: LaunchRequest, given: CommandLine, discovery
         )
 
 
-def _check_descriptors(discovery: Discovery, request: LaunchRequest, world: World) -> None:
+def _check_descriptors(discovery: Discovery, request: LaunchRequest, site: Site) -> None:
     """Raises InputError and RefusedError for descriptors that no generator has to be started for."""
     if request.check is not CheckLevel.ERROR:
         return
     findings = Findings()
-    graphs = [read_descriptor(path, world, findings, request.check) for path in discovery.descriptors]
+    graphs = [read_descriptor(path, site, findings, request.check) for path in discovery.descriptors]
     if None in graphs:
         findings.errors_are_final()
     findings.stop_if_broken()
@@ -100,13 +100,13 @@ def _check_descriptors(discovery: Discovery, request: LaunchRequest, world: Worl
         raise RefusedError(folded(findings.judged))
 
 
-def _generator(request: LaunchRequest, given: CommandLine, discovery: Discovery, world: World) -> Path | None:
+def _generator(request: LaunchRequest, given: CommandLine, discovery: Discovery, site: Site) -> Path | None:
     """The generator to ask, None where ranks are derived instead. Raises LauncherError when one is asked for and absent."""
-    found = find_generator(world)
+    found = find_generator(site)
     if given.discover:
         if found is not None:
             return found
-        places = ", ".join(map(str, generator_places(world)))
+        places = ", ".join(map(str, generator_places(site)))
         raise LauncherError(
             Diagnostic(
                 "TTR510",
@@ -122,8 +122,8 @@ def _generator(request: LaunchRequest, given: CommandLine, discovery: Discovery,
             return found
         say(f"a launch asks {found} for its ranks; these are derived from the descriptor")
         return None
-    if _looks_unchecked(given) and _is_beyond_us(discovery, world):
-        place = generator_places(world)[0]
+    if _looks_unchecked(given) and _is_beyond_us(discovery, site):
+        place = generator_places(site)[0]
         say(f"there is no {place}; only it could say where the ranks of {discovery.asked} go")
         return place
     return None
@@ -133,12 +133,12 @@ def _looks_unchecked(given: CommandLine) -> bool:
     return bool(given.dry_run) and given.check == CheckLevel.OFF.value
 
 
-def _is_beyond_us(discovery: Discovery, world: World) -> bool:
+def _is_beyond_us(discovery: Discovery, site: Site) -> bool:
     """Whether a descriptor is none that ranks can be derived from: a look that checks nothing then shows, as the reference
     does, whom a launch would have to ask."""
     findings = Findings()
     return any(
-        read_descriptor(path, world, findings, CheckLevel.OFF) is None for path in discovery.descriptors
+        read_descriptor(path, site, findings, CheckLevel.OFF) is None for path in discovery.descriptors
     )
 
 

@@ -34,13 +34,13 @@ def doctor(given: CommandLine) -> int:
     Raises UsageError and InputError for hosts that cannot be read.
     """
     from tt_run.cli.doctor_hosts import hosts_to_check, remote_checks
-    from tt_run.inputs.world import World
+    from tt_run.inputs.site import Site
 
-    world = World.current()
-    hosts, args = hosts_to_check(given, world)
+    site = Site.current()
+    hosts, args = hosts_to_check(given, site)
     if hosts is None:
         return report(local_checks(Machine.current()), given.format)
-    return report(remote_checks(given, world, hosts, args), given.format)
+    return report(remote_checks(given, site, hosts, args), given.format)
 
 
 def local_checks(machine: Machine) -> Iterable[Check]:

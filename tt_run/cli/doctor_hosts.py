@@ -20,7 +20,7 @@ from tt_run.inputs.findings import Findings
 from tt_run.inputs.hosts import HostList, HostSlots, parse_hosts, read_hostfile, scheduler_hosts
 from tt_run.inputs.mpi_args import MpiArgs, host_token, read_mpi_args, split_mpi_args
 from tt_run.inputs.paths import PathSearch
-from tt_run.inputs.world import World
+from tt_run.inputs.site import Site
 from tt_run.launch.agent import Answer, RemoteAgent, answer
 from tt_run.launch.machine import Machine, user_home
 from tt_run.launch.mpirun import Launcher, find_launcher
@@ -38,7 +38,7 @@ class Trip:
     hosts: HostList
     agent: RemoteAgent
     launcher: Launcher
-    world: World
+    site: Site
     python: str
     program: str
     mca: Mapping[str, str]
@@ -46,49 +46,49 @@ class Trip:
     emulate: bool = False
 
     def is_here(self, host: str) -> bool:
-        return self.world.is_here(host)
+        return self.site.is_here(host)
 
 
-def hosts_to_check(given: CommandLine, world: World) -> tuple[HostList | None, MpiArgs]:
+def hosts_to_check(given: CommandLine, site: Site) -> tuple[HostList | None, MpiArgs]:
     """The hosts of a launch with these options, in the planner's order of sources; None for a launch on this machine.
 
     Raises UsageError and InputError as the launch would.
     """
     findings = Findings()
     args = read_mpi_args(split_mpi_args(given.mpi_args))
-    found = _named(given, args, world, findings)
+    found = _named(given, args, site, findings)
     if found is None and not given.no_scheduler:
-        found = scheduler_hosts(world, findings)
+        found = scheduler_hosts(site, findings)
     if any(finding.is_error for finding in (*findings.broken, *findings.judged)):
         raise InputError((*findings.broken, *findings.judged))
     return found, args
 
 
-def _named(given: CommandLine, args: MpiArgs, world: World, findings: Findings) -> HostList | None:
-    search = PathSearch(world, findings)
+def _named(given: CommandLine, args: MpiArgs, site: Site, findings: Findings) -> HostList | None:
+    search = PathSearch(site, findings)
     if args.rankfile is not None:
         from tt_run.inputs.rankfiles import read_rankfile
 
         path = search.find(args.rankfile, "rankfile")
-        rankfile = read_rankfile(path, world, findings) if path else None
+        rankfile = read_rankfile(path, site, findings) if path else None
         names = rankfile.hosts if rankfile else ()
         return HostList(tuple(HostSlots(name) for name in names), f"rankfile {args.rankfile}")
     if args.hostfile is not None:
         path = search.find(args.hostfile, "hostfile")
-        return read_hostfile(path, world, findings) if path else None
+        return read_hostfile(path, site, findings) if path else None
     if args.hosts:
         tokens = dict(host_token(token) for token in args.hosts)
         return HostList(tuple(HostSlots(name, count or 1) for name, count in tokens.items()), "--host")
     return parse_hosts(given.hosts) if given.hosts else None
 
 
-def remote_checks(given: CommandLine, world: World, hosts: HostList, args: MpiArgs) -> Iterator[Check]:
+def remote_checks(given: CommandLine, site: Site, hosts: HostList, args: MpiArgs) -> Iterator[Check]:
     """Every check of every host, then the trial that needs all of them."""
-    agent = RemoteAgent.chosen(world.environ, args.words)
+    agent = RemoteAgent.chosen(site.environ, args.words)
     yield Check("hosts", None, f"{', '.join(host.name for host in hosts.hosts)} ({hosts.source})")
     yield Check("remote shell", None, f"{shlex.join(agent.words)} ({agent.source})")
     try:
-        launcher = find_launcher(world.environ)
+        launcher = find_launcher(site.environ)
     except LauncherError as error:
         first = error.diagnostics[0]
         yield Check("launcher", False, first.message, first.help or "")
@@ -98,7 +98,7 @@ def remote_checks(given: CommandLine, world: World, hosts: HostList, args: MpiAr
         hosts,
         agent,
         launcher,
-        world,
+        site,
         _python(program),
         program,
         args.mca,
@@ -122,23 +122,23 @@ def _python(program: str) -> str:
 
 def _all_hosts(trip: Trip) -> Iterable[Check]:
     names = [host.name for host in trip.hosts.hosts]
-    token = trip.world.cwd / f".tt-run-doctor-{os.getpid()}"
+    token = trip.site.cwd / f".tt-run-doctor-{os.getpid()}"
     daemon = Path(trip.launcher.path).parent / ("orted" if trip.launcher.major == 4 else "prted")
     question = Question(
         trip.launcher.path,
         str(daemon),
         trip.python,
         trip.program,
-        trip.world.get("PATH") or "",
+        trip.site.get("PATH") or "",
         token,
         Path(__file__).resolve().parents[1],
         names,
     )
     try:
         token.touch()
-        answers = _ask(trip, names, f"cd {shlex.quote(str(trip.world.cwd))} 2>/dev/null; {question.line()}")
+        answers = _ask(trip, names, f"cd {shlex.quote(str(trip.site.cwd))} 2>/dev/null; {question.line()}")
     except OSError as error:
-        yield Check("launch folder", False, f"{trip.world.cwd} is not writable: {error.strerror}")
+        yield Check("launch folder", False, f"{trip.site.cwd} is not writable: {error.strerror}")
         return
     finally:
         token.unlink(missing_ok=True)
@@ -147,7 +147,7 @@ def _all_hosts(trip: Trip) -> Iterable[Check]:
         question,
         trip.launcher.version,
         trip.agent.words,
-        trip.world.cwd,
+        trip.site.cwd,
         trip.interface,
         is_python,
         trip.emulate,
@@ -162,7 +162,7 @@ def _ask(trip: Trip, names: Sequence[str], line: str) -> dict[str, HostAnswer]:
     said = trip.agent.ask(away, line, HOST_SECONDS) if away else {}
     for name in names:
         if name not in said:
-            said[name] = answer(("/bin/sh", "-c", line), HOST_SECONDS, trip.world.environ)
+            said[name] = answer(("/bin/sh", "-c", line), HOST_SECONDS, trip.site.environ)
     answered = time.time()
     return {name: HostAnswer(name, said[name], read_facts(said[name].out), asked, answered) for name in names}
 
@@ -173,16 +173,16 @@ def trial_over_hosts(trip: Trip) -> Check:
     ranks = tuple(RankPlan(rank, (), {}, 0) for rank in range(len(hosts)))
     words = tuple(word for name, value in trip.mca.items() for word in ("--mca", name, value))
     record = (
-        trip.world.cwd / f".tt-run-doctor-{os.getpid()}.json"
+        trip.site.cwd / f".tt-run-doctor-{os.getpid()}.json"
     )  # the hosts share this folder, as was found out
     plan = LaunchPlan(
         ranks,
-        program(str(trip.world.which(trip.python) or trip.python), record),
-        trip.world.cwd,
+        program(str(trip.site.which(trip.python) or trip.python), record),
+        trip.site.cwd,
         Placement(hosts, source=trip.hosts.source),
         mpi_args=words,
     )
-    machine = Machine(trip.world.environ, trip.world.cores, trip.world.is_root, user_home())
+    machine = Machine(trip.site.environ, trip.site.cores, trip.site.is_root, user_home())
     options = LaunchOptions(tcp_interface=trip.interface)
     tried = try_out(plan, trip.launcher, machine, options, record, TRIAL_SECONDS)
     name = "MPI over all hosts"

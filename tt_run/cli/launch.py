@@ -43,12 +43,12 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
     if given.configured and (given.looks_only or given.verbose):
         print(f"tt-run: configured: {describe(given)}", file=sys.stderr)
     around = Surroundings.of(given)
-    refuse_swallowed_program(given, around.world)
+    refuse_swallowed_program(given, around.site)
     asked = launch_request(given)
     request = _with_discovered_ranks(asked, given, around)
     if request is None:
         return Exit.OK
-    plan = build_plan(request, around.world, around.facts(asked), (*idle, *late_options(given, around.world)))
+    plan = build_plan(request, around.site, around.facts(asked), (*idle, *late_options(given, around.site)))
     print_findings(plan.findings, notes=given.verbose)
     if given.check_only or given.annotations == "github":
         publish(plan.findings, given, len(plan.ranks))

@@ -8,10 +8,10 @@ from mgd.diagnostics import Diagnostic, Severity
 from tt_run.cli.command_line import CommandLine
 from tt_run.cli.options import Option
 from tt_run.errors import UsageError
-from tt_run.inputs.world import World
+from tt_run.inputs.site import Site
 
 
-def refuse_swallowed_program(given: CommandLine, world: World) -> None:
+def refuse_swallowed_program(given: CommandLine, site: Site) -> None:
     """Raises UsageError where the last option before the program has no value, so that it took the program for one."""
     last = next((key for key in reversed(list(given.given)) if key not in given.configured), None)
     option = next((each for each in given.options() if each.key == last), None)
@@ -19,8 +19,8 @@ def refuse_swallowed_program(given: CommandLine, world: World) -> None:
         return
     value = given.given[option.key]
     word = value[-1] if isinstance(value, tuple) else value
-    is_command = "/" not in word and world.which(word) is not None
-    is_left_without = not given.program or world.which(given.program[0]) is None
+    is_command = "/" not in word and site.which(word) is not None
+    is_left_without = not given.program or site.which(given.program[0]) is None
     if is_command and is_left_without:
         rest = " ".join((word, *given.program[:1]))
         raise UsageError(
@@ -32,14 +32,14 @@ def refuse_swallowed_program(given: CommandLine, world: World) -> None:
         )
 
 
-def late_options(given: CommandLine, world: World) -> tuple[Diagnostic, ...]:
+def late_options(given: CommandLine, site: Site) -> tuple[Diagnostic, ...]:
     """A warning for each option of tt-run among the program's words of which the program's sources know nothing."""
     found = dict(_options_among(given))
     if not found:
         return ()
     from tt_run.inputs.program_sources import texts
 
-    text = "\n".join(texts(given.program, world))
+    text = "\n".join(texts(given.program, site))
     if not text or "parse_known_args" in text or "sys.argv" in text:
         return ()
     return tuple(

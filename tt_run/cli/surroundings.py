@@ -10,12 +10,12 @@ from mgd.lean import dataclass
 from tt_run.cli.command_line import CommandLine
 from tt_run.cli.owners import taken
 from tt_run.errors import LauncherError
-from tt_run.inputs.world import World
+from tt_run.inputs.site import Site
 from tt_run.launch.machine import Machine, physical_cores, user_home
 from tt_run.launch.mpi_library import library_beside_python
 from tt_run.launch.mpirun import Launcher, find_launcher
 from tt_run.launch.options import LaunchOptions
-from tt_run.plan.build import starting_world
+from tt_run.plan.build import starting_site
 from tt_run.plan.launcher import LauncherFacts
 from tt_run.plan.request import CheckLevel, LaunchRequest
 from tt_run.supervise.folder import predicted_folder
@@ -25,7 +25,7 @@ from tt_run.supervise.folder import predicted_folder
 class Surroundings:
     """`launcher` is None where there is none, which `missing` then explains: looking at a plan needs no launcher."""
 
-    world: World
+    site: Site
     machine: Machine
     launcher: Launcher | None
     missing: Diagnostic | None
@@ -35,16 +35,16 @@ class Surroundings:
     @classmethod
     def of(cls, given: CommandLine) -> Surroundings:
         """This machine, as a launch with these options sees it. Raises InputError when the launch directory is gone."""
-        world = World.current()
-        machine = Machine(world.environ, physical_cores(), world.is_root, user_home())
+        site = Site.current()
+        machine = Machine(site.environ, physical_cores(), site.is_root, user_home())
         missing = None
         try:
-            launcher = find_launcher(world.environ)
+            launcher = find_launcher(site.environ)
         except LauncherError as error:
             launcher, missing = None, error.diagnostics[0]
         options = taken(LaunchOptions, given, unchecked=given.check == CheckLevel.OFF.value)
-        run_dir = predicted_folder(Path(given.log_dir) if given.log_dir else None, world.cwd)
-        return cls(world, machine, launcher, missing, options, run_dir)
+        run_dir = predicted_folder(Path(given.log_dir) if given.log_dir else None, site.cwd)
+        return cls(site, machine, launcher, missing, options, run_dir)
 
     @property
     def shown_launcher(self) -> Launcher:
@@ -61,14 +61,10 @@ class Surroundings:
         """What the check may know of the launcher, and of mpi4py where the program runs under this Python."""
         if self.launcher is None:
             return LauncherFacts()
-        program = (
-            starting_world(request, self.world).which(request.program[0]) if request.program[:1] else None
-        )
+        program = starting_site(request, self.site).which(request.program[0]) if request.program[:1] else None
         is_this_python = program is not None and program.parent == Path(sys.executable).parent
         return LauncherFacts(
             path=Path(self.launcher.path),
             version=(self.launcher.major,) if self.launcher.major else None,
-            mpi4py=library_beside_python()
-            if is_this_python and not self.world.get("MPI4PY_LIBMPI")
-            else None,
+            mpi4py=library_beside_python() if is_this_python and not self.site.get("MPI4PY_LIBMPI") else None,
         )

@@ -73,7 +73,7 @@ def read_rank_bindings(
     path: Path, search: PathSearch, findings: Findings, *, descriptor_must_exist: bool = True
 ) -> RankBindings | None:
     """The rank bindings in the YAML file at `path`, or None with findings when they cannot be understood."""
-    document = read_document(path, search.world, findings)
+    document = read_document(path, search.site, findings)
     if document is None:
         return None
     before = len(findings.broken)

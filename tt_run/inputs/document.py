@@ -14,7 +14,7 @@ from mgd.documents import DocumentError, Mapping, Node, Scalar, Sequence, read
 from mgd.documents.nodes import is_merge, merge_sources
 from mgd.lean import dataclass, field
 from tt_run.inputs.findings import Findings, nearest
-from tt_run.inputs.world import World
+from tt_run.inputs.site import Site
 
 _KINDS = {
     "null": "nothing (null)",
@@ -204,10 +204,10 @@ def is_null(node: Node) -> bool:
     return node.kind == "null"
 
 
-def read_document(path: Path, world: World, findings: Findings) -> Document | None:
+def read_document(path: Path, site: Site, findings: Findings) -> Document | None:
     """The YAML file at `path`; None with a finding when it cannot be read or is not well-formed YAML."""
-    file = world.shown(path)
-    text = read_text(path, world, findings)
+    file = site.shown(path)
+    text = read_text(path, site, findings)
     if text is None:
         return None
     try:
@@ -220,11 +220,11 @@ def read_document(path: Path, world: World, findings: Findings) -> Document | No
         return None
 
 
-def read_text(path: Path, world: World, findings: Findings) -> str | None:
+def read_text(path: Path, site: Site, findings: Findings) -> str | None:
     """The text of a file; None with a finding when it is missing, unreadable or not UTF-8."""
-    file = world.shown(path)
+    file = site.shown(path)
     try:
-        return world.read_text(path)
+        return site.read_text(path)
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         column = len(error.object[error.object.rfind(b"\n", 0, error.start) + 1 : error.start].decode()) + 1

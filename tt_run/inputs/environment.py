@@ -11,7 +11,7 @@ from mgd.lean import dataclass
 from tt_run import contract
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.settings import Setting
-from tt_run.inputs.world import World
+from tt_run.inputs.site import Site
 
 PASS_PREFIXES = ("TT_", "ARCH_", "WH_", "TTNN_", "RELIABILITY_MODE", "DEEPSEEK_", "MESH_")
 """Variables of the launching shell with these prefixes reach every rank."""
@@ -49,23 +49,23 @@ class EnvVar:
     origin: str
 
 
-def passed_through(world: World) -> dict[str, EnvVar]:
+def passed_through(site: Site) -> dict[str, EnvVar]:
     """What every rank gets from the launching shell."""
     blocked = frozenset(BLOCKED)
     return {
         name: EnvVar(value, "shell: passed through")
-        for name, value in world.environ.items()
+        for name, value in site.environ.items()
         if name.startswith(PASS_PREFIXES) and name not in blocked
     }
 
 
-def managed(world: World) -> dict[str, EnvVar]:
+def managed(site: Site) -> dict[str, EnvVar]:
     """What the launcher sets alike for all ranks: roots, search paths, and the shell's identity variables."""
-    launch = str(world.cwd)
+    launch = str(site.cwd)
     variables: dict[str, EnvVar] = {}
 
     def inherit(name: str, otherwise: str) -> None:
-        value = world.get(name)
+        value = site.get(name)
         variables[name] = (
             EnvVar(value, "shell") if value is not None else EnvVar(otherwise, "default: unset in the shell")
         )
@@ -76,20 +76,20 @@ def managed(world: World) -> dict[str, EnvVar]:
     inherit("LD_LIBRARY_PATH", f"{launch}/build/lib")
     variables[contract.ORIGINAL_CWD] = EnvVar(launch, "launch directory")
     for name in ("HOME", "USER", "PATH", "VIRTUAL_ENV", "PYTHONHOME"):
-        value = world.get(name)
+        value = site.get(name)
         if value:
             variables[name] = EnvVar(value, "shell")
     return variables
 
 
 def per_rank_folders(
-    world: World, host: str, rank: int, base: Mapping[str, EnvVar]
+    site: Site, host: str, rank: int, base: Mapping[str, EnvVar]
 ) -> Iterator[tuple[str, EnvVar]]:
     """TT_METAL_CACHE and TT_METAL_LOGS_PATH of a rank: never shared, so that kernel builds of two ranks cannot collide.
 
     Default `~/.cache/{hostname}_rank{N}` and its `logs`; a folder given in the shell gets one sub-folder for each rank.
     """
-    home = world.get("HOME") or str(world.cwd)
+    home = site.get("HOME") or str(site.cwd)
     default = f"{home.rstrip('/')}/.cache/{host}_rank{rank}"
     suffix = f"{host}_rank_{rank}"
     for name, value in ((contract.METAL_CACHE, default), (contract.METAL_LOGS_PATH, f"{default}/logs")):
@@ -102,7 +102,7 @@ def per_rank_folders(
             yield name, EnvVar(f"{given.value.rstrip('/')}/{suffix}", "shell, with a folder for each rank")
 
 
-def expander(world: World, findings: Findings) -> Callable[[str, Setting], EnvVar]:
+def expander(site: Site, findings: Findings) -> Callable[[str, Setting], EnvVar]:
     """A function that turns a setting into a variable: `$NAME` and `${NAME}` become the launching shell's values.
 
     Unset names stay as they are written, with one warning for each place. Settings are remembered, so a global one that
@@ -114,14 +114,14 @@ def expander(world: World, findings: Findings) -> Callable[[str, Setting], EnvVa
     def expand(name: str, setting: Setting) -> EnvVar:
         found = known.get(id(setting))
         if found is None:
-            found = known[id(setting)] = _expanded(name, setting, world, findings)
+            found = known[id(setting)] = _expanded(name, setting, site, findings)
             kept.append(setting)
         return found
 
     return expand
 
 
-def _expanded(name: str, setting: Setting, world: World, findings: Findings) -> EnvVar:
+def _expanded(name: str, setting: Setting, site: Site, findings: Findings) -> EnvVar:
     origin = f"{setting.source} ({setting.position})" if setting.position.file else setting.source
     if "$" not in setting.value:
         return EnvVar(setting.value, origin)
@@ -129,7 +129,7 @@ def _expanded(name: str, setting: Setting, world: World, findings: Findings) -> 
 
     def replacement(match: re.Match[str]) -> str:
         variable = match.group(1) or match.group(2) or ""
-        value = world.get(variable)
+        value = site.get(variable)
         if value is None:
             unset.append(match.group(0))
             return match.group(0)

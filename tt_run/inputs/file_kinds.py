@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tt_run.inputs.world import World, is_file
+from tt_run.inputs.site import Site, is_file
 
 _KINDS = (
     (r"(?m)^[\"']?rank_bindings[\"']?\s*:", "rank bindings", "--rank-binding"),
@@ -40,12 +40,12 @@ _KINDS = (
 MOST_BYTES = 1 << 20
 
 
-def kind_of(path: Path, world: World) -> tuple[str, str] | None:
+def kind_of(path: Path, site: Site) -> tuple[str, str] | None:
     """The kind of input that a file is, in words, and the option that takes it; None where its keys do not tell."""
     if not is_file(path) or path.stat().st_size > MOST_BYTES:
         return None
     try:
-        text = world.read_text(path)
+        text = site.read_text(path)
     except (OSError, UnicodeDecodeError):
         return None
     return next(((kind, option) for pattern, kind, option in _KINDS if re.search(pattern, text)), None)

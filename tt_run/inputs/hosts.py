@@ -13,7 +13,7 @@ from tt_run.inputs.document import read_text
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.host_names import host_name_problem
 from tt_run.inputs.nodelist import expand_counts, expand_nodes
-from tt_run.inputs.world import World, is_file
+from tt_run.inputs.site import Site, is_file
 
 _HOSTFILE_VARIABLES = (
     "PRTE_MCA_prte_default_hostfile",
@@ -105,10 +105,10 @@ def _host_problem(part: str, host: str, colon: str, count: str) -> str:
     return ""
 
 
-def read_hostfile(path: Path, world: World, findings: Findings) -> HostList | None:
+def read_hostfile(path: Path, site: Site, findings: Findings) -> HostList | None:
     """The hosts of an Open MPI hostfile: `NAME [slots=N] [max_slots=M]` or `NAME:N` for each line; None with a finding when
     unreadable. A repeated name adds a slot, as mpirun counts it."""
-    text = read_text(path, world, findings)
+    text = read_text(path, site, findings)
     if text is None:
         return None
     slots: dict[str, int] = {}
@@ -127,7 +127,7 @@ def read_hostfile(path: Path, world: World, findings: Findings) -> HostList | No
             findings.error(
                 "TTR120",
                 "a line of the hostfile cannot be read",
-                Label(Position(world.shown(path), number, 1), content),
+                Label(Position(site.shown(path), number, 1), content),
                 help="write: hostname slots=2",
             )
             continue
@@ -135,31 +135,31 @@ def read_hostfile(path: Path, world: World, findings: Findings) -> HostList | No
         slots[host] = slots.get(host, 0) + int(count.group(1) if count else after or "1")
     if not slots:
         if len(findings.judged) == before:
-            findings.fatal("TTR120", "the hostfile names no host", Label(Position(world.shown(path))))
+            findings.fatal("TTR120", "the hostfile names no host", Label(Position(site.shown(path))))
         findings.errors_are_final()
         return None
     hosts = tuple(HostSlots(name, number) for name, number in slots.items())
-    return HostList(hosts, f"hostfile {world.shown(path)}", counted, path)
+    return HostList(hosts, f"hostfile {site.shown(path)}", counted, path)
 
 
-def scheduler_hosts(world: World, findings: Findings) -> HostList | None:
+def scheduler_hosts(site: Site, findings: Findings) -> HostList | None:
     """The hosts that the surroundings name: an MPIJob's or a site's default hostfile, else a Slurm allocation, else None."""
     for variable in _HOSTFILE_VARIABLES:
-        named = world.get(variable)
+        named = site.get(variable)
         if named and is_file(Path(named)):
-            found = read_hostfile(Path(named), world, findings)
+            found = read_hostfile(Path(named), site, findings)
             return found and HostList(found.hosts, f"{variable}={named}", found.counted, Path(named))
-    return slurm_hosts(world)
+    return slurm_hosts(site)
 
 
-def slurm_hosts(world: World) -> HostList | None:
+def slurm_hosts(site: Site) -> HostList | None:
     """The nodes of the Slurm allocation that this shell is in, with their task counts; None outside of one."""
-    nodes = world.get("SLURM_JOB_NODELIST") or world.get("SLURM_NODELIST")
-    job = world.get("SLURM_JOB_ID") or world.get("SLURM_JOBID")
+    nodes = site.get("SLURM_JOB_NODELIST") or site.get("SLURM_NODELIST")
+    job = site.get("SLURM_JOB_ID") or site.get("SLURM_JOBID")
     if not nodes or not job:
         return None
     names = [name for part in _split(nodes) for name in expand_nodes(part) or (part,)]
-    tasks = world.get("SLURM_TASKS_PER_NODE") or world.get("SLURM_NTASKS_PER_NODE") or ""
+    tasks = site.get("SLURM_TASKS_PER_NODE") or site.get("SLURM_NTASKS_PER_NODE") or ""
     if not names:
         return None
     counts: Sequence[int] = expand_counts(tasks, len(names))

@@ -31,7 +31,7 @@ def read_mock_cluster(path: Path, search: PathSearch, findings: Findings) -> Moc
     The list form of the reference's own help (`- rank: 0`, `filename: …`) and the older key are understood, too.
     None with findings when it cannot be understood.
     """
-    document = read_document(path, search.world, findings)
+    document = read_document(path, search.site, findings)
     if document is None:
         return None
     if isinstance(document.root, documents.Sequence):

@@ -10,7 +10,7 @@ from pathlib import Path
 from mgd.diagnostics import Label, Position
 from mgd.lean import dataclass
 from tt_run.inputs.findings import Findings, nearest
-from tt_run.inputs.world import World, is_file
+from tt_run.inputs.site import Site, is_file
 
 _ENDINGS = {"mesh graph descriptor": (".textproto",)}
 _DATA = (".yaml", ".yml", ".txt", "")
@@ -21,16 +21,16 @@ class PathSearch:
     """Finds files the way the reference does: `$TT_METAL_HOME`, then the launch directory; and then, which it does not,
     the directory of the file that names the path. `is_strict` (`--check off`): there only what starts with `./` or `../`."""
 
-    world: World
+    site: Site
     findings: Findings
     is_strict: bool = False
 
     @property
     def roots(self) -> tuple[Path, ...]:
         """The directories that are searched for every relative path, first one first."""
-        home = self.world.get("TT_METAL_HOME")
-        launch = self.world.cwd
-        return (self.world.expand_user(home), launch) if home else (launch,)
+        home = self.site.get("TT_METAL_HOME")
+        launch = self.site.cwd
+        return (self.site.expand_user(home), launch) if home else (launch,)
 
     def find(
         self,
@@ -52,7 +52,7 @@ class PathSearch:
             labels = [Label(named_at, why)] if named_at else []
             self.findings.fatal("TTR101", f"{what}: no file is named", *labels, help="write the path of one")
             return None
-        path = self.world.expand_user(text)
+        path = self.site.expand_user(text)
         if path.is_absolute():
             searched: Sequence[Path] = (path,)
         else:
@@ -71,15 +71,15 @@ class PathSearch:
             if ready is not None:
                 return ready.resolve()
         if not must_exist:
-            return Path(os.path.realpath(self.world.cwd / path))  # resolve raises for links in a circle
+            return Path(os.path.realpath(self.site.cwd / path))  # resolve raises for links in a circle
         self._tell_missing(path, what, named_at, searched, beside)
         return None
 
     def _tell_shadowed(
         self, hits: list[Path], path: Path, named_at: Position | None, first: Path | None
     ) -> None:
-        home = self.world.get("TT_METAL_HOME")
-        if not home or first is not None or hits[0] != self.world.expand_user(home) / path:
+        home = self.site.get("TT_METAL_HOME")
+        if not home or first is not None or hits[0] != self.site.expand_user(home) / path:
             return
         hidden = next((hit for hit in hits[1:] if hit.resolve() != hits[0].resolve()), None)
         if hidden is not None:

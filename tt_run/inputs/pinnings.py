@@ -16,7 +16,7 @@ from tt_run.contract import VISIBLE_DEVICES
 from tt_run.inputs.document import Document, read_document
 from tt_run.inputs.findings import Findings, counted
 from tt_run.inputs.settings import Setting, read_env
-from tt_run.inputs.world import World
+from tt_run.inputs.site import Site
 
 _KEY = "rank_pinnings"
 _GROUPS = "mesh_host_pinnings"
@@ -49,13 +49,13 @@ class RankPin:
 
 
 def read_rank_pinnings(
-    path: Path, world: World, findings: Findings, hosts: Sequence[str] = ()
+    path: Path, site: Site, findings: Findings, hosts: Sequence[str] = ()
 ) -> tuple[RankPin, ...]:
     """The entries of the file at `path`, in its order; () with findings when it cannot be understood.
 
     A group of the newer form that offers more places than it needs is given those on `hosts` first, in written order.
     """
-    document = read_document(path, world, findings)
+    document = read_document(path, site, findings)
     if document is None:
         return ()
     fields = document.mapping(document.root, "the rank pinning file", (_KEY, _GROUPS))

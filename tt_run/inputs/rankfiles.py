@@ -10,7 +10,7 @@ from mgd.lean import dataclass
 from tt_run.inputs.document import read_text
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.host_names import host_name_problem
-from tt_run.inputs.world import World
+from tt_run.inputs.site import Site
 
 # Texts, not compiled patterns: most launches have no rankfile, and compiling these takes as long as reading one.
 _LINE = r"(?ai)\s*rank\s+(?P<rank>\d+)\s*=\s*(?P<host>[^\s=]+)(?:\s+slots?\s*=\s*(?P<slot>[^\s=]+))?\s*\Z"
@@ -100,7 +100,7 @@ def parse_rankfile(text: str, file: str, findings: Findings, path: Path | None =
     return Rankfile(tuple(lines), path, file, "\r\n" in text)
 
 
-def read_rankfile(path: Path, world: World, findings: Findings) -> Rankfile | None:
+def read_rankfile(path: Path, site: Site, findings: Findings) -> Rankfile | None:
     """The rankfile at `path`, or None with a finding when it cannot be read."""
-    text = read_text(path, world, findings)
-    return None if text is None else parse_rankfile(text, world.shown(path), findings, path)
+    text = read_text(path, site, findings)
+    return None if text is None else parse_rankfile(text, site.shown(path), findings, path)

@@ -22,7 +22,7 @@ def read_rank_bindings_mapping(
 
     Unlike the reference the keys may stand in any order. None with findings when it cannot be understood.
     """
-    document = read_document(path, search.world, findings)
+    document = read_document(path, search.site, findings)
     if document is None:
         return None
     before = len(findings.broken)

@@ -11,7 +11,7 @@ from pathlib import Path
 from mgd.diagnostics import Diagnostic
 from mgd.lean import dataclass
 from tt_run.errors import UsageError
-from tt_run.inputs.world import World
+from tt_run.inputs.site import Site
 
 GDBSERVER_PORT = 20_000
 TRACY_PORT = 8087
@@ -32,13 +32,13 @@ class Tracy:
         return self.folder / f"rank{rank}"
 
 
-def parse_tracy(text: str, world: World) -> Tracy:
+def parse_tracy(text: str, site: Site) -> Tracy:
     """The meaning of `--tracy TEXT`; the empty text is a run with defaults. Raises UsageError."""
     try:
         words = shlex.split(text)
     except ValueError as error:
         raise UsageError(Diagnostic("TTR010", f"--tracy cannot be split into words: {error}")) from None
-    home = world.get("TT_METAL_HOME") or world.get("ORIGINAL_CWD") or str(world.cwd)
+    home = site.get("TT_METAL_HOME") or site.get("ORIGINAL_CWD") or str(site.cwd)
     port, folder, rest = str(TRACY_PORT), str(Path(home) / "generated/profiler/ttrun"), []
     while words:
         word = words.pop(0)
@@ -62,10 +62,10 @@ def parse_tracy(text: str, world: World) -> Tracy:
                 "TTR010", f"--tracy: the port {port!r} is no positive number", help='--tracy "--port 8087"'
             )
         )
-    return Tracy(int(port), world.cwd / world.expand_user(folder), tuple(rest))
+    return Tracy(int(port), site.cwd / site.expand_user(folder), tuple(rest))
 
 
-def with_tracy(program: tuple[str, ...], tracy: Tracy, rank: int, world: World) -> tuple[str, ...]:
+def with_tracy(program: tuple[str, ...], tracy: Tracy, rank: int, site: Site) -> tuple[str, ...]:
     """The program under the profiler, each rank with its own port and folder."""
     words = (
         sys.executable,
@@ -76,10 +76,10 @@ def with_tracy(program: tuple[str, ...], tracy: Tracy, rank: int, world: World) 
         "-o",
         str(tracy.rank_folder(rank)),
     )
-    return (*words, *tracy.options, *_profiled(program, world))
+    return (*words, *tracy.options, *_profiled(program, site))
 
 
-def _profiled(program: tuple[str, ...], world: World) -> tuple[str, ...]:
+def _profiled(program: tuple[str, ...], site: Site) -> tuple[str, ...]:
     """The program as tracy wants it: without a leading interpreter; Python commands and modules as `-m name`."""
     if not program:
         return ()
@@ -88,7 +88,7 @@ def _profiled(program: tuple[str, ...], world: World) -> tuple[str, ...]:
         return rest
     if "/" in first or first.endswith(".py"):
         return program
-    found = world.which(first)
+    found = site.which(first)
     if (found is not None and _is_python_script(found)) or (found is None and _is_module(first)):
         return ("-m", *program)
     return program

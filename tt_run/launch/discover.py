@@ -17,7 +17,7 @@ from tt_run.inputs.findings import Findings
 from tt_run.inputs.hosts import HostSlots
 from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.rankfiles import Rankfile, RankfileLine, read_rankfile
-from tt_run.inputs.world import World
+from tt_run.inputs.site import Site
 from tt_run.plan.allocation.files import KEY_FILE
 from tt_run.plan.discovery import BINDINGS, MAPPING, MOCK, RANKFILE, Discovery
 from tt_run.plan.model import LaunchPlan, Placement, RankPlan
@@ -31,34 +31,34 @@ def discovery_plan(
     discovery: Discovery,
     generator: Path,
     request: LaunchRequest,
-    world: World,
+    site: Site,
     mpi_args: tuple[str, ...],
 ) -> LaunchPlan:
     """The launch of the generator: one rank for each host, or for each machine of a mock cluster."""
     option = "--mesh-graph-descriptor-mapping" if discovery.is_mapping else "--mesh-graph-descriptor"
     argv = (str(generator), option, str(discovery.asked), "--output-dir", str(discovery.folder))
-    common = {**passed_through(world), **managed(world)}
+    common = {**passed_through(site), **managed(site)}
     common[contract.MESH_ID] = EnvVar("0", "discovery")
     common[contract.MESH_GRAPH_DESC_PATH] = EnvVar(str(discovery.asked), "discovery")
     if request.factory_system_descriptor is not None:
-        found = PathSearch(world, Findings()).find(
+        found = PathSearch(site, Findings()).find(
             request.factory_system_descriptor, "factory system descriptor"
         )
         common[FACTORY_DESCRIPTOR] = EnvVar(str(found), "factory system descriptor")
     machines = [path for _, path in sorted(discovery.machines.items())]
     ranks = []
-    for rank, host in enumerate(discovery.hosts or [world.hostname] * len(machines)):
+    for rank, host in enumerate(discovery.hosts or [site.hostname] * len(machines)):
         env = {**common, contract.RANK: EnvVar(str(rank), "rank")}
         if machines:
             env[contract.MOCK_CLUSTER_DESC_PATH] = EnvVar(str(machines[rank]), "mock cluster mapping")
         ranks.append(RankPlan(rank, argv, env, 0, host=host))
     placement = Placement(tuple(HostSlots(host) for host in discovery.hosts), source="--hosts")
     words = mpi_args if discovery.hosts or "--oversubscribe" in mpi_args else ("--oversubscribe", *mpi_args)
-    return LaunchPlan(tuple(ranks), argv, world.cwd, placement, words, unset=BLOCKED)
+    return LaunchPlan(tuple(ranks), argv, site.cwd, placement, words, unset=BLOCKED)
 
 
 def discover(
-    discovery: Discovery, world: World, run: Callable[[], str], *, refresh: bool, seconds: float = DEADLINE
+    discovery: Discovery, site: Site, run: Callable[[], str], *, refresh: bool, seconds: float = DEADLINE
 ) -> None:
     """Brings the folder of a discovery up to date; `run` starts the generator and says what went wrong, if anything.
 
@@ -76,7 +76,7 @@ def discover(
         if not discovery.is_whole:
             wanted = [f"{BINDINGS} or {MAPPING}", RANKFILE, *([MOCK] if discovery.machines else [])]
             raise _failed("TTR511", f"the generator left no {', '.join(wanted)} in {discovery.folder}")
-        _name_hosts(discovery, world)
+        _name_hosts(discovery, site)
         partial = discovery.folder / f"{KEY_FILE}.tmp"
         partial.write_text(discovery.key + "\n", encoding="ascii")
         partial.replace(discovery.folder / KEY_FILE)
@@ -102,14 +102,14 @@ def _clear(discovery: Discovery) -> None:
         (folder / "hostfile").write_text(text, encoding="utf-8")
 
 
-def _name_hosts(discovery: Discovery, world: World) -> None:
+def _name_hosts(discovery: Discovery, site: Site) -> None:
     """Real names in the rankfile: `localhost` means this machine, and so does every host of a mock cluster."""
     path = discovery.folder / RANKFILE
-    read = read_rankfile(path, world, Findings())
+    read = read_rankfile(path, site, Findings())
     if read is None:
         return
     lines = tuple(
-        RankfileLine(line.rank, world.hostname, line.slot)
+        RankfileLine(line.rank, site.hostname, line.slot)
         if discovery.machines or line.host == "localhost"
         else line
         for line in read.lines

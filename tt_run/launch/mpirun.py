@@ -11,7 +11,7 @@ from pathlib import Path
 from mgd.diagnostics import Diagnostic
 from mgd.lean import dataclass
 from tt_run.errors import LauncherError
-from tt_run.inputs.world import is_file
+from tt_run.inputs.site import is_file
 from tt_run.launch.machine import user_home
 
 SYSTEM_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin", "/usr/sbin", "/sbin")

@@ -10,7 +10,7 @@ from tt_run.errors import InputError, RefusedError, UsageError
 from tt_run.inputs.environment import BLOCKED, EnvVar
 from tt_run.inputs.findings import Findings, folded
 from tt_run.inputs.mpi_args import read_mpi_args, split_mpi_args
-from tt_run.inputs.world import World
+from tt_run.inputs.site import Site
 from tt_run.inputs.wrapping import PROFILER_DIR, Tracy, parse_tracy, with_gdbserver, with_tracy
 from tt_run.plan.checks import Subject, joint_check
 from tt_run.plan.checks.program import require_program
@@ -28,7 +28,7 @@ from tt_run.plan.usage import refuse_misuse
 
 def build_plan(
     request: LaunchRequest,
-    world: World | None = None,
+    site: Site | None = None,
     launcher: LauncherFacts | None = None,
     known: Sequence[Diagnostic] = (),
 ) -> LaunchPlan:
@@ -38,37 +38,37 @@ def build_plan(
     itself is wrong), InputError (a file is missing or cannot be understood) and RefusedError (the joint check found
     errors and `request.check` is ERROR), each with all its findings.
     """
-    world = world or World.current()
+    site = site or Site.current()
     refuse_misuse(request)
-    request = with_exported(request, world)
+    request = with_exported(request, site)
     try:
-        return _planned(request, world, launcher, known)
+        return _planned(request, site, launcher, known)
     except (InputError, RefusedError):
         from tt_run.plan.wrong_files import wrong_files
 
-        wrong = wrong_files(request, world)
+        wrong = wrong_files(request, site)
         if wrong:
             raise UsageError(wrong) from None
         raise
 
 
 def _planned(
-    request: LaunchRequest, world: World, launcher: LauncherFacts | None, known: Sequence[Diagnostic]
+    request: LaunchRequest, site: Site, launcher: LauncherFacts | None, known: Sequence[Diagnostic]
 ) -> LaunchPlan:
     words = split_mpi_args(request.mpi_args)
-    tracy = parse_tracy(request.tracy, world) if request.tracy is not None else None
+    tracy = parse_tracy(request.tracy, site) if request.tracy is not None else None
     findings = Findings(judged=list(known))
-    starting = starting_world(request, world)
+    starting = starting_site(request, site)
     require_program(request, starting, findings)
-    source = read_source(request, world, findings)
+    source = read_source(request, site, findings)
     if source is None:
         findings.stop_if_broken()
         raise AssertionError("an input that cannot be read has a finding")
     mpi_args = read_mpi_args(words, len(source.bindings.bindings))
-    seating = seat(request, source, mpi_args, world, findings)
+    seating = seat(request, source, mpi_args, site, findings)
     findings.stop_if_broken()
-    ranks = _ranks(request, source, seating, world, findings, tracy)
-    shell = inheritance(request, seating, mpi_args, world)
+    ranks = _ranks(request, source, seating, site, findings, tracy)
+    shell = inheritance(request, seating, mpi_args, site)
     if request.check is not CheckLevel.OFF:
         joint_check(
             Subject(request, source, seating, ranks, mpi_args, starting, launcher, shell.left), findings
@@ -76,7 +76,7 @@ def _planned(
     return LaunchPlan(
         ranks=ranks,
         program=request.program,
-        cwd=world.cwd,
+        cwd=site.cwd,
         placement=seating.placement,
         mpi_args=mpi_args.words,
         defaults=wanted_words(mpi_args),
@@ -91,28 +91,26 @@ def _planned(
     )
 
 
-def starting_world(request: LaunchRequest, world: World) -> World:
-    """The world in which the program is looked for: the PATH of the ranks."""
-    return (
-        replace(world, environ={**world.environ, "PATH": emulated_path(world)}) if request.emulate else world
-    )
+def starting_site(request: LaunchRequest, site: Site) -> Site:
+    """The site with the PATH of the ranks, on which the program is looked for."""
+    return replace(site, environ={**site.environ, "PATH": emulated_path(site)}) if request.emulate else site
 
 
 def _ranks(
     request: LaunchRequest,
     source: RankSource,
     seating: Seating,
-    world: World,
+    site: Site,
     findings: Findings,
     tracy: Tracy | None,
 ) -> tuple[RankPlan, ...]:
-    environments = rank_environments(request, source, seating, world, findings)
+    environments = rank_environments(request, source, seating, site, findings)
     plans: list[RankPlan] = []
     for binding, environment in zip(source.bindings.bindings, environments, strict=True):
         rank = binding.rank
         argv = request.program
         if tracy is not None:
-            argv = with_tracy(argv, tracy, rank, world)
+            argv = with_tracy(argv, tracy, rank, site)
             environment[PROFILER_DIR] = EnvVar(str(tracy.rank_folder(rank)), "--tracy")
         if request.debug_gdbserver:
             argv = with_gdbserver(argv, rank)

@@ -11,21 +11,21 @@ from mgd.graph import Mesh, MeshGraph
 from mgd.instances import expand_checked
 from tt_run.inputs.document import read_text
 from tt_run.inputs.findings import Findings
-from tt_run.inputs.world import World
+from tt_run.inputs.site import Site
 from tt_run.plan.request import CheckLevel
 
 YAML_SUFFIXES = (".yaml", ".yml")
 
 
-def read_descriptor(path: Path, world: World, findings: Findings, level: CheckLevel) -> MeshGraph | None:
+def read_descriptor(path: Path, site: Site, findings: Findings, level: CheckLevel) -> MeshGraph | None:
     """The mesh graph that the descriptor at `path` describes; None, with the descriptor's own findings, when it has errors.
 
     A file that is no descriptor at all stops the plan, unless `level` only warns; what the rules refuse is for the check.
     """
     if path.suffix in YAML_SUFFIXES:
         return _expanded(lambda: mgd.load(path), findings, level)
-    text = read_text(path, world, findings)
-    return None if text is None else read_text_descriptor(text, world.shown(path), findings, level)
+    text = read_text(path, site, findings)
+    return None if text is None else read_text_descriptor(text, site.shown(path), findings, level)
 
 
 def read_text_descriptor(text: str, file: str, findings: Findings, level: CheckLevel) -> MeshGraph | None:

@@ -12,7 +12,7 @@ from tt_run.inputs.findings import Findings
 from tt_run.inputs.hosts import parse_hosts
 from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.rankfiles import read_rankfile
-from tt_run.inputs.world import World, is_file
+from tt_run.inputs.site import Site, is_file
 from tt_run.plan.allocation import files
 from tt_run.plan.allocation.of_descriptors import descriptors_of, named_inputs
 from tt_run.plan.request import LaunchRequest
@@ -54,13 +54,13 @@ class Discovery:
     def _bindings(self) -> tuple[Path, Path]:
         return self.folder / MAPPING, self.folder / BINDINGS
 
-    def request(self, asked: LaunchRequest, world: World) -> LaunchRequest:
+    def request(self, asked: LaunchRequest, site: Site) -> LaunchRequest:
         """The launch of the discovered ranks: the request with their bindings, rankfile and hosts in place of the descriptor."""
         mapping, single = self._bindings()
         several = _has_text(mapping)
         words = ["--rankfile", str(self.folder / RANKFILE)]
         if not self.machines:
-            rankfile = read_rankfile(self.folder / RANKFILE, world, Findings())
+            rankfile = read_rankfile(self.folder / RANKFILE, site, Findings())
             counts = Counter(line.host for _, line in sorted(rankfile.by_rank().items())) if rankfile else {}
             words = ["--host", ",".join(f"{host}:{count}" for host, count in counts.items()), *words]
         return replace(
@@ -75,7 +75,7 @@ class Discovery:
         )
 
 
-def read_discovery(request: LaunchRequest, world: World) -> Discovery | None:
+def read_discovery(request: LaunchRequest, site: Site) -> Discovery | None:
     """The discovery that a request with `-m` or `-M` stands for; None for other requests.
 
     Raises InputError when a file that it names is missing or cannot be understood, UsageError for wrong hosts.
@@ -85,7 +85,7 @@ def read_discovery(request: LaunchRequest, world: World) -> Discovery | None:
     if request.hosts is None and request.mock_cluster_rank_binding is None:
         return None
     findings = Findings()
-    search = PathSearch(world, findings)
+    search = PathSearch(site, findings)
     paths = descriptors_of(request, search, findings)
     mock = None
     if request.mock_cluster_rank_binding is not None:
@@ -98,7 +98,7 @@ def read_discovery(request: LaunchRequest, world: World) -> Discovery | None:
     findings.stop_if_broken()
     named = parse_hosts(request.hosts).hosts if request.hosts and mock is None else ()
     hosts = sorted(host.name for host in named)
-    short = files.folder(world.cwd, key)
+    short = files.folder(site.cwd, key)
     is_mapping = request.mesh_graph_descriptor_mapping is not None
     machines = dict(mock.descriptors) if mock else {}
     found = Discovery(asked, key, short, tuple(paths), is_mapping, tuple(hosts), machines)
@@ -108,16 +108,16 @@ def read_discovery(request: LaunchRequest, world: World) -> Discovery | None:
     return long if taken or (long.is_known and not found.is_known) else found
 
 
-def generator_places(world: World) -> tuple[Path, ...]:
+def generator_places(site: Site) -> tuple[Path, ...]:
     """Where the generator is looked for, first one first."""
-    home = world.get("TT_METAL_HOME")
-    roots = [world.expand_user(home)] if home else []
-    return tuple(dict.fromkeys(root / GENERATOR for root in (*roots, world.cwd)))
+    home = site.get("TT_METAL_HOME")
+    roots = [site.expand_user(home)] if home else []
+    return tuple(dict.fromkeys(root / GENERATOR for root in (*roots, site.cwd)))
 
 
-def find_generator(world: World) -> Path | None:
+def find_generator(site: Site) -> Path | None:
     """The first generator that exists."""
-    return next((path for path in generator_places(world) if is_file(path)), None)
+    return next((path for path in generator_places(site) if is_file(path)), None)
 
 
 def _key_in(folder: Path) -> str | None:

@@ -17,7 +17,7 @@ from tt_run.inputs.environment import (
     per_rank_folders,
 )
 from tt_run.inputs.findings import Findings, counted
-from tt_run.inputs.world import World
+from tt_run.inputs.site import Site
 from tt_run.plan.derived_ranks import CHOSEN_BY_THE_PROGRAM
 from tt_run.plan.rank_source import RankSource
 from tt_run.plan.request import LaunchRequest
@@ -29,13 +29,13 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def rank_environments(
-    request: LaunchRequest, source: RankSource, seating: Seating, world: World, findings: Findings
+    request: LaunchRequest, source: RankSource, seating: Seating, site: Site, findings: Findings
 ) -> list[dict[str, EnvVar]]:
     """What each rank sees, in rank order: name to value and origin."""
     bindings = source.bindings
-    passed = passed_through(world)
-    common = {**passed, **managed(world)}
-    expand = expander(world, findings)
+    passed = passed_through(site)
+    common = {**passed, **managed(site)}
+    expand = expander(site, findings)
     shared = {name: expand(name, setting) for name, setting in bindings.global_env.items()}
     if bindings.subcontext_sizes:
         sizes = ",".join(map(str, bindings.subcontext_sizes))
@@ -44,8 +44,8 @@ def rank_environments(
         EnvVar(source.factory_descriptor, "factory system descriptor") if source.factory_descriptor else None
     )
     descriptors: dict[Path, EnvVar] = {}
-    emulation = _emulation(request, source, seating, world) if request.emulate else {}
-    asked = _asked_for(request, world)
+    emulation = _emulation(request, source, seating, site) if request.emulate else {}
+    asked = _asked_for(request, site)
     environments: list[dict[str, EnvVar]] = []
     for binding in bindings.bindings:
         rank = binding.rank
@@ -71,8 +71,8 @@ def rank_environments(
             variables[contract.MOCK_CLUSTER_DESC_PATH] = EnvVar(bindings.mock[rank], "mock cluster mapping")
         if factory is not None:
             variables[FACTORY_DESCRIPTOR] = factory
-        host = seating.seats[rank].host or world.hostname
-        variables.update(per_rank_folders(world, host, rank, passed))
+        host = seating.seats[rank].host or site.hostname
+        variables.update(per_rank_folders(site, host, rank, passed))
         variables.update(emulation)
         variables.update(shared)
         for name, setting in binding.env.items():
@@ -93,10 +93,10 @@ def shims_folder() -> Path:
     return Path(__file__).resolve().parents[1] / "shims"
 
 
-def emulated_path(world: World) -> str:
+def emulated_path(site: Site) -> str:
     """PATH with the folder of this Python first, so that `python` in an emulated job is the one that has the emulation."""
     folder = str(Path(sys.executable).parent)
-    path = world.get("PATH") or ""
+    path = site.get("PATH") or ""
     return path if path.split(os.pathsep)[0] == folder else os.pathsep.join(filter(None, (folder, path)))
 
 
@@ -106,36 +106,34 @@ def _with_shims(path: EnvVar) -> EnvVar:
     return EnvVar(value, f"--emulate, then {path.origin}")
 
 
-def _asked_for(request: LaunchRequest, world: World) -> dict[str, EnvVar]:
+def _asked_for(request: LaunchRequest, site: Site) -> dict[str, EnvVar]:
     """The options of emulated ranks, which the command line has the last word on."""
     return {
         each.variable: EnvVar(
-            str(world.cwd / world.expand_user(each.value)) if each.is_file else each.value, each.option
+            str(site.cwd / site.expand_user(each.value)) if each.is_file else each.value, each.option
         )
         for each in request.of_ranks
     }
 
 
-def _emulation(
-    request: LaunchRequest, source: RankSource, seating: Seating, world: World
-) -> dict[str, EnvVar]:
+def _emulation(request: LaunchRequest, source: RankSource, seating: Seating, site: Site) -> dict[str, EnvVar]:
     """What an emulated rank gets on top: who it is among how many, and its share of the cores."""
     count = len(source.bindings.bindings)
     crowd = seating.most_on_one_host
     variables = {
-        "PATH": EnvVar(emulated_path(world), "shell, this Python's folder first"),
+        "PATH": EnvVar(emulated_path(site), "shell, this Python's folder first"),
         contract.EMULATE: EnvVar("1", "--emulate"),
         contract.WORLD_SIZE: EnvVar(str(count), "number of ranks"),
         "COLUMNS": EnvVar(
-            world.get("COLUMNS") or _COLUMNS,
-            "shell" if world.get("COLUMNS") else "default: pictures of meshes",
+            site.get("COLUMNS") or _COLUMNS,
+            "shell" if site.get("COLUMNS") else "default: pictures of meshes",
         ),
     }
     threads = EnvVar(
-        str(max(1, world.cores // crowd)),
-        f"default: {counted(world.cores, 'core')} over {counted(crowd, 'rank')} of a host",
+        str(max(1, site.cores // crowd)),
+        f"default: {counted(site.cores, 'core')} over {counted(crowd, 'rank')} of a host",
     )
     for name in _THREADS:
-        given = world.get(name)
+        given = site.get(name)
         variables[name] = EnvVar(given, "shell") if given else threads
     return variables

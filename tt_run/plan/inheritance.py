@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from mgd.lean import dataclass, field
 from tt_run.inputs.environment import BLOCKED, EnvVar
 from tt_run.inputs.mpi_args import MpiArgs
-from tt_run.inputs.world import World
+from tt_run.inputs.site import Site
 from tt_run.plan.request import LaunchRequest
 from tt_run.plan.slots import Seating
 
@@ -45,15 +45,15 @@ class Inheritance:
     left: Mapping[str, str] = field(default_factory=dict)
 
 
-def inheritance(request: LaunchRequest, seating: Seating, mpi_args: MpiArgs, world: World) -> Inheritance:
+def inheritance(request: LaunchRequest, seating: Seating, mpi_args: MpiArgs, site: Site) -> Inheritance:
     """The rule for this launch."""
     shell = {
         name: value
-        for name, value in world.environ.items()
+        for name, value in site.environ.items()
         if name.isidentifier() and name not in BLOCKED and name not in KEPT_BY_SHELLS
     }
-    is_here = all(world.is_here(host) for host in _hosts(seating))
-    exported = _exported(mpi_args, world)
+    is_here = all(site.is_here(host) for host in _hosts(seating))
+    exported = _exported(mpi_args, site)
     if request.clean_env or not (is_here or request.inherit_env):
         left = {
             name: value
@@ -76,11 +76,11 @@ def _hosts(seating: Seating) -> set[str]:
     }
 
 
-def _exported(mpi_args: MpiArgs, world: World) -> dict[str, EnvVar]:
+def _exported(mpi_args: MpiArgs, site: Site) -> dict[str, EnvVar]:
     """What the user asks mpirun to export with -x."""
     found = {}
     for name, given in mpi_args.exports.items():
-        value = world.get(name) if given is None else given
+        value = site.get(name) if given is None else given
         if value is not None:
             found[name] = EnvVar(value, f"-x {name} of --mpi-args")
     return found

@@ -13,7 +13,7 @@ from mgd.errors import MgdError
 from mgd.lean import replace
 from tt_run.errors import UsageError
 from tt_run.inputs.findings import Findings
-from tt_run.inputs.world import World
+from tt_run.inputs.site import Site
 from tt_run.plan.cache_folder import kept_path
 from tt_run.plan.derived_ranks import Derived, bindings_of
 from tt_run.plan.descriptors import read_text_descriptor
@@ -22,14 +22,14 @@ from tt_run.plan.request import LaunchRequest
 from tt_run.plan.usage import split_of
 
 
-def derive_from_system(request: LaunchRequest, world: World, findings: Findings) -> Derived | None:
+def derive_from_system(request: LaunchRequest, site: Site, findings: Findings) -> Derived | None:
     """The ranks of `--system`, cut by `--split` and multiplied by `--meshes`; None with findings when its file is broken.
 
     Raises UsageError for an unknown system and for a cut or a number of copies that it does not allow.
     """
     system = _find(request.system or "")
     split, meshes = split_of(request), request.meshes
-    text = world.read_text(system.path)
+    text = site.read_text(system.path)
     try:
         if split is not None:
             text = variants.split(text, split, file=str(system.path))
@@ -39,8 +39,8 @@ def derive_from_system(request: LaunchRequest, world: World, findings: Findings)
         found = error.diagnostics or (Diagnostic("TTR008", str(error)),)
         raise UsageError([replace(each, code="TTR008") for each in found]) from None
     is_cut = split is not None or (meshes or 1) > 1
-    path = _generated_path(system.name, split, meshes, text, world) if is_cut else system.path
-    graph = read_text_descriptor(text, world.shown(path), findings, request.check)
+    path = _generated_path(system.name, split, meshes, text, site) if is_cut else system.path
+    graph = read_text_descriptor(text, site.shown(path), findings, request.check)
     if graph is None:
         findings.errors_are_final()  # without a graph there are no ranks
         return None
@@ -76,11 +76,11 @@ def _find(name: str) -> systems.System:
 
 
 def _generated_path(
-    name: str, split: tuple[int, int] | None, meshes: int | None, text: str, world: World
+    name: str, split: tuple[int, int] | None, meshes: int | None, text: str, site: Site
 ) -> Path:
     parts = [
         name,
         f"split{split[0]}x{split[1]}" if split else "",
         f"x{meshes}" if meshes and meshes > 1 else "",
     ]
-    return kept_path("_".join(filter(None, parts)), text, world)
+    return kept_path("_".join(filter(None, parts)), text, site)

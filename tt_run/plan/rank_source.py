@@ -13,7 +13,7 @@ from tt_run.contract import MOCK_CLUSTER_DESC_PATH
 from tt_run.inputs.bindings import Binding, RankBindings, read_rank_bindings
 from tt_run.inputs.findings import Findings, listed
 from tt_run.inputs.paths import PathSearch
-from tt_run.inputs.world import World, is_file
+from tt_run.inputs.site import Site, is_file
 from tt_run.plan.derived_ranks import Derived, lone_rank
 from tt_run.plan.model import GeneratedFile
 from tt_run.plan.request import CheckLevel, LaunchRequest
@@ -50,15 +50,15 @@ class RankSource:
         return mesh.host_block(host_rank).devices if host_rank < mesh.host_count else ()
 
 
-def read_source(request: LaunchRequest, world: World, findings: Findings) -> RankSource | None:
+def read_source(request: LaunchRequest, site: Site, findings: Findings) -> RankSource | None:
     """Everything the request names, read. None with findings when some of it cannot be understood."""
-    search = PathSearch(world, findings, is_strict=request.check is CheckLevel.OFF)
+    search = PathSearch(site, findings, is_strict=request.check is CheckLevel.OFF)
     mock = _mock_cluster(request, search, findings)
     derived: Derived | None = None
     if request.system is not None:
         from tt_run.plan.named_system import derive_from_system
 
-        derived = derive_from_system(request, world, findings)
+        derived = derive_from_system(request, site, findings)
     elif request.mesh_graph_descriptor is not None or request.mesh_graph_descriptor_mapping is not None:
         from tt_run.plan.allocation.of_descriptors import allocate
 
@@ -72,8 +72,8 @@ def read_source(request: LaunchRequest, world: World, findings: Findings) -> Ran
     else:
         read = _read_bindings(request, search, findings)
         if read is not None:
-            graphs = {} if request.check is CheckLevel.OFF else _read_graphs(read, request, world, findings)
-            derived = Derived(_with_mock(read, mock, world, findings), graphs)
+            graphs = {} if request.check is CheckLevel.OFF else _read_graphs(read, request, site, findings)
+            derived = Derived(_with_mock(read, mock, site, findings), graphs)
     factory = _factory(request, search)
     if derived is None or findings.broken:
         return None
@@ -99,7 +99,7 @@ def _read_bindings(request: LaunchRequest, search: PathSearch, findings: Finding
 
 
 def _read_graphs(
-    bindings: RankBindings, request: LaunchRequest, world: World, findings: Findings
+    bindings: RankBindings, request: LaunchRequest, site: Site, findings: Findings
 ) -> dict[Path, MeshGraph]:
     """The mesh graph of each descriptor that a rank uses, each read once."""
     from tt_run.plan.descriptors import read_descriptor
@@ -108,7 +108,7 @@ def _read_graphs(
     for path in dict.fromkeys(bindings.descriptor_of(binding) for binding in bindings.bindings):
         if request.skip_mgd_check and not is_file(path):
             continue
-        graph = read_descriptor(path, world, findings, request.check)
+        graph = read_descriptor(path, site, findings, request.check)
         if graph is not None:
             graphs[path] = graph
     return graphs
@@ -124,16 +124,16 @@ def _mock_cluster(request: LaunchRequest, search: PathSearch, findings: Findings
 
 
 def _with_mock(
-    bindings: RankBindings, mock: MockCluster | None, world: World, findings: Findings
+    bindings: RankBindings, mock: MockCluster | None, site: Site, findings: Findings
 ) -> RankBindings:
     """The bindings with the cluster descriptors of a mock mapping, which must name every rank."""
     if mock is None:
         return bindings
-    _check_mock_ranks(mock, bindings, world, findings)
+    _check_mock_ranks(mock, bindings, site, findings)
     return replace(bindings, mock={rank: str(path) for rank, path in mock.descriptors.items()})
 
 
-def _check_mock_ranks(mock: MockCluster, bindings: RankBindings, world: World, findings: Findings) -> None:
+def _check_mock_ranks(mock: MockCluster, bindings: RankBindings, site: Site, findings: Findings) -> None:
     """Every rank needs a descriptor; with sub-contexts no further one is allowed."""
     ranks = {binding.rank for binding in bindings.bindings}
     missing = sorted(ranks - mock.descriptors.keys())
@@ -150,7 +150,7 @@ def _check_mock_ranks(mock: MockCluster, bindings: RankBindings, world: World, f
                 if b.rank == missing[0]
             ),
             help=f"add {missing[0]}: PATH to rank_to_cluster_mock_cluster_desc"
-            if is_mapping or not world.get(MOCK_CLUSTER_DESC_PATH)
+            if is_mapping or not site.get(MOCK_CLUSTER_DESC_PATH)
             else f"unset {MOCK_CLUSTER_DESC_PATH}, which names it, or --mock-cluster-rank-binding a mapping",
         )
     if bindings.subcontext_sizes:

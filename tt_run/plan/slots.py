@@ -13,7 +13,7 @@ from tt_run.inputs.findings import Findings
 from tt_run.inputs.hosts import HostList, HostSlots, parse_hosts, read_hostfile, scheduler_hosts
 from tt_run.inputs.mpi_args import MpiArgs, host_token
 from tt_run.inputs.paths import PathSearch
-from tt_run.inputs.world import World, is_file
+from tt_run.inputs.site import Site, is_file
 from tt_run.plan.model import Placement
 from tt_run.plan.request import CheckLevel, LaunchRequest
 
@@ -47,45 +47,45 @@ class Seating:
 
 
 def seat(
-    request: LaunchRequest, source: RankSource, mpi_args: MpiArgs, world: World, findings: Findings
+    request: LaunchRequest, source: RankSource, mpi_args: MpiArgs, site: Site, findings: Findings
 ) -> Seating:
     """Seats from, in this order: a rankfile, hosts in --mpi-args, --hosts, a scheduler, this machine."""
     count = len(source.bindings.bindings)
-    hosts = _named_hosts(request, mpi_args, world, findings)
+    hosts = _named_hosts(request, mpi_args, site, findings)
     if mpi_args.rankfile is not None:
         from tt_run.inputs.rankfiles import read_rankfile
 
         unchecked = request.check is CheckLevel.OFF
-        path = PathSearch(world, findings).find(mpi_args.rankfile, "rankfile", must_exist=not unchecked)
+        path = PathSearch(site, findings).find(mpi_args.rankfile, "rankfile", must_exist=not unchecked)
         if unchecked and path is not None and not is_file(path):
-            return _by_missing_rankfile(path, mpi_args, count, world, findings)
-        rankfile = path and read_rankfile(path, world, findings)
+            return _by_missing_rankfile(path, mpi_args, count, site, findings)
+        rankfile = path and read_rankfile(path, site, findings)
         if not rankfile:
             return Seating(Placement(), (Seat(),) * count)
-        return _by_rankfile(rankfile, mpi_args, hosts, count, world)
+        return _by_rankfile(rankfile, mpi_args, hosts, count, site)
     if source.rankfile is not None:
         trouble = "rank pins keep the ranks from filling the hosts in order"
-        pinned = _by_rankfile(source.rankfile, mpi_args, hosts, count, world)
+        pinned = _by_rankfile(source.rankfile, mpi_args, hosts, count, site)
         placement = replace(pinned.placement, rankfile_trouble=trouble, source="--hosts and rank pins")
         return replace(pinned, placement=placement)
     # Ranks allocated on a mock cluster all run here, whatever machines they stand for.
     bound = request.rank_binding is not None or request.rank_bindings_mapping is not None
     here = request.no_scheduler or (not bound and request.mock_cluster_rank_binding is not None)
     if hosts is None and not here:
-        hosts = scheduler_hosts(world, findings)
+        hosts = scheduler_hosts(site, findings)
     if hosts is None:
-        return Seating(Placement(), (Seat(world.hostname),) * count)
+        return Seating(Placement(), (Seat(site.hostname),) * count)
     return _by_hosts(hosts, mpi_args, count)
 
 
 def _named_hosts(
-    request: LaunchRequest, mpi_args: MpiArgs, world: World, findings: Findings
+    request: LaunchRequest, mpi_args: MpiArgs, site: Site, findings: Findings
 ) -> HostList | None:
     """The hosts that the user wrote, None when there are none."""
     option = parse_hosts(request.hosts) if request.hosts else None
     if mpi_args.hostfile is not None:
-        path = PathSearch(world, findings).find(mpi_args.hostfile, "hostfile")
-        return read_hostfile(path, world, findings) if path else None
+        path = PathSearch(site, findings).find(mpi_args.hostfile, "hostfile")
+        return read_hostfile(path, site, findings) if path else None
     if mpi_args.hosts:
         slots: Counter[str] = Counter()
         for name, count in map(host_token, mpi_args.hosts):
@@ -108,7 +108,7 @@ def _named_hosts(
 
 
 def _by_rankfile(
-    rankfile: Rankfile, mpi_args: MpiArgs, named: HostList | None, count: int, world: World
+    rankfile: Rankfile, mpi_args: MpiArgs, named: HostList | None, count: int, site: Site
 ) -> Seating:
     lines = rankfile.by_rank()
     relative = {f"+n{index}": host.name for index, host in enumerate(named.hosts)} if named else {}
@@ -122,7 +122,7 @@ def _by_rankfile(
     source = f"rankfile {rankfile.file}"
     placement = Placement(
         hosts,
-        _named(rankfile.path, world),
+        _named(rankfile.path, site),
         rankfile.normal_text(),
         rankfile.trouble,
         mpi_args.policy,
@@ -133,27 +133,27 @@ def _by_rankfile(
 
 
 def _by_missing_rankfile(
-    path: Path, mpi_args: MpiArgs, count: int, world: World, findings: Findings
+    path: Path, mpi_args: MpiArgs, count: int, site: Site, findings: Findings
 ) -> Seating:
     """The rankfile as named, for mpirun to complain about: what the reference does, and `--check off` asks for."""
     findings.warn(
-        "TTR101", f"rankfile not found: {world.shown(path)}", help="mpirun will not start without it"
+        "TTR101", f"rankfile not found: {site.shown(path)}", help="mpirun will not start without it"
     )
     placement = Placement(
-        rankfile=_named(path, world),
+        rankfile=_named(path, site),
         rankfile_policy=mpi_args.policy,
         rankfile_at=mpi_args.rankfile_at,
-        source=f"rankfile {world.shown(path)}",
+        source=f"rankfile {site.shown(path)}",
     )
     return Seating(placement, (Seat(),) * count)
 
 
-def _named(path: Path | None, world: World) -> Path | None:
+def _named(path: Path | None, site: Site) -> Path | None:
     """The rankfile as the launcher is to name it: relative to the launch directory when it lies outside of it, which every
     version's policy parser takes."""
-    if path is None or path.is_relative_to(world.cwd):
+    if path is None or path.is_relative_to(site.cwd):
         return path
-    return Path(os.path.relpath(path, world.cwd))
+    return Path(os.path.relpath(path, site.cwd))
 
 
 def _by_hosts(hosts: HostList, mpi_args: MpiArgs, count: int) -> Seating:

@@ -8,7 +8,7 @@ from mgd.diagnostics import Diagnostic, Label, Position
 from tt_run.inputs.file_kinds import kind_of
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.paths import PathSearch
-from tt_run.inputs.world import World
+from tt_run.inputs.site import Site
 from tt_run.plan.request import LaunchRequest
 
 _TAKEN = {
@@ -21,14 +21,14 @@ _TAKEN = {
 }
 
 
-def wrong_files(request: LaunchRequest, world: World) -> list[Diagnostic]:
+def wrong_files(request: LaunchRequest, site: Site) -> list[Diagnostic]:
     """A finding for each file of the request that is of another kind than its option takes."""
-    search = PathSearch(world, Findings())
+    search = PathSearch(site, Findings())
     found = []
     for name, options in _TAKEN.items():
         text = getattr(request, name)
         path = search.find(text, "file") if text else None
-        kind = kind_of(path, world) if path is not None else None
+        kind = kind_of(path, site) if path is not None else None
         if path is None or kind is None or kind[1] in options:
             continue
         what, option = kind
@@ -38,7 +38,7 @@ def wrong_files(request: LaunchRequest, world: World) -> list[Diagnostic]:
             Diagnostic(
                 "TTR028",
                 f"{given} {text}: the file holds {what}",
-                (Label(Position(world.shown(path))),),
+                (Label(Position(site.shown(path))),),
                 f"write {line} in place of {given}",
             )
         )

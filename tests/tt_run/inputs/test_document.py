@@ -17,7 +17,7 @@ from tt_run.inputs.document import Document, read_document
 
 
 def read(sandbox: Sandbox, text: str) -> Document | None:
-    return read_document(sandbox.write("f.yaml", text), sandbox.world, sandbox.findings)
+    return read_document(sandbox.write("f.yaml", text), sandbox.site, sandbox.findings)
 
 
 def value_of(node: Node) -> str:
@@ -170,8 +170,8 @@ def test_anchors_that_multiply_are_refused_at_once(sandbox: Sandbox, line: str) 
 
 def test_unreadable_files(sandbox: Sandbox) -> None:
     (sandbox.cwd / "f.yaml").write_bytes(b"a: \xff\xfe")
-    assert read_document(sandbox.cwd / "f.yaml", sandbox.world, sandbox.findings) is None
-    assert read_document(sandbox.cwd / "absent.yaml", sandbox.world, sandbox.findings) is None
+    assert read_document(sandbox.cwd / "f.yaml", sandbox.site, sandbox.findings) is None
+    assert read_document(sandbox.cwd / "absent.yaml", sandbox.site, sandbox.findings) is None
     assert codes(sandbox.findings.broken) == ["TTR102", "TTR102"]
     assert places(sandbox.findings.broken[0]) == ["f.yaml:1:4"]
 

@@ -13,12 +13,12 @@ from tests.tt_run.sandbox import Sandbox, codes, only
 from tt_run.inputs.environment import BLOCKED, expander, managed, passed_through, per_rank_folders
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.settings import Setting
-from tt_run.inputs.world import World
+from tt_run.inputs.site import Site
 
 
 def expanded(sandbox: Sandbox, value: str) -> str:
     setting = Setting(value, "global_env", Position("rb.yaml", 3, 1))
-    return expander(sandbox.world, sandbox.findings)("X", setting).value
+    return expander(sandbox.site, sandbox.findings)("X", setting).value
 
 
 def test_prefixes_pass_and_blocked_names_do_not(sandbox: Sandbox) -> None:
@@ -33,12 +33,12 @@ def test_prefixes_pass_and_blocked_names_do_not(sandbox: Sandbox) -> None:
         "MESH_D",
     )
     sandbox.set(**dict.fromkeys((*passing, *BLOCKED, "TTXLA", "HF_HOME", "OMPI_MCA_x"), "v"))
-    assert tuple(passed_through(sandbox.world)) == passing
+    assert tuple(passed_through(sandbox.site)) == passing
 
 
 def test_what_is_managed(sandbox: Sandbox) -> None:
     sandbox.set(VIRTUAL_ENV="/venv", PYTHONHOME="", TT_METAL_HOME="")
-    values = {name: variable.value for name, variable in managed(sandbox.world).items()}
+    values = {name: variable.value for name, variable in managed(sandbox.site).items()}
     assert values == {
         "TT_METAL_HOME": "",
         "TT_METAL_RUNTIME_ROOT": "",
@@ -78,17 +78,17 @@ def test_an_unset_name_stays_and_is_told(sandbox: Sandbox) -> None:
 
 def test_a_global_setting_is_expanded_once(sandbox: Sandbox) -> None:
     setting = Setting("$NOT_SET", "global_env", Position("rb.yaml", 3, 1))
-    expand = expander(sandbox.world, sandbox.findings)
+    expand = expander(sandbox.site, sandbox.findings)
     assert expand("X", setting) is expand("X", setting)
     assert codes(sandbox.findings.judged) == ["TTR119"]
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0$")))
 def test_values_without_references_are_byte_exact(value: str) -> None:
-    world = World({"HOME": "/h"}, cwd=os.path.sep, hostname="vm", cores=1)  # type: ignore[arg-type]
+    site = Site({"HOME": "/h"}, cwd=os.path.sep, hostname="vm", cores=1)  # type: ignore[arg-type]
     findings = Findings()
     setting = Setting(value, "env_overrides", Position("f", 1, 1))
-    assert expander(world, findings)("X", setting).value == value
+    assert expander(site, findings)("X", setting).value == value
     assert not findings.judged
 
 
@@ -96,7 +96,7 @@ def test_values_without_references_are_byte_exact(value: str) -> None:
 def test_expansion_is_that_of_the_reference(value: str) -> None:
     """The standard library's rule: a name, or anything in braces; what is unset stays."""
     environ = {"A": "<$B>", "AB": "ab", "1": "one", "A B": "blank"}
-    world = World(environ, cwd=os.path.sep, hostname="vm", cores=1)  # type: ignore[arg-type]
+    site = Site(environ, cwd=os.path.sep, hostname="vm", cores=1)  # type: ignore[arg-type]
     before = dict(os.environ)
     try:
         os.environ.clear()
@@ -105,12 +105,12 @@ def test_expansion_is_that_of_the_reference(value: str) -> None:
     finally:
         os.environ.clear()
         os.environ.update(before)
-    assert expander(world, Findings())("X", Setting(value, "g", Position("f", 1, 1))).value == expected
+    assert expander(site, Findings())("X", Setting(value, "g", Position("f", 1, 1))).value == expected
 
 
 def folders(sandbox: Sandbox, rank: int) -> dict[str, str]:
-    base = passed_through(sandbox.world)
-    return {name: variable.value for name, variable in per_rank_folders(sandbox.world, "hostA", rank, base)}
+    base = passed_through(sandbox.site)
+    return {name: variable.value for name, variable in per_rank_folders(sandbox.site, "hostA", rank, base)}
 
 
 def test_cache_and_logs_are_unique_for_each_rank(sandbox: Sandbox) -> None:

@@ -66,7 +66,7 @@ def test_all_problems_of_a_list_at_once() -> None:
 
 def test_hostfiles(sandbox: Sandbox) -> None:
     text = "# cluster\nmetal-wh-01 slots=2\nmetal-wh-04\tslots = 1 max_slots=4\n\nx:3\nx\n"
-    hosts = read_hostfile(sandbox.write("hosts.txt", text), sandbox.world, sandbox.findings)
+    hosts = read_hostfile(sandbox.write("hosts.txt", text), sandbox.site, sandbox.findings)
     assert pairs(hosts) == [("metal-wh-01", 2), ("metal-wh-04", 1), ("x", 4)]
     assert hosts is not None and hosts.counted and hosts.source == "hostfile hosts.txt"
     assert not sandbox.findings.judged
@@ -74,17 +74,17 @@ def test_hostfiles(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize("line", ["a slot=1", "a b", "a:x", "a slots=two"])
 def test_hostfile_lines_that_are_none(sandbox: Sandbox, line: str) -> None:
-    read_hostfile(sandbox.write("hosts.txt", f"ok slots=1\n{line}\n"), sandbox.world, sandbox.findings)
+    read_hostfile(sandbox.write("hosts.txt", f"ok slots=1\n{line}\n"), sandbox.site, sandbox.findings)
     assert str(only(sandbox.findings.judged, "TTR120").position) == "hosts.txt:2:1"
 
 
 def test_an_empty_hostfile(sandbox: Sandbox) -> None:
-    assert read_hostfile(sandbox.write("hosts.txt", "#\n"), sandbox.world, sandbox.findings) is None
+    assert read_hostfile(sandbox.write("hosts.txt", "#\n"), sandbox.site, sandbox.findings) is None
     assert codes(sandbox.findings.broken) == ["TTR120"]
 
 
 def test_a_hostfile_of_unreadable_lines_is_told_by_them_alone(sandbox: Sandbox) -> None:
-    assert read_hostfile(sandbox.write("hosts.txt", "a slots=x\n"), sandbox.world, sandbox.findings) is None
+    assert read_hostfile(sandbox.write("hosts.txt", "a slots=x\n"), sandbox.site, sandbox.findings) is None
     assert str(only(sandbox.findings.broken, "TTR120").position) == "hosts.txt:1:1"
 
 
@@ -129,13 +129,13 @@ def test_task_counts(text: str, nodes: int, counts: tuple[int, ...]) -> None:
 
 
 def test_a_slurm_allocation(sandbox: Sandbox) -> None:
-    assert slurm_hosts(sandbox.world) is None
+    assert slurm_hosts(sandbox.site) is None
     sandbox.set(SLURM_JOB_ID="12")
-    assert slurm_hosts(sandbox.world) is None
+    assert slurm_hosts(sandbox.site) is None
     sandbox.set(SLURM_JOB_NODELIST=" ")
-    assert slurm_hosts(sandbox.world) is None
+    assert slurm_hosts(sandbox.site) is None
     sandbox.set(SLURM_JOB_NODELIST="h[1-2],big", SLURM_TASKS_PER_NODE="2(x2),4")
-    hosts = slurm_hosts(sandbox.world)
+    hosts = slurm_hosts(sandbox.site)
     assert pairs(hosts) == [("h1", 2), ("h2", 2), ("big", 4)]
     assert hosts is not None and hosts.source == "Slurm allocation (job 12)"
 
@@ -144,6 +144,6 @@ def test_an_mpijob_comes_before_slurm(sandbox: Sandbox) -> None:
     """The variable that an MPIJob sets is one that Open MPI 5 ignores, so that all ranks would stay in the launcher pod."""
     path = sandbox.write("hostfile", "worker-0 slots=2\nworker-1 slots=2\n")
     sandbox.set(SLURM_JOB_ID="1", SLURM_NODELIST="h1", OMPI_MCA_orte_default_hostfile=str(path))
-    hosts = scheduler_hosts(sandbox.world, sandbox.findings)
+    hosts = scheduler_hosts(sandbox.site, sandbox.findings)
     assert pairs(hosts) == [("worker-0", 2), ("worker-1", 2)]
     assert hosts is not None and "OMPI_MCA_orte_default_hostfile" in hosts.source

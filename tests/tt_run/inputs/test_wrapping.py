@@ -30,9 +30,9 @@ def test_any_word_survives_the_shell(words: list[str]) -> None:
 
 
 def test_tracy_defaults(sandbox: Sandbox) -> None:
-    tracy = parse_tracy("", sandbox.world)
+    tracy = parse_tracy("", sandbox.site)
     folder = f"{sandbox.cwd}/generated/profiler/ttrun"
-    assert with_tracy(("./app", "x"), tracy, 1, sandbox.world) == (
+    assert with_tracy(("./app", "x"), tracy, 1, sandbox.site) == (
         *(sys.executable, "-m", "tracy", "--port", "8088", "-o", f"{folder}/rank1"),
         *("./app", "x"),
     )
@@ -40,7 +40,7 @@ def test_tracy_defaults(sandbox: Sandbox) -> None:
 
 
 def test_tracy_takes_its_options_and_passes_the_rest(sandbox: Sandbox) -> None:
-    tracy = parse_tracy("-t 9000 --output-folder=/out -r --sync-host-device 'a b'", sandbox.world)
+    tracy = parse_tracy("-t 9000 --output-folder=/out -r --sync-host-device 'a b'", sandbox.site)
     assert (tracy.port, str(tracy.folder)) == (9000, "/out")
     assert tracy.options == ("-r", "--sync-host-device", "a b")
 
@@ -59,8 +59,8 @@ def test_tracy_takes_its_options_and_passes_the_rest(sandbox: Sandbox) -> None:
 def test_how_tracy_gets_the_program(
     sandbox: Sandbox, program: tuple[str, ...], profiled: tuple[str, ...]
 ) -> None:
-    tracy = parse_tracy("-o /out", sandbox.world)
-    words = with_tracy(program, tracy, 0, sandbox.world)
+    tracy = parse_tracy("-o /out", sandbox.site)
+    words = with_tracy(program, tracy, 0, sandbox.site)
     assert words[words.index("/out/rank0") + 1 :] == profiled
 
 
@@ -68,12 +68,12 @@ def test_a_python_command_on_path_runs_as_module(sandbox: Sandbox) -> None:
     command = sandbox.write("bin/mytool", "#!/usr/bin/env python3\n")
     command.chmod(0o755)
     sandbox.set(PATH=str(command.parent))
-    tracy = parse_tracy("-o /out", sandbox.world)
-    assert with_tracy(("mytool",), tracy, 0, sandbox.world)[-2:] == ("-m", "mytool")
+    tracy = parse_tracy("-o /out", sandbox.site)
+    assert with_tracy(("mytool",), tracy, 0, sandbox.site)[-2:] == ("-m", "mytool")
 
 
 @pytest.mark.parametrize("text", ["-t", "--port", "-o", "-t 0", "-t x", "--port=-1", "'open"])
 def test_what_tracy_refuses(sandbox: Sandbox, text: str) -> None:
     with pytest.raises(UsageError) as caught:
-        parse_tracy(text, sandbox.world)
+        parse_tracy(text, sandbox.site)
     assert codes(caught.value.diagnostics) == ["TTR010"]

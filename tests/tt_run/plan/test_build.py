@@ -340,10 +340,10 @@ def test_without_a_home_that_can_be_written_derived_files_go_to_the_launch_direc
 ) -> None:
     (sandbox.cwd / "a-file").write_text("")
     variables = {"HOME": str(sandbox.cwd / home) if home == "a-file" else home}
-    world = dataclasses.replace(sandbox.world, environ=variables)
-    assert cache_folder(world) == sandbox.cwd / ".cache/tt-run"
+    site = dataclasses.replace(sandbox.site, environ=variables)
+    assert cache_folder(site) == sandbox.cwd / ".cache/tt-run"
     assert (
-        cache_folder(dataclasses.replace(world, environ={"HOME": str(sandbox.cwd / "new")}))
+        cache_folder(dataclasses.replace(site, environ={"HOME": str(sandbox.cwd / "new")}))
         == sandbox.cwd / "new/.cache/tt-run"
     )
 

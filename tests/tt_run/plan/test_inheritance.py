@@ -78,7 +78,7 @@ def test_secrets_are_shown_to_nobody(shell: Sandbox) -> None:
     shell.set(TT_API_KEY="key_456", TT_URL="https://me:pass_789@host/x")
     plan = shell.plan()
     line = build_mpmd_line(
-        plan, Launcher("mpirun", ""), Machine(shell.world.environ), LaunchOptions(), shell.cwd
+        plan, Launcher("mpirun", ""), Machine(shell.site.environ), LaunchOptions(), shell.cwd
     )
     shown = [environment_view(plan, 0), json.dumps(plan_json(plan, "mpirun")), *line.shell_lines()]
     for text in shown[:2]:

@@ -50,7 +50,7 @@ def allocate(
     Raises RefusedError when the blocks do not fit on the hosts or machines.
     """
     paths = descriptors_of(request, search, findings)
-    graphs = [read_descriptor(path, search.world, findings, request.check) for path in paths]
+    graphs = [read_descriptor(path, search.site, findings, request.check) for path in paths]
     read = [graph for graph in graphs if graph is not None]
     if not read or len(read) < len(paths):
         findings.errors_are_final()  # without a graph there are no ranks
@@ -75,7 +75,7 @@ def allocate(
         rankfile = None
         if pins:
             named = request.rank_pinning_file or ""
-            rankfile = parse_rankfile(files.rankfile(made), named, findings, search.world.cwd / named)
+            rankfile = parse_rankfile(files.rankfile(made), named, findings, search.site.cwd / named)
         return Derived(merged, by_path, written, _why(made), rankfile=rankfile)
     return Derived(merged, by_path)
 
@@ -115,8 +115,8 @@ def discover(
         title=f"What one process makes of {Path(mock.file).name}: {mesh.dims[0]}x{mesh.dims[1]}.",
     )
     text = drafted(wishes).text()
-    path = kept_path(f"discovered_{mesh.dims[0]}x{mesh.dims[1]}", text, search.world)
-    graph = read_text_descriptor(text, search.world.shown(path), findings, request.check)
+    path = kept_path(f"discovered_{mesh.dims[0]}x{mesh.dims[1]}", text, search.site)
+    graph = read_text_descriptor(text, search.site.shown(path), findings, request.check)
     if graph is None:
         return None
     made = _on_machines(request, bindings_of(graph, path), [(path, graph)], mock, search, findings)
@@ -129,7 +129,7 @@ def descriptors_of(request: LaunchRequest, search: PathSearch, findings: Finding
         found = search.find(request.mesh_graph_descriptor, "mesh graph descriptor")
         return [found] if found else []
     named = search.find(request.mesh_graph_descriptor_mapping or "", "mesh graph descriptor mapping")
-    document = read_document(named, search.world, findings) if named else None
+    document = read_document(named, search.site, findings) if named else None
     if named is None or document is None:
         return []
     field = document.mapping(document.root, "the mesh graph descriptor mapping", (_KEY,)).get(_KEY)
@@ -188,7 +188,7 @@ def _on_machines(
     if findings.broken:
         return None
     blocks = blocks_of(graph)
-    file = search.world.shown(Path(graph.file)) if graph.file else ""
+    file = search.site.shown(Path(graph.file)) if graph.file else ""
     placed = place(
         graph,
         machines,
@@ -198,7 +198,7 @@ def _on_machines(
     )
     findings.judged.extend(shortfall_findings(placed, graph.file))
     described = dict(zip(_host_names(clusters), map(str, paths), strict=True))
-    made = allocate_on_machines(placed, described, local_host=search.world.hostname, pinned=pins)
+    made = allocate_on_machines(placed, described, local_host=search.site.hostname, pinned=pins)
     by_path = dict(zip(map(str, paths), clusters, strict=True))
     ranks = tuple(
         replace(binding, env={**_seen(rank, by_path, request), **binding.env})
@@ -223,7 +223,7 @@ def _pins(
     if request.rank_pinning_file is None:
         return {}
     path = search.find(request.rank_pinning_file, "rank pinning file")
-    pins = read_rank_pinnings(path, search.world, findings, hosts) if path else ()
+    pins = read_rank_pinnings(path, search.site, findings, hosts) if path else ()
     return resolve_pins(pins, bindings, graphs, hosts, findings)
 
 
@@ -277,7 +277,7 @@ def _files(
 ) -> tuple[GeneratedFile, ...]:
     """The files of the allocation in the folder where the reference keeps its own, named by the inputs' fingerprint."""
     asked, key = named_inputs([path for path, _ in named], request, search, mock)
-    folder = files.folder(search.world.cwd, key)
+    folder = files.folder(search.site.cwd, key)
     parts = files.parts_of(made, [(str(path), graph) for path, graph in named])
     texts = {
         **files.files(made, parts, mock=mock is not None),

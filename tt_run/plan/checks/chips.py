@@ -52,7 +52,7 @@ def described_machines(subject: Subject, findings: Findings) -> Machines:
     machines: dict[str, ClusterDescriptor | None] = {}
     for path in paths:
         try:
-            machines[path] = read_cluster(subject.world.cwd / path)
+            machines[path] = read_cluster(subject.site.cwd / path)
         except InputError as error:
             findings.judged.extend(error.diagnostics)
             machines[path] = None

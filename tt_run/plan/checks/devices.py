@@ -104,7 +104,7 @@ def _check_unlimited(subject: Subject, findings: Findings) -> None:
             continue
         if len(ranks) > 1 and unlimited:
             tell = findings.error if mock else findings.warn
-            shown = subject.world.shown(Path(host)) if mock else host
+            shown = subject.site.shown(Path(host)) if mock else host
             tell(
                 "TTR214",
                 f"{len(ranks)} ranks share {shown}, and rank {listed(unlimited)} may open all of its devices",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mgd.diagnostics import Label, Position
 from tt_run import contract
 from tt_run.inputs.findings import Findings, label
-from tt_run.inputs.world import is_file
+from tt_run.inputs.site import is_file
 from tt_run.plan.checks.subject import Subject
 
 _OLD_VISIBLE_DEVICES = "TT_METAL_VISIBLE_DEVICES"
@@ -23,7 +23,7 @@ def check_environment(subject: Subject, findings: Findings) -> None:
 def _check_factory(subject: Subject, findings: Findings) -> None:
     """The binding file's key is taken as written, so nobody has looked for the file yet."""
     named = subject.source.factory_descriptor
-    if named is not None and not is_file(subject.world.cwd / named):
+    if named is not None and not is_file(subject.site.cwd / named):
         findings.error(
             "TTR101",
             f"factory system descriptor not found: {named}",

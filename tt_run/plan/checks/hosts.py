@@ -36,7 +36,7 @@ def _check_slots(subject: Subject, findings: Findings) -> None:
 
 
 def _check_interface(subject: Subject, findings: Findings) -> None:
-    name, known = subject.request.tcp_interface, subject.world.interfaces
+    name, known = subject.request.tcp_interface, subject.site.interfaces
     settled = next((word for word in _INTERFACE_PARAMETERS if word in subject.mpi_args.mca), None)
     if name is not None and (settled or subject.request.bare):
         reason = f"--mpi-args sets {settled}" if settled else "--bare leaves network settings out"

@@ -6,26 +6,26 @@ import os
 from pathlib import Path
 
 from tt_run.inputs.findings import Findings, nearest
-from tt_run.inputs.world import World
+from tt_run.inputs.site import Site
 from tt_run.plan.checks.subject import Subject
 from tt_run.plan.request import LaunchRequest
 
 
-def require_program(request: LaunchRequest, world: World, findings: Findings) -> None:
+def require_program(request: LaunchRequest, site: Site, findings: Findings) -> None:
     """TTR013: the program must exist as a path or on PATH. Holds at every check level, as in the reference."""
     word = request.program[0]
-    if request.skip_executable_check or world.which(word) is not None or os.path.lexists(_file(word, world)):
+    if request.skip_executable_check or site.which(word) is not None or os.path.lexists(_file(word, site)):
         return
-    home = world.expand_user(word)
+    home = site.expand_user(word)
     meant = str(home) if word[:1] == "~" and os.path.lexists(home) else None
-    meant = meant if "/" in word else _near_command(word, world)
+    meant = meant if "/" in word else _near_command(word, site)
     findings.fatal(
         "TTR013",
         f"program not found: {word}",
         help=f"did you mean {meant}?"
         if meant
         else "check the name, or add --skip-executable-check if only the hosts have it",
-        notes=(f"neither a file in {world.cwd} nor a command on PATH",),
+        notes=(f"neither a file in {site.cwd} nor a command on PATH",),
     )
 
 
@@ -36,15 +36,15 @@ def check_program(subject: Subject, findings: Findings) -> None:
     """
     word = subject.request.program[0]
     is_debugged = subject.request.debug_gdbserver and not subject.request.skip_executable_check
-    if is_debugged and subject.world.which("gdbserver") is None:
+    if is_debugged and subject.site.which("gdbserver") is None:
         findings.error(
             "TTR013",
             "--debug-gdbserver: there is no gdbserver on PATH",
             help="install it on every host (apt install gdbserver), or add --skip-executable-check if only the hosts have it",
         )
-    if subject.request.skip_executable_check or subject.world.which(word) is not None:
+    if subject.request.skip_executable_check or subject.site.which(word) is not None:
         return
-    path = _file(word, subject.world)
+    path = _file(word, subject.site)
     if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises for a name that is too long
         findings.error("TTR014", f"the program {word} is a directory", help="name the file to start in it")
     elif "/" not in word:
@@ -59,16 +59,16 @@ def check_program(subject: Subject, findings: Findings) -> None:
         findings.error("TTR014", f"the program {word} is not executable", help=help)
 
 
-def _file(word: str, world: World) -> Path:
-    return world.cwd / word
+def _file(word: str, site: Site) -> Path:
+    return site.cwd / word
 
 
-def _near_command(word: str, world: World) -> str | None:
-    here = [entry.name for entry in world.cwd.iterdir()] if world.cwd.is_dir() else []
+def _near_command(word: str, site: Site) -> str | None:
+    here = [entry.name for entry in site.cwd.iterdir()] if site.cwd.is_dir() else []
     if word in here:
         return f"./{word}"
     commands: set[str] = set()
-    for folder in world.environ.get("PATH", "").split(os.pathsep):
+    for folder in site.environ.get("PATH", "").split(os.pathsep):
         try:
             commands.update(name for name in os.listdir(folder or ".") if name[:1] == word[:1])  # noqa: PTH208
         except OSError:

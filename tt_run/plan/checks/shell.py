@@ -18,7 +18,7 @@ def check_shell(subject: Subject, findings: Findings) -> None:
 
     known = {name for rank in subject.ranks for name in rank.env} | _OF_THE_TERMINAL
     left = [name for name in subject.left if name not in known]
-    found = mentioned(subject.request.program, left, subject.world)
+    found = mentioned(subject.request.program, left, subject.site)
     for name, position in list(found.items())[:MOST]:
         findings.warn(
             "TTR224",

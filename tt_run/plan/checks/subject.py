@@ -8,7 +8,7 @@ from mgd.diagnostics import Position
 from mgd.lean import dataclass, field
 from tt_run.inputs.bindings import Binding
 from tt_run.inputs.mpi_args import MpiArgs
-from tt_run.inputs.world import World
+from tt_run.inputs.site import Site
 from tt_run.plan.launcher import LauncherFacts
 from tt_run.plan.model import RankPlan
 from tt_run.plan.rank_source import RankSource
@@ -25,7 +25,7 @@ class Subject:
     seating: Seating
     ranks: tuple[RankPlan, ...]
     mpi_args: MpiArgs
-    world: World
+    site: Site
     launcher: LauncherFacts | None = None
     left: Mapping[str, str] = field(default_factory=dict)  # of the shell, which no rank will see
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from mgd.diagnostics import Label, Position
 from tt_run.inputs.document import Document, read_document
 from tt_run.inputs.findings import Findings, label
-from tt_run.inputs.world import is_file
+from tt_run.inputs.site import is_file
 from tt_run.plan.checks.subject import Subject
 
 _OPTIONS = ("-c", "--config")
@@ -19,7 +19,7 @@ def check_training(subject: Subject, findings: Findings) -> None:
     if path is None:
         return
     # Whether the file is a sound configuration is for the program to say.
-    document = read_document(path, subject.world, Findings())
+    document = read_document(path, subject.site, Findings())
     found = _mesh_shape(document) if document else None
     if found is None:
         return
@@ -48,7 +48,7 @@ def _config(subject: Subject) -> Path | None:
         if option not in _OPTIONS:
             continue
         named = value if equals else (words[index + 1] if index + 1 < len(words) else "")
-        path = subject.world.cwd / subject.world.expand_user(named)
+        path = subject.site.cwd / subject.site.expand_user(named)
         if path.suffix in (".yaml", ".yml") and is_file(path):
             return path
     return None

@@ -1,4 +1,4 @@
-"""What the planner may know of the machine it runs on, as one value that tests can make up."""
+"""Where a launch starts: what the planner may know of the machine it runs on, as one value that tests can make up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def is_file(path: Path) -> bool:
 
 
 @dataclass(frozen=True)
-class World:
+class Site:
     """The launching machine: its environment, working directory, name, cores and network interfaces.
 
     Files are read through it too, so that a test can count or refuse reads; the file system itself is the real one.
@@ -32,7 +32,7 @@ class World:
     is_root: bool = False
 
     @classmethod
-    def current(cls) -> World:
+    def current(cls) -> Site:
         """The machine as it is now. Raises InputError when its working directory has been removed."""
         net = Path("/sys/class/net")
         try:
