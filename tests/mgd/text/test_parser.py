@@ -88,6 +88,41 @@ def test_advice_can_be_typed(text: str, advice: str) -> None:
     assert [each.help for each in errors] == [advice]
 
 
+@pytest.mark.parametrize(
+    ("field", "low", "high"),
+    [
+        ("channels { count: 2 policy: %d }", -(2**31), 2**31 - 1),
+        ("channels { count: %d }", -(2**31), 2**31 - 1),
+        ("express_links { dim_idx: %d }", 0, 2**32 - 1),
+    ],
+)
+def test_numbers_reach_to_the_bounds_of_their_type(field: str, low: int, high: int) -> None:
+    for value in (low, high):
+        loads("mesh_descriptors { " + field % value + " }")
+    for value in (low - 1, high + 1):
+        with pytest.raises(ParseError) as caught:
+            loads("mesh_descriptors { " + field % value + " }")
+        [found] = caught.value.diagnostics
+        assert found.code == "MGD105" and found.message.endswith(f"it lies between {low} and {high}")
+        assert found.help == f"write a number from {low} to {high}"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        'arch: "a" "b"',
+        "arch: 'a' # why\n 'b'",
+        'channels: "x"',
+        "name: { a: 1 }",
+        "name: [ 1, 2 ]",
+        "name: BLACKHOLE",
+    ],
+)
+def test_reading_goes_on_behind_a_value_of_another_type(wrong: str) -> None:
+    found = mistakes(f"mesh_descriptors {{ {wrong} host_topology {{ dims: x }} }}")
+    assert [code for code, _, _ in found] == [found[0][0], "MGD104"]
+
+
 def test_reading_goes_on_behind_a_mistake() -> None:
     text = "mesh_descriptors {\n  name ) M0\n  arch: bad\n}\ntop_level_instance { mesh { mesh_id: x } }\n"
     assert mistakes(text) == [("MGD100", 2, 8), ("MGD106", 3, 9), ("MGD104", 5, 38)]
