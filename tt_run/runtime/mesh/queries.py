@@ -17,6 +17,9 @@ from tt_run.runtime.mesh.system import system_mesh
 FABRIC_PAYLOAD_BYTES = 4352
 """Largest payload of a fabric packet: four tiles of bfloat8_b."""
 
+DEFAULT_L1_SMALL_SIZE = DEFAULT_TRACE_REGION_SIZE = DEFAULT_WORKER_L1_SIZE = 0
+"""What meshes are opened with unless a program says otherwise, in bytes."""
+
 _DRAM_ALIGNMENT = {Arch.WORMHOLE_B0: 32, Arch.BLACKHOLE: 64}
 _L1_ALIGNMENT = 16
 

@@ -19,6 +19,7 @@ from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.binary import align, check_broadcast
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import axis_of, floating, on_device, settle, volume
+from tt_run.runtime.tensor.model_parameters.group_norm import channel_values
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import TILE_SIZE
 from tt_run.runtime.tensor.tensor import Tensor
@@ -262,7 +263,7 @@ def group_norm(
     """Channels (last dimension of [N, 1, H*W, C]) normalised in `num_groups` groups over all positions of an image.
 
     The masks tell a device which columns of a tile belong to a group; the groups are known here. Weight and bias hold one value per
-    channel, padding behind the last channel is allowed.
+    channel, or chunks of them padded as `create_group_norm_weight_bias_rm` does; padding behind the last channel is allowed.
     """
     given = [t for t in (weight, bias) if t is not None]
     on_device(input_tensor, *given, kind="groupnorm")
@@ -288,7 +289,7 @@ def group_norm(
             groups,
         )
         back = values.reshape(*shape[:2], num_groups, pixels, depth).transpose(0, 1, 3, 2, 4).reshape(shape)
-        sides = [flat(o, len(shape) - 1, channels) for o in others]
+        sides = [flat(channel_values(o, channels), len(shape) - 1, channels) for o in others]
         return finish(_affine(back, sides, weight is not None, bias is not None), target)
 
     shards = combine(compute, *(t.shards for t in (input_tensor, *given)))

@@ -59,6 +59,12 @@ _TABLE = {
     "tt_run.runtime.tensor.spec.tensor_spec": "Shape Tile TensorSpec TILE_SIZE",
     "tt_run.runtime.tensor.spec.topology": "PlacementReplicate PlacementShard TensorTopology",
     "tt_run.runtime.tensor.tensor": "Tensor",
+    "tt_run.runtime.tensor.model_parameters.group_norm": """
+        create_group_norm_weight_bias_rm create_group_norm_input_mask create_group_norm_input_negative_mask
+        dram_group_norm_params_from_torch dram_group_norm_virtual_columns
+        determine_expected_group_norm_dram_grid_size create_layer_norm_reciprocals
+        determine_expected_group_norm_sharded_config_and_grid_size
+    """,
     "tt_run.runtime.tensor.questions": """
         is_tensor_storage_on_device get_memory_config is_sharded has_tile_padding
     """,
@@ -67,12 +73,12 @@ _TABLE = {
     "tt_run.runtime.tensor.borders.defaults": "distribute",
     "tt_run.runtime.tensor.distribution.configs": "MeshMapperConfig MeshComposerConfig",
     "tt_run.runtime.tensor.distribution.mappers": """
-        TensorToMesh ReplicateTensorToMeshWrapper create_mesh_mapper shard_tensor_to_mesh_mapper
+        TensorToMesh CppTensorToMesh ReplicateTensorToMeshWrapper create_mesh_mapper shard_tensor_to_mesh_mapper
         replicate_tensor_to_mesh_mapper ShardTensorToMesh ReplicateTensorToMesh ShardTensor2dMesh
         distribute_tensor
     """,
     "tt_run.runtime.tensor.distribution.composers": """
-        MeshToTensor create_mesh_composer concat_mesh_to_tensor_composer ConcatMeshToTensor
+        MeshToTensor CppMeshToTensor create_mesh_composer concat_mesh_to_tensor_composer ConcatMeshToTensor
         ConcatMesh2dToTensor aggregate_tensor
     """,
     "tt_run.runtime.cores": """
@@ -138,6 +144,7 @@ _SUBMODULES = (
     "core",
     "device",
     "distributed",
+    "dot_access",
     "experimental",
     "fabric",
     "kv_cache",

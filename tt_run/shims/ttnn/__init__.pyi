@@ -64,6 +64,8 @@ from tt_run.runtime.tensor.spec.memory_config import CoreGrid as CoreGrid
 from tt_run.runtime.tensor.spec.memory_config import CoreRange as CoreRange
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet as CoreRangeSet
 from tt_run.runtime.tuning.choices import CoreType as CoreType
+from tt_run.runtime.tensor.distribution.composers import CppMeshToTensor as CppMeshToTensor
+from tt_run.runtime.tensor.distribution.mappers import CppTensorToMesh as CppTensorToMesh
 from tt_run.runtime.mesh.opening import create_device as CreateDevice
 from tt_run.runtime.mesh.opening import create_devices as CreateDevices
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG as DRAM_MEMORY_CONFIG
@@ -195,12 +197,18 @@ from tt_run.runtime.tensor.distribution.composers import concat_mesh_to_tensor_c
 from . import core as core
 from tt_run.runtime.cores import corerange_to_cores as corerange_to_cores
 from tt_run.runtime.ccl.semaphores import create_global_semaphore as create_global_semaphore
+from tt_run.runtime.tensor.model_parameters.group_norm import create_group_norm_input_mask as create_group_norm_input_mask
+from tt_run.runtime.tensor.model_parameters.group_norm import create_group_norm_input_negative_mask as create_group_norm_input_negative_mask
+from tt_run.runtime.tensor.model_parameters.group_norm import create_group_norm_weight_bias_rm as create_group_norm_weight_bias_rm
+from tt_run.runtime.tensor.model_parameters.group_norm import create_layer_norm_reciprocals as create_layer_norm_reciprocals
 from tt_run.runtime.tensor.distribution.composers import create_mesh_composer as create_mesh_composer
 from tt_run.runtime.mesh import create_mesh_device as create_mesh_device
 from tt_run.runtime.tensor.distribution.mappers import create_mesh_mapper as create_mesh_mapper
 from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config as create_sharded_memory_config
 from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config_ as create_sharded_memory_config_
 from tt_run.runtime.sockets.socket import create_socket_pair as create_socket_pair
+from tt_run.runtime.tensor.model_parameters.group_norm import determine_expected_group_norm_dram_grid_size as determine_expected_group_norm_dram_grid_size
+from tt_run.runtime.tensor.model_parameters.group_norm import determine_expected_group_norm_sharded_config_and_grid_size as determine_expected_group_norm_sharded_config_and_grid_size
 from . import device as device
 from tt_run.runtime.mesh.queries import disable_asynchronous_slow_dispatch as disable_asynchronous_slow_dispatch
 from tt_run.runtime.tensor.borders.defaults import distribute as distribute
@@ -220,6 +228,9 @@ from tt_run.runtime.mesh.distributed import distributed_context_subcontext_size 
 from tt_run.runtime.mesh.distributed import distributed_context_subcontext_sizes as distributed_context_subcontext_sizes
 from tt_run.runtime.mesh.distributed import distributed_context_world_rank as distributed_context_world_rank
 from tt_run.runtime.mesh.distributed import distributed_context_world_size as distributed_context_world_size
+from . import dot_access as dot_access
+from tt_run.runtime.tensor.model_parameters.group_norm import dram_group_norm_params_from_torch as dram_group_norm_params_from_torch
+from tt_run.runtime.tensor.model_parameters.group_norm import dram_group_norm_virtual_columns as dram_group_norm_virtual_columns
 from tt_run.runtime.mesh.queries import enable_asynchronous_slow_dispatch as enable_asynchronous_slow_dispatch
 from tt_run.runtime.trace import end_trace_capture as end_trace_capture
 from tt_run.runtime.queues import event_synchronize as event_synchronize

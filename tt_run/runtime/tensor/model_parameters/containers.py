@@ -53,6 +53,29 @@ def make_parameter_dict(values: dict[Any, Any]) -> ParameterDict:
     )
 
 
+class DotAccessDict(dict[Any, Any]):
+    """A dictionary whose keys are attributes too. A key that is not there is a KeyError either way, as in the reference."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self[name]
+
+    def __delattr__(self, name: str) -> None:
+        del self[name]
+
+
+def make_dot_access_dict(dictionary: Any, *, ignore_types: Any = None) -> Any:
+    """Nested plain dictionaries as DotAccessDicts; what is one already, or of a type to ignore, is returned itself."""
+    ignored = ignore_types is not None and isinstance(dictionary, ignore_types)
+    if ignored or isinstance(dictionary, DotAccessDict):
+        return dictionary
+    return DotAccessDict(
+        {
+            key: make_dot_access_dict(value, ignore_types=ignore_types) if isinstance(value, dict) else value
+            for key, value in dictionary.items()
+        }
+    )
+
+
 def _text(value: Any, indent: str) -> str:
     if isinstance(value, ParameterDict):
         return _block("{}", [f"{key}: {_text(item, indent + '  ')}" for key, item in value.items()], indent)

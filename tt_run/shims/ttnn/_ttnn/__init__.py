@@ -6,12 +6,15 @@ _TABLE: dict[str, str] = {}
 
 _SUBMODULES = (
     "activation",
+    "bfp_utils",
+    "core",
     "device",
     "events",
     "fabric",
     "global_semaphore",
     "mesh_socket",
     "multi_device",
+    "operations",
     "tensor",
     "types",
 )

@@ -2,12 +2,15 @@
 """`ttnn._ttnn`, the native module of the reference."""
 
 from . import activation as activation
+from . import bfp_utils as bfp_utils
+from . import core as core
 from . import device as device
 from . import events as events
 from . import fabric as fabric
 from . import global_semaphore as global_semaphore
 from . import mesh_socket as mesh_socket
 from . import multi_device as multi_device
+from . import operations as operations
 from . import tensor as tensor
 from . import types as types
 

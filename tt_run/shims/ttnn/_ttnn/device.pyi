@@ -2,11 +2,23 @@
 """`ttnn._ttnn.device`."""
 
 from tt_run.runtime.mesh.hardware import Arch as Arch
+from tt_run.runtime.mesh.queries import DEFAULT_L1_SMALL_SIZE as DEFAULT_L1_SMALL_SIZE
+from tt_run.runtime.mesh.queries import DEFAULT_TRACE_REGION_SIZE as DEFAULT_TRACE_REGION_SIZE
+from tt_run.runtime.mesh.queries import DEFAULT_WORKER_L1_SIZE as DEFAULT_WORKER_L1_SIZE
+from tt_run.runtime.mesh.queries import disable_memory_reports as DisableMemoryReports
 from tt_run.runtime.mesh.hardware import DispatchCoreAxis as DispatchCoreAxis
 from tt_run.runtime.mesh.hardware import DispatchCoreConfig as DispatchCoreConfig
 from tt_run.runtime.mesh.hardware import DispatchCoreType as DispatchCoreType
+from tt_run.runtime.mesh.queries import enable_memory_reports as EnableMemoryReports
+from tt_run.runtime.mesh.opening import get_num_devices as GetNumAvailableDevices
+from tt_run.runtime.mesh.opening import get_num_pcie_devices as GetNumPCIeDevices
+from tt_run.runtime.mesh.queries import pcie_device_id as GetPCIeDeviceID
+from tt_run.runtime.mesh.queries import read_device_profiler as ReadDeviceProfiler
 from tt_run.runtime.mesh.view import SubDevice as SubDevice
 from tt_run.runtime.mesh.view import SubDeviceId as SubDeviceId
 from tt_run.runtime.mesh.view import SubDeviceManagerId as SubDeviceManagerId
 from tt_run.runtime.mesh.opening import get_arch_name as get_arch_name
+from tt_run.runtime.mesh.queries import dispatch_core_axis as get_dispatch_core_axis
+from tt_run.runtime.mesh.queries import dram_alignment as get_dram_alignment
+from tt_run.runtime.mesh.queries import l1_alignment as get_l1_alignment
 

@@ -14,6 +14,9 @@ _TABLE = {
         distributed_context_send_bytes distributed_context_recv_bytes distributed_context_subcontext_count
         distributed_context_subcontext_id distributed_context_subcontext_size
         distributed_context_subcontext_sizes distributed_context_local_to_world_rank Rank Size Tag
+        send_bytes=distributed_context_send_bytes recv_bytes=distributed_context_recv_bytes
+        is_initialized=distributed_context_is_initialized get_rank=distributed_context_get_rank
+        get_size=distributed_context_get_size barrier=distributed_context_barrier
     """,
     "tt_run.runtime.tensor.spec.topology": "PlacementReplicate PlacementShard TensorTopology",
     "tt_run.runtime.tensor.distribution.configs": "MeshMapperConfig MeshComposerConfig",

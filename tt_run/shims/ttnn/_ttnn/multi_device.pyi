@@ -18,6 +18,7 @@ from tt_run.runtime.mesh.distributed import Tag as Tag
 from tt_run.runtime.tensor.distribution.mappers import TensorToMesh as TensorToMesh
 from tt_run.runtime.tensor.spec.topology import TensorTopology as TensorTopology
 from tt_run.runtime.tensor.distribution.composers import aggregate_tensor as aggregate_tensor
+from tt_run.runtime.mesh.distributed import distributed_context_barrier as barrier
 from tt_run.runtime.mesh import close_mesh_device as close_mesh_device
 from tt_run.runtime.tensor.distribution.per_device import combine_device_tensors as combine_device_tensors
 from tt_run.runtime.mesh import compute_distribution_to_mesh_mapping as compute_distribution_to_mesh_mapping
@@ -41,9 +42,14 @@ from tt_run.runtime.mesh.distributed import distributed_context_world_rank as di
 from tt_run.runtime.mesh.distributed import distributed_context_world_size as distributed_context_world_size
 from tt_run.runtime.tensor.distribution.per_device import from_host_shards as from_host_shards
 from tt_run.runtime.tensor.distribution.per_device import get_device_tensors as get_device_tensors
+from tt_run.runtime.mesh.distributed import distributed_context_get_rank as get_rank
+from tt_run.runtime.mesh.distributed import distributed_context_get_size as get_size
 from tt_run.runtime.mesh.distributed import init_distributed_context as init_distributed_context
+from tt_run.runtime.mesh.distributed import distributed_context_is_initialized as is_initialized
 from tt_run.runtime.mesh import open_mesh_device as open_mesh_device
+from tt_run.runtime.mesh.distributed import distributed_context_recv_bytes as recv_bytes
 from tt_run.runtime.tensor.distribution.mappers import replicate_tensor_to_mesh_mapper as replicate_tensor_to_mesh_mapper
+from tt_run.runtime.mesh.distributed import distributed_context_send_bytes as send_bytes
 from tt_run.runtime.tensor.distribution.mappers import shard_tensor_to_mesh_mapper as shard_tensor_to_mesh_mapper
 from tt_run.runtime.mesh.distributed import using_distributed_env as using_distributed_env
 

@@ -7,6 +7,9 @@ _TABLE = {
     "tt_run.runtime.tensor.spec.memory_config": "MemoryConfig ShardSpec CoreCoord CoreRange CoreRangeSet",
     "tt_run.runtime.tensor.spec.tensor_spec": "Shape Tile TensorSpec",
     "tt_run.runtime.tensor.tensor": "Tensor",
+    "tt_run.runtime.tensor.borders.files": "dump_tensor_flatbuffer=dump_tensor load_tensor_flatbuffer=load_tensor",
+    "tt_run.runtime.cores": "corerange_to_cores",
+    "tt_run.runtime.tuning.choices": "ShardDistributionStrategy ShardShapeAlignment",
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

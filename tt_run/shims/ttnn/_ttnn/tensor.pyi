@@ -9,11 +9,16 @@ from tt_run.runtime.enums import DataType as DataType
 from tt_run.runtime.enums import Layout as Layout
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig as MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape as Shape
+from tt_run.runtime.tuning.choices import ShardDistributionStrategy as ShardDistributionStrategy
 from tt_run.runtime.enums import ShardOrientation as ShardOrientation
+from tt_run.runtime.tuning.choices import ShardShapeAlignment as ShardShapeAlignment
 from tt_run.runtime.tensor.spec.memory_config import ShardSpec as ShardSpec
 from tt_run.runtime.enums import StorageType as StorageType
 from tt_run.runtime.tensor.tensor import Tensor as Tensor
 from tt_run.runtime.enums import TensorMemoryLayout as TensorMemoryLayout
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec as TensorSpec
 from tt_run.runtime.tensor.spec.tensor_spec import Tile as Tile
+from tt_run.runtime.cores import corerange_to_cores as corerange_to_cores
+from tt_run.runtime.tensor.borders.files import dump_tensor as dump_tensor_flatbuffer
+from tt_run.runtime.tensor.borders.files import load_tensor as load_tensor_flatbuffer
 

@@ -4,5 +4,6 @@
 from . import ccl as ccl
 from . import conv2d as conv2d
 from . import moreh as moreh
+from . import normalization as normalization
 from . import transformer as transformer
 

@@ -19,6 +19,7 @@ from tt_run.runtime.tuning.conv import Conv3dConfig as _Conv3dConfig
 from typing import Any as _Any
 from tt_run.runtime.tuning.conv import Conv3dConfig as Conv3dConfig
 from tt_run.runtime.tuning.matmul import MinimalMatmulConfig as MinimalMatmulConfig
+from . import quasar as quasar
 
 def all_gather_async(*args: _Any, **kwargs: _Any) -> _Tensor:
     """`all_gather` with semaphores: `(x, dim, semaphores)`, `(x, output or None, dim, semaphores)` or"""

@@ -4,4 +4,6 @@ from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {"tt_run.runtime.tuning.matmul": "MinimalMatmulConfig", "tt_run.runtime.tuning.conv": "Conv3dConfig"}
 
-__getattr__, __dir__ = _publish(globals(), _TABLE, operations="ttnn.experimental")
+_SUBMODULES = ("quasar",)
+
+__getattr__, __dir__ = _publish(globals(), _TABLE, _SUBMODULES, operations="ttnn.experimental")

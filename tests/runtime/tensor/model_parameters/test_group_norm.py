@@ -1,0 +1,79 @@
+"""Parameters of group norms: chunks, masks and grids, and that the norm reads the chunks back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.runtime.ops.tensors import F32, ROW, held, put
+from tt_run.runtime import catalog
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.model_parameters import group_norm
+from tt_run.runtime.tensor.model_parameters.containers import make_dot_access_dict
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+
+@pytest.mark.parametrize(("channels", "cores", "rows"), [(64, 2, 2), (80, 2, 4), (96, 1, 3), (40, 4, 4)])
+def test_chunks_and_back(channels: int, cores: int, rows: int) -> None:
+    values = torch.arange(1.0, channels + 1)
+    made = group_norm.create_group_norm_weight_bias_rm(values, channels, cores)
+    assert tuple(made.shape) == (1, 1, rows, 32)
+    assert made.sum() == values.sum()
+    back = group_norm.channel_values(made.numpy()[None], channels)
+    assert back.tolist() == [values.tolist()]
+
+
+def test_masks() -> None:
+    mask = held(group_norm.create_group_norm_input_mask(96, 4, 2, F32))
+    assert mask.shape == (1, 4, 32, 64)  # groups of 24 channels touch two tiles at most
+    assert [np.flatnonzero(mask[0, g, 0])[[0, -1]].tolist() for g in range(4)] == [
+        [0, 23],
+        [24, 47],
+        [0, 23],
+        [24, 47],
+    ]
+    other = held(group_norm.create_group_norm_input_negative_mask(96, 4, 2, F32))
+    assert np.array_equal(other, 1 - mask)
+    last = held(group_norm.create_group_norm_input_mask(96, 4, 2, F32, rows_in_last_tile=5))
+    assert last.shape == (1, 8, 32, 64)
+    assert np.array_equal(last[:, 4:, :5], mask[:, :, :5])
+    assert not last[:, 4:, 5:].any()
+    with pytest.raises(RuntimeError, match="96 channels, 5 groups"):
+        group_norm.create_group_norm_input_mask(96, 5, 1)
+
+
+def test_the_norm_reads_chunks(one: MeshDevice) -> None:
+    x = np.random.default_rng(1).standard_normal((1, 1, 32, 80)).astype(np.float32)
+    weight, bias = torch.rand(80), torch.rand(80)
+    chunks = [group_norm.create_group_norm_weight_bias_rm(v, 80, 2).numpy() for v in (weight, bias)]
+    found = catalog.find("ttnn.group_norm")(  # type: ignore[misc]
+        put(one, x), num_groups=4, epsilon=1e-5, weight=put(one, chunks[0], F32, ROW), bias=put(one, chunks[1], F32, ROW)
+    )  # fmt: skip
+    wanted = torch.nn.functional.group_norm(torch.from_numpy(x[0, 0].T[None]), 4, weight, bias, 1e-5)
+    assert np.allclose(held(found)[0, 0], wanted[0].numpy().T, atol=1e-5)
+
+
+def test_on_a_mesh(mesh: MeshDevice) -> None:
+    values = torch.arange(1.0, 257.0)
+    weight, mask = group_norm.dram_group_norm_params_from_torch(values, 64, 2, mesh, mesh_axis=1)
+    assert held(weight, 1).reshape(-1)[0] == 65
+    assert tuple(mask.shape) == (1, 2, 32, 32)
+    grid = group_norm.determine_expected_group_norm_dram_grid_size(
+        device=mesh, num_channels=64, num_groups=2, input_nhw=1024
+    )
+    assert (grid.x, grid.y) == (2, 8)
+    place, _ = group_norm.determine_expected_group_norm_sharded_config_and_grid_size(
+        device=mesh, num_channels=64, num_groups=2, input_nhw=1024, is_height_sharded=True
+    )
+    assert place.shard_spec is not None
+    assert place.shard_spec.shape == [32, 64]
+
+
+def test_dictionaries_with_attributes() -> None:
+    made = make_dot_access_dict({"a": {"b": 1}, "c": 2})
+    assert (made.a.b, made.c) == (1, 2)
+    del made.c
+    with pytest.raises(KeyError):
+        _ = made.c

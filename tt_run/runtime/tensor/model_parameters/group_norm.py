@@ -1,0 +1,227 @@
+"""Parameters of group norms as programs prepare them for the cores of a chip: weights in padded chunks, masks, grids.
+
+`ttnn.group_norm` reads the weights back out of their chunks; masks and grids are for cores and change no result.
+Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tt_run.runtime.cores import CoreCoord, CoreGrid, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.distribution.mappers import ShardTensor2dMesh
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
+from tt_run.runtime.tensor.tensor import Tensor
+
+_TILE = 32
+
+
+def _up(value: int, step: int = _TILE) -> int:
+    return -(-value // step) * step
+
+
+def find_max_tile_span(W: int, group_size: int, tile_width: int) -> int:
+    """The most tiles that one of the groups of a row of W channels touches."""
+    starts = range(0, W, group_size)
+    return max((start + group_size - 1) // tile_width - start // tile_width + 1 for start in starts)
+
+
+def create_group_norm_weight_bias_rm(input_tensor: Any, num_channels: int, num_cores_x: int) -> Any:
+    """A torch vector of one value per channel as `(1, 1, rows, 32)`: each core's channels, then zeros up to whole rows of 32."""
+    each = num_channels // num_cores_x
+    chunks = input_tensor.reshape(-1, each)[: num_channels // each]
+    padded = input_tensor.new_zeros((len(chunks), _up(each)))
+    padded[:, :each] = chunks
+    return padded.reshape(1, 1, -1, _TILE)
+
+
+def _mask(channels: int, groups: int, cores: int, height: int, width: int, inside: float) -> Any:
+    """(1, groups, height, columns): `inside` where a column of a group's tiles belongs to it, the other of 0 and 1 elsewhere."""
+    size = channels // groups
+    columns = width * find_max_tile_span(channels, size, width)
+    mask = np.full((1, groups, height, columns), 1 - inside, np.float32)
+    for group in range(groups):
+        start = (group % (groups // cores)) * size % width
+        mask[:, group, :, start : start + size] = inside
+    return mask
+
+
+def create_group_norm_input_mask(
+    num_channel: int,
+    num_groups: int,
+    num_cores_across_channel: int,
+    data_type: DataType = DataType.BFLOAT16,
+    tile_height: int = _TILE,
+    tile_width: int = _TILE,
+    rows_in_last_tile: int = 0,
+) -> Tensor:
+    """Which columns of its tiles belong to each group: `(1, groups, 32, 32 * tiles)`, ones and zeros.
+
+    With rows_in_last_tile a second set follows whose rows from there on are zero. Raises RuntimeError for groups that do not divide.
+    """
+    _divides(num_channel, num_groups)
+    mask = _mask(num_channel, num_groups, num_cores_across_channel, tile_height, tile_width, 1.0)
+    if rows_in_last_tile:
+        last = mask.copy()
+        last[:, :, rows_in_last_tile:] = 0
+        mask = np.concatenate([mask, last], 1)
+    return from_torch(mask, dtype=data_type, layout=Layout.TILE)
+
+
+def create_group_norm_input_negative_mask(
+    num_channel: int,
+    num_groups: int,
+    num_cores_across_channel: int,
+    data_type: DataType = DataType.BFLOAT16,
+    tile_height: int = _TILE,
+    tile_width: int = _TILE,
+) -> Tensor:
+    """Which columns of its tiles do not belong to each group: the complement of `create_group_norm_input_mask`."""
+    _divides(num_channel, num_groups)
+    mask = _mask(num_channel, num_groups, num_cores_across_channel, tile_height, tile_width, 0.0)
+    return from_torch(mask, dtype=data_type, layout=Layout.TILE)
+
+
+def _divides(channels: int, groups: int) -> None:
+    if groups < 1 or channels % groups:
+        raise fatal(f"channel must be divisible by num_groups: {channels} channels, {groups} groups")
+
+
+def dram_group_norm_virtual_columns(core_grid: CoreGrid, num_channels: int, num_groups: int) -> int:
+    """Over how many columns of cores channels can be cut so that each has whole groups and whole tiles, at most those of the grid.
+
+    Raises RuntimeError when there is no such number.
+    """
+    fitting = [
+        n for n in range(1, core_grid.x + 1) if num_groups % n == 0 and num_channels % (n * _TILE) == 0
+    ]
+    if not fitting:
+        raise fatal(
+            f"no number of columns up to {core_grid.x} cuts {num_channels} channels in {num_groups} groups into whole tiles"
+        )
+    return fitting[-1]
+
+
+def dram_group_norm_params_from_torch(
+    torch_params: Any,
+    channels_per_device: int,
+    groups_per_device: int,
+    device: MeshDevice,
+    mesh_axis: int | None = None,
+    core_grid: CoreGrid | None = None,
+    return_mask: bool = True,
+    dtype: DataType = DataType.BFLOAT16,
+) -> Any:
+    """Weights and biases of a group norm on a device, cut along one mesh axis on wish, and the mask of its groups.
+
+    Raises RuntimeError when the channels are no whole tiles and groups.
+    """
+    if channels_per_device % _TILE or channels_per_device % groups_per_device:
+        raise fatal(
+            f"channels_per_device {channels_per_device} must be divisible by 32 and groups_per_device {groups_per_device}"
+        )
+    shape = tuple(device.shape)
+    parts = 1 if mesh_axis is None else shape[mesh_axis]
+    dims: list[int | None] = [None, None]
+    if mesh_axis is not None:
+        dims[mesh_axis] = 0
+    columns = dram_group_norm_virtual_columns(
+        core_grid or device.core_grid, channels_per_device, groups_per_device
+    )
+    several = isinstance(torch_params, (list, tuple))
+    made = []
+    for parameter in torch_params if several else [torch_params]:
+        if parameter.numel() // parts != channels_per_device:
+            raise fatal(
+                f"{parameter.numel()} values over {parts} devices are not {channels_per_device} channels each"
+            )
+        pieces = [create_group_norm_weight_bias_rm(p, channels_per_device, columns) for p in parameter.chunk(parts)]  # fmt: skip
+        whole = np.concatenate([np.asarray(p.float()) for p in pieces], 0)
+        mapper = ShardTensor2dMesh(device, mesh_shape=shape, dims=tuple(dims))
+        made.append(from_torch(whole, dtype=dtype, device=device, mesh_mapper=mapper))
+    found = made if several else made[0]
+    if not return_mask:
+        return found
+    mask = create_group_norm_input_mask(channels_per_device, groups_per_device, columns, dtype)
+    return found, mask.to(device)
+
+
+def determine_expected_group_norm_dram_grid_size(
+    *, device: MeshDevice, num_channels: int, num_groups: int, input_nhw: int, num_batches: int = 1
+) -> CoreGrid:
+    """A grid of cores for a group norm on interleaved tensors: columns for channels, rows that share the tiles of rows evenly."""
+    _divides(num_channels, num_groups)
+    columns = dram_group_norm_virtual_columns(device.core_grid, num_channels, num_groups)
+    tiles = max(_up(input_nhw // max(num_batches, 1)) // _TILE, 1)
+    rows = max(n for n in range(1, device.core_grid.y + 1) if tiles % n == 0)
+    return CoreGrid(x=columns, y=rows)
+
+
+def determine_expected_group_norm_sharded_config_and_grid_size(
+    *,
+    device: MeshDevice,
+    num_channels: int,
+    num_groups: int,
+    input_nhw: int,
+    is_height_sharded: bool,
+    is_row_major: bool = False,
+) -> tuple[MemoryConfig, CoreGrid]:
+    """The memory configuration and the grid of a group norm whose input is cut over cores.
+
+    Raises RuntimeError for channels that are no whole tiles and groups.
+    """
+    _divides(num_channels, num_groups)
+    if num_channels % _TILE:
+        raise fatal(f"num_channels {num_channels} must be divisible by {_TILE}")
+    grid = device.core_grid
+    if is_height_sharded:
+        columns, rows = grid.x, grid.y
+        piece = [_up(-(-input_nhw // (rows * columns))), num_channels]
+        kind = TensorMemoryLayout.HEIGHT_SHARDED
+    else:
+        columns = dram_group_norm_virtual_columns(grid, num_channels, num_groups)
+        rows = grid.y
+        piece = [_up(-(-input_nhw // rows)), num_channels // columns]
+        kind = TensorMemoryLayout.BLOCK_SHARDED
+    orientation = (
+        ShardOrientation.ROW_MAJOR if is_row_major or is_height_sharded else ShardOrientation.COL_MAJOR
+    )
+    cores = (columns, rows) if orientation is ShardOrientation.ROW_MAJOR else (rows, columns)
+    cores = (min(cores[0], grid.x), min(cores[1], grid.y))
+    place = CoreRangeSet(CoreRange(CoreCoord(0, 0), CoreCoord(cores[0] - 1, cores[1] - 1)))
+    return (
+        MemoryConfig(kind, BufferType.L1, ShardSpec(place, piece, orientation)),
+        CoreGrid(x=cores[0], y=cores[1]),
+    )
+
+
+def create_layer_norm_reciprocals(device: MeshDevice, core_range_set: CoreRangeSet, width: int) -> Tensor:
+    """1/1, 1/2, … 1/width for every core, `(cores, width)` in its L1: a table of one algorithm of devices."""
+    count = core_range_set.num_cores()
+    values = np.tile(1 / np.arange(1, width + 1, dtype=np.float32), (count, 1))
+    spec = ShardSpec(core_range_set, (1, width), ShardOrientation.ROW_MAJOR)
+    place = MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1, spec)
+    return from_torch(values, dtype=DataType.FLOAT32, layout=Layout.ROW_MAJOR, device=device, memory_config=place)  # fmt: skip
+
+
+def channel_values(values: Any, channels: int) -> Any:
+    """One value per channel out of rows of them: as they stand, or each chunk's without the zeros behind it.
+
+    `values` are (devices, number of values); what does not look like chunks is cut to the first channels.
+    """
+    held = math.prod(values.shape[1:])
+    flat = values.reshape(len(values), held)
+    if held == channels:
+        return flat
+    for chunks in (n for n in range(2, channels + 1) if channels % n == 0):
+        each = channels // chunks
+        if chunks * _up(each) == held:
+            return np.ascontiguousarray(flat.reshape(len(flat), chunks, -1)[:, :, :each]).reshape(len(flat), channels)  # fmt: skip
+    return flat[:, :channels]

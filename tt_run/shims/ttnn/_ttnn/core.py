@@ -1,0 +1,11 @@
+"""`ttnn._ttnn.core`: names only."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE: dict[str, str] = {
+    "tt_run.runtime.settings": "Config",
+    "tt_run.runtime.tensor.questions": "get_memory_config",
+    "tt_run.runtime.tensor.printing": "set_printoptions",
+}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)
