@@ -5,7 +5,7 @@ from __future__ import annotations
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase, RunMode
 from tt_run.runtime.train.modules.parameter import Parameter
-from tt_run.runtime.train.ops import norms
+from tt_run.runtime.train.ops import distributed, norms
 from tt_run.runtime.train.ops.dropout import dropout
 from tt_run.runtime.train.ops.embedding import embedding
 from tt_run.runtime.train.tensor import Tensor
@@ -41,16 +41,20 @@ class LayerNormLayer(AbstractModuleBase):
 
 
 class RMSNormLayer(AbstractModuleBase):
-    """Root-mean-square normalisation with gamma of ones."""
+    """Root-mean-square normalisation with gamma of ones; `sequence_axis` is a mesh axis over which the positions are cut."""
 
-    def __init__(self, features: int, epsilon: float = 1e-5) -> None:
+    def __init__(self, features: int, epsilon: float = 1e-5, sequence_axis: int | None = None) -> None:
         super().__init__()
-        self.epsilon = epsilon
+        self.epsilon, self.sequence_axis = epsilon, sequence_axis
         self.gamma = Parameter(initial.ones()((1, 1, 1, features)))
 
     def forward(self, tensor: Tensor) -> Tensor:
         """Normalised over the last dimension."""
-        return norms.rmsnorm(tensor, self._tensors["gamma"], self.epsilon)
+        gamma = self._tensors["gamma"]
+        if self.sequence_axis is not None:
+            # Each device sees some positions: the gradient is the sum of what all of them see.
+            gamma = distributed.broadcast(gamma, self.sequence_axis)
+        return norms.rmsnorm(tensor, gamma, self.epsilon)
 
 
 class DropoutLayer(AbstractModuleBase):

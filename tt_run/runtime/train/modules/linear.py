@@ -16,6 +16,7 @@ from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase
 from tt_run.runtime.train.modules.parameter import Buffer, Parameter
+from tt_run.runtime.train.named_mesh import mesh
 from tt_run.runtime.train.ops import binary, distributed
 from tt_run.runtime.train.ops.distributed import GradOutputType
 from tt_run.runtime.train.ops.embedding import partial_embedding
@@ -59,14 +60,21 @@ class LinearLayer(AbstractModuleBase):
 
 
 class _Parallel(AbstractModuleBase):
-    """What both cuts share: the tensor-parallel axis and its size."""
+    """What both cuts share: the tensor-parallel axis and its size; an axis may be given by its number or by its name in the open mesh."""
 
-    def __init__(self, axis: int | None) -> None:
+    def __init__(self, axis: int | None, name: str | None = None) -> None:
         super().__init__()
-        parallelism = AutoContext.get_instance().get_parallelism_context()
-        self.axis = parallelism.get_tp_axis() if axis is None else axis
-        device = AutoContext.get_instance().get_device()
-        self.size = parallelism.get_tp_size() if axis is None else int(device.shape[axis])
+        if name is not None:
+            axis = mesh().axis_index(name)
+        context = AutoContext.get_instance()
+        if axis is None:
+            parallelism = context.get_parallelism_context()
+            self.axis, self.size = parallelism.get_tp_axis(), parallelism.get_tp_size()
+        else:
+            self.axis, self.size = axis, int(context.get_device().shape[axis])
+
+    axis: int | None
+    size: int
 
     def _mapper(self, dim: int) -> Any:
         if self.size == 1:
@@ -77,6 +85,7 @@ class _Parallel(AbstractModuleBase):
 class ColumnParallelLinear(_Parallel):
     """Output features cut over the axis; with `gather_output` every device ends with all of them.
 
+    With `sequence_parallel` each device comes with its part of the positions, and all of them are gathered first.
     Raises RuntimeError when the features do not divide by the size of the axis.
     """
 
@@ -89,8 +98,11 @@ class ColumnParallelLinear(_Parallel):
         shard_dim: int | None = None,
         weight_init: initial.Initializer | None = None,
         bias_init: initial.Initializer | None = None,
+        axis_name: str | None = None,
+        sequence_parallel: bool = False,
     ) -> None:
-        super().__init__(shard_dim)
+        super().__init__(shard_dim, axis_name)
+        self.sequence_parallel = sequence_parallel and self.size > 1
         if out_features % self.size:
             raise RuntimeError(
                 "Output features must be divisible by the TP size. "
@@ -108,7 +120,11 @@ class ColumnParallelLinear(_Parallel):
 
     def forward(self, tensor: Tensor) -> Tensor:
         """[..., in] on every device -> [..., out / size] on each, or [..., out] when gathered."""
-        seen = distributed.broadcast(tensor, self.axis)
+        if self.sequence_parallel:
+            # What devices do with the gathered positions differs, so their gradients are summed as they are scattered again.
+            seen = distributed.all_gather(tensor, tensor.get_rank() - 2, self.axis)
+        else:
+            seen = distributed.broadcast(tensor, self.axis)
         out = linear(seen, self._tensors["weight"], self._tensors.get("bias"))
         if not self.gather_output:
             return out
@@ -127,8 +143,9 @@ class VocabParallelEmbedding(_Parallel):
         embedding_dim: int,
         shard_dim: int | None = None,
         weight_init: initial.Initializer | None = None,
+        axis_name: str | None = None,
     ) -> None:
-        super().__init__(shard_dim)
+        super().__init__(shard_dim, axis_name)
         if num_embeddings % self.size:
             raise RuntimeError(
                 f"Vocabulary must be divisible by the TP size. Vocabulary = {num_embeddings}, TP size = {self.size}"
@@ -150,7 +167,8 @@ class VocabParallelEmbedding(_Parallel):
 class RowParallelLinear(_Parallel):
     """Input features cut over the axis; the products are summed over it and the bias is added once, after the sum.
 
-    `input_is_parallel` says that the input is cut already. Raises RuntimeError when the features do not divide by the size of the axis.
+    `input_is_parallel` says that the input is cut already. With `sequence_parallel` each device ends with its part of the positions. Raises
+    RuntimeError when the features do not divide by the size of the axis.
     """
 
     def __init__(
@@ -162,8 +180,11 @@ class RowParallelLinear(_Parallel):
         shard_dim: int | None = None,
         weight_init: initial.Initializer | None = None,
         bias_init: initial.Initializer | None = None,
+        axis_name: str | None = None,
+        sequence_parallel: bool = False,
     ) -> None:
-        super().__init__(shard_dim)
+        super().__init__(shard_dim, axis_name)
+        self.sequence_parallel = sequence_parallel and self.size > 1
         if in_features % self.size:
             raise RuntimeError(
                 f"Input features must be divisible by the TP size. Input features = {in_features}, TP size = {self.size}"
@@ -183,7 +204,11 @@ class RowParallelLinear(_Parallel):
         if not self.input_is_parallel:
             tensor = distributed.scatter(tensor, tensor.get_rank() - 1, self.axis)
         partial = linear(tensor, self._tensors["weight"])
-        # The sum is the same on every device of the axis, and so is its gradient: each takes it as it is.
-        out = distributed.all_reduce(partial, True, self.axis)
         bias = self._tensors.get("bias")
+        if self.sequence_parallel:
+            out = distributed.reduce_scatter(partial, partial.get_rank() - 2, self.axis)
+            bias = None if bias is None else distributed.broadcast(bias, self.axis)
+        else:
+            # The sum is the same on every device of the axis, and so is its gradient: each takes it as it is.
+            out = distributed.all_reduce(partial, True, self.axis)
         return out if bias is None else binary.add(out, bias)

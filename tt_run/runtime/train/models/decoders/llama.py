@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.models.cache import KvCache
 from tt_run.runtime.train.models.decoders.flops import swiglu_width
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType, run
@@ -17,7 +18,7 @@ from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase
 from tt_run.runtime.train.modules.containers import ModuleList
 from tt_run.runtime.train.modules.layers import DropoutLayer, Embedding, RMSNormLayer
 from tt_run.runtime.train.modules.linear import ColumnParallelLinear, LinearLayer, RowParallelLinear
-from tt_run.runtime.train.ops import binary, rope, shapes
+from tt_run.runtime.train.ops import binary, distributed, rope, shapes
 from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
 from tt_run.runtime.train.ops.unary import silu
 from tt_run.runtime.train.tensor import Tensor
@@ -60,8 +61,12 @@ class LlamaConfig:
     weight_tying: WeightTyingType = WeightTyingType.Disabled
     rope_scaling: LlamaRopeScalingConfig = field(default_factory=LlamaRopeScalingConfig)
     use_tp: bool = False
+    sequence_parallel: bool = False
+    """Between the products that are cut over the tensor-parallel axis, each device holds its part of the positions."""
 
     def __post_init__(self) -> None:
+        if self.sequence_parallel and not self.use_tp:
+            raise ValueError("sequence_parallel goes over the tensor-parallel axis; help: use_tp=True")
         check_decoder(self, "max_position_embeddings", "hidden_size")
         if self.hidden_size % self.num_attention_heads:
             raise ValueError(
@@ -92,17 +97,27 @@ def padded(vocabulary: int) -> int:
     return -(-vocabulary // TILE) * TILE
 
 
-def layer(inputs: int, outputs: int, bias: bool = False, cut: str = "", sections: int = 1) -> ModuleBase:
+def layer(
+    inputs: int, outputs: int, bias: bool = False, cut: str = "", sections: int = 1, sequence: bool = False
+) -> ModuleBase:
     """A layer from N(0, 0.02) with a bias of zeros: whole, cut by "column" (a joint one of `sections`) or by "row" with a cut input."""
     weight, zeros = initial.normal(0.0, 0.02), initial.zeros()
     if cut == "column":
         parts = tensor_parallel_size()
         if sections > 1:
             weight, zeros = dealt(weight, 2, sections, parts), dealt(zeros, 3, sections, parts)
-        return ColumnParallelLinear(inputs, outputs, bias, weight_init=weight, bias_init=zeros)
+        return ColumnParallelLinear(
+            inputs, outputs, bias, weight_init=weight, bias_init=zeros, sequence_parallel=sequence
+        )
     if cut == "row":
-        return RowParallelLinear(inputs, outputs, bias, True, None, weight, zeros)
+        return RowParallelLinear(inputs, outputs, bias, True, None, weight, zeros, sequence_parallel=sequence)
     return LinearLayer(inputs, outputs, bias, weight, zeros)
+
+
+def sequence_axis() -> int | None:
+    """The tensor-parallel axis, over which sequence parallelism cuts positions; None when it has one device."""
+    parallelism = AutoContext.get_instance().get_parallelism_context()
+    return parallelism.get_tp_axis() if parallelism.get_tp_size() > 1 else None
 
 
 class GroupedQueryAttention(AbstractModuleBase):
@@ -117,6 +132,7 @@ class GroupedQueryAttention(AbstractModuleBase):
         rope_params: rope.RotaryEmbeddingParams,
         bias_linears: bool = False,
         use_tp: bool = False,
+        sequence_parallel: bool = False,
     ) -> None:
         super().__init__()
         if embedding_size % num_heads:
@@ -133,9 +149,10 @@ class GroupedQueryAttention(AbstractModuleBase):
         self.num_heads, self.num_groups = num_heads // parts, num_groups // parts
         column, row = ("column", "row") if parts > 1 else ("", "")
         joint = 2 * num_groups * (embedding_size // num_heads)
-        self.q_linear = layer(embedding_size, embedding_size, bias_linears, column)
-        self.kv_linear = layer(embedding_size, joint, bias_linears, column, 2)
-        self.out_linear = layer(embedding_size, embedding_size, bias_linears, row)
+        cut = sequence_parallel
+        self.q_linear = layer(embedding_size, embedding_size, bias_linears, column, sequence=cut)
+        self.kv_linear = layer(embedding_size, joint, bias_linears, column, 2, cut)
+        self.out_linear = layer(embedding_size, embedding_size, bias_linears, row, sequence=cut)
         self.dropout = DropoutLayer(dropout)
 
     def forward(
@@ -169,13 +186,15 @@ class LlamaMLP(AbstractModuleBase):
         intermediate_size: int | None = None,
         dropout: float = 0.0,
         use_tp: bool = False,
+        sequence_parallel: bool = False,
     ) -> None:
         super().__init__()
+        cut = sequence_parallel
         wide = intermediate_size or swiglu_width(embedding_size)
         column, row = ("column", "row") if use_tp and tensor_parallel_size() > 1 else ("", "")
-        self.w1 = layer(embedding_size, wide, cut=column)
-        self.w3 = layer(embedding_size, wide, cut=column)
-        self.w2 = layer(wide, embedding_size, cut=row)
+        self.w1 = layer(embedding_size, wide, cut=column, sequence=cut)
+        self.w3 = layer(embedding_size, wide, cut=column, sequence=cut)
+        self.w2 = layer(wide, embedding_size, cut=row, sequence=cut)
         self.dropout = DropoutLayer(dropout)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -197,11 +216,13 @@ class LlamaBlock(AbstractModuleBase):
         intermediate_size: int | None = None,
         attention_bias: bool = False,
         use_tp: bool = False,
+        sequence_parallel: bool = False,
     ) -> None:
         super().__init__()
-        self.mlp = LlamaMLP(hidden_size, intermediate_size, mlp_dropout, use_tp)
-        self.attention_norm = RMSNormLayer(hidden_size)
-        self.mlp_norm = RMSNormLayer(hidden_size)
+        axis = sequence_axis() if sequence_parallel else None
+        self.mlp = LlamaMLP(hidden_size, intermediate_size, mlp_dropout, use_tp, sequence_parallel)
+        self.attention_norm = RMSNormLayer(hidden_size, sequence_axis=axis)
+        self.mlp_norm = RMSNormLayer(hidden_size, sequence_axis=axis)
         self.attention = GroupedQueryAttention(
             hidden_size,
             num_attention_heads,
@@ -210,6 +231,7 @@ class LlamaBlock(AbstractModuleBase):
             rope_params,
             attention_bias,
             use_tp,
+            sequence_parallel,
         )
 
     def forward(
@@ -257,7 +279,14 @@ class DecoderLlama(AbstractModuleBase):
         hidden, parallel = config.hidden_size, config.use_tp and tensor_parallel_size() > 1
         weights = initial.normal(0.0, 0.02)
         self.fc: ColumnParallelLinear | LinearLayer = (
-            ColumnParallelLinear(hidden, padded(config.vocab_size), False, True, weight_init=weights)
+            ColumnParallelLinear(
+                hidden,
+                padded(config.vocab_size),
+                False,
+                True,
+                weight_init=weights,
+                sequence_parallel=config.sequence_parallel,
+            )
             if parallel
             else LinearLayer(hidden, padded(config.vocab_size), False, weights)
         )
@@ -285,10 +314,12 @@ class DecoderLlama(AbstractModuleBase):
                 config.intermediate_size,
                 config.attention_bias,
                 config.use_tp,
+                config.sequence_parallel,
             )
             for _ in range(config.num_hidden_layers)
         )
-        self.ln_fc = RMSNormLayer(hidden)
+        self.sequence_axis = sequence_axis() if config.sequence_parallel else None
+        self.ln_fc = RMSNormLayer(hidden, sequence_axis=self.sequence_axis)
 
     def forward(
         self,
@@ -298,5 +329,10 @@ class DecoderLlama(AbstractModuleBase):
         new_tokens: int | None = None,
     ) -> Tensor:
         """ids [B, 1, 1, T] -> logits [B, 1, T, vocabulary]. Without a mask every position sees every other."""
-        x = through(self.blocks, self.tok_emb(input), mask, self.config.runner_type, kv_cache, new_tokens)
+        x = self.tok_emb(input)
+        if self.sequence_axis is not None:
+            if kv_cache is not None:
+                raise ValueError("a KvCache needs all positions on every device; sequence_parallel=False")
+            x = distributed.scatter(x, 2, self.sequence_axis)
+        x = through(self.blocks, x, mask, self.config.runner_type, kv_cache, new_tokens)
         return as_logits(self.fc(self.ln_fc(x)))

@@ -1,0 +1,85 @@
+"""Every parallel form, and each pair of them, against one device: a Llama's loss and its parameters after three steps of SGD.
+
+SGD, because an adaptive optimizer would hide a gradient that is a whole number of times too large.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.train.test_building import opened_mesh  # noqa: F401 - the fixture
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.train import fsdp
+from tt_run.runtime.train.common.utils import get_loss_over_devices
+from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.models.decoders.llama import DecoderLlama, LlamaConfig
+from tt_run.runtime.train.models.runner import RunnerType
+from tt_run.runtime.train.named_mesh import sync_gradients
+from tt_run.runtime.train.ops.loss import cross_entropy_loss
+from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
+from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
+from tt_run.runtime.train.sharded_parameters import whole_parameter
+from tt_run.runtime.train.tensor import Tensor
+
+# Name -> mesh shape, names of its axes, whether positions are cut over the tensor-parallel one.
+FORMS: dict[str, tuple[tuple[int, int], tuple[str, str], bool]] = {
+    "dp": ((1, 4), ("_", "dp"), False),
+    "tp": ((1, 4), ("_", "tp"), False),
+    "sp": ((1, 4), ("_", "tp"), True),
+    "fsdp": ((1, 4), ("_", "fsdp"), False),
+    "dp x tp": ((2, 2), ("dp", "tp"), False),
+    "dp x sp": ((2, 2), ("dp", "tp"), True),
+    "dp x fsdp": ((2, 2), ("dp", "fsdp"), False),
+    "fsdp x tp": ((2, 2), ("fsdp", "tp"), False),
+    "fsdp x sp": ((2, 2), ("fsdp", "tp"), True),
+}
+SIZES: dict[str, Any] = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 4, "num_hidden_layers": 2, "vocab_size": 128, "attention_bias": True}  # fmt: skip
+
+
+def train(
+    context: Any, axes: tuple[str, str], sequence: bool, runner: RunnerType
+) -> tuple[list[float], dict[str, np.ndarray]]:
+    model = DecoderLlama(
+        LlamaConfig(**SIZES, use_tp="tp" in axes, sequence_parallel=sequence, runner_type=runner)
+    )
+    if "fsdp" in axes:
+        for block in model.blocks:
+            fsdp.fully_shard(block)  # type: ignore[arg-type]
+        fsdp.fully_shard(model)
+    data = [axis for axis, name in enumerate(axes) if name in ("dp", "fsdp")]
+    device = context.get_device()
+    mapper = None
+    if data:
+        mapper = shard_tensor_to_mesh_mapper(device, 0, None if len(data) > 1 else data[0])
+    mask = Tensor.from_numpy(np.tril(np.ones((1, 1, 32, 32), np.float32)))
+    mask.set_requires_grad(False)
+    optimizer, losses = SGD(model.parameters(), SGDConfig.make(lr=0.5, momentum=0.9)), []
+    for step in range(3):
+        draw = np.random.default_rng(step).integers(0, 128, (4, 33), np.uint32)
+        x, y = (np.ascontiguousarray(a) for a in (draw[:, :-1].reshape(4, 1, 1, 32), draw[:, 1:]))
+        ids, targets = (Tensor.from_numpy(a, Layout.ROW_MAJOR, DataType.UINT32, mapper) for a in (x, y))
+        optimizer.zero_grad()
+        loss = cross_entropy_loss(model(ids, mask), targets)
+        losses.append(get_loss_over_devices(loss))
+        loss.backward()
+        context.reset_graph()
+        sync_gradients(model.parameters(), ("dp", "fsdp"))
+        clip_grad_norm(model.parameters(), 1.0)
+        optimizer.step()
+    return losses, {name: whole_parameter(tensor) for name, tensor in model.parameters().items()}
+
+
+@pytest.mark.parametrize(
+    "runner", [RunnerType.Default, RunnerType.MemoryEfficient], ids=["kept", "recomputed"]
+)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_form_trains_as_one_device(opened_mesh: Any, form: str, runner: RunnerType) -> None:  # noqa: F811
+    losses, expected = train(opened_mesh((1, 1), ("_", "__")), ("_", "__"), False, RunnerType.Default)
+    shape, axes, sequence = FORMS[form]
+    found, parameters = train(opened_mesh(shape, axes), axes, sequence, runner)
+    np.testing.assert_allclose(found, losses, rtol=2e-5)
+    for name, array in expected.items():
+        np.testing.assert_allclose(parameters[name], array, atol=2e-5, err_msg=name)
