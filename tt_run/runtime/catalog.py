@@ -23,6 +23,7 @@ _MODULES = (
     "tt_run.runtime.ccl.fused_products",
     "tt_run.runtime.ccl.halos",
     "tt_run.runtime.sockets.transfer",
+    "tt_run.runtime.sockets.host",
 )
 
 _unread = list(reversed(_MODULES))

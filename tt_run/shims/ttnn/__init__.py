@@ -128,6 +128,8 @@ _TABLE = {
         SocketEndpoint MeshCoreCoord SocketConnection SocketMemoryConfig SocketConfig
     """,
     "tt_run.runtime.sockets.socket": "MeshSocket create_socket_pair",
+    "tt_run.runtime.sockets.host": "H2DMode H2DSocket D2HSocket",
+    "tt_run.runtime.sockets.host_stream": "H2DStreamService",
     "tt_run.runtime.queues": """
         MeshEvent record_event wait_for_event event_synchronize synchronize_device command_queue
     """,

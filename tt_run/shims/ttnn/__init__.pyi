@@ -68,6 +68,7 @@ from tt_run.runtime.tensor.distribution.composers import CppMeshToTensor as CppM
 from tt_run.runtime.tensor.distribution.mappers import CppTensorToMesh as CppTensorToMesh
 from tt_run.runtime.mesh.opening import create_device as CreateDevice
 from tt_run.runtime.mesh.opening import create_devices as CreateDevices
+from tt_run.runtime.sockets.host import D2HSocket as D2HSocket
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG as DRAM_MEMORY_CONFIG
 from tt_run.runtime.enums import DataType as DataType
 from tt_run.runtime.mesh import MeshDevice as Device
@@ -93,6 +94,9 @@ from tt_run.runtime.mesh.opening import get_num_devices as GetNumAvailableDevice
 from tt_run.runtime.mesh.opening import get_num_pcie_devices as GetNumPCIeDevices
 from tt_run.runtime.mesh.queries import pcie_device_id as GetPCIeDeviceID
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig as GrayskullComputeKernelConfig
+from tt_run.runtime.sockets.host import H2DMode as H2DMode
+from tt_run.runtime.sockets.host import H2DSocket as H2DSocket
+from tt_run.runtime.sockets.host_stream import H2DStreamService as H2DStreamService
 from tt_run.runtime.tuning.blocks import IndexerScoreProgramConfig as IndexerScoreProgramConfig
 from tt_run.runtime.tensor.spec.memory_config import L1_BLOCK_SHARDED_MEMORY_CONFIG as L1_BLOCK_SHARDED_MEMORY_CONFIG
 from tt_run.runtime.tensor.spec.memory_config import L1_HEIGHT_SHARDED_MEMORY_CONFIG as L1_HEIGHT_SHARDED_MEMORY_CONFIG

@@ -8,6 +8,8 @@ from tt_run.runtime.enums import DataType as _DataType
 from tt_run.runtime.enums import Topology as _Topology
 from tt_run.runtime.mesh.coordinate import MeshCoordinate as _MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice as _MeshDevice
+from tt_run.runtime.sockets.host import D2HSocket as _D2HSocket
+from tt_run.runtime.sockets.host import H2DSocket as _H2DSocket
 from tt_run.runtime.sockets.socket import MeshSocket as _MeshSocket
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig as _MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Tile as _Tile
@@ -171,6 +173,9 @@ def prepare_conv3d_weights(*, weight_tensor: _Tensor, groups: int = 1, C_in_bloc
 def recv_async(output_tensor: _Tensor, mesh_socket: _MeshSocket) -> list[_Tensor]:
     """Receive the next tensor of a socket into a preallocated one, and return that in a list."""
     ...
+def recv_async_h2d(output_tensor: _Tensor, h2d_socket: _H2DSocket) -> list[_Tensor]:
+    """Receive what the host writes into the shard of the socket's device; the tensor waits for it when it is read."""
+    ...
 def recv_direct_async(output_tensor: _Tensor, mesh_socket: _MeshSocket) -> list[_Tensor]:
     """`recv_async` of a tensor that `send_direct_async` sends."""
     ...
@@ -209,6 +214,9 @@ def rotary_embedding_llama_fused_qk(q_input_tensor: _Tensor, k_input_tensor: _Te
     ...
 def send_async(input_tensor: _Tensor, mesh_socket: _MeshSocket) -> list[_Tensor]:
     """Send each connected device's shard to the receiving device of its connection. Returns an empty list."""
+    ...
+def send_async_d2h(input_tensor: _Tensor, d2h_socket: _D2HSocket) -> list[_Tensor]:
+    """Send the shard of the socket's device to the host. Returns an empty list."""
     ...
 def send_direct_async(input_tensor: _Tensor, mesh_socket: _MeshSocket) -> list[_Tensor]:
     """`send_async` into the receiver's tensor without the queue in between; its other end is `recv_direct_async`."""

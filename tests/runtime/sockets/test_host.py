@@ -1,0 +1,159 @@
+"""Sockets between the host and a device, and the service that streams tensors to a mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tt_run.runtime import events
+from tt_run.runtime.enums import BufferType, DataType, Layout
+from tt_run.runtime.ledger import Ledger
+from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape, open_mesh_device
+from tt_run.runtime.sockets.config import MeshCoreCoord
+from tt_run.runtime.sockets.host import D2HSocket, H2DMode, H2DSocket, recv_async_h2d, send_async_d2h
+from tt_run.runtime.sockets.host_stream import H2DStreamService
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensorToMesh
+from tt_run.runtime.tensor.spec.memory_config import CoreCoord
+from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.traffic import Fabric
+
+VALUES = np.arange(64, dtype=np.float32).reshape(2, 32)
+
+
+@pytest.fixture
+def mesh() -> Iterator[MeshDevice]:
+    device = open_mesh_device(MeshShape(1, 2))
+    yield device
+    device.close()
+
+
+def core(column: int) -> MeshCoreCoord:
+    return MeshCoreCoord(MeshCoordinate(0, column), CoreCoord(0, 0))
+
+
+def to_device(mesh: MeshDevice) -> H2DSocket:
+    socket = H2DSocket(mesh, core(1), BufferType.L1, 4096, H2DMode.HOST_PUSH)
+    socket.set_page_size(64)
+    return socket
+
+
+def to_host(mesh: MeshDevice) -> D2HSocket:
+    socket = D2HSocket(mesh, core(0), 4096)
+    socket.set_page_size(64)
+    return socket
+
+
+def host(values: Any, dtype: DataType = DataType.BFLOAT16) -> Tensor:
+    return from_torch(values, dtype=dtype)
+
+
+def zeros(mesh: MeshDevice) -> Tensor:
+    return from_torch(
+        np.zeros_like(VALUES), dtype=DataType.BFLOAT16, device=mesh, mesh_mapper=ReplicateTensorToMesh(mesh)
+    )
+
+
+@pytest.mark.parametrize("first", ["write", "receive"])
+def test_the_host_fills_one_device_in_either_order(mesh: MeshDevice, first: str) -> None:
+    socket, output = to_device(mesh), zeros(mesh)
+    if first == "write":
+        socket.write_tensor(host(VALUES))
+    assert recv_async_h2d(output, socket) == [output]
+    if first == "receive":
+        socket.write_tensor(host(VALUES[:1]))
+        socket.write_tensor(host(VALUES[1:]))
+    left, right = output.shards.each()
+    assert not np.any(left) and np.array_equal(right, VALUES)
+    socket.barrier()
+    assert (socket.get_page_size(), socket.get_h2d_mode()) == (64, H2DMode.HOST_PUSH)
+    assert socket.get_active_cores() == [core(1)] and socket.get_mesh_device() is mesh
+
+
+def test_a_device_sends_to_the_host(mesh: MeshDevice) -> None:
+    socket = to_host(mesh)
+    tensor = from_torch(
+        np.stack([VALUES, VALUES + 1]),
+        dtype=DataType.BFLOAT16,
+        device=mesh,
+        mesh_mapper=ShardTensorToMesh(mesh, dim=0),
+    )
+    assert not socket.has_data()
+    assert send_async_d2h(tensor, socket) == []
+    assert socket.has_data()
+    with pytest.raises(RuntimeError, match="64 elements were sent and not read"):
+        socket.barrier()
+    out = host(np.zeros_like(VALUES))
+    socket.read_tensor(out)
+    assert np.array_equal(out.shards.data[0], VALUES)
+    socket.barrier()
+    send_async_d2h(tensor, socket)
+    assert socket.discard_pending_pages() == 2
+    assert not socket.has_data()
+
+
+def test_torch_tensors_at_both_ends(mesh: MeshDevice) -> None:
+    torch = pytest.importorskip("torch")
+    down, up, tensor = to_device(mesh), D2HSocket(mesh, core(1), 4096), zeros(mesh)
+    up.set_page_size(64)
+    sent = torch.arange(64, dtype=torch.bfloat16).reshape(2, 32)
+    down.write_tensor(sent)
+    send_async_d2h(recv_async_h2d(tensor, down)[0], up)
+    received = torch.zeros(2, 32, dtype=torch.bfloat16)
+    up.read_tensor(received)
+    assert torch.equal(received, sent)
+
+
+@pytest.mark.parametrize(
+    ("action", "message"),
+    [
+        (lambda s, t: s.write_tensor(t), "takes a host tensor"),
+        (lambda s, t: s.write_tensor(host(VALUES[:1, :3])), "no multiple of the page size 64"),
+        (lambda s, t: s.set_page_size(8192), "must be positive and fit the FIFO of 4096 bytes"),
+        (
+            lambda s, t: (s.write_tensor(host(VALUES, DataType.FLOAT32)), recv_async_h2d(t, s), t.shards),
+            "FLOAT32 data, the tensor is",
+        ),
+        (lambda s, t: (recv_async_h2d(t, s), t.shards), "holds 0 of the 64 elements"),
+        (lambda s, t: (s.write_tensor(host(VALUES)), s.barrier()), "written and never received"),
+        (lambda s, t: s.write(None, 1), "raw pointer"),
+        (lambda s, t: H2DSocket.connect("x"), "other processes are not emulated"),
+    ],
+)
+def test_refusals(mesh: MeshDevice, action: Any, message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        action(to_device(mesh), zeros(mesh))
+
+
+def test_what_leaves_a_device_is_booked(mesh: MeshDevice) -> None:
+    ledger = Ledger(Fabric((1, 2)))
+    leave = events.subscribe(ledger.note)
+    try:
+        send_async_d2h(zeros(mesh), to_host(mesh))
+    finally:
+        leave()
+    (stream,) = ledger.part()["streams"]
+    assert stream["name"] == "send_async_d2h" and stream["bytes"] > 0
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_service_fills_the_same_tensor_again_and_again(mesh: MeshDevice, cut: bool) -> None:
+    spec = TensorSpec((2, 32), DataType.BFLOAT16, Layout.ROW_MAJOR)
+    mapper = ShardTensorToMesh(mesh, dim=0) if cut else None
+    service = H2DStreamService(mesh, spec, mapper=mapper)
+    backing = service.get_backing_tensor()
+    assert service.payload_size_bytes() == 128
+    service.forward_to_tensor_bytes(VALUES)
+    service.barrier()
+    rows = np.concatenate(backing.shards.each()) if cut else backing.shards.each()[1]
+    assert np.array_equal(rows, VALUES)
+    again = from_torch(VALUES + 1, dtype=DataType.BFLOAT16, mesh_mapper=mapper or ReplicateTensorToMesh(mesh))
+    service.forward_to_tensor(again)
+    assert service.get_backing_tensor() is backing
+    assert np.array_equal(backing.shards.each()[0], (VALUES + 1)[: 1 if cut else 2])
+    with pytest.raises(RuntimeError, match="takes a host tensor of"):
+        service.forward_to_tensor(host(VALUES[:, :16]))
