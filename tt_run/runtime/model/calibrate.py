@@ -58,6 +58,12 @@ class Bench:
             return self.changed[spot]
         return float(self._leaf(self.files[spot[0]].document, spot[1])["value"])
 
+    def room(self, spot: tuple[str, str]) -> float:
+        """How far up a number may move, as a logarithm: to its `most` where the file gives one."""
+        leaf = self._leaf(self.files[spot[0]].document, spot[1])
+        most = leaf.get("most")
+        return math.log(REACH) if most is None else max(math.log(most / self.value(spot)), 1e-6)
+
     def change(self, spot: tuple[str, str], value: float) -> None:
         """Give a number another value in every system that uses it."""
         self.changed[spot] = value
@@ -79,12 +85,13 @@ class Bench:
             leaf = leaf[word]
         return leaf
 
-    def document(self, architecture: str) -> dict[str, Any]:
-        """The file's document with the changed numbers in it."""
+    def document(self, architecture: str, name: str, text: str, date: str) -> dict[str, Any]:
+        """The file's document with the changed numbers in it; they come from a source `name` with this text and date."""
         document = copy.deepcopy(dict(self.files[architecture].document))
+        document["sources"][name] = {"text": text, "date": date, "fitted": True}
         for (arch, place), value in self.changed.items():
             if arch == architecture:
-                self._leaf(document, place)["value"] = float(f"{value:.5g}")
+                self._leaf(document, place).update(value=float(f"{value:.5g}"), source=name)
         return document
 
 
@@ -169,12 +176,15 @@ def _fit_group(bench: Bench, asked: Sequence[Asked], spots: Sequence[tuple[str, 
         errors = [_error(one, hw) / SCATTER for one, hw in zip(asked, systems, strict=True)]
         return np.concatenate([np.array(errors), np.asarray(logs) * PRIOR / SCATTER])
 
-    # First near all points, then near the many: outliers must not pull, and must not be what the search starts from.
-    logs: Any = np.zeros(len(spots))
-    for loss in ("soft_l1", "cauchy"):
-        bounds = (-math.log(REACH), math.log(REACH))
-        logs = least_squares(residuals, logs, bounds=bounds, loss=loss, f_scale=2.0, max_nfev=60).x
-    residuals(logs)
+    # Near the many, whatever the few say: outliers must not pull. Begun once from the present values, which may be near already, and
+    # once from what is nearest to all; the better end counts.
+    below = [-math.log(REACH)] * len(spots)
+    above = [bench.room(spot) for spot in spots]
+    zeros = np.zeros(len(spots))
+    common = {"bounds": (below, above), "f_scale": 2.0, "max_nfev": 60}
+    near_all = least_squares(residuals, zeros, loss="soft_l1", **common).x
+    ends = [least_squares(residuals, start, loss="cauchy", **common) for start in (zeros, near_all)]
+    residuals(min(ends, key=lambda end: end.cost).x)
 
 
 def _error(one: Asked, hw: Hardware) -> float:

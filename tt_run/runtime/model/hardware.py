@@ -1,6 +1,7 @@
 """Hardware data files: every number that the model uses, with its unit, source and date.
 
-A file describes one architecture. Its `numbers` are a tree whose leaves are `{value, unit, source}`; `sources` gives the text and the date
+A file describes one architecture. Its `numbers` are a tree whose leaves are `{value, unit, source}`, with `most` where physics sets a
+bound that calibration must respect; `sources` gives the text and the date
 of each source. Numbers that came out of a fit have a source with `fitted: true`; calibration may change those and no others. `systems`
 are what one can buy: a system may override any number of the tree.
 """

@@ -133,7 +133,11 @@ def _calibrate(bench: Bench, options: Request, source: Path) -> int:
     before = scores.score(bench, points)
     fit(bench, ask(used))
     after = scores.score(bench, points)
-    text = write(bench.document(options.architecture))
+    text = write(
+        bench.document(
+            options.architecture, "own", f"fitted by tt-run validate-model to {source.name}", _today()
+        )
+    )
     if options.output is None:
         print(text, end="")
         return 0
@@ -146,9 +150,13 @@ def _calibrate(bench: Bench, options: Request, source: Path) -> int:
         strict=True,
     ):
         print(f"  {scores.GOALS[new.group][0]:40} median error {old.median:6.1%} -> {new.median:6.1%}")
-    if options.output.resolve() == shipped(options.architecture).resolve():
-        calibrated_on().write_text("\n".join(sorted({_key(p) for p in used})) + "\n", encoding="utf-8")
     return 0
+
+
+def _today() -> str:
+    from datetime import date
+
+    return date.today().isoformat()
 
 
 def _fold(point: Point, folds: int) -> int:
