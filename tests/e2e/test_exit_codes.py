@@ -116,7 +116,8 @@ def test_a_rank_without_a_record_is_no_success(jobs: Jobs, tmp_path: Path) -> No
 
 
 def test_a_host_that_does_not_see_the_run_folder_is_told_apart(jobs: Jobs, tmp_path: Path) -> None:
-    launcher = fake_mpirun(tmp_path, 'mv "$3/launch" "$3/elsewhere"; "$@"; exit 127')
+    found = "for word; do case $word in */launch/rank.sh) launch=${word%/rank.sh} ;; esac; done"
+    launcher = fake_mpirun(tmp_path, f'{found}; mv "$launch" "$launch-elsewhere"; "$@"; exit 127')
     ran = jobs.start("true", env=launcher).end()
     assert ran.code == Exit.NO_LAUNCHER
     assert f"every host must see {jobs.started[0].folder.path}" in ran.err

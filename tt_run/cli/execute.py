@@ -17,6 +17,7 @@ from tt_run.cli.command_line import CommandLine
 from tt_run.cli.surroundings import Surroundings
 from tt_run.errors import UsageError
 from tt_run.inputs.findings import counted
+from tt_run.inputs.secrets import masked_words
 from tt_run.inputs.wrapping import GDBSERVER_PORT
 from tt_run.launch.line import LaunchLine
 from tt_run.launch.mpirun import Launcher
@@ -38,7 +39,7 @@ def execute(
 
     def announce(line: LaunchLine, folder: RunFolder) -> None:
         if given.verbose:
-            say(shlex.join(line.command))
+            say(shlex.join(masked_words(line.command)))
         say(f"{counted(len(plan.ranks), 'rank')} on {_where(plan)}, logs in {folder.path}")
         if given.verbose and line.defaults_text():
             say(f"added {line.defaults_text()}")

@@ -11,7 +11,7 @@ from mgd.lean import replace
 from tt_run.cli.surroundings import Surroundings
 from tt_run.contract import Exit
 from tt_run.errors import LauncherError, UsageError
-from tt_run.inputs.secrets import masked
+from tt_run.inputs.secrets import masked, masked_words
 from tt_run.launch.line import writing_command
 from tt_run.launch.mpirun import find_launcher
 from tt_run.plan.model import LaunchPlan
@@ -33,7 +33,9 @@ def print_plan(plan: LaunchPlan, around: Surroundings, form: str) -> int:
     elif form == "json":
         line = build_line(plan, launcher, machine, around.options, run_dir, words_of_ranks(plan, run_dir))
         view = plan_json(plan, line.launcher, line.command, line.global_args) | line.as_json()
-        print(json.dumps({**view, "command_without_wrapper": list(alone.command)}, ensure_ascii=False))
+        print(
+            json.dumps({**view, "command_without_wrapper": masked_words(alone.command)}, ensure_ascii=False)
+        )
     else:
         for file in plan.generated_files:
             print(writing_command(file.path, file.text))

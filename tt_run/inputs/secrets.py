@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 MASK = "********"
 _SECRET = (
@@ -26,6 +26,10 @@ def masked(name: str, value: str) -> str:
     return MASK if is_secret(name) else re.sub(_IN_A_URL, MASK, value)
 
 
-def masked_all(variables: Mapping[str, str]) -> dict[str, str]:
-    """The variables as they may be shown."""
-    return {name: masked(name, value) for name, value in variables.items()}
+def masked_words(words: Sequence[str]) -> list[str]:
+    """The words of a launcher's line as they may be shown: `-x NAME=VALUE` without the value of a secret."""
+    shown = []
+    for before, word in zip(("", *words), words, strict=False):
+        name, equals, value = word.partition("=")
+        shown.append(f"{name}={masked(name, value)}" if before == "-x" and equals else word)
+    return shown

@@ -8,7 +8,7 @@ from typing import Any
 
 from mgd.diagnostics import Diagnostic
 from tt_run.inputs.environment import EnvVar
-from tt_run.inputs.secrets import masked
+from tt_run.inputs.secrets import masked, masked_words
 from tt_run.plan.model import LaunchPlan, RankPlan
 
 
@@ -59,8 +59,8 @@ def plan_json(
     """The plan as one JSON object; `launcher`, `command` and `global_args` are the launcher's words for it."""
     return {
         "launcher": launcher,
-        "command": list(command),
-        "global_args": list(global_args),
+        "command": masked_words(command),
+        "global_args": masked_words(global_args),
         "cwd": str(plan.cwd),
         "emulate": plan.emulate,
         "placement": {

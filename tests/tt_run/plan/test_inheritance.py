@@ -88,6 +88,15 @@ def test_secrets_are_shown_to_nobody(shell: Sandbox) -> None:
     assert environment_of(plan, 0)["HF_TOKEN"].value == "hf_123"
 
 
+def test_words_for_mpirun_are_masked_too(shell: Sandbox) -> None:
+    plan = shell.plan(mpi_args="-x MY_TOKEN=abc_1 -x LEVEL=3")
+    words = ["mpirun", *plan.mpi_args]
+    assert plan_json(plan, "mpirun", words)["command"] == [
+        *("mpirun", "-x", f"MY_TOKEN={MASK}", "-x", "LEVEL=3")
+    ]
+    assert "abc_1" not in json.dumps(plan_json(plan, "mpirun", words, plan.mpi_args))
+
+
 @pytest.mark.parametrize(
     ("name", "secret"),
     [

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mgd.lean import dataclass
 from tt_run import contract
+from tt_run.inputs.secrets import is_secret
 from tt_run.plan.model import LaunchPlan
 
 # Sources of hosts that a person wrote; the others are an allocation, whose hosts the next one need not have.
@@ -57,8 +58,26 @@ class Job:
         return {
             name: variable.value
             for name, variable in sorted(common.items())
-            if variable.origin == "shell: passed through"
+            if variable.origin == "shell: passed through" and not is_secret(name)
         }
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The names of those that look like secrets, which no file is to hold."""
+        common = self.plan.ranks[0].env
+        return tuple(
+            name
+            for name, variable in sorted(common.items())
+            if variable.origin == "shell: passed through" and is_secret(name)
+        )
+
+    @property
+    def secrets_note(self) -> str:
+        """A comment on them, empty when there are none."""
+        return (
+            f"# Left out as secrets, to be provided where the job runs: {', '.join(self.secrets)}\n"
+            * bool(self.secrets)
+        )
 
 
 def nodes_of(plan: LaunchPlan) -> Nodes:

@@ -23,6 +23,7 @@ def mpijob_manifest(job: Job) -> str:
         f"# {job.counted('worker')}: {job.nodes.why}. Start with: kubectl apply -f FILE\n"
         f"# image {IMAGE}: one with tt-run, Open MPI and an ssh daemon.\n"
         f"# claim {CLAIM}: a ReadWriteMany volume with the program; mounted at the launch folder in every pod.\n"
+        f"{job.secrets_note}"
     )
     return head + yaml.safe_dump(_manifest(job), sort_keys=False, width=110, allow_unicode=True)
 

@@ -35,6 +35,7 @@ def slurm_script(job: Job) -> str:
         "set -eu",
         f"PATH={shlex.quote(str(job.folder))}:$PATH",
         "export PATH",
+        *job.secrets_note.splitlines(),
         *exports,
         f"exec tt-run{logs} {shlex.join(job.words)}",
     ]

@@ -189,3 +189,14 @@ def test_what_a_scheduler_cannot_do_is_refused(tmp_path: Path, words: tuple[str,
     ran = tt_run(*words, *source, "sh", cwd=tmp_path)
     assert (ran.code, ran.out) == (2, "")
     assert "error[TTR023]" in ran.err and says in ran.err and "help:" in ran.err
+
+
+def test_secrets_of_the_shell_are_in_no_job() -> None:
+    made = plan("0,1")
+    passed = {"TT_API_KEY": "hidden", "TT_LOGGER_LEVEL": "Debug"}
+    for name, value in passed.items():
+        made.ranks[0].env[name] = EnvVar(value, "shell: passed through")  # type: ignore[index]
+    job = Job(made, ("./app",), Path("/env/bin"))
+    for text in (slurm_script(job), mpijob_manifest(job)):
+        assert "hidden" not in text and "Debug" in text
+        assert "# Left out as secrets, to be provided where the job runs: TT_API_KEY\n" in text
