@@ -21,6 +21,7 @@ VERBS = {
     "systems": "List the systems that ship with it.",
     "explain": "Explain a rule, with a bad and a good example.",
     "schema": "Print the JSON schema of bindings and other YAML, for editors.",
+    "serve": "Serve an editor: a language server.",
     "completion": "Print the completion script of a shell.",
 }
 _MODULES = {"completion": "complete"}

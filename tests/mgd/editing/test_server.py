@@ -1,0 +1,179 @@
+"""The language server as an editor meets it: real messages through a real process, and its answers one by one."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mgd.editing import answers
+from mgd.editing.places import Lines, units
+from mgd.editing.server import Server
+
+URI = "file:///tmp/a%20b/x.textproto"
+GOOD = """\
+mesh_descriptors {
+  name: "M0"
+  arch: BLACKHOLE
+  device_topology { dims: [2, 4] }
+  host_topology { dims: [1, 1] }
+  channels { count: 2 }
+}
+
+top_level_instance { mesh { mesh_descriptor: "M0" mesh_id: 0 } }
+"""
+
+
+def framed(*messages: dict[str, Any]) -> bytes:
+    parts = [json.dumps({"jsonrpc": "2.0", **message}).encode() for message in messages]
+    return b"".join(b"Content-Length: %d\r\n\r\n%s" % (len(part), part) for part in parts)
+
+
+def unframed(data: bytes) -> list[dict[str, Any]]:
+    found, stream = [], io.BytesIO(data)
+    while line := stream.readline():
+        length = int(line.split(b":")[1])
+        stream.readline()
+        found.append(json.loads(stream.read(length)))
+    return found
+
+
+def ask(text: str, method: str, uri: str = URI, **params: Any) -> Any:
+    """The answer to one request about an open text."""
+    opened = {"method": "textDocument/didOpen", "params": {"textDocument": {"uri": uri, "text": text}}}
+    request = {"id": 7, "method": method, "params": {"textDocument": {"uri": uri}, **params}}
+    target = io.BytesIO()
+    Server(io.BytesIO(framed(opened, request)), target).serve()
+    [answer] = [each for each in unframed(target.getvalue()) if each.get("id") == 7]
+    return answer["result"] if "result" in answer else answer["error"]
+
+
+def at(text: str, mark: str = "|") -> tuple[str, dict[str, int]]:
+    """A text with its mark taken out, and where it was."""
+    before, _, after = text.partition(mark)
+    line = before.split("\n")[-1]
+    return before + after, {"line": before.count("\n"), "character": units(line)}
+
+
+def test_a_session_through_a_process() -> None:
+    words = [sys.executable, "-m", "mgd", "serve"]
+    bad = GOOD.replace("[1, 1]", "[1, 3]")
+    session = framed(
+        {"id": 1, "method": "initialize", "params": {}},
+        {"method": "initialized", "params": {}},
+        {"method": "textDocument/didOpen", "params": {"textDocument": {"uri": URI, "text": bad}}},
+        {
+            "method": "textDocument/didChange",
+            "params": {"textDocument": {"uri": URI}, "contentChanges": [{"text": GOOD}]},
+        },
+        {"method": "textDocument/didClose", "params": {"textDocument": {"uri": URI}}},
+        {"id": 2, "method": "shutdown"},
+        {"method": "exit"},
+    )
+    done = subprocess.run(words, input=session, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    first, opened, changed, closed, last = unframed(done.stdout)
+    assert first["result"]["capabilities"]["textDocumentSync"]["change"] == 1
+    [found] = opened["params"]["diagnostics"]
+    assert (found["code"], found["severity"]) == ("MGD012", 1)
+    assert found["range"] == {"start": {"line": 4, "character": 28}, "end": {"line": 4, "character": 29}}
+    assert found["relatedInformation"][0]["message"] == "4 devices"
+    assert changed["params"]["diagnostics"] == closed["params"]["diagnostics"] == []
+    assert last == {"jsonrpc": "2.0", "id": 2, "result": None}
+
+
+def test_what_is_no_message_ends_nothing_and_what_is_unknown_is_told() -> None:
+    assert ask(GOOD, "textDocument/rename")["code"] == -32601
+    assert ask(GOOD, "textDocument/hover", position={"line": 99, "character": 99}) is None
+    target = io.BytesIO()
+    source = b"Content-Length: 3\r\n\r\n{x}" + framed({"id": 1, "method": "shutdown"}, {"method": "exit"})
+    assert Server(io.BytesIO(source), target).serve() == 0
+    broken, last = unframed(target.getvalue())
+    assert broken["error"]["code"] == -32700 and last["id"] == 1
+    assert Server(io.BytesIO(b""), io.BytesIO()).serve() == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (
+            "|",
+            {"mesh_descriptors", "graph_descriptors", "top_level_instance", "switch_descriptors", "pinnings"},
+        ),
+        ("mesh_descriptors { na|", {"name", "arch", "channels", "express_links"}),
+        ("mesh_descriptors { device_topology { dims: [ 2 ] | } }", {"dims", "dim_types"}),
+        ("mesh_descriptors { arch: | }", {"WORMHOLE_B0", "BLACKHOLE", "QUASAR"}),
+        ("mesh_descriptors { device_topology { dim_types: [ RING, |", {"LINE", "RING"}),
+        ("graph_descriptors { connections { assign_z_direction: t|", {"true", "false"}),
+        ("graph_descriptors { instances { mesh { # here |\n", {"mesh_descriptor", "mesh_id"}),
+    ],
+)
+def test_completions_are_those_of_the_place(text: str, wanted: set[str]) -> None:
+    plain, position = at(text)
+    labels = {each["label"] for each in ask(plain, "textDocument/completion", position=position)}
+    assert wanted <= labels
+    assert ("name" in labels) == ("name" in wanted)
+
+
+@pytest.mark.parametrize(
+    "text", ["mesh_descriptors { name: |", "unknown { |", "mesh_descriptors { channels { count: |"]
+)
+def test_nothing_is_completed_where_anything_may_stand(text: str) -> None:
+    plain, position = at(text)
+    assert ask(plain, "textDocument/completion", position=position) == []
+
+
+def test_a_field_says_its_type_and_a_mistake_its_rule() -> None:
+    plain, position = at(GOOD.replace("dims: [2", "di|ms: [2"))
+    told = ask(plain, "textDocument/hover", position=position)["contents"]["value"]
+    assert told == "`dims`: list of int32, a field of TorusTopology"
+    plain, position = at(GOOD.replace("[1, 1]", "[1, |3]"))
+    told = ask(plain, "textDocument/hover", position=position)["contents"]["value"]
+    assert told.startswith("### MGD012: uneven host split") and "<a" not in told
+
+
+def test_layout_and_repairs_are_those_of_fmt_and_fix() -> None:
+    [edit] = ask(GOOD.replace("  name", "name"), "textDocument/formatting", options={})
+    assert edit["newText"] == GOOD and edit["range"]["end"] == {"line": 9, "character": 0}
+    assert ask(GOOD, "textDocument/formatting", options={}) == []
+    assert ask("mesh_descriptors {", "textDocument/formatting", options={}) == []
+    odd = GOOD.replace("dims: [2, 4]", "dims: [2, 4] dim_types: [RING, LINE]")
+    [action] = ask(odd, "textDocument/codeAction", range={}, context={})
+    assert "MGD070" in action["title"]
+    assert "dim_types: [LINE, LINE]" in action["edit"]["changes"][URI][0]["newText"]
+    assert ask(GOOD, "textDocument/codeAction", range={}, context={}) == []
+
+
+def test_yaml_gets_its_own_findings_and_no_edits() -> None:
+    uri = "file:///tmp/old.yaml"
+    assert ask("Board: 3\n", "textDocument/completion", uri, position={"line": 0, "character": 0}) == []
+    found = answers.diagnostics("ChipSpec: {arch: x}\n", uri, "old.yaml", True)
+    assert {each["code"][:4] for each in found} == {"MGD2"}
+
+
+@given(st.text(alphabet="a\n\U0001f600é\r", max_size=30), st.data())
+def test_places_count_utf16_units(text: str, data: st.DataObject) -> None:
+    lines = Lines(text)
+    offset = data.draw(st.integers(0, len(text)))
+    line = text.count("\n", 0, offset)
+    before = text[:offset].split("\n")[-1]
+    assert lines.offset({"line": line, "character": units(before)}) == offset
+    if "\r" not in text:
+        span = lines.range_at(line + 1, len(before) + 1)
+        assert span["start"] == {"line": line, "character": units(before)}
+
+
+@given(st.text(max_size=60), st.integers(0, 3), st.integers(0, 60))
+def test_no_text_and_no_position_is_too_odd(text: str, line: int, character: int) -> None:
+    position = {"line": line, "character": character}
+    answers.completions(text, position)
+    answers.explanation(text, position, "x", False)
+    answers.diagnostics(text, URI, "x", False)
+    answers.laid_out(text)
+    answers.repairs(text, URI)
