@@ -40,6 +40,7 @@ PREDICT = "TT_RUN_PREDICT"
 HARDWARE = "TT_RUN_HARDWARE"
 HARDWARE_SET = "TT_RUN_HARDWARE_SET"
 MESH_SHAPE = "TT_RUN_MESH_SHAPE"
+SHAPES_ONLY = "TT_RUN_SHAPES_ONLY"
 STRICT = "TT_RUN_STRICT"
 PYTEST_RESULTS = "TT_RUN_PYTEST_RESULTS"
 
@@ -55,6 +56,7 @@ VARIABLES: dict[str, tuple[str, str, str]] = {
     HARDWARE_SET: ("user", "runtime", "lines KEY=VALUE or KEY*=FACTOR, other numbers for predictions; `--set` sets it"),
     PREDICT: ("user", "runtime", "file for the predicted times, `-` for the report alone; `--predict` sets it"),
     MESH_SHAPE: ("user", "runtime", "`any`: a training mesh need not be a rectangle of the descriptor's; `fit` (default)"),
+    SHAPES_ONLY: ("user", "runtime", "`on` (or `1`): tensors have shapes and placements but no values; `strict`: reading a value is an error; `--shapes-only` sets it"),
     STRICT: ("user", "runtime", "`1`: what the reference demands before a collective (fabric set before the mesh is opened, …) is an error"),
     SYSTEM: ("user", "runtime", "the system that a process alone emulates when no descriptor is named, such as `t3000`"),
     TIMELINE: ("user", "runtime", "file for a trace that Perfetto opens; `--timeline` sets it"),

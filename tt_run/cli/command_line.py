@@ -208,6 +208,15 @@ class CommandLine(Arguments):
         repeated=True,
         variable=contract.HARDWARE_SET,
     )
+    shapes_only: str | None = option(
+        EMULATION,
+        "--shapes-only",
+        "[=strict]",
+        "No values: any size, checked. strict: none read.",
+        ("on", "strict"),
+        bare="on",
+        variable=contract.SHAPES_ONLY,
+    )
 
     dry_run: bool = option(LOOK, "--dry-run", "", "Print what would run, as lines to paste.")
     format: str = option(

@@ -132,6 +132,7 @@ def test_who_acts_before_sees_every_call_and_its_outcome(one: MeshDevice):
     assert outcomes[0] is y and outcomes[1] is z and isinstance(outcomes[2], TypeError)
 
 
+@pytest.mark.listening
 def test_who_acts_before_may_stop_a_call(one: MeshDevice):
     def refuse(begun: events.Begun) -> None:
         raise RuntimeError(f"{begun.name} was injected a fault")

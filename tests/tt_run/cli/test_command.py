@@ -205,9 +205,11 @@ def test_errors_are_counted_and_nothing_goes_to_stdout(
     assert err.rstrip().endswith("Nothing was launched.")
 
 
-@pytest.mark.parametrize("option", [("--guard", "off"), ("--ledger", "x.json"), ("--timeline", "x.json")])
+@pytest.mark.parametrize(
+    "option", [("--guard", "off"), ("--ledger", "x.json"), ("--timeline", "x.json"), ("--shapes-only",)]
+)
 def test_options_of_the_emulation_need_it(
-    launch_folder: Path, capsys: pytest.CaptureFixture[str], option: tuple[str, str]
+    launch_folder: Path, capsys: pytest.CaptureFixture[str], option: tuple[str, ...]
 ) -> None:
     assert run([*BINDING, *option, "true"]) == Exit.USAGE
     assert "TTR022" in capsys.readouterr().err
@@ -224,6 +226,7 @@ def test_options_of_the_emulation_reach_the_ranks(
         "bytes.json",
         "--timeline",
         "/t.json",
+        "--shapes-only=strict",
         "--print-env",
         "0",
         "true",
@@ -233,6 +236,7 @@ def test_options_of_the_emulation_reach_the_ranks(
     assert "TT_RUN_GUARD=off" in lines
     assert f"TT_RUN_LEDGER={launch_folder}/bytes.json" in lines
     assert "TT_RUN_TIMELINE=/t.json" in lines
+    assert "TT_RUN_SHAPES_ONLY=strict" in lines
 
 
 class TestExplain:

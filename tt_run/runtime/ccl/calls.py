@@ -14,9 +14,10 @@ from tt_run.runtime import events, guard
 from tt_run.runtime.ccl.gather import Piece
 from tt_run.runtime.ccl.groups import DeviceGroup
 from tt_run.runtime.ccl.plans import Part, Plan
-from tt_run.runtime.ccl.shard_locations import ShardRows, outline_of
+from tt_run.runtime.ccl.shard_locations import ShardRows, agreed_table, outline_of
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import stored_dtype
 from tt_run.runtime.values.shards import Shards
 
@@ -31,19 +32,38 @@ def pieces(plan: Plan, tensor: Tensor) -> list[Any]:
     """Run a collective: what its algorithm gives for each exchange of this rank."""
     begun = _begin(plan, tensor) if events.listening else None
     try:
-        shards, shown, found = tensor.shards, [], []
-        # Rows are shown before the ranks meet, so that one meeting does.
-        for part in plan.parts:
-            shown.append(_rows(part, shards))
-        met = plan.group is not None and guard.collective(plan.group, plan.signature, 3)
-        for rows in shown:
-            found.append(plan.algorithm(rows.join(met), *plan.arguments))
+        if shapes.active():
+            found = _without_values(plan, tensor)
+        else:
+            found = _with_values(plan, tensor)
     except BaseException as error:
         if begun is not None:
             begun.fail(error)
         raise
     if begun is not None:
         begun.end(None, _event(plan, begun, plan.lanes.groups))
+    return found
+
+
+def _with_values(plan: Plan, tensor: Tensor) -> list[Any]:
+    shards = tensor.shards
+    # Rows are shown before the ranks meet, so that one meeting does.
+    shown = [_rows(part, shards) for part in plan.parts]
+    met = plan.group is not None and guard.collective(plan.group, plan.signature, 4)
+    return [plan.algorithm(rows.join(met), *plan.arguments) for rows in shown]
+
+
+def _without_values(plan: Plan, tensor: Tensor) -> list[Any]:
+    """What the algorithm would give, from the plan alone: the ranks agree and tell each other which devices hold a shard."""
+    shards = tensor.shards
+    if plan.group is not None:
+        guard.collective(plan.group, plan.signature, 4)
+    found = []
+    for lane, _ in plan.parts:
+        own = lane.own(shards.index)
+        agreed_table(own, lane.exchange, lane.wire)
+        piece = Piece(shapes.bare(plan.spec.shape, shards.data.dtype), own)
+        found.append([piece] * plan.lanes.members if plan.collective.several else piece)
     return found
 
 
@@ -123,6 +143,11 @@ def _rows(part: Part, shards: Shards) -> ShardRows:
 def gathered(call: Call, tensor: Tensor) -> dict[int, Any]:
     """Inside of a call that gathers: a tensor's shard of every device in this rank's exchanges, by position."""
     lanes, shards = call.plan.lanes.parts, tensor.shards
+    if shapes.active():
+        zeros = shards.row(0)
+        for lane in lanes:
+            agreed_table(lane.own(shards.index), lane.exchange, lane.wire)
+        return {position: zeros for lane in lanes for held in lane.exchange.held for position in held}
     if tensor.dtype is DataType.BFLOAT16:
         lanes = tuple(lane.in_halves() for lane in lanes)
     found: dict[int, Any] = {}

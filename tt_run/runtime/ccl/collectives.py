@@ -221,6 +221,7 @@ ALL_BROADCAST = Collective(
     gather.all_broadcast,
     traffic.RING_GATHER,
     result_topology.replicated,
+    several=True,
 )
 
 

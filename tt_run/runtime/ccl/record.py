@@ -49,6 +49,8 @@ class Collective:
     algorithm: Callable[..., Any]
     traffic: Pattern
     placing: Placing
+    several: bool = False
+    """Whether the algorithm gives one result for each member of a group."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.traffic, Pattern):

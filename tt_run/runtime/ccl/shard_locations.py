@@ -116,6 +116,16 @@ def renumbered(own: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(used.get(number, -1) for number in own), tuple(used)
 
 
+def agreed_table(own: tuple[int, ...], exchange: Exchange, wire: Wire) -> RowTable:
+    """The table of an exchange whose rows stay where they are; the ranks tell each other which devices hold one.
+
+    Raises RuntimeError on every rank where a device holds none.
+    """
+    if exchange.local:
+        return row_table(exchange, (own,))
+    return row_table(exchange, _share_rows(renumbered(own)[0], exchange, wire))
+
+
 class Outline(NamedTuple):
     """What is known of the exchange of shards without looking into them.
 

@@ -24,7 +24,7 @@ from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.values import recycled
+from tt_run.runtime.values import recycled, shapes
 from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
@@ -134,6 +134,8 @@ def mesh_partition(
         index.append(-1 if row < 0 else rows.setdefault((row, place[position]), len(rows)))
     shape = list(shards.data.shape[1:])
     shape[dim] = length
+    if shapes.active():
+        rows.clear()
     data = recycled.empty((len(rows), *shape), shards.data.dtype)
     for (row, i), number in rows.items():
         data[number] = shards.data[row][(slice(None),) * dim + (slice(i * length, (i + 1) * length),)]
@@ -153,10 +155,14 @@ def _carried(call: Call, sender: int, ranks: list[int]) -> Array | None:
         return None
     root = device.owner_ranks[sender]
     shards = call.tensor.shards
+    if shapes.active() and root != here.rank:
+        return shards.row(0)
     if root == here.rank:
         row = shards.of(device.local_positions.index(sender))
         if row is None:
             raise fatal(f"the sender at position {sender} holds no shard of the tensor")
+        if shapes.active():
+            return row
         row = np.asarray(row, order="C")
     else:
         row = recycled.empty(tuple(call.tensor.shape), shards.data.dtype)
@@ -182,6 +188,8 @@ POINT_TO_POINT = Collective(
 
 def _replaced(shards: Shards, places: list[int], row: Array) -> Shards:
     """The shards with one row put at some local devices, stored once."""
+    if shapes.active():
+        return Shards(shards.data, tuple(0 if i in places else old for i, old in enumerate(shards.index)))
     index = [-2 if i in places else old for i, old in enumerate(shards.index)]
     kept = sorted({old for old in index if old >= 0})
     if not kept:

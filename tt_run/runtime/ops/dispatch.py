@@ -9,6 +9,7 @@ Source: reference library 0.81.1.
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
@@ -207,8 +208,7 @@ def _event(operation: Operation, result: Any, start: float) -> events.Event:
     places = () if device is None else tuple(device.positions[i] for i in device.local_positions)
     size = 0
     if isinstance(first, Tensor) and first.is_allocated():
-        data = first.shards.data
-        size = data.nbytes // max(len(data), 1)
+        size = math.prod(first.shape) * first.shards.data.itemsize if places else 0
     return events.Event(
         "op",
         operation.name,

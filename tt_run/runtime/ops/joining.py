@@ -21,6 +21,7 @@ from tt_run.runtime.ops.movement import moved, settled
 from tt_run.runtime.ops.operands import axis_of, ints, on_device, settle
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values import shapes
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
@@ -135,6 +136,11 @@ def _bounds(
             return default
         raise ArgumentMismatch("slice needs its starts and ends")
     if isinstance(value, Tensor):
+        if shapes.active():
+            raise fatal(
+                "the bounds of slice are values of a tensor, and this run has shapes only",
+                hint="give the bounds as integers",
+            )
         rows = value.shards.data
         if any(not np.array_equal(row, rows[0]) for row in rows[1:]):
             raise fatal("slice bounds given as a tensor must be the same on every device")

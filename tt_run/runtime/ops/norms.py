@@ -23,6 +23,7 @@ from tt_run.runtime.tensor.model_parameters.group_norm import channel_values
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import TILE_SIZE
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.copying import lines
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
@@ -162,7 +163,7 @@ def row_of(parameter: Tensor | None, width: int, name: str) -> Tensor | None:
 
 def flat(stack: Array, dims: int, width: int) -> Array:
     """A parameter's stack as (shards, 1, …, width), to broadcast over a stack of shards with `dims` dimensions."""
-    return stack.reshape(len(stack), -1)[:, :width].reshape(len(stack), *(1,) * (dims - 1), width)
+    return lines(stack)[:, :width].reshape(len(stack), *(1,) * (dims - 1), width)
 
 
 def _affine(values: Array, parameters: list[Array], weighted: bool, biased: bool) -> Array:

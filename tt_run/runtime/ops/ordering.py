@@ -181,7 +181,7 @@ def manual_seed(
 
 
 def _listed(value: int | Tensor) -> list[int]:
-    return [value] if isinstance(value, int) else [int(v) for v in value.shards.data[0].ravel()]
+    return [value] if isinstance(value, int) else [int(v) for v in value.shards.row(0).ravel()]
 
 
 @operation("ttnn.sampling", family=families.SORT)

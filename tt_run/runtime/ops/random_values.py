@@ -20,6 +20,7 @@ from tt_run.runtime.tensor.creation.from_shape import drawn, random_source
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import convert
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def randn(
     seed: int | None = None,
 ) -> Tensor:
     """Values of the normal distribution with mean 0 and variance 1, the same on every device."""
-    values = random_source(seed).standard_normal(tuple(Shape(shape)), np.float32)
+    dims, source = tuple(Shape(shape)), random_source(seed)
+    values = shapes.zeros(dims, np.float32) if shapes.active() else source.standard_normal(dims, np.float32)
     return drawn(values, device, dtype, layout, memory_config)
 
 

@@ -18,6 +18,7 @@ from tt_run.runtime.comm.world import Group, world
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
+from tt_run.runtime.values import shapes
 from tt_run.runtime.values.bfloat16 import from_wire, to_wire
 from tt_run.runtime.values.dtypes import stored_dtype
 
@@ -124,7 +125,8 @@ class RankStream:
         """Post the receives of the next parcel."""
         header = np.empty(HEADER_BYTES, np.uint8)
         kind = np.dtype(np.uint16) if self._narrow(spec) else stored_dtype(spec.dtype)
-        rows = [np.empty(tuple(spec.shape), kind) for _ in range(self._connections)]
+        shape = (0,) if shapes.active() else tuple(spec.shape)
+        rows = [np.empty(shape, kind) for _ in range(self._connections)]
         transfers = [
             guard.irecv(self._group, array, self._peer, self._tag, "recv_async") for array in (header, *rows)
         ]

@@ -15,6 +15,7 @@ from tt_run.runtime.sockets.config import SocketConnection, SocketEndpoint
 from tt_run.runtime.sockets.socket import MeshSocket
 from tt_run.runtime.sockets.streams import describe
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import element_size
 from tt_run.runtime.values.shards import Shards
 
@@ -65,6 +66,8 @@ def recv_async(output_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
         waiting.popleft()
         if buffer.allocated:
             old = buffer.shards
+            if shapes.active():
+                rows = dict.fromkeys(rows, old.row(0))
             each = [rows.get(i, array) for i, array in enumerate(old.each())]
             buffer.write(Shards.from_each(each, like=old.data))
 
@@ -125,7 +128,7 @@ def _row(tensor: Tensor, connection: SocketConnection) -> Any:
         raise fatal(
             f"send_async: the device {connection.sender_core.device_coord} holds no shard of the tensor"
         )
-    return np.asarray(row, order="C")
+    return row[..., :0].ravel() if shapes.active() else np.asarray(row, order="C")
 
 
 def _facts(kind: str, tensor: Tensor, socket: MeshSocket) -> dict[str, Any]:

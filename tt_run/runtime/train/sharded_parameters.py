@@ -17,6 +17,7 @@ from tt_run.runtime.tensor.distribution.configs import MeshComposerConfig, MeshM
 from tt_run.runtime.tensor.spec.topology import PlacementShard
 from tt_run.runtime.train.axis_placement import first_shard
 from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import convert
 from tt_run.runtime.values.shards import Shards
 
@@ -47,6 +48,8 @@ class Joint:
         return self._swapped(array, self.parts, self.sections)
 
     def _swapped(self, array: Array, outer: int, inner: int) -> Array:
+        if shapes.active():
+            return array
         shape, dim = array.shape, self.dim
         split = array.reshape(*shape[:dim], outer, inner, shape[dim] // (outer * inner), *shape[dim + 1 :])
         return np.ascontiguousarray(np.swapaxes(split, dim, dim + 1)).reshape(shape)

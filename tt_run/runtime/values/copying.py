@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,14 @@ def dense(source: Array) -> Array:
     target = np.empty(source.shape, source.dtype)
     copy_into(target, source)
     return target
+
+
+def lines(stack: Array, width: int | None = None) -> Array:
+    """Each row of a stack as one line of elements, or as lines of `width`; a stack without rows has lines of that shape too."""
+    elements = math.prod(stack.shape[1:])
+    if width is None:
+        return stack.reshape(len(stack), elements)
+    return stack.reshape(len(stack), elements // width, width)
 
 
 def stacked(arrays: list[Array]) -> Array:

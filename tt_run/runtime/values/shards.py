@@ -18,6 +18,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.values import shapes
+
 Array = npt.NDArray[np.generic]
 _set = object.__setattr__
 
@@ -26,7 +28,8 @@ _set = object.__setattr__
 class Shards:
     """`data` has shape (distinct shards, *shard shape); `index[i]` is the row of `data` that local device i holds, -1 for none.
 
-    Local devices are numbered in row-major order of their coordinates on the mesh device.
+    Local devices are numbered in row-major order of their coordinates on the mesh device. In a run in shapes `data` has no rows, and
+    every device that holds a shard has index 0: see `tt_run.runtime.values.shapes`.
     Raises ValueError when an index points outside `data`.
     """
 
@@ -34,7 +37,11 @@ class Shards:
     index: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if self.index and not -1 <= min(self.index) <= max(self.index) < max(len(self.data), 1):
+        if shapes.active():
+            _set(self, "index", shapes.whole(self.index))
+            if len(self.data):
+                _set(self, "data", shapes.bare(self.data.shape[1:], self.data.dtype))
+        elif self.index and not -1 <= min(self.index) <= max(self.index) < max(len(self.data), 1):
             raise ValueError(f"shard index {self.index} does not fit {len(self.data)} shards")
 
     @classmethod
@@ -59,6 +66,11 @@ class Shards:
         rows: dict[int, int] = {}
         distinct: list[Array] = []
         index: list[int] = []
+        if shapes.active():
+            known = next((array for array in arrays if array is not None), None)
+            data = shapes.bare(known.shape, known.dtype) if known is not None else like
+            held = tuple(-1 if array is None else 0 for array in arrays)
+            return cls(np.empty((0,), np.float32) if data is None else data[:0], held)
         for array in arrays:
             if array is None:
                 index.append(-1)
@@ -77,28 +89,41 @@ class Shards:
         """Logical shape of one shard."""
         return tuple(self.data.shape[1:])
 
-    def of(self, device: int) -> Array | None:
-        """The shard of a local device, a view."""
-        row = self.index[device]
+    @property
+    def bare(self) -> bool:
+        """Whether devices hold shards, but no values of them."""
+        return not len(self.data) and bool(self.index) and max(self.index) >= 0
+
+    def row(self, number: int) -> Array:
+        """A row of the stack, a view; zeros where it has none."""
         # The ellipsis keeps a shard without dimensions an array.
-        return None if row < 0 else self.data[row, ...]
+        return self.data[number, ...] if len(self.data) else shapes.zeros(self.shape, self.data.dtype)
+
+    def of(self, device: int) -> Array | None:
+        """The shard of a local device, a view; zeros in a run in shapes."""
+        row = self.index[device]
+        return None if row < 0 else self.row(row)
 
     def each(self) -> list[Array | None]:
-        """The shard of every local device, views; replicas are the same object."""
+        """The shard of every local device, views; replicas are the same object. Zeros in a run in shapes."""
+        if self.bare:
+            zeros = self.row(0)
+            return [zeros if i >= 0 else None for i in self.index]
         rows = [self.data[i, ...] for i in range(len(self.data))]
         return [rows[i] if i >= 0 else None for i in self.index]
 
     def compact(self) -> Shards:
         """The same shards without the rows of `data` that no device points to."""
         used = sorted({row for row in self.index if row >= 0})
-        if len(used) == len(self.data):
+        if len(used) == len(self.data) or self.bare:
             return self
         number = {row: i for i, row in enumerate(used)}
         return Shards(self.data[used], tuple(number.get(row, -1) for row in self.index))
 
     def map(self, function: Callable[[Array], Array]) -> Shards:
         """Apply a function of the stack (distinct, *shape) -> (distinct, *new shape); replicas are computed once."""
-        return Shards(function(self.data), self.index)
+        data = shapes.result(function, [self.data]) if shapes.active() else function(self.data)
+        return Shards(data, self.index)
 
 
 def combine(function: Callable[..., Array], *operands: Shards) -> Shards:
@@ -107,22 +132,35 @@ def combine(function: Callable[..., Array], *operands: Shards) -> Shards:
     Each distinct combination of shards is computed once. A device that lacks a shard in any operand holds none in the result.
     """
     index, stacks = paired(*operands)
-    return Shards(function(*stacks), index)
+    data = shapes.result(function, stacks) if shapes.active() else function(*stacks)
+    return Shards(data, index)
 
 
 def combine_all(function: Callable[..., Sequence[Array]], *operands: Shards) -> list[Shards]:
     """`combine` for a function that gives several results."""
     index, stacks = paired(*operands)
-    return [Shards(data, index) for data in function(*stacks)]
+    found = shapes.result(function, stacks) if shapes.active() else function(*stacks)
+    return [Shards(data, index) for data in found]
 
 
 def paired(*operands: Shards) -> tuple[tuple[int, ...], Sequence[Array]]:
     """Stacks whose rows k belong to the same devices, and the index of what is computed from them row by row."""
     first = operands[0]
+    if shapes.active():
+        return _held(operands), [o.data[:0] for o in operands]
     if all(o.index == first.index for o in operands):
         return first.index, [o.data for o in operands]
     index, rows = _pairing(tuple(o.index for o in operands))
     return index, [_take(o.data, chosen) for o, chosen in zip(operands, rows, strict=True)]
+
+
+def _held(operands: Sequence[Shards]) -> tuple[int, ...]:
+    """The index of a result of stacks without rows."""
+    index = operands[0].index
+    for other in operands[1:]:
+        if other.index is not index and other.index != index:
+            index = tuple(map(min, index, other.index))
+    return shapes.whole(index)
 
 
 @lru_cache(maxsize=1024)
@@ -140,7 +178,9 @@ def _pairing(indices: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], tup
 
 
 def _take(data: Array, rows: tuple[int, ...]) -> Array:
-    """Rows of a stack without a copy where a view can say it."""
+    """Rows of a stack without a copy where a view can say it; of a stack without values zeros."""
+    if rows and not len(data):
+        return shapes.zeros((len(rows), *data.shape[1:]), data.dtype)
     if rows == tuple(range(len(data))):
         return data
     if rows and rows.count(rows[0]) == len(rows):

@@ -24,6 +24,7 @@ from tt_run.runtime.tensor.distribution.mappers import Mapper, own_copy
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, TensorSpec, Tile
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values import shapes
 from tt_run.runtime.values.bfloat16 import to_wire
 from tt_run.runtime.values.dtypes import (
     BLOCK_FLOATS,
@@ -50,10 +51,25 @@ def foreign_array(value: Any) -> tuple[Array, str] | None:
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(value, torch.Tensor):
         return None
-    tensor = value.detach().cpu()
+    tensor = value.detach()
+    if tensor.is_meta:
+        return _of_meta(tensor)
+    tensor = tensor.cpu()
     if tensor.dtype == torch.bfloat16:
         return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16), "bfloat16"
     return tensor.numpy(), str(tensor.dtype).removeprefix("torch.")
+
+
+def _of_meta(tensor: Any) -> tuple[Array, str]:
+    """What stands for the values of a torch tensor that has none. Raises RuntimeError unless the run has shapes only."""
+    name = str(tensor.dtype).removeprefix("torch.")
+    if not shapes.active():
+        raise fatal(
+            f"the torch tensor {list(tensor.shape)} is on the device `meta` and has no values",
+            hint="tt-run --emulate --shapes-only takes such tensors; elsewhere make it on the CPU",
+        )
+    kind = ml_dtypes.bfloat16 if name == "bfloat16" else np.dtype(name)
+    return shapes.zeros(tuple(tensor.shape), kind), name
 
 
 def from_array(
@@ -197,6 +213,10 @@ def read(tensor: Tensor, composer: MeshToTensor | None = None) -> Array:
         if not held:
             raise fatal("The tensor holds no shard on any device")
         array = held[0]
+    shapes.values_read(array.shape)
+    if shapes.without_memory(array):
+        # Memory that is zero until it is written costs nothing.
+        return np.zeros(array.shape, array.dtype)
     return array if array.base is None and array.flags.owndata else array.copy()
 
 
@@ -236,6 +256,11 @@ def _as_torch(array: Array, dtype: DataType) -> Any:
         return array
     torch = importlib.import_module("torch")
 
+    if shapes.active():
+        kind = (
+            torch.bfloat16 if dtype is DataType.BFLOAT16 else torch.from_numpy(np.empty(0, array.dtype)).dtype
+        )
+        return torch.zeros(array.shape, dtype=kind)
     if dtype is DataType.BFLOAT16:
         # torch reads the 16-bit pattern; NumPy's bfloat16 extension type is unknown to it.
         return torch.from_numpy(to_wire(array).view(np.int16)).view(torch.bfloat16)

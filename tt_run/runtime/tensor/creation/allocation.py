@@ -14,6 +14,7 @@ from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryC
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, TensorSpec
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, TensorTopology
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import check_layout, stored_dtype
 from tt_run.runtime.values.shards import Shards
 
@@ -31,7 +32,8 @@ def allocate_tensor_on_device(
 ) -> Tensor:
     """A tensor of zeros on every device: `(spec, mesh_device)` or `(shape, dtype, layout, mesh_device, memory_config=None)`."""
     spec, device = _wanted(spec_or_shape, dtype_or_device, layout, mesh_device, memory_config)
-    shards = Shards(_zeros(spec)[None], (0,) * len(device.local_positions))
+    data = np.zeros((shapes.rows(), *spec.shape), stored_dtype(spec.dtype))
+    shards = Shards(data, (0,) * len(device.local_positions))
     return Tensor.of(
         shards,
         dtype=spec.dtype,
@@ -74,10 +76,6 @@ def _wanted(
     chosen = layout or Layout.ROW_MAJOR
     check_layout(second, chosen)
     return TensorSpec(Shape(first), second, chosen, memory_config or DRAM_MEMORY_CONFIG), device
-
-
-def _zeros(spec: TensorSpec) -> Any:
-    return np.zeros(tuple(spec.shape), stored_dtype(spec.dtype))
 
 
 def mesh_replicated(device: MeshDevice) -> TensorTopology:

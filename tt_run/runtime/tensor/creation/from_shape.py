@@ -23,6 +23,7 @@ from tt_run.runtime.tensor.distribution.mappers import TensorToMesh
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import check_layout, convert, default_layout, is_float, stored_dtype
 from tt_run.runtime.values.shards import Shards
 
@@ -167,8 +168,10 @@ def rand(
     check_layout(dtype, layout)
     generator = random_source(seed)
     dims = tuple(Shape(shape))
-    if is_float(dtype):
-        values: Any = generator.random(dims, np.float32) * np.float32(high - low) + np.float32(low)
+    if shapes.active():
+        values: Any = shapes.zeros(dims, np.float32)
+    elif is_float(dtype):
+        values = generator.random(dims, np.float32) * np.float32(high - low) + np.float32(low)
     else:
         values = np.floor(generator.random(dims) * (high - low) + low)
     if mesh_mapper is None:
@@ -195,7 +198,7 @@ def drawn(
 ) -> Tensor:
     """Values that every device of a mesh holds."""
     check_layout(dtype, layout)
-    stored = convert(values, dtype)
+    stored = shapes.zeros(values.shape, stored_dtype(dtype)) if shapes.active() else convert(values, dtype)
     return Tensor.of(
         Shards(stored[None], (0,) * len(device.local_positions)),
         dtype=dtype,
@@ -281,7 +284,7 @@ def _filled(
     laid = layout or default_layout(dtype)
     check_layout(dtype, laid)
     scalar = convert(np.full((1,), value, np.float32 if isinstance(value, float) else np.int64), dtype)[0]
-    data = np.full((1, *dims), scalar, stored_dtype(dtype))
+    data = np.full((shapes.rows(), *dims), scalar, stored_dtype(dtype))
     count = 1 if device is None else len(device.local_positions)
     return Tensor.of(
         Shards(data, (0,) * count),

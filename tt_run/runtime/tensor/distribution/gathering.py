@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -13,6 +14,7 @@ from tt_run.runtime.errors import throw
 from tt_run.runtime.mesh import transfer_rules
 from tt_run.runtime.tensor.spec.site import Site, whole
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values import shapes
 from tt_run.runtime.values.bfloat16 import from_wire, to_wire
 from tt_run.runtime.values.shards import Shards
 from tt_run.runtime.values.storage import BufferPart
@@ -62,17 +64,25 @@ def _only(part: BufferPart, site: Site) -> list[Array | None]:
 def _exchange(shards: Shards, site: Site, dtype: DataType) -> list[Array | None]:
     """Send this rank's distinct shards once each; indices travel before them because ranks may hold different numbers."""
     group, data = site.group, cast(Array, shards.data)
-    narrow = dtype is DataType.BFLOAT16
-    send = to_wire(data) if narrow else np.ascontiguousarray(data)
     raw = group.allgather_bytes(np.array(shards.index, np.int32).tobytes())
     indices = {rank: np.frombuffer(text, np.int32) for rank, text in zip(group.ranks, raw, strict=True)}
+    if shapes.active():
+        return _by_position(site, indices, [shards.row(0)], dict.fromkeys(group.ranks, 0))
+    narrow = dtype is DataType.BFLOAT16
+    send = to_wire(data) if narrow else np.ascontiguousarray(data)
     counts = [int(index.max(initial=-1)) + 1 for index in indices.values()]
     received = np.empty((sum(counts), *shards.shape), send.dtype)
     size = int(np.prod(shards.shape, dtype=int)) * send.itemsize
     group.allgatherv(send[: counts[group.rank]], received, [count * size for count in counts])
     values = from_wire(received) if narrow else received
-    rows = [values[i] for i in range(len(values))]
     start = dict(zip(group.ranks, np.cumsum([0, *counts[:-1]]).tolist(), strict=True))
+    return _by_position(site, indices, list(values), start)
+
+
+def _by_position(
+    site: Site, indices: Mapping[int, npt.NDArray[np.int32]], rows: Sequence[Array], start: Mapping[int, int]
+) -> list[Array | None]:
+    """The row of every position: the index of its rank says which, counted from where that rank's rows start."""
     unread = {rank: iter(index.tolist()) for rank, index in indices.items()}
     result: list[Array | None] = []
     for position in range(len(site.coords)):

@@ -25,9 +25,10 @@ from tt_run.runtime.tensor.spec.site import HostSite, Site, local_site
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard, TensorTopology
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values import shapes
 from tt_run.runtime.values.bfloat16 import round_bfloat16
 from tt_run.runtime.values.copying import dense, stacked
-from tt_run.runtime.values.dtypes import convert
+from tt_run.runtime.values.dtypes import convert, stored_dtype
 from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:
@@ -135,12 +136,16 @@ def _stack(
         sample = next(iter(pieces.values()))
         return Shards(convert(np.empty((0, *sample.shape), sample.dtype), dtype), tuple(index))
     own = [pieces[key] for key in rows]
+    if shapes.active():
+        return Shards(shapes.bare(own[0].shape, stored_dtype(dtype)), tuple(index))
     data = own_copy(own[0], dtype)[None] if len(own) == 1 else _settled(stacked(own), dtype)
     return Shards(data, tuple(index))
 
 
 def own_copy(source: Array, dtype: DataType) -> Array:
     """The stored form of the caller's array, in contiguous memory that is not the caller's."""
+    if shapes.active():
+        return shapes.zeros(source.shape, stored_dtype(dtype))
     stored = convert(dense(source), dtype)
     return stored.copy() if np.may_share_memory(stored, source) else stored
 

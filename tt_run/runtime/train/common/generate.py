@@ -112,4 +112,4 @@ def last_logits(logits: Tensor) -> Array:
     value = logits.get_value(PreferredPrecision.FULL)
     if not is_replicated(value, None):
         raise RuntimeError("generation needs the same logits on every device; do not shard the prompt")
-    return np.asarray(value.shards.data[0])[0, 0, -1]
+    return np.asarray(value.shards.row(0))[0, 0, -1]

@@ -21,6 +21,7 @@ from tt_run.runtime.train.ops.embedding import embedding
 from tt_run.runtime.train.ops.unary import gelu
 from tt_run.runtime.train.sharded_parameters import Joint
 from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.values import shapes as values
 
 
 def tensor_parallel_size() -> int:
@@ -105,7 +106,10 @@ def dealt(make: initial.Initializer, dim: int, sections: int, parts: int) -> ini
     @deferred
     def redrawn(shape: tuple[int, ...], mapper: object = None) -> Tensor:
         joint = Joint(dim, sections, parts)
-        tensor = initial.place(joint.dealt(make(shape).to_numpy()), mapper)
+        drawn = make(shape)
+        # Without values there is nothing to reorder, and nothing is read.
+        whole = values.zeros(shape, np.float32) if values.active() else drawn.to_numpy()
+        tensor = initial.place(joint.dealt(whole), mapper)
         tensor.joint = joint
         return tensor
 

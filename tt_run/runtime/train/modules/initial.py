@@ -20,6 +20,7 @@ from tt_run.runtime.train.modules.lazy import deferred
 from tt_run.runtime.train.modules.parameter import Buffer, Parameter
 from tt_run.runtime.train.sharded_parameters import cuts, restore
 from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.values import shapes
 
 Array = Any
 Initializer = Callable[..., Tensor]
@@ -50,6 +51,8 @@ def place(array: np.ndarray, mapper: Any = None) -> Tensor:
 
 def _evenly(a: float, b: float) -> Draw:
     def draw(shape: tuple[int, ...]) -> Array:
+        if shapes.active():
+            return shapes.zeros(shape, np.float32)
         numbers = AutoContext.get_instance().generator.random(shape, np.float32)
         return numbers * np.float32(b - a) + np.float32(a)
 
@@ -58,6 +61,8 @@ def _evenly(a: float, b: float) -> Draw:
 
 def _normally(mean: float, std: float) -> Draw:
     def draw(shape: tuple[int, ...]) -> Array:
+        if shapes.active():
+            return shapes.zeros(shape, np.float32)
         numbers = AutoContext.get_instance().generator.standard_normal(shape, np.float32)
         return numbers * np.float32(std) + np.float32(mean)
 
@@ -65,7 +70,7 @@ def _normally(mean: float, std: float) -> Draw:
 
 
 def _everywhere(value: float) -> Draw:
-    return lambda shape: np.full(shape, value, np.float32)
+    return lambda shape: np.broadcast_to(np.float32(value), shape)
 
 
 def _xavier(gain: float, make: Callable[[float], Draw]) -> Draw:

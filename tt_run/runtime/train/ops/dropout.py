@@ -15,6 +15,7 @@ from tt_run.runtime.train import stacks
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.operation import recorded, result
 from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.values import shapes
 from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:
@@ -46,11 +47,13 @@ def _mask(x: Value, probability: float, per_device: bool) -> Value:
     count = math.prod(shape)
 
     def draw() -> np.ndarray:
+        if shapes.active():
+            return shapes.zeros(shape, np.float32)
         bits = np.frombuffer(generator.bytes(2 * count), "<u2")
         return ((bits < below) * scale).reshape(shape)
 
     index = x.shards.index
-    if not per_device:
+    if not per_device or shapes.active():
         stack, rows = draw()[None], tuple(-1 if row < 0 else 0 for row in index)
     else:
         # Every rank draws for every device of the mesh, so that a device's mask does not depend on the split.

@@ -11,6 +11,7 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.train import stacks
 from tt_run.runtime.train.operation import recorded, result
 from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.values.copying import lines
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
@@ -32,15 +33,18 @@ def embedding(tensor: Tensor, weight: Tensor) -> Tensor:
     def forward(i: Array, w: Array) -> Array:
         rows = _rows(i, entries)
         flat = w.reshape(len(w), entries, width)
-        picked = np.stack([flat[k][rows[k]] for k in range(len(rows))])
+        picked = np.empty((*rows.shape, width), w.dtype)
+        for out, table, places in zip(picked, flat, rows, strict=True):
+            out[...] = table[places]
         return picked.reshape(-1, batch, 1, length, width)
 
     def for_weight(g: Array, i: Array) -> Array:
         rows = _rows(i, entries)
-        flat = g.reshape(len(g), -1, width)
-        return np.stack([_scattered(flat[k], rows[k], entries) for k in range(len(rows))]).reshape(
-            -1, *table.shape
-        )
+        flat = lines(g, width)
+        found = np.empty((len(rows), entries, width), np.float32)
+        for out, slope, places in zip(found, flat, rows, strict=True):
+            out[...] = _scattered(slope, places, entries)
+        return found.reshape(-1, *table.shape)
 
     def rule(gradient: Value) -> None:
         weight.add_grad(stacks.compute(for_weight, gradient, ids))
@@ -62,10 +66,10 @@ def partial_embedding(tensor: Tensor, weight: Tensor, first: Tensor) -> Tensor:
         return out.reshape(-1, batch, 1, length, width)
 
     def for_weight(g: Array, i: Array, s: Array) -> Array:
-        parts = []
+        found = np.empty((len(i), entries, width), np.float32)
         for k, (rows, own) in enumerate(zip(*_own_rows(i, s, entries), strict=True)):
-            parts.append(_scattered(g[k].reshape(-1, width)[own], rows[own], entries))
-        return np.stack(parts).reshape(-1, *table.shape)
+            found[k] = _scattered(g[k].reshape(-1, width)[own], rows[own], entries)
+        return found.reshape(-1, *table.shape)
 
     def rule(gradient: Value) -> None:
         weight.add_grad(stacks.compute(for_weight, gradient, ids, start))
@@ -75,12 +79,12 @@ def partial_embedding(tensor: Tensor, weight: Tensor, first: Tensor) -> Tensor:
 
 def _own_rows(ids: Array, starts: Array, entries: int) -> tuple[Array, Array]:
     """Row numbers within each device's part, and which of them are there."""
-    rows = ids.reshape(len(ids), -1).astype(np.int64) - starts.reshape(len(starts), 1).astype(np.int64)
+    rows = lines(ids).astype(np.int64) - starts.reshape(len(starts), 1).astype(np.int64)
     return rows, (rows >= 0) & (rows < entries)
 
 
 def _rows(ids: Array, entries: int) -> Array:
-    rows = ids.reshape(len(ids), -1).astype(np.int64)
+    rows = lines(ids).astype(np.int64)
     if rows.size and not 0 <= rows.min() <= rows.max() < entries:
         raise RuntimeError(f"embedding: id {int(rows.max())} is outside of a table of {entries} rows")
     return rows

@@ -14,6 +14,7 @@ from tt_run.runtime.train import stacks
 from tt_run.runtime.train.operation import recorded, result
 from tt_run.runtime.train.ops.unary import log_softmax_of
 from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.values.copying import lines
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
@@ -40,7 +41,7 @@ def mse_loss(prediction: Tensor, target: Tensor, reduce: ReduceType = ReduceType
     count = np.float32(math.prod(p.shape))
 
     def forward(u: Array, v: Array) -> Array:
-        distance = (v - u).reshape(len(u), -1)
+        distance = lines(v - u)
         return ((distance * distance).sum(axis=1, dtype=np.float32) / count).reshape(-1, 1, 1, 1, 1)
 
     def backward(g: Array, u: Array, v: Array) -> Array:
@@ -71,11 +72,11 @@ def cross_entropy_loss(prediction: Tensor, target: Tensor, reduce: ReduceType = 
     each = (*tuple(logits.shape)[:-1], 1)
 
     def forward(x: Array, t: Array) -> Array:
-        logs = log_softmax_of(x.reshape(len(x), rows, -1))
+        logs = log_softmax_of(lines(x, x.shape[-1]))
         return _picked(logs, t).reshape(-1, *each) if single else _picked_mean(logs, t)
 
     def backward(g: Array, x: Array, t: Array) -> Array:
-        flat = x.reshape(len(x), rows, -1)
+        flat = lines(x, x.shape[-1])
         slope = flat - flat.max(axis=-1, keepdims=True)
         np.exp(slope, out=slope)
         slope /= slope.sum(axis=-1, keepdims=True, dtype=np.float32)
@@ -98,7 +99,7 @@ def nll_loss(prediction: Tensor, target: Tensor, reduce: ReduceType = ReduceType
     rows = _rows("nll_loss", logs, ids)
 
     def forward(x: Array, t: Array) -> Array:
-        return _picked_mean(x.reshape(len(x), rows, -1), t)
+        return _picked_mean(lines(x, x.shape[-1]), t)
 
     def backward(g: Array, x: Array, t: Array) -> Array:
         slope = np.zeros((len(x), rows, x.shape[-1]), np.float32)
@@ -128,9 +129,7 @@ def _picked(logs: Array, ids: Array) -> Array:
 
 def _picked_mean(logs: Array, ids: Array) -> Array:
     picked = np.take_along_axis(logs, _columns(logs, ids), axis=-1)
-    return (-picked.reshape(len(logs), -1).sum(axis=1, dtype=np.float32) / np.float32(logs.shape[1])).reshape(
-        -1, 1, 1, 1, 1
-    )
+    return (-lines(picked).sum(axis=1, dtype=np.float32) / np.float32(logs.shape[1])).reshape(-1, 1, 1, 1, 1)
 
 
 def _subtract_one(slope: Array, ids: Array) -> None:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tt_run.runtime.train import stacks
 from tt_run.runtime.train.operation import recorded, result
 from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.values.copying import lines
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
@@ -118,7 +119,7 @@ def _inverse_rms(flat: Array, epsilon: np.float32) -> Array:
 
 def _flat(stack: Array) -> Array:
     """(shards, rows, features)."""
-    return stack.reshape(len(stack), -1, stack.shape[-1])
+    return lines(stack, stack.shape[-1])
 
 
 def _row(stack: Array, width: int) -> Array:

@@ -15,6 +15,7 @@ from tt_run.runtime.kernels import bfloat16_tables, functions
 from tt_run.runtime.train import stacks
 from tt_run.runtime.train.operation import recorded, result
 from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.values.copying import lines
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
@@ -125,7 +126,7 @@ def mean(tensor: Tensor) -> Tensor:
     shape, count = tuple(x.shape), np.float32(math.prod(x.shape))
 
     def forward(stack: Array) -> Array:
-        return (stack.reshape(len(stack), -1).sum(axis=1, dtype=np.float32) / count).reshape(-1, 1, 1, 1, 1)
+        return (lines(stack).sum(axis=1, dtype=np.float32) / count).reshape(-1, 1, 1, 1, 1)
 
     def rule(gradient: Value) -> None:
         tensor.add_grad(

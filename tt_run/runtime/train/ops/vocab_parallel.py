@@ -19,6 +19,7 @@ from tt_run.runtime.train.axis_placement import members
 from tt_run.runtime.train.operation import recorded, result
 from tt_run.runtime.train.ops.loss import ReduceType, cross_entropy_loss
 from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.values.copying import lines
 from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:
@@ -67,9 +68,7 @@ def vocab_parallel_cross_entropy_loss(
     kind = stacks.common_dtype(x)
 
     def mean(u: Array) -> Array:
-        return (u.reshape(len(u), -1).sum(axis=1, dtype=np.float32) / np.float32(rows)).reshape(
-            -1, 1, 1, 1, 1
-        )
+        return (lines(u).sum(axis=1, dtype=np.float32) / np.float32(rows)).reshape(-1, 1, 1, 1, 1)
 
     value = stacks.as_dtype(each, kind) if single else stacks.compute(mean, each, dtype=kind)
 
@@ -99,13 +98,13 @@ def _starts(x: Value, width: int, axis: int | None) -> Value:
 
 def _columns(logits: Array, ids: Array, starts: Array) -> tuple[Array, Array]:
     """The target's column on each shard and whether it is there, both (shards, rows)."""
-    columns = ids.reshape(len(ids), -1).astype(np.int64) - starts.reshape(-1, 1).astype(np.int64)
+    columns = lines(ids).astype(np.int64) - starts.reshape(-1, 1).astype(np.int64)
     return columns, (columns >= 0) & (columns < logits.shape[-1])
 
 
 def _picked(logits: Array, ids: Array, starts: Array) -> Array:
     """The logit of each target where it is on this shard, else 0, [B, 1, T, 1]."""
     columns, own = _columns(logits, ids, starts)
-    flat = logits.reshape(len(logits), -1, logits.shape[-1])
+    flat = lines(logits, logits.shape[-1])
     found = np.take_along_axis(flat, np.where(own, columns, 0)[..., None], axis=-1)[..., 0] * own
     return found.astype(np.float32).reshape(*logits.shape[:-1], 1)

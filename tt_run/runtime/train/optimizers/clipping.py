@@ -15,6 +15,8 @@ from tt_run.runtime.train import stacks
 from tt_run.runtime.train.axis_placement import is_replicated
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.values import shapes
+from tt_run.runtime.values.copying import lines
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
@@ -53,7 +55,7 @@ def clip_grad_norm(
     factor = stacks.compute(
         lambda own: np.minimum(np.float32(1), np.float32(max_norm) / (own + _SMALL)), norm
     )
-    if float(factor.shards.data.min(initial=1.0)) < 1.0:
+    if shapes.active() or float(factor.shards.data.min(initial=1.0)) < 1.0:
         for tensor in given:
             gradient = tensor.get_grad()
             tensor.set_grad(stacks.compute(_scaled, gradient, factor, dtype=gradient.dtype))
@@ -67,7 +69,7 @@ def _scaled(gradient: Array, factor: Array) -> Array:
 def _powers(tensor: Tensor, order: float) -> Value:
     """Sum of |g|^order over a whole parameter, or the largest |g| for an infinite order, as float32 [1, 1, 1, 1]."""
     found = stacks.compute(
-        lambda g: _power(g.reshape(len(g), -1), order).reshape(-1, 1, 1, 1, 1),
+        lambda g: _power(lines(g), order).reshape(-1, 1, 1, 1, 1),
         stacks.as_dtype(tensor.get_grad(), stacks.DataType.FLOAT32),
     )
     for axis in _cut_axes(tensor):

@@ -20,6 +20,7 @@ from tt_run.runtime.tensor.tensor import Tensor as Value
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.memory import count_state
 from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import quantize
 from tt_run.runtime.values.shards import Shards
 
@@ -82,6 +83,9 @@ class Slot:
     def _meet(self, value: Value, gradient: Shards) -> tuple[Value, Array]:
         """Bring parameter, state and gradient to one stack; copies with different gradients are taken apart."""
         shards = value.shards
+        if shapes.active():
+            self._aligned = gradient.data
+            return value, shards.data
         if shards.index == gradient.index and len(shards.data) == len(gradient.data):
             self._aligned = gradient.data
             return value, shards.data

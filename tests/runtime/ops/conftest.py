@@ -1,0 +1,21 @@
+"""Every operation that these tests call is computed in shapes as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.runtime.shapes.watching import in_shapes_too
+
+
+@pytest.fixture(autouse=True)
+def in_shapes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails a test whose operations have other shapes, placements or errors without values."""
+    if "listening" in request.keywords:
+        yield
+        return
+    differences: list[str] = []
+    with in_shapes_too(differences):
+        yield
+    assert not differences, "\n".join(differences[:5])

@@ -1,0 +1,68 @@
+"""The examples with values and without: the same tensors, events, bytes and errors, call by call."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.mpi import ROOT, SHIMS
+
+pytest.importorskip("torch")
+
+EXAMPLES = ROOT / "examples"
+NANO = "nano_gpt/train_nanogpt.py --max_steps 1 --max_new_tokens 3 --sequence_length 64 -w 0 -c"
+PROGRAMS = [
+    ("t3000", "ring_all_gather.py"),
+    ("t3000", "line_all_gather.py"),
+    ("t3000", "data_parallel_mlp.py"),
+    ("t3000", "tensor_parallel_mlp.py"),
+    ("t3000", "hybrid_parallel_trace.py"),
+    ("t3000", "matmul_all_gather.py"),
+    ("t3000", "sharding.py"),
+    ("t3000", "linear_regression/linear_regression_tp_dp.py"),
+]
+TRAININGS = [("n150", f"{NANO} tiny.yaml"), ("loudbox", f"{NANO} tiny_tp.yaml")]
+CASES = [
+    *PROGRAMS,
+    *(pytest.param(system, words, marks=pytest.mark.slow) for system, words in TRAININGS),
+]
+NAMES = [words.split()[-1].split(".")[0] for _, words in (*PROGRAMS, *TRAININGS)]
+
+
+@pytest.mark.parametrize(("system", "words"), CASES, ids=NAMES)
+def test_a_program_does_the_same_without_values(system: str, words: str, tmp_path: Path) -> None:
+    """Both at once: each is a process of its own."""
+    running = [(mode, _start(system, words, tmp_path, mode)) for mode in ("off", "on")]
+    lines = {}
+    for mode, process in running:
+        out, _ = process.communicate(timeout=120)
+        assert process.returncode == 0, f"{mode}: {out}"
+        lines[mode] = (tmp_path / mode).read_text().splitlines()
+    assert len(lines["off"]) > 3
+    for number, (with_values, in_shapes) in enumerate(zip(lines["off"], lines["on"], strict=False)):
+        assert json.loads(in_shapes) == json.loads(with_values), f"line {number}"
+    assert len(lines["on"]) == len(lines["off"])
+
+
+def _start(system: str, words: str, folder: Path, mode: str) -> subprocess.Popen[str]:
+    program, *arguments = words.split()
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{SHIMS}{os.pathsep}{ROOT}",
+        "TT_RUN_SYSTEM": system,
+        "TT_RUN_SHAPES_ONLY": mode,
+    }
+    command = [sys.executable, "-O", "-m", "tests.runtime.shapes.both_ways", str(folder / mode)]
+    return subprocess.Popen(
+        [*command, str(EXAMPLES / program), *arguments],
+        env=environment,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
