@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -75,7 +75,7 @@ def rows(count: int = 1) -> int:
     return 0 if active() else count
 
 
-def bare(shape: Sequence[int], dtype: npt.DTypeLike) -> Array:
+def bare(shape: Iterable[int], dtype: npt.DTypeLike) -> Array:
     """The stack of shards of a shape that hold no values."""
     return np.empty((0, *shape), dtype)
 
@@ -89,7 +89,7 @@ def result(function: Callable[..., T], stacks: Sequence[Array]) -> T:
             return function(*(zeros((1, *stack.shape[1:]), stack.dtype) for stack in stacks))
 
 
-def zeros(shape: Sequence[int], dtype: npt.DTypeLike) -> Array:
+def zeros(shape: Iterable[int], dtype: npt.DTypeLike) -> Array:
     """Zeros in the memory of one: what stands for a shard that holds no values."""
     return np.broadcast_to(np.zeros((), dtype), tuple(shape))
 
@@ -105,7 +105,7 @@ def whole(index: tuple[int, ...]) -> tuple[int, ...]:
     return tuple([0 if row >= 0 else -1 for row in index])
 
 
-def values_read(shape: Sequence[int]) -> None:
+def values_read(shape: Iterable[int]) -> None:
     """Say, once for each line of the program, that it read values that are not there.
 
     Raises RuntimeError with the line in a strict run.
