@@ -29,7 +29,7 @@ def test_works_survive_json(work: Work) -> None:
 
 
 def account() -> Account:
-    found = Account(0, 0, devices={0, 1})
+    found = Account(0, 0)
     for _ in range(2):
         for work in WORKS:
             found.add(None, "train.py:7", "ttnn.op", work)
@@ -83,3 +83,16 @@ def test_changes_are_sorted_and_save_what_they_say(hw: Hardware) -> None:
     saved = next(c.saved_us for c in found if "channels" in c.text)
     assert saved == pytest.approx(total(hw, counted) - total(doubled, counted))
     assert hw["fabric.channels"] == 1
+
+
+def test_submeshes_run_side_by_side(hw: Hardware) -> None:
+    found = Account(0, 0)
+    for devices in ((0, 1), (2, 3)):
+        found.add("trace 0", "p.py:1", "ttnn.add", WORKS[1], devices=devices)
+    found.add("trace 0", "p.py:2", "ttnn.all_gather", WORKS[2], devices=(0, 1, 2, 3))
+    found.add("trace 0", "p.py:3", "ttnn.add", WORKS[1], devices=(2, 3))
+    predicted = forecast([found.part()], hw, (1, 4))
+    expected = total(hw, [(WORKS[1], 2), (WORKS[2], 1)])  # what the devices 2 and 3 have to do
+    assert predicted.total_us == pytest.approx(expected)
+    assert predicted.schedule.makespan == pytest.approx(expected)
+    assert predicted.devices == 4

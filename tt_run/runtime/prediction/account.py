@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from tt_run.runtime.model.work import Collective, Kernel, Matmul, Work
@@ -23,19 +23,20 @@ KINDS: dict[str, type[Matmul] | type[Kernel] | type[Collective]] = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One piece of work of one call site in one region; `label` is the name of the function called."""
+    """One piece of work of one call site in one region; `label` is the name of the function called, `lane` the devices that ran it."""
 
     region: str
     site: str
     label: str
     work: Work
+    lane: int = 0
 
 
 @dataclass
 class Account:
     """The work of one rank so far. `order` lists `(region, local works, meeting)`: works by number, then what it met others in.
 
-    `devices` are those of the mesh that any work ran on, on this rank or not.
+    `lanes` are the meshes of devices that work ran on, of this rank or not: submeshes that share no device run side by side.
     """
 
     rank: int
@@ -44,24 +45,31 @@ class Account:
     regions: dict[str, int] = field(default_factory=dict)
     links: dict[tuple[int, int], float] = field(default_factory=lambda: defaultdict(float))
     order: list[list[Any]] = field(default_factory=list)
-    devices: set[int] = field(default_factory=set)
+    lanes: dict[tuple[int, ...], int] = field(default_factory=dict)
     numbers: dict[Work, int] = field(default_factory=dict)
     _pending: dict[Entry, int] = field(default_factory=lambda: defaultdict(int))
 
-    def add(self, region: str | None, site: str, label: str, work: Work, meeting: str = "") -> None:
+    def add(
+        self,
+        region: str | None,
+        site: str,
+        label: str,
+        work: Work,
+        meeting: str = "",
+        devices: tuple[int, ...] = (0,),
+    ) -> None:
         """One call. Without a region it waits for the end of the step that it belongs to. `meeting` names what ranks met in."""
-        if region is None:
-            self._pending[Entry("", site, label, work)] += 1
-        else:
-            self.counts[Entry(region, site, label, work)] += 1
+        lane = self.lanes.setdefault(devices, len(self.lanes))
+        counts = self._pending if region is None else self.counts
+        counts[Entry(region or "", site, label, work, lane)] += 1
         number = self.numbers.setdefault(work, len(self.numbers))
         if meeting:
-            self.order.append([meeting, number])
+            self.order.append([meeting, number, lane])
         elif self.order and self.order[-1][0] == "":
-            run: dict[int, int] = self.order[-1][1]
-            run[number] = run.get(number, 0) + 1
+            run: dict[tuple[int, int], int] = self.order[-1][1]
+            run[number, lane] = run.get((number, lane), 0) + 1
         else:
-            self.order.append(["", {number: 1}])
+            self.order.append(["", {(number, lane): 1}])
 
     def message(self, meeting: str, nbytes: float) -> None:
         """A message to another rank (`send …`) or from it (`recv …`), with its bytes."""
@@ -70,7 +78,7 @@ class Account:
     def close(self, region: str) -> None:
         """What was added without a region since the last call was one pass of `region`."""
         for entry, count in self._pending.items():
-            self.counts[Entry(region, entry.site, entry.label, entry.work)] += count
+            self.counts[replace(entry, region=region)] += count
         self._pending.clear()
         self.regions[region] = self.regions.get(region, 0) + 1
 
@@ -83,14 +91,18 @@ class Account:
             )
         return {
             "mesh_id": self.mesh_id,
-            "devices": sorted(self.devices),
+            "lanes": [list(devices) for devices in self.lanes],
             "works": [as_json(work) for work in self.numbers],
             "entries": [
-                [e.region, e.site, e.label, self.numbers[e.work], count] for e, count in self.counts.items()
+                [e.region, e.site, e.label, self.numbers[e.work], e.lane, count]
+                for e, count in self.counts.items()
             ],
             "regions": self.regions,
             "links": [[self.mesh_id, a, b, carried] for (a, b), carried in sorted(self.links.items())],
-            "order": [[m, list(w.items()) if isinstance(w, dict) else w] for m, w in self.order],
+            "order": [
+                ["", [[*key, count] for key, count in step[1].items()]] if step[0] == "" else step
+                for step in self.order
+            ],
         }
 
 
@@ -112,5 +124,5 @@ def from_json(data: dict[str, Any]) -> Work:
 def entries(part: dict[str, Any]) -> Iterator[tuple[Entry, int]]:
     """The entries of a part with their counts."""
     works = [from_json(data) for data in part["works"]]
-    for region, site, label, number, count in part["entries"]:
-        yield Entry(region, site, label, works[number]), count
+    for region, site, label, number, lane, count in part["entries"]:
+        yield Entry(region, site, label, works[number], lane), count

@@ -148,31 +148,49 @@ def error_of(group: str) -> float | None:
 
 def forecast(parts: Sequence[dict[str, Any]], hw: Hardware, dims: tuple[int, int]) -> Forecast:
     """The forecast of a job from the parts of its ranks."""
-    costs = {rank: [cost(hw, from_json(w)).us for w in part["works"]] for rank, part in enumerate(parts)}
-    orders: dict[int, Sequence[Step]] = {}
     wire = bandwidth(hw, Stream("NeighborExchangeLinear", WRITE, 4096)) * max(hw["fabric.channels"], 1)
+    message = hop(hw, "line", WRITE, 4096)
+    orders: dict[int, Sequence[Step]] = {}
+    busiest: dict[str, Any] = {"works": [], "entries": [], "regions": {}}
+    most = -1.0
     for number, part in enumerate(parts):
-        rank = part.get("rank", number)
-        orders[rank] = steps_of(part, costs[number], hop(hw, "line", WRITE, 4096), wire)
-    planned = schedule(orders)
-    busiest = max(parts, key=lambda part: _local_us(part, hw), default=None)
-    regions = _regions(busiest, hw) if busiest is not None else []
-    counted = _counted(busiest) if busiest is not None else []
+        costs = [cost(hw, from_json(work)).us for work in part["works"]]
+        lanes, us = _busiest_lanes(part, hw)
+        orders[part.get("rank", number)] = steps_of(part, costs, lanes, message, wire)
+        if us > most:
+            busiest, most = _only(part, lanes), us
+    counted = _counted(busiest)
     return Forecast(
         hw,
         dims,
         len(parts),
-        regions,
+        _regions(busiest, hw),
         _links(parts, wire),
-        planned,
+        schedule(orders),
         gains(hw, counted)[:5],
-        sum(cost(hw, work).us * count for work, count in counted),
-        len({(part["mesh_id"], device) for part in parts for device in part["devices"]}),
+        max(most, 0.0),
+        len({(part["mesh_id"], device) for part in parts for lane in part["lanes"] for device in lane}),
     )
 
 
-def _local_us(part: dict[str, Any], hw: Hardware) -> float:
-    return sum(cost(hw, entry.work).us * count for entry, count in entries(part))
+def _busiest_lanes(part: dict[str, Any], hw: Hardware) -> tuple[set[int], float]:
+    """The lanes of the device that has most to do, and its microseconds: submeshes without a device in common run side by side."""
+    spent = [0.0] * len(part["lanes"])
+    for entry, count in entries(part):
+        spent[entry.lane] += cost(hw, entry.work).us * count
+    by_device: dict[int, float] = defaultdict(float)
+    for devices, us in zip(part["lanes"], spent, strict=True):
+        for device in devices:
+            by_device[device] += us
+    if not by_device:
+        return set(), 0.0
+    device = max(by_device, key=lambda d: by_device[d])
+    return {n for n, devices in enumerate(part["lanes"]) if device in devices}, by_device[device]
+
+
+def _only(part: dict[str, Any], lanes: set[int]) -> dict[str, Any]:
+    """A part with the entries of some lanes."""
+    return {**part, "entries": [entry for entry in part["entries"] if entry[4] in lanes]}
 
 
 def _counted(part: dict[str, Any]) -> list[tuple[Work, int]]:

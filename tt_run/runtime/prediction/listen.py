@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tt_run.runtime import events
 from tt_run.runtime.comm.world import world
 from tt_run.runtime.joint_file import PartedFile
 from tt_run.runtime.marks import MARK
+from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.system import system_mesh
 from tt_run.runtime.model.hardware import HardwareError, adjusted
 from tt_run.runtime.model.work import Collective, Work
@@ -34,8 +36,8 @@ _OPENING, _CLOSING = ("start", "begin"), ("stop", "end")
 class Listener:
     """Turns calls into entries of an account. `before` hears calls ahead of time, `note` events after them."""
 
-    def __init__(self, account: Account, fabric: Fabric) -> None:
-        self.account, self.fabric = account, fabric
+    def __init__(self, account: Account, fabric: Fabric, own: tuple[int, ...]) -> None:
+        self.account, self.fabric, self._own = account, fabric, own
         self._depth = 0
         self._replaying = ""
         self._region = ""
@@ -44,7 +46,6 @@ class Listener:
         self._recorded: dict[str, list[str]] = defaultdict(list)
         self._replayed = 0
         self._collectives: dict[Any, tuple[Collective, dict[tuple[int, int], float]]] = {}
-        self._known: set[int] = set()  # meshes whose devices are noted
         self._met = 0
 
     def before(self, begun: events.Begun) -> events.After | None:
@@ -67,7 +68,8 @@ class Listener:
             elif outermost:
                 work = calls.of_operation(begun, result, bool(self._replaying))
                 if work is not None:
-                    self._add(begun.name, work)
+                    device = _device_of(begun, result)
+                    self._add(begun.name, work, device.positions if device is not None else self._own)
 
         return after
 
@@ -91,12 +93,8 @@ class Listener:
 
     def _captured(self, begun: events.Begun, outermost: bool) -> bool:
         """Whether the call only enters a trace: the device runs it when the trace is replayed."""
-        found = next(tensors((begun.args, tuple(begun.kwargs.values()))), None)
-        device = found.device() if found is not None else None
+        device = _device_of(begun)
         number = None if device is None else capturing(device)
-        if device is not None and number is None and id(device) not in self._known:
-            self._known.add(id(device))
-            self.account.devices.update(device.positions)
         if number is not None and outermost and begun.kind == "op":
             self._recorded[f"trace {number}"].append(self._site)
         return number is not None
@@ -115,17 +113,18 @@ class Listener:
         if plan.group is not None:
             self._met += 1
             meeting = f"meet {plan.device.mesh_id} {self._met}"
-        self._add(begun.name, work, meeting)
+        self._add(begun.name, work, plan.device.positions, meeting)
 
-    def _add(self, label: str, work: Work, meeting: str = "") -> None:
+    def _add(self, label: str, work: Work, devices: Sequence[int], meeting: str = "") -> None:
         region = self._replaying or self._region or None
-        self.account.add(region, self._site, label, work, meeting)
+        self.account.add(region, self._site, label, work, meeting, tuple(devices))
 
     def note(self, event: events.Event) -> None:
         """Steps and signposts bound regions; messages go to other ranks; operations of the training library bring their shapes."""
         if event.kind == "step":
             if event.operands:
-                self.account.add(None, event.site, event.name, calls.of_update(event.operands))
+                update = calls.of_update(event.operands)
+                self.account.add(None, event.site, event.name, update, devices=event.devices or self._own)
             self.account.close(f"{STEP}{event.name}")
         elif event.kind == MARK:
             self._mark(event)
@@ -134,9 +133,8 @@ class Listener:
                 if peer != self.account.rank:
                     self.account.message(f"{event.kind} {peer}", float(event.bytes))
         elif event.kind == "op" and event.operands:
-            self.account.devices.update(event.devices)
             for work in calls.of_training(event):
-                self.account.add(self._region or None, event.site, event.name, work)
+                self.account.add(self._region or None, event.site, event.name, work, devices=event.devices)
 
     def _mark(self, event: events.Event) -> None:
         words = event.name.lower().split()
@@ -146,6 +144,12 @@ class Listener:
         name = " ".join(w for w in words if w not in _OPENING) or event.detail or "signposts"
         self._region = f"signpost {name}"
         self.account.regions[self._region] = self.account.regions.get(self._region, 0) + 1
+
+
+def _device_of(begun: events.Begun, result: Any = None) -> MeshDevice | None:
+    """The mesh that a call runs on: that of the first tensor that has one."""
+    found = (t.device() for t in tensors((begun.args, tuple(begun.kwargs.values()), result)))
+    return next((device for device in found if device is not None), None)
 
 
 def attach() -> None:
@@ -160,7 +164,8 @@ def attach() -> None:
     except HardwareError as error:
         raise RuntimeError(f"--predict: {error}") from None
     account = Account(rank, system.mesh_id)
-    listener = Listener(account, fabric)
+    own = tuple(place for place, owner in enumerate(system.owners) if owner == rank)
+    listener = Listener(account, fabric, own)
     events.precede(listener.before)
     events.subscribe(listener.note)
     target = os.environ[contract.PREDICT]

@@ -6,7 +6,7 @@ Walks the ranks' orders side by side and goes back from the last moment to say w
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,15 +32,23 @@ class Schedule:
 
 
 def steps_of(
-    part: Mapping[str, Any], costs: Sequence[float], message_us: float, bandwidth: float
+    part: Mapping[str, Any],
+    costs: Sequence[float],
+    lanes: Collection[int],
+    message_us: float,
+    bandwidth: float,
 ) -> list[Step]:
-    """A rank's order with the time of each stretch; a message takes `message_us` and its bytes over `bandwidth`."""
+    """A rank's order with the time of each stretch; only work on `lanes` takes time, since others run beside it.
+
+    A message takes `message_us` and its bytes over `bandwidth`.
+    """
     steps = []
-    for meeting, what in part["order"]:
+    for meeting, what, *lane in part["order"]:
         if meeting == "":
-            steps.append(Step("work", sum(costs[number] * count for number, count in what)))
+            us = sum(costs[number] * count for number, on, count in what if on in lanes)
+            steps.append(Step("work", us))
         elif meeting.startswith("meet"):
-            steps.append(Step("meet", costs[what], meeting))
+            steps.append(Step("meet", costs[what] if lane[0] in lanes else 0.0, meeting))
         else:
             kind, _, peer = meeting.partition(" ")
             steps.append(Step(kind, message_us + what / bandwidth, peer=int(peer)))
