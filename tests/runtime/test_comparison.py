@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from tests.runtime.ops.tensors import F32, ROW, U32, held, put
-from tt_run.runtime import catalog, events
+from tt_run.runtime import catalog, comparison, events
 from tt_run.runtime.golden import get_golden_function
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
 from tt_run.runtime.settings import CONFIG
 
+assert comparison  # it follows the setting once it is imported
 pytestmark = pytest.mark.torch
 
 
