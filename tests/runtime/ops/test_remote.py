@@ -37,7 +37,7 @@ CALLS: dict[str, Callable[[Make], Any]] = {
     "concat": lambda t: ops.concat([t(4, 8), t(4, 8)], -1),
     "concat groups": lambda t: ops.concat([t(4, 8), t(4, 8)], -1, groups=2),
     "stack": lambda t: ops.stack([t(4, 8), t(4, 8)], 0),
-    "pad": lambda t: ops.pad(t(4, 8), [(0, 1), (2, 0)], 0.0),
+    "pad": lambda t: ops.pad(t(4, 8), [(0, 1), (0, 2)], 0.0),
     "repeat": lambda t: ops.repeat(t(4, 8), (2, 3)),
     "roll": lambda t: ops.roll(t(4, 8), 2),
     "expand": lambda t: ops.expand(t(1, 8), (4, 8)),

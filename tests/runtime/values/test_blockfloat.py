@@ -111,3 +111,23 @@ def test_a_pad_value_shares_the_exponent_of_the_block_it_fills_up(
         assert found[-1, 16:].tolist() == wanted.tolist()
     assert own.to_numpy()[0, 16:].tolist() != found[0, 16:].tolist()
     assert from_torch(values, pad_value=100.0).to_numpy().tolist() == values.tolist()
+
+
+@pytest.mark.parametrize("bits", [7, 3])
+def test_whole_numbers_round_as_bit_patterns_do(bits: int) -> None:
+    """The quick way of ordinary blocks against the way of single bits, ties, tiny blocks and infinities among them."""
+    from tt_run.runtime.values.blockfloat import _decode, _encode, round_blocks
+
+    rng = np.random.default_rng(bits)
+    for kind in range(6):
+        x = rng.standard_normal((37, 96)).astype(np.float32)
+        x = {
+            1: lambda v: v * np.exp2(rng.integers(-30, 30, v.shape)).astype(np.float32),
+            2: lambda v: rng.integers(0, 2**32, v.shape, dtype=np.uint32).view(np.float32),
+            3: lambda v: v * np.float32(1e-38),
+            4: lambda v: v * (v > 0.5),
+            5: lambda v: np.round(v * 64) / np.float32(64),
+        }.get(kind, lambda v: v)(x)
+        with np.errstate(all="ignore"):
+            wanted = _decode(*_encode(x.reshape(-1, 16).view(np.uint32), bits), bits)
+            assert round_blocks(x, bits).tobytes() == wanted.tobytes(), kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
+from tt_run.runtime.values.bfloat16 import round_bfloat16
 
 Array = npt.NDArray[Any]
 Function = Callable[[Array], Array]
@@ -94,6 +95,36 @@ FUNCTIONS: dict[str, Function] = {
 }
 """float32 block -> block of results, float32 or bool."""
 
+CLOSED_FUNCTIONS = frozenset(
+    FUNCTIONS[name]
+    for name in [
+        "identity",
+        "relu",
+        "relu6",
+        "abs",
+        "neg",
+        "sign",
+        "signbit",
+        "floor",
+        "ceil",
+        "trunc",
+        "round",
+        "isnan",
+        "isinf",
+        "isposinf",
+        "isneginf",
+        "isfinite",
+        "logical_not",
+        "eqz",
+        "nez",
+        "ltz",
+        "lez",
+        "gtz",
+        "gez",
+    ]
+)
+"""Those that make bfloat16 values of bfloat16 values."""
+
 INTEGER_FUNCTIONS = frozenset(
     [
         "identity",
@@ -148,6 +179,30 @@ _RENAMED = {
 }
 
 
+@dataclass(frozen=True)
+class Applied:
+    """A function of a block with its parameters; equal to another one that computes the same."""
+
+    function: Callable[..., Array]
+    params: tuple[Any, ...]
+
+    def __call__(self, x: Array) -> Array:
+        return self.function(x, *self.params)
+
+
+def is_closed(function: Function) -> bool:
+    """Whether a function makes bfloat16 values of bfloat16 values: it chooses among them and parameters that are such values."""
+    if not isinstance(function, Applied):
+        return function in CLOSED_FUNCTIONS
+    numbers = [p for p in function.params if p is not None]
+    return function.function in _CHOOSING and all(
+        round_bfloat16(np.array([p], np.float32))[0] == p for p in numbers
+    )
+
+
+_CHOOSING = (f.limited, f.hardtanh, f.at_least, f.at_most, f.clamped)
+
+
 Activation = str | UnaryWithParam | UnaryOpType
 """How a program names a fused activation."""
 
@@ -175,11 +230,7 @@ def _parametrised(name: str, params: Sequence[float]) -> Function:
     if name not in _WITH_PARAMETER:
         what = "takes no parameter" if name in FUNCTIONS else "cannot be fused in the emulation"
         raise fatal(f"{name} {what}, got {list(params)}")
-    return partial(_apply, _WITH_PARAMETER[name], tuple(params))
-
-
-def _apply(function: Callable[..., Array], params: tuple[float, ...], x: Array) -> Array:
-    return function(x, *params)
+    return Applied(_WITH_PARAMETER[name], tuple(params))
 
 
 def chain(activations: Sequence[Activation] | None) -> Function | None:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.kernels.activations import FUNCTIONS, INTEGER_FUNCTIONS, Function
+from tt_run.runtime.kernels.activations import FUNCTIONS, INTEGER_FUNCTIONS, Applied, Function
 from tt_run.runtime.kernels.elementwise import BLOCK, evaluate
 from tt_run.runtime.kernels.workers import spread, thread_count
 from tt_run.runtime.values.recycled import empty
@@ -45,7 +45,9 @@ _HIGH_HALF = 1 if sys.byteorder == "little" else 0
 
 def pays(function: Function, elements: int) -> bool:
     """Whether a table is the faster way to apply `function` to so many bfloat16 elements."""
-    return elements >= SMALLEST and function in _TABLED
+    if elements < SMALLEST:
+        return False
+    return isinstance(function, Applied) or function in _TABLED
 
 
 @lru_cache(maxsize=64)

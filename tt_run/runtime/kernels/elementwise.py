@@ -64,10 +64,21 @@ EXACT = frozenset(
 """Functions whose result is the one correct value: strides cannot change it, so nothing is copied for them."""
 
 
-def evaluate(kernel: Kernel, dtype: DataType, *operands: Array | float | int) -> Array:
+CLOSED = frozenset(
+    {
+        *(np.maximum, np.minimum, np.negative, np.abs, np.floor, np.ceil, np.trunc, np.rint, np.positive),
+        *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
+        *(np.logical_and, np.logical_or, np.logical_xor, np.logical_not),
+    }
+)
+"""Functions that make bfloat16 values of bfloat16 values: nothing is left to round."""
+
+
+def evaluate(kernel: Kernel, dtype: DataType, *operands: Array | float | int, rounds: bool = True) -> Array:
     """`kernel` over operands that broadcast against each other, in the stored form of `dtype`.
 
-    Arrays are stacks whose first axis counts shards; scalars are passed as they are.
+    Arrays are stacks whose first axis counts shards; scalars are passed as they are. `rounds=False`: the results are values of
+    `dtype` already.
     """
     size, shape = 0, None
     for operand in operands:
@@ -79,7 +90,7 @@ def evaluate(kernel: Kernel, dtype: DataType, *operands: Array | float | int) ->
                 size = math.prod(shape)
     if size <= BLOCK or not real:
         return _whole(kernel, dtype, operands, shape or ())
-    return _blocked(kernel, dtype, operands, shape or ())
+    return _blocked(kernel, dtype, operands, shape or (), rounds)
 
 
 def finish(values: Array, dtype: DataType) -> Array:
@@ -126,7 +137,9 @@ def _whole(kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: tu
     return finish(values.copy() if any(values is o for o in given) else values, dtype)
 
 
-def _blocked(kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: tuple[int, ...]) -> Array:
+def _blocked(
+    kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: tuple[int, ...], rounds: bool
+) -> Array:
     out: Array = empty(shape, np.float32)
     if all(o.shape == shape and o.flags.c_contiguous for o in operands if isinstance(o, np.ndarray)):
         # Everything lines up: one long row.
@@ -135,11 +148,13 @@ def _blocked(kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: 
     else:
         views = [np.broadcast_to(o, shape) if isinstance(o, np.ndarray) else o for o in operands]
         target = out
-    rounded = dtype is DataType.BFLOAT16
+    short = dtype is DataType.BFLOAT16
     places = list(_blocks(target.shape))
     pieces = thread_count() if out.size >= _SPREAD else 1
-    spread([partial(_fill, kernel, views, target, places[p::pieces], rounded) for p in range(pieces)])
-    return out if rounded or dtype is DataType.FLOAT32 else convert(out, dtype)
+    spread(
+        [partial(_fill, kernel, views, target, places[p::pieces], short and rounds) for p in range(pieces)]
+    )
+    return out if short or dtype is DataType.FLOAT32 else convert(out, dtype)
 
 
 def _fill(
@@ -147,19 +162,21 @@ def _fill(
 ) -> None:
     """Compute the blocks at `places`; threads keep error states of their own."""
     exact = kernel in EXACT
+    scratch = np.empty(BLOCK if exact and rounded else 0, np.float32)
     with np.errstate(all="ignore"):
         for place in places:
             block = target[place]
             if exact:
-                kernel(*(v[place] if isinstance(v, np.ndarray) else v for v in views), out=block)
-                values = block
+                # What is still to be rounded stays in cache meanwhile.
+                out = scratch[: block.size].reshape(block.shape) if rounded and block.size <= BLOCK else block
+                values = kernel(*(v[place] if isinstance(v, np.ndarray) else v for v in views), out=out)
             else:
                 values = kernel(
                     *(np.ascontiguousarray(v[place]) if isinstance(v, np.ndarray) else v for v in views)
                 )
             if rounded:
                 np.copyto(block, values.astype(BFLOAT16))
-            elif not exact:
+            elif values is not block:
                 np.copyto(block, values)
 
 

@@ -33,7 +33,7 @@ _ERF_BELOW = (
 )
 _ROOT_HALF = np.float32(math.sqrt(0.5))
 SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
-_GELU_TAIL = np.float32(-0.5)
+_GELU_TAIL = np.float32(-2)
 _ROOT_TWO_OVER_PI = np.float32(math.sqrt(2 / math.pi))
 
 
@@ -47,18 +47,28 @@ def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
 
 
 def at_least(x: Array, low: float) -> Array:
-    """The larger of x and a number. NumPy compares two arrays five times as fast as an array and a number."""
-    return np.maximum(x, np.full_like(x, low))
+    """The larger of x and a number."""
+    return np.maximum(x, np.float32(low) if x.dtype == np.float32 else np.full_like(x, low))
 
 
 def at_most(x: Array, high: float) -> Array:
     """The smaller of x and a number."""
-    return np.minimum(x, np.full_like(x, high))
+    return np.minimum(x, np.float32(high) if x.dtype == np.float32 else np.full_like(x, high))
 
 
 def limited(x: Array, low: float, high: float) -> Array:
     """x limited to [low, high]; NaN stays NaN."""
     return at_most(at_least(x, low), high)
+
+
+def clamped(x: Array, low: float | None, high: float | None) -> Array:
+    """x limited on one side or both; NaN stays NaN; where the limits cross, the upper one wins, as in torch."""
+    bounds = None if x.dtype.kind == "f" else np.iinfo(x.dtype)
+    if low is not None:
+        x = at_least(x, low if bounds is None else min(max(int(low), bounds.min), bounds.max))
+    if high is not None:
+        x = at_most(x, high if bounds is None else min(max(int(high), bounds.min), bounds.max))
+    return x
 
 
 def erf(x: Array) -> Array:
@@ -80,17 +90,17 @@ def erfc(x: Array) -> Array:
 
 def gelu(x: Array) -> Array:
     """x times the normal distribution function of x."""
-    value = erf(x * _ROOT_HALF)
+    value = np.ascontiguousarray(erf(x * _ROOT_HALF))
     value += np.float32(1)
     value *= x
     value *= np.float32(0.5)
     # Below, 1 + erf cancels: the tail comes from the complementary function.
-    tail = x < _GELU_TAIL
-    if tail.any():
+    tail = np.flatnonzero(x < _GELU_TAIL)
+    if tail.size:
         from scipy import special
 
-        below = x[tail].astype(np.float64)
-        value[tail] = 0.5 * below * special.erfc(-below * math.sqrt(0.5))
+        below = x.reshape(-1)[tail].astype(np.float64)
+        value.reshape(-1)[tail] = 0.5 * below * special.erfc(-below * math.sqrt(0.5))
     return value
 
 
@@ -151,6 +161,8 @@ def hardtanh(x: Array, min_val: float = -1.0, max_val: float = 1.0) -> Array:
 
 def leaky_relu(x: Array, negative_slope: float = 0.01) -> Array:
     """x, times the slope below zero."""
+    if 0 < negative_slope <= 1:
+        return np.maximum(x, x * np.float32(negative_slope))
     return np.where(x >= 0, x, x * np.float32(negative_slope))
 
 

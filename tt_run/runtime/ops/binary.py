@@ -17,7 +17,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Activation, chain
-from tt_run.runtime.kernels.elementwise import evaluate
+from tt_run.runtime.kernels.elementwise import CLOSED, evaluate
 from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, Golden, Operation, operation
 from tt_run.runtime.ops.operands import on_device, settle
@@ -167,17 +167,21 @@ def _tensors(a: Operand, b: Operand) -> tuple[Tensor, ...]:
 def _computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operand, b: Operand) -> Shards:
     if not isinstance(b, Tensor):
         value, left = _scalar(b, compute), a.shards  # type: ignore[union-attr]
-        return Shards(evaluate(lambda x: kernel(x, value), dtype, _cast(left.data, compute)), left.index)
+        return Shards(evaluate(kernel, dtype, _cast(left.data, compute), value), left.index)
     if not isinstance(a, Tensor):
         value, right = _scalar(a, compute), b.shards
-        return Shards(evaluate(lambda x: kernel(value, x), dtype, _cast(right.data, compute)), right.index)
+        return Shards(evaluate(kernel, dtype, value, _cast(right.data, compute)), right.index)
     left, right = a.shards, b.shards
     ours, theirs = left.shape, right.shape
     if ours != theirs:
         check_broadcast(ours, theirs)
     if len(ours) == len(theirs):
         if left.index is right.index or left.index == right.index:
-            values = evaluate(kernel, dtype, _cast(left.data, compute), _cast(right.data, compute))
+            short = a.dtype is b.dtype is DataType.BFLOAT16
+            rounds = not (short and kernel in CLOSED)
+            values = evaluate(
+                kernel, dtype, _cast(left.data, compute), _cast(right.data, compute), rounds=rounds
+            )
             return Shards(values, left.index)
         return combine(
             lambda x, y: evaluate(kernel, dtype, _cast(x, compute), _cast(y, compute)), left, right

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels.ordering import in_order
 from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.operands import axis_of, ints, on_device, settle, volume
@@ -45,7 +46,7 @@ def placed(tensor: Tensor) -> None:
 
 def settled(values: Array, dtype: DataType) -> Array:
     """Moved elements in C order; block floats share their exponents with new neighbours."""
-    values = np.ascontiguousarray(values)
+    values = in_order(values)
     return quantize(values, dtype) if dtype in BLOCK_FLOATS else values
 
 

@@ -23,14 +23,37 @@ from tt_run.runtime.values.shards import Shards, combine
 Array = npt.NDArray[Any]
 
 
-def _order(values: Array, axis: int, descending: bool) -> Array:
-    """Places of the elements in sorted order along `axis`, equal ones in their own order; NaN counts as the largest."""
-    if not descending:
-        return np.argsort(values, axis=axis, kind="stable")
-    # Sorting the mirrored data and mirroring back keeps equal elements in order.
-    length = values.shape[axis]
-    mirrored = np.argsort(np.flip(values, axis), axis=axis, kind="stable")
-    return length - 1 - np.flip(mirrored, axis)
+def _order(values: Array, axis: int, descending: bool, first: int | None = None) -> Array:
+    """Places of the elements in sorted order along `axis`, equal ones in their own order, of the `first` few if given; NaN is the largest.
+
+    An element's rank and its place make one whole number, so no two are equal and any way of sorting gives the same order.
+    """
+    turned = np.moveaxis(values, axis, -1)
+    length = turned.shape[-1]
+    place = np.arange(length, dtype=np.uint64)
+    keys = _ranks(np.ascontiguousarray(turned)).astype(np.uint64)
+    if descending:
+        keys ^= np.uint64(0xFFFFFFFF)
+    keys <<= np.uint64(32)
+    keys |= place
+    if first is not None and first < length:
+        keys = np.ascontiguousarray(np.partition(keys, first - 1, axis=-1)[..., :first])
+    keys.sort(axis=-1)
+    keys &= np.uint64(0xFFFFFFFF)
+    return np.moveaxis(keys.astype(np.int64), -1, axis)
+
+
+def _ranks(values: Array) -> Array:
+    """Whole numbers in the order of the values: the bits of a float32, turned round below zero; zeros and NaNs are one each."""
+    if values.dtype != np.float32:
+        return (values.astype(np.int64) + (1 << 31 if values.dtype.kind == "i" else 0)).astype(np.uint32)
+    bits = (values + np.float32(0)).view(np.uint32)
+    negative = (bits.view(np.int32) >> np.int32(31)).view(np.uint32)
+    ranks: Array = bits ^ (negative | np.uint32(0x80000000))
+    unordered = np.isnan(values)
+    if unordered.any():
+        ranks[unordered] = 0xFFFFFFFF
+    return ranks
 
 
 def _chosen(
@@ -84,8 +107,7 @@ def topk(
         raise fatal(
             f"K cannot be larger than the dimension size: k {k}, dimension {dim} of length {input_tensor.shape[axis]}"
         )
-    front = (slice(None),) * (axis + 1) + (slice(0, k),)
-    places = input_tensor.shards.map(lambda s: _order(s, axis + 1, largest)[front])
+    places = input_tensor.shards.map(lambda s: _order(s, axis + 1, largest, k))
     values, indices = _chosen(input_tensor, axis + 1, places, memory_config, output_tensor)
     if indices_tensor is not None:
         on_device(input_tensor, indices_tensor, kind="topk")

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import functions as f
+from tt_run.runtime.kernels.activations import Applied
 from tt_run.runtime.kernels.elementwise import evaluate
 from tt_run.runtime.ops import families, goldens, unary
 from tt_run.runtime.ops.binary import Operand, align, check_broadcast
@@ -155,7 +156,7 @@ def clamp(
     if not isinstance(min, Tensor) and not isinstance(max, Tensor):
         return unary.apply(
             input_tensor,
-            lambda x: _limited(x, min, max),
+            Applied(f.clamped, (min, max)),
             memory_config,
             output_tensor,
             name="clamp_tss",
@@ -184,18 +185,3 @@ def clip(
 
 def _between(x: Array, low: Array, high: Array) -> Array:
     return np.minimum(np.maximum(x, low), high)
-
-
-def _limited(x: Array, low: Any, high: Any) -> Array:
-    """NaN stays NaN; where the limits cross, the upper one wins, as in torch."""
-    low, high = (None if limit is None else _as(limit, x.dtype) for limit in (low, high))
-    if low is not None:
-        x = f.at_least(x, low)
-    return x if high is None else f.at_most(x, high)
-
-
-def _as(limit: float, dtype: np.dtype[Any]) -> Any:
-    if dtype.kind == "f":
-        return dtype.type(limit)
-    bounds = np.iinfo(dtype)
-    return dtype.type(bounds.min if limit < bounds.min else bounds.max if limit > bounds.max else int(limit))

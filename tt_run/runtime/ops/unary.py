@@ -5,7 +5,6 @@ Source: reference library 0.81.1.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, NamedEnum, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import functions as f
-from tt_run.runtime.kernels.activations import FUNCTIONS, INTEGER_FUNCTIONS, Function
+from tt_run.runtime.kernels.activations import FUNCTIONS, INTEGER_FUNCTIONS, Applied, Function, is_closed
 from tt_run.runtime.kernels.bfloat16_tables import look_up, pays
 from tt_run.runtime.kernels.elementwise import evaluate
 from tt_run.runtime.ops import families, goldens
@@ -62,10 +61,11 @@ def apply(
             f"Unary: UnaryOpType::{name.upper()} does not support integer input dtype {cpp(dtype)}",
             hint="ttnn.typecast(tensor, ttnn.float32)",
         )
-    if dtype is DataType.BFLOAT16 and pays(function, data.size):
+    closed = is_closed(function)
+    if dtype is DataType.BFLOAT16 and not closed and pays(function, data.size):
         result = Shards(look_up(function, data), shards.index)
     else:
-        result = Shards(evaluate(function, dtype, data), shards.index)
+        result = Shards(evaluate(function, dtype, data, rounds=not closed), shards.index)
     return settle((input_tensor,), result, dtype, memory_config=memory_config, output_tensor=output_tensor)
 
 
@@ -188,11 +188,7 @@ def softplus(
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Tensor:
     """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
-    function = (
-        f.softplus
-        if (beta, threshold) == (1.0, 20.0)
-        else partial(f.softplus, beta=beta, threshold=threshold)
-    )
+    function = f.softplus if (beta, threshold) == (1.0, 20.0) else Applied(f.softplus, (beta, threshold))
     return apply(input_tensor, function, memory_config, output_tensor, name="softplus")
 
 
@@ -222,7 +218,7 @@ def leaky_relu(
     """x, times the slope below zero."""
     return apply(
         input_tensor,
-        lambda x: f.leaky_relu(x, negative_slope),
+        Applied(f.leaky_relu, (negative_slope,)),
         memory_config,
         output_tensor,
         name="leaky_relu",
@@ -238,7 +234,7 @@ def elu(
     output_tensor: Tensor | None = None,
 ) -> Tensor:
     """x above zero, alpha (exp(x) - 1) below."""
-    return apply(input_tensor, lambda x: f.elu(x, alpha), memory_config, output_tensor, name="elu")
+    return apply(input_tensor, Applied(f.elu, (alpha,)), memory_config, output_tensor, name="elu")
 
 
 @operation("ttnn.celu", family=families.UNARY, golden="nn.functional.celu")
@@ -250,7 +246,7 @@ def celu(
     output_tensor: Tensor | None = None,
 ) -> Tensor:
     """max(0, x) + min(0, alpha (exp(x / alpha) - 1))."""
-    return apply(input_tensor, lambda x: f.celu(x, alpha), memory_config, output_tensor, name="celu")
+    return apply(input_tensor, Applied(f.celu, (alpha,)), memory_config, output_tensor, name="celu")
 
 
 @operation("ttnn.selu", family=families.UNARY, golden=goldens.selu)
@@ -264,7 +260,7 @@ def selu(
 ) -> Tensor:
     """scale times ELU; by default with the scale and alpha that keep means and variances."""
     usual = (scale, alpha) == (f.SELU_SCALE, f.SELU_ALPHA)
-    function = f.selu if usual else partial(f.selu, scale=scale, alpha=alpha)
+    function = f.selu if usual else Applied(f.selu, (scale, alpha))
     return apply(input_tensor, function, memory_config, output_tensor, name="selu")
 
 
@@ -278,7 +274,7 @@ def softshrink(
 ) -> Tensor:
     """x moved towards zero by lambd."""
     return apply(
-        input_tensor, lambda x: f.softshrink(x, lambd), memory_config, output_tensor, name="softshrink"
+        input_tensor, Applied(f.softshrink, (lambd,)), memory_config, output_tensor, name="softshrink"
     )
 
 
@@ -292,7 +288,7 @@ def hardshrink(
 ) -> Tensor:
     """x, zero within lambd of zero."""
     return apply(
-        input_tensor, lambda x: f.hardshrink(x, lambd), memory_config, output_tensor, name="hardshrink"
+        input_tensor, Applied(f.hardshrink, (lambd,)), memory_config, output_tensor, name="hardshrink"
     )
 
 
@@ -307,5 +303,5 @@ def hardtanh(
 ) -> Tensor:
     """x limited to [min_val, max_val]."""
     return apply(
-        input_tensor, lambda x: f.hardtanh(x, min_val, max_val), memory_config, output_tensor, name="hardtanh"
+        input_tensor, Applied(f.hardtanh, (min_val, max_val)), memory_config, output_tensor, name="hardtanh"
     )

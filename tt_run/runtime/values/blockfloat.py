@@ -14,6 +14,9 @@ Float32 = npt.NDArray[np.float32]
 Bits = npt.NDArray[np.uint32]
 
 BLOCK = 16
+_PIECE = 32768  # elements that are worked through together
+_EXPONENT = np.uint32(0x7F800000)
+_LOWEST = np.uint32(25)  # blocks below have no power of two to multiply with
 _HIDDEN_BIT = np.uint32(1 << 23)
 
 
@@ -31,9 +34,46 @@ def round_blocks(values: Float32, magnitude_bits: int, padding: float = 0.0) -> 
     if extra:
         widths = [(0, 0)] * (len(shape) - 1) + [(0, extra)]
         padded = np.pad(values.reshape(shape), widths, constant_values=np.float32(padding))
-    bits = np.ascontiguousarray(padded).reshape(-1, BLOCK).view(np.uint32)
-    rounded = _decode(*_encode(bits, magnitude_bits), magnitude_bits)
+    source = np.ascontiguousarray(padded).reshape(-1)
+    rounded = np.empty_like(source)
+    with np.errstate(all="ignore"):
+        for start in range(0, source.size, _PIECE):
+            _round_piece(source[start : start + _PIECE], magnitude_bits, rounded[start : start + _PIECE])
     return rounded.reshape((*shape[:-1], shape[-1] + extra))[..., : shape[-1]].reshape(values.shape)
+
+
+def _round_piece(values: Float32, magnitude_bits: int, out: Float32) -> None:
+    """Rounding by multiplications with powers of two, while the elements are in cache.
+
+    Blocks of ordinary numbers; those that hold infinity or NaN, or whose scale is near the smallest numbers, go bit by bit.
+    """
+    exponent = _largest(values.view(np.uint32) & _EXPONENT) >> np.uint32(23)
+    odd = (exponent < _LOWEST) | (exponent == np.uint32(0xFF))
+    exponent[odd] = 127
+    # To whole numbers below 2**24, cut; then to numbers of so many bits, rounded to even; then back to their scale.
+    np.multiply(
+        values, np.repeat(((np.uint32(277) - exponent) << np.uint32(23)).view(np.float32), BLOCK), out=out
+    )
+    np.trunc(out, out=out)
+    out *= np.float32(2.0 ** (magnitude_bits - 24))
+    np.rint(out, out=out)
+    limit = np.full_like(out, (1 << magnitude_bits) - 1)
+    np.minimum(out, limit, out=out)
+    np.maximum(out, np.negative(limit, out=limit), out=out)
+    unit = (exponent + np.uint32(1) - np.uint32(magnitude_bits)) << np.uint32(23)
+    out *= np.repeat(unit.view(np.float32), BLOCK)
+    out += np.float32(0)  # a zero loses its sign
+    if odd.any():
+        rows = np.flatnonzero(odd)
+        bits = values.reshape(-1, BLOCK)[rows].view(np.uint32)
+        out.reshape(-1, BLOCK)[rows] = _decode(*_encode(bits, magnitude_bits), magnitude_bits)
+
+
+def _largest(bits: Bits) -> Bits:
+    """The largest of every 16: by halves, which NumPy does ten times as fast as many short rows."""
+    for _ in range(4):
+        bits = np.maximum(bits[0::2], bits[1::2])
+    return bits
 
 
 def _encode(bits: Bits, magnitude_bits: int) -> tuple[Bits, Bits, Bits]:

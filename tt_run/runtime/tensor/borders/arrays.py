@@ -195,8 +195,8 @@ def _transposed(
     return np.swapaxes(array, -1, -2)
 
 
-def read(tensor: Tensor, composer: MeshToTensor | None = None) -> Array:
-    """The values in stored form as an array that belongs to the caller.
+def read(tensor: Tensor, composer: MeshToTensor | None = None, *, copies: bool = True) -> Array:
+    """The values in stored form as an array that belongs to the caller, unless `copies` is False.
 
     Over several ranks a distributed tensor is read by all of them together. Raises RuntimeError for more than one shard and no
     composer.
@@ -217,7 +217,7 @@ def read(tensor: Tensor, composer: MeshToTensor | None = None) -> Array:
     if shapes.without_memory(array):
         # Memory that is zero until it is written costs nothing.
         return np.zeros(array.shape, array.dtype)
-    return array if array.base is None and array.flags.owndata else array.copy()
+    return array if not copies or (array.base is None and array.flags.owndata) else array.copy()
 
 
 def to_numpy(tensor: Tensor, mesh_composer: MeshToTensor | None = None) -> Array:
@@ -240,7 +240,11 @@ def to_torch(
     `dtype` converts the result, `torch_rank` drops leading dimensions of length 1 down to that rank.
     Raises RuntimeError for a tensor of several shards without a composer, or dimensions that cannot be dropped.
     """
-    values = _as_torch(read(tensor, mesh_composer), tensor.dtype)
+    # The 16 bits of bfloat16 are a copy of their own; other types need one.
+    values = _as_torch(
+        read(tensor, mesh_composer, copies=tensor.dtype is not DataType.BFLOAT16 or not _has_torch()),
+        tensor.dtype,
+    )
     if torch_rank is not None:
         while len(values.shape) > torch_rank:
             if values.shape[0] != 1:
@@ -251,8 +255,12 @@ def to_torch(
     return values.astype(dtype) if isinstance(values, np.ndarray) else values.to(dtype=dtype)
 
 
+def _has_torch() -> bool:
+    return importlib.util.find_spec("torch") is not None
+
+
 def _as_torch(array: Array, dtype: DataType) -> Any:
-    if importlib.util.find_spec("torch") is None:
+    if not _has_torch():
         return array
     torch = importlib.import_module("torch")
 
@@ -262,6 +270,8 @@ def _as_torch(array: Array, dtype: DataType) -> Any:
         )
         return torch.zeros(array.shape, dtype=kind)
     if dtype is DataType.BFLOAT16:
+        if array.flags.c_contiguous and array.flags.writeable:
+            return torch.from_numpy(array).bfloat16()
         # torch reads the 16-bit pattern; NumPy's bfloat16 extension type is unknown to it.
         return torch.from_numpy(to_wire(array).view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(array)

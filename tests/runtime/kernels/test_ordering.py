@@ -1,0 +1,27 @@
+"""Transposed views are copied square by square: the same elements as by any other way."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tt_run.runtime.kernels.ordering import in_order
+
+X = np.arange(3 * 130 * 4 * 257, dtype=np.float32).reshape(3, 130, 4, 257)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+def test_any_order_of_dimensions(order: tuple[int, ...]):
+    view = X.transpose(order)
+    found = in_order(view)
+    assert found.flags.c_contiguous
+    assert np.array_equal(found, view)
+
+
+@pytest.mark.parametrize(
+    "view", [X[:, ::-1], np.broadcast_to(X[:1, :, :1], X.shape).swapaxes(1, 3), X[..., ::2], X[0, 0, 0]]
+)
+def test_other_views(view: np.ndarray):
+    assert np.array_equal(in_order(view), view)
