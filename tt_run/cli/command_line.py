@@ -106,6 +106,13 @@ class CommandLine(Arguments):
     bare: bool = option(HOW, "--bare", "", "Add no transport or network setting to mpirun's line.")
     mpmd: bool = option(HOW, "--mpmd", "", "One application context per rank.")
     stdin: bool = option(HOW, "--stdin", "", "Rank 0 reads this terminal; otherwise nobody does.")
+    warm: str | None = option(
+        HOW,
+        "--warm",
+        "MODULES",
+        "Import these once per host and fork its ranks from there, as in torch,transformers [found from the program, from 8 ranks on a host].",
+    )
+    no_warm: bool = option(HOW, "--no-warm", "", "Start every rank by itself.")
     debug_gdbserver: bool = option(
         HOW, "--debug-gdbserver", "", "Each rank under gdbserver, port 20000 + rank."
     )

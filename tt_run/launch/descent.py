@@ -15,6 +15,7 @@ from contextlib import suppress
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 _POLL_SECONDS = 0.005
+_PARTING_SECONDS = 0.2  # what is about to end by itself gets, before it counts as left behind
 _TERM_SECONDS = 1.0
 _KILL_SECONDS = 2.0
 _RANK = b"OMPI_COMM_WORLD_RANK="
@@ -72,6 +73,11 @@ def _rank_of(pid: int) -> int:
 def end_descendants(at_once: bool = False) -> dict[int, int]:
     """Ends every descendant of this process, SIGTERM first unless `at_once`; who was left, with their ranks. Reaps all children."""
     ended: dict[int, int] = {}
+    deadline = time.monotonic() + (0.0 if at_once else _PARTING_SECONDS)
+    while not (none_left := reap_all()) and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+    if none_left:
+        return ended
     steps = ((signal.SIGTERM, _TERM_SECONDS), (signal.SIGKILL, _KILL_SECONDS))[1 if at_once else 0 :]
     for number, seconds in steps:
         deadline = time.monotonic() + seconds

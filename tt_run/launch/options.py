@@ -7,12 +7,17 @@ from mgd.lean import dataclass
 RANKFILE_SYNTAXES = ("auto", "rankfile", "map-by", "mca")
 
 
+WARM_FROM = 8  # ranks on one host, from which they are forked from one process without being asked to be
+
+
 @dataclass(frozen=True, slots=True)
 class LaunchOptions:
     """The choices of `tt-run` that concern the launcher's line alone (reference launcher 0.81.1).
 
     `bare`: no word of our own, apart from placement. `mpmd`: one application context per rank, as the reference does.
     `unchecked`: forms that the launcher is known to ignore are passed on. `stdin`: rank 0 reads this process's standard input; otherwise no rank has anything to read.
+    `warm`: modules, with commas, that one process of each host imports before its ranks are forked from it; found from the program when None, on
+    hosts with many ranks. `no_warm`: every rank is started by itself.
     """
 
     bare: bool = False
@@ -21,3 +26,9 @@ class LaunchOptions:
     tcp_interface: str | None = None
     rankfile_syntax: str = "auto"
     unchecked: bool = False
+    warm: str | None = None
+    no_warm: bool = False
+
+    def may_warm(self, ranks: int) -> bool:
+        """Whether it is worth looking whether the ranks of a job can be forked from a process that has imported what they import."""
+        return not self.no_warm and (self.warm is not None or ranks >= WARM_FROM)

@@ -6,6 +6,8 @@ The run folder is expected on a file system that all hosts share, which is the n
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from tt_run import contract
@@ -18,6 +20,7 @@ SCRIPT = "rank.sh"
 TIED = "tied"  # the wrapper need not tie itself to its parent
 HOOK_FOLDER = Path(__file__).resolve().parent / "hook"
 _COPIED = (SCRIPT, "die_with_parent.py")
+_COPIED_FOR_WARM = ("warm_client.py", "warm_server.py")
 # Names that a shell keeps for itself: an assignment fails or changes how the shell works.
 _SHELL_OWN = frozenset(
     ["_", "BASHOPTS", "BASH_VERSINFO", "EUID", "GID", "IFS", "LINENO", "OLDPWD", "OPTARG", "OPTIND", "PPID"]
@@ -74,8 +77,11 @@ _TAKE_AWAY = rf"""for _tt_word in $(env | sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=
 done"""
 
 
-def rank_script(plan: LaunchPlan, rank: RankPlan, run_dir: Path) -> str:
-    """The shell text that makes a rank's environment and words, byte for byte."""
+def rank_script(plan: LaunchPlan, rank: RankPlan, run_dir: Path, warm_address: str = "") -> str:
+    """The shell text that makes a rank's environment and words, byte for byte.
+
+    With an address the words are those of a stand-in, which has the rank forked from the warm process there.
+    """
     environment = rank_environment(plan, rank, run_dir)
     if plan.is_exact:
         environment = {**plan.inherited, **environment}
@@ -92,7 +98,12 @@ def rank_script(plan: LaunchPlan, rank: RankPlan, run_dir: Path) -> str:
             lines.append(f"export {name}={quoted(variable.value)}")
         else:
             odd.append(f"{name}={variable.value}")
-    words = [*(("/usr/bin/env", *odd) if odd else ()), *rank.argv]
+    argv: Sequence[str] = rank.argv
+    if warm_address:
+        from tt_run.launch.warm import warm_words
+
+        argv = warm_words(rank.argv, run_dir, rank.rank, warm_address)
+    words = [*(("/usr/bin/env", *odd) if odd else ()), *argv]
     lines.append(f"_tt_cwd={quoted(str(plan.cwd))}")
     lines.append(f"_tt_program={quoted(rank.argv[0])}")
     lines.append('set -- "$@" ' + " ".join(quoted(word) for word in words))
@@ -104,16 +115,23 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def write_wrapper(plan: LaunchPlan, run_dir: Path) -> None:
-    """Writes the wrapper and one file per rank into `run_dir/launch`; only the owner can read the variables."""
+def write_wrapper(plan: LaunchPlan, run_dir: Path, warm: str = "") -> None:
+    """Writes the wrapper and one file per rank into `run_dir/launch`; only the owner can read the variables.
+
+    `warm` names the modules that the ranks of a host have imported before they are forked, where they are.
+    """
     folder = run_dir / "launch"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     here = Path(__file__).resolve().parent
-    for name in _COPIED:
+    address = ""
+    if warm:
+        (folder / "warm").write_text(warm, encoding="utf-8")
+        address = f"tt-run-{os.getpid()}-{time.time_ns():x}"
+    for name in (*_COPIED, *(_COPIED_FOR_WARM if warm else ())):
         (folder / name).write_bytes((here / name).read_bytes())
     (folder / "host").write_text(f"{os.uname().nodename}\n", encoding="utf-8")
     for rank in plan.ranks:
-        text = rank_script(plan, rank, run_dir)
+        text = rank_script(plan, rank, run_dir, address)
         (folder / f"rank-{rank.rank:04d}.env").write_bytes(text.encode("utf-8", "surrogateescape"))
 
 

@@ -21,6 +21,7 @@ ENDED_BY_MPIRUN = frozenset((signal.SIGTERM, signal.SIGKILL))
 _CRASHES = frozenset(
     (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS)
 )
+_PROCESS_GONE = "TTG006"  # of the guard: nobody answers for the rank any more
 _PEER_ERRORS = ("MPI_ERR_PROC_FAILED", "MPI_ERR_REVOKED", "MPI_ERR_PROC_ABORTED")
 
 
@@ -147,13 +148,14 @@ def find_vanished(
     failed = [status for status in statuses if status.failed]
     if any(not is_consequence(status, failures) for status in failed):
         return None
-    accused = {
-        rank for record in failures.values() for rank in (record.get("guard") or {}).get("culprits", ())
+    accusations = [guard for record in failures.values() if (guard := record.get("guard"))]
+    killed = {
+        rank for guard in accusations if guard.get("code") == _PROCESS_GONE for rank in guard["culprits"]
     }
     lost = [s for s in statuses if s.started and not s.ended and s.rank not in failures]
-    shown = [s for s in lost if s.rank in noticed or s.rank in accused or s.rank in gone]
+    shown = [s for s in lost if s.rank in noticed or s.rank in killed or (s.rank in gone and not accusations)]
     return min(
         shown,
-        key=lambda s: (s.rank not in accused, s.rank not in noticed, gone.get(s.rank, float("inf")), s.rank),
+        key=lambda s: (s.rank not in killed, s.rank not in noticed, gone.get(s.rank, float("inf")), s.rank),
         default=None,
     )

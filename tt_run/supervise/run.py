@@ -60,7 +60,7 @@ def run_plan(
                 machine.environ,
                 abandoned=abandoned,
             )
-            job, feeder = _start(plan, start, folder, backend or MpirunBackend(), launch.stdin)
+            job, feeder = _start(plan, start, folder, backend or MpirunBackend(), launch)
             try:
                 announce(line, folder)
                 from tt_run.supervise.attend import attend  # while mpirun starts
@@ -100,13 +100,22 @@ def _abandoned(plan: LaunchPlan, folder: RunFolder, machine: Machine) -> Callabl
     return sweep
 
 
+def _warm(plan: LaunchPlan, launch: LaunchOptions) -> str:
+    """What the ranks of a host have imported before they are forked; empty where each is started by itself."""
+    if not launch.may_warm(len(plan.ranks)):
+        return ""
+    from tt_run.launch.warm import warm_modules
+
+    return warm_modules(plan, launch)
+
+
 def _start(
-    plan: LaunchPlan, start: Start, folder: RunFolder, backend: Backend, stdin: bool
+    plan: LaunchPlan, start: Start, folder: RunFolder, backend: Backend, launch: LaunchOptions
 ) -> tuple[Job, Process | None]:
     """Writes what the ranks read and starts the launcher, and what feeds rank 0 where that is asked for."""
-    write_wrapper(plan, folder.path)
+    write_wrapper(plan, folder.path, _warm(plan, launch))
     feeder = None
-    if stdin:
+    if launch.stdin:
         from tt_run.launch.stdin import feed_stdin, is_forwarded, prepare_stdin
 
         prepare_stdin(plan, folder.path)

@@ -14,6 +14,21 @@ if TYPE_CHECKING:
     from types import ModuleType, TracebackType
     from typing import Any
 
+
+def _serve_if_asked() -> None:
+    """Makes this interpreter the warm process of its host, in which case only the ranks that are forked from it come back."""
+    listening, run_dir = os.environ.pop("TT_RUN_WARM_FD", ""), os.environ.get("TT_RUN_DIR", "")
+    if not listening:
+        return
+    names: dict[str, Any] = {"__name__": "tt_run_warm"}
+    with open(f"{run_dir}/launch/warm_server.py", encoding="utf-8") as stream:
+        exec(compile(stream.read(), stream.name, "exec"), names)
+    with open(f"{run_dir}/launch/warm", encoding="utf-8") as stream:
+        modules = stream.read()
+    names["serve"](int(listening), modules)
+
+
+_serve_if_asked()
 _RUN_DIR = os.environ.get("TT_RUN_DIR", "")
 _RANK = os.environ.get("OMPI_COMM_WORLD_RANK", "")
 _PID = os.getpid()

@@ -1,0 +1,201 @@
+"""Stands in for one rank: has it forked from its host's warm process, waits for it, and ends as it ends.
+
+Started as `python -I -S warm_client.py STATUS_FILE NAME PROGRAM WORD…` with exactly the environment, folder and streams of the rank. The
+first of a host starts the warm process. Where anything is missing it becomes the program itself, as without a warm process.
+"""
+
+from __future__ import annotations
+
+import array
+import os
+import resource
+import signal
+import socket
+import struct
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import NoReturn
+
+PATIENCE = 10.0  # seconds for a warm process that is bound to its address to listen
+LIMITS = [name for name in dir(resource) if name.startswith("RLIMIT_")]
+# What names one rank: the warm process is nobody's.
+OWN = (
+    "OMPI_COMM_WORLD_RANK",
+    "OMPI_COMM_WORLD_NODE_RANK",
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "PMIX_RANK",
+    "TT_RUN_RANK",
+)
+
+
+def become(words: Sequence[str], environment: Mapping[str, str] | Mapping[bytes, bytes]) -> NoReturn:
+    """Turns this process into the program."""
+    for number in (
+        signal.SIGPIPE,
+        signal.SIGXFSZ,
+    ):  # Python ignores these; a program expects them as they were
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.execvpe(words[0], tuple(words), environment)
+    except OSError as error:
+        print(f"tt-run: {words[0]}: {error.strerror}", file=sys.stderr)
+        os._exit(127 if isinstance(error, FileNotFoundError) else 126)
+
+
+def start_server(listening: socket.socket, words: Sequence[str]) -> None:
+    """The warm process: the same program, which serves at the start of its interpreter. No child of this one, in this session."""
+    listening.listen(512)
+    if os.fork():
+        os.wait()
+        return
+    if os.fork():
+        os._exit(0)
+    os.setpgid(0, 0)
+    os.set_inheritable(listening.fileno(), True)
+    environment = {
+        name: value for name, value in os.environb.items() if name.decode(errors="replace") not in OWN
+    }
+    environment[b"TT_RUN_WARM_FD"] = b"%d" % listening.fileno()
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    become(words, environment)
+
+
+def connected(name: str, words: Sequence[str]) -> socket.socket | None:
+    """A connection to the warm process of this host, which this starts when nobody has; None when there is none."""
+    listening = socket.socket(socket.AF_UNIX)
+    try:
+        listening.bind(name)
+        start_server(listening, words)
+    except OSError:
+        pass  # somebody has it
+    listening.close()
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        link = socket.socket(socket.AF_UNIX)
+        try:
+            link.connect(name)
+        except OSError:
+            link.close()
+            time.sleep(0.005)
+            continue
+        _, user, _ = struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        return link if user == os.getuid() else None
+    return None
+
+
+def request() -> bytes:
+    """Everything of this process that the rank is to have."""
+    mask = os.umask(0)
+    os.umask(mask)
+    limits = {name: resource.getrlimit(getattr(resource, name)) for name in LIMITS}
+    return repr(
+        {
+            "environment": dict(os.environb),
+            "cwd": os.getcwdb(),  # noqa: PTH109 - as bytes
+            "umask": mask,
+            "limits": limits,
+            "group": os.getpgrp(),
+            "cpus": sorted(os.sched_getaffinity(0)),
+            "nice": os.nice(0),
+            "ranks": int(os.environ.get("OMPI_COMM_WORLD_LOCAL_SIZE", "0") or 0),
+        }
+    ).encode()
+
+
+def ask(link: socket.socket) -> None:
+    data = request()
+    streams = array.array("i", [0, 1, 2])
+    link.sendmsg([struct.pack("!I", len(data))], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, streams)])
+    link.sendall(data)
+
+
+def join_group(pid: int) -> None:
+    """Puts the rank into the control group of this process, which limits and counts it."""
+    try:
+        with open("/proc/self/cgroup", "rb") as mine, open(f"/proc/{pid}/cgroup", "rb") as its:
+            own, other = mine.read().splitlines(), its.read().splitlines()
+    except OSError:
+        return
+    for line in set(own) - set(other):
+        _, kinds, path = line.decode().split(":", 2)
+        for root in (
+            ("/sys/fs/cgroup/" + kinds, "/sys/fs/cgroup/unified")
+            if kinds
+            else ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
+        ):
+            try:
+                with open(root + path + "/cgroup.procs", "w") as group:
+                    group.write(str(pid))
+                break
+            except OSError:
+                continue
+
+
+def end_as(word: bytes, number: int) -> NoReturn:
+    if word == b"signal":
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the rank has left the core
+        if number != signal.SIGKILL:
+            signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+        os.kill(os.getpid(), number)
+    os._exit(number)
+
+
+def main() -> None:
+    status, words = sys.argv[1], sys.argv[3:]
+    # Containers may share a network and its addresses, but not their processes and files.
+    spaces = (os.stat(f"/proc/self/ns/{kind}").st_ino for kind in ("pid", "mnt"))  # noqa: PTH116 - pathlib is not imported for it
+    name = "\0" + "-".join((sys.argv[2], *map(str, spaces)))
+    link = connected(name, words)
+    if link is None:
+        become(words, os.environ)
+    for each in (
+        signal.SIGHUP,
+        signal.SIGINT,
+        signal.SIGTERM,
+        signal.SIGUSR1,
+        signal.SIGUSR2,
+        signal.SIGQUIT,
+    ):
+        if signal.getsignal(each) is not signal.SIG_IGN:
+            signal.signal(each, lambda *_: None)  # for the rank, which is in the same process group
+    try:
+        ask(link)
+        answers = link.makefile("rb")
+        word, _, number = answers.readline().strip().partition(b" ")
+    except OSError:
+        word = b""
+    if word != b"pid":
+        for each in (
+            signal.SIGHUP,
+            signal.SIGINT,
+            signal.SIGTERM,
+            signal.SIGUSR1,
+            signal.SIGUSR2,
+            signal.SIGQUIT,
+        ):
+            if signal.getsignal(each) is not signal.SIG_IGN:
+                signal.signal(each, signal.SIG_DFL)
+        become(words, os.environ)  # no warm process can be right for this program
+    join_group(int(number))
+    try:
+        with open(status, "a") as record:
+            record.write(f"pid={int(number)}\n")
+    except OSError:
+        pass
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):  # the rank alone holds its streams
+        os.dup2(null, stream)
+    link.sendall(b"go\n")
+    word, _, number = answers.readline().strip().partition(b" ")
+    answers.read()  # until its minder has gone
+    end_as(word, int(number)) if word in (b"exit", b"signal") else end_as(b"signal", signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()
