@@ -11,7 +11,6 @@ from typing import Any
 from mgd.diagnostics import Diagnostic, Label, Severity
 from mgd.documents import Document
 from tt_run.errors import InputError
-from tt_run.inputs.chips import RemoteLink
 from tt_run.inputs.findings import nearest
 
 ARCHES = {
@@ -20,7 +19,6 @@ ARCHES = {
     "blackhole": "BLACKHOLE",
     "quasar": "QUASAR",
 }
-CHANNELS = {"WORMHOLE_B0": 16, "BLACKHOLE": 14, "QUASAR": 16}
 BOARD_ALIASES = {
     "p150a": "p150",
     "p150b": "p150",
@@ -97,7 +95,7 @@ class Sections:
     def arches(self) -> dict[int, str]:
         found: dict[int, str] = {}
         for chip, word in self.section("arch", dict, {}).items():
-            if not _is_number(chip) or chip < 0:
+            if not is_number(chip) or chip < 0:
                 self.fail(f"arch: chip ids are non-negative numbers, not {chip!r}", "arch", chip)
             elif str(word).lower() not in ARCHES:
                 self.fail(
@@ -120,8 +118,8 @@ class Sections:
     def mmio(self, ids: list[int]) -> set[int]:
         found: set[int] = set()
         for number, entry in enumerate(self.section("chips_with_mmio", list, []), 1):
-            nodes = entry if isinstance(entry, dict) else {entry: entry} if _is_number(entry) else {}
-            if not nodes or not all(_is_number(node) and node >= 0 for node in nodes.values()):
+            nodes = entry if isinstance(entry, dict) else {entry: entry} if is_number(entry) else {}
+            if not nodes or not all(is_number(node) and node >= 0 for node in nodes.values()):
                 self.fail(
                     f"chips_with_mmio: entry {number} needs {{chip: device number}} or a chip, not {self.shown('chips_with_mmio', number - 1)}",
                     "chips_with_mmio",
@@ -129,7 +127,7 @@ class Sections:
                 )
                 continue
             for chip in nodes:
-                if not _is_number(chip) or chip not in ids:
+                if not is_number(chip) or chip not in ids:
                     self.fail(
                         f"chips_with_mmio: entry {number} names chip {chip!r}, which arch does not list",
                         "chips_with_mmio",
@@ -153,7 +151,7 @@ class Sections:
                     merged.update(part)
             kind = str(merged.get("board_type", "")).lower()
             kind = BOARD_ALIASES.get(kind, kind)
-            if not _is_number(merged.get("board_id")) or not isinstance(merged.get("chips"), list):
+            if not is_number(merged.get("board_id")) or not isinstance(merged.get("chips"), list):
                 self.fail(
                     f"boards: entry {number} needs board_id, board_type and chips", "boards", number - 1
                 )
@@ -166,7 +164,7 @@ class Sections:
                     help=f"one of {', '.join(sorted(BOARDS))}",
                 )
             for chip in merged["chips"]:
-                if not _is_number(chip) or chip not in ids:
+                if not is_number(chip) or chip not in ids:
                     self.fail(
                         f"boards: entry {number} names chip {chip!r}, which arch does not list",
                         "boards",
@@ -189,7 +187,7 @@ class Sections:
         owner: dict[int, int] = {}
         for chip in ids:
             value = given.get(chip)
-            if not _is_number(value):
+            if not is_number(value):
                 self.fail(f"chip_unique_ids: chip {chip} has no unique id", "chip_unique_ids", chip)
             elif not 0 <= value < 2**64:
                 self.fail(
@@ -208,97 +206,10 @@ class Sections:
                 found[chip] = value
         return found
 
-    def endpoint(self, key: str, number: int, entry: Any, id_key: str, arch: str) -> tuple[int, int] | None:
-        if (
-            not isinstance(entry, dict)
-            or not _is_number(entry.get(id_key))
-            or not _is_number(entry.get("chan"))
-        ):
-            self.fail(
-                f"{key}: entry {number} needs {{{id_key}: number, chan: number}}, not {self.shown(key, number - 1)}",
-                key,
-                number - 1,
-            )
-            return None
-        if not 0 <= entry["chan"] < CHANNELS.get(arch, 16):
-            self.fail(
-                f"{key}: entry {number} uses channel {entry['chan']}; {arch} has channels 0..{CHANNELS[arch] - 1}",
-                key,
-                number - 1,
-            )
-            return None
-        return entry[id_key], entry["chan"]
-
-    def links(self, ids: list[int], arch: str) -> tuple[tuple[int, int, int, int], ...]:
-        if self.values.get("ethernet_connections") is None:
-            self.fail(
-                "ethernet_connections is missing or has no list",
-                "ethernet_connections",
-                help="a host without links has an empty one: ethernet_connections: []",
-            )
-        key = "ethernet_connections"
-        far: dict[tuple[int, int], tuple[int, int]] = {}
-        found: list[tuple[int, int, int, int]] = []
-        for number, entry in enumerate(self.section(key, list, []), 1):
-            if not isinstance(entry, list) or len(entry) < 2:
-                self.fail(
-                    f"{key}: entry {number} needs two ends, not {self.shown(key, number - 1)}",
-                    key,
-                    number - 1,
-                )
-                continue
-            ends = [self.endpoint(key, number, end, "chip", arch) for end in entry[:2]]
-            if ends[0] is None or ends[1] is None:
-                continue
-            (a, i), (b, j) = ends[0], ends[1]
-            unknown = [chip for chip in (a, b) if chip not in ids]
-            if unknown:
-                self.fail(
-                    f"{key}: entry {number} names chip {unknown[0]}, which arch does not list",
-                    key,
-                    number - 1,
-                )
-            elif a == b:
-                self.warn(f"{key}: entry {number} links chip {a} to itself and is ignored", key, number - 1)
-            elif far.get((a, i), (b, j)) != (b, j) or far.get((b, j), (a, i)) != (a, i):
-                busy = (a, i) if (a, i) in far else (b, j)
-                self.fail(
-                    f"{key}: entry {number} uses chip {busy[0]} channel {busy[1]} a second time",
-                    key,
-                    number - 1,
-                )
-            elif (a, i) not in far:
-                far[(a, i)], far[(b, j)] = (b, j), (a, i)
-                found.append((a, i, b, j))
-        return tuple(found)
-
-    def remote_links(self, ids: list[int], arch: str) -> tuple[RemoteLink, ...]:
-        key = "ethernet_connections_to_remote_devices"
-        found: list[RemoteLink] = []
-        for number, entry in enumerate(self.section(key, list, []), 1):
-            if not isinstance(entry, list) or len(entry) < 2:
-                self.fail(
-                    f"{key}: entry {number} needs two ends, not {self.shown(key, number - 1)}",
-                    key,
-                    number - 1,
-                )
-                continue
-            near = self.endpoint(key, number, entry[0], "chip", arch)
-            away = self.endpoint(key, number, entry[1], "remote_chip_id", arch)
-            if near is None or away is None:
-                continue
-            if near[0] not in ids:
-                self.fail(
-                    f"{key}: entry {number} names chip {near[0]}, which arch does not list", key, number - 1
-                )
-            else:
-                found.append(RemoteLink(*near, *away))
-        return tuple(found)
-
     def bus_ids(self) -> dict[int, int]:
         found: dict[int, int] = {}
         for chip, value in self.section("chip_to_bus_id", dict, {}).items():
-            if _is_number(value):
+            if is_number(value):
                 found[chip] = value
             elif isinstance(value, str) and re.match(r"0[xX][0-9a-fA-F]+\Z", value):
                 found[chip] = int(value, 16)
@@ -313,7 +224,7 @@ class Sections:
     def places(self) -> dict[int, int]:
         found: dict[int, int] = {}
         for chip, value in self.section("asic_locations", dict, {}).items():
-            if _is_number(value) and value >= 0:
+            if is_number(value) and value >= 0:
                 found[chip] = value
             else:
                 self.fail(
@@ -332,7 +243,7 @@ class Sections:
             )
         coordinates = self.section("chips", dict, {})
         for chip, value in coordinates.items():
-            if not isinstance(value, list) or len(value) != 4 or not all(map(_is_number, value)):
+            if not isinstance(value, list) or len(value) != 4 or not all(map(is_number, value)):
                 self.fail(
                     f"chips: chip {chip} has {self.shown('chips', chip)}, not four coordinates [x, y, rack, shelf]",
                     "chips",
@@ -368,6 +279,6 @@ class Sections:
                 )
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
     """A YAML integer; Python takes `true` for one, too."""
     return isinstance(value, int) and not isinstance(value, bool)

@@ -11,6 +11,7 @@ from pathlib import Path
 from mgd.diagnostics import Diagnostic, Label, Position
 from mgd.documents import DocumentError, read
 from tt_run.errors import InputError
+from tt_run.inputs import cluster_links
 from tt_run.inputs.chips import Chip, ClusterDescriptor
 from tt_run.inputs.cluster_sections import Sections
 
@@ -61,8 +62,8 @@ def _described(sections: Sections, file: str, host: str | None) -> ClusterDescri
     mmio = sections.mmio(ids)
     boards = sections.boards(ids)
     unique = sections.unique_ids(ids)
-    links = sections.links(ids, arch)
-    remote = sections.remote_links(ids, arch)
+    links = cluster_links.links(sections, ids, arch)
+    remote = cluster_links.remote_links(sections, ids, arch)
     bus = sections.bus_ids()
     places = sections.places()
     sections.check_the_rest(ids, arch, mmio)
