@@ -1,0 +1,42 @@
+"""The training examples, as their first lines run them: each asserts what it shows, and where ranks differ the bits do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.launch import tt_run
+
+FOLDER = "examples/training"
+ALONE = {
+    "lora_arithmetic": ("n150", "19 of 19 weights of the base model are as they were"),
+    "qwen3_tiny": ("n150", "goes on as 3 4 5 6 0 1 2 3 4 5 6 0"),
+    "llama_8b_shapes": ("galaxy", "259 parameters of 8.03 billion numbers"),
+    "digits": ("n300", "of 500 new pictures are recognised"),
+}
+
+
+@pytest.mark.parametrize("example", ALONE)
+def test_an_example_shows_what_it_says(example: str) -> None:
+    system, line = ALONE[example]
+    words = ("--emulate", "--no-prefix", "--system", system, "python", f"{FOLDER}/{example}.py")
+    assert line in tt_run(*words, timeout=100).check().out
+
+
+def digests(*words: str) -> set[str]:
+    ran = tt_run("--emulate", "--no-prefix", *words, timeout=100).check()
+    return {line for line in ran.out.splitlines() if "sha256" in line}
+
+
+def test_parameters_and_positions_that_are_cut_give_the_same_bits_on_any_split() -> None:
+    found = [
+        digests("--system", "t3000", "--split", split, "python", f"{FOLDER}/fsdp_llama.py")
+        for split in ("1x1", "1x2", "2x2")
+    ]
+    assert len(found[0]) == 1 and found[0] == found[1] == found[2]
+
+
+def test_completions_made_elsewhere_do_not_depend_on_how_many_devices_make_them() -> None:
+    program = ("python", f"{FOLDER}/grpo_remote_rollout.py")
+    equal = digests("--system", "n300", "--meshes", "2", *program)
+    uneven = digests("--rank-binding", f"{FOLDER}/grpo_2_6/rank_bindings.yaml", *program)
+    assert len(equal) == 1 and equal == uneven
