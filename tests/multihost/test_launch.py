@@ -94,7 +94,7 @@ def test_a_remote_rank_sees_exactly_what_the_plan_says(jobs: HostJobs, tmp_path:
     assert {name: rank_1.get(name) for name in ODD} == ODD
     assert (rank_0["BOTH"], rank_1["BOTH"], rank_0["ALL"], rank_1["ALL"]) == ("zero", "one", "all", "all")
     assert "ONLY_0" not in rank_1 and not ODD.keys() & rank_0.keys()
-    assert "PARENTS_OWN" not in rank_1
+    assert "PARENTS_OWN" not in rank_1 and "PARENTS_OWN" not in rank_0
     assert (rank_0["TT_MESH_HOST_RANK"], rank_1["TT_MESH_HOST_RANK"]) == ("0", "1")
     for environment in (rank_0, rank_1):
         assert not {"TT_VISIBLE_DEVICES", "TT_METAL_MOCK_CLUSTER_DESC_PATH"} & environment.keys()
@@ -102,6 +102,34 @@ def test_a_remote_rank_sees_exactly_what_the_plan_says(jobs: HostJobs, tmp_path:
     for rank, environment in enumerate((rank_0, rank_1)):
         planned = {name: value for name, value in plan["ranks"][rank]["env"].items() if name != "PYTHONPATH"}
         assert {name: environment.get(name) for name in planned} == planned
+
+
+OF_MPI = ("OMPI_", "PMIX_", "PRTE_", "OPAL_")
+OF_A_SHELL = {"PWD", "OLDPWD", "SHLVL", "_", "LC_CTYPE"}  # the last is Python's own
+
+
+@pytest.mark.parametrize("option", [(), ("--inherit-env",)])
+def test_all_ranks_of_a_job_see_the_same_variables(
+    jobs: HostJobs, tmp_path: Path, option: tuple[str, ...]
+) -> None:
+    """Those of the plan alone, on the launching host too; the shell's as well when they are sent along."""
+    (tmp_path / "tell.py").write_text(TELL + "os.environ['DATASETS_OF_MINE']\n" * bool(option))
+    where = ("--emulate", "--system", "t3000", "--split", "1x2", "--hosts", "h1:1,h2:1", *option)
+    ran = jobs.run("python", "tell.py", where=where, env={"DATASETS_OF_MINE": "/data", "SSH_TTY": "/dev/1"})
+    ran.check()
+    names = [
+        {name for name in seen(tmp_path, rank)["env"] if not name.startswith(OF_MPI)} - OF_A_SHELL
+        for rank in (0, 1)
+    ]
+    assert names[0] == names[1]
+    assert ("DATASETS_OF_MINE" in names[0]) is bool(option) and "SSH_TTY" not in names[0]
+
+
+def test_a_variable_that_stays_behind_is_told(jobs: HostJobs, tmp_path: Path) -> None:
+    (tmp_path / "read.py").write_text("import os\nos.environ.get('DATASETS_OF_MINE')\n")
+    where = ("--emulate", "--system", "t3000", "--split", "1x2", "--hosts", "h1:1,h2:1", "--check-only")
+    ran = jobs.run("python", "read.py", where=where, env={"DATASETS_OF_MINE": "/data"})
+    assert "warning[TTR224]: DATASETS_OF_MINE" in ran.check().err and "read.py:2:" in ran.err
 
 
 def slurm(job: str = "7") -> dict[str, str]:
