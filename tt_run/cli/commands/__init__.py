@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("tt_run.cli.commands.completion", "Completion script for bash, zsh or fish."),
     "doctor": ("tt_run.cli.commands.doctor", "What this machine, or each of the hosts, offers for a launch."),
+    "examples": ("tt_run.cli.commands.examples", "List the examples, or copy some."),
     "explain": ("tt_run.cli.commands.explain", "What a finding such as TTR204 means."),
+    "init": ("tt_run.cli.commands.init", "Copy a starter project that runs at once."),
     "validate-model": (
         "tt_run.cli.commands.validate_model",
         "Predicted times beside measured ones, and calibration with your own.",

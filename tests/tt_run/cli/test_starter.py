@@ -1,0 +1,53 @@
+"""What a newcomer copies: the starter project and the examples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.launch import tt_run
+from tt_run.cli.commands.examples import examples_root
+from tt_run.cli.main import run
+from tt_run.contract import Exit
+
+
+def test_the_starter_project_runs_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "first"
+    assert run(["init", str(folder)]) == Exit.OK
+    assert "tt-run python program.py" in capsys.readouterr().out
+    ran = tt_run("python", "program.py", cwd=folder).check()
+    assert ran.out.count("8 devices hold the sum") == 2
+    checked = tt_run("--check-only", "--no-config", "--rank-binding", "ranks.yaml", "true", cwd=folder)
+    assert checked.check().err == "tt-run: 2 ranks, no errors\n"
+    compile((folder / "test_program.py").read_text(), "test_program.py", "exec")
+
+
+def test_a_starter_project_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "program.py").write_text("mine")
+    assert run(["init", str(tmp_path)]) == Exit.USAGE
+    assert "has program.py already" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["program.py"]
+
+
+def test_every_example_is_listed_with_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["examples"]) == Exit.OK
+    *rows, _, _ = capsys.readouterr().out.splitlines()
+    assert len(rows) >= 10
+    assert all(len(row.split(None, 1)[1]) > 20 for row in rows)
+
+
+def test_an_example_comes_with_what_it_imports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["examples", "ring_all_gather", "nano_gpt", "--to", str(tmp_path)]
+    assert run(words) == Exit.OK
+    out = capsys.readouterr().out
+    assert f"tt-run --emulate --system t3000 python {tmp_path}/ring_all_gather.py" in out
+    assert {path.name for path in tmp_path.iterdir()} == {"arrays.py", "ring_all_gather.py", "nano_gpt"}
+    assert run(words) == Exit.USAGE
+    assert "is there already" in capsys.readouterr().err
+
+
+def test_an_unknown_example(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["examples", "ring_allgather"]) == Exit.USAGE
+    assert "did you mean ring_all_gather?" in capsys.readouterr().err
+    assert (examples_root() / "arrays.py").is_file()

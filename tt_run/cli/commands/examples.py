@@ -1,0 +1,130 @@
+"""`tt-run examples`: the programs that come with tt-run, listed and copied."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from mgd.diagnostics import Diagnostic
+from tt_run.cli.help import command_help
+from tt_run.cli.options import Arguments, option
+from tt_run.cli.parse import read
+from tt_run.contract import Exit
+from tt_run.errors import UsageError
+
+SHARED = "arrays.py"  # what several examples import
+
+
+class Examples(Arguments):
+    """List the examples, or copy those that are named; what they import comes along."""
+
+    __slots__ = ()
+    usage = "tt-run examples [NAME...]"
+    to: str = option("Options", "--to", "DIR", "Where to copy [examples].", "file", "examples")
+    all: bool = option("Options", "--all", "", "Copy all of them.")
+    help: bool = option("Options", "-h --help", "", "This text.")
+
+
+def command(words: Sequence[str]) -> int:
+    """Lists or copies. Raises UsageError for a name that is none, and where a file would be overwritten."""
+    given = read(words, Examples)
+    if given.help:
+        print(command_help(Examples))
+        return Exit.OK
+    root = examples_root()
+    known = {path.stem: path for path in sorted(root.iterdir()) if _is_example(path)}
+    if not given.rest and not given.all:
+        width = max(map(len, known))
+        for name, path in known.items():
+            print(f"{name:<{width}}  {_about(path)}")
+        print("\ntt-run examples NAME copies one; --all all of them")
+        return Exit.OK
+    chosen = dict(known) if given.all else {name: _find(name, known) for name in given.rest}
+    for line in copy([*chosen.values()], root, Path(given.to)):
+        print(line)
+    return Exit.OK
+
+
+def examples_root() -> Path:
+    """The folder of the examples: beside the modules in a wheel, at the top of a checkout. Raises UsageError when they were left out."""
+    package = Path(__file__).resolve().parents[2]
+    for candidate in (package / "_examples", package.parent / "examples"):
+        if candidate.is_dir():
+            return candidate
+    raise UsageError(
+        Diagnostic(
+            "TTR037", f"there are no examples beside {package}", help="reinstall tt-run from its wheel"
+        )
+    )
+
+
+def copy(paths: Sequence[Path], root: Path, folder: Path) -> Iterator[str]:
+    """Copies examples; yields what was written, and the line that runs each. Raises UsageError before anything would be overwritten."""
+    needed = [root / SHARED] if any(SHARED.removesuffix(".py") in _imports(path) for path in paths) else []
+    fresh = [path for path in needed if not (folder / path.name).exists()]
+    taken = [str(folder / path.name) for path in paths if (folder / path.name).exists()]
+    if taken:
+        raise UsageError(
+            Diagnostic("TTR031", f"{', '.join(taken)} is there already", help="name another folder: --to DIR")
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in (*fresh, *paths):
+        if path.is_dir():
+            shutil.copytree(path, folder / path.name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(path, folder / path.name)
+        yield f"wrote {folder / path.name}"
+    for path in paths:
+        for line in _lines(path):
+            yield f"  {line.replace('examples/', f'{folder}/')}"
+
+
+def _is_example(path: Path) -> bool:
+    return (
+        path.name not in (SHARED, "broken")
+        and not path.name.startswith(("_", "."))
+        and (path.is_dir() or path.suffix == ".py")
+    )
+
+
+def _find(name: str, known: dict[str, Path]) -> Path:
+    from tt_run.inputs.findings import nearest
+
+    stem = name.removesuffix(".py").rstrip("/")
+    if stem not in known:
+        meant = nearest(stem, known)
+        help = f"did you mean {meant}?" if meant else "tt-run examples lists them"
+        raise UsageError(Diagnostic("TTR037", f"there is no example {name}", help=help))
+    return known[stem]
+
+
+def _about(path: Path) -> str:
+    """The first sentence of what an example says about itself."""
+    if path.is_dir():
+        readme = path / "README.md"
+        if readme.is_file():
+            return readme.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
+        scripts = sorted(path.glob("*.py"))
+        return _about(scripts[0]) if scripts else ""
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return text.splitlines()[0] if text else ""
+
+
+def _lines(path: Path) -> list[str]:
+    """The command lines that an example names in its docstring."""
+    if path.is_dir():
+        return []
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return [line.strip() for line in text.splitlines() if re.match(r"\s+tt-run ", line)]
+
+
+def _imports(path: Path) -> set[str]:
+    files = path.rglob("*.py") if path.is_dir() else (path,)
+    return {
+        word
+        for file in files
+        for word in re.findall(r"(?m)^(?:from|import) (\w+)", file.read_text(encoding="utf-8"))
+    }

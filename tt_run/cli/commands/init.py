@@ -1,0 +1,59 @@
+"""`tt-run init`: a starter project that runs at once."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from mgd.diagnostics import Diagnostic
+from mgd.resources import configs_root
+from tt_run.cli.help import command_help
+from tt_run.cli.options import Arguments, option
+from tt_run.cli.parse import read
+from tt_run.contract import Exit
+from tt_run.errors import UsageError
+
+
+class Init(Arguments):
+    """Copy a starter project to DIR, the current folder by default: a mesh graph descriptor, rank bindings, a program and its test.
+
+    It runs at once, on two ranks and without hardware: tt-run python program.py.
+    """
+
+    __slots__ = ()
+    usage = "tt-run init [DIR]"
+    help: bool = option("Options", "-h --help", "", "This text.")
+
+
+def command(words: Sequence[str]) -> int:
+    """Copies the files. Raises UsageError when one of them is there already, or for more than one folder."""
+    given = read(words, Init)
+    if given.help:
+        print(command_help(Init))
+        return Exit.OK
+    if len(given.rest) > 1:
+        raise UsageError(
+            Diagnostic("TTR021", "tt-run init: one folder at most", help=f"write tt-run init {given.rest[0]}")
+        )
+    folder = Path(*given.rest)
+    sources = sorted((configs_root() / "starter").iterdir())
+    taken = [source.name for source in sources if (folder / source.name).exists()]
+    if taken:
+        raise UsageError(
+            Diagnostic(
+                "TTR031",
+                f"{folder} has {', '.join(taken)} already, and nothing is overwritten",
+                help="write tt-run init ANOTHER_FOLDER",
+            )
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    for source in sources:
+        (folder / source.name).write_bytes(source.read_bytes())
+    print(f"wrote {', '.join(source.name for source in sources)}\n\nnext:")
+    if folder != Path():
+        print(f"  cd {shlex.quote(str(folder))}")
+    print(
+        "  tt-run python program.py        # two ranks, no hardware\n  pytest                          # the same as a test"
+    )
+    return Exit.OK
