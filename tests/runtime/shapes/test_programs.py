@@ -16,6 +16,7 @@ pytest.importorskip("torch")
 
 EXAMPLES = ROOT / "examples"
 NANO = "nano_gpt/train_nanogpt.py --max_steps 1 --max_new_tokens 3 --sequence_length 64 -w 0 -c"
+LLAMA = "what_if/llama_70b.py --values --layers 2 --hidden 256 --heads 8 --head-dim 64 --ffn 512 --vocab 512 --context 64 --parallel"
 PROGRAMS = [
     ("t3000", "ring_all_gather.py"),
     ("t3000", "line_all_gather.py"),
@@ -24,6 +25,8 @@ PROGRAMS = [
     ("t3000", "hybrid_parallel_trace.py"),
     ("t3000", "matmul_all_gather.py"),
     ("t3000", "sharding.py"),
+    ("galaxy", f"{LLAMA} tp8dp4"),
+    ("galaxy", f"{LLAMA} tp32"),
     ("t3000", "linear_regression/linear_regression_tp_dp.py"),
 ]
 TRAININGS = [("n150", f"{NANO} tiny.yaml"), ("loudbox", f"{NANO} tiny_tp.yaml")]

@@ -1,0 +1,202 @@
+"""One decoding step of Llama-3.1-70B, whole, on a machine without hardware: what it needs, what it moves, how long it would take.
+
+    tt-run --emulate --system galaxy --shapes-only --predict python examples/what_if/llama_70b.py --parallel tp8dp4
+    tt-run --emulate --system loudbox --shapes-only --predict python examples/what_if/llama_70b.py --parallel tp8
+    tt-run --emulate --system galaxy --shapes-only --predict python examples/what_if/llama_70b.py --parallel tp32
+
+TP8 is one model on the eight chips of a QuietBox, TP8xDP4 four replicas of it on the columns of a Galaxy, each for 32 users of its own;
+TP32 is one model over all 32 chips of a Galaxy, hidden dimension along its rows of four, heads along its columns of eight. The published
+figures (reference documents, Llama-3.1 70B on Wormhole): 15.1 tokens/s and user on a QuietBox, 14.3 on a Galaxy as TP8xDP4, 72 as TP32.
+
+Weights are of PyTorch's device `meta`, which has shapes and no memory. `--values` draws them instead, for a model made small with
+`--layers`, `--hidden` and so on.
+"""
+
+import argparse
+from dataclasses import dataclass
+
+import torch
+import ttnn
+from tracy import signpost
+
+PUBLISHED = {"tp8": 15.1, "tp8dp4": 14.3, "tp32": 72.0}  # tokens per second and user
+MESHES = {"tp8": (1, 8), "tp8dp4": (8, 4), "tp32": (8, 4)}
+
+
+@dataclass(frozen=True)
+class Model:
+    """The lengths of a Llama."""
+
+    layers: int = 80
+    hidden: int = 8192
+    heads: int = 64
+    kv_heads: int = 8
+    head_dim: int = 128
+    ffn: int = 28672
+    vocab: int = 128256
+    users: int = 32
+    context: int = 4096
+
+
+class Decoder:
+    """Weights, caches and a step. `tp` is the mesh axis of heads and feed-forward, `split` the one of the hidden dimension or None."""
+
+    def __init__(self, device, model, parallel, values):
+        self.device, self.model, self.values = device, model, values
+        self.tp = 1 if parallel == "tp8" else 0
+        self.split = 1 if parallel == "tp32" else None
+        self.degree = device.shape[self.tp]
+        self.columns = device.shape[1] if self.split is not None else 1
+        self.users = model.users // self.columns  # whose attention a device computes
+        kv = 2 * model.kv_heads * model.head_dim
+        width = model.heads * model.head_dim + kv
+        self.layers = [
+            {
+                "attention_norm": self.norm(),
+                "qkv": self.weight(model.hidden, width, rows=self.split, columns=self.tp),
+                "out": self.weight(
+                    model.heads * model.head_dim, model.hidden, rows=self.tp, columns=self.split
+                ),
+                "ffn_norm": self.norm(),
+                "gate": self.weight(model.hidden, model.ffn, rows=self.split, columns=self.tp),
+                "up": self.weight(model.hidden, model.ffn, rows=self.split, columns=self.tp),
+                "down": self.weight(model.ffn, model.hidden, rows=self.tp, columns=self.split),
+                "keys": self.cache(),
+                "values": self.cache(),
+            }
+            for _ in range(model.layers)
+        ]
+        self.norm_weight = self.norm()
+        self.embedding = self.tensor(
+            (1, 1, model.vocab, model.hidden),
+            ttnn.bfloat16,
+            {} if self.split is None else {self.split: 3},
+            layout=ttnn.ROW_MAJOR_LAYOUT,
+        )
+        self.head = self.weight(model.hidden, model.vocab, rows=self.split, columns=self.tp)
+        self.cos = self.tensor((1, self.users, 1, model.head_dim), ttnn.bfloat16)
+        self.sin = self.tensor((1, self.users, 1, model.head_dim), ttnn.bfloat16)
+        self.turn = self.tensor((1, 1, 32, 32), ttnn.bfloat16)
+        self.position = self.ids((model.users,), {} if self.split is None else {self.split: 0})
+        self.memory = ttnn.L1_MEMORY_CONFIG
+
+    def tensor(self, shape, dtype, cuts=None, layout=ttnn.TILE_LAYOUT):
+        """A tensor of the model; `cuts` names the dimension that each mesh axis cuts."""
+        host = torch.randn(shape) * 0.02 if self.values else torch.empty(shape, device="meta")
+        return self.placed(host, dtype, cuts or {}, layout)
+
+    def placed(self, host, dtype, cuts, layout):
+        placements = [
+            ttnn.PlacementShard(cuts[axis]) if axis in cuts else ttnn.PlacementReplicate() for axis in (0, 1)
+        ]
+        mapper = ttnn.create_mesh_mapper(self.device, ttnn.MeshMapperConfig(placements))
+        return ttnn.from_torch(host, dtype=dtype, layout=layout, device=self.device, mesh_mapper=mapper)
+
+    def ids(self, shape, cuts=None):
+        return self.placed(
+            torch.ones(shape, dtype=torch.int32), ttnn.int32, cuts or {}, ttnn.ROW_MAJOR_LAYOUT
+        )
+
+    def weight(self, k, n, rows, columns):
+        cuts = {axis: dim for axis, dim in ((rows, 2), (columns, 3)) if axis is not None}
+        return self.tensor((1, 1, k, n), ttnn.bfloat8_b, cuts)
+
+    def norm(self):
+        return self.tensor(
+            (1, 1, 1, self.model.hidden), ttnn.bfloat16, {} if self.split is None else {self.split: 3}
+        )
+
+    def cache(self):
+        model = self.model
+        cuts = {self.tp: 1} | ({} if self.split is None else {self.split: 0})
+        return self.tensor((model.users, model.kv_heads, model.context, model.head_dim), ttnn.bfloat8_b, cuts)
+
+    def normed(self, x, weight):
+        """RMS norm; where the hidden dimension is cut, devices exchange their sums of squares."""
+        if self.split is None:
+            return ttnn.rms_norm(x, epsilon=1e-5, weight=weight, memory_config=self.memory)
+        sums = ttnn.rms_norm_pre_all_gather(x)
+        every = ttnn.all_gather(sums, 3, cluster_axis=self.split)
+        return ttnn.rms_norm_post_all_gather(x, every, epsilon=1e-5, weight=weight, memory_config=self.memory)
+
+    def summed(self, x, axis):
+        return x if axis is None else ttnn.all_reduce(x, cluster_axis=axis)
+
+    def attention(self, x, layer):
+        model = self.model
+        heads, kv_heads = model.heads // self.degree, model.kv_heads // self.degree
+        qkv = self.summed(ttnn.linear(x, layer["qkv"], memory_config=self.memory), self.split)
+        if self.split is not None:
+            # Each column of devices attends for its own users.
+            qkv = ttnn.mesh_partition(qkv, 2, cluster_axis=self.split)
+        q, k, v = ttnn.experimental.nlp_create_qkv_heads_decode(qkv, num_heads=heads, num_kv_heads=kv_heads)
+        q, k = (
+            ttnn.experimental.rotary_embedding_llama(t, self.cos, self.sin, self.turn, is_decode_mode=True)
+            for t in (q, k)
+        )
+        ttnn.experimental.paged_update_cache(layer["keys"], k, update_idxs_tensor=self.position)
+        ttnn.experimental.paged_update_cache(layer["values"], v, update_idxs_tensor=self.position)
+        mixed = ttnn.transformer.scaled_dot_product_attention_decode(
+            q, layer["keys"], layer["values"], cur_pos_tensor=self.position
+        )
+        mixed = ttnn.experimental.nlp_concat_heads_decode(mixed, num_heads=heads)
+        if self.split is not None:
+            mixed = ttnn.all_gather(mixed, 2, cluster_axis=self.split)
+        return self.summed(ttnn.linear(mixed, layer["out"], memory_config=self.memory), self.tp)
+
+    def feed_forward(self, x, layer):
+        gate = ttnn.linear(x, layer["gate"], memory_config=self.memory)
+        up = ttnn.linear(x, layer["up"], memory_config=self.memory)
+        gate, up = self.summed(gate, self.split), self.summed(up, self.split)
+        product = ttnn.mul(gate, up, input_tensor_a_activations=[ttnn.UnaryOpType.SILU])
+        return self.summed(ttnn.linear(product, layer["down"], memory_config=self.memory), self.tp)
+
+    def step(self, ids):
+        """Logits of the next token of every user, each device its part of the vocabulary."""
+        x = ttnn.embedding(ids, self.embedding, layout=ttnn.TILE_LAYOUT)
+        x = ttnn.reshape(x, (1, 1, self.model.users, x.shape[-1]))
+        for layer in self.layers:
+            x = ttnn.add(x, self.attention(self.normed(x, layer["attention_norm"]), layer))
+            x = ttnn.add(x, self.feed_forward(self.normed(x, layer["ffn_norm"]), layer))
+        logits = ttnn.linear(self.normed(x, self.norm_weight), self.head)
+        return self.summed(logits, self.split)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="A decoding step of Llama-3.1-70B.")
+    parser.add_argument("--parallel", choices=tuple(MESHES), default="tp8dp4")
+    parser.add_argument("--steps", type=int, default=1, help="replays of the captured step")
+    parser.add_argument("--values", action="store_true", help="draw weights: for small models")
+    for name, length in Model().__dict__.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=length)
+    options = parser.parse_args()
+    model = Model(**{name: getattr(options, name) for name in Model().__dict__})
+
+    ttnn.set_fabric_config(
+        ttnn.FabricConfig.FABRIC_2D if options.parallel != "tp8" else ttnn.FabricConfig.FABRIC_1D
+    )
+    device = ttnn.open_mesh_device(ttnn.MeshShape(*MESHES[options.parallel]))
+    decoder = Decoder(device, model, options.parallel, options.values)
+    ids = decoder.ids((1, model.users))
+    trace = ttnn.begin_trace_capture(device, cq_id=0)
+    logits = decoder.step(ids)
+    ttnn.end_trace_capture(device, trace, cq_id=0)
+    for _ in range(options.steps):
+        signpost("decode start")
+        ttnn.execute_trace(device, trace, cq_id=0, blocking=True)
+        signpost("decode stop")
+    replicas = 4 if options.parallel == "tp8dp4" else 1
+    print(
+        f"{options.parallel}: {model.layers} layers on {device.get_num_devices()} chips, {replicas * model.users} users, "
+        f"logits {list(logits.shape)} per chip"
+    )
+    print(
+        f"published for the whole model: {PUBLISHED[options.parallel]} tokens/s and user, that is "
+        f"{1000 / PUBLISHED[options.parallel]:.1f} ms a step"
+    )
+    ttnn.release_trace(device, trace)
+    ttnn.close_mesh_device(device)
+
+
+if __name__ == "__main__":
+    main()
