@@ -59,7 +59,36 @@ def test_attention_grows_with_the_keys() -> None:
         return work.units
 
     assert units(128, 256) == 2 * units(128, 128) * 2  # half of a square is masked
-    assert units(32, 4096) == 2 * units(32, 2048)
+
+
+def test_decoding_reads_the_cache_and_writes_a_row_of_it() -> None:
+    query, key = Operand((1, 32, 8, 128)), Operand((32, 1, 256, 128), "bfloat8_b")
+    read = work_of("scaled_dot_product_attention_decode", "attention", [query, key, key], [query])
+    assert isinstance(read, Kernel)
+    assert read.name == "sdpa_decode"
+    assert read.bytes == 2 * query.bytes + 2 * key.bytes
+    row = Operand((1, 32, 32, 128))
+    written = work_of("paged_update_cache", "data movement", [key, row], [key])
+    assert isinstance(written, Kernel)
+    assert written.bytes == 2 * row.bytes
+    found = work_of("embedding", "data movement", [Operand((1, 32)), Operand((128256, 8192))], [row])
+    assert isinstance(found, Kernel)
+    assert found.bytes == 2 * row.bytes
+
+
+def test_tensors_in_l1_have_kernels_of_their_own() -> None:
+    def kernel(name: str, kind: str, in_dram: bool) -> str:
+        operand = Operand((1, 1, 32, 1024), in_dram=in_dram, sharded=not in_dram)
+        work = work_of(name, kind, [operand], [operand])
+        assert isinstance(work, Kernel)
+        return work.name
+
+    assert kernel("mul", "elementwise", True) == "binary"
+    assert kernel("mul", "elementwise", False) == "binary_decode"
+    assert kernel("rotary_embedding_llama", "elementwise", False) == "rotary_decode"
+    assert kernel("rms_norm", "norm", False) == "layer_norm_decode"
+    assert kernel("rms_norm", "norm", True) == "norm_after_gather"
+    assert kernel("to_torch", "host and device", True) == "host"
 
 
 @pytest.mark.parametrize(

@@ -27,12 +27,15 @@ def kernel(hw: Hardware, work: Kernel) -> Cost:
 
     `units` are tiles over all cores; a kernel that the file does not name costs what `other` does.
     """
+    if work.name == "host":
+        return cost_of({"latency": hw["host.call"], "host": work.bytes / hw["host.bandwidth"]})
     name = work.name if f"kernels.{work.name}.fixed" in hw else "other"
     clock = hw["chip.clock"]
     cores = int(hw["chip.cores_used"])
     cores = min(work.cores or cores, cores)
     compute = -(-work.units // cores) * hw[f"kernels.{name}.per_tile"] / clock
-    dram = work.bytes / hw["dram.interleaved"] if work.bytes else 0.0
+    bandwidth = hw["dram.attention" if name == "sdpa_decode" else "dram.interleaved"] if work.bytes else 1.0
+    dram = work.bytes / bandwidth
     fixed = hw[f"kernels.{name}.fixed"] / clock
     parts = {"latency": fixed, "compute": compute, "dram": dram}
     return _dispatched(hw, parts, fixed + max(compute, dram), work.traced)

@@ -23,6 +23,25 @@ KERNELS = {
     "pool": "reduction",
 }
 """Class of cost -> the kernel of the data files that stands for it."""
+NAMED = (
+    # Beginning of an operation's name, its kernel on tensors in DRAM, its kernel on tensors in L1.
+    ("nlp_create_qkv_heads", "create_heads", "create_heads_decode"),
+    ("create_qkv_heads", "create_heads", "create_heads_decode"),
+    ("split_query_key_value", "create_heads", "create_heads_decode"),
+    ("nlp_concat_heads", "concat_heads", "concat_heads_decode"),
+    ("concatenate_heads", "concat_heads", "concat_heads_decode"),
+    ("rotary_embedding", "rotary", "rotary_decode"),
+    ("typecast", "typecast", "typecast"),
+    ("to_memory_config", "movement", "reshard"),
+    ("interleaved_to_sharded", "to_sharded", "to_sharded"),
+    ("sharded_to_interleaved", "to_interleaved", "to_interleaved"),
+    ("reshard", "movement", "reshard"),
+    ("plus_one", "plus_one_positions", "plus_one"),
+)
+CACHES = ("paged_update_cache", "update_cache", "paged_fill_cache", "fill_cache", "paged_fused_update_cache")
+"""Operations that write into a key or value cache: what they write counts, not the cache."""
+HOST = "host and device"
+"""The class of operations that carry tensors between host and devices."""
 FREE = frozenset({"view", "unsqueeze", "squeeze", "unsqueeze_to_4D", "deallocate", "reallocate"})
 """Operations that move nothing on a device."""
 
@@ -63,24 +82,65 @@ def work_of(
     fidelity: str = "HiFi2",
     transposed: bool = False,
     traced: bool = False,
+    ring: bool = False,
 ) -> Work | None:
-    """The work of one call on one device; None for what costs nothing there. `kind` is its class of cost."""
+    """The work of one call on one device; None for what costs nothing there. `kind` is its class of cost.
+
+    `ring` says that a matmul's program passes the activations round a ring of cores.
+    """
     if name in FREE or kind == "collective" or not (inputs or outputs):
         return None
     if kind == "matmul" and len(inputs) > 1 and outputs:
-        return _matmul(inputs, outputs[0], fidelity, transposed, traced)
+        return _matmul(inputs, outputs[0], fidelity, transposed, traced, ring)
     dram = sum(operand.bytes for operand in (*inputs, *outputs) if operand.in_dram)
     if kind in ("attention", "convolution") and len(inputs) > 1:
         return _products(kind, inputs, dram, traced)
-    largest = max((operand.tiles for operand in (*outputs, *inputs)), default=1)
     if kind == "norm" and inputs:
-        rows = -(-inputs[0].tiles // tiles(inputs[0].shape[-1]))
-        return Kernel("norm_after_gather", inputs[0].tiles, dram, cores=rows, traced=traced)
-    return Kernel(KERNELS.get(kind, "other"), largest, dram, traced=traced)
+        return _norm(inputs[0], dram, traced)
+    return _tilewise(name, kind, inputs, outputs, dram, traced)
+
+
+def _norm(first: Operand, dram: float, traced: bool) -> Kernel:
+    """A row of tiles is one core's work, unless the tensor is sharded over cores."""
+    if first.sharded:
+        return Kernel("layer_norm_decode", first.tiles, traced=traced)
+    rows = -(-first.tiles // tiles(first.shape[-1]))
+    return Kernel("norm_after_gather", first.tiles, dram, cores=rows, traced=traced)
+
+
+def _tilewise(
+    name: str,
+    kind: str,
+    inputs: Sequence[Operand],
+    outputs: Sequence[Operand],
+    dram: float,
+    traced: bool,
+) -> Kernel:
+    """Operations whose time follows from their tiles or their bytes."""
+    in_l1 = not any(operand.in_dram for operand in (*inputs, *outputs))
+    if kind == HOST:
+        return Kernel("host", 1, sum(operand.bytes for operand in (outputs or inputs)))
+    if name in CACHES:
+        written = min(inputs[1:] or inputs, key=lambda operand: operand.elements)
+        in_dram = written.in_dram
+        return Kernel(
+            "update_cache" if in_dram else "update_cache_decode",
+            written.tiles,
+            2 * written.bytes,
+            traced=traced,
+        )
+    if name == "embedding" and outputs:
+        return Kernel("embedding_decode", outputs[0].tiles, 2 * outputs[0].bytes, traced=traced)
+    largest = max((operand.tiles for operand in (*outputs, *inputs)), default=1)
+    for start, outside, inside in NAMED:
+        if name.startswith(start):
+            return Kernel(inside if in_l1 else outside, largest, dram, traced=traced)
+    found = "binary_decode" if in_l1 and kind == "elementwise" else KERNELS.get(kind, "other")
+    return Kernel(found, largest, dram, traced=traced)
 
 
 def _matmul(
-    inputs: Sequence[Operand], output: Operand, fidelity: str, transposed: bool, traced: bool
+    inputs: Sequence[Operand], output: Operand, fidelity: str, transposed: bool, traced: bool, ring: bool
 ) -> Matmul:
     """Leading dimensions that only the first operand has are rows; those of both are a batch."""
     first, second = inputs[0], inputs[1]
@@ -88,7 +148,8 @@ def _matmul(
     n = output.shape[-1]
     batch = max(math.prod(second.shape[:-2]), 1)
     m = max(output.elements // max(n * batch, 1), 1)
-    program = "2d" if m > FEW_ROWS else "dram_sharded" if second.sharded and second.in_dram else "1d"
+    banked = second.sharded and second.in_dram
+    program = "2d" if m > FEW_ROWS else "ring" if ring else "dram_sharded" if banked else "1d"
     formats = ("bfloat16", "bfloat8_b", "bfloat4_b", "float32")
     weights = second.dtype if second.dtype in formats else "bfloat16"
     return Matmul(
@@ -113,9 +174,10 @@ def _products(kind: str, inputs: Sequence[Operand], dram: float, traced: bool) -
         keys = second.shape[-2] if len(second.shape) > 1 else 1
         heads = math.prod(first.shape[:-2])
         products = 2 * heads * tiles(rows) * tiles(keys) * tiles(first.shape[-1])
-        # One query row at a time is decoding: reading keys and values bounds it.
-        name = "sdpa_decode_long" if rows <= TILE and keys > TILE else "sdpa"
-        return Kernel(name, products / 2 if rows == keys else products, dram, traced=traced)
+        if rows <= TILE and keys > rows:
+            # Decoding reads the keys and values once; that bounds it.
+            return Kernel("sdpa_decode", tiles(first.shape[-1]) * heads, dram, cores=None, traced=traced)
+        return Kernel("sdpa", products / 2 if rows == keys else products, dram, traced=traced)
     filters = second.elements // max(second.shape[0], 1)
     products = math.ceil(first.elements * filters / TILE**3)
     return Kernel("sdpa", max(products, 1), dram, traced=traced)

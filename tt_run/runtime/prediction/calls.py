@@ -8,7 +8,7 @@ from typing import Any
 from tt_run.runtime.enums import BufferType, MathFidelity
 from tt_run.runtime.events import Begun, Event
 from tt_run.runtime.model.collectives import ONE_WAY
-from tt_run.runtime.model.operations import Operand, work_of
+from tt_run.runtime.model.operations import HOST, Operand, work_of
 from tt_run.runtime.model.work import Collective, Kernel, Work
 from tt_run.runtime.ops.costs import Call
 from tt_run.runtime.tensor.tensor import Tensor
@@ -76,16 +76,17 @@ def of_operation(begun: Begun, result: Any, traced: bool) -> Work | None:
         return None
     family = subject.family
     inputs, outputs = [operand(t) for t in call.inputs], [operand(t) for t in call.outputs]
-    if family is not None and family.name == "host and device":
-        return None
+    kind = HOST if family is not None and family.name == HOST else cost.name
+    config = begun.kwargs.get("program_config")
     return work_of(
         subject.short_name,
-        cost.name,
+        kind,
         inputs,
         outputs,
         fidelity=_fidelity(begun.kwargs),
         transposed=bool(begun.kwargs.get("transpose_a")),
         traced=traced,
+        ring=bool(getattr(config, "gather_in0", False)),
     )
 
 
@@ -120,7 +121,9 @@ def of_update(parameters: Sequence[tuple[tuple[int, ...], str]]) -> Kernel:
     return Kernel("binary", sum(t.tiles for t in tensors), UPDATED_TENSORS * sum(t.bytes for t in tensors))
 
 
-def of_collective(plan: Any, fabric: Fabric) -> tuple[Collective, dict[tuple[int, int], float]]:
+def of_collective(
+    plan: Any, tensor: Tensor, fabric: Fabric
+) -> tuple[Collective, dict[tuple[int, int], float]]:
     """A collective as the busiest of its links sees it, and what each link carries."""
     positions = plan.device.positions
     groups = [tuple(positions[p] for p in group) for group in plan.lanes.groups]
@@ -130,9 +133,13 @@ def of_collective(plan: Any, fabric: Fabric) -> tuple[Collective, dict[tuple[int
     carried = {link: float(load.bytes) for link, load in loads.items()}
     kind = ALGORITHMS.get(pattern.name, "all_gather")
     ring = kind not in ONE_WAY and size > 2 and all(_closed(group, fabric) for group in groups)
-    work = Collective(
-        kind, size, plan.nbytes, ring=ring, wire=max(carried.values(), default=0.0) if carried else None
-    )
+    wire = max(carried.values(), default=0.0) if carried else None
+    if tensor.spec.memory_config.buffer_type is not BufferType.L1:
+        return Collective(kind, size, plan.nbytes, ring=ring, wire=wire), carried
+    if kind == "all_reduce":
+        # Small ones in L1 are gathered and added up at the end.
+        kind, wire = "all_reduce_by_gather", None
+    work = Collective(kind, size, plan.nbytes, ring=ring, wire=wire, implementation="decode")
     return work, carried
 
 

@@ -101,9 +101,11 @@ class Listener:
 
     def _collective(self, begun: events.Begun) -> None:
         plan = begun.subject
-        key = (plan.collective.name, plan.nbytes, plan.signature.axis, id(plan.device))
+        tensor = begun.args[0]
+        buffer = tensor.spec.memory_config.buffer_type
+        key = (plan.collective.name, plan.nbytes, plan.signature.axis, id(plan.device), buffer)
         if key not in self._collectives:
-            self._collectives[key] = calls.of_collective(plan, self.fabric)
+            self._collectives[key] = calls.of_collective(plan, tensor, self.fabric)
         work, carried = self._collectives[key]
         if work.size < 2:
             return
