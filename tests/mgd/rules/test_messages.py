@@ -1,6 +1,6 @@
-"""Every word that is said of the fixtures of all rules, as it was when a person last read it.
+"""Every word that is said of the fixtures of a rule, as it was when a person last read it: `words.txt` in the rule's folder.
 
-`TT_RUN_WRITE_EXPECTED=1 pytest tests/mgd/rules/test_messages.py` writes the file anew; its difference is for reading.
+`TT_RUN_WRITE_EXPECTED=1 pytest tests/mgd/rules/test_messages.py` writes these files anew; their difference is for reading.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from mgd.diagnostics import Diagnostic
 from tests.mgd.fixtures import RULE_FOLDERS, findings
 
-EXPECTED = Path(__file__).with_name("messages.txt")
+FOLDERS = sorted(path for path in RULE_FOLDERS.iterdir() if path.is_dir())
 
 
 def told(found: Diagnostic) -> Iterator[str]:
@@ -27,14 +29,15 @@ def told(found: Diagnostic) -> Iterator[str]:
     yield from (f"    note: {note}" for note in found.notes)
 
 
-def test_the_words_of_every_finding() -> None:
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_the_words_of_every_finding(folder: Path) -> None:
     lines = []
-    for path in sorted(RULE_FOLDERS.glob("*/bad*")):
-        name = f"{path.parent.name}/{path.name}"
-        lines.append(name)
+    for path in sorted(folder.glob("bad*")):
+        lines.append(path.name)
         for found in findings(path):
-            lines += [line.replace(f"{RULE_FOLDERS}/", "") for line in told(found)]
-    text = "\n".join(lines) + "\n"
+            lines += [line.replace(f"{folder}/", "") for line in told(found)]
+    text, expected = "\n".join(lines) + "\n", folder / "words.txt"
     if os.environ.get("TT_RUN_WRITE_EXPECTED"):
-        EXPECTED.write_text(text, encoding="utf-8")
-    assert text == EXPECTED.read_text(encoding="utf-8")
+        expected.write_text(text, encoding="utf-8")
+    assert expected.exists(), "run this once with TT_RUN_WRITE_EXPECTED=1 and read what it writes"
+    assert text == expected.read_text(encoding="utf-8")
