@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("mgd", "tt_run")
 
 # Each part may import the parts named after it, and itself. What is not listed may be imported by nobody but its own part.
-SHARED = {"mgd", "tt_run.contract", "tt_run.errors", "tt_run.rules"}
+SHARED = {"mgd", "tt_run.contract", "tt_run.errors", "tt_run.faults", "tt_run.rules"}
 CHECKED = ["--check-only", "--rank-binding", "configs/bindings/t3k_2x4_two_hosts.yaml", "sleep", "1"]
 LAUNCHER = ["tt_run.inputs", "tt_run.plan", "tt_run.launch", "tt_run.supervise", "tt_run.cli"]
 RUNTIME = (
@@ -33,7 +33,7 @@ RUNTIME = (
     "tensor.creation tensor.model_parameters",
     "ops",
     "catalog ccl golden sockets trace",
-    "comparison exports ledger replicas train",
+    "comparison exports injection ledger replicas train",
     "prediction",
 )
 FLOOR = {part: floor for floor, parts in enumerate(RUNTIME) for part in parts.split()}

@@ -36,6 +36,7 @@ CHECK_REPLICAS = "TT_RUN_CHECK_REPLICAS"
 EXIT_TIMEOUT = "TT_RUN_EXIT_TIMEOUT"
 LEDGER = "TT_RUN_LEDGER"
 TIMELINE = "TT_RUN_TIMELINE"
+INJECT = "TT_RUN_INJECT"
 PREDICT = "TT_RUN_PREDICT"
 HARDWARE = "TT_RUN_HARDWARE"
 HARDWARE_SET = "TT_RUN_HARDWARE_SET"
@@ -55,6 +56,7 @@ VARIABLES: dict[str, tuple[str, str, str]] = {
     HARDWARE: ("user", "runtime", "hardware file for predictions in place of the shipped one; `--hardware` sets it"),
     HARDWARE_SET: ("user", "runtime", "lines KEY=VALUE or KEY*=FACTOR, other numbers for predictions; `--set` sets it"),
     PREDICT: ("user", "runtime", "file for the predicted times, `-` for the report alone; `--predict` sets it"),
+    INJECT: ("user", "runtime", "faults on purpose, one on each line; `--inject` sets it"),
     MESH_SHAPE: ("user", "runtime", "`any`: a training mesh need not be a rectangle of the descriptor's; `fit` (default)"),
     SHAPES_ONLY: ("user", "runtime", "`on` (or `1`): tensors have shapes and placements but no values; `strict`: reading a value is an error; `--shapes-only` sets it"),
     STRICT: ("user", "runtime", "`1`: what the reference demands before a collective (fabric set before the mesh is opened, …) is an error"),
@@ -100,6 +102,7 @@ STACKS_FILE = "rank-{rank:04d}.stacks"  # faulthandler output on SIGUSR1
 FAILURE_FILE = (
     "rank-{rank:04d}.failure.json"  # written by the rank itself: exception, file, line, last collective
 )
+INJECTED_FILE = "rank-{rank:04d}.injected"  # one JSON object for each fault that --inject caused
 PLAN_FILE = "plan.json"
 
 

@@ -190,6 +190,14 @@ class CommandLine(Arguments):
     timeline: str | None = option(
         EMULATION, "--timeline", "FILE", "Trace events for Perfetto.", "file", variable=contract.TIMELINE
     )
+    inject: tuple[str, ...] = option(
+        EMULATION,
+        "--inject",
+        "FAULT",
+        "A fault on purpose: kill=rank:1,call=12 and others.",
+        repeated=True,
+        variable=contract.INJECT,
+    )
     predict: str | None = option(
         EMULATION,
         "--predict",

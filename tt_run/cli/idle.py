@@ -56,6 +56,27 @@ def idle_options(given: CommandLine) -> tuple[Diagnostic, ...]:
     return tuple(found)
 
 
+def unfit_faults(given: CommandLine, ranks: int | None = None) -> tuple[Diagnostic, ...]:
+    """A finding for each --inject that cannot be read, or that names a rank beyond the number of ranks once that is known."""
+    from tt_run.faults import FaultError, read_fault
+
+    found = []
+    for text in given.inject:
+        try:
+            fault = read_fault(text)
+        except FaultError as error:
+            found.append(Diagnostic("TTR041", f"--inject {text}: {error}", help=_FAULT_HELP))
+            continue
+        beyond = [rank for rank in fault.ranks or () if ranks is not None and rank >= ranks]
+        if beyond:
+            wrong = f"--inject {text}: there is no rank {beyond[0]}; the job has {ranks}"
+            found.append(Diagnostic("TTR041", wrong, help=_FAULT_HELP))
+    return tuple(found)
+
+
+_FAULT_HELP = "write --inject kill=rank:1,call=12, or tt-run explain TTR041"
+
+
 def _finding(option: Option, condition: Condition) -> Diagnostic:
     code, severity = ("TTR022", Severity.ERROR) if option.variable else ("TTR024", Severity.WARNING)
     return Diagnostic(code, f"{option.name}: {condition.lack}", help=condition.help, severity=severity)

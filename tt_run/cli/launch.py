@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from mgd.diagnostics import Severity
+from mgd.diagnostics import Diagnostic, Severity
 from mgd.lean import replace
 from tt_run.cli.command_line import CommandLine
 from tt_run.cli.configuration import describe, with_configuration
-from tt_run.cli.idle import idle_options
+from tt_run.cli.idle import idle_options, unfit_faults
 from tt_run.cli.owners import launch_request
 from tt_run.cli.print_findings import print_findings
 from tt_run.cli.publish import publish
@@ -40,6 +40,7 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
     idle = idle_options(given)
     if any(finding.is_error for finding in idle):
         raise UsageError(idle)
+    _refuse(unfit_faults(given))
     if given.configured and (given.looks_only or given.verbose):
         print(f"tt-run: configured: {describe(given)}", file=sys.stderr)
     around = Surroundings.of(given)
@@ -49,6 +50,7 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
     if request is None:
         return Exit.OK
     plan = build_plan(request, around.site, around.facts(asked), (*idle, *late_options(given, around.site)))
+    _refuse(unfit_faults(given, len(plan.ranks)))
     print_findings(plan.findings, notes=given.verbose)
     if given.check_only or given.annotations == "github":
         publish(plan.findings, given, len(plan.ranks))
@@ -64,6 +66,11 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
     from tt_run.cli.execute import execute
 
     return execute(plan, around.require_launcher(), around, given, words)
+
+
+def _refuse(findings: Sequence[Diagnostic]) -> None:
+    if findings:
+        raise UsageError(tuple(findings))
 
 
 def _with_discovered_ranks(

@@ -247,4 +247,11 @@ COMMAND_LINE = (
         why="A disk is full or read-only, or a folder belongs to somebody else.",
         help="Make room, or name other folders: --log-dir DIR for the run's logs, TMPDIR=DIR for temporary files, XDG_CACHE_HOME=DIR for derived ones.",
     ),
+    Rule(
+        "TTR041",
+        "fault that cannot be injected",
+        why="--inject says what happens (kill, raise, slow, …), to which ranks, and at which call, line or time.",
+        help="Write --inject kill=rank:1,call=12 or --inject kill=rank:*,mtbf=30s,seed=7.",
+        bad="tt-run --emulate --system t3000 --split 1x2 --inject kill=1 python x.py",
+    ),
 )

@@ -187,6 +187,7 @@ def emit(event: Event) -> None:
 # Environment variable -> module whose `attach()` subscribes; named as text because they lie above this module.
 _NAMED_BY_ENVIRONMENT = {
     contract.CHECK_REPLICAS: "tt_run.runtime.replicas",
+    contract.INJECT: "tt_run.runtime.injection",
     contract.LEDGER: "tt_run.runtime.ledger",
     contract.TIMELINE: "tt_run.runtime.timeline",
     contract.PREDICT: "tt_run.runtime.prediction.listen",

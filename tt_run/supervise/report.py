@@ -16,6 +16,7 @@ from tt_run.supervise.attempt import Attempt
 from tt_run.supervise.console import last_lines
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.hang import stack_lines
+from tt_run.supervise.injected import injected, injected_lines
 from tt_run.supervise.processes import left_behind
 from tt_run.supervise.stacks import rank_list
 from tt_run.supervise.status import RankStatus
@@ -50,6 +51,8 @@ def failure_report(
     lines += _other_lines(verdict)
     if observation.swept:
         lines.append(f"  {left_behind(observation.swept)}")
+    culprit = verdict.culprit.rank if verdict.culprit else None
+    lines += injected_lines(folder.path, culprit)
     lines += [f"  processes left behind on {host} were ended" for host in attempt.elsewhere.ended]
     lines += [f"  {host} does not answer: its ranks may still run there" for host in attempt.elsewhere.silent]
     where = f"{folder.path}" + (f", {folder.err(verdict.culprit.rank).name}" if verdict.culprit else "")
@@ -195,6 +198,7 @@ def report_json(attempt: Attempt, plan: Mapping[str, Any]) -> dict[str, Any]:
             "ended_by": observation.ended_by.value,
             "attempts": attempt.number,
         },
+        "injected": injected(folder.path),
         "run_folder": str(folder.path),
         "started": observation.started_at,
         "ended": observation.ended_at,

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "chaos": (
+        "tt_run.cli.commands.chaos",
+        "A program under random faults, and whether each verdict is right.",
+    ),
     "completion": ("tt_run.cli.commands.completion", "Completion script for bash, zsh or fish."),
     "doctor": ("tt_run.cli.commands.doctor", "What this machine, or each of the hosts, offers for a launch."),
     "examples": ("tt_run.cli.commands.examples", "List the examples, or copy some."),

@@ -1,0 +1,98 @@
+"""The listener that causes faults: which call each is due at, what it spoils, what it writes down."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.ops.tensors import held, put
+from tt_run.faults import read_fault
+from tt_run.runtime import catalog, events
+from tt_run.runtime.injection import Injector
+from tt_run.runtime.mesh import MeshDevice
+
+
+class Ended(Exception):
+    """Stands for the end of the process."""
+
+
+class Tame(Injector):
+    """An injector that does not end the process that tests it."""
+
+    def end(self, fault: Any) -> None:
+        raise Ended(fault.action)
+
+
+@pytest.fixture
+def inject(tmp_path: Path) -> Any:
+    """Causes faults for the length of a test; the file they are written to."""
+    ends = []
+
+    def start(*texts: str) -> Path:
+        record = tmp_path / "rank-0000.injected"
+        injector = Tame(0, [read_fault(text) for text in texts], record)
+        ends.append(events.precede(injector.before))
+        return record
+
+    yield start
+    for end in ends:
+        end()
+
+
+def call(name: str, *args: Any) -> Any:
+    found = catalog.find(f"ttnn.{name}")
+    assert found is not None
+    return found(*args)
+
+
+def test_calls_are_counted_from_one_and_composites_once(one: MeshDevice, inject: Any) -> None:
+    x = put(one, np.ones((32, 32), np.float32))
+    record = inject("kill=rank:0,call=3")
+    call("add", x, x)
+    call("softmax", x, -1)
+    with pytest.raises(Ended, match="kill"):
+        call("relu", x)
+    (line,) = record.read_text().splitlines()
+    facts = json.loads(line)
+    assert (facts["call"], facts["op"], facts["rank"]) == (3, "relu", 0)
+    assert "test_injection.py" in facts["site"]
+
+
+def test_the_nth_call_of_a_name_and_a_line(one: MeshDevice, inject: Any) -> None:
+    x = put(one, np.ones((32, 32), np.float32))
+    inject("raise=rank:0,op=add,nth=2,text=boom")
+    call("add", x, x)
+    call("relu", x)
+    with pytest.raises(RuntimeError, match=r"boom \(--inject raise=rank:0"):
+        call("add", x, x)
+    call("add", x, x)  # each fault happens once
+
+
+def test_values_are_spoiled_in_place(one: MeshDevice, inject: Any) -> None:
+    inject("nan=rank:0,op=relu", "flip=rank:0,op=abs,bit=30")
+    x, y = (put(one, np.ones((32, 32), np.float32)) for _ in range(2))
+    call("relu", x)
+    assert np.isnan(held(x)[0, 0])
+    assert np.isfinite(held(x)[0, 1:]).all()
+    call("abs", y)
+    assert held(y)[0, 0] == np.inf  # 1.0 with its highest exponent bit turned over
+    with pytest.raises(RuntimeError, match="no tensor of floats"):
+        inject("nan=rank:0,op=neg")
+        call("neg", put(one, np.ones((32, 32), np.int32), catalog_int()))
+
+
+def catalog_int() -> Any:
+    from tt_run.runtime.enums import DataType
+
+    return DataType.INT32
+
+
+def test_out_of_memory_is_the_references_error(one: MeshDevice, inject: Any) -> None:
+    inject("oom=rank:0,op=add")
+    x = put(one, np.ones((32, 32), np.float32))
+    with pytest.raises(RuntimeError, match=r"TT_FATAL[\s\S]*Out of Memory: injected into add"):
+        call("add", x, x)

@@ -1,0 +1,62 @@
+"""What `--inject` says: the forms that are read, and what is wrong with those that are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tt_run.faults import Fault, FaultError, read_fault, read_faults
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("kill=rank:1,call=12", {"action": "kill", "ranks": (1,), "call": 12}),
+        ("raise=rank:3+1,op=all_gather,nth=3,text=boom", {"ranks": (1, 3), "op": "all_gather", "nth": 3, "message": "boom"}),
+        ("stop=rank:*,site=train.py:88", {"ranks": None, "site": "train.py:88"}),
+        ("exit=rank:0,after=1.5s,code=3", {"after": 1.5, "code": 3, "by_time": True}),
+        ("kill=rank:*,mtbf=2m,seed=7", {"mtbf": 120.0, "seed": 7, "by_time": True}),
+        ("slow=rank:1,op=matmul,for=10ms,nth=0", {"seconds": 0.01, "nth": 0}),
+        ("flip=rank:0,call=5,bit=3", {"bit": 3, "by_time": False}),
+    ],
+)  # fmt: skip
+def test_forms(text: str, expected: dict[str, object]) -> None:
+    fault = read_fault(text)
+    assert {name: getattr(fault, name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("kil=rank:1,call=1", "'kil' is no fault: did you mean kill?"),
+        ("burn=rank:1", "'burn' is no fault: there are kill, term"),
+        ("kill=1", "'1' names no rank: write rank:1"),
+        ("kill=rank:a,call=1", "'rank:a' names no rank"),
+        ("kill=rank:1,cal=1", "did you mean call=?"),
+        ("kill=rank:1,call=x", "call=x is no whole number"),
+        ("kill=rank:1,after=soon", "after=soon is no time"),
+        ("kill=rank:1,op=", "op= needs a value"),
+        ("raise=rank:1", "raise happens at a call"),
+        ("kill=rank:1,call=3,mtbf=1s", "mtbf= is a time"),
+        ("exit=rank:1,call=1,code=300", "code=300 is no exit code"),
+        ("flip=rank:1,call=1,bit=32", "bit=32 is no bit of 32"),
+    ],
+)
+def test_mistakes(text: str, message: str) -> None:
+    with pytest.raises(FaultError) as caught:
+        read_fault(text)
+    assert message in str(caught.value)
+
+
+def test_random_times_belong_to_seed_and_rank() -> None:
+    fault = read_fault("kill=rank:*,mtbf=30s,seed=7")
+    times = [fault.delay(rank) for rank in range(200)]
+    assert times == [fault.delay(rank) for rank in range(200)]
+    assert len(set(times)) == 200
+    assert 20 < sum(times) / 200 < 42
+    assert read_fault("kill=rank:*,mtbf=30s,seed=8").delay(0) != times[0]
+
+
+def test_one_on_each_line() -> None:
+    assert [f.action for f in read_faults("kill=rank:0,call=1\n\nstop=rank:1,call=2\n")] == ["kill", "stop"]
+    assert Fault("", "kill", (1,)).concerns(1)
+    assert not Fault("", "kill", (1,)).concerns(0)

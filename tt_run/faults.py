@@ -1,0 +1,138 @@
+"""Faults on purpose: what `--inject` says, read once before a launch and again by each rank.
+
+    kill=rank:1,call=12                 rank 1, before its 12th call
+    raise=rank:2,op=all_gather,nth=3    rank 2, before its third all_gather, with an exception
+    stop=rank:*,site=train.py:88        every rank that comes to that line
+    exit=rank:0,after=2s,code=3         rank 0, two seconds after it opened its first mesh
+    kill=rank:*,mtbf=30s,seed=7         at random, with 30 s between failures of a rank in the mean
+    slow=rank:1,op=matmul,for=10ms      each matmul of rank 1 takes longer
+    nan=rank:0,call=5                   a NaN in the first tensor of that call; `flip` turns one bit over
+
+A rule of the launcher and a listener of the runtime share this module, so that neither imports the other.
+"""
+
+from __future__ import annotations
+
+import difflib
+import random
+import re
+
+from mgd.lean import dataclass
+
+ENDINGS = ("kill", "term", "stop", "exit", "raise", "hang", "oom")
+"""Faults after which a rank does not go on."""
+CHANGES = ("slow", "nan", "flip")
+ACTIONS = (*ENDINGS, *CHANGES)
+ANY_TIME = ("kill", "term", "stop", "exit")
+"""Faults that need no call to happen at: they can come at a time."""
+_KEYS = ("call", "op", "nth", "site", "after", "mtbf", "seed", "for", "code", "text", "bit")
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class FaultError(ValueError):
+    """A fault that cannot be read; the text says what is wrong and how to write it."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault: what happens, to which ranks (None: all), and when.
+
+    `call` counts a rank's operations, collectives, sends and receives from 1; `op` is a name, `nth` which call of it (0: all of them);
+    `site` the end of `file:line`; `after` and `mtbf` are seconds.
+    """
+
+    text: str
+    action: str
+    ranks: tuple[int, ...] | None = None
+    call: int = 0
+    op: str = ""
+    nth: int = 1
+    site: str = ""
+    after: float = 0.0
+    mtbf: float = 0.0
+    seed: int = 0
+    seconds: float = 0.01
+    code: int = 1
+    message: str = "injected fault"
+    bit: int = 30
+
+    def concerns(self, rank: int) -> bool:
+        """Whether the fault is for a rank."""
+        return self.ranks is None or rank in self.ranks
+
+    @property
+    def by_time(self) -> bool:
+        """Whether it comes at a time rather than at a call."""
+        return not (self.call or self.op or self.site)
+
+    def delay(self, rank: int) -> float:
+        """Seconds until it comes, on a rank: `after`, or drawn for this rank from its seed."""
+        if not self.mtbf:
+            return self.after
+        return self.after + random.Random(f"{self.seed}/{rank}").expovariate(1 / self.mtbf)
+
+
+def read_fault(text: str) -> Fault:
+    """What one `--inject` says. Raises FaultError."""
+    head, *rest = [word.strip() for word in text.split(",")]
+    action, _, target = head.partition("=")
+    if action not in ACTIONS:
+        near = difflib.get_close_matches(action, ACTIONS, 1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(ACTIONS)}"
+        raise FaultError(f"{action!r} is no fault: {hint}")
+    found: dict[str, object] = {"text": text, "action": action, "ranks": _ranks(target)}
+    for word in rest:
+        key, _, value = word.partition("=")
+        if key not in _KEYS:
+            near = difflib.get_close_matches(key, _KEYS, 1)
+            hint = f"did you mean {near[0]}=?" if near else f"there are {', '.join(_KEYS)}"
+            raise FaultError(f"{key!r} says nothing about a fault: {hint}")
+        name = {"for": "seconds", "text": "message"}.get(key, key)
+        found[name] = _value(key, value)
+    return _sound(Fault(**found))  # type: ignore[arg-type]
+
+
+def read_faults(lines: str) -> list[Fault]:
+    """Faults, one on each line. Raises FaultError."""
+    return [read_fault(line) for line in lines.splitlines() if line.strip()]
+
+
+def _ranks(target: str) -> tuple[int, ...] | None:
+    kind, _, which = target.partition(":")
+    if kind == "rank" and which == "*":
+        return None
+    if kind == "rank" and re.fullmatch(r"\d+(\+\d+)*", which):
+        return tuple(sorted({int(word) for word in which.split("+")}))
+    raise FaultError(f"{target!r} names no rank: write rank:1, rank:1+3 or rank:*")
+
+
+def _value(key: str, value: str) -> object:
+    if key in ("op", "site", "text"):
+        if not value:
+            raise FaultError(f"{key}= needs a value")
+        return value
+    if key in ("after", "mtbf", "for"):
+        return _seconds(key, value)
+    if not re.fullmatch(r"\d+", value):
+        raise FaultError(f"{key}={value} is no whole number")
+    return int(value)
+
+
+def _seconds(key: str, value: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms|s|m|h)?", value)
+    if not found:
+        raise FaultError(f"{key}={value} is no time: write 500ms, 2s or 1m")
+    return float(found[1]) * _SECONDS[found[2] or "s"]
+
+
+def _sound(fault: Fault) -> Fault:
+    """The fault, if its parts fit together. Raises FaultError."""
+    if fault.by_time and fault.action not in ANY_TIME and not fault.after and fault.action != "slow":
+        raise FaultError(f"{fault.action} happens at a call: add call=N, op=NAME or site=FILE:LINE")
+    if fault.mtbf and not fault.by_time:
+        raise FaultError("mtbf= is a time; it does not go with call=, op= or site=")
+    if fault.action == "exit" and not 0 <= fault.code <= 255:
+        raise FaultError(f"code={fault.code} is no exit code: 0 to 255")
+    if not 0 <= fault.bit < 32:
+        raise FaultError(f"bit={fault.bit} is no bit of 32")
+    return fault
