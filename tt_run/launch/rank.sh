@@ -46,9 +46,8 @@ _tt_notes=$_tt_run/launch/rank-$_tt_rank.shell
 
 # Signals that mpirun sends to the whole process group are for the program; this shell stays to write down what they did.
 # A rank that was told to end before it did is no first cause, whatever the clocks of its host say.
-_tt_told=
 trap : HUP INT USR1 USR2
-trap '_tt_told=yes' TERM
+trap 'echo told=TERM >>"$_tt_base.status"' TERM # at once: mpirun kills us, too, a quarter of a second later
 
 # On other hosts than tt-run's, where nobody inherits what a program leaves behind: a cgroup of the rank's own, if one can be made.
 read -r _tt_host </proc/sys/kernel/hostname
@@ -190,7 +189,6 @@ if [ "$_tt_host" != "$_tt_home" ]; then
 fi
 
 {
-    [ -z "$_tt_told" ] || echo told=TERM
     [ -z "$_tt_memory" ] || printf 'memory=%s\n' "$_tt_memory"
     [ -z "$_tt_left" ] || echo left=yes
     printf 'end=%s\n%s=%s\n' "$_tt_end" "$_tt_how" "$_tt_value"

@@ -138,12 +138,17 @@ def _blame(status: RankStatus, failures: Failures) -> int:
 
 
 def find_vanished(
-    statuses: Sequence[RankStatus], failures: Failures, gone: Mapping[int, float], noticed: Sequence[int]
+    statuses: Sequence[RankStatus],
+    failures: Failures,
+    gone: Mapping[int, float],
+    noticed: Sequence[int],
+    alone_suffices: bool = False,
 ) -> RankStatus | None:
     """The rank that was killed together with its wrapper, which left no record of their end; None when there is none, or nothing shows it.
 
     Nobody else has a failure of its own then. `gone` tells when processes were first missed on this machine, `noticed` which ranks mpirun
-    says were killed; a victim that mpirun had to kill with its wrapper was missed later, and is not noticed.
+    says were killed; a victim that mpirun had to kill with its wrapper was missed later, and is not noticed. Where `alone_suffices`, the only
+    one without a record that was not told to end needs no other sign.
     """
     failed = [status for status in statuses if status.failed]
     if any(not is_consequence(status, failures) for status in failed):
@@ -152,8 +157,10 @@ def find_vanished(
     killed = {
         rank for guard in accusations if guard.get("code") == _PROCESS_GONE for rank in guard["culprits"]
     }
-    lost = [s for s in statuses if s.started and not s.ended and s.rank not in failures]
+    lost = [s for s in statuses if s.started and not s.ended and not s.told and s.rank not in failures]
     shown = [s for s in lost if s.rank in noticed or s.rank in killed or (s.rank in gone and not accusations)]
+    if not shown and alone_suffices and len(lost) == 1:
+        return lost[0]
     return min(
         shown,
         key=lambda s: (s.rank not in killed, s.rank not in noticed, gone.get(s.rank, float("inf")), s.rank),

@@ -226,7 +226,14 @@ def _vanished(case: Case) -> Verdict | None:
     """A rank was killed together with its wrapper, as the memory killer of a control group does."""
     found = None
     if case.ended_by_itself and case.unrecorded and case.removed is None:
-        found = find_vanished(case.statuses, case.failures, case.observation.gone, case.noticed)
+        code = case.observation.launcher_code
+        found = find_vanished(
+            case.statuses,
+            case.failures,
+            case.observation.gone,
+            case.noticed,
+            alone_suffices=bool(case.failed) and code is not None and code > 0,
+        )
     if found is None:
         return None
     followers, victims = _others(case, found)
