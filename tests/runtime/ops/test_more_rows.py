@@ -311,3 +311,65 @@ def test_parts_of_rows_over_cores(one: MeshDevice):
     assert call("sharded_to_interleaved_partial", part, whole, 2, 1) is whole
     assert held(whole)[:, :, 64:].tolist() == held(part).tolist()
     assert held(whole)[:, :, :64].sum() == 0
+
+
+@pytest.mark.parametrize("name", ["real", "imag", "angle", "conj", "polar", "abs", "reciprocal"])
+def test_gradients_of_complex_tensors(one: MeshDevice, name: str):
+    torch = pytest.importorskip("torch")
+    a, b = sample(2, 3, 4, low=0.5), sample(2, 3, 4, seed=1)
+    g, h = sample(2, 3, 4, seed=2), sample(2, 3, 4, seed=3)
+    z = torch.complex(torch.from_numpy(a).double(), torch.from_numpy(b).double()).requires_grad_()
+    forward = {"polar": lambda v: torch.polar(v.real, v.imag)}.get(name, getattr(torch, name))
+    result = forward(z)
+    grad = torch.complex(torch.from_numpy(g).double(), torch.from_numpy(h).double())
+    (wanted,) = torch.autograd.grad(result, [z], grad if result.is_complex() else grad.real)
+    given = call("complex_tensor", put(one, g), put(one, h)) if result.is_complex() else put(one, g)
+    (found,) = call(f"{name}_bw", given, call("complex_tensor", put(one, a), put(one, b)))
+    compare(found.real, wanted.resolve_conj().real.numpy(), 16)
+    compare(found.imag, wanted.resolve_conj().imag.numpy(), 16)
+
+
+def test_plain_functions_of_complex_tensors(one: MeshDevice):
+    a, b = sample(2, 3, low=0.5), sample(2, 3, seed=1)
+    z = call("complex_tensor", put(one, a), put(one, b))
+    np.testing.assert_allclose(held(call("abs", z)), np.abs(a + 1j * b), rtol=1e-6)
+    found = call("reciprocal", z)
+    wanted = 1 / (a.astype(complex) + 1j * b)
+    np.testing.assert_allclose(held(found.real), wanted.real, rtol=1e-5)
+    np.testing.assert_allclose(held(found.imag), wanted.imag, rtol=1e-5)
+    assert held(call("abs", put(one, -a))).tolist() == a.tolist()
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_batches_are_normalised_by_channel(one: MeshDevice, training: bool):
+    torch = pytest.importorskip("torch")
+    x = sample(4, 3, 5, 6)
+    names = ("running_mean", "running_var", "weight", "bias")
+    arrays = {n: sample(1, 3, 1, 1, seed=i, low=0.5) for i, n in enumerate(names)}
+    tensors = {n: put(one, v) for n, v in arrays.items()}
+    found = call("batch_norm", put(one, x), training=training, **tensors)
+    stats = [torch.from_numpy(arrays[n].reshape(-1)).double() for n in names]
+    wanted = torch.nn.functional.batch_norm(torch.from_numpy(x).double(), *stats, training=training)
+    compare(found, wanted.numpy(), 16)
+    compare(tensors["running_mean"], stats[0].reshape(1, 3, 1, 1).numpy(), 8)
+    compare(tensors["running_var"], stats[1].reshape(1, 3, 1, 1).numpy(), 8)
+    with pytest.raises(RuntimeError, match="must be defined in evaluation mode"):
+        call("batch_norm", put(one, x))
+
+
+def test_images_are_turned(one: MeshDevice):
+    x = sample(1, 4, 4, 32)
+    for mode in ("nearest", "bilinear"):
+        quarter = held(call("rotate", put(one, x, F32, ROW), 90.0, interpolation_mode=mode))
+        np.testing.assert_allclose(quarter, np.rot90(x, 1, axes=(1, 2)), atol=1e-5)
+    corner = held(call("rotate", put(one, x, F32, ROW), 45.0, fill=7.0))[0, 0, 0]
+    assert (corner == 7).all()
+    with pytest.raises(RuntimeError, match="expand is not supported"):
+        call("rotate", put(one, x, F32, ROW), 45.0, expand=True)
+
+
+def test_what_is_a_kernel_is_refused_with_a_sentence(one: MeshDevice):
+    with pytest.raises(RuntimeError) as error:
+        call("generic_op", [put(one, sample(2, 2))], object())
+    assert message(error.value) == "ttnn.generic_op is not emulated: it runs a kernel of the program's own"
+    assert call("experimental.is_tensor_prefetcher_supported", one) is False

@@ -46,7 +46,10 @@ MODULES = (
     "quantization",
     "random_values",
     "complex_numbers",
+    "channel_norms",
+    "refused",
     "backward",
+    "complex_backward",
     "convolutions",
     "pooling",
 )

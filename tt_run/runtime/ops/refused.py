@@ -1,0 +1,79 @@
+"""Operations that are refused with a sentence, and those of the reference that are there to be tried. Source: reference library 0.81.1.
+
+What is refused means a kernel, a circular buffer or a prefetching core of a device: the emulation runs programs, not kernels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops import conversions, families, goldens
+from tt_run.runtime.ops.dispatch import REFUSED, Operation, operation
+from tt_run.runtime.ops.families import Family
+from tt_run.runtime.tensor.tensor import Tensor
+
+_PREFETCHES = (
+    "it starts cores that prefetch weights for kernels; without it the same products give the same values"
+)
+_KERNEL = "it runs a kernel of the program's own"
+
+_NAMES: dict[str, tuple[Family, str]] = {
+    "generic_op": (families.KERNEL, _KERNEL),
+    "experimental.prepare_generic_op": (families.KERNEL, _KERNEL),
+    "dram_prefetcher": (families.KERNEL, _PREFETCHES),
+    "experimental.start_tensor_prefetcher": (families.KERNEL, _PREFETCHES),
+    "experimental.stop_tensor_prefetcher": (families.KERNEL, _PREFETCHES),
+    "experimental.queue_tensor_prefetcher_request": (families.KERNEL, _PREFETCHES),
+    "experimental.wait_for_cq_on_tensor_prefetcher": (families.KERNEL, _PREFETCHES),
+    "experimental.create_global_circular_buffer_for_matmul_1d": (families.KERNEL, _PREFETCHES),
+    "experimental.create_global_circular_buffer_for_tensor_prefetcher": (families.KERNEL, _PREFETCHES),
+    "experimental.create_prefetcher_pipes_for_tensor_prefetcher": (families.KERNEL, _PREFETCHES),
+    "experimental.tensor_prefetcher_block_count_for_matmul_1d": (families.KERNEL, _PREFETCHES),
+    "experimental.test_dram_prefetcher_consumer": (families.KERNEL, "it is a test of a device's prefetcher"),
+    "experimental.test_dram_prefetcher_validator": (families.KERNEL, "it is a test of a device's prefetcher"),
+    "experimental.test_tensor_prefetcher_pipe_consumer": (
+        families.KERNEL,
+        "it is a test of a device's prefetcher",
+    ),
+    "experimental.test_tensor_prefetcher_pipe_validator": (
+        families.KERNEL,
+        "it is a test of a device's prefetcher",
+    ),
+    "test_hang_device_operation": (families.KERNEL, "it hangs the device, and nothing hangs here"),
+}
+
+
+def _refused(name: str, family: Family, why: str) -> Operation:
+    def compute(*args: Any, **kwargs: Any) -> None:
+        raise fatal(f"ttnn.{name} is not emulated: {why}", hint="run this part of the program on hardware")
+
+    compute.__doc__ = f"Refused: {why}."
+    return operation(f"ttnn.{name}", family=family, state=REFUSED)(compute)
+
+
+REFUSALS = {name: _refused(name, *rest) for name, rest in _NAMES.items()}
+
+
+@operation("ttnn.experimental.is_tensor_prefetcher_supported", family=families.KERNEL, direct=True)
+def is_tensor_prefetcher_supported(*args: Any, **kwargs: Any) -> bool:
+    """False: there is no prefetcher, so programs take the way without one."""
+    return False
+
+
+@operation("ttnn.composite_example", family=families.MOVEMENT, golden=goldens.same)
+def composite_example(input_tensor: Tensor) -> Tensor:
+    """A copy: the reference's example of an operation made of others."""
+    copy: Tensor = conversions.clone.compute(input_tensor)
+    return copy
+
+
+@operation("ttnn.composite_example_multiple_return", family=families.MOVEMENT)
+def composite_example_multiple_return(
+    input_tensor: Tensor, return_output1: bool = True, return_output2: bool = True
+) -> list[Tensor | None]:
+    """Two copies, None for one that is not asked for."""
+    return [
+        conversions.clone.compute(input_tensor) if wanted else None
+        for wanted in (return_output1, return_output2)
+    ]
