@@ -67,6 +67,7 @@ def local_checks(machine: Machine) -> Iterable[Check]:
     for other in candidates(machine.environ):
         if other.path != launcher.path:
             yield Check("mpirun, not used", None, f"{other.path} ({other.source})")
+    yield loopback(_is_lo_up())
     yield trial(launcher, machine)
     shims = str(Path(__file__).resolve().parents[1] / "shims")
     for package in ("ttnn", "ttml"):
@@ -75,6 +76,29 @@ def local_checks(machine: Machine) -> Iterable[Check]:
         )
         emulated = _origin(package, {**machine.environ, "PYTHONPATH": shims})
         yield Check(f"{package} with --emulate", emulated.startswith(shims), emulated or "absent")
+
+
+def loopback(is_up: bool | None) -> Check:
+    """Whether the interface is up over which processes of one machine meet; None where the system does not tell."""
+    if is_up is None:
+        return Check("loopback", None, "not known")
+    hint = "ip link set lo up (in a container: start it with a network)"
+    return Check("loopback", is_up, "lo is up" if is_up else "lo is down: no two ranks could meet", hint)
+
+
+def _is_lo_up() -> bool | None:
+    """Asked of the kernel, since /sys may show the interfaces of another network namespace."""
+    import fcntl
+    import socket
+    import struct
+
+    get_flags, is_up = 0x8913, 1
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+            reply = fcntl.ioctl(link.fileno(), get_flags, struct.pack("256s", b"lo"))
+    except OSError:
+        return None
+    return bool(struct.unpack_from("H", reply, 16)[0] & is_up)
 
 
 def trial(launcher: Launcher, machine: Machine) -> Check:
@@ -86,8 +110,8 @@ def trial(launcher: Launcher, machine: Machine) -> Check:
         tried = try_out(plan, launcher, machine, LaunchOptions(), record, TRIAL_SECONDS)
     if tried.ranks == TRIAL_RANKS:
         return Check("two MPI ranks", True, f"have met, {tried.library}")
-    lines = (tried.said.out.strip() or tried.said.err.strip() or "no answer").splitlines()
-    alone = "each was alone" if tried.ranks == 1 else lines[-1]
+    lines = [line for line in (tried.said.err + tried.said.out).splitlines() if line.strip(" -\x00")]
+    alone = "each was alone" if tried.ranks == 1 else lines[-1] if lines else "no answer"
     return Check("two MPI ranks", False, alone, "mpirun and mpi4py must be of one MPI")
 
 

@@ -65,7 +65,19 @@ def execute(
     elif attempt.observation.swept:
         say(left_behind(attempt.observation.swept))
     _write_records(plan, attempt, given.report)
+    _tell_written(given, around, attempt.observation.started_at)
     return verdict.exit_code
+
+
+def _tell_written(given: CommandLine, around: Surroundings, started: float) -> None:
+    """Names the files that were asked for and that the run has written."""
+    asked = [(option.name, text) for option, text in given.of_ranks() if option.kind == "file" and text]
+    asked += [("--report", given.report)] if given.report else []
+    for name, text in asked:
+        path = around.site.cwd / around.site.expand_user(text)
+        with suppress(OSError):
+            if path.stat().st_mtime >= started - 1:  # some file systems keep whole seconds
+                say(f"{name}: {path}")
 
 
 def _where(plan: LaunchPlan) -> str:

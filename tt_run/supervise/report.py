@@ -122,6 +122,11 @@ def _launcher_advice(folder: RunFolder) -> list[str]:
     said = folder.launcher_said()
     if "failed to report back" in said:
         return ["  help: tt-run --doctor --hosts A,B looks at every host and says what a launch lacks there"]
+    if "no available" in said and "interfaces were found" in said:
+        return [
+            "  help: no network interface is up here, not even the loopback over which processes of one machine meet: "
+            "ip link set lo up (in a container: start it with a network)"
+        ]
     if "not enough space for /dev/shm" in said:
         return [
             "  help: /dev/shm is full: remove what is left there, or give the container more (docker run --shm-size=1g)"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tt_run.cli.doctor import trial
+from tt_run.cli.doctor import loopback, trial
 from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher, find_launcher
 
@@ -42,3 +42,9 @@ def test_what_ranks_and_mpirun_print_is_not_read(tmp_path: Path) -> None:
 def test_a_trial_that_fails_says_why(tmp_path: Path, script: str, says: str) -> None:
     check = trial(launcher(tmp_path, script), Machine.current())
     assert check.ok is False and check.text == says
+
+
+@pytest.mark.parametrize("is_up", [True, False, None])
+def test_the_loopback(is_up: bool | None) -> None:
+    check = loopback(is_up)
+    assert check.ok is is_up and (is_up is not False or "ip link set lo up" in check.hint)

@@ -210,6 +210,7 @@ class TestReport:
         [
             ("not enough space for /dev/shm/sm_segment", "--shm-size"),
             ("PMIX_ERR_FILE_WRITE_FAILURE", "TMPDIR"),
+            ("but no available\n    interfaces were found", "ip link set lo up"),
             ("A daemon failed to report back after", "--doctor"),
         ],
     )
