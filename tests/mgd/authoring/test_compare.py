@@ -10,6 +10,7 @@ import mgd
 from mgd.authoring.compare import differences
 from mgd.systems import System, find
 from tests.mgd.authoring.texts import NAMES, SMALL, SYSTEMS, text_of, untidy
+from tests.mgd.fixtures import fabric, link, mesh
 
 
 def told(a: str, b: str) -> list[str]:
@@ -104,3 +105,16 @@ def test_the_difference_turns_round() -> None:
         assert {(each.what, each.after, each.before) for each in forward} == {
             (each.what, each.before, each.after) for each in back
         }
+
+
+def test_a_link_that_stands_twice_counts_between_devices_and_not_between_meshes() -> None:
+    """Between meshes the last record of a pair counts; between devices each adds its channels."""
+    for ends, more in (
+        (("0", "1"), []),
+        (("0.3", "1.4"), ["~ link 0:D3 - 1:D4: 2 RELAXED -> 2 RELAXED; 2 RELAXED"]),
+    ):
+        one = link(*ends, "count: 2 policy: RELAXED")
+        once, twice = (mesh() + fabric(2, text) for text in (one, one * 2))
+        assert told(once, twice) == more
+    first, second = (link("0.3", "1.4", f"count: {count} policy: RELAXED") for count in (1, 2))
+    assert told(mesh() + fabric(2, first + second), mesh() + fabric(2, second + first)) == []

@@ -46,6 +46,22 @@ def test_a_closed_row() -> None:
     assert "closes into a ring" in text
 
 
+def test_broken_links_and_wraps_are_crossed_out_at_both_ends() -> None:
+    edges = frozenset({(0, 1, 9), (0, 4, 7), (0, 5, 6), (0, 3, 7)})
+    lines = picture(mesh((3, 4), types=("RING", "RING")), marks=Marks(edges=edges)).splitlines()
+    assert lines[1:10] == [
+        "╭ rank 0 ─────────────────────╮",
+        "│    ▴      ✗      ▴      ▴   │",
+        "│◂── 0 ──── 1 ──── 2 ──── 3 ─▸│",
+        "│    │      │      │      ✗   │",
+        "│✗── 4 ──── 5 ─✗── 6 ──── 7 ─✗│",
+        "│    │      │      │      │   │",
+        "│◂── 8 ──── 9 ─── 10 ─── 11 ─▸│",
+        "│    ▾      ✗      ▾      ▾   │",
+        "╰─────────────────────────────╯",
+    ]
+
+
 def test_a_ring_that_is_too_short_has_another_shape() -> None:
     text = picture(mesh((2, 2), types=("RING", "RING")))
     assert "▵" in text and "◃─ 0 ─── 1 ─▹" in text and "▴" not in text and "◂" not in text
