@@ -131,6 +131,45 @@ def test_a_cable_that_is_cut(doomed: HostJobs, tmp_path: Path) -> None:
     job.check_gone(("h1", "h2"))
 
 
+def split(jobs: HostJobs, one: str, other: str) -> None:
+    """Lets what two hosts send each other go astray; everybody else reaches both."""
+    for host, peer in ((one, other), (other, one)):
+        address = jobs.cluster.run(host, "getent", "hosts", peer).check().out.split()[0]
+        astray = ("lladdr", "02:00:00:00:00:99", "dev", "eth0", "nud", "permanent")
+        jobs.cluster.run(host, "ip", "neigh", "replace", address, *astray).check()
+
+
+def test_two_hosts_that_no_longer_reach_each_other(doomed: HostJobs, tmp_path: Path) -> None:
+    """mpirun, on a host that reaches both, notices nothing."""
+    text = "while not os.path.exists('go'):\n    time.sleep(0.02)\nwhile True:\n    comm.alltoall([bytes(100000)] * 3)\n"
+    job = doomed.start(*python(tmp_path, IN_MPI + text), options=("--hang-timeout", "2")).wait_for_line("up")
+    split(doomed, "h2", "h3")
+    (tmp_path / "go").touch()
+    ran = job.end()
+    assert ran.code == Exit.HOST_LOST, ran.err
+    told = "the network between hosts is split: h2 and h3 do not reach each other (rank 1 and rank 2)"
+    assert named(ran.err) == told
+    job.check_gone()
+
+
+def test_a_split_is_not_taken_for_a_loop_by_the_guard(doomed: HostJobs, tmp_path: Path) -> None:
+    text = (
+        "import ttnn\nmesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))\n"
+        "x = ttnn.ones((1, 1, 32, 32), layout=ttnn.TILE_LAYOUT, device=mesh)\nttnn.all_gather(x, dim=0)\n"
+        "print('up', flush=True)\nwhile not os.path.exists('go'):\n    time.sleep(0.02)\n"
+        "while True:\n    ttnn.all_gather(x, dim=0)\n"
+    )
+    where = ("--emulate", "--system", "t3000", "--split", "1x2", "--hosts", "h2:1,h3:1")
+    settings = {"TT_RUN_GUARD_TIMEOUT": "3"}
+    job = doomed.start(*python(tmp_path, text), where=where, ranks=2, env=settings).wait_for_line("up")
+    split(doomed, "h2", "h3")
+    (tmp_path / "go").touch()
+    ran = job.end()
+    assert ran.code == Exit.HOST_LOST, ran.err
+    assert named(ran.err).startswith("the network between hosts is split: h2 and h3 do not reach each other")
+    job.check_gone()
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_soak(jobs: HostJobs, tmp_path: Path) -> None:

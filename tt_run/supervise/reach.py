@@ -1,0 +1,86 @@
+"""Which hosts of a run no longer reach each other: asked of each of them when ranks of several hosts have waited in vain.
+
+Ranks whose network is split wait for each other as if one of them looped, while mpirun, whose daemons talk to its own host alone, notices nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tt_run.contract import Exit
+from tt_run.launch.agent import RemoteAgent, answer
+from tt_run.supervise.stacks import rank_list
+from tt_run.supervise.status import RankStatus
+from tt_run.supervise.verdict import Verdict
+from tt_run.supervise.watch import EndedBy, Observation
+
+ASK_SECONDS = 6.0
+LATE = ("TTG005", "TTG007")  # of the guard: a rank did not come, or did not start
+# A port on which nobody listens answers as well as any: it refuses.
+_PROGRAM = """
+import socket, sys, threading
+def reach(host):
+    try:
+        socket.create_connection((host, 9), timeout=2).close()
+    except ConnectionRefusedError:
+        pass
+    except OSError:
+        print(host, flush=True)
+threads = [threading.Thread(target=reach, args=(host,)) for host in sys.argv[1:]]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+"""
+
+
+def may_be_split(
+    observation: Observation, failures: Mapping[int, Mapping[str, Any]], statuses: Sequence[RankStatus]
+) -> bool:
+    """Whether ranks of several hosts waited for each other until a deadline ended that."""
+    if len({status.host for status in statuses if status.host}) < 2:
+        return False
+    codes = {(record.get("guard") or {}).get("code") for record in failures.values()}
+    return observation.ended_by is EndedBy.HANG or bool(codes & set(LATE))
+
+
+def unreached(agent: RemoteAgent, hosts: Sequence[str], here: str) -> list[tuple[str, str]]:
+    """The pairs of hosts of which at least one does not reach the other; hosts that cannot be asked have no say."""
+    pythons = " ".join(map(shlex.quote, (sys.executable, "python3", "python")))
+    words = " ".join(map(shlex.quote, (_PROGRAM, *hosts)))
+    line = f'for p in {pythons}; do command -v "$p" >/dev/null && exec "$p" -S -c {words}; done'
+    answers = agent.ask([host for host in hosts if host != here], line, ASK_SECONDS)
+    if here in hosts:
+        answers[here] = answer(("/bin/sh", "-c", line), ASK_SECONDS)
+    pairs = {
+        (min(host, other), max(host, other))
+        for host, said in answers.items()
+        if said.code == 0
+        for other in said.out.split()
+        if other in hosts and other != host
+    }
+    return sorted(pairs)
+
+
+def split_verdict(agent: RemoteAgent, statuses: Sequence[RankStatus]) -> Verdict | None:
+    """The verdict on a run whose hosts do not reach each other; None where all that can be asked do."""
+    hosts = sorted({status.host for status in statuses if status.host})
+    pairs = unreached(agent, hosts, os.uname().nodename)
+    if not pairs:
+        return None
+    told = "; ".join(
+        f"{a} and {b} do not reach each other ({_ranks(statuses, a)} and {_ranks(statuses, b)})"
+        for a, b in pairs[:4]
+    )
+    more = f"; and {len(pairs) - 4} more pairs" if len(pairs) > 4 else ""
+    failed = tuple(status for status in statuses if status.failed)
+    lost = tuple(status for status in statuses if not status.ended)
+    return Verdict(
+        Exit.HOST_LOST, f"the network between hosts is split: {told}{more}", None, (), failed, lost
+    )
+
+
+def _ranks(statuses: Sequence[RankStatus], host: str) -> str:
+    return rank_list([status.rank for status in statuses if status.host == host])
