@@ -301,7 +301,10 @@ def test_value_classes_cost_the_start_of_a_command_nothing() -> None:
         ("import tt_run.cli.main", ("numpy", "mpi4py", "rich", "google.protobuf", "yaml")),
         ("import tt_run.plan.model", ("numpy", "mpi4py")),
         # mgd.lean says why: what a launch loads is part of every launch's time.
-        (f"from tt_run.cli.main import run\nrun({CHECKED!r})", ("dataclasses", "inspect", "json", "click")),
+        (
+            f"from tt_run.cli.main import run\nrun({CHECKED!r})",
+            ("dataclasses", "inspect", "json", "click", "difflib", "random", "tomllib"),
+        ),
         (
             "import tt_run.cli.execute, tt_run.supervise.attend",
             ("dataclasses", "inspect", "json", "subprocess"),
