@@ -9,7 +9,7 @@ from tt_run.inputs.pinnings import RankPin, read_rank_pinnings
 
 
 def read(sandbox: Sandbox, text: str) -> tuple[RankPin, ...]:
-    return read_rank_pinnings(sandbox.write("pins.yaml", text), sandbox.world, sandbox.findings)
+    return read_rank_pinnings(sandbox.write("pins.yaml", text), sandbox.site, sandbox.findings)
 
 
 @pytest.mark.parametrize(
