@@ -373,3 +373,62 @@ def test_what_is_a_kernel_is_refused_with_a_sentence(one: MeshDevice):
         call("generic_op", [put(one, sample(2, 2))], object())
     assert message(error.value) == "ttnn.generic_op is not emulated: it runs a kernel of the program's own"
     assert call("experimental.is_tensor_prefetcher_supported", one) is False
+
+
+def test_spectra(one: MeshDevice):
+    x, y = sample(2, 24), sample(2, 24, seed=1)
+    real, imag = call("experimental.fft", put(one, x, F32, ROW))
+    wanted = np.fft.fft(x.astype(float))
+    np.testing.assert_allclose(held(real), wanted.real, atol=1e-5)
+    np.testing.assert_allclose(held(imag), wanted.imag, atol=1e-5)
+    back, none = call("experimental.ifft", real, imag)
+    np.testing.assert_allclose(held(back), x, atol=1e-6)
+    assert np.abs(held(none)).max() < 1e-6
+    real, imag = call("experimental.fft", put(one, x, F32, ROW), put(one, y, F32, ROW), "fast")
+    np.testing.assert_allclose(held(real), np.fft.fft(x + 1j * y.astype(float)).real, atol=1e-5)
+    product = (x + 1j * y) * (y - 1j * x)
+    found = call("experimental.complex_mul", *(put(one, v, F32, ROW) for v in (x, y, y, -x)))
+    np.testing.assert_allclose(held(found[0]), product.real, atol=1e-6)
+    np.testing.assert_allclose(held(found[1]), product.imag, atol=1e-6)
+    check(one, "experimental.intimg", [sample(1, 5, 7, 3)], steps=32)
+
+
+def test_small_experiments(one: MeshDevice):
+    check(one, "experimental.rotate_half", [sample(2, 3, 8)], steps=0)
+    check(one, "experimental.transpose_rm", [sample(2, 32, 64)], layout=ROW, steps=0)
+    x = sample(2, 1, 5)
+    assert (
+        held(call("experimental.broadcast_to", put(one, x), (2, 3, 5))).tolist()
+        == np.broadcast_to(x, (2, 3, 5)).tolist()
+    )
+    ids = np.array([[1, 5, 7]])
+    found = call("experimental.isin", put(one, ids, I32, ROW), put(one, [5, 9], I32, ROW))
+    assert (found.dtype, held(found).tolist()) == (U32, [[0, 0xFFFFFFFF, 0]])
+    dropped = held(call("experimental.dropout", put(one, np.ones((64, 64))), 0.25, 4 / 3, 11))
+    assert set(np.unique(dropped)) == {0, np.float32(4 / 3)}
+    assert 0.2 < (dropped == 0).mean() < 0.3
+
+
+def test_a_norm_over_devices_in_one(mesh: MeshDevice):
+    x, w, r = sample(1, 1, 32, 256), sample(1, 256, seed=1), sample(1, 1, 32, 256, seed=2)
+    half = np.concatenate([x, x], axis=-1)
+    pieces = put(mesh, np.concatenate([x[..., :128], x[..., 128:]] * 4, axis=-1), shard=3)
+    assert half.shape[-1] == 512
+    weight = put(mesh, np.concatenate([w, w, w, w], axis=-1), shard=1)
+    rest = put(mesh, np.concatenate([r[..., :128], r[..., 128:]] * 4, axis=-1), shard=3)
+    y = call(
+        "fused_rms_minimal",
+        pieces,
+        None,
+        1,
+        mesh,
+        None,
+        weight=weight,
+        epsilon=1e-5,
+        residual_input_tensor=rest,
+    )
+    total = (np.concatenate([x] * 4, axis=-1) + np.concatenate([r] * 4, axis=-1)).astype(float)[..., :512]
+    wanted = total / np.sqrt((total**2).mean(-1, keepdims=True) + 1e-5) * np.concatenate([w, w], axis=-1)
+    found = np.concatenate([held(y, device) for device in range(4)], axis=-1)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    assert held(rest).tolist() == (x + r)[..., :128].tolist()

@@ -48,6 +48,8 @@ MODULES = (
     "complex_numbers",
     "channel_norms",
     "refused",
+    "spectra",
+    "experimental_elements",
     "backward",
     "complex_backward",
     "convolutions",

@@ -151,3 +151,32 @@ def layer_norm_post_all_gather(
 ) -> Tensor:
     """`layer_norm` of each shard by the gathered statistics of all of them: stats (…, 64 * devices)."""
     return _normalised(input_tensor, stats, epsilon, weight, bias, dtype, memory_config, True)
+
+
+@operation("ttnn.experimental.dit_layernorm_pre_allgather", family=families.NORM)
+def dit_layernorm_pre_allgather(
+    input_tensor: Tensor,
+    recip_tensor: Tensor,
+    *,
+    dtype: DataType = DataType.BFLOAT16,
+    compute_kernel_config: object = None,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """`layer_norm_pre_all_gather`; the reciprocals only save a device divisions."""
+    return _statistics(input_tensor, None, dtype, memory_config, True)
+
+
+@operation("ttnn.experimental.dit_layernorm_post_allgather", family=families.NORM)
+def dit_layernorm_post_allgather(
+    input_tensor: Tensor,
+    stats: Tensor,
+    *,
+    epsilon: float = 1e-05,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    memory_config: MemoryConfig | None = None,
+    compute_kernel_config: object = None,
+    dtype: DataType | None = None,
+) -> Tensor:
+    """`layer_norm_post_all_gather` with the statistics of `dit_layernorm_pre_allgather`."""
+    return _normalised(input_tensor, stats, epsilon, weight, bias, dtype, memory_config, True)

@@ -17,6 +17,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops import conversions, families, joining, movement
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import ints, on_device, settle, volume
+from tt_run.runtime.tensor.conversion import copies
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.bfloat16 import round_bfloat16
@@ -166,6 +167,28 @@ def sharded_to_interleaved_partial(
 
     cache_tensor.overwrite(combine(placed, cache_tensor.shards, input_tensor.shards))
     return cache_tensor
+
+
+@operation("ttnn.copy_host_to_device_tensor_partial", family=families.BORDER, direct=True)
+def copy_host_to_device_tensor_partial(
+    host_tensor: Tensor, device_tensor: Tensor, logical_core_filter: CoreRangeSet, cq_id: int | None = None
+) -> None:
+    """Copy a host tensor into a sharded device tensor on the cores named: on all that hold it, or on none.
+
+    Raises RuntimeError for a tensor that is not sharded, and for some of its cores: which elements those hold is not emulated.
+    """
+    if logical_core_filter.empty():
+        return
+    spec = device_tensor.memory_config().shard_spec
+    if spec is None:
+        raise fatal("copy_host_to_device_tensor_partial needs a device tensor with a sharded buffer")
+    if not logical_core_filter.contains(spec.grid):
+        raise fatal(
+            "copy_host_to_device_tensor_partial: the filter leaves out cores that hold the tensor, and the emulation does "
+            "not place elements on cores",
+            hint="name all cores of the shard spec, or none",
+        )
+    copies.copy_host_to_device_tensor(host_tensor, device_tensor, cq_id)
 
 
 @operation(

@@ -59,6 +59,12 @@ def attn_matmul(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, compute_wit
 def attn_matmul_from_cache(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, num_tokens: int, transpose_hw: bool, compute_with_storage_grid_size: object = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: object = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """As attn_matmul, with the first num_tokens rows of a cache."""
     ...
+def broadcast_to(input: _Tensor, output_shape: _Sequence[int], *, memory_config: _MemoryConfig | None = None, output: _Tensor | None = None) -> _Tensor:
+    """Dimensions of length 1 repeated up to `output_shape`."""
+    ...
+def complex_mul(a_real: _Tensor, a_imag: _Tensor, b_real: _Tensor, b_imag: _Tensor) -> tuple[_Tensor, _Tensor]:
+    """The product of two complex tensors given by their parts; its parts."""
+    ...
 def conv3d(*, input_tensor: _Tensor, weight_tensor: _Tensor, device: _MeshDevice | None = None, bias_tensor: _Tensor | None = None, config: _Conv3dConfig | None = None, dtype: _DataType, output_channels: int, kernel_size: _Sequence[int], stride: _Sequence[int] = ..., padding: _Sequence[int] = ..., dilation: _Sequence[int] = ..., padding_mode: str = 'zeros', groups: int = 1, memory_config: _MemoryConfig | None = None, compute_kernel_config: _WormholeComputeKernelConfig | None = None) -> _Tensor:
     """Convolution of videos `(N, T, H, W, C)`, row-major; gives `(N, To, Ho, Wo, output_channels)`."""
     ...
@@ -92,14 +98,26 @@ def deepseek_moe_fast_reduce_nc(input_tensor: _Tensor, dim: int, *, split_size: 
 def deepseek_moe_reduce_scatter(input_tensors: _Sequence[_Tensor], output_memory_config: _MemoryConfig, dim: int, *, num_links: int | None = None, topology: _Any = _Topology.Ring, cluster_axis: int | None = None) -> _Tensor:
     """`reduce_scatter` of tensors that are one when they are concatenated along `dim`."""
     ...
+def dit_layernorm_post_allgather(input_tensor: _Tensor, stats: _Tensor, *, epsilon: float = 1e-05, weight: _Tensor | None = None, bias: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, dtype: _DataType | None = None) -> _Tensor:
+    """`layer_norm_post_all_gather` with the statistics of `dit_layernorm_pre_allgather`."""
+    ...
+def dit_layernorm_pre_allgather(input_tensor: _Tensor, recip_tensor: _Tensor, *, dtype: _DataType = _DataType.BFLOAT16, compute_kernel_config: object = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """`layer_norm_pre_all_gather`; the reciprocals only save a device divisions."""
+    ...
 def dit_minimal_matmul_addcmul_fused(matmul_input_tensor: _Tensor, matmul_weight_tensor: _Tensor, scalar: float, addcmul_input_tensor1: _Tensor, addcmul_input_tensor2: _Tensor, bias_tensor: _Tensor | None = None, *, config: object = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: object = None) -> _Tensor:
     """first + scalar (x w + bias) second, rounded once."""
     ...
 def dit_rms_norm_unary_fused(input_tensor: _Tensor, epsilon: float = 1e-05, weight: _Tensor | None = None, bias: _Tensor | None = None, residual_input_tensor: _Tensor | None = None, *, memory_config: _MemoryConfig | None = None, program_config: object = None, compute_kernel_config: object = None, activation: _Any = None) -> _Tensor:
     """`rms_norm` followed by a fused activation."""
     ...
+def dropout(input_tensor: _Tensor, probability: float, scale: float, seed: int, *, use_per_device_seed: bool = True, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
+    """Elements times `scale`, each zero with a probability. The places follow from the seed, and are the same on every device."""
+    ...
 def fast_reduce_nc(input: _Tensor, *, dims: _Sequence[int] = ..., output: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The sum over batch and channel dimensions, which stay as ones."""
+    ...
+def fft(input_real: _Tensor, input_imag: _Tensor | None = None, precision: str = 'precise') -> tuple[_Tensor, _Tensor]:
+    """The discrete Fourier transform of the last dimension: real and imaginary part, in natural order."""
     ...
 def group_attn_matmul(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, compute_with_storage_grid_size: object = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: object = None, optional_output_tensor: _Tensor | None = None) -> _Tensor:
     """As attn_matmul, heads of keys shared by groups of heads of queries."""
@@ -113,8 +131,17 @@ def hc_sum_reduce(input: _Tensor, *, memory_config: _MemoryConfig | None = None,
 def high_bw_all_gather(input_tensor: _Tensor, dim: int, output_tensor: _Tensor, *, cluster_axis: int | None, subdevice_id: _Any = None, sub_core_grids: _Any = None, num_links: int | None = None, input_batch_index: int | None = None, gathered_dim_size: int | None = None, input_batch_index_tensor: _Tensor | None = None, batch_slot_num_layers: int = 1, batch_slot_layer_idx: int = 0, gathered_prefix_tensor: _Tensor | None = None, gathered_slab_global: int = 0, ready_semaphore: _Any = None, data_valid_semaphore: _Any = None) -> _Tensor:
     """`all_gather` into `output_tensor`; with `input_batch_index` only that entry of the first dimension is gathered."""
     ...
+def ifft(spectrum_real: _Tensor, spectrum_imag: _Tensor, precision: str = 'precise') -> tuple[_Tensor, _Tensor]:
+    """The inverse of `fft`: the signal's real and imaginary part, divided by the length."""
+    ...
+def intimg(input_tensor: _Tensor) -> _Tensor:
+    """The sum of everything up to and with each element of dimensions 1 and 2 of [1, W, H, C]."""
+    ...
 def is_tensor_prefetcher_supported(*args: _Any, **kwargs: _Any) -> bool:
     """False: there is no prefetcher, so programs take the way without one."""
+    ...
+def isin(elements: _Tensor, test_elements: _Tensor, *, assume_unique: bool = False, invert: bool = False, out: _Tensor | None = None) -> _Tensor:
+    """0xFFFFFFFF where an element is among the test elements, else 0; the other way round with `invert`. UINT32."""
     ...
 def llama_all_gather_matmul_async(input_tensor0: _Tensor, input_tensor1: _Tensor, intermediate_tensor: _Tensor, dim: int, cluster_axis: int, mesh_device: _MeshDevice, topology: _Any, multi_device_global_semaphore: _Any, *, num_links: int | None = None, ag_memory_config: _MemoryConfig | None = None, mm_memory_config: _MemoryConfig | None = None, subdevice_id: _Any = None, program_config: _Any = None, compute_kernel_config: _Any = None, dtype: _DataType | None = None, global_cb: _Any = None) -> _Tensor:
     """gathered first input @ second input."""
@@ -167,6 +194,9 @@ def nlp_create_qkv_heads_segformer(input: _Tensor, *, memory_config: _MemoryConf
 def nlp_kv_cache_load_slice(input_tensor: _Tensor, *, seq_len_start: int, seq_len_end: int, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """Rows of a cache."""
     ...
+def padded_slice(input_tensor: _Tensor, padded_slice_start: _Sequence[int], padded_slice_end: _Sequence[int], padded_slice_step: _Sequence[int] | None = None, *, memory_config: _MemoryConfig, output_tensor: _Tensor | None = None, pad_value: float | None = None) -> _Tensor:
+    """`slice` into a sharded buffer, whose padding is not stored."""
+    ...
 def paged_fill_cache(cache_tensor: _Tensor, input_tensor: _Tensor, page_table: _Tensor, *, batch_idx_tensor: _Tensor | None = None, batch_idx: int = 0, compute_kernel_config: object = None, mesh_coords: _Set[_MeshCoordinate] | None = None, block_size: int | None = None, cache_position_modulo: int | None = None, valid_seq_len_tensor: _Tensor | None = None) -> _Tensor:
     """A user's first S positions into its blocks, in place: input [1, H, S, D], cache [blocks, H, block size, D]."""
     ...
@@ -184,6 +214,9 @@ def prepare_conv3d_weights(*, weight_tensor: _Tensor, groups: int = 1, C_in_bloc
     ...
 def prepare_generic_op(*args: _Any, **kwargs: _Any) -> None:
     """Refused: it runs a kernel of the program's own."""
+    ...
+def quantize_weights_via_host(device_tensor: _Tensor, *, dtype: _DataType, memory_config: _MemoryConfig | None) -> _Tensor:
+    """The same weights in another element type and memory configuration."""
     ...
 def queue_tensor_prefetcher_request(*args: _Any, **kwargs: _Any) -> None:
     """Refused: it starts cores that prefetch weights for kernels; without it the same products give the same values."""
@@ -229,6 +262,9 @@ def rotary_embedding_llama(input_tensor: _Tensor, cos_cache: _Tensor, sin_cache:
     ...
 def rotary_embedding_llama_fused_qk(q_input_tensor: _Tensor, k_input_tensor: _Tensor, cos_cache: _Tensor, sin_cache: _Tensor, trans_mat: _Tensor, *, compute_kernel_config: object = None) -> tuple[_Tensor, _Tensor]:
     """`rotary_embedding_llama` in decode mode of queries and keys at once; caches (1, 2 batch, 32, D) have the queries' half first."""
+    ...
+def rotate_half(input: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The second half of the last dimension, negated, before the first."""
     ...
 def send_async(input_tensor: _Tensor, mesh_socket: _MeshSocket) -> list[_Tensor]:
     """Send each connected device's shard to the receiving device of its connection. Returns an empty list."""
@@ -280,6 +316,9 @@ def test_tensor_prefetcher_pipe_validator(*args: _Any, **kwargs: _Any) -> None:
     ...
 def topk_router_gpt(input_tensor: _Tensor, *, weight_tensor: _Tensor, bias_tensor: _Tensor, k: int = 4, num_experts: int = 128) -> tuple[_Tensor, _Tensor]:
     """The k best experts of input @ weight + bias, best first, and the softmax of their scores: (B, k) uint16 and bfloat16, row-major."""
+    ...
+def transpose_rm(input: _Tensor) -> _Tensor:
+    """The last two dimensions exchanged."""
     ...
 def typecast(input_tensor: _Tensor, dtype: _DataType | None = None, output_dtype: _DataType | None = None, *, input_dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The tensor in another element type: `(x, dtype)` or `(x, input_dtype, output_dtype)`, the first of which must be the tensor's."""

@@ -287,6 +287,9 @@ def copy_device_to_host_tensor(device_tensor: _Tensor, host_tensor: _Tensor, blo
 def copy_host_to_device_tensor(host_tensor: _Tensor, device_tensor: _Tensor, cq_id: int | None = None, *, queue_id: int | None = None) -> None:
     """Write a host tensor into the buffer of a device tensor. Raises RuntimeError when their specs differ."""
     ...
+def copy_host_to_device_tensor_partial(host_tensor: _Tensor, device_tensor: _Tensor, logical_core_filter: _CoreRangeSet, cq_id: int | None = None) -> None:
+    """Copy a host tensor into a sharded device tensor on the cores named: on all that hold it, or on none."""
+    ...
 def cos(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """cos of every element; dtype, shape and placement of the input."""
     ...
@@ -478,6 +481,9 @@ def full(shape: _Sequence[int] | _Shape, fill_value: float, dtype: _DataType | N
     ...
 def full_like(tensor: _Tensor, fill_value: float, dtype: _DataType | None = None, layout: _Layout | None = None, device: _MeshDevice | None = None, memory_config: _MemoryConfig | None = None, optional_tensor: _Tensor | None = None) -> _Tensor:
     """One value in the shape of `tensor`; what is not named is taken from it."""
+    ...
+def fused_rms_minimal(input_tensor: _Tensor, program_config: object, cluster_axis: int, mesh_device: _MeshDevice, global_semaphore: object, *, persistent_output_tensor: _Tensor | None = None, num_links: int | None = None, topology: _Topology = _Topology.Linear, subdevice_id: _Any = None, dtype: _DataType | None = None, compute_kernel_config: object = None, memory_config: _MemoryConfig | None = None, residual_input_tensor: _Tensor | None = None, epsilon: float = 1e-12, weight: _Tensor | None = None, stats: _Tensor | None = None, use_noc1_only: bool = False) -> _Tensor:
+    """RMS norm over the shards of all devices along `cluster_axis`: statistics, their all-gather and the norm in one."""
     ...
 def gather(input: _Tensor, dim: int, index: _Tensor, *, sparse_grad: bool = False, memory_config: _MemoryConfig | None = None, out: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """out[…, i, …] = input[…, index[…, i, …], …] along `dim`; shape of the index."""

@@ -1,0 +1,59 @@
+"""Norms whose statistics are gathered over devices in the same operation. Source: reference library 0.81.1.
+
+Made of the three operations that a program could call itself, so the values are theirs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tt_run.runtime.ccl.collectives import all_gather
+from tt_run.runtime.enums import DataType, Topology
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.ops import binary, distributed_norms, families
+from tt_run.runtime.ops.dispatch import operation
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+
+
+@operation("ttnn.fused_rms_minimal", family=families.COLLECTIVE)
+def fused_rms_minimal(
+    input_tensor: Tensor,
+    program_config: object,
+    cluster_axis: int,
+    mesh_device: MeshDevice,
+    global_semaphore: object,
+    *,
+    persistent_output_tensor: Tensor | None = None,
+    num_links: int | None = None,
+    topology: Topology = Topology.Linear,
+    subdevice_id: Any = None,
+    dtype: DataType | None = None,
+    compute_kernel_config: object = None,
+    memory_config: MemoryConfig | None = None,
+    residual_input_tensor: Tensor | None = None,
+    epsilon: float = 1e-12,
+    weight: Tensor | None = None,
+    stats: Tensor | None = None,
+    use_noc1_only: bool = False,
+) -> Tensor:
+    """RMS norm over the shards of all devices along `cluster_axis`: statistics, their all-gather and the norm in one.
+
+    A residual is added first and the sum written over it, as the device does. Raises RuntimeError without a weight.
+    """
+    if weight is None:
+        raise fatal("fused_rms_minimal: weight is required")
+    x = input_tensor
+    if residual_input_tensor is not None:
+        x = binary.add.compute(x, residual_input_tensor)
+        residual_input_tensor.overwrite(x.shards)
+    sums = distributed_norms.rms_norm_pre_all_gather.compute(x, dtype=DataType.FLOAT32)
+    gathered = all_gather.compute(sums, 3, cluster_axis=cluster_axis, num_links=num_links, topology=topology)
+    found: Tensor = distributed_norms.rms_norm_post_all_gather.compute(
+        x, gathered, epsilon=epsilon, weight=weight, memory_config=memory_config, dtype=dtype
+    )
+    if persistent_output_tensor is None:
+        return found
+    persistent_output_tensor.overwrite(found.shards)
+    return persistent_output_tensor

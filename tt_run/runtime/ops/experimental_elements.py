@@ -1,0 +1,136 @@
+"""Smaller operations of `ttnn.experimental`: shapes, membership, dropout. Source: reference library 0.81.1. NumPy computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops import conversions, families, joining, movement
+from tt_run.runtime.ops.dispatch import operation
+from tt_run.runtime.ops.operands import floating, on_device, settle
+from tt_run.runtime.ops.rows import PLACED, Row, declare, stacks
+from tt_run.runtime.tensor.creation.from_shape import random_source
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import convert
+from tt_run.runtime.values.shards import combine
+
+Array = npt.NDArray[Any]
+
+
+def _rotated(x: Array) -> Array:
+    half = x.shape[-1] // 2
+    return np.concatenate([-x[..., half:], x[..., :half]], axis=-1)
+
+
+def _golden_rotated(x: Any, **_: Any) -> Any:
+    return x.roll(x.shape[-1] // 2, -1) * (x.new_ones(x.shape[-1]).cumsum(0) > x.shape[-1] // 2).mul(2).sub(1)
+
+
+ELEMENTS = declare(
+    families.MOVEMENT,
+    Row("experimental.rotate_half", f"(input: Tensor, *, {PLACED})", _rotated,
+        "The second half of the last dimension, negated, before the first.", golden=_golden_rotated),
+    Row("experimental.transpose_rm", "(input: Tensor)", lambda x: x.swapaxes(-1, -2),
+        "The last two dimensions exchanged.", golden=lambda x, **_: x.mT),
+    engine=stacks,
+)  # fmt: skip
+
+
+@operation(
+    "ttnn.experimental.broadcast_to", family=families.MOVEMENT, golden=lambda x, shape, **_: x.expand(*shape)
+)
+def broadcast_to(
+    input: Tensor,
+    output_shape: Sequence[int],
+    *,
+    memory_config: MemoryConfig | None = None,
+    output: Tensor | None = None,
+) -> Tensor:
+    """Dimensions of length 1 repeated up to `output_shape`."""
+    found: Tensor = movement.expand.compute(input, output_shape, memory_config=memory_config)
+    if output is None:
+        return found
+    output.overwrite(found.shards)
+    return output
+
+
+@operation("ttnn.experimental.isin", family=families.SORT)
+def isin(
+    elements: Tensor,
+    test_elements: Tensor,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """0xFFFFFFFF where an element is among the test elements, else 0; the other way round with `invert`. UINT32."""
+    given = (elements, test_elements)
+    on_device(*given, kind="isin")
+
+    def among(stack: Array, tests: Array) -> Array:
+        found = np.array([np.isin(a, b, invert=invert) for a, b in zip(stack, tests, strict=True)]).reshape(
+            stack.shape
+        )
+        return np.where(found, np.uint32(0xFFFFFFFF), np.uint32(0)).astype(np.uint32)
+
+    return settle(given, combine(among, *(t.shards for t in given)), DataType.UINT32, output_tensor=out)
+
+
+@operation("ttnn.experimental.dropout", family=families.RANDOM)
+def dropout(
+    input_tensor: Tensor,
+    probability: float,
+    scale: float,
+    seed: int,
+    *,
+    use_per_device_seed: bool = True,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """Elements times `scale`, each zero with a probability. The places follow from the seed, and are the same on every device."""
+    on_device(input_tensor, kind="dropout")
+    floating("dropout", input_tensor)
+    if not 0 <= probability < 1:
+        raise fatal(f"dropout: a probability from 0 to below 1 is needed, got {probability}")
+    kept: Any = random_source(seed).random(tuple(input_tensor.shape), np.float32) >= probability
+    factors = np.where(kept, np.float32(scale), np.float32(0))
+    shards = input_tensor.shards.map(lambda stack: convert(stack * factors, input_tensor.dtype))
+    return settle(
+        (input_tensor,), shards, input_tensor.dtype, memory_config=memory_config, output_tensor=output_tensor
+    )
+
+
+@operation("ttnn.experimental.padded_slice", family=families.MOVEMENT)
+def padded_slice(
+    input_tensor: Tensor,
+    padded_slice_start: Sequence[int],
+    padded_slice_end: Sequence[int],
+    padded_slice_step: Sequence[int] | None = None,
+    *,
+    memory_config: MemoryConfig,
+    output_tensor: Tensor | None = None,
+    pad_value: float | None = None,
+) -> Tensor:
+    """`slice` into a sharded buffer, whose padding is not stored."""
+    found: Tensor = joining.slice.compute(
+        input_tensor, padded_slice_start, padded_slice_end, padded_slice_step, memory_config=memory_config
+    )
+    if output_tensor is None:
+        return found
+    output_tensor.overwrite(found.shards)
+    return output_tensor
+
+
+@operation("ttnn.experimental.quantize_weights_via_host", family=families.CONVERSION)
+def quantize_weights_via_host(
+    device_tensor: Tensor, *, dtype: DataType, memory_config: MemoryConfig | None
+) -> Tensor:
+    """The same weights in another element type and memory configuration."""
+    found: Tensor = conversions.typecast.compute(device_tensor, dtype, memory_config=memory_config)
+    return found
