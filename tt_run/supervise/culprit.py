@@ -82,8 +82,11 @@ def find_quitter(statuses: Sequence[RankStatus]) -> RankStatus | None:
     return max(before, key=lambda status: status.end or 0.0, default=None)
 
 
-def find_accused(statuses: Sequence[RankStatus], failures: Failures) -> tuple[RankStatus, str] | None:
-    """The rank that the guard of the emulation holds at fault, and what the guard says: `error[TTG002]: rank 1 ended before …`.
+def find_accused(
+    statuses: Sequence[RankStatus], failures: Failures
+) -> tuple[RankStatus, str, tuple[int, ...]] | None:
+    """The rank that the guard of the emulation holds at fault, what the guard says (`error[TTG002]: rank 1 ended before …`), and all ranks
+    that it holds at fault: several when none of them can be told from the others.
 
     The guard knows better than the clock: the ranks that wait in vain raise first, and the one at fault may even have ended with 0.
     """
@@ -94,7 +97,8 @@ def find_accused(statuses: Sequence[RankStatus], failures: Failures) -> tuple[Ra
             if accused:
                 first = min(accused, key=lambda status: (moment(status, failures), status.rank))
                 said = str(record.get("message", "")).partition("\n")[0]
-                return first, said or f"error[{guard.get('code')}]"
+                ranks = tuple(sorted(status.rank for status in accused))
+                return first, said or f"error[{guard.get('code')}]", ranks
     return None
 
 

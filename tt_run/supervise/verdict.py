@@ -26,6 +26,7 @@ from tt_run.supervise.culprit import (
 )
 from tt_run.supervise.lost_hosts import LostHost, told
 from tt_run.supervise.signals import EXIT_OF_SIGNAL
+from tt_run.supervise.stacks import rank_list
 from tt_run.supervise.status import RankStatus
 from tt_run.supervise.watch import EndedBy, Observation
 
@@ -248,13 +249,17 @@ def _accused(case: Case) -> Verdict | None:
     found = find_accused(case.statuses, case.failures) if case.failed else None
     if found is None:
         return None
-    culprit, what = found
+    culprit, what, accused = found
     followers, victims = _others(case, culprit)
     killed = culprit.signal is not None and not culprit.told
     own = [s for s in case.failed if s.signal not in ENDED_BY_MPIRUN]
     own = [culprit] if killed or culprit in own else own
     exit_code = (own[0].exit_code if own else None) or Exit.FAILED
     sentence = f"{_named(culprit)} {culprit.outcome() if killed else 'is at fault'}: {what}"
+    if len(accused) > 1 and not killed:
+        sentence = f"{rank_list(accused)} are at fault together: {what}"
+        victims = tuple(status for status in victims if status.rank not in accused)
+        followers = tuple(status for status in followers if status.rank not in accused)
     return Verdict(exit_code & 0xFF, sentence, culprit, followers, (*victims, *case.unrecorded))
 
 

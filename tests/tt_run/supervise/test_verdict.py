@@ -138,6 +138,12 @@ class TestAccused:
         assert found.culprit is not None and found.culprit.rank == 3
         assert found.sentence == "rank 3 on vm is at fault: error[TTG001]: no"
 
+    def test_ranks_that_disagree_are_at_fault_together(self) -> None:
+        statuses = [rank(n, end=10.0 + n, code=1) for n in range(3)]
+        found = verdict_of(*statuses, failures={n: self.raised(0, 1) for n in range(3)})
+        assert found.sentence == "ranks 0-1 are at fault together: error[TTG001]: no"
+        assert [status.rank for status in (*found.followers, *found.victims)] == [2]
+
     def test_it_may_have_ended_with_0(self) -> None:
         found = verdict_of(rank(0, code=1), rank(1, end=5.0, code=0), failures={0: self.raised(1)})
         assert found.culprit is not None and found.culprit.rank == 1

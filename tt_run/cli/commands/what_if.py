@@ -144,7 +144,7 @@ def _reason(said: str, code: int) -> str:
     for line, after in pairwise(lines):
         if line.endswith("info:"):
             return after.partition("] ")[2] or after
-    for mark in ("error[", "is at fault:", "Error: "):
+    for mark in ("error[", "at fault", "Error: "):
         told = [line for line in lines if mark in line]
         if told:
             return told[0]
