@@ -24,6 +24,10 @@ from tests.runtime.train.test_models import (
     text,
 )
 from tt_run.runtime.train.common import checkpoints
+from tt_run.runtime.train.common.checkpoints import export_safetensors, import_safetensors
+from tt_run.runtime.train.models import safetensors
+from tt_run.runtime.train.models.decoders.llama import DecoderLlama
+from tt_run.runtime.train.models.decoders.llama import LlamaConfig as DecoderConfig
 from tt_run.runtime.train.models.gpt import create_distributed_gpt2_model, create_gpt2_model
 from tt_run.runtime.train.models.llama import LlamaConfig, create_distributed_llama_model, create_llama_model
 from tt_run.runtime.train.models.safetensors import Weights
@@ -265,3 +269,25 @@ def test_types_of_weight_files(tmp_path: Path, kind: Any) -> None:
     found = Weights(str(tmp_path))
     assert sorted(found) == ["a", "b"]
     assert found["a"].tobytes() == array.astype(np.float32).tobytes()
+
+
+@pytest.mark.parametrize("arithmetic", ["float32", "bfloat16"])
+def test_weights_alone_go_through_safetensors(opened: Any, tmp_path: Path, arithmetic: str) -> None:
+    """Written from a model that is cut over devices, read by the package itself and into a model on one device."""
+    sizes: dict[str, Any] = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 1, "vocab_size": 64}  # fmt: skip
+    opened((1, 2), arithmetic, tp=True)
+    cut = DecoderLlama(DecoderConfig(**sizes, use_tp=True))
+    export_safetensors(tmp_path / "model.safetensors", cut)
+    expected = {name: whole_parameter(tensor) for name, tensor in cut.parameters().items()}
+    opened((1, 1), arithmetic)
+    other = DecoderLlama(DecoderConfig(**sizes))
+    import_safetensors(tmp_path, other)
+    for name, tensor in other.parameters().items():
+        assert np.array_equal(tensor.to_numpy(), expected[name]), name
+    with pytest.raises(ValueError, match="is of another model"):
+        import_safetensors(tmp_path, DecoderLlama(DecoderConfig(**{**sizes, "num_hidden_layers": 2})))
+    package = pytest.importorskip("safetensors")
+    with package.safe_open(tmp_path / "model.safetensors", "np") as stored:
+        assert set(stored.keys()) == set(expected)
+    with pytest.raises(TypeError, match="has type complex64"):
+        safetensors.write(tmp_path / "x", {"x": np.zeros(2, np.complex64)})

@@ -64,7 +64,11 @@ class Report:
 
 
 class Kind(Protocol):
-    """How a value is read. `read` gives what it stands for, or notes what is wrong and gives None."""
+    """How a value is read. `read` gives what it stands for, or notes what is wrong and gives None; `told` says for people what it takes."""
+
+    @property
+    def told(self) -> str:
+        """What it takes, in words."""
 
     def read(self, value: Any, report: Report) -> Any:
         """The value as the program uses it."""
@@ -158,6 +162,13 @@ class _Number:
     def __init__(self, low: float, below: float, high: float, is_whole: bool) -> None:
         self.low, self.below, self.high, self.is_whole = low, below, high, is_whole
 
+    @property
+    def told(self) -> str:
+        """What it takes, in words."""
+        limits = (("at least", self.low), ("below", self.below), ("at most", self.high))
+        bounds = [f"{word} {limit:g}" for word, limit in limits if math.isfinite(limit)]
+        return ", ".join(["a whole number" if self.is_whole else "a number", *bounds])
+
     def read(self, value: Any, report: Report) -> float | int | None:
         found = self._number(value)
         if found is None:
@@ -197,6 +208,8 @@ def whole(low: float = -math.inf, *, high: float = math.inf) -> Kind:
 
 
 class _Flag:
+    told = "true or false"
+
     def read(self, value: Any, report: Report) -> bool | None:
         if isinstance(value, int) and value in (0, 1):
             return bool(value)
@@ -207,6 +220,8 @@ class _Flag:
 
 
 class _Text:
+    told = "a text"
+
     def read(self, value: Any, report: Report) -> str | None:
         if isinstance(value, (str, int, float)) and not isinstance(value, bool):
             return str(value)
@@ -223,6 +238,11 @@ text: Kind = _Text()
 class _Choice:
     def __init__(self, names: tuple[str, ...], spelled: Mapping[str, str]) -> None:
         self.names, self.spelled = names, spelled
+
+    @property
+    def told(self) -> str:
+        """What it takes, in words."""
+        return " or ".join(self.names)
 
     def read(self, value: Any, report: Report) -> str | None:
         word = str(value).strip().lower()
@@ -243,6 +263,8 @@ def choice(*names: str, **spelled: str) -> Kind:
 
 
 class _Shape:
+    told = "[rows, columns]"
+
     def read(self, value: Any, report: Report) -> list[int] | None:
         if isinstance(value, (list, tuple)) and len(value) == 2:
             sides = [_Number(1, math.inf, math.inf, True)._number(side) for side in value]
@@ -260,6 +282,11 @@ class _Several:
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
 
+    @property
+    def told(self) -> str:
+        """What it takes, in words."""
+        return f"a list: each {self.kind.told}"
+
     def read(self, value: Any, report: Report) -> list[Any] | None:
         if not isinstance(value, (list, tuple)):
             report.wrong(f": {_shown(value)} is not a list")
@@ -276,6 +303,11 @@ class _Nested:
     def __init__(self, section: type[Section]) -> None:
         self.section = section
 
+    @property
+    def told(self) -> str:
+        """What it takes, in words."""
+        return f"a map, see [{self.section.section}](#{self.section.section})"
+
     def read(self, value: Any, report: Report) -> Section:
         made = self.section()
         made.fill(value, report)
@@ -288,6 +320,8 @@ def nested(section: type[Section]) -> Kind:
 
 
 class _CountByRank:
+    told = "numbers of blocks by rank"
+
     def read(self, value: Any, report: Report) -> dict[int, int] | None:
         if not isinstance(value, Mapping):
             report.wrong(f" is a map of ranks and numbers of blocks, not {_shown(value)}")

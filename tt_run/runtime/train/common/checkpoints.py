@@ -15,10 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.models import safetensors
 from tt_run.runtime.train.sharded_parameters import restore_parameter, whole_parameter
 from tt_run.runtime.train.tensor import Tensor
 
@@ -123,6 +126,27 @@ def apply(checkpoint: Checkpoint, model: Any, optimizer: Any = None) -> int:
         optimizer.set_state_dict(state)
     restore_generators(checkpoint.generators)
     return checkpoint.step
+
+
+def export_safetensors(path: str | os.PathLike[str], model: Any) -> Path:
+    """Write a model's whole parameters by their own names, bfloat16 where they are. Every rank of the model's mesh must call it."""
+    arrays = {}
+    for name, tensor in model.parameters().items():
+        whole = whole_parameter(tensor)
+        half = tensor.dtype() is DataType.BFLOAT16
+        arrays[name] = whole.astype(ml_dtypes.bfloat16) if half else np.ascontiguousarray(whole, np.float32)
+    return safetensors.write(path, arrays, {"format": "ttml"})
+
+
+def import_safetensors(directory: str | os.PathLike[str], model: Any) -> None:
+    """Fill a model from the files that `export_safetensors` wrote. Raises ValueError naming what does not fit."""
+    stored = safetensors.Weights(str(directory), "")
+    parameters: dict[str, Tensor] = model.parameters()
+    missing = sorted(set(parameters) ^ set(stored))
+    if missing:
+        raise ValueError(f"{directory} is of another model: {missing[0]} is not in both")
+    for name, tensor in parameters.items():
+        tensor.set_value(restore_parameter(tensor, stored[name], name))
 
 
 def latest(prefix: str | os.PathLike[str]) -> Path | None:

@@ -267,6 +267,8 @@ class _OptimizerKind:
     Of an optimizer that is not one of ttml's the program that registers it knows the settings.
     """
 
+    told = "a map, see [optimizer](#optimizer), or the path of a file with one"
+
     def read(self, value: Any, report: Report) -> OptimizerConfig | None:
         if isinstance(value, str):
             try:
@@ -293,7 +295,7 @@ class TrainingConfig(FileSection):
     project_name = Setting(text, "tt_train", GUIDE)
     seed = Setting(whole(0), 42, GUIDE)
     batch_size = Setting(whole(1), 64, GUIDE)
-    validation_batch_size = Setting(whole(1), 0, GUIDE)
+    validation_batch_size = Setting(whole(1), 0, f"{GUIDE}; half of batch_size where it is not given")
     steps = Setting(whole(1), 1000, GUIDE, key="max_steps")
     total_steps: Setting[int | None] = Setting(whole(1), None, UPSTREAM)
     epochs = Setting(whole(1), 1, GUIDE, key="num_epochs")

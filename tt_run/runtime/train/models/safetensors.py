@@ -1,4 +1,4 @@
-"""Reading *.safetensors: a length, a JSON header, raw little-endian arrays. Read as memory maps, so one matrix is in memory at a time.
+"""Reading and writing *.safetensors: a length, a JSON header, raw little-endian arrays. Read as memory maps, so one matrix is in memory at a time.
 
 Own code instead of the safetensors package, whose NumPy side cannot read bfloat16 in every version.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,3 +92,32 @@ def _entries(file: Path) -> Iterator[tuple[str, _Entry]]:
                 f"{file}: {name} of shape {list(shape)} does not fit its place; the file is cut short or damaged"
             )
         yield name, _Entry(file, kind, shape, 8 + length + start)
+
+
+def write(
+    path: str | os.PathLike[str], tensors: Mapping[str, Array], facts: Mapping[str, str] | None = None
+) -> Path:
+    """Write arrays of float32, bfloat16 or integers to one file, which appears complete or not at all. Raises TypeError for other types."""
+    header: dict[str, Any] = {"__metadata__": dict(facts)} if facts else {}
+    names = {np.dtype(kind): name for name, kind in _TYPES.items()}
+    offset = 0
+    for name, array in tensors.items():
+        if array.dtype not in names:
+            raise TypeError(f"{name} has type {array.dtype}; written are {', '.join(_TYPES)}")
+        header[name] = {
+            "dtype": names[array.dtype],
+            "shape": list(array.shape),
+            "data_offsets": [offset, offset + array.nbytes],
+        }
+        offset += array.nbytes
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+    with partial.open("wb") as stream:
+        stream.write(len(text).to_bytes(8, "little") + text)
+        for array in tensors.values():
+            stream.write(np.ascontiguousarray(array).tobytes())
+    partial.replace(target)
+    return target

@@ -194,9 +194,10 @@ class GRPOTrainer:
         return binary.mul(unary.mean(binary.mul(better, mask)), share)
 
     def save(self) -> Path:
-        """Write a checkpoint, and beside it the settings; gives its folder. Every rank of the mesh must call it."""
+        """Write a checkpoint, and beside it the weights alone and the settings; gives its folder. Every rank of the mesh must call it."""
         folder = Path(self.config.output_dir) / "checkpoints" / f"grpo_step_{self.steps}"
         checkpoints.save(folder / "checkpoint", step=self.steps, model=self.model, optimizer=self.optimizer)
+        checkpoints.export_safetensors(folder / "model.safetensors", self.model)
         state = {"global_step": self.steps, "learning_rate": self.optimizer.get_lr()}
         for name, facts in (("grpo_config.json", asdict(self.config)), ("trainer_state.json", state)):
             (folder / name).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")

@@ -3,6 +3,8 @@
 
 from tt_run.runtime.train.common.checkpoints import Checkpoint as Checkpoint
 from tt_run.runtime.train.common.checkpoints import apply as apply
+from tt_run.runtime.train.common.checkpoints import export_safetensors as export_safetensors
+from tt_run.runtime.train.common.checkpoints import import_safetensors as import_safetensors
 from tt_run.runtime.train.common.checkpoints import latest as latest
 from tt_run.runtime.train.common.checkpoints import load as load
 from tt_run.runtime.train.common.checkpoints import save as save
