@@ -20,6 +20,7 @@ import ttnn
 from tracy import signpost
 
 PUBLISHED = {"tp8": 15.1, "tp8dp4": 14.3, "tp32": 72.0}  # tokens per second and user
+DRAM_BANKS = 12  # of a Wormhole chip
 MESHES = {"tp8": (1, 8), "tp8dp4": (8, 4), "tp32": (8, 4)}
 
 
@@ -35,7 +36,7 @@ class Model:
     ffn: int = 28672
     vocab: int = 128256
     users: int = 32
-    context: int = 4096
+    context: int = 256
 
 
 class Decoder:
@@ -58,8 +59,8 @@ class Decoder:
                     model.heads * model.head_dim, model.hidden, rows=self.tp, columns=self.split
                 ),
                 "ffn_norm": self.norm(),
-                "gate": self.weight(model.hidden, model.ffn, rows=self.split, columns=self.tp),
-                "up": self.weight(model.hidden, model.ffn, rows=self.split, columns=self.tp),
+                "gate": self.weight(model.hidden, model.ffn, self.split, self.tp, ttnn.bfloat4_b),
+                "up": self.weight(model.hidden, model.ffn, self.split, self.tp, ttnn.bfloat4_b),
                 "down": self.weight(model.ffn, model.hidden, rows=self.tp, columns=self.split),
                 "keys": self.cache(),
                 "values": self.cache(),
@@ -67,6 +68,14 @@ class Decoder:
             for _ in range(model.layers)
         ]
         self.norm_weight = self.norm()
+        # Activations of a norm lie over 32 cores, each with some columns of all rows.
+        width = model.hidden // self.columns // 32
+        cores = ttnn.CoreRangeSet({ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord(7, 3))})
+        self.over_cores = ttnn.MemoryConfig(
+            ttnn.TensorMemoryLayout.WIDTH_SHARDED,
+            ttnn.BufferType.L1,
+            ttnn.ShardSpec(cores, [model.users, width], ttnn.ShardOrientation.ROW_MAJOR),
+        )
         self.embedding = self.tensor(
             (1, 1, model.vocab, model.hidden),
             ttnn.bfloat16,
@@ -80,26 +89,43 @@ class Decoder:
         self.position = self.ids((model.users,), {} if self.split is None else {self.split: 0})
         self.memory = ttnn.L1_MEMORY_CONFIG
 
-    def tensor(self, shape, dtype, cuts=None, layout=ttnn.TILE_LAYOUT):
+    def tensor(self, shape, dtype, cuts=None, layout=ttnn.TILE_LAYOUT, memory=None):
         """A tensor of the model; `cuts` names the dimension that each mesh axis cuts."""
         host = torch.randn(shape) * 0.02 if self.values else torch.empty(shape, device="meta")
-        return self.placed(host, dtype, cuts or {}, layout)
+        return self.placed(host, dtype, cuts or {}, layout, memory)
 
-    def placed(self, host, dtype, cuts, layout):
+    def placed(self, host, dtype, cuts, layout, memory=None):
         placements = [
             ttnn.PlacementShard(cuts[axis]) if axis in cuts else ttnn.PlacementReplicate() for axis in (0, 1)
         ]
         mapper = ttnn.create_mesh_mapper(self.device, ttnn.MeshMapperConfig(placements))
-        return ttnn.from_torch(host, dtype=dtype, layout=layout, device=self.device, mesh_mapper=mapper)
+        return ttnn.from_torch(
+            host,
+            dtype=dtype,
+            layout=layout,
+            device=self.device,
+            mesh_mapper=mapper,
+            memory_config=memory,
+        )
 
     def ids(self, shape, cuts=None):
         return self.placed(
             torch.ones(shape, dtype=torch.int32), ttnn.int32, cuts or {}, ttnn.ROW_MAJOR_LAYOUT
         )
 
-    def weight(self, k, n, rows, columns):
+    def weight(self, k, n, rows, columns, dtype=ttnn.bfloat8_b):
+        """A matrix, each device's part of it spread by columns over the banks of its DRAM: all of them are read at once."""
         cuts = {axis: dim for axis, dim in ((rows, 2), (columns, 3)) if axis is not None}
-        return self.tensor((1, 1, k, n), ttnn.bfloat8_b, cuts)
+        own_k = k // (self.device.shape[rows] if rows is not None else 1)
+        own_n = n // (self.device.shape[columns] if columns is not None else 1)
+        banks = ttnn.CoreRangeSet({ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord(DRAM_BANKS - 1, 0))})
+        part = [own_k, -(-own_n // DRAM_BANKS // 32) * 32]
+        memory = ttnn.MemoryConfig(
+            ttnn.TensorMemoryLayout.WIDTH_SHARDED,
+            ttnn.BufferType.DRAM,
+            ttnn.ShardSpec(banks, part, ttnn.ShardOrientation.ROW_MAJOR),
+        )
+        return self.tensor((1, 1, k, n), dtype, cuts, memory=memory)
 
     def norm(self):
         return self.tensor(
@@ -113,6 +139,7 @@ class Decoder:
 
     def normed(self, x, weight):
         """RMS norm; where the hidden dimension is cut, devices exchange their sums of squares."""
+        x = ttnn.to_memory_config(x, self.over_cores)
         if self.split is None:
             return ttnn.rms_norm(x, epsilon=1e-5, weight=weight, memory_config=self.memory)
         sums = ttnn.rms_norm_pre_all_gather(x)

@@ -211,7 +211,7 @@ class CommandLine(Arguments):
         EMULATION,
         "--hardware",
         "FILE",
-        "Hardware file for --predict.",
+        "Hardware file or system (galaxy_4u) for --predict.",
         "file",
         variable=contract.HARDWARE,
     )

@@ -99,6 +99,15 @@ def test_a_ring_beats_a_line_and_links_help_large_collectives_only(t3000: Hardwa
     assert cost(t3000, replace(line, size=1)).us == 0
 
 
+def test_an_all_reduce_is_a_reduce_scatter_and_an_all_gather(t3000: Hardware) -> None:
+    work = Collective("all_reduce", 8, 1 << 20, ring=True)
+    scatter = cost(t3000, replace(work, kind="reduce_scatter")).us
+    gather = cost(t3000, replace(work, kind="all_gather", bytes=(1 << 20) / 8)).us
+    assert cost(t3000, work).us == pytest.approx(scatter + gather)
+    counted = replace(work, wire=2 * 7 / 8 * (1 << 20))
+    assert cost(t3000, counted).us == pytest.approx(cost(t3000, work).us)
+
+
 def test_small_packets_reach_less_of_the_wire(t3000: Hardware) -> None:
     rates = [
         bandwidth(t3000, Stream("NeighborExchangeUnicast", "NOC_UNICAST_WRITE", size))

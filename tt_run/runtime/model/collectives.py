@@ -8,6 +8,8 @@ than the links carry it, the data file gives that rate (`local`).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tt_run.runtime.model import fabric
 from tt_run.runtime.model.hardware import Hardware
 from tt_run.runtime.model.work import Collective, Cost, Stream, cost_of
@@ -19,6 +21,8 @@ def collective(hw: Hardware, work: Collective) -> Cost:
     """Time of one collective, of which all groups of a mesh run their own at once on links of their own."""
     if work.size < 2:
         return cost_of({"latency": 0.0})
+    if work.kind == "all_reduce":
+        return _in_two(hw, work)
     key = f"collectives.{work.implementation}"
     setup = hw.first(f"{key}.{work.kind}.setup", f"{key}.setup") / hw["chip.clock"]
     latency = setup + hops(work) * _hop(hw, work)
@@ -27,6 +31,16 @@ def collective(hw: Hardware, work: Collective) -> Cost:
         return cost_of({"latency": latency, "link": link})
     local = work.bytes / hw[f"{key}.{work.kind}.local"]
     return cost_of({"latency": latency, "link": link, "dram": local}, latency + max(link, local))
+
+
+def _in_two(hw: Hardware, work: Collective) -> Cost:
+    """An all-reduce as the two collectives that it is, each with a set-up of its own."""
+    half = None if work.wire is None else work.wire / 2
+    first = collective(hw, replace(work, kind="reduce_scatter", wire=half))
+    second = collective(hw, replace(work, kind="all_gather", bytes=work.bytes / work.size, wire=half))
+    return cost_of(
+        {name: first.parts.get(name, 0) + second.parts.get(name, 0) for name in ("latency", "link")}
+    )
 
 
 def hops(work: Collective) -> int:

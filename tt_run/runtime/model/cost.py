@@ -5,7 +5,7 @@ from __future__ import annotations
 from tt_run.runtime.model.collectives import collective
 from tt_run.runtime.model.compute import kernel, matmul
 from tt_run.runtime.model.hardware import Hardware
-from tt_run.runtime.model.work import Collective, Cost, Matmul, Work
+from tt_run.runtime.model.work import Collective, Cost, Matmul, Work, cost_of
 
 
 def cost(hw: Hardware, work: Work) -> Cost:
@@ -15,3 +15,16 @@ def cost(hw: Hardware, work: Work) -> Cost:
     if isinstance(work, Collective):
         return collective(hw, work)
     return kernel(hw, work)
+
+
+def in_program(hw: Hardware, work: Work) -> Cost:
+    """The same with the time until the next operation begins, which measurements of single kernels leave out.
+
+    Matmuls were measured one after the other, so theirs is in their fixed part.
+    """
+    found = cost(hw, work)
+    if isinstance(work, Matmul) or found.us == 0:
+        return found
+    between = hw["dispatch.between"]
+    parts = {**found.parts, "dispatch": found.parts.get("dispatch", 0.0) + between}
+    return Cost(found.us + between, cost_of(parts).bound, parts)

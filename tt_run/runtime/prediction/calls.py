@@ -51,6 +51,9 @@ TRAINING = {
 }
 BACKWARD = " backward"
 UPDATED_TENSORS = 7
+GATHERED_BYTES = (
+    1 << 20
+)  # of all devices together: what fits in L1 beside the rest and pays less for bytes than for steps
 
 
 def operand(tensor: Tensor) -> Operand:
@@ -134,7 +137,8 @@ def of_collective(
     kind = ALGORITHMS.get(pattern.name, "all_gather")
     ring = kind not in ONE_WAY and size > 2 and all(_closed(group, fabric) for group in groups)
     wire = max(carried.values(), default=0.0) if carried else None
-    if tensor.spec.memory_config.buffer_type is not BufferType.L1:
+    small = plan.nbytes * size <= GATHERED_BYTES
+    if tensor.spec.memory_config.buffer_type is not BufferType.L1 or not small:
         return Collective(kind, size, plan.nbytes, ring=ring, wire=wire), carried
     if kind == "all_reduce":
         # Small ones in L1 are gathered and added up at the end.

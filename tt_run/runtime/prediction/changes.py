@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from tt_run.runtime.model.cost import cost
+from tt_run.runtime.model.cost import in_program
 from tt_run.runtime.model.hardware import Hardware, scaled
 from tt_run.runtime.model.work import Collective, Kernel, Matmul, Work
 
@@ -31,7 +31,7 @@ def gains(hw: Hardware, counted: Counted) -> list[Change]:
 
 def total(hw: Hardware, works: Counted) -> float:
     """Microseconds of all works, one after the other."""
-    return sum(cost(hw, work).us * count for work, count in works)
+    return sum(in_program(hw, work).us * count for work, count in works)
 
 
 def _traced(work: Work) -> Work:

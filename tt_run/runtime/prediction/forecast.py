@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tt_run.runtime.model.cost import cost
+from tt_run.runtime.model.cost import in_program
 from tt_run.runtime.model.errors import errors
 from tt_run.runtime.model.fabric import bandwidth, hop
 from tt_run.runtime.model.hardware import Hardware
@@ -25,6 +25,21 @@ CLASSES = {
     "sdpa_decode_long": "attention",
     "reduction": "reductions",
     "topk": "sorting",
+    "sdpa_decode": "attention",
+    "layer_norm_decode": "norms",
+    "binary_decode": "elementwise",
+    "create_heads": "attention heads",
+    "create_heads_decode": "attention heads",
+    "concat_heads": "attention heads",
+    "concat_heads_decode": "attention heads",
+    "rotary_decode": "rotary",
+    "update_cache": "key and value cache",
+    "update_cache_decode": "key and value cache",
+    "embedding_decode": "embedding",
+    "host": "host and device",
+    "reshard": "data movement",
+    "to_sharded": "data movement",
+    "to_interleaved": "data movement",
 }
 """Kernel of the data files -> what the report calls operations of its kind."""
 WRITE = "NOC_UNICAST_WRITE"
@@ -154,7 +169,7 @@ def forecast(parts: Sequence[dict[str, Any]], hw: Hardware, dims: tuple[int, int
     busiest: dict[str, Any] = {"works": [], "entries": [], "regions": {}}
     most = -1.0
     for number, part in enumerate(parts):
-        costs = [cost(hw, from_json(work)).us for work in part["works"]]
+        costs = [in_program(hw, from_json(work)).us for work in part["works"]]
         lanes, us = _busiest_lanes(part, hw)
         orders[part.get("rank", number)] = steps_of(part, costs, lanes, message, wire)
         if us > most:
@@ -177,7 +192,7 @@ def _busiest_lanes(part: dict[str, Any], hw: Hardware) -> tuple[set[int], float]
     """The lanes of the device that has most to do, and its microseconds: submeshes without a device in common run side by side."""
     spent = [0.0] * len(part["lanes"])
     for entry, count in entries(part):
-        spent[entry.lane] += cost(hw, entry.work).us * count
+        spent[entry.lane] += in_program(hw, entry.work).us * count
     by_device: dict[int, float] = defaultdict(float)
     for devices, us in zip(part["lanes"], spent, strict=True):
         for device in devices:
@@ -204,7 +219,7 @@ def _regions(part: dict[str, Any], hw: Hardware) -> list[Region]:
     regions = {name: Region(name, passes) for name, passes in part["regions"].items()}
     for entry, count in entries(part):
         region = regions.setdefault(entry.region, Region(entry.region, 1))
-        found, each = cost(hw, entry.work), count / max(region.passes, 1)
+        found, each = in_program(hw, entry.work), count / max(region.passes, 1)
         region.us += found.us * each
         region.bounds[found.bound] += found.us * each
         for table, name in (

@@ -15,9 +15,15 @@ LARGEST = "galaxy"
 
 
 def hardware_of(arch: str, devices: int, given: str | None, mesh_id: int = 0) -> Hardware:
-    """The numbers for a mesh of an architecture: from the file `given`, else the shipped one. Raises HardwareError."""
+    """The numbers for a mesh of an architecture: from the file `given`, else the shipped one. Raises HardwareError.
+
+    Where there is no such file, its name may be that of a shipped system, such as `galaxy_4u`.
+    """
     architecture = "blackhole" if arch.lower().startswith("blackhole") else "wormhole"
-    file = load(Path(given)) if given else load(shipped(architecture))
+    standard = load(shipped(architecture))
+    if given and not Path(given).exists() and Path(given).name in standard.systems:
+        return standard.system(Path(given).name)
+    file = load(Path(given)) if given else standard
     if file.architecture != architecture:
         raise HardwareError(f"{given} describes {file.architecture}, mesh {mesh_id} is {architecture}")
     name = next((name for size, name in BY_SIZE[architecture] if devices <= size), LARGEST)

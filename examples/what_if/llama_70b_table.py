@@ -1,0 +1,95 @@
+"""Llama-3.1-70B from a QuietBox to a Galaxy, predicted beside published: one model on 8 chips, four on 32, one on 32.
+
+    python examples/what_if/llama_70b_table.py
+
+Two predictions for each. "fused" is the model of the published implementation, operation by operation (`tt-run validate-model`); "program"
+is `llama_70b.py` beside this file, run in shapes (`tt-run --emulate --shapes-only --predict`), which is written with separate operations
+where the published one for 32 chips has fused ones. The Galaxy of the published TP8 x DP4 is the older 4U. Section 8.2 of "Programming Mesh
+of Devices with TT-NN".
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+PROGRAM = Path(__file__).with_name("llama_70b.py")
+# name, its words, system, hardware, row of a points table, users, published tokens per second and user
+CASES = (
+    ("TP8 QuietBox", "tp8", "loudbox", "t3000", ("Llama-3.1-70B TP8", "WH QuietBox", "8"), 32, 15.1),
+    ("TP8 x DP4 Galaxy", "tp8dp4", "galaxy", "galaxy_4u", ("Llama-3.1-70B TP8", "WH 4U", "32"), 128, 14.3),
+    ("TP32 Galaxy", "tp32", "galaxy", "galaxy", ("Llama-3.1-70B TP32", "WH 6U", "32"), 32, 72.5),
+)
+COLUMNS = [
+    "kind",
+    "op",
+    "shape",
+    "dtype",
+    "arch",
+    "devices",
+    "topology",
+    "value",
+    "unit",
+    "nature",
+    "source",
+    "note",
+]
+
+
+def tt_run(*words: str) -> str:
+    command = [sys.executable, "-m", "tt_run", *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def fused(folder: Path) -> list[float]:
+    """Tokens per second and user of the published implementations."""
+    rows = [
+        ["e2e", op, f"batch {users}", "-", arch, devices, "-", f"{published} t/s/u", "", "", "", ""]
+        for _, _, _, _, (op, arch, devices), users, published in CASES
+    ]
+    points = folder / "points.tsv"
+    points.write_text("\n".join("\t".join(row) for row in [COLUMNS, *rows]) + "\n")
+    found = tt_run("validate-model", "--points", str(points), "--format", "json")
+    return [json.loads(line)["predicted"] for line in found.splitlines()]
+
+
+def program(folder: Path, words: str, system: str, hardware: str) -> float:
+    """Tokens per second and user of the program: one token of every user is a replay of its trace."""
+    target = folder / f"{words}.json"
+    options = ["--system", system, "--shapes-only", f"--predict={target}", "--hardware", hardware]
+    tt_run(
+        "--emulate",
+        "--log-dir",
+        str(folder / words),
+        *options,
+        "--",
+        sys.executable,
+        str(PROGRAM),
+        "--parallel",
+        words,
+    )
+    regions = json.loads(target.read_text())["regions"]
+    return 1e6 / sum(region["us"] for region in regions if region["name"].startswith(("trace", "signpost")))
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        predicted = fused(folder)
+        print(
+            f"{'tokens per second':<18}{'users':>6}{'published':>11}{'fused':>8}{'error':>8}{'program':>9}{'total':>9}"
+        )
+        first = None
+        for (label, words, system, hardware, _, users, published), rate in zip(CASES, predicted, strict=True):
+            own = program(folder, words, system, hardware)
+            first = first or rate * users
+            print(
+                f"{label:<18}{users:>6}{published:>11.1f}{rate:>8.1f}{rate / published - 1:>+8.1%}{own:>9.1f}"
+                f"{rate * users:>9.0f}  x{rate * users / first:.1f}"
+            )
+    print("per user; total is of all users with the fused implementation. Predicted, not measured.")
+
+
+if __name__ == "__main__":
+    main()
