@@ -9,7 +9,7 @@ import importlib.util
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.bench.common import Paired, Row, command, paired, skipped
@@ -47,7 +47,7 @@ def run() -> list[Row]:
             launches.barrier_against_default_mpirun(),
             launches.barrier_against_torchrun(),
         ]
-        return [*rows, launches.many_ranks()]
+        return [*rows, launches.many_ranks(32, 1.5), launches.many_ranks(64, 1.3), launches.warm_ranks()]
 
 
 class Launches:
@@ -60,7 +60,7 @@ class Launches:
         self.barrier.write_text(BARRIER)
         self.gloo = folder / "gloo.py"
         self.gloo.write_text(GLOO)
-        for ranks in (2, 8, 32):
+        for ranks in (2, 8, 32, 64):
             self._binding(ranks)
 
     def _binding(self, ranks: int) -> None:
@@ -74,13 +74,13 @@ class Launches:
         text = f"rank_bindings:\n{entries}mesh_graph_desc_path: {descriptor}\n"
         (self.folder / f"ranks{ranks}.yaml").write_text(text)
 
-    def tt_run(self, ranks: int, *program: str) -> Callable[[], None]:
+    def tt_run(self, ranks: int, *program: str, options: Sequence[str] = ()) -> Callable[[], None]:
         """`tt-run` with its checks and defaults; each call has a run folder of its own."""
 
         def call() -> None:
             self.count += 1
             words = ["tt-run", "--rank-binding", str(self.folder / f"ranks{ranks}.yaml")]
-            words += ["--log-dir", str(self.folder / f"run{self.count}"), *program]
+            words += ["--log-dir", str(self.folder / f"run{self.count}"), *options, *program]
             command(words)()
 
         return call
@@ -88,7 +88,7 @@ class Launches:
     def over_its_own_line(self) -> Row:
         ours = self.tt_run(2, *NO_OP)
         line = command([*OUR_LINE, "--oversubscribe", "-np", "2", *NO_OP], env=ROOT_GUARD)
-        return added("tt-run adds to the mpirun line it runs, n=2 (ms)", paired(ours, line, ROUNDS), 100.0)
+        return added("tt-run adds to the mpirun line it runs, n=2 (ms)", paired(ours, line, ROUNDS), 80.0)
 
     def over_plain_mpirun(self, ranks: int, limit: float) -> Row:
         ours = self.tt_run(ranks, *NO_OP)
@@ -116,13 +116,21 @@ class Launches:
         found = paired(self.tt_run(2, sys.executable, str(self.barrier)), torchrun, 5)
         return Row(name, found.ratio, 0.15, detail=found.detail("tt-run", "torchrun"))
 
-    def many_ranks(self) -> Row:
+    def many_ranks(self, ranks: int, limit: float) -> Row:
         program = ("sleep", "0.5")
-        plain = command(["mpirun", "--oversubscribe", "-np", "32", *program], env=ROOT_GUARD)
-        found = paired(self.tt_run(32, *program), plain, 5)
-        return Row(
-            "32 ranks of sleep 0.5 / plain mpirun", found.ratio, 1.5, detail=found.detail("tt-run", "mpirun")
-        )
+        plain = command(["mpirun", "--oversubscribe", "-np", str(ranks), *program], env=ROOT_GUARD)
+        found = paired(self.tt_run(ranks, *program), plain, 5)
+        name = f"{ranks} ranks of sleep 0.5 / plain mpirun"
+        return Row(name, found.ratio, limit, detail=found.detail("tt-run", "mpirun"))
+
+    def warm_ranks(self) -> Row:
+        """Eight ranks that import PyTorch: forked from one process, against each started by itself."""
+        name = "8 ranks that import PyTorch: forked / started"
+        if importlib.util.find_spec("torch") is None:
+            return skipped(name, 0.5, "torch is not installed")
+        program = (sys.executable, "-c", "import os, torch; os._exit(0)")
+        found = paired(self.tt_run(8, *program), self.tt_run(8, *program, options=("--no-warm",)), 3)
+        return Row(name, found.ratio, 0.5, detail=found.detail("forked", "started"))
 
 
 def added(name: str, found: Paired, limit: float) -> Row:

@@ -21,7 +21,7 @@ IN_MPI = "from mpi4py import MPI\ncomm = MPI.COMM_WORLD\ncomm.Barrier()\n"
 
 def named(err: str) -> str:
     """The sentence with which the report begins."""
-    lines = [line for line in err.splitlines() if line.startswith("tt-run: ")]
+    lines = [line for line in err.splitlines() if line.startswith("tt-run: ") and ": --report: " not in line]
     return lines[-1].removeprefix("tt-run: ")
 
 

@@ -14,13 +14,14 @@ from tt_run.launch.agent import RemoteAgent
 from tt_run.launch.line import LaunchLine
 from tt_run.launch.wrapper import SCRIPT
 from tt_run.plan.model import LaunchPlan
+from tt_run.supervise.case import Verdict
 from tt_run.supervise.clocks import failures_on_one_clock, offsets, on_one_clock
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.lost_hosts import LEFTOVER_FOUND, LostHost, read_lost_hosts, read_noticed
 from tt_run.supervise.reach import may_be_split, split_verdict
 from tt_run.supervise.status import StatusBoard, mpi_at_end, read_failure
 from tt_run.supervise.sweep import Swept, hosts_of, sweep_hosts
-from tt_run.supervise.verdict import Verdict, judge
+from tt_run.supervise.verdict import judge
 from tt_run.supervise.watch import EndedBy, Observation
 
 

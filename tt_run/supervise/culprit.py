@@ -95,7 +95,7 @@ def find_accused(
         if isinstance(guard, Mapping) and guard.get("culprits"):
             accused = [status for status in statuses if status.rank in guard["culprits"]]
             if accused:
-                first = min(accused, key=lambda status: (moment(status, failures), status.rank))
+                first = min(accused, key=lambda s: (not s.was_killed, moment(s, failures), s.rank))
                 said = str(record.get("message", "")).partition("\n")[0]
                 ranks = tuple(sorted(status.rank for status in accused))
                 return first, said or f"error[{guard.get('code')}]", ranks

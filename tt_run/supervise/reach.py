@@ -13,9 +13,9 @@ from typing import Any
 
 from tt_run.contract import Exit
 from tt_run.launch.agent import RemoteAgent, answer
+from tt_run.supervise.case import Verdict
 from tt_run.supervise.stacks import rank_list
 from tt_run.supervise.status import RankStatus
-from tt_run.supervise.verdict import Verdict
 from tt_run.supervise.watch import EndedBy, Observation
 
 ASK_SECONDS = 6.0

@@ -13,6 +13,7 @@ from tt_run.contract import essence
 from tt_run.inputs.github import workflow_command
 from tt_run.launch.wrapper import SCRIPT
 from tt_run.supervise.attempt import Attempt
+from tt_run.supervise.case import Verdict
 from tt_run.supervise.console import last_lines
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.hang import stack_lines
@@ -20,7 +21,6 @@ from tt_run.supervise.injected import injected, injected_lines
 from tt_run.supervise.processes import left_behind
 from tt_run.supervise.stacks import rank_list
 from tt_run.supervise.status import RankStatus
-from tt_run.supervise.verdict import Verdict
 from tt_run.supervise.watch import EndedBy
 
 MOST_LINES = 30

@@ -48,6 +48,11 @@ class RankStatus:
         return self.ended and not self.succeeded
 
     @property
+    def was_killed(self) -> bool:
+        """Whether a signal ended it that was not mpirun's."""
+        return self.signal is not None and not self.told
+
+    @property
     def exit_code(self) -> int | None:
         """As a shell reports it: the code, or 128 + signal."""
         return 128 + self.signal if self.signal is not None else self.code

@@ -1,0 +1,88 @@
+"""Runs that did not end by themselves: a signal or a deadline ended them, since ranks waited for one that would not come."""
+
+from __future__ import annotations
+
+import signal
+
+from mgd.lean import replace
+from tt_run.contract import Exit
+from tt_run.supervise.case import Case, Verdict, named, others_than
+from tt_run.supervise.culprit import find_accused, is_consequence, moment
+from tt_run.supervise.signals import EXIT_OF_SIGNAL
+from tt_run.supervise.watch import EndedBy
+
+
+def raised_and_stayed(case: Case) -> Verdict | None:
+    """The run hung because a rank that had failed did not end: exit handlers, threads or children kept it."""
+    torn = case.observation.torn_down_at
+    if case.observation.ended_by is not EndedBy.HANG or torn is None:
+        return None
+    stayed = [
+        status
+        for status in case.statuses
+        if status.rank in case.failures
+        and not case.failures[status.rank].get("guard")
+        and not is_consequence(replace(status, told=False), case.failures)
+        and (status.end is None or status.end >= torn)
+    ]
+    if not stayed:
+        return None
+    culprit = min(stayed, key=lambda status: (moment(status, case.failures), status.rank))
+    record = case.failures[culprit.rank]
+    code = Exit.INTERRUPTED if record.get("exception") == "KeyboardInterrupt" else Exit.FAILED
+    followers, victims = others_than(culprit, case)
+    others = tuple(status for status in case.unrecorded if status is not culprit)
+    sentence = (
+        f"{named(culprit)} raised {record.get('exception')} and did not end (exit handlers, threads, or children?), "
+        "so the others waited for it"
+    )
+    return Verdict(code, sentence, culprit, followers, (*victims, *others))
+
+
+def stopped(case: Case) -> Verdict | None:
+    """A signal has stopped a rank, and the others waited for it until the guard or the watch for hangs had enough."""
+    found = find_accused(case.statuses, case.failures)
+    hung = case.observation.ended_by is EndedBy.HANG
+    held = [status for status in case.statuses if status.rank in case.observation.stopped]
+    if not hung:
+        held = [status for status in held if found is not None and status is found[0]]
+    own = [s for s in case.failed if not is_consequence(s, case.failures)]
+    if not held or (own and found is None):
+        return None
+    culprit = held[0]
+    followers, victims = others_than(culprit, case)
+    sentence = (
+        f"{named(culprit)} was stopped by a signal (SIGSTOP, SIGTSTP, or a debugger) and the others waited for it; "
+        f"kill -CONT {culprit.pid} would have let it go on"
+    )
+    code = Exit.HANG if hung else Exit.FAILED
+    return Verdict(
+        code, sentence, culprit, followers, (*victims, *(s for s in case.unrecorded if s is not culprit))
+    )
+
+
+def ended_from_outside(case: Case) -> Verdict | None:
+    """A signal or a deadline ended the run. Of a failure before a hang the hang is only the consequence."""
+    reason = _reason(case)
+    culprit = case.culprit
+    if reason is None or (culprit is not None and case.observation.ended_by is EndedBy.HANG):
+        return None
+    followers, victims = others_than(culprit, case)
+    return Verdict(*reason, culprit, followers, victims, case.unrecorded)
+
+
+def _reason(case: Case) -> tuple[int, str] | None:
+    observation = case.observation
+    seconds = observation.ended_at - observation.started_at
+    if observation.ended_by is EndedBy.SIGNAL and observation.signal is not None:
+        number = signal.Signals(observation.signal)
+        return EXIT_OF_SIGNAL[number], f"ended by {number.name} after {seconds:.1f} s"
+    if observation.ended_by is EndedBy.TIMEOUT:
+        return Exit.TIMEOUT, f"--timeout passed after {seconds:.0f} s"
+    if observation.ended_by is EndedBy.START_TIMEOUT:
+        missing = [status.rank for status in case.statuses if not status.started]
+        numbers = f"{len(missing)} of {len(case.statuses)} ranks"
+        return Exit.START_TIMEOUT, f"{numbers} did not start in time: {missing[:8]}"
+    if observation.ended_by is EndedBy.HANG:
+        return Exit.HANG, f"hang: {observation.stuck}"
+    return None
