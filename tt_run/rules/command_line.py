@@ -254,4 +254,10 @@ COMMAND_LINE = (
         help="Write --inject kill=rank:1,call=12 or --inject kill=rank:*,mtbf=30s,seed=7.",
         bad="tt-run --emulate --system t3000 --split 1x2 --inject kill=1 python x.py",
     ),
+    Rule(
+        "TTR042",
+        "no such run",
+        why="tt-run ls, status, stacks, logs and clean look for run folders in ./tt-run-logs, or where --log-dir says.",
+        help="tt-run ls lists the runs; name one by the beginning of its name or by its folder.",
+    ),
 )

@@ -1,0 +1,81 @@
+"""`tt-run ls`, `status`, `stacks`, `logs` and `clean` at a run that goes on, and after it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.e2e.jobs import until
+from tests.e2e.launch import environment, tt_run
+
+PROGRAM = """
+import pathlib, sys, time
+from mpi4py import MPI
+rank = MPI.COMM_WORLD.rank
+print("rank", rank, "is here", flush=True)
+def sleeping():
+    while not pathlib.Path("go").exists():
+        time.sleep(0.01)
+if rank == 1:
+    sleeping()
+MPI.COMM_WORLD.Barrier()
+print("done", flush=True)
+"""
+BINDINGS = "t3k_2x4_two_hosts"
+
+
+def test_a_run_seen_from_outside(tmp_path: Path) -> None:
+    (tmp_path / "prog.py").write_text(PROGRAM)
+    line = [
+        "timeout",
+        "-k",
+        "5",
+        "100",
+        sys.executable,
+        "-m",
+        "tt_run",
+        "--rank-binding",
+        BINDINGS,
+        sys.executable,
+        "prog.py",
+    ]
+    with (tmp_path / "launch.txt").open("w") as said:
+        run = subprocess.Popen(line, cwd=tmp_path, env=environment(), stdout=said, stderr=said)
+    try:
+        logs = tmp_path / "tt-run-logs"
+        until(
+            lambda: "here" in "".join(p.read_text() for p in logs.glob("*/rank-0001.out")),
+            what="rank 1's first line",
+        )
+        (row,) = json.loads(tt_run("ls", "--json", cwd=tmp_path).check().out)
+        assert (row["state"], row["ranks"]) == ("running", 2)
+        until(
+            lambda: "rank 0 waits for rank 1" in tt_run("status", cwd=tmp_path).out,
+            what="rank 0 in its barrier",
+        )
+        status = tt_run("status", cwd=tmp_path).check().out
+        assert "rank 1 on" in status
+        assert "computes at" in status
+        assert "waits for others at" in status
+        tree = tt_run("stacks", cwd=tmp_path).check().out
+        assert "rank 1\n" in tree
+        assert "in sleeping" in tree
+        assert tt_run("clean", cwd=tmp_path).check().out.startswith("0 runs removed")
+    finally:
+        (tmp_path / "go").touch()
+        run.wait(timeout=60)
+    assert "[1] rank 1 is here" in tt_run("logs", "--rank", "1", cwd=tmp_path).check().out
+    assert tt_run("logs", "-f", cwd=tmp_path).check().out.count("done") == 2
+    assert "ended well" in tt_run("ls", cwd=tmp_path).check().out
+    assert tt_run("stacks", cwd=tmp_path).code == 1
+    wrong = tt_run("logs", "--rank", "7", cwd=tmp_path)
+    assert wrong.code == 2
+    assert "its ranks are 0 to 1" in wrong.err
+    assert tt_run("clean", "--dry-run", cwd=tmp_path).check().out.startswith("1 runs would be removed")
+    assert tt_run("clean", cwd=tmp_path).check().out.startswith("1 runs removed")
+    assert tt_run("ls", cwd=tmp_path).check().out == "no runs here\n"
+    nothing = tt_run("status", cwd=tmp_path)
+    assert nothing.code == 2
+    assert "there are no runs in" in nothing.err

@@ -1,0 +1,60 @@
+"""`tt-run logs`: what the ranks of a run printed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from mgd.diagnostics import Diagnostic
+from tt_run.cli.commands.looking import one_run
+from tt_run.cli.options import Arguments, option
+from tt_run.cli.parse import read
+from tt_run.contract import Exit
+from tt_run.errors import UsageError
+
+_TICK = 0.2
+
+
+class Logs(Arguments):
+    """Print the logs of a run (the newest unless named), rank after rank; with -f as they come, from all ranks at once."""
+
+    __slots__ = ()
+    usage = "tt-run logs [RUN] [OPTIONS]"
+    rank: int | None = option("Options", "--rank", "N", "Of one rank alone.", kind="number")
+    follow: bool = option("Options", "-f --follow", "", "Go on as long as the run does.")
+    log_dir: str | None = option(
+        "Options", "--log-dir", "DIR", "Where the runs are [./tt-run-logs].", "folder"
+    )
+    help: bool = option("Options", "-h --help", "", "This text.")
+
+
+def command(words: Sequence[str]) -> int:
+    """Prints the lines with their rank in front. Raises UsageError for a rank that the run does not have."""
+    given = read(words, Logs)
+    if given.help:
+        from tt_run.cli.help import command_help
+
+        print(command_help(Logs))
+        return Exit.OK
+    import time
+
+    from tt_run.supervise.console import Console
+    from tt_run.supervise.options import Tee
+    from tt_run.supervise.runs import RUNNING, read_run
+
+    run = one_run(given.rest, given.log_dir)
+    ranks = [status.rank for status in run.ranks]
+    if given.rank is not None and given.rank not in ranks:
+        wrong = f"{run.name} has no rank {given.rank}"
+        raise UsageError(Diagnostic("TTR042", wrong, help=f"its ranks are 0 to {len(ranks) - 1}"))
+    chosen = Tee.parse("all" if given.rank is None else str(given.rank))
+    out = sys.stdout.buffer
+    console = Console(run.folder, len(ranks), chosen, out, out, time.monotonic, colour=sys.stdout.isatty())
+    while True:
+        goes_on = given.follow and read_run(run.folder.path).state == RUNNING
+        while console.pump(final=not goes_on) or console.behind:
+            pass
+        out.flush()
+        if not goes_on:
+            return Exit.OK
+        time.sleep(_TICK)

@@ -1,0 +1,41 @@
+"""`tt-run stacks`: the stacks of all ranks of a run as one tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tt_run.cli.commands.looking import one_run
+from tt_run.cli.options import Arguments, option
+from tt_run.cli.parse import read
+from tt_run.contract import Exit
+
+
+class Stacks(Arguments):
+    """Show where the ranks of a running job are (the newest run unless named): one tree of calls, ranks at its branches."""
+
+    __slots__ = ()
+    usage = "tt-run stacks [RUN] [OPTIONS]"
+    log_dir: str | None = option(
+        "Options", "--log-dir", "DIR", "Where the runs are [./tt-run-logs].", "folder"
+    )
+    help: bool = option("Options", "-h --help", "", "This text.")
+
+
+def command(words: Sequence[str]) -> int:
+    """Prints the tree; 1 when no rank answers."""
+    given = read(words, Stacks)
+    if given.help:
+        from tt_run.cli.help import command_help
+
+        print(command_help(Stacks))
+        return Exit.OK
+    from tt_run.supervise.runs import ask_stacks
+    from tt_run.supervise.stack_tree import stack_tree, tree_lines
+
+    run = one_run(given.rest, given.log_dir)
+    stacks = ask_stacks(run)
+    if not stacks:
+        print(f"{run.name}: {run.sentence}; no Python rank of it runs on this machine")
+        return Exit.FAILED
+    print("\n".join(tree_lines(stack_tree(stacks))))
+    return Exit.OK
