@@ -15,6 +15,7 @@ from tt_run.supervise.options import Tee
 CHUNK = 1 << 16
 AT_ONCE = 1 << 20  # bytes of a stream that one call shows: signals and deadlines are looked at in between
 LONGEST_LINE = 1 << 26  # bytes of a line that are kept until its end comes
+RANK_COLOURS = (36, 33, 35, 32, 34, 96, 93, 95, 92, 94)  # of a terminal; red is for errors
 PARTIAL_SECONDS = 1.0  # an unfinished line, such as a prompt, is shown after this long
 
 
@@ -54,7 +55,8 @@ class Console:
         for rank in range(self.size):
             mark = f"[{rank:>{width}}] " if self.prefixes else ""
             plain = mark.encode()
-            tinted = f"\x1b[2m{mark}\x1b[0m".encode() if self.colour and mark else plain
+            tint = RANK_COLOURS[rank % len(RANK_COLOURS)]
+            tinted = f"\x1b[{tint}m{mark}\x1b[0m".encode() if self.colour and mark else plain
             for error, path, sink in (
                 (False, self.folder.out(rank), self.out),
                 (True, self.folder.err(rank), self.err),

@@ -102,10 +102,12 @@ def test_bytes_that_are_no_text_pass(records: Records) -> None:
     assert screen.out.getvalue() == b"[0] \xff\x00\xfe\n"
 
 
-def test_colour_is_for_the_prefix(records: Records) -> None:
+def test_each_rank_has_a_colour_of_its_own(records: Records) -> None:
+    """The same in every run, and again from the first one after the last."""
     screen = Screen(records, colour=True)
     screen.write(0, "x\n")
-    assert screen.pump()[0] == "\x1b[2m[0] \x1b[0mx\n"
+    screen.write(1, "y\n")
+    assert screen.pump()[0] == "\x1b[36m[0] \x1b[0mx\n\x1b[33m[1] \x1b[0my\n"
 
 
 @pytest.mark.parametrize(

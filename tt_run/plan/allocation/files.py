@@ -129,8 +129,3 @@ def bindings_yaml(ranks: Sequence[AllocatedRank], descriptor_path: str) -> str:
 def rankfile(allocation: Allocation) -> str:
     """Lines `rank N=HOST slot=S`, ascending."""
     return "".join(f"rank {rank.rank}={rank.host} slot={rank.slot}\n" for rank in allocation.ranks)
-
-
-def table(allocation: Allocation) -> str:
-    """Why each rank went where it is, one line each."""
-    return "\n".join(f"rank {rank.rank} -> {rank.host}: {rank.why}" for rank in allocation.ranks)
