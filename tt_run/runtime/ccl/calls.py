@@ -35,7 +35,15 @@ def pieces(plan: Plan, tensor: Tensor) -> list[Any]:
         if shapes.active():
             found = _without_values(plan, tensor)
         else:
-            found = _with_values(plan, tensor)
+            # Loops, since a comprehension is a call, and nearly always there is one part.
+            shards, shown, found = tensor.shards, [], []
+            # Rows are shown before the ranks meet, so that one meeting does.
+            for part in plan.parts:
+                shown.append(_rows(part, shards))
+            met = plan.group is not None and guard.collective(plan.group, plan.signature, 3)
+            algorithm, arguments = plan.algorithm, plan.arguments
+            for rows in shown:
+                found.append(algorithm(rows.join(met), *arguments))
     except BaseException as error:
         if begun is not None:
             begun.fail(error)
@@ -43,14 +51,6 @@ def pieces(plan: Plan, tensor: Tensor) -> list[Any]:
     if begun is not None:
         begun.end(None, _event(plan, begun, plan.lanes.groups))
     return found
-
-
-def _with_values(plan: Plan, tensor: Tensor) -> list[Any]:
-    shards = tensor.shards
-    # Rows are shown before the ranks meet, so that one meeting does.
-    shown = [_rows(part, shards) for part in plan.parts]
-    met = plan.group is not None and guard.collective(plan.group, plan.signature, 4)
-    return [plan.algorithm(rows.join(met), *plan.arguments) for rows in shown]
 
 
 def _without_values(plan: Plan, tensor: Tensor) -> list[Any]:
