@@ -102,3 +102,35 @@ def test_slopes_by_channel(one: MeshDevice):
     wanted = np.where(x > 0, x, w.reshape(1, 3, 1, 1) * x)
     assert held(prelu(put(one, x), put(one, w))).tolist() == wanted.tolist()
     assert held(prelu(put(one, x), 0.5)).tolist() == np.where(x > 0, x, np.float32(0.5) * x).tolist()
+
+
+# Functions that are fused into other operations: parameters, and what becomes of 0.25 and 2.
+FUSED: dict[str, tuple[list[float], list[float]]] = {
+    "RDIV": ([2.0], [8, 1]),
+    "RPOW": ([4.0], [2**0.5, 16]),
+    "HEAVISIDE": ([3.0], [1, 1]),
+    "THRESHOLD": ([1.0, -5.0], [-5, 2]),
+    "MAXIMUM": ([1.0], [1, 2]),
+    "MINIMUM": ([1.0], [0.25, 1]),
+    "REMAINDER": ([0.75], [0.25, 0.5]),
+    "FILL": ([3.0], [3, 3]),
+    "WHERE_TSS": ([1.0, 2.0], [1, 1]),
+    "MAC_TSS": ([2.0, 3.0], [3.5, 7]),
+    "UNARY_GT": ([1.0], [0, 1]),
+    "UNARY_NE": ([2.0], [1, 0]),
+    "LGAMMA": ([], [1.2880225, 0.0]),
+    "DIGAMMA": ([], [-4.2274534, 0.42278433]),
+    "I0": ([], [1.0156861, 2.2795853]),
+    "POLYGAMMA": ([1.0], [17.197329, 0.64493406]),
+    "HARDMISH": ([], [0.25, 2]),
+}
+
+
+@pytest.mark.parametrize("name", sorted(FUSED))
+def test_fused_functions(one: MeshDevice, name: str):
+    parameters, wanted = FUSED[name]
+    add = catalog.find("ttnn.add")
+    assert add is not None
+    step = UnaryWithParam(UnaryOpType[name], parameters)
+    found = held(add(put(one, [[0.0, 1.0]]), put(one, [[0.25, 1.0]]), activations=[step])).tolist()[0]
+    assert found == pytest.approx(wanted, rel=1e-5, abs=2e-6)

@@ -6,10 +6,13 @@ All of them are compositions of NumPy and SciPy calls, so a value has the same b
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from tt_run.runtime.errors import fatal
 
 Array = npt.NDArray[Any]
 
@@ -219,3 +222,69 @@ def sign(x: Array) -> Array:
 def frac(x: Array) -> Array:
     """The part of x behind the point, with its sign."""
     return x - np.trunc(x)
+
+
+def number(x: Array, value: Any) -> Any:
+    """A parameter in the type that a block is computed in."""
+    return x.dtype.type(value)
+
+
+def hardmish(x: Array) -> Array:
+    """x times x / 2 + 1 limited to [0, 1]."""
+    return x * limited(x * np.float32(0.5) + np.float32(1), 0, 1)
+
+
+def xielu(x: Array, alpha_p: float, alpha_n: float) -> Array:
+    """A parabola above zero, an exponential below, both with the slope 1/2 at zero."""
+    up, down, half = np.float32(alpha_p), np.float32(alpha_n), np.float32(0.5)
+    below = down * np.expm1(at_most(x, -1e-6)) - down * x + half * x
+    return np.where(x > 0, up * x * x + half * x, below)
+
+
+def logit(x: Array, eps: float | None) -> Array:
+    """log(x / (1 - x)), of x limited to [eps, 1 - eps] if there is an eps."""
+    if eps is not None:
+        low, high = (1 - eps, eps) if eps > 0.5 else (eps, 1 - eps)
+        x = limited(x, low, high)
+    wide = x.astype(np.float64)  # near 1/2 the quotient is near 1, whose logarithm needs the digits
+    return np.log(wide / (1 - wide)).astype(np.float32)
+
+
+def divided(x: Array, value: float, rounding_mode: str | None) -> Array:
+    """value / x; rounding_mode floor or trunc rounds the quotient."""
+    roundings = {None: np.positive, "floor": np.floor, "trunc": np.trunc}
+    if rounding_mode not in roundings:
+        raise fatal(f"Incorrect rounding mode (expected None, 'trunc', or 'floor'), got '{rounding_mode}'")
+    found: Array = roundings[rounding_mode](number(x, value) / x)
+    return found
+
+
+def softcap(x: Array, beta: float) -> Array:
+    """beta tanh(x / beta)."""
+    return np.float32(beta) * np.tanh(x / np.float32(beta))
+
+
+def heaviside(x: Array, value: float) -> Array:
+    """0 below zero, 1 above, `value` at zero."""
+    return np.heaviside(x.astype(np.float32, copy=False), np.float32(value))
+
+
+def threshold(x: Array, limit: float, value: float) -> Array:
+    """x above the limit, `value` elsewhere."""
+    return np.where(x > number(x, limit), x, number(x, value))
+
+
+def rpow(x: Array, base: float) -> Array:
+    """`base` to the power of x."""
+    return np.power(number(x, base), x)
+
+
+def special(name: str, *before: float) -> Callable[..., Array]:
+    """A function of SciPy's, computed in float64 and rounded once."""
+
+    def compute(x: Array, *parameters: float) -> Array:
+        from scipy import special as functions
+
+        return np.asarray(getattr(functions, name)(*before, *parameters, x.astype(np.float64)), np.float32)
+
+    return compute

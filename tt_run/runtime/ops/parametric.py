@@ -20,41 +20,6 @@ from tt_run.runtime.ops.rows import PLACED, UNARY_TAIL, Row, declare, elements
 Array = npt.NDArray[Any]
 
 
-def _number(x: Array, value: Any) -> Any:
-    """A parameter in the type that a block is computed in."""
-    return x.dtype.type(value)
-
-
-def hardmish(x: Array) -> Array:
-    """x times x / 2 + 1 limited to [0, 1]."""
-    return x * f.limited(x * np.float32(0.5) + np.float32(1), 0, 1)
-
-
-def xielu(x: Array, alpha_p: float, alpha_n: float) -> Array:
-    """A parabola above zero, an exponential below, both with the slope 1/2 at zero."""
-    up, down, half = np.float32(alpha_p), np.float32(alpha_n), np.float32(0.5)
-    below = down * np.expm1(f.at_most(x, -1e-6)) - down * x + half * x
-    return np.where(x > 0, up * x * x + half * x, below)
-
-
-def logit(x: Array, eps: float | None) -> Array:
-    """log(x / (1 - x)), of x limited to [eps, 1 - eps] if there is an eps."""
-    if eps is not None:
-        low, high = (1 - eps, eps) if eps > 0.5 else (eps, 1 - eps)
-        x = f.limited(x, low, high)
-    wide = x.astype(np.float64)  # near 1/2 the quotient is near 1, whose logarithm needs the digits
-    return np.log(wide / (1 - wide)).astype(np.float32)
-
-
-def divided(x: Array, value: float, rounding_mode: str | None) -> Array:
-    """value / x; rounding_mode floor or trunc rounds the quotient."""
-    roundings = {None: np.positive, "floor": np.floor, "trunc": np.trunc}
-    if rounding_mode not in roundings:
-        raise fatal(f"Incorrect rounding mode (expected None, 'trunc', or 'floor'), got '{rounding_mode}'")
-    found: Array = roundings[rounding_mode](_number(x, value) / x)
-    return found
-
-
 def polyval(x: Array, coefficients: Sequence[float]) -> Array:
     """The polynomial whose coefficients are given, highest power first, by Horner's rule."""
     if not len(coefficients):
@@ -62,7 +27,7 @@ def polyval(x: Array, coefficients: Sequence[float]) -> Array:
     value = np.full_like(x, coefficients[0])
     for coefficient in coefficients[1:]:
         value *= x
-        value += _number(x, coefficient)
+        value += f.number(x, coefficient)
     return value
 
 
@@ -98,24 +63,24 @@ def _golden_polyval(x: Any, coefficients: Sequence[float], **_: Any) -> Any:
 
 PARAMETRIC = declare(
     families.UNARY,
-    Row("hardmish", f"(input_tensor: Tensor, {UNARY_TAIL})", hardmish, "x times x / 2 + 1 limited to [0, 1].",
+    Row("hardmish", f"(input_tensor: Tensor, {UNARY_TAIL})", f.hardmish, "x times x / 2 + 1 limited to [0, 1].",
         integers=False, golden=lambda x, **_: x * (x * 0.5 + 1).clamp(0, 1)),
     Row("sigmoid_accurate", f"(input_tensor: Tensor, fast_and_approximate_mode: bool = False, {UNARY_TAIL})",
         lambda x, fast: f.sigmoid(x), "1 / (1 + exp(-x)), computed accurately in every mode.",
         integers=False, golden="sigmoid"),
-    Row("logit", f"(input_tensor: Tensor, *, eps: float | None = None, {UNARY_TAIL[3:]})", logit,
+    Row("logit", f"(input_tensor: Tensor, *, eps: float | None = None, {UNARY_TAIL[3:]})", f.logit,
         "log(x / (1 - x)), of x limited to [eps, 1 - eps] if eps is given.", integers=False, golden=_golden_logit),
-    Row("xielu", f"(input_tensor: Tensor, *, alpha_p: float = 0.8, alpha_n: float = 0.8, {UNARY_TAIL[3:]})", xielu,
+    Row("xielu", f"(input_tensor: Tensor, *, alpha_p: float = 0.8, alpha_n: float = 0.8, {UNARY_TAIL[3:]})", f.xielu,
         "alpha_p x² + x / 2 above zero, alpha_n (exp(x) - 1 - x) + x / 2 below.", integers=False, golden=_golden_xielu),
     Row("softcap", f"(input_tensor: Tensor, beta: float, {UNARY_TAIL})",
-        lambda x, beta: np.float32(beta) * np.tanh(x / np.float32(beta)), "beta tanh(x / beta).",
+        f.softcap, "beta tanh(x / beta).",
         integers=False, golden=lambda x, beta, **_: beta * (x / beta).tanh()),
     Row("heaviside", f"(input_tensor: Tensor, value: float, {UNARY_TAIL})",
-        lambda x, value: np.heaviside(x.astype(np.float32, copy=False), np.float32(value)),
+        f.heaviside,
         "0 below zero, 1 above, `value` at zero.",
         golden=lambda x, value, **_: x.heaviside(x * 0 + value)),
     Row("threshold", f"(input_tensor: Tensor, threshold: float, value: float, {UNARY_TAIL})",
-        lambda x, limit, value: np.where(x > _number(x, limit), x, _number(x, value)),
+        f.threshold,
         "x above the threshold, `value` elsewhere.", golden="nn.functional.threshold"),
     Row("relu_max", f"(input_tensor: Tensor, upper_limit: float, {UNARY_TAIL})",
         lambda x, limit: f.limited(x, 0, limit), "x limited to [0, upper_limit].",
@@ -123,9 +88,9 @@ PARAMETRIC = declare(
     Row("relu_min", f"(input_tensor: Tensor, lower_limit: float, {UNARY_TAIL})", f.at_least,
         "The larger of x and lower_limit.", golden=lambda x, lower_limit, **_: x.clamp(min=lower_limit)),
     Row("rdiv", f"(input_tensor: Tensor, value: float, *, rounding_mode: str | None = None, {UNARY_TAIL[3:]})",
-        divided, "value / x; rounding_mode `floor` or `trunc` rounds the quotient.", integers=False, golden=_golden_rdiv),
+        f.divided, "value / x; rounding_mode `floor` or `trunc` rounds the quotient.", integers=False, golden=_golden_rdiv),
     Row("rpow", f"(input_tensor: Tensor, exponent: float, {UNARY_TAIL})",
-        lambda x, base: np.power(_number(x, base), x), "`exponent` to the power of x.",
+        f.rpow, "`exponent` to the power of x.",
         golden=lambda x, exponent, **_: (x * 0 + exponent).pow(x)),
     Row("fill", f"(input_tensor: Tensor, fill_value: float, {UNARY_TAIL})", np.full_like,
         "A tensor like the input with one value everywhere.", golden="full_like"),

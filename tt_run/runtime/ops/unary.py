@@ -101,9 +101,32 @@ def _with_mode(name: str, function: Function) -> Operation:
 
 
 _MODED = ("exp", "log", "sqrt", "rsqrt", "mish", "log2", "log10", "log1p", "erf", "erfc")
-_OTHERS = {"gelu", "gelu_approx", "sigmoid", "sigmoid_approx", "tanh", "softplus", "recip", "round", "leaky_relu", "elu"} | {
-    "celu", "selu", "softshrink", "hardshrink", "hardtanh", "identity"
-}  # fmt: skip
+_OTHERS = frozenset(
+    [
+        "gelu",
+        "gelu_approx",
+        "sigmoid",
+        "sigmoid_approx",
+        "tanh",
+        "softplus",
+        "recip",
+        "round",
+        "leaky_relu",
+        "elu",
+        "celu",
+        "selu",
+        "softshrink",
+        "hardshrink",
+        "hardtanh",
+        "identity",
+        "hardmish",
+        "erfinv",
+        "i0",
+        "i1",
+        "lgamma",
+        "digamma",
+    ]
+)
 
 PLAIN: dict[str, Operation] = {
     name: (_with_mode if name in _MODED else _plain)(name, function)
