@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tt_run.rules import GUARD
+from tt_run.runtime import replicas
 from tt_run.runtime.guard import diagnosis
 from tt_run.runtime.guard.board import ENDED, RAISED, WAITING
 from tt_run.runtime.guard.diagnosis import absence, blockers, deadlock, divergence, overdue
@@ -17,7 +18,8 @@ from tt_run.runtime.guard.states import RankState, Wait
 def waiting(rank: int, *missing: int, kind: str = "collective", number: int = 0, **more: object) -> RankState:
     """A rank in a call of its own with the ranks it misses."""
     group, number = tuple(sorted({rank, *missing})), number or 3 + rank
-    wait = Wait(kind, f"call{rank}()", f"prog.py:{rank}", group, number, missing, 1.0, 2.0, 0, "t")
+    channel = "" if kind == "collective" else "t"
+    wait = Wait(kind, f"call{rank}()", f"prog.py:{rank}", group, number, missing, 1.0, 2.0, 0, channel)
     return RankState(rank, WAITING, wait=wait, **more)  # type: ignore[arg-type]
 
 
@@ -180,5 +182,5 @@ def test_every_finding_has_its_page() -> None:
     codes = {
         value for name, value in vars(diagnosis).items() if name.isupper() and str(value).startswith("TTG")
     }
-    assert codes == set(GUARD.rules()) - {"TTG007"}
+    assert {*codes, replicas.DIFFERENT} == set(GUARD.rules()) - {"TTG007"}
     assert all(rule.title and rule.why and rule.help for rule in GUARD.rules().values())
