@@ -33,7 +33,7 @@ RUNTIME = (
     "tensor.creation tensor.model_parameters",
     "ops",
     "catalog ccl golden sockets trace",
-    "comparison exports injection ledger replicas train",
+    "comparison exports injection ledger memory replicas train",
     "prediction",
 )
 FLOOR = {part: floor for floor, parts in enumerate(RUNTIME) for part in parts.split()}

@@ -41,6 +41,8 @@ PREDICT = "TT_RUN_PREDICT"
 HARDWARE = "TT_RUN_HARDWARE"
 HARDWARE_SET = "TT_RUN_HARDWARE_SET"
 MESH_SHAPE = "TT_RUN_MESH_SHAPE"
+MEMORY = "TT_RUN_MEMORY"
+ENFORCE_MEMORY = "TT_RUN_ENFORCE_MEMORY"
 SHAPES_ONLY = "TT_RUN_SHAPES_ONLY"
 STRICT = "TT_RUN_STRICT"
 PYTEST_RESULTS = "TT_RUN_PYTEST_RESULTS"
@@ -58,6 +60,8 @@ VARIABLES: dict[str, tuple[str, str, str]] = {
     PREDICT: ("user", "runtime", "file for the predicted times, `-` for the report alone; `--predict` sets it"),
     INJECT: ("user", "runtime", "faults on purpose, one on each line; `--inject` sets it"),
     MESH_SHAPE: ("user", "runtime", "`any`: a training mesh need not be a rectangle of the descriptor's; `fit` (default)"),
+    MEMORY: ("user", "runtime", "file for the account of each device's memory (JSON, and a plot as SVG), `-` for the report alone; `--memory` sets it"),
+    ENFORCE_MEMORY: ("user", "runtime", "`1`: a tensor that does not fit into the memory of a device is an error, as on the device; `--enforce-memory` sets it"),
     SHAPES_ONLY: ("user", "runtime", "`on` (or `1`): tensors have shapes and placements but no values; `strict`: reading a value is an error; `--shapes-only` sets it"),
     STRICT: ("user", "runtime", "`1`: what the reference demands before a collective (fabric set before the mesh is opened, …) is an error"),
     SYSTEM: ("user", "runtime", "the system that a process alone emulates when no descriptor is named, such as `t3000`"),

@@ -79,7 +79,7 @@ class Decoder:
         self.embedding = self.tensor(
             (1, 1, model.vocab, model.hidden),
             ttnn.bfloat16,
-            {} if self.split is None else {self.split: 3},
+            {self.tp if self.split is None else self.split: 3},
             layout=ttnn.ROW_MAJOR_LAYOUT,
         )
         self.head = self.weight(model.hidden, model.vocab, rows=self.split, columns=self.tp)
@@ -182,6 +182,8 @@ class Decoder:
         """Logits of the next token of every user, each device its part of the vocabulary."""
         x = ttnn.embedding(ids, self.embedding, layout=ttnn.TILE_LAYOUT)
         x = ttnn.reshape(x, (1, 1, self.model.users, x.shape[-1]))
+        if self.split is None:
+            x = ttnn.all_gather(x, 3, cluster_axis=self.tp)
         for layer in self.layers:
             x = ttnn.add(x, self.attention(self.normed(x, layer["attention_norm"]), layer))
             x = ttnn.add(x, self.feed_forward(self.normed(x, layer["ffn_norm"]), layer))

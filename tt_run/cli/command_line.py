@@ -223,6 +223,22 @@ class CommandLine(Arguments):
         repeated=True,
         variable=contract.HARDWARE_SET,
     )
+    memory: str | None = option(
+        EMULATION,
+        "--memory",
+        "[=FILE]",
+        "Peak per device and by line; FILE gets JSON, and FILE.svg a plot.",
+        "file",
+        bare="-",
+        variable=contract.MEMORY,
+    )
+    enforce_memory: bool = option(
+        EMULATION,
+        "--enforce-memory",
+        "",
+        "What does not fit into a device is an error.",
+        variable=contract.ENFORCE_MEMORY,
+    )
     shapes_only: str | None = option(
         EMULATION,
         "--shapes-only",

@@ -189,6 +189,8 @@ _NAMED_BY_ENVIRONMENT = {
     contract.CHECK_REPLICAS: "tt_run.runtime.replicas",
     contract.INJECT: "tt_run.runtime.injection",
     contract.LEDGER: "tt_run.runtime.ledger",
+    contract.MEMORY: "tt_run.runtime.memory.listen",
+    contract.ENFORCE_MEMORY: "tt_run.runtime.memory.listen",
     contract.TIMELINE: "tt_run.runtime.timeline",
     contract.PREDICT: "tt_run.runtime.prediction.listen",
 }

@@ -24,6 +24,7 @@ from tt_run.runtime.ops.dispatch import Operation, perform
 from tt_run.runtime.queues import queue_number
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
+from tt_run.runtime.values.storage import Buffer
 
 _ids = itertools.count()
 
@@ -68,6 +69,7 @@ class Trace:
     queue: int
     records: list[TracedCall] = field(default_factory=list)
     _before: dict[int, tuple[Tensor, Shards]] = field(default_factory=dict)
+    _twins: dict[tuple[int, int, int], Tensor] = field(default_factory=dict)
 
     def covers(self, device: MeshDevice | None) -> bool:
         """Whether operations on a device belong to this capture: its own mesh and all submeshes of it."""
@@ -87,10 +89,26 @@ class Trace:
         def remember(result: Any) -> None:
             for key, tensor in inputs.items():
                 if tensor.is_allocated() and tensor.shards is not before[key]:
-                    self._before.setdefault(key, (tensor, before[key]))
-            self.records.append(TracedCall(operation, args, dict(kwargs), tuple(_tensors(result))))
+                    twin = self._twin(tensor)
+                    self._before.setdefault(id(twin), (twin, before[key]))
+            given, named = _replaced((args, dict(kwargs)), self._twin)
+            outputs = tuple(self._twin(tensor) for tensor in _tensors(result))
+            self.records.append(TracedCall(operation, given, named, outputs))
 
         return remember
+
+    def _twin(self, tensor: Tensor) -> Tensor:
+        """Another tensor over the same buffer for the records: they must not keep the program's own alive, as no device does.
+
+        One that waits for a socket stays itself: what a replay receives has to be seen through it.
+        """
+        storage = tensor.storage
+        if not isinstance(storage, Buffer):
+            return tensor
+        key = id(storage), id(tensor.spec), id(tensor.tensor_topology())
+        if key not in self._twins:
+            self._twins[key] = tensor.twin()
+        return self._twins[key]
 
     def seal(self) -> None:
         """End the capture: undo what it changed in place outside of its own results."""
@@ -296,12 +314,15 @@ def _devices(value: Any) -> Iterator[MeshDevice | None]:
 
 def _substituted(value: Any, fresh: dict[int, Tensor]) -> Any:
     """Nested arguments with the tensors of this replay in place of those that were given back."""
-    if not fresh:
-        return value
+    return _replaced(value, lambda tensor: fresh.get(id(tensor), tensor)) if fresh else value
+
+
+def _replaced(value: Any, other: Callable[[Tensor], Tensor]) -> Any:
+    """Nested arguments with other tensors."""
     if isinstance(value, Tensor):
-        return fresh.get(id(value), value)
+        return other(value)
     if isinstance(value, (list, tuple)):
-        return type(value)(_substituted(item, fresh) for item in value)
+        return type(value)(_replaced(item, other) for item in value)
     if isinstance(value, dict):
-        return {key: _substituted(item, fresh) for key, item in value.items()}
+        return {key: _replaced(item, other) for key, item in value.items()}
     return value

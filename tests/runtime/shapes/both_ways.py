@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tt_run.runtime import events
-from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tensor.tensor import Tensor, observe
 
 
 def main(out: Path, program: str, arguments: list[str]) -> int:
@@ -33,7 +33,7 @@ def main(out: Path, program: str, arguments: list[str]) -> int:
                 [event.kind, event.name, event.site, event.bytes, event.groups, event.devices, event.detail]
             )
 
-    Tensor.observer = made
+    observe(made)
     events.subscribe(happened)
     np.corrcoef = lambda *_, **__: np.ones((2, 2))  # type: ignore[assignment]
     sys.argv = [program, *arguments]

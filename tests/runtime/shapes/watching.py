@@ -70,14 +70,14 @@ def _repeat(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any])
     def again() -> Any:
         now = [(t, t.shards if t.is_allocated() else None) for t, _ in before]
         _put_back(before)
-        observer, Tensor.observer = Tensor.observer, None
+        observers, Tensor.observers = Tensor.observers, ()
         try:
             with shapes.only():
                 return described(operation.compute(*args, **kwargs))
         except Exception as error:
             return _told(error)
         finally:
-            Tensor.observer = observer
+            Tensor.observers = observers
             _put_back(now)
 
     return again

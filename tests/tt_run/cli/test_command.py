@@ -227,6 +227,8 @@ def test_options_of_the_emulation_reach_the_ranks(
         "--timeline",
         "/t.json",
         "--shapes-only=strict",
+        "--memory=m.json",
+        "--enforce-memory",
         "--print-env",
         "0",
         "true",
@@ -237,6 +239,8 @@ def test_options_of_the_emulation_reach_the_ranks(
     assert f"TT_RUN_LEDGER={launch_folder}/bytes.json" in lines
     assert "TT_RUN_TIMELINE=/t.json" in lines
     assert "TT_RUN_SHAPES_ONLY=strict" in lines
+    assert f"TT_RUN_MEMORY={launch_folder}/m.json" in lines
+    assert "TT_RUN_ENFORCE_MEMORY=1" in lines
 
 
 class TestExplain:

@@ -49,8 +49,8 @@ class Tensor(_Methods):
     The runtime itself uses `Tensor.of` and `Tensor.derive`.
     """
 
-    observer: ClassVar[Callable[[Tensor], None] | None] = None
-    """Called with every tensor that is made, while somebody counts memory."""
+    observers: ClassVar[tuple[Callable[[Tensor], None], ...]] = ()
+    """Called with every tensor that is made, while somebody counts memory or captures a graph."""
 
     __slots__ = ("__weakref__", "_device", "_id", "_site", "_spec", "_storage", "_topology")
 
@@ -104,8 +104,8 @@ class Tensor(_Methods):
         tensor._device, tensor._site, tensor._id = device, site, next(_ids)
         if device is not None:
             device.residents.add(tensor)
-        if cls.observer is not None:
-            cls.observer(tensor)
+        for observe in Tensor.observers:
+            observe(tensor)
         return tensor
 
     def _take(self, other: Tensor) -> None:
@@ -138,6 +138,12 @@ class Tensor(_Methods):
     def on(self, storage: Storage) -> Tensor:
         """A tensor with this spec, topology and device over another storage."""
         return self._make(storage, self._spec, self._topology, self._device, self._site)
+
+    def twin(self) -> Tensor:
+        """Another tensor object for the same tensor, of which nobody is told."""
+        made: Tensor = object.__new__(type(self))
+        made._take(self)
+        return made
 
     def follow(self, move: Move) -> None:
         """Stay on the same devices: the mesh was reshaped, and they have other coordinates now."""
@@ -280,6 +286,16 @@ class Tensor(_Methods):
         return tensor_text(self)
 
     __str__ = __repr__
+
+
+def observe(made: Callable[[Tensor], None]) -> Callable[[], None]:
+    """Call `made` with every tensor from now on; returns a function that ends it."""
+    Tensor.observers = (*Tensor.observers, made)
+
+    def leave() -> None:
+        Tensor.observers = tuple(each for each in Tensor.observers if each != made)
+
+    return leave
 
 
 class HostBuffer:

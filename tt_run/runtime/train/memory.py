@@ -10,11 +10,13 @@ from __future__ import annotations
 import enum
 import math
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.tensor.tensor import Tensor as Value
+from tt_run.runtime.tensor.tensor import observe
 from tt_run.runtime.values.dtypes import element_size
 
 MIB = 1024 * 1024
@@ -73,6 +75,7 @@ class _Capture:
 
 
 _capture: _Capture | None = None
+_leave: list[Callable[[], None]] = []
 _running = False
 
 
@@ -94,7 +97,7 @@ class MemoryUsageTracker:
         if _running:
             raise RuntimeError("MemoryUsageTracker: a capture is running; end_capture() it first")
         _capture, _running = _Capture(), True
-        Value.observer = _made
+        _leave.append(observe(_made))
         return Guard()
 
     @staticmethod
@@ -186,5 +189,6 @@ def _segments() -> list[Segment]:
 
 def _stop() -> None:
     global _running
-    Value.observer = None
+    while _leave:
+        _leave.pop()()
     _running = False

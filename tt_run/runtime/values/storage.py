@@ -6,7 +6,8 @@ into them, `deallocate` takes them away. Every write replaces the shards as a wh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from tt_run.runtime.errors import throw
 from tt_run.runtime.values.shards import Shards
@@ -33,7 +34,9 @@ class Storage(Protocol):
 class Buffer:
     """The shards of one tensor on this rank's devices."""
 
-    __slots__ = ("_shards",)
+    __slots__ = ("__weakref__", "_shards")
+    freed: ClassVar[Callable[[Buffer], None] | None] = None
+    """Called with every buffer that a program gives back, while somebody counts memory."""
 
     def __init__(self, shards: Shards) -> None:
         self._shards: Shards | None = shards
@@ -59,6 +62,8 @@ class Buffer:
     def free(self) -> None:
         """Give the memory back; later reads raise."""
         self._shards = None
+        if Buffer.freed is not None:
+            Buffer.freed(self)
 
     def follow(self, move: Move) -> None:
         """Count the devices anew after a reshape of the mesh; nothing happens once freed."""

@@ -1,0 +1,109 @@
+"""What devices hold over time: allocate, free, forget, submeshes, lines, what comes too late, what does not fit."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.memory.account import Account
+from tt_run.runtime.memory.enforce import refuse_what_does_not_fit
+from tt_run.runtime.memory.report import summary, svg, text
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.ops.binary import add
+from tt_run.runtime.tensor.creation.from_shape import empty
+from tt_run.runtime.tensor.distribution.per_device import get_device_tensors
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values import shapes
+from tt_run.runtime.values.storage import Buffer
+
+TILE = 2048
+EIGHT = frozenset(range(8))
+
+
+@pytest.fixture
+def account() -> Iterator[Account]:
+    """An account that counts while a test runs."""
+    made = Account()
+    made.start()
+    yield made
+    made.stop()
+    assert not Tensor.observers and Buffer.freed is None
+
+
+def one_tile(mesh: MeshDevice, tiles: int = 1) -> Tensor:
+    return empty((32, 32 * tiles), DataType.BFLOAT16, Layout.TILE, device=mesh)
+
+
+def now(account: Account) -> int:
+    return sum(held["DRAM"].now for held in account.held.values())
+
+
+def test_buffers_count_until_given_back_or_forgotten(account: Account, mesh: MeshDevice) -> None:
+    first, second = one_tile(mesh), one_tile(mesh, 3)
+    assert now(account) == 4 * TILE
+    first.deallocate()
+    first.deallocate()
+    assert now(account) == 3 * TILE
+    del second
+    gc.collect()
+    assert now(account) == 0
+    [held] = account.held.values()
+    assert held["DRAM"].peak == 4 * TILE
+    assert [a.dropped for a in account.ended] == [False, True]
+
+
+def test_parts_of_a_tensor_are_the_tensor(account: Account, mesh: MeshDevice) -> None:
+    whole = one_tile(mesh)
+    parts = get_device_tensors(whole)
+    assert len(parts) == 8
+    assert now(account) == TILE
+
+
+def test_devices_that_hold_the_same_are_one_entry(account: Account, mesh: MeshDevice) -> None:
+    kept = [one_tile(mesh)]
+    assert list(account.held) == [frozenset(mesh.positions)]
+    submesh = mesh.create_submesh(MeshShape(2, 2))
+    kept.append(one_tile(submesh, 2))
+    peaks = {len(devices): held["DRAM"].now for devices, held in account.held.items()}
+    inside = frozenset(submesh.positions)
+    assert {inside, frozenset(mesh.positions) - inside} == set(account.held)
+    assert account.held[inside]["DRAM"].now == 3 * TILE
+    assert min(peaks.values()) == TILE
+
+
+def test_the_report_names_lines_and_what_comes_too_late(account: Account, mesh: MeshDevice) -> None:
+    used = one_tile(mesh)
+    held_too_long = add(used, used)
+    larger = add(one_tile(mesh, 8), 1.0)
+    held_too_long.deallocate()
+    found = summary(account)
+    [entry] = found["sets"]
+    assert entry["peak"] == 18 * TILE
+    assert all("test_account.py:" in each["site"] for each in entry["sites"])
+    [late] = entry["late"]
+    assert late["bytes"] == TILE
+    said = text([{"rank": 0, **found}])
+    assert "unused at the peak, given back later" in said
+    assert "8 devices" in said
+    assert svg([{"rank": 0, **found}]).startswith("<svg")
+    del larger
+
+
+def test_what_does_not_fit_is_refused_with_lines(mesh: MeshDevice) -> None:
+    account = Account(refuse_what_does_not_fit)
+    account.start()
+    try:
+        with shapes.only():
+            kept = empty((1, 1, 32768, 131072), DataType.BFLOAT16, Layout.TILE, device=mesh)
+            with pytest.raises(RuntimeError, match="Out of Memory: Not enough space to allocate") as error:
+                empty((1, 1, 32768, 131072), DataType.BFLOAT16, Layout.TILE, device=mesh)
+        assert "DRAM buffer across 12 banks" in str(error.value)
+        assert "but bank size is 1071821792 B (allocated: 715829248 B" in str(error.value)
+        assert str(error.value).count("test_account.py:") == 2
+        assert kept.is_allocated()
+    finally:
+        account.stop()

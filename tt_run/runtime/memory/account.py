@@ -1,0 +1,226 @@
+"""What every device holds, from the first tensor to the last: kept for sets of devices that hold the same, not for each device.
+
+A tensor counts from when it is made until the program gives it back or drops the last reference. Views, parts of a mesh tensor and
+tensors over one buffer count once.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from tt_run.runtime import events
+from tt_run.runtime.memory.footprint import DRAM, L1, Footprint, footprint
+from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
+from tt_run.runtime.tensor.tensor import Tensor, observe
+from tt_run.runtime.values.storage import Buffer, BufferPart
+
+KINDS = (DRAM, L1)
+Devices = frozenset[int]
+
+
+@dataclass(eq=False, slots=True)
+class Allocation:
+    """One buffer: what it is, who made it, where it lies, when it came and went (moments count allocations and frees)."""
+
+    spec: TensorSpec
+    size: Footprint
+    site: str
+    devices: Devices
+    made: int
+    freed: int | None = None
+    dropped: bool = False
+    """Whether the program gave it back only by forgetting it."""
+    last_used: int = 0
+    tensors: int = 0
+    """How many tensors of the program look at the buffer."""
+
+
+@dataclass(slots=True)
+class Held:
+    """The memory of one kind on one set of devices: bytes of all banks, and of the fullest one."""
+
+    now: int = 0
+    peak: int = 0
+    bank_now: int = 0
+    bank_peak: int = 0
+    moment: int = 0
+    call: int = 0
+    curve: list[tuple[int, int]] = field(default_factory=list)
+
+
+Checking = Callable[["Account", Allocation], None]
+"""Asked before an allocation counts; raises what the device would."""
+
+
+class Account:
+    """Allocations of this process's devices. `held[devices][kind]` is what each of those devices holds."""
+
+    def __init__(self, check: Checking | None = None) -> None:
+        self.check = check
+        self.arch = ""
+        self.live: dict[int, Allocation] = {}
+        self.ended: list[Allocation] = []
+        self.held: dict[Devices, dict[str, Held]] = {}
+        self.at_peak: dict[tuple[Devices, str], tuple[Allocation, ...]] = {}
+        self.moment = 0
+        self.call = 0
+        self._sets: dict[tuple[Any, ...], Devices] = {}
+        self._overlaps: dict[Devices, tuple[Devices, ...]] = {}
+        self._leave: list[Callable[[], None]] = []
+
+    def start(self) -> None:
+        """Count from now on."""
+        self._leave.append(observe(self._made))
+        before = Buffer.freed
+        Buffer.freed = self._freed
+        self._leave.append(lambda: setattr(Buffer, "freed", before))
+        self._leave.append(events.precede(self._used))
+
+    def stop(self) -> None:
+        """Count no more."""
+        while self._leave:
+            self._leave.pop()()
+
+    def allocations(self) -> Iterator[Allocation]:
+        """All that ever were, the living first."""
+        yield from self.live.values()
+        yield from self.ended
+
+    # --- allocate, free ------------------------------------------------------------------------------------------------
+
+    def _made(self, tensor: Tensor) -> None:
+        device, buffer = tensor.device(), tensor.storage
+        while not isinstance(buffer, Buffer):
+            if isinstance(buffer, BufferPart):
+                return
+            buffer = cast("Any", buffer).buffer  # what waits for a socket
+        if device is None:
+            return
+        key = id(buffer)
+        known = self.live.get(key)
+        if known is not None:
+            known.tensors += 1
+            weakref.finalize(tensor, self._forgotten, key, known).atexit = False
+            return
+        self.arch = self.arch or device.arch().name
+        allocation = Allocation(
+            tensor.spec,
+            footprint(tensor.spec, self.arch),
+            events.call_site(),
+            self._devices(device, buffer.shards.index),
+            self.moment + 1,
+        )
+        if self.check is not None:
+            self.check(self, allocation)
+        self.moment += 1
+        allocation.last_used = self.call
+        allocation.tensors = 1
+        self.live[key] = allocation
+        weakref.finalize(tensor, self._forgotten, key, allocation).atexit = False
+        self._count(allocation, allocation.size.total, allocation.size.per_bank)
+
+    def _forgotten(self, key: int, allocation: Allocation) -> None:
+        """The program dropped one of its tensors; what else keeps the buffer, such as a trace, keeps no memory of a device."""
+        allocation.tensors -= 1
+        if not allocation.tensors and self.live.get(key) is allocation:
+            self._end(key, True)
+
+    def _freed(self, buffer: Buffer) -> None:
+        self._end(id(buffer), False)
+
+    def _end(self, key: int, dropped: bool) -> None:
+        allocation = self.live.pop(key, None)
+        if allocation is None:
+            return
+        self.moment += 1
+        allocation.freed, allocation.dropped = self.moment, dropped
+        self.ended.append(allocation)
+        self._count(allocation, -allocation.size.total, -allocation.size.per_bank)
+
+    def _used(self, begun: events.Begun) -> None:
+        """Note in which call tensors are last looked at, which tells a late deallocation."""
+        self.call += 1
+        for value in (*begun.args, *begun.kwargs.values()):
+            for tensor in value if isinstance(value, (list, tuple)) else (value,):
+                if isinstance(tensor, Tensor):
+                    allocation = self.live.get(id(tensor.storage))
+                    if allocation is not None:
+                        allocation.last_used = self.call
+
+    def _count(self, allocation: Allocation, total: int, per_bank: int) -> None:
+        kind = allocation.size.kind
+        for devices in self._overlaps[allocation.devices]:
+            held = self.held[devices][kind]
+            held.now += total
+            held.bank_now += per_bank
+            held.curve.append((self.moment, held.now))
+            held.bank_peak = max(held.bank_peak, held.bank_now)
+            if held.now > held.peak:
+                held.peak, held.moment, held.call = held.now, self.moment, self.call
+
+    # --- sets of devices -----------------------------------------------------------------------------------------------
+
+    def _devices(self, device: Any, index: tuple[int, ...]) -> Devices:
+        key = (id(device), device.mesh_id, index if min(index, default=0) < 0 else len(index))
+        found = self._sets.get(key)
+        if found is None:
+            local = device.local_positions
+            found = frozenset(
+                device.positions[place] for place, row in zip(local, index, strict=True) if row >= 0
+            )
+            self._sets[key] = found
+        if found not in self._overlaps:
+            self._cut(found)
+        return found
+
+    def _cut(self, new: Devices) -> None:
+        """Take apart the sets that a new one overlaps: devices of a set always hold the same."""
+        left = set(new)
+        for old in list(self.held):
+            inside = old & new
+            left -= old
+            if not inside or inside == old:
+                continue
+            held = self.held.pop(old)
+            for part in (inside, old - inside):
+                self.held[frozenset(part)] = {
+                    kind: replace(h, curve=list(h.curve)) for kind, h in held.items()
+                }
+        if left:
+            self.held[frozenset(left)] = {kind: Held() for kind in KINDS}
+        self._overlaps = {
+            known: tuple(part for part in self.held if part <= known) for known in (*self._overlaps, new)
+        }
+
+    # --- questions -----------------------------------------------------------------------------------------------------
+
+    def on(self, devices: Devices, kind: str) -> list[Allocation]:
+        """What lives on some devices, the largest first."""
+        found = [a for a in self.live.values() if a.size.kind == kind and a.devices & devices]
+        return sorted(found, key=lambda a: -a.size.total)
+
+    def at(self, moment: int, devices: Devices, kind: str) -> list[Allocation]:
+        """What lived on some devices at a moment, the largest first."""
+        found = [
+            a
+            for a in self.allocations()
+            if a.size.kind == kind
+            and a.devices & devices
+            and a.made <= moment
+            and (a.freed is None or a.freed > moment)
+        ]
+        return sorted(found, key=lambda a: -a.size.total)
+
+    def late(self, devices: Devices, kind: str, held: Held) -> Mapping[str, tuple[int, int]]:
+        """By line: bytes and tensors that lived at the peak although nothing used them any more, because they were given back later."""
+        sizes: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
+        for a in self.at(held.moment, devices, kind):
+            if a.freed is not None and a.last_used < held.call:
+                sizes[a.site] += a.size.total
+                counts[a.site] += 1
+        return {site: (size, counts[site]) for site, size in sizes.most_common()}

@@ -1,0 +1,107 @@
+"""How much of a device's memory a tensor takes: its pages over the banks of its memory, padded and aligned as its configuration says."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tt_run.runtime.enums import BufferType, Layout
+from tt_run.runtime.model.hardware import load, shipped
+from tt_run.runtime.tensor.spec.memory_config import ShardSpec
+from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
+from tt_run.runtime.values.dtypes import tile_bytes
+
+DRAM, L1 = "DRAM", "L1"
+
+
+@dataclass(frozen=True)
+class Bank:
+    """One kind of memory of a chip: how many banks, bytes of each for tensors, and to what a page is rounded up."""
+
+    kind: str
+    count: int
+    size: int
+    alignment: int
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What one tensor takes on each device that holds a shard, in bytes; `banks` of them are used, `per_bank` of the fullest."""
+
+    kind: str
+    total: int
+    per_bank: int
+    banks: int
+    page: int
+
+
+@lru_cache(maxsize=8)
+def banks_of(arch: str) -> dict[str, Bank]:
+    """The memories of a chip by name, from the hardware file of its architecture."""
+    numbers = load(shipped("blackhole" if arch.lower().startswith("blackhole") else "wormhole")).common
+
+    def number(key: str) -> int:
+        return int(numbers[key].base)
+
+    return {
+        DRAM: Bank(DRAM, number("dram.banks"), number("memory.dram_bank"), number("memory.dram_alignment")),
+        L1: Bank(L1, number("chip.cores_used"), number("memory.l1_bank"), number("memory.l1_alignment")),
+    }
+
+
+@lru_cache(maxsize=4096)
+def footprint(spec: TensorSpec, arch: str) -> Footprint:
+    """The memory of a shard of `spec`: whole tiles, or rows of a row-major tensor, dealt to the banks one after the other.
+
+    A tensor that is cut over cores takes a whole piece on each of them, whether it is full or not.
+    """
+    memory = spec.memory_config
+    bank = banks_of(arch)[DRAM if memory.buffer_type is BufferType.DRAM else L1]
+    page = _page(spec, spec.padded_shape[-1])
+    shard = memory.shard_spec or memory.nd_shard_spec
+    if shard is None:
+        pages = -(-_volume(spec) // _page_elements(spec, spec.padded_shape[-1]))
+        each = -(-pages // bank.count) * _up(page, bank.alignment)
+        return Footprint(bank.kind, pages * _up(page, bank.alignment), each, min(bank.count, pages), page)
+    piece = list(shard.shape if isinstance(shard, ShardSpec) else shard.shard_shape)
+    page = _page(spec, piece[-1])
+    held = -(-math.prod(_tiled(spec, piece)) // _page_elements(spec, piece[-1]))
+    cores = shard.grid.num_cores()
+    pieces = math.prod(
+        -(-have // cut) for have, cut in zip(_matrix(spec, len(piece)), _tiled(spec, piece), strict=True)
+    )
+    used = max(min(cores, pieces), 1)
+    each = -(-pieces // cores) * held * _up(page, bank.alignment) if pieces else 0
+    return Footprint(bank.kind, each * used, each, used, page)
+
+
+def _matrix(spec: TensorSpec, rank: int) -> tuple[int, ...]:
+    """The padded shape in as many dimensions as a piece has: what is too many lies in the first."""
+    dims = (1,) * (rank - len(spec.padded_shape)) + spec.padded_shape.dims
+    return (math.prod(dims[: len(dims) - rank + 1]), *dims[len(dims) - rank + 1 :])
+
+
+def _tiled(spec: TensorSpec, piece: list[int]) -> tuple[int, ...]:
+    if spec.layout is not Layout.TILE:
+        return tuple(piece)
+    height, width = spec.tile.tile_shape
+    rows = [_up(piece[-2], height)] if len(piece) > 1 else []
+    return (*piece[:-2], *rows, _up(piece[-1], width))
+
+
+def _volume(spec: TensorSpec) -> int:
+    return spec.padded_shape.volume()
+
+
+def _page_elements(spec: TensorSpec, width: int) -> int:
+    return math.prod(spec.tile.tile_shape) if spec.layout is Layout.TILE else max(width, 1)
+
+
+def _page(spec: TensorSpec, width: int) -> int:
+    """Bytes of a page: a tile, or a row."""
+    return tile_bytes(_page_elements(spec, width), spec.dtype)
+
+
+def _up(value: int, step: int) -> int:
+    return -(-value // step) * step

@@ -1,0 +1,47 @@
+"""Accounts that the environment asks for: `--memory` reports at the end, `--enforce-memory` refuses what does not fit."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tt_run import contract
+from tt_run.runtime.comm.world import world
+from tt_run.runtime.joint_file import PartedFile
+from tt_run.runtime.memory.account import Account
+from tt_run.runtime.memory.enforce import refuse_what_does_not_fit
+from tt_run.runtime.memory.report import summary, svg, text
+
+REPORT_ONLY = "-"
+_account: Account | None = None
+
+
+def attach() -> None:
+    """Start one account for both variables."""
+    global _account
+    if _account is not None:
+        return
+    enforced = os.environ.get(contract.ENFORCE_MEMORY, "0") not in ("", "0")
+    _account = Account(refuse_what_does_not_fit if enforced else None)
+    _account.start()
+    target = os.environ.get(contract.MEMORY)
+    if target:
+        account, rank = _account, world().rank
+        PartedFile(_path(target), lambda: {"rank": rank, **summary(account)}, _join).write_at_exit()
+
+
+def _join(parts: list[dict[str, Any]]) -> dict[str, str]:
+    print(text(parts), file=sys.stderr)
+    return {"": json.dumps(parts, indent=1) + "\n", ".svg": svg(parts)}
+
+
+def _path(target: str) -> str:
+    """Where ranks leave their parts: beside the file asked for, else in the run folder."""
+    if target != REPORT_ONLY:
+        return target
+    folder = os.environ.get(contract.RUN_DIR) or tempfile.mkdtemp(prefix="tt-run-memory-")
+    return str(Path(folder) / "memory.json")
