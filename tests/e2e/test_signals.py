@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -117,15 +118,25 @@ def marked(job: Job) -> list[str]:
 
 
 class TestKilledAtAnyMoment:
-    """The launcher is killed at a random moment of its start: nobody is left, and no scratch folder."""
+    """The launcher is ended at a random moment, by a signal that may be SIGKILL: nobody is left, and no scratch folder."""
 
-    def test_a_few_times(self, tmp_path: Path) -> None:
-        kill_at_random(tmp_path, 12, 0.6)
+    def test_a_few_times_in_its_first_second(self, tmp_path: Path) -> None:
+        kill_at_random(tmp_path, 10, 0.6)
 
     @pytest.mark.slow
     @pytest.mark.timeout(1800)
     def test_five_hundred_times(self, tmp_path: Path) -> None:
-        kill_at_random(tmp_path, 500, 1.0)
+        kill_at_random(tmp_path, 500, 1.5)
+
+
+LOOP = """
+import os, subprocess, sys
+here = os.path.dirname(__file__)
+subprocess.Popen(["setsid", "env", "-i", f"{here}/a_rank_of_mine", "600"])
+from mpi4py import MPI
+while True:
+    MPI.COMM_WORLD.Barrier()
+"""
 
 
 def kill_at_random(folder: Path, times: int, latest: float) -> None:
@@ -134,9 +145,19 @@ def kill_at_random(folder: Path, times: int, latest: float) -> None:
     temporary.mkdir()
     program = folder / "a_rank_of_mine"
     program.symlink_to("/bin/sleep")
-    number = [signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP]
+    (folder / "loop.py").write_text(LOOP)
+    programs = (
+        ("sh", "-c", f"setsid -f {program} 600; exec {program} 600"),
+        (
+            "sh",
+            "-c",
+            f"trap '' TERM HUP INT; setsid -f env -i {program} 600; while :; do {program} 0.1; done",
+        ),
+        (sys.executable, str(folder / "loop.py")),
+    )
+    signals = (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP)
     for count in range(times):
-        words = (
+        words = [
             "tt-run",
             "--emulate",
             "--system",
@@ -144,26 +165,27 @@ def kill_at_random(folder: Path, times: int, latest: float) -> None:
             "--split",
             "1x2",
             "--log-dir",
-            str(folder / f"run{count}"),
-        )
+            f"{folder}/run{count}",
+        ]
+        words += chance.choice(([], ["--warm", "json"]))
         process = subprocess.Popen(
-            [*words, "sh", "-c", f"setsid -f {program} 600; exec {program} 600"],
+            [*words, *chance.choice(programs)],
             cwd=folder,
             env=environment({"TMPDIR": str(temporary)}),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        moment = chance.uniform(0.0, latest)
+        moment, number = chance.uniform(0.0, latest), chance.choice(signals)
         with suppress(subprocess.TimeoutExpired):
             process.wait(moment)
-        process.send_signal(number[count % len(number)])
-        process.wait(GONE_WITHIN)
-        # The folder is the test's own: it stands in the words of tt-run's wrappers and of the ranks' programs.
+        process.send_signal(number)
+        process.wait(2 * GONE_WITHIN)
+        # The folder is the test's own: it stands in the words of tt-run, of its wrappers and of the ranks' programs.
         until(
             lambda: not mentioning(str(folder)) and not list(temporary.iterdir()),
             GONE_WITHIN,
-            f"the end of everything, ended by {number[count % len(number)].name} after {moment:.3f} s",
+            f"the end of everything in {folder}/run{count}, ended by {number.name} after {moment:.3f} s",
         )
 
 

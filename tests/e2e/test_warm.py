@@ -133,3 +133,14 @@ def test_where_it_cannot_be_right_every_rank_is_started_by_itself(jobs: Jobs, un
     program = jobs.python("print(rank, 'went on')\n")
     job = jobs.start(*program, options=("--warm", "unfit"), env={"PYTHONPATH": str(jobs.root)})
     assert job.end().check().out.count("went on") == 2
+
+
+def test_a_warm_process_that_fails_never_runs_the_program(jobs: Jobs) -> None:
+    """It was started with the program's words, but it is no rank."""
+    (jobs.root / "broken.py").write_text(
+        "import os\nos.close(int(max(os.listdir('/proc/self/fd'), key=int)))\nfor n in range(3, 64):\n    try: os.close(n)\n    except OSError: pass\n"
+    )
+    program = jobs.python("print('rank' if 'OMPI_COMM_WORLD_RANK' in os.environ else 'stray')\n")
+    job = jobs.start(*program, options=("--warm", "broken"), env={"PYTHONPATH": str(jobs.root)})
+    out = job.end().check().out
+    assert out.count("rank") == 2 and "stray" not in out

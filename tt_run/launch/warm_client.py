@@ -169,7 +169,7 @@ def main() -> None:
     # Containers may share a network and its addresses, but not their processes and files.
     spaces = (os.stat(f"/proc/self/ns/{kind}").st_ino for kind in ("pid", "mnt"))  # noqa: PTH116 - pathlib is not imported for it
     name = "\0" + "-".join((sys.argv[2], *map(str, spaces)))
-    link = connected(name, words)
+    link = connected(name, words) if sys.version_info >= (3, 9) else None
     if link is None:
         become(words, os.environ)
     for each in (

@@ -21,11 +21,14 @@ def _serve_if_asked() -> None:
     if not listening:
         return
     names: dict[str, Any] = {"__name__": "tt_run_warm"}
-    with open(f"{run_dir}/launch/warm_server.py", encoding="utf-8") as stream:
-        exec(compile(stream.read(), stream.name, "exec"), names)
-    with open(f"{run_dir}/launch/warm", encoding="utf-8") as stream:
-        modules = stream.read()
-    names["serve"](int(listening), modules)
+    try:
+        with open(f"{run_dir}/launch/warm_server.py", encoding="utf-8") as stream:
+            exec(compile(stream.read(), stream.name, "exec"), names)
+        with open(f"{run_dir}/launch/warm", encoding="utf-8") as stream:
+            modules = stream.read()
+        names["serve"](int(listening), modules)
+    except BaseException:  # whatever it is: this process is no rank, and must not go on to the program
+        os._exit(70)
 
 
 _serve_if_asked()
