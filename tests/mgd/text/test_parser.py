@@ -7,6 +7,7 @@ import pytest
 from mgd.descriptor import Policy, TorusTopologyType
 from mgd.errors import ParseError
 from mgd.reading import loads
+from mgd.text.problems import shown
 from tests.mgd.fixtures import TOP, fabric, link, mesh
 
 
@@ -209,3 +210,10 @@ def test_positions_of_messages_and_fields() -> None:
         assert place.file == "x.textproto"
         assert lines[place.line - 1][place.column - 1 :].startswith(word), (name, place)
     assert read.where().line == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"), [("abcd", "abcd"), ("abcde", "abc…"), ("a\nb", "a\\nb"), ("", "")]
+)
+def test_what_is_shown_of_a_text_is_printable_and_short(text: str, wanted: str) -> None:
+    assert shown(text, 4) == wanted

@@ -7,12 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mgd.descriptor import Policy
+from mgd.documents import read
 from mgd.errors import ParseError, RejectedError, UnsayableError
 from mgd.expansion import expand
 from mgd.facts import summary
 from mgd.reading import loads as loads_text
 from mgd.v1 import loads, to_textproto, to_yaml
 from mgd.v1.edge_ports import edge
+from mgd.v1.nodes import integer
 from tests.mgd.fixtures import TOP, fabric, link, mesh
 
 TWO = """\
@@ -237,3 +239,11 @@ def test_a_port_that_is_not_there_or_taken_is_refused(entry: str, code: str, wor
 )
 def test_the_devices_of_an_edge(letter: str, devices: list[int]) -> None:
     assert edge((2, 3), letter) == devices
+
+
+@pytest.mark.parametrize(
+    ("word", "number"),
+    [("7", 7), ("+7", 7), ("-7", -7), ("07", 7), ("", None), ("+", None), ("0x7", None), ("'7'", None), ("7.0", None), ("1" * 12, 111111111111), ("1" * 13, None), ("[7]", None)],
+)  # fmt: skip
+def test_which_words_are_integers(word: str, number: int | None) -> None:
+    assert integer(read(word).root) == number

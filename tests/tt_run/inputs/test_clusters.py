@@ -168,3 +168,14 @@ def test_a_process_opens_the_boards_of_its_devices_whole(
 def test_a_large_board_is_opened_chip_by_chip() -> None:
     chips = {n: Chip(n, n, "WORMHOLE_B0", "ubb", 9, 1, n + 1, n) for n in range(3)}
     assert ClusterDescriptor("c", "h", "WORMHOLE_B0", chips, ()).opened((1,)) == {1}
+
+
+def test_a_host_may_have_one_chip() -> None:
+    text = (
+        "arch: {0: Blackhole}\nchips_with_mmio: [0]\nboards: [[{board_id: 5}, {board_type: p150}, {chips: [0]}]]\n"
+        "ethernet_connections: []\nharvesting: {}\n"
+    )
+    cluster = parse_cluster(text, "one.yaml")
+    assert (cluster.arch, cluster.cluster_type, cluster.host) == ("BLACKHOLE", "P150", "one.yaml")
+    assert cluster.chips == {0: Chip(0, 0, "BLACKHOLE", "p150", 5, 1, 0, 0)}
+    assert parse_cluster(text, "one.yaml", host="a").host == "a"
