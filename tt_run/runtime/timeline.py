@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tt_run import contract
@@ -16,6 +17,10 @@ from tt_run.runtime.comm.world import world
 from tt_run.runtime.joint_file import PartedFile
 
 _ON_DEVICES = ("op", "collective")
+Span = tuple[float, float, str, str]
+"""Start and length in microseconds, a label, and what bounds it."""
+_FIRST_TRACK = 1_000_000  # above the threads of devices
+_tracks: list[tuple[str, Sequence[Span]]] = []
 
 
 class Timeline:
@@ -55,8 +60,33 @@ class Timeline:
             self._trace += [{**base, "tid": device + 1} for device in event.devices or self._devices]
 
     def part(self) -> dict[str, Any]:
-        """What has been recorded."""
-        return {"trace": self._trace, "wall": self._wall}
+        """What has been recorded, and the tracks of other listeners, which begin where the record does."""
+        tracks = [
+            event
+            for number, (name, spans) in enumerate(_tracks)
+            for event in self._track(number, name, spans)
+        ]
+        return {"trace": [*self._trace, *tracks], "wall": self._wall}
+
+    def _track(self, number: int, name: str, spans: Sequence[Span]) -> Iterator[dict[str, Any]]:
+        thread = _FIRST_TRACK + number
+        yield {"ph": "M", "name": "thread_name", "pid": self._rank, "tid": thread, "args": {"name": name}}
+        for start, length, label, bound in spans:
+            yield {
+                "ph": "X",
+                "name": label,
+                "cat": name,
+                "pid": self._rank,
+                "tid": thread,
+                "ts": round(start, 3),
+                "dur": round(length, 3),
+                "args": {"bound by": bound},
+            }
+
+
+def add_track(name: str, spans: Sequence[Span]) -> None:
+    """A thread of its own on every rank's record: spans of microseconds on another clock than the run's, which begins at 0."""
+    _tracks.append((name, spans))
 
 
 def join(parts: list[dict[str, Any]]) -> dict[str, str]:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -104,3 +105,14 @@ def test_a_hardware_file_of_another_architecture_is_refused(tmp_path: Path) -> N
     other = ROOT / "configs" / "hardware" / "blackhole.yaml"
     said = run(tmp_path, FABRIC + PROGRAM, "--system", "t3000", "--predict", f"--hardware={other}", code=1)
     assert "describes blackhole, mesh 0 is wormhole" in said
+
+
+def test_the_timeline_gets_a_predicted_track(tmp_path: Path) -> None:
+    target = tmp_path / "timeline.json"
+    run(tmp_path, FABRIC + PROGRAM, "--system", "t3000", "--predict", f"--timeline={target}")
+    trace = json.loads(target.read_text())["traceEvents"]
+    [thread] = [e["tid"] for e in trace if e["name"] == "thread_name" and e["args"]["name"] == "predicted"]
+    spans = [e for e in trace if e.get("tid") == thread and e["ph"] == "X"]
+    assert {"ttnn.matmul", "all_gather", "ttnn.add"} <= {e["name"] for e in spans}
+    assert all(b["ts"] == pytest.approx(a["ts"] + a["dur"], abs=0.01) for a, b in pairwise(spans))
+    assert {e["args"]["bound by"] for e in spans} <= {"link", "latency", "dram", "compute", "dispatch"}

@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from tt_run import contract
-from tt_run.runtime import events
+from tt_run.runtime import events, timeline
 from tt_run.runtime.comm.world import world
 from tt_run.runtime.joint_file import PartedFile
 from tt_run.runtime.marks import MARK
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.system import system_mesh
-from tt_run.runtime.model.hardware import HardwareError, adjusted
-from tt_run.runtime.model.work import Collective, Work
+from tt_run.runtime.model.cost import in_program
+from tt_run.runtime.model.hardware import Hardware, HardwareError, adjusted
+from tt_run.runtime.model.work import Collective, Cost, Work
 from tt_run.runtime.ops.costs import tensors
 from tt_run.runtime.prediction import calls
 from tt_run.runtime.prediction.account import STEP, Account
@@ -33,11 +34,32 @@ REPORT_ONLY = "-"
 _OPENING, _CLOSING = ("start", "begin"), ("stop", "end")
 
 
+class Track:
+    """The predicted time of this rank's calls one after the other, for the timeline."""
+
+    def __init__(self, hardware: Hardware) -> None:
+        self._hardware = hardware
+        self._clock = 0.0
+        self._costs: dict[Work, Cost] = {}
+        self.spans: list[timeline.Span] = []
+
+    def add(self, label: str, work: Work) -> None:
+        """One call."""
+        found = self._costs.get(work)
+        if found is None:
+            found = self._costs[work] = in_program(self._hardware, work)
+        self.spans.append((self._clock, found.us, label, found.bound))
+        self._clock += found.us
+
+
 class Listener:
     """Turns calls into entries of an account. `before` hears calls ahead of time, `note` events after them."""
 
-    def __init__(self, account: Account, fabric: Fabric, own: tuple[int, ...]) -> None:
+    def __init__(
+        self, account: Account, fabric: Fabric, own: tuple[int, ...], track: Track | None = None
+    ) -> None:
         self.account, self.fabric, self._own = account, fabric, own
+        self._track = track
         self._depth = 0
         self._replaying = ""
         self._region = ""
@@ -120,6 +142,8 @@ class Listener:
     def _add(self, label: str, work: Work, devices: Sequence[int], meeting: str = "") -> None:
         region = self._replaying or self._region or None
         self.account.add(region, self._site, label, work, meeting, tuple(devices))
+        if self._track is not None:
+            self._track.add(label, work)
 
     def note(self, event: events.Event) -> None:
         """Steps and signposts bound regions; messages go to other ranks; operations of the training library bring their shapes."""
@@ -167,7 +191,11 @@ def attach() -> None:
         raise RuntimeError(f"--predict: {error}") from None
     account = Account(rank, system.mesh_id)
     own = tuple(place for place, owner in enumerate(system.owners) if owner == rank)
-    listener = Listener(account, fabric, own)
+    track = None
+    if os.environ.get(contract.TIMELINE):
+        track = Track(hardware)
+        timeline.add_track("predicted", track.spans)
+    listener = Listener(account, fabric, own, track)
     events.precede(listener.before)
     events.subscribe(listener.note)
     target = os.environ[contract.PREDICT]
