@@ -34,6 +34,7 @@ GUARD = "TT_RUN_GUARD"
 GUARD_TIMEOUT = "TT_RUN_GUARD_TIMEOUT"
 CHECK_REPLICAS = "TT_RUN_CHECK_REPLICAS"
 EXIT_TIMEOUT = "TT_RUN_EXIT_TIMEOUT"
+WARM_FD = "TT_RUN_WARM_FD"
 LEDGER = "TT_RUN_LEDGER"
 TIMELINE = "TT_RUN_TIMELINE"
 INJECT = "TT_RUN_INJECT"
@@ -91,6 +92,7 @@ VARIABLES: dict[str, tuple[str, str, str]] = {
     RUN_DIR: ("launcher", "launcher, runtime", "the run folder, for status, logs and failures"),
     PYTEST_RESULTS: ("launcher", "launcher", "in the ranks of a test: the folder to which each writes what became of it"),
     DEVICE_IDS: ("launcher", "runtime", "the ids of the rank's devices, row by row of its block, where a mock cluster describes the chips"),
+    WARM_FD: ("launcher", "programs", "in the process from which the ranks of a host are forked, until it has read it: the socket on which it is asked"),
     WORLD_SIZE: ("launcher", "runtime", "how many ranks the plan has; another number in MPI is an error, not a surprise"),
 }  # fmt: skip
 """Every variable beginning with TT_ or TTNN_ that the code reads or sets: who sets it (user or launcher), who reads it (launcher, runtime, that

@@ -28,7 +28,6 @@ OWN = (
     "OMPI_COMM_WORLD_NODE_RANK",
     "OMPI_COMM_WORLD_LOCAL_RANK",
     "PMIX_RANK",
-    "TT_RUN_RANK",
 )
 
 
