@@ -15,7 +15,12 @@ ALONE = {
 }
 
 
-@pytest.mark.parametrize("example", ALONE)
+SLOW = ("lora_arithmetic",)
+
+
+@pytest.mark.parametrize(
+    "example", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in ALONE]
+)
 def test_an_example_shows_what_it_says(example: str) -> None:
     system, line = ALONE[example]
     words = ("--emulate", "--no-prefix", "--system", system, "python", f"{FOLDER}/{example}.py")

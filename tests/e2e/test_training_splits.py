@@ -45,7 +45,10 @@ context.close_device()
 """
 
 
-@pytest.mark.parametrize("model", ["llama", "qwen3", "deepseek"])
+@pytest.mark.parametrize(
+    "model",
+    ["deepseek", *(pytest.param(name, marks=pytest.mark.slow) for name in ("llama", "qwen3"))],
+)
 def test_a_decoder_trains_with_the_same_bits_on_any_split(tmp_path: Path, model: str) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)

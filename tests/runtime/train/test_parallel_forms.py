@@ -72,11 +72,18 @@ def train(
     return losses, {name: whole_parameter(tensor) for name, tensor in model.parameters().items()}
 
 
-@pytest.mark.parametrize(
-    "runner", [RunnerType.Default, RunnerType.MemoryEfficient], ids=["kept", "recomputed"]
-)
+RECOMPUTED_TOO = ("sp", "fsdp", "fsdp x tp")
+RUNS = [
+    pytest.param(
+        form, runner, marks=() if runner is RunnerType.Default or form in RECOMPUTED_TOO else pytest.mark.slow
+    )
+    for form in FORMS
+    for runner in (RunnerType.Default, RunnerType.MemoryEfficient)
+]
+
+
 @pytest.mark.filterwarnings("ignore:fully_shard")  # a bias that is cut already stays whole
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("form", "runner"), RUNS)
 def test_a_form_trains_as_one_device(opened_mesh: Any, form: str, runner: RunnerType) -> None:  # noqa: F811
     losses, expected = train(opened_mesh((1, 1), ("_", "__")), ("_", "__"), False, RunnerType.Default)
     shape, axes, sequence = FORMS[form]
