@@ -76,7 +76,7 @@ def _terminal_width() -> int:
 
 
 def _row(names: str, help: str, width: int) -> list[str]:
-    text = textwrap.wrap(help, max(20, width - COLUMN))
+    text = textwrap.wrap(help, max(20, width - COLUMN), break_on_hyphens=False)
     first = f"  {names}"
     if len(first) >= COLUMN:
         return [first, *(" " * COLUMN + line for line in text)]

@@ -50,6 +50,7 @@ def test_help_is_short_lines_and_names_every_group(capsys: pytest.CaptureFixture
     assert err == ""
     assert len(out.splitlines()) <= 130
     assert max(map(len, out.splitlines())) <= 110
+    assert not any(line.endswith("-") for line in out.splitlines()), "names of options are not torn apart"
     for title in ("What to launch:", "Emulation:", "Looking without running:", "Examples:"):
         assert title in out
 
