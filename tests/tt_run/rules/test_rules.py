@@ -90,3 +90,15 @@ def test_examples_show_their_rule(sandbox: Sandbox, each: Rule) -> None:
     except TtRunError as error:
         told = codes(error.diagnostics)
     assert each.code in told
+
+
+def test_every_code_in_the_sources_is_in_the_catalogue() -> None:
+    """Of launcher, ranks and descriptors alike: what is printed can be explained."""
+    known = {code for family in FAMILIES for code in family.rules()}
+    for package in ("mgd", "tt_run"):
+        for path in (SOURCES.parent / package).rglob("*.py"):
+            if "rules" not in path.parts:
+                said = set(re.findall(r'"((?:MGD|TT[A-Z])\d{3})"', path.read_text(encoding="utf-8")))
+                assert said <= known, (
+                    f"{path.name} says {sorted(said - known)}: add the rule in mgd/rules or tt_run/rules"
+                )
