@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -56,6 +57,29 @@ def publish(
 
     resolve.homes = homes  # type: ignore[attr-defined]  # what the stubs are written from
     return resolve, listing
+
+
+class _Absent:
+    """Words the error for a module of `ttnn` that no finder has; it stands behind all others."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        if not name.startswith("ttnn."):
+            return
+        from tt_run.runtime import reference
+
+        text = (
+            reference.sentence(name)
+            if name in reference.names()
+            else f"the emulation of ttnn has no module {name!r}"
+        )
+        raise ModuleNotFoundError(text, name=name)
+
+
+def tell_absent_modules() -> None:
+    """Let the import of a module of `ttnn` that is missing say whether the reference has it."""
+    if _Absent not in sys.meta_path:
+        sys.meta_path.append(_Absent)
 
 
 def _operation(namespace: str, name: str) -> Any:

@@ -49,7 +49,7 @@ def check(label, tensors, wanted=None):
     """Compare with `wanted(position)`; print what each device of this rank holds."""
     tensors = tensors if isinstance(tensors, (list, tuple)) else [tensors]
     for number, tensor in enumerate(tensors):
-        for position, shard in zip(mesh.local_positions, tensor.shards.each(), strict=True):
+        for position, shard in enumerate_shards(tensor):
             assert shard.shape == tuple(tensor.shape), (label, number, shard.shape, tensor.shape)
             if wanted is not None:
                 expected = wanted(position)
@@ -67,6 +67,11 @@ def check(label, tensors, wanted=None):
                 position,
                 hashlib.sha256(shard.tobytes()).hexdigest()[:12],
             )
+
+
+def enumerate_shards(tensor):
+    """The places of this rank's devices with what they hold."""
+    return zip(mesh.local_positions, tensor.shards.each(), strict=True)
 
 
 def gathers():
@@ -104,6 +109,12 @@ def gathers():
             topology=ttnn.Topology.Linear,
         )
         check(f"ring {axis}", found, lambda p, a=axis: np.concatenate(along(shards, a, p)[0], 2))
+    weight = ttnn.ones((1, 64), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh)
+    for axis in (0, 1):
+        fused = ttnn.fused_rms_minimal(x, None, axis, mesh, semaphores[0], weight=weight, epsilon=1.0)
+        stats = ttnn.all_gather(ttnn.rms_norm_pre_all_gather(x, dtype=ttnn.float32), 3, cluster_axis=axis)
+        plain = ttnn.rms_norm_post_all_gather(x, stats, weight=weight, epsilon=1.0)
+        check(f"rms {axis}", fused, dict(enumerate_shards(plain)).get)
     one = ttnn.zeros((1, 2, 32, 256), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh)
     y, parts = put(random(3, 2, 32, 256), (None, 3))
     check(

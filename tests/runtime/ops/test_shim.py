@@ -230,3 +230,30 @@ def test_a_star_import_brings_every_name():
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_module_that_is_missing_is_told_apart(ttnn: ModuleType):
+    with pytest.raises(
+        ModuleNotFoundError,
+        match=r"^ttnn\.operations\.reduction exists in TT-NN 0\.81\.1 and is not emulated",
+    ):
+        importlib.import_module("ttnn.operations.reduction")
+    with pytest.raises(
+        ModuleNotFoundError, match=r"^the emulation of ttnn has no module 'ttnn\.operations\.nonsense'$"
+    ):
+        importlib.import_module("ttnn.operations.nonsense")
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'nonsense'$"):
+        importlib.import_module("nonsense")
+    assert importlib.import_module("ttnn.decorators").FastOperation is type(ttnn.add)
+
+
+def test_completion_in_a_shell_lists_operations():
+    code = "import ttnn, rlcompleter; c = rlcompleter.Completer({'ttnn': ttnn}); print(c.complete('ttnn.digamm', 0))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": f"{SHIMS}:{ROOT}", "PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout.startswith("ttnn.digamma"), done.stderr

@@ -5,6 +5,7 @@ Operations are not listed here: their declarations publish them.
 
 import tt_run.runtime.comparison as _comparison  # noqa: F401 - follows CONFIG.enable_comparison_mode
 from tt_run.runtime.exports import publish as _publish
+from tt_run.runtime.exports import tell_absent_modules as _tell_absent_modules
 from tt_run.runtime.settings import load_environment as _load_environment
 
 # The reference reads TTNN_CONFIG_PATH and TTNN_CONFIG_OVERRIDES when it is imported.
@@ -140,6 +141,7 @@ _TABLE = {
 }
 
 _SUBMODULES = (
+    "decorators",
     "_ttnn",
     "ccl",
     "cluster",
@@ -155,5 +157,7 @@ _SUBMODULES = (
     "transformer",
     "types",
 )
+
+_tell_absent_modules()
 
 __getattr__, __dir__ = _publish(globals(), _TABLE, _SUBMODULES, operations="ttnn")

@@ -211,6 +211,7 @@ from tt_run.runtime.tensor.distribution.mappers import create_mesh_mapper as cre
 from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config as create_sharded_memory_config
 from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config_ as create_sharded_memory_config_
 from tt_run.runtime.sockets.socket import create_socket_pair as create_socket_pair
+from . import decorators as decorators
 from tt_run.runtime.tensor.model_parameters.group_norm import determine_expected_group_norm_dram_grid_size as determine_expected_group_norm_dram_grid_size
 from tt_run.runtime.tensor.model_parameters.group_norm import determine_expected_group_norm_sharded_config_and_grid_size as determine_expected_group_norm_sharded_config_and_grid_size
 from . import device as device
