@@ -35,8 +35,8 @@ def account() -> Account:
             found.add(None, "train.py:7", "ttnn.op", work)
         found.close("step AdamW")
     found.add(None, "train.py:9", "ttnn.after", WORKS[1])
-    found.links[(0, 1)] = 8e6
-    found.links[(1, 0)] = 2e6
+    for _ in range(2):
+        found.flow("gather", lambda: {(0, 1): 4e6, (1, 0): 1e6})
     return found
 
 
@@ -87,10 +87,11 @@ def test_changes_are_sorted_and_save_what_they_say(hw: Hardware) -> None:
 
 def test_submeshes_run_side_by_side(hw: Hardware) -> None:
     found = Account(0, 0)
-    for devices in ((0, 1), (2, 3)):
-        found.add("trace 0", "p.py:1", "ttnn.add", WORKS[1], devices=devices)
-    found.add("trace 0", "p.py:2", "ttnn.all_gather", WORKS[2], devices=(0, 1, 2, 3))
-    found.add("trace 0", "p.py:3", "ttnn.add", WORKS[1], devices=(2, 3))
+    one, other, both = (found.lane_of(devices) for devices in ((0, 1), (2, 3), (0, 1, 2, 3)))
+    for lane in (one, other):
+        found.add("trace 0", "p.py:1", "ttnn.add", WORKS[1], lane=lane)
+    found.add("trace 0", "p.py:2", "ttnn.all_gather", WORKS[2], lane=both)
+    found.add("trace 0", "p.py:3", "ttnn.add", WORKS[1], lane=other)
     predicted = forecast([found.part()], hw, (1, 4))
     expected = total(hw, [(WORKS[1], 2), (WORKS[2], 1)])  # what the devices 2 and 3 have to do
     assert predicted.total_us == pytest.approx(expected)

@@ -59,6 +59,8 @@ def _score(bench: Bench, point: Point) -> Score:
         predicted = asked.predict(bench.system(asked.architecture, asked.system))
     except (NotCovered, HardwareError) as reason:
         return Score(point, "", reason=str(reason))
+    except (ValueError, LookupError, ArithmeticError) as wrong:
+        return Score(point, "", reason=f"the row cannot be read as its kind says: {wrong}")
     measured = point.measured
     if not measured:
         return Score(point, asked.group, reason="the measurement is 0 or missing")

@@ -6,7 +6,7 @@ A region is a stretch that repeats: a training step, a trace's replay, the part 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -43,11 +43,29 @@ class Account:
     mesh_id: int
     counts: dict[Entry, int] = field(default_factory=lambda: defaultdict(int))
     regions: dict[str, int] = field(default_factory=dict)
-    links: dict[tuple[int, int], float] = field(default_factory=lambda: defaultdict(float))
     order: list[list[Any]] = field(default_factory=list)
     lanes: dict[tuple[int, ...], int] = field(default_factory=dict)
     numbers: dict[Work, int] = field(default_factory=dict)
+    _flows: dict[Hashable, list[Any]] = field(default_factory=dict)
     _pending: dict[Entry, int] = field(default_factory=lambda: defaultdict(int))
+
+    def lane_of(self, devices: tuple[int, ...]) -> int:
+        """The number of the mesh of these devices."""
+        return self.lanes.setdefault(devices, len(self.lanes))
+
+    def flow(self, key: Hashable, carried: Callable[[], Mapping[tuple[int, int], float]]) -> None:
+        """One more run of a collective; `carried` is asked once for what each link carries, so that a call costs the same on any mesh."""
+        if key not in self._flows:
+            self._flows[key] = [0, carried()]
+        self._flows[key][0] += 1
+
+    def links(self) -> dict[tuple[int, int], float]:
+        """Bytes over each link."""
+        found: dict[tuple[int, int], float] = defaultdict(float)
+        for count, carried in self._flows.values():
+            for link, size in carried.items():
+                found[link] += count * size
+        return found
 
     def add(
         self,
@@ -56,10 +74,9 @@ class Account:
         label: str,
         work: Work,
         meeting: str = "",
-        devices: tuple[int, ...] = (0,),
+        lane: int = 0,
     ) -> None:
         """One call. Without a region it waits for the end of the step that it belongs to. `meeting` names what ranks met in."""
-        lane = self.lanes.setdefault(devices, len(self.lanes))
         counts = self._pending if region is None else self.counts
         counts[Entry(region or "", site, label, work, lane)] += 1
         number = self.numbers.setdefault(work, len(self.numbers))
@@ -89,6 +106,8 @@ class Account:
             self.close(
                 "after the last step" if stepped else "rest of the program" if self.regions else PROGRAM
             )
+        if self.counts and not self.lanes:
+            self.lane_of((0,))
         return {
             "mesh_id": self.mesh_id,
             "lanes": [list(devices) for devices in self.lanes],
@@ -98,7 +117,7 @@ class Account:
                 for e, count in self.counts.items()
             ],
             "regions": self.regions,
-            "links": [[self.mesh_id, a, b, carried] for (a, b), carried in sorted(self.links.items())],
+            "links": [[self.mesh_id, a, b, carried] for (a, b), carried in sorted(self.links().items())],
             "order": [
                 ["", [[*key, count] for key, count in step[1].items()]] if step[0] == "" else step
                 for step in self.order

@@ -7,7 +7,6 @@ import os
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +67,7 @@ class Listener:
         self._recorded: dict[str, list[str]] = defaultdict(list)
         self._replayed = 0
         self._collectives: dict[Any, tuple[Collective, dict[tuple[int, int], float]]] = {}
+        self._lanes: dict[int, tuple[int, MeshDevice]] = {}
         self._met = 0
 
     def before(self, begun: events.Begun) -> events.After | None:
@@ -91,7 +91,7 @@ class Listener:
                 work = calls.of_operation(begun, result, bool(self._replaying))
                 if work is not None:
                     device = _device_of(begun, result)
-                    self._add(begun.name, work, device.positions if device is not None else self._own)
+                    self._add(begun.name, work, self._lane(device))
 
         return after
 
@@ -131,17 +131,25 @@ class Listener:
         work, carried = self._collectives[key]
         if work.size < 2:
             return
-        for link, size in carried.items():
-            self.account.links[link] += size
+        self.account.flow(key, lambda: carried)
         meeting = ""
         if plan.group is not None:
             self._met += 1
             meeting = f"meet {plan.device.mesh_id} {self._met}"
-        self._add(begun.name, work, plan.device.positions, meeting)
+        self._add(begun.name, work, self._lane(plan.device), meeting)
 
-    def _add(self, label: str, work: Work, devices: Sequence[int], meeting: str = "") -> None:
+    def _lane(self, device: MeshDevice | None) -> int:
+        """The account's number of a mesh; the mesh is kept, so that no other takes its id."""
+        if device is None:
+            return self.account.lane_of(self._own)
+        found = self._lanes.get(id(device))
+        if found is None:
+            found = self._lanes[id(device)] = (self.account.lane_of(tuple(device.positions)), device)
+        return found[0]
+
+    def _add(self, label: str, work: Work, lane: int, meeting: str = "") -> None:
         region = self._replaying or self._region or None
-        self.account.add(region, self._site, label, work, meeting, tuple(devices))
+        self.account.add(region, self._site, label, work, meeting, lane)
         if self._track is not None:
             self._track.add(label, work)
 
@@ -150,7 +158,13 @@ class Listener:
         if event.kind == "step":
             if event.operands:
                 update = calls.of_update(event.operands)
-                self.account.add(None, event.site, event.name, update, devices=event.devices or self._own)
+                self.account.add(
+                    None,
+                    event.site,
+                    event.name,
+                    update,
+                    lane=self.account.lane_of(event.devices or self._own),
+                )
             self.account.close(f"{STEP}{event.name}")
         elif event.kind == MARK:
             self._mark(event)
@@ -159,8 +173,9 @@ class Listener:
                 if peer != self.account.rank:
                     self.account.message(f"{event.kind} {peer}", float(event.bytes))
         elif event.kind == "op" and event.operands:
+            lane = self.account.lane_of(event.devices or self._own)
             for work in calls.of_training(event):
-                self.account.add(self._region or None, event.site, event.name, work, devices=event.devices)
+                self.account.add(self._region or None, event.site, event.name, work, lane=lane)
 
     def _mark(self, event: events.Event) -> None:
         words = event.name.lower().split()
