@@ -168,6 +168,7 @@ def test_every_training_key_reaches_its_attribute() -> None:
         "model_type",
         "total_steps",
         "grpo_config",
+        "model_path",
     }
     switches = {"use_moreh_adamw", "use_kahan_summation", "use_sgd"}
     assert set(TrainingConfig.settings) == {*given, *others, *switches}

@@ -249,6 +249,27 @@ def test_files_as_upstream_lays_them_out(
     assert (given.num_heads, given.num_blocks) == (4, 2)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "training_config:\n  model_path: transformer.msgpack\n  transformer_config: {}\n",
+        "training_config:\n  model_config: {}\n  data_path: data/shakespeare.txt\n",
+        "transformer_config_path: {}\ntraining_config:\n  max_steps: 3\n",
+    ],
+)
+def test_ways_to_name_the_file_of_a_model(tmp_path: Path, content: str) -> None:
+    (tmp_path / "model.yaml").write_text("transformer_config:\n  num_blocks: 9\n  max_sequence_length: 64\n")
+    file = tmp_path / "c.yaml"
+    file.write_text(content.format(tmp_path / "model.yaml"))
+    training = TrainingConfig(load_config(file))
+    assert (training.transformer_config.num_blocks, training.seq_len) == (9, 64)
+    file.write_text("training_config:\n  transformer_config: absent.yaml\n")
+    with pytest.raises(
+        ConfigError, match=r"c.yaml:2:3: training_config.transformer_config: .*absent.yaml not found"
+    ):
+        load_config(file)
+
+
 def test_the_factory_builds_experts(opened: Any) -> None:
     opened()
     sizes = {

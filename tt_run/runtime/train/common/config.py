@@ -285,6 +285,23 @@ class _OptimizerKind:
         return made
 
 
+class _ModelKind:
+    """What a training configuration changes of the model's settings, or the path of the file that has them, as older files say it."""
+
+    told = "a map, see [transformer_config](#transformer_config), or the path of a file with one"
+
+    def read(self, value: Any, report: Report) -> TransformerConfig | None:
+        if isinstance(value, str):
+            try:
+                return TransformerConfig(value)
+            except FileNotFoundError as error:
+                report.wrong(f": {error}")
+                return None
+        made = TransformerConfig()
+        made.fill(value, report)
+        return made
+
+
 class TrainingConfig(FileSection):
     """What to train, how long, and with which optimizer; made from a map or the path of a file.
 
@@ -321,9 +338,10 @@ class TrainingConfig(FileSection):
     checkpoint_dir = Setting(text, "checkpoints", GUIDE)
     optimizer: Setting[OptimizerConfig] = Setting(_OptimizerKind(), OptimizerConfig(), UPSTREAM)
     transformer_overrides: Setting[TransformerConfig | None] = Setting(
-        nested(TransformerConfig), None, GUIDE, key="transformer_config"
+        _ModelKind(), None, GUIDE, key="transformer_config"
     )
     model_type: Setting[str | None] = Setting(text, None, GUIDE)
+    model_path: Setting[str | None] = Setting(text, None, UPSTREAM)
     grpo_config: Setting[GRPOSettings | None] = Setting(nested(GRPOSettings), None, UPSTREAM)
     arithmetic: Setting[str | None] = Setting(choice("bfloat16", "float32"), None, OURS)
 
@@ -355,6 +373,8 @@ SECTIONS: dict[str, type[Section]] = {
     )
 }
 """What a file may hold, by its name at the top."""
+MODEL_FILE = "transformer_config_path"
+"""At the top of a file: the path of another one with `transformer_config`."""
 
 
 def load_config(path: str | os.PathLike[str], configs_root: str | None = None) -> dict[str, Any]:
@@ -378,8 +398,10 @@ def check(document: Mapping[str, Any], place: Callable[[Path], str]) -> None:
         for name, content in document.items():
             below = report.below(str(name))
             kind = SECTIONS.get(name)
-            if kind is None:
-                below.unknown(SECTIONS)
+            if name == MODEL_FILE:
+                text.read(content, below)
+            elif kind is None:
+                below.unknown((*SECTIONS, MODEL_FILE))
             else:
                 Section.fill(_blank(kind), content, below)
     report.settle()
@@ -387,7 +409,7 @@ def check(document: Mapping[str, Any], place: Callable[[Path], str]) -> None:
 
 def _alone(document: Mapping[str, Any]) -> type[Section] | None:
     """The section that a map without section names is, by its keys."""
-    if not document or any(name in SECTIONS for name in document):
+    if not document or any(name in SECTIONS or name == MODEL_FILE for name in document):
         return None
     best = max(SECTIONS.values(), key=lambda kind: len(set(kind.settings) & set(document)))
     return (lambda: _blank(best)) if set(best.settings) & set(document) else None  # type: ignore[return-value]
@@ -411,7 +433,7 @@ def _whole(source: Any, name: str) -> Mapping[str, Any]:
         return _whole(load_config(source), name)
     if not isinstance(source, Mapping):
         raise ConfigError(f"the configuration is a map of settings, not {source!r}")
-    if source and not any(section in source for section in SECTIONS if section != "optimizer"):
+    if source and not any(name in source for name in (*SECTIONS, MODEL_FILE) if name != "optimizer"):
         return _Alone({name: source}, source)
     return source
 
@@ -441,14 +463,18 @@ def _model_sections(source: Any) -> list[tuple[Any, Callable[[Path], str], Path]
     place, training = _places(whole_of), whole_of.get("training_config")
     found: list[tuple[Any, Callable[[Path], str], Path]] = []
     named = training.get("model_config") if isinstance(training, Mapping) else None
+    changed = training.get("transformer_config") if isinstance(training, Mapping) else None
+    if isinstance(changed, str):
+        named, changed = changed, None
+    named = named or whole_of.get(MODEL_FILE)
     if whole_of.get("transformer_config"):
         found.append((whole_of["transformer_config"], place, ("transformer_config",)))
     elif named:
         document = load_config(named)
         given = document.get("transformer_config", {} if any(n in SECTIONS for n in document) else document)
         found.append((given, _places(document), ("transformer_config",)))
-    if isinstance(training, Mapping) and training.get("transformer_config"):
-        found.append((training["transformer_config"], place, ("training_config", "transformer_config")))
+    if changed:
+        found.append((changed, place, ("training_config", "transformer_config")))
     return found
 
 
