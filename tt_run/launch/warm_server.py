@@ -127,12 +127,8 @@ def _fork_minder(link: socket.socket, wanted: dict[str, Any]) -> bool:
 
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    between = os.fork()
-    if between:
-        os.waitpid(between, 0)
-        return False
     if os.fork():
-        os._exit(0)  # the warm process need not stay to collect the minder
+        return False  # not waited for: the warm process ends before its minders as a rule
     go, released = os.pipe()
     rank = os.fork()
     if rank:
