@@ -34,7 +34,7 @@ RUNTIME = (
     "ops",
     "catalog ccl golden sockets trace",
     "comparison exports injection ledger memory replicas train",
-    "prediction",
+    "graph prediction",
 )
 FLOOR = {part: floor for floor, parts in enumerate(RUNTIME) for part in parts.split()}
 

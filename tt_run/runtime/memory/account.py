@@ -68,6 +68,8 @@ class Account:
         self.at_peak: dict[tuple[Devices, str], tuple[Allocation, ...]] = {}
         self.moment = 0
         self.call = 0
+        self.heard: Callable[[Allocation, Tensor | None], None] | None = None
+        """Told of each allocation with its tensor, and of its end with None."""
         self._sets: dict[tuple[Any, ...], Devices] = {}
         self._overlaps: dict[Devices, tuple[Devices, ...]] = {}
         self._leave: list[Callable[[], None]] = []
@@ -122,6 +124,8 @@ class Account:
         self.live[key] = allocation
         weakref.finalize(tensor, self._forgotten, key, allocation).atexit = False
         self._count(allocation, allocation.size.total, allocation.size.per_bank)
+        if self.heard is not None:
+            self.heard(allocation, tensor)
 
     def _forgotten(self, key: int, allocation: Allocation) -> None:
         """The program dropped one of its tensors; what else keeps the buffer, such as a trace, keeps no memory of a device."""
@@ -140,6 +144,8 @@ class Account:
         allocation.freed, allocation.dropped = self.moment, dropped
         self.ended.append(allocation)
         self._count(allocation, -allocation.size.total, -allocation.size.per_bank)
+        if self.heard is not None:
+            self.heard(allocation, None)
 
     def _used(self, begun: events.Begun) -> None:
         """Note in which call tensors are last looked at, which tells a late deallocation."""

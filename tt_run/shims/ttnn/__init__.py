@@ -131,6 +131,7 @@ _TABLE = {
     "tt_run.runtime.sockets.socket": "MeshSocket create_socket_pair",
     "tt_run.runtime.sockets.host": "H2DMode H2DSocket D2HSocket",
     "tt_run.runtime.sockets.host_stream": "H2DStreamService",
+    "tt_run.runtime.memory.views": "get_memory_view",
     "tt_run.runtime.queues": """
         MeshEvent record_event wait_for_event event_synchronize synchronize_device command_queue
     """,
@@ -151,6 +152,7 @@ _SUBMODULES = (
     "dot_access",
     "experimental",
     "fabric",
+    "graph",
     "kv_cache",
     "model_preprocessing",
     "operations",

@@ -251,10 +251,12 @@ from tt_run.runtime.ccl.fabric import get_fabric_config as get_fabric_config
 from tt_run.runtime.ccl.semaphores import get_global_semaphore_address as get_global_semaphore_address
 from tt_run.runtime.golden import get_golden_function as get_golden_function
 from tt_run.runtime.tensor.questions import get_memory_config as get_memory_config
+from tt_run.runtime.memory.views import get_memory_view as get_memory_view
 from tt_run.runtime.mesh.opening import get_num_devices as get_num_devices
 from tt_run.runtime.mesh.opening import get_num_pcie_devices as get_num_pcie_devices
 from tt_run.runtime.mesh.opening import get_pcie_device_ids as get_pcie_device_ids
 from tt_run.runtime.mesh.queries import fabric_payload_bytes as get_tt_fabric_max_payload_size_bytes
+from . import graph as graph
 from tt_run.runtime.tensor.questions import has_tile_padding as has_tile_padding
 from tt_run.runtime.tuning.compute import init_device_compute_kernel_config as init_device_compute_kernel_config
 from tt_run.runtime.mesh.distributed import init_distributed_context as init_distributed_context

@@ -22,6 +22,7 @@ _TABLE = {
     "tt_run.runtime.trace": "is_trace_capture_active",
     "tt_run.runtime.mesh.hardware": "Arch DispatchCoreType DispatchCoreAxis DispatchCoreConfig",
     "tt_run.runtime.queues": "synchronize_device",
+    "tt_run.runtime.memory.views": "get_memory_view",
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

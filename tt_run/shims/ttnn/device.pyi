@@ -30,6 +30,7 @@ from tt_run.runtime.mesh.opening import get_device_ids as get_device_ids
 from tt_run.runtime.mesh.queries import dispatch_core_axis as get_dispatch_core_axis
 from tt_run.runtime.mesh.queries import dram_alignment as get_dram_alignment
 from tt_run.runtime.mesh.queries import l1_alignment as get_l1_alignment
+from tt_run.runtime.memory.views import get_memory_view as get_memory_view
 from tt_run.runtime.mesh.opening import get_num_devices as get_num_devices
 from tt_run.runtime.mesh.opening import get_num_pcie_devices as get_num_pcie_devices
 from tt_run.runtime.mesh.opening import get_pcie_device_ids as get_pcie_device_ids

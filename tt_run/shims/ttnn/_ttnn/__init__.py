@@ -12,9 +12,11 @@ _SUBMODULES = (
     "events",
     "fabric",
     "global_semaphore",
+    "graph",
     "mesh_socket",
     "multi_device",
     "operations",
+    "reports",
     "tensor",
     "types",
 )

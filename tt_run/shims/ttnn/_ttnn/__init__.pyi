@@ -8,9 +8,11 @@ from . import device as device
 from . import events as events
 from . import fabric as fabric
 from . import global_semaphore as global_semaphore
+from . import graph as graph
 from . import mesh_socket as mesh_socket
 from . import multi_device as multi_device
 from . import operations as operations
+from . import reports as reports
 from . import tensor as tensor
 from . import types as types
 

@@ -12,6 +12,7 @@ _TABLE = {
         DisableMemoryReports=disable_memory_reports get_dispatch_core_axis=dispatch_core_axis
         get_dram_alignment=dram_alignment get_l1_alignment=l1_alignment
     """,
+    "tt_run.runtime.memory.views": "MemoryView get_memory_view",
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -13,6 +13,7 @@ from tt_run.runtime.mesh.queries import enable_memory_reports as EnableMemoryRep
 from tt_run.runtime.mesh.opening import get_num_devices as GetNumAvailableDevices
 from tt_run.runtime.mesh.opening import get_num_pcie_devices as GetNumPCIeDevices
 from tt_run.runtime.mesh.queries import pcie_device_id as GetPCIeDeviceID
+from tt_run.runtime.memory.views import MemoryView as MemoryView
 from tt_run.runtime.mesh.queries import read_device_profiler as ReadDeviceProfiler
 from tt_run.runtime.mesh.view import SubDevice as SubDevice
 from tt_run.runtime.mesh.view import SubDeviceId as SubDeviceId
@@ -21,4 +22,5 @@ from tt_run.runtime.mesh.opening import get_arch_name as get_arch_name
 from tt_run.runtime.mesh.queries import dispatch_core_axis as get_dispatch_core_axis
 from tt_run.runtime.mesh.queries import dram_alignment as get_dram_alignment
 from tt_run.runtime.mesh.queries import l1_alignment as get_l1_alignment
+from tt_run.runtime.memory.views import get_memory_view as get_memory_view
 

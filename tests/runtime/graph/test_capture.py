@@ -1,0 +1,144 @@
+"""Graph capture: nodes and edges in the reference's form, both run modes, what is read from them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tt_run.runtime.enums import BufferType, DataType, Layout
+from tt_run.runtime.graph import capture, extract
+from tt_run.runtime.graph.capture import RunMode
+from tt_run.runtime.memory.views import get_buffer_pages, get_buffers, get_device_info, get_memory_view
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.ops.binary import add
+from tt_run.runtime.ops.products import matmul
+from tt_run.runtime.tensor.creation.from_shape import empty
+from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values import shapes
+from tt_run.runtime.values.storage import Buffer
+
+KEYS = {
+    "arguments",
+    "connections",
+    "counter",
+    "input_tensors",
+    "node_type",
+    "params",
+    "stacking_level",
+}
+
+
+@pytest.fixture
+def operand(one: MeshDevice) -> Tensor:
+    return empty((64, 64), DataType.BFLOAT16, Layout.TILE, device=one)
+
+
+def test_nodes_have_the_form_of_the_reference(operand: Tensor) -> None:
+    capture.begin_graph_capture()
+    product = matmul(operand, operand, memory_config=L1_MEMORY_CONFIG)
+    add(product, 1.0).deallocate()
+    graph = capture.end_graph_capture()
+    assert [node["counter"] for node in graph] == list(range(len(graph)))
+    assert all(set(node) - {"duration_ns"} == KEYS for node in graph)
+    assert graph[0]["node_type"], graph[-1]["node_type"] == ("capture_start", "capture_end")
+    assert graph[0]["params"] is graph[-1]["params"] is None
+    assert extract.extract_calltrace(graph) == [
+        "ttnn.matmul",
+        "ttnn::matmul",
+        "tt::tt_metal::create_device_tensor",
+        "ttnn.add",
+        "ttnn::add",
+        "tt::tt_metal::create_device_tensor",
+    ]
+    kinds = [node["node_type"] for node in graph]
+    assert (kinds.count("buffer_allocate"), kinds.count("buffer_deallocate")) == (2, 1)
+    assert json.loads(json.dumps(graph)) == graph
+    assert not Tensor.observers and Buffer.freed is None
+
+
+def test_what_an_operation_gives_goes_into_the_next(operand: Tensor) -> None:
+    capture.begin_graph_capture()
+    product = matmul(operand, operand)
+    total = add(product, product)
+    graph = capture.end_graph_capture()
+    [made] = [
+        n for n in graph if n["node_type"] == "tensor" and n["params"]["tensor_id"] == str(product.tensor_id)
+    ]
+    start = next(n for n in graph if n["node_type"] == "function_start" and n["params"]["name"] == "ttnn.add")
+    assert start["input_tensors"] == [made["counter"]] * 2
+    assert start["counter"] in made["connections"]
+    [last] = extract.extract_output_tensors(graph)
+    assert graph[last]["params"]["tensor_id"] == str(total.tensor_id)
+    [info] = extract.extract_output_info(graph)
+    assert (info.shape, info.size, info.type) == ((64, 64), 8192, BufferType.DRAM)
+    assert extract.count_intermediate_and_output_tensors(graph) == (1, 1)
+    assert (
+        extract.extract_total_duration_from_graph(graph)
+        >= extract.extract_operation_durations(graph)["ttnn.add"]
+    )
+
+
+def test_no_dispatch_computes_nothing_and_counts_memory(one: MeshDevice) -> None:
+    capture.begin_graph_capture(RunMode.NO_DISPATCH)
+    large = empty((65536, 65536), DataType.BFLOAT16, Layout.TILE, device=one)
+    result = add(large, large)
+    small = add(
+        empty((32, 32), DataType.BFLOAT16, Layout.TILE, device=one, memory_config=L1_MEMORY_CONFIG), 1.0
+    )
+    graph = capture.end_graph_capture()
+    assert result.shape == (65536, 65536)
+    assert result.shards.bare and small.shards.bare
+    assert not shapes.active()
+    sizes = [int(n["params"]["size"]) for n in graph if n["node_type"] == "buffer_allocate"]
+    assert sizes == [2 * 65536**2, 2 * 65536**2, 2048, 2048]
+    assert {n["params"]["address"] for n in graph if n["node_type"] == "buffer_allocate"} == {"0"}
+    assert extract.extract_peak_L1_memory_usage(graph) == 4096
+    usage = extract.extract_resource_usage_per_core(graph)
+    assert (usage.peak_cb, usage.peak_l1, usage.peak_total) == (0, 4096, 4096)
+
+
+def test_an_error_closes_its_functions(operand: Tensor) -> None:
+    capture.begin_graph_capture()
+    with pytest.raises(RuntimeError):
+        matmul(operand, empty((32, 32), DataType.BFLOAT16, Layout.TILE, device=operand.device()))
+    graph = capture.end_graph_capture()
+    ends = [n for n in graph if n["node_type"] == "function_end" and "matmul" in n["params"]["name"]]
+    assert len(ends) == 2
+    assert all("aborted" in n["params"] for n in ends)
+
+
+def test_text_file_and_functions_of_ones_own(operand: Tensor, tmp_path: Path) -> None:
+    with capture.full_graph_capture(str(tmp_path / "g.json")):
+        capture.track_function_start("model.block")
+        add(operand, operand)
+        capture.track_function_end()
+    assert not capture.is_graph_capture_active()
+    report = json.loads((tmp_path / "g.json").read_text())
+    assert report["version"] == 1
+    text = extract.pretty_format(report["graph"])
+    assert text.startswith("Capture Start")
+    assert "\n    Function Start: ttnn.add" in text
+    assert text.rstrip().endswith("Capture End")
+
+
+def test_the_end_without_a_beginning() -> None:
+    with pytest.raises(RuntimeError, match="no graph capture is active"):
+        capture.end_graph_capture()
+
+
+def test_views_of_memory_count_what_lives(one: MeshDevice) -> None:
+    before = get_memory_view(one, BufferType.DRAM).total_bytes_allocated_per_bank
+    held = empty((64, 96), DataType.BFLOAT16, Layout.TILE, device=one)
+    view = get_memory_view(one, BufferType.DRAM)
+    assert view.num_banks == 12
+    assert view.total_bytes_allocated_per_bank - before == 2048
+    assert view.total_bytes_free_per_bank == view.total_bytes_per_bank - view.total_bytes_allocated_per_bank
+    buffers = len(get_buffers(one))
+    pages = [page for page in get_buffer_pages(one) if page.page_size == 2048]
+    assert len(pages) >= 6
+    assert get_device_info(one).l1_num_banks == 64
+    held.deallocate()
+    assert len(get_buffers(one)) == buffers - 1

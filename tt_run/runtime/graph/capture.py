@@ -1,0 +1,186 @@
+"""Beginning and ending a capture. With `RunMode.NO_DISPATCH` nothing is computed: tensors made meanwhile have shapes only."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from tt_run.runtime import events
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.graph.nodes import Node, Nodes
+from tt_run.runtime.memory.account import Account, Allocation
+from tt_run.runtime.ops.costs import tensors
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values import shapes
+
+REPORT_VERSION = 1
+_ALIGNMENT = 32
+
+
+class RunMode(enum.IntEnum):
+    """NORMAL computes as always; NO_DISPATCH gives shapes only, and addresses of 0."""
+
+    NORMAL = 0
+    NO_DISPATCH = 1
+
+
+class Capture:
+    """One capture: what it hears becomes nodes."""
+
+    def __init__(self, mode: RunMode) -> None:
+        self.mode = mode
+        self.nodes = Nodes()
+        self._leave = ExitStack()
+        self._addresses = itertools.count(_ALIGNMENT, _ALIGNMENT)
+        self._buffers: dict[int, int] = {}
+        self._tensors: dict[int, int] = {}
+        self._makers: dict[int, int] = {}
+        # By allocation: its buffer's node, and the number of the storage while that lives.
+        self._allocated: dict[int, tuple[int, int]] = {}
+        self._account = Account()
+        self._account.heard = self._heard
+        if mode is RunMode.NO_DISPATCH:
+            self._leave.enter_context(shapes.only())
+        self._account.start()
+        self._leave.callback(self._account.stop)
+        self._leave.callback(events.precede(self._before))
+
+    def end(self) -> list[Node]:
+        """The nodes; nothing is heard any more."""
+        self._leave.close()
+        self._account.heard = None
+        self.nodes.capture_end()
+        return self.nodes.nodes
+
+    def _before(self, begun: events.Begun) -> events.After | None:
+        if begun.kind != "op":
+            return None
+        given = list(tensors((begun.args, tuple(begun.kwargs.values()))))
+        start = self._start(begun.name, begun, len(given))
+        inner = self._start(begun.name.replace(".", "::"), begun, len(given))
+        inputs = [self._tensor(tensor) for tensor in given]
+        self.nodes.take(start, inputs)
+        self.nodes.take(inner, list(inputs))
+
+        def after(result: Any, error: BaseException | None) -> None:
+            outputs = [] if error is not None else [self._tensor(tensor) for tensor in tensors(result)]
+            reason = None if error is None else str(error).splitlines()[0]
+            self.nodes.function_end(outputs, reason)
+            self.nodes.function_end(outputs, reason)
+
+        return after
+
+    def _start(self, name: str, begun: events.Begun, inputs: int) -> int:
+        arguments = [_argument(value) for value in (*begun.args, *begun.kwargs.values())]
+        return self.nodes.function_start(name, arguments, inputs)
+
+    def _tensor(self, tensor: Tensor) -> int:
+        """The node of a tensor, with its buffer where that was there before the capture."""
+        known = self._tensors.get(tensor.tensor_id)
+        if known is not None:
+            return known
+        device = tensor.device()
+        buffer = self._buffers.get(id(tensor.storage))
+        address = None if device is None else self._address()
+        node = self.nodes.tensor(tensor, address)
+        self._tensors[tensor.tensor_id] = node
+        if buffer is not None:
+            self.nodes.connect(buffer, node)
+            self.nodes.connect(self._makers[buffer], node)
+        return node
+
+    def _heard(self, allocation: Allocation, tensor: Tensor | None) -> None:
+        key = id(allocation)
+        if tensor is None:
+            buffer, storage = self._allocated.pop(key)
+            self._buffers.pop(storage, None)
+            self.nodes.deallocate(buffer)
+            return
+        device = tensor.device()
+        assert device is not None
+        self.nodes.function_start("tt::tt_metal::create_device_tensor", [repr(tensor.spec)], 0)
+        buffer = self.nodes.buffer(allocation.spec, allocation.size, device.id())
+        self.nodes.allocate(buffer, allocation.spec, allocation.size, self._address())
+        self._buffers[id(tensor.storage)] = buffer
+        self._makers[buffer] = self.nodes.function_end([])
+        self._allocated[key] = buffer, id(tensor.storage)
+
+    def _address(self) -> int:
+        return 0 if self.mode is RunMode.NO_DISPATCH else next(self._addresses)
+
+
+def _argument(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return f"Tensor(tensor_id={value.tensor_id}, spec={value.spec!r})"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_argument, value))}]"
+    return repr(value)
+
+
+_captures: list[Capture] = []
+
+
+def begin_graph_capture(run_mode: RunMode | None = None) -> None:
+    """Capture operations from now on; captures may lie in each other."""
+    _captures.append(Capture(RunMode.NORMAL if run_mode is None else RunMode(run_mode)))
+
+
+def end_graph_capture() -> list[Node]:
+    """End the last capture: its nodes. Raises RuntimeError when none is active."""
+    if not _captures:
+        raise fatal("end_graph_capture: no graph capture is active", hint="ttnn.graph.begin_graph_capture()")
+    return _captures.pop().end()
+
+
+def is_graph_capture_active() -> bool:
+    """Whether a capture has begun and not ended."""
+    return bool(_captures)
+
+
+def end_graph_capture_to_file(report_path: str | os.PathLike[str]) -> str:
+    """End the last capture and write version, graph, devices and metadata to a JSON file; the graph as text."""
+    graph = end_graph_capture()
+    ids = sorted({node["params"]["device_id"] for node in graph if "device_id" in (node["params"] or {})})
+    report = {
+        "version": REPORT_VERSION,
+        "graph": graph,
+        "devices": [{"device_id": int(each)} for each in ids],
+        "metadata": {"timestamp": datetime.now(timezone.utc).isoformat()},
+    }
+    path = Path(report_path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(report, indent=1), encoding="utf-8")
+    return json.dumps(graph)
+
+
+def track_function_start(function_name: str) -> None:
+    """Open a function of one's own in the active capture; nothing happens without one."""
+    if _captures:
+        _captures[-1].nodes.function_start(function_name, [], 0)
+
+
+def track_function_end() -> None:
+    """Close the function that `track_function_start` opened."""
+    if _captures and _captures[-1].nodes.depth:
+        _captures[-1].nodes.function_end([])
+
+
+@contextmanager
+def full_graph_capture(
+    report_path: str, *, run_mode: RunMode | None = None, slow_dispatch: bool = True
+) -> Iterator[None]:
+    """Capture a `with` block and write the report. `slow_dispatch` changes nothing: operations are captured alike."""
+    begin_graph_capture(run_mode)
+    try:
+        yield
+    except BaseException:
+        end_graph_capture()
+        raise
+    end_graph_capture_to_file(report_path)

@@ -1,0 +1,152 @@
+"""What programs ask about the memory of a mesh: banks, buffers and their pages, from the tensors that live on it now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tt_run.runtime.enums import BufferType, TensorMemoryLayout
+from tt_run.runtime.memory.footprint import DRAM, L1, Footprint, banks_of, footprint
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.storage import Buffer
+
+
+@dataclass(frozen=True)
+class MemoryView:
+    """One kind of memory: its banks, and bytes of the fullest. All that is free counts as one block."""
+
+    num_banks: int
+    total_bytes_per_bank: int
+    total_bytes_allocated_per_bank: int
+    block_table: list[dict[str, str]] = field(default_factory=list)
+
+    @property
+    def total_bytes_free_per_bank(self) -> int:
+        """What is left in the fullest bank."""
+        return self.total_bytes_per_bank - self.total_bytes_allocated_per_bank
+
+    @property
+    def largest_contiguous_bytes_free_per_bank(self) -> int:
+        """The same: holes are not modelled."""
+        return self.total_bytes_free_per_bank
+
+
+def _living(device: MeshDevice) -> Iterator[tuple[Tensor, Footprint, int]]:
+    """Each buffer on the device once: a tensor over it, what it takes, where it begins in its banks."""
+    seen: set[int] = set()
+    ends = {DRAM: 0, L1: 0}
+    for resident in device.residents:
+        if not isinstance(resident, Tensor) or not resident.is_allocated():
+            continue
+        storage = resident.storage
+        if not isinstance(storage, Buffer) or id(storage) in seen:
+            continue
+        seen.add(id(storage))
+        size = footprint(resident.spec, device.arch().name)
+        yield resident, size, ends[size.kind]
+        ends[size.kind] += size.per_bank
+
+
+def get_memory_view(device: MeshDevice, buffer_type: BufferType) -> MemoryView:
+    """The memory of each chip of a mesh. Raises KeyError for memories that hold no tensors here."""
+    kind = {BufferType.DRAM: DRAM, BufferType.L1: L1}[buffer_type]
+    bank = banks_of(device.arch().name)[kind]
+    blocks = [
+        {"address": str(start), "size": str(size.per_bank), "allocated": "yes"}
+        for _, size, start in _living(device)
+        if size.kind == kind
+    ]
+    return MemoryView(bank.count, bank.size, sum(int(block["size"]) for block in blocks), blocks)
+
+
+@dataclass(frozen=True)
+class BufferInfo:
+    """A buffer on a device."""
+
+    device_id: int
+    address: int
+    max_size_per_bank: int
+    buffer_type: BufferType
+    buffer_layout: TensorMemoryLayout
+
+
+@dataclass(frozen=True)
+class BufferPageInfo:
+    """A page of a buffer: a tile or a row."""
+
+    device_id: int
+    address: int
+    core_y: int
+    core_x: int
+    bank_id: int
+    page_index: int
+    page_address: int
+    page_size: int
+    buffer_type: BufferType
+
+
+def get_buffers(devices: MeshDevice | Sequence[MeshDevice]) -> list[BufferInfo]:
+    """The buffers on one mesh or several."""
+    return [
+        BufferInfo(
+            device.id(),
+            start,
+            size.per_bank,
+            tensor.memory_config().buffer_type,
+            tensor.memory_config().memory_layout,
+        )
+        for device in _listed(devices)
+        for tensor, size, start in _living(device)
+    ]
+
+
+def get_buffer_pages(devices: MeshDevice | Sequence[MeshDevice]) -> list[BufferPageInfo]:
+    """The pages of those buffers, dealt to the banks one after the other."""
+    found = []
+    for device in _listed(devices):
+        for tensor, size, start in _living(device):
+            bank = banks_of(device.arch().name)[size.kind]
+            step = -(-size.page // bank.alignment) * bank.alignment
+            for number in range(size.total // step):
+                place = number % size.banks
+                found.append(
+                    BufferPageInfo(
+                        device.id(),
+                        start,
+                        place // 8,
+                        place % 8,
+                        place,
+                        number,
+                        start + number // size.banks * step,
+                        size.page,
+                        tensor.memory_config().buffer_type,
+                    )
+                )
+    return found
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """Cores and L1 of a device."""
+
+    num_x_compute_cores: int
+    num_y_compute_cores: int
+    num_compute_cores: int
+    l1_num_banks: int
+    l1_bank_size: int
+    worker_l1_size: int
+    total_l1_memory: int
+    total_l1_for_tensors: int
+
+
+def get_device_info(device: MeshDevice) -> DeviceInfo:
+    """What the chips of a mesh have. What belongs to kernels (circular buffers, storage cores) is not emulated and has no field."""
+    bank = banks_of(device.arch().name)[L1]
+    grid = device.compute_with_storage_grid_size()
+    total = bank.count * bank.size
+    return DeviceInfo(grid.x, grid.y, grid.x * grid.y, bank.count, bank.size, bank.size, total, total)
+
+
+def _listed(devices: MeshDevice | Sequence[MeshDevice]) -> Sequence[MeshDevice]:
+    return [devices] if isinstance(devices, MeshDevice) else devices

@@ -1,0 +1,18 @@
+"""`ttnn.graph`: names only."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {
+    "tt_run.runtime.graph.capture": """
+        REPORT_VERSION RunMode begin_graph_capture end_graph_capture end_graph_capture_to_file full_graph_capture
+        is_graph_capture_active track_function_start track_function_end
+    """,
+    "tt_run.runtime.graph.extract": """
+        TensorInfo PeakMemoryUsagePerCore extract_calltrace extract_output_info extract_output_tensors
+        extract_peak_L1_memory_usage extract_resource_usage_per_core extract_operation_durations
+        extract_total_duration_from_graph count_intermediate_and_output_tensors pretty_format pretty_print
+        visualize visualize_node visualize_edge
+    """,
+}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)
