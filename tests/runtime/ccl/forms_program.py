@@ -369,6 +369,17 @@ def products():
                 print("digest", f"line/{number}/{name}", part.positions[place], digest)
 
 
+def norms():
+    x, parts = put(random(1, 1, 32, 256), (None, 3), ttnn.float32)
+    scale, weights = put(random(1, 1, 1, 256), (None, 3), ttnn.float32)
+    found = ttnn.fused_rms_minimal(x, None, 1, mesh, semaphores[0], weight=scale, epsilon=1e-6)
+    check("rms", found)
+    for position, shard in zip(mesh.local_positions, found.shards.each(), strict=True):
+        whole = np.concatenate(along(parts, 1, position)[0], 3)
+        expected = parts[position] / np.sqrt((whole**2).mean(-1, keepdims=True) + 1e-6) * weights[position]
+        assert np.allclose(shard, expected, rtol=1e-5), position
+
+
 def experts():
     tokens = random(8, 4, 1, 32)
     choices = rng.integers(0, 8, (8, 4, 1, 2)).astype(np.uint16)
@@ -396,7 +407,7 @@ def experts():
     )
 
 
-for part in (gathers, sums, exchanges, halos, products, experts):
+for part in (gathers, sums, exchanges, halos, products, norms, experts):
     part()
 ttnn.close_mesh_device(mesh)
 sys.stdout.flush()

@@ -40,7 +40,7 @@ def pieces(plan: Plan, tensor: Tensor) -> list[Any]:
             # Rows are shown before the ranks meet, so that one meeting does.
             for part in plan.parts:
                 shown.append(_rows(part, shards))
-            met = plan.group is not None and guard.collective(plan.group, plan.signature, 3)
+            met = plan.group is not None and guard.collective(plan.group, plan.signature, 4)
             algorithm, arguments = plan.algorithm, plan.arguments
             for rows in shown:
                 found.append(algorithm(rows.join(met), *arguments))

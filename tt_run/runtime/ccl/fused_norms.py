@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt_run.runtime.ccl.collectives import all_gather
+from tt_run.runtime.ccl.collectives import gather_as
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
@@ -49,7 +49,7 @@ def fused_rms_minimal(
         x = binary.add.compute(x, residual_input_tensor)
         residual_input_tensor.overwrite(x.shards)
     sums = distributed_norms.rms_norm_pre_all_gather.compute(x, dtype=DataType.FLOAT32)
-    gathered = all_gather.compute(sums, 3, cluster_axis=cluster_axis, num_links=num_links, topology=topology)
+    gathered = gather_as("fused_rms_minimal", sums, 3, cluster_axis, (topology, num_links, None))
     found: Tensor = distributed_norms.rms_norm_post_all_gather.compute(
         x, gathered, epsilon=epsilon, weight=weight, memory_config=memory_config, dtype=dtype
     )

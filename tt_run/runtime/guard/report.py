@@ -45,7 +45,7 @@ def where(state: RankState, now: float, missing: tuple[int, ...] = ()) -> str:
     if wait is not None and state.waiting:
         for_whom = f", waiting for {_list(missing)}" if missing else ""
         # The calls of a group are counted together; messages have numbers that only their two ends share.
-        call = wait.call if wait.channel else f"call {wait.number} {wait.call}"
+        call = wait.call if wait.kind in ("send", "receive") else f"call {wait.number} {wait.call}"
         return f"in {call} at {wait.site}{for_whom} since {max(now - wait.since, 0):.1f} s"
     if state.remote and not state.last:
         return "on another host, from which nothing was heard: in no call that waits"

@@ -70,7 +70,14 @@ class Guard:
         """Return when all ranks of the group are here with the same signature; GuardError otherwise."""
         if self.error is not None:
             raise GuardError(str(self.error), self.error.code, self.error.culprits)
-        call = self.enter(signature, frame)
+        # As `enter`, which would be one call more.
+        code, at = (frame.f_code, frame.f_lasti) if frame is not None else (None, 0)
+        call = self._labels.calls.get((id(code), at, signature))
+        if call is None:
+            call = self.label(signature, frame)
+        words = self._words
+        words[LABEL] = call.slot
+        words[CALLS] += 1
         channel = self._channels.get(group)
         if channel is None:
             channel = self._join(group, call)
@@ -78,17 +85,17 @@ class Guard:
         if not channel.spin(word, self._spins):
             self._meet(channel, word, call)
 
-    def enter(self, signature: Signature, frame: FrameType | None) -> Call:
+    def enter(self, signature: Signature, frame: FrameType | None) -> None:
         """Say that this rank makes its next call, at the user's frame."""
-        # The instruction stands for the line, which takes longer to find.
         code, at = (frame.f_code, frame.f_lasti) if frame is not None else (None, 0)
-        call = self._labels.calls.get((id(code), at, signature))
-        if call is None:
-            call = self._labels.add(frame, signature)
-            self.whereabouts.label(call)
-        words = self._words
-        words[LABEL] = call.slot
-        words[CALLS] += 1
+        call = self._labels.calls.get((id(code), at, signature)) or self.label(signature, frame)
+        self._words[LABEL] = call.slot
+        self._words[CALLS] += 1
+
+    def label(self, signature: Signature, frame: FrameType | None) -> Call:
+        """Remember a call that is made for the first time; its instruction stands for the line, which takes longer to find."""
+        call = self._labels.add(frame, signature)
+        self.whereabouts.label(call)
         return call
 
     def _meet(self, channel: Channel, word: int, call: Call) -> None:
