@@ -39,7 +39,8 @@ SYSTEMS = (
     # The report on data-parallel replicas is older than the 6U.
     (r"WH.*[Gg]alaxy.*DP ?=?4", "galaxy_4u"),
     (r"BH.*[Gg]alaxy|[Bb]lackhole.*[Gg]alaxy", "galaxy"),
-    (r"BH.*QuietBox", "p150x4"),
+    (r"(BH|Blackhole).*QuietBox|QuietBox.*(BH|Blackhole)", "p150x4"),
+    (r"(BH|Blackhole).*LoudBox|LoudBox.*(BH|Blackhole)", "p150x8"),
     (r"WH 6U|galaxy|Galaxy|TG", "galaxy"),
     (r"T3K|QuietBox|LoudBox|[Tt]3000", "t3000"),
     (r"[Nn]300", "n300"),
@@ -205,6 +206,7 @@ CONSTANTS: dict[str, tuple[str, float]] = {
     "8-hop round trip": ("measured.round_trip_8_hops", 1e3),
     "BH matmul peak measured": ("measured.matmul_peak", 1e-6),
     "WH matmul peak measured": ("measured.matmul_peak", 1e-6),
+    "DRAM spec": ("dram.spec", 1e-3),
     "DRAM spec @12GT": ("dram.spec_12gt", 1e-3),
     "DRAM spec @14GT": ("dram.spec_14gt", 1e-3),
     "DRAM ubench @12": ("dram.stream_12gt", 1e-3),
