@@ -415,3 +415,18 @@ def test_functions_of_real_numbers_refuse_integers(one: MeshDevice, name: str) -
         f"Unary: UnaryOpType::{name.upper()} does not support integer input dtype DataType::INT32"
     )
     assert held(ops.relu6(put(one, np.arange(8, dtype=np.int32), DataType.INT32))).max() == 6
+
+
+def test_float_scalars_and_tensors_of_integers(one: MeshDevice):
+    t = put(one, [[1, -2, 3]], I32, ROW)
+    for found in (ops.multiply(t, 2.5), ops.divide(t, 0.4)):
+        assert found.dtype is F32
+        assert held(found).tolist() == [[2.5, -5.0, 7.5]]
+    assert ops.multiply(t, 2).dtype is I32
+    assert ops.multiply(t, 2.0).dtype is F32
+    assert held(ops.add(t, 2.0)).tolist() == [[3, 0, 5]]
+    for name, scalar in (("add", 2.5), ("gt", math.nan), ("maximum", 2.0**31)):
+        with pytest.raises(
+            RuntimeError, match="only a finite integer within the range of DataType::INT32 survives"
+        ):
+            getattr(ops, name)(t, scalar)

@@ -276,6 +276,8 @@ def threshold(x: Array, limit: float, value: float) -> Array:
 
 def rpow(x: Array, base: float) -> Array:
     """`base` to the power of x."""
+    if x.dtype.kind in "iu":
+        return np.power(float(base), x.astype(np.float64)).astype(x.dtype)
     return np.power(number(x, base), x)
 
 

@@ -23,7 +23,7 @@ from tt_run.runtime.tensor.tensor import Tensor
 Array = npt.NDArray[Any]
 
 _DIVISIONS = {
-    None: Rule("divide", np.divide, "a / b.", real=True, widens=True),
+    None: Rule("divide", np.divide, "a / b.", real=True, widens=True, promotes=True),
     "floor": Rule("floor_div", lambda a, b: np.floor(np.divide(a, b)), "The floor of a / b.", real=True),
     "trunc": Rule("div_trunc", lambda a, b: np.trunc(np.divide(a, b)), "a / b cut towards zero.", real=True),
 }

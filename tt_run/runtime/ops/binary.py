@@ -5,6 +5,7 @@ Source: reference library 0.81.1.
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Activation, chain
@@ -45,6 +46,8 @@ class Rule:
     widens: bool = False
     # The function is one of bits: floating-point tensors are refused.
     integer: bool = False
+    # A float scalar takes a tensor of 32-bit integers to float32.
+    promotes: bool = False
 
 
 def squared_difference(a: Any, b: Any) -> Array:
@@ -72,7 +75,7 @@ RULES = {
     for rule in (
         Rule("add", np.add, "a + b."),
         Rule("subtract", np.subtract, "a - b."),
-        Rule("multiply", np.multiply, "a * b."),
+        Rule("multiply", np.multiply, "a * b.", promotes=True),
         Rule("eq", np.equal, "1 where a = b, else 0."),
         Rule("ne", np.not_equal, "1 where a differs from b, else 0."),
         Rule("lt", np.less, "1 where a < b, else 0."),
@@ -136,11 +139,15 @@ def apply(
     real = rule.real or is_float(own) or is_float(other)
     if rule.integer and real:
         raise fatal(f"{rule.name} works on the bits of integers, got {own} and {other}")
+    promoted = (
+        len(tensors) == 1 and not is_float(own) and _promotes(rule, own, b if isinstance(a, Tensor) else a)
+    )
+    real = real or promoted
     if dtype is None:
         dtype = own
         if isinstance(output_tensor, Tensor):
             dtype = output_tensor.dtype
-        elif rule.widens and own is DataType.INT32:
+        elif promoted or (rule.widens and own is DataType.INT32):
             dtype = DataType.FLOAT32
     shards = _computed(kernel, dtype, _FLOAT32 if real else stored_dtype(own), a, b)
     # Row-major only where both are; one tile operand makes tiles of the result.
@@ -153,6 +160,30 @@ def apply(
         output_tensor=output_tensor,
         layout=Layout.TILE if tiled else None,
     )
+
+
+_WIDE = (DataType.INT32, DataType.UINT32)
+
+
+def _promotes(rule: Rule, dtype: DataType, scalar: Any) -> bool:
+    """Whether a scalar takes a tensor of integers to float32.
+
+    A float does so in multiply and divide, by its type, not its value. Raises RuntimeError for a scalar that is no integer of the dtype
+    in the other operations, which stay among the integers.
+    """
+    if rule.promotes and dtype in _WIDE:
+        return not isinstance(scalar, numbers.Integral) or not -(1 << 31) <= int(scalar) < 1 << 32
+    if rule.real:
+        return False
+    bounds = np.iinfo(stored_dtype(dtype))
+    whole = math.isfinite(scalar) and float(scalar).is_integer()
+    if not whole or (dtype in _WIDE and not bounds.min <= scalar <= bounds.max):
+        raise fatal(
+            f"Binary operation {rule.name.upper()} with a {cpp(dtype)} tensor cannot represent the scalar {scalar}: only a finite "
+            f"integer within the range of {cpp(dtype)} survives being packed as one, and this value would be changed silently. "
+            "Typecast the input to a floating-point dtype first."
+        )
+    return False
 
 
 def _tensors(a: Operand, b: Operand) -> tuple[Tensor, ...]:
