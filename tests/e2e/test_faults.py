@@ -98,6 +98,33 @@ def test_a_message_with_a_lone_surrogate(jobs: Jobs) -> None:
     assert "ValueError: \\ud800" in ran.err
 
 
+KEEPERS = {
+    "child": "import multiprocessing\n    multiprocessing.get_context('fork').Process(target=time.sleep, args=(600,)).start()",
+    "exit handler": "import atexit\n    atexit.register(time.sleep, 600)",
+}
+
+
+@pytest.mark.parametrize("keeper", KEEPERS)
+def test_an_exception_of_a_rank_that_something_keeps_from_ending(jobs: Jobs, keeper: str) -> None:
+    """The others wait for it; the run used to wait for ever."""
+    program = jobs.python(
+        f"{IN_MPI}if rank == 1:\n    {KEEPERS[keeper]}\n    raise ValueError('boom')\ncomm.Barrier()\n"
+    )
+    ran = jobs.start(*program, env={"TT_RUN_EXIT_TIMEOUT": "0.5"}).end()
+    assert ran.code == 1, ran.err
+    assert named(ran.err).startswith("rank 1 on ") and "ValueError: boom" in ran.err
+
+
+@pytest.mark.parametrize("keeper", KEEPERS)
+def test_a_hang_after_an_exception_is_told_as_the_exception(jobs: Jobs, keeper: str) -> None:
+    program = jobs.python(
+        f"{IN_MPI}if rank == 1:\n    {KEEPERS[keeper]}\n    raise ValueError('boom')\ncomm.Barrier()\n"
+    )
+    ran = jobs.run(*program, options=("--hang-timeout", "1"))
+    assert ran.code == 1, ran.err
+    assert named(ran.err).startswith("rank 1 on ") and "raised ValueError and did not end" in named(ran.err)
+
+
 CGROUPS = Path("/sys/fs/cgroup/memory")
 
 

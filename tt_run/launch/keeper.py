@@ -12,6 +12,7 @@ import select
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -206,7 +207,10 @@ def fork_keeper(order: Order, abandoned: Callable[[], None]) -> tuple[int, int, 
     for stream in (sys.stdout, sys.stderr):  # what they still hold is to be written once
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
-    pid = os.fork()
+    with warnings.catch_warnings():
+        # Of threads beside this one, as in a test runner, the keeper needs nothing.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
     if pid == 0:
         keep(order, commands, replying, abandoned)
     os.close(commands)
