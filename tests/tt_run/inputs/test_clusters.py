@@ -179,3 +179,18 @@ def test_a_host_may_have_one_chip() -> None:
     assert (cluster.arch, cluster.cluster_type, cluster.host) == ("BLACKHOLE", "P150", "one.yaml")
     assert cluster.chips == {0: Chip(0, 0, "BLACKHOLE", "p150", 5, 1, 0, 0)}
     assert parse_cluster(text, "one.yaml", host="a").host == "a"
+
+
+@pytest.mark.parametrize(("arch", "last"), [("wormhole_b0", 15), ("blackhole", 13), ("quasar", 15)])
+def test_channels_are_those_of_the_architecture(arch: str, last: int) -> None:
+    def text(channel: int) -> str:
+        link = f"[{{chip: 0, chan: {channel}}}, {{chip: 1, chan: 0}}]"
+        return (
+            f"arch: {{0: {arch}, 1: {arch}}}\nchips_with_mmio: [0, 1]\nharvesting: {{}}\nasic_locations: {{0: 0, 1: 1}}\n"
+            f"boards: [[{{board_id: 5}}, {{board_type: p300}}, {{chips: [0, 1]}}]]\nethernet_connections: [{link}]\n"
+        )
+
+    for channel in (-1, last + 1):
+        assert f"has channels 0..{last}" in refused(text(channel)).message
+    if arch == "blackhole":
+        assert parse_cluster(text(last), "c.yaml").links == ((0, last, 1, 0),)
