@@ -139,6 +139,13 @@ class Tensor(_Methods):
         """A tensor with this spec, topology and device over another storage."""
         return self._make(storage, self._spec, self._topology, self._device, self._site)
 
+    def alias(self) -> Tensor:
+        """Another tensor over the same buffer, which lives while either is used: what an operation returns that changes nothing."""
+        made = self.on(self._storage)
+        if isinstance(self._storage, Buffer):
+            self._storage.share(self, made)
+        return made
+
     def twin(self) -> Tensor:
         """Another tensor object for the same tensor, of which nobody is told."""
         made: Tensor = object.__new__(type(self))
@@ -275,9 +282,15 @@ class Tensor(_Methods):
         return self._storage.allocated
 
     def deallocate(self, force: bool = False) -> None:
-        """Give back the device buffer; nothing happens to a host tensor. Tensors that share the buffer lose it too."""
-        if self._device is not None:
-            self._storage.free()
+        """Give back the device buffer; nothing happens to a host tensor.
+
+        A buffer that an operation shared with its result stays while the other tensor is alive, unless `force` is true.
+        """
+        if self._device is None:
+            return
+        if not force and isinstance(self._storage, Buffer) and self._storage.shared_beside(self):
+            return
+        self._storage.free()
 
     # Comparison is elementwise, so tensors are told apart as objects.
     __hash__ = object.__hash__

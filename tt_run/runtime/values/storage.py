@@ -6,6 +6,7 @@ into them, `deallocate` takes them away. Every write replaces the shards as a wh
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -34,12 +35,13 @@ class Storage(Protocol):
 class Buffer:
     """The shards of one tensor on this rank's devices."""
 
-    __slots__ = ("__weakref__", "_shards")
+    __slots__ = ("__weakref__", "_shards", "_sharers")
     freed: ClassVar[Callable[[Buffer], None] | None] = None
     """Called with every buffer that a program gives back, while somebody counts memory."""
 
     def __init__(self, shards: Shards) -> None:
         self._shards: Shards | None = shards
+        self._sharers: tuple[weakref.ref[object], ...] = ()
 
     @property
     def shards(self) -> Shards:
@@ -64,6 +66,17 @@ class Buffer:
         self._shards = None
         if Buffer.freed is not None:
             Buffer.freed(self)
+
+    def share(self, *tensors: object) -> None:
+        """Note tensors that are the same value in this place, as an operation that changes nothing returns one."""
+        added = {id(tensor) for tensor in tensors}
+        others = (ref for ref in self._sharers if (sharer := ref()) is not None and id(sharer) not in added)
+        self._sharers = (*others, *map(weakref.ref, tensors))
+
+    def shared_beside(self, tensor: object) -> bool:
+        """Whether a tensor other than this one shares the buffer and is still alive."""
+        sharers = (ref() for ref in self._sharers)
+        return any(sharer is not None and sharer is not tensor for sharer in sharers)
 
     def follow(self, move: Move) -> None:
         """Count the devices anew after a reshape of the mesh; nothing happens once freed."""

@@ -12,6 +12,8 @@ from tt_run.runtime.tensor.conversion.copies import (
     copy_host_to_device_tensor,
     deallocate,
 )
+from tt_run.runtime.tensor.conversion.devices import to_device
+from tt_run.runtime.tensor.conversion.layouts import to_layout
 from tt_run.runtime.tensor.creation.allocation import allocate_tensor_on_host
 from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
 from tt_run.runtime.tensor.distribution.per_device import (
@@ -45,3 +47,25 @@ def test_deallocate_function(mesh: MeshDevice) -> None:
     tensor = sharded(mesh)
     deallocate(tensor)
     assert not tensor.is_allocated()
+
+
+def test_a_buffer_shared_with_a_result_outlives_the_first_tensor(mesh: MeshDevice) -> None:
+    first = sharded(mesh)
+    second, third = to_layout(first, first.layout), to_device(first, mesh)
+    assert second is not first and second.buffer_address() == first.buffer_address()
+    first.deallocate()
+    assert second.to_numpy(ConcatMeshToTensor(mesh, 0)).tolist() == list(range(8))
+    del first
+    second.deallocate()
+    assert third.is_allocated()
+    del second
+    third.deallocate()
+    assert not third.is_allocated()
+
+
+def test_force_takes_a_shared_buffer_from_every_tensor(mesh: MeshDevice) -> None:
+    first = sharded(mesh)
+    second = to_layout(first, first.layout)
+    deallocate(first)
+    with pytest.raises(RuntimeError, match="given back by deallocate"):
+        second.to_numpy(ConcatMeshToTensor(mesh, 0))

@@ -36,7 +36,7 @@ def to_device(
                 "to_device: the tensor is on another mesh already",
                 hint=f"it is on {tensor.device()}: bring it to the host with ttnn.from_device first",
             )
-        return tensor
+        return tensor.alias()
     device.require_open("to_device")
     transfer_rules.check(device, "write")
     memory = memory_config or tensor.memory_config()
@@ -64,7 +64,7 @@ def from_device(
     """The tensor in host memory, with its topology. Raises RuntimeError when its device is closed."""
     device = tensor.device()
     if device is None:
-        return tensor
+        return tensor.alias()
     device.require_open("from_device")
     transfer_rules.check(device, "read")
     return Tensor.of(

@@ -35,7 +35,7 @@ def to_layout(
             check_layout(wanted, layout)
         wanted = DataType.BFLOAT16
     if wanted is tensor.dtype and layout is tensor.layout and memory_config in (None, tensor.memory_config()):
-        return tensor
+        return tensor.alias()
     return _converted(tensor, wanted, layout, memory_config, pad_value)
 
 
@@ -58,7 +58,7 @@ def to_dtype(tensor: Tensor, dtype: DataType) -> Tensor:
                 "Please pad the tensor explicitly before conversion.",
                 hint="call to_layout(tensor, ttnn.TILE_LAYOUT) first",
             )
-    return tensor if dtype is tensor.dtype else _converted(tensor, dtype, layout, None)
+    return tensor.alias() if dtype is tensor.dtype else _converted(tensor, dtype, layout, None)
 
 
 @public
