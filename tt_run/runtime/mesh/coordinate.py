@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import product
 from typing import NoReturn
 
@@ -87,4 +88,10 @@ def fits_as_submesh(inner: MeshShape, outer: MeshShape) -> bool:
 
 def row_major(shape: MeshShape) -> list[MeshCoordinate]:
     """Every coordinate of a mesh, the last dimension fastest."""
-    return [MeshCoordinate(values) for values in product(*(range(extent) for extent in shape))]
+    return list(_row_major(tuple(shape)))
+
+
+@lru_cache(maxsize=64)
+def _row_major(shape: tuple[int, ...]) -> tuple[MeshCoordinate, ...]:
+    """Made once for each shape: thousands of coordinates for each tensor that is spread are dearer than the tensor."""
+    return tuple(MeshCoordinate(values) for values in product(*(range(extent) for extent in shape)))

@@ -17,6 +17,7 @@ from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.graph import NodeId, PreferredPrecision
 from tt_run.runtime.train.ops import binary
 from tt_run.runtime.train.variable import Variable
+from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import convert, is_float, stored_dtype
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Tensor(Variable):
         if is_float(target):
             target = arithmetic.storage_dtype(target)
         value = from_torch(
-            np.ascontiguousarray(array),
+            array if shapes.active() else np.ascontiguousarray(array),
             dtype=target,
             layout=layout,
             device=context.get_device(),
