@@ -194,3 +194,22 @@ def test_channels_are_those_of_the_architecture(arch: str, last: int) -> None:
         assert f"has channels 0..{last}" in refused(text(channel)).message
     if arch == "blackhole":
         assert parse_cluster(text(last), "c.yaml").links == ((0, last, 1, 0),)
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ("[{chip: 0, chan: 8}]", "needs two ends, not [{chip: 0, chan: 8}]"),
+        ("[{chip: 0, chan: 8}, {chip: 1, chan: 0}]", "needs {remote_chip_id: number, chan: number}"),
+        ("[{chip: 0, chan: 16}, {remote_chip_id: 1, chan: 0}]", "uses channel 16"),
+        ("[{chip: 9, chan: 8}, {remote_chip_id: 1, chan: 0}]", "names chip 9"),
+    ],
+)
+def test_links_to_other_hosts_are_told_by_number_and_line(entry: str, words: str) -> None:
+    sound = "[{chip: 3, chan: 12}, {remote_chip_id: 77, chan: 5}]"
+    key = "ethernet_connections_to_remote_devices"
+    lines = t3000_yaml().count("\n")
+    assert parse_cluster(t3000_yaml() + f"{key}:\n  - {sound}\n", "c.yaml").remote_links
+    found = refused(t3000_yaml() + f"{key}:\n  - {sound}\n  - {entry}\n")
+    assert found.message.startswith(f"{key}: entry 2 ") and words in found.message
+    assert place(found) == f"{lines + 3}:5"
