@@ -14,8 +14,10 @@ from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.shards import Shards
 
-# Errors about values, which a run in shapes does not have: ids that lie outside of a table.
-_OF_VALUES = re.compile(r"(id|index|position) \d+ is (outside|out of range)")
+# Errors about values, which a run in shapes does not have: ids and places that lie outside of a table, norms that are not finite.
+_OF_VALUES = re.compile(
+    r"(id|index|position) \d+ is (outside|out of range)|queries \d+ to \d+ are outside|is non-finite"
+)
 
 
 @contextmanager
