@@ -51,7 +51,7 @@ PYTEST_RESULTS = "TT_RUN_PYTEST_RESULTS"
 
 VARIABLES: dict[str, tuple[str, str, str]] = {
     ARITHMETIC: ("user", "runtime", "`float32`: training computes in float32 throughout; `bfloat16` (default): as devices do"),
-    CHECK_REPLICAS: ("user", "runtime", "`1`: before each collective, compare hashes of what devices should hold alike"),
+    CHECK_REPLICAS: ("user", "runtime", "`1`: before each collective, compare hashes of what devices should hold alike; `--check-replicas` sets it"),
     EXIT_TIMEOUT: ("user", "programs", "seconds that what a Python rank does at its end may take after an uncaught exception (10; 0: no limit)"),
     GUARD: ("user", "runtime", "`off`: ranks do not compare what they are about to call; `--guard off` sets it"),
     GUARD_TIMEOUT: ("user", "runtime", "seconds a rank waits for its peers in one call before it reports (60)"),

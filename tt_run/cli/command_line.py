@@ -249,6 +249,14 @@ class CommandLine(Arguments):
         variable=contract.SHAPES_ONLY,
     )
 
+    check_replicas: bool = option(
+        EMULATION,
+        "--check-replicas",
+        "",
+        "Before each collective, compare what devices should hold alike.",
+        variable=contract.CHECK_REPLICAS,
+    )
+
     dry_run: bool = option(LOOK, "--dry-run", "", "Print what would run, as lines to paste.")
     format: str = option(
         LOOK,

@@ -230,6 +230,7 @@ def test_options_of_the_emulation_reach_the_ranks(
         "--shapes-only=strict",
         "--memory=m.json",
         "--enforce-memory",
+        "--check-replicas",
         "--print-env",
         "0",
         "true",
@@ -242,6 +243,7 @@ def test_options_of_the_emulation_reach_the_ranks(
     assert "TT_RUN_SHAPES_ONLY=strict" in lines
     assert f"TT_RUN_MEMORY={launch_folder}/m.json" in lines
     assert "TT_RUN_ENFORCE_MEMORY=1" in lines
+    assert "TT_RUN_CHECK_REPLICAS=1" in lines
 
 
 class TestExplain:
