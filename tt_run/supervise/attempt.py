@@ -70,6 +70,7 @@ def conclude(
     said = folder.launcher_said()
     lost = read_lost_hosts(said)
     without_mpi = frozenset(s.rank for s in board.all() if s.ended and mpi_at_end(folder, s.rank) == "never")
+    leaving = frozenset(s.rank for s in board.all() if not s.ended and mpi_at_end(folder, s.rank))
     added = offsets(board.all(), board.seen, observation.started_at, os.uname().nodename)
     verdict = judge(
         on_one_clock(board.all(), added),
@@ -81,6 +82,7 @@ def conclude(
         read_noticed(said),
         None if folder.path.is_dir() else folder.path,
         _without_folder(plan, board, said),
+        leaving,
     )
     if may_be_split(observation, failures, board.all()) and not observation.stopped:
         verdict = split_verdict(RemoteAgent.chosen(environ, plan.mpi_args), board.all()) or verdict

@@ -47,6 +47,7 @@ class Case:
     absent: Sequence[
         str
     ] = ()  # hosts of the plan on which no rank started, where the run folder was not found
+    leaving: Set[int] = frozenset()  # ranks without a record whose program was over by their own note
 
     @property
     def ended_by_itself(self) -> bool:

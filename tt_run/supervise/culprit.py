@@ -147,12 +147,13 @@ def find_vanished(
     gone: Mapping[int, float],
     noticed: Sequence[int],
     alone_suffices: bool = False,
+    leaving: Set[int] = frozenset(),
 ) -> RankStatus | None:
     """The rank that was killed together with its wrapper, which left no record of their end; None when there is none, or nothing shows it.
 
     Nobody else has a failure of its own then. `gone` tells when processes were first missed on this machine, `noticed` which ranks mpirun
     says were killed; a victim that mpirun had to kill with its wrapper was missed later, and is not noticed. Where `alone_suffices`, the only
-    one without a record that was not told to end needs no other sign.
+    one without a record that was not told to end needs no other sign, unless it is `leaving`: mpirun ends a rank that waits at its own end.
     """
     failed = [status for status in statuses if status.failed]
     if any(not is_consequence(status, failures) for status in failed):
@@ -164,7 +165,7 @@ def find_vanished(
     lost = [s for s in statuses if s.started and not s.ended and not s.told and s.rank not in failures]
     shown = [s for s in lost if s.rank in noticed or s.rank in killed or (s.rank in gone and not accusations)]
     if not shown and alone_suffices and len(lost) == 1:
-        return lost[0]
+        return None if lost[0].rank in leaving else lost[0]
     return min(
         shown,
         key=lambda s: (s.rank not in killed, s.rank not in noticed, gone.get(s.rank, float("inf")), s.rank),

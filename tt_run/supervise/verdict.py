@@ -37,16 +37,27 @@ def judge(
     noticed: Sequence[int] = (),
     removed: Path | None = None,
     absent: Sequence[str] = (),
+    leaving: Set[int] = frozenset(),
 ) -> Verdict:
     """The verdict on a run that is over: the first of the rules below that has one.
 
     `failures` are the records that ranks wrote about themselves, by rank; `lost_hosts` those that mpirun complained of,
     `without_mpi` the ranks that noted at their end that they had never entered MPI, `noticed` those that mpirun saw killed.
-    `removed` is the run folder if that is gone, `absent` names the hosts that never had it.
+    `removed` is the run folder if that is gone, `absent` names the hosts that never had it,
+    `leaving` the ranks that left no record but had noted that their program was over.
     """
     statuses = by_their_own_exceptions(statuses, failures)
     case = Case(
-        statuses, observation, failures, multi_host, lost_hosts, without_mpi, noticed, removed, absent
+        statuses,
+        observation,
+        failures,
+        multi_host,
+        lost_hosts,
+        without_mpi,
+        noticed,
+        removed,
+        absent,
+        leaving,
     )
     for rule in (
         _folder_not_shared,
@@ -98,6 +109,7 @@ def _vanished(case: Case) -> Verdict | None:
             case.observation.gone,
             case.noticed,
             alone_suffices=bool(case.failed) and code is not None and code > 0,
+            leaving=case.leaving,
         )
     if found is None:
         return None

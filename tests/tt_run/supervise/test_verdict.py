@@ -18,6 +18,7 @@ from tt_run.supervise.verdict import judge
 from tt_run.supervise.watch import EndedBy, Observation
 
 ENDED = Observation(EndedBy.ITSELF, 0, 0.0, 100.0)
+FAILED = dataclasses.replace(ENDED, launcher_code=1)
 
 
 def rank(
@@ -161,6 +162,13 @@ class TestAccused:
         found = verdict_of(rank(0, code=1), rank(1, signal=11), failures={0: self.raised(1, code="TTG006")})
         assert found.sentence == "rank 1 on vm was killed by SIGSEGV: error[TTG006]: no"
         assert found.exit_code == 139
+
+    def test_one_that_mpirun_killed_at_its_own_end_is_not_called_killed(self) -> None:
+        statuses = (rank(0, end=10.0, code=1), rank(1, end=None))
+        killed = judge(statuses, FAILED, {0: self.raised(1)})
+        assert killed.sentence == "rank 1 on vm was killed by SIGKILL, its wrapper with it"
+        left = judge(statuses, FAILED, {0: self.raised(1)}, leaving=frozenset({1}))
+        assert (left.exit_code, left.sentence) == (1, "rank 1 on vm is at fault: error[TTG001]: no")
 
     def test_the_others_follow(self) -> None:
         failures = {0: self.raised(1), 1: self.raised(1)}
