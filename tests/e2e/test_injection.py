@@ -93,3 +93,8 @@ def test_chaos(tmp_path: Path, program: list[str]) -> None:
     refused = tt_run("chaos", "--", *program, cwd=tmp_path)
     assert refused.code == Exit.USAGE
     assert "only emulated ranks have faults" in refused.err
+
+
+def test_a_fault_that_never_comes_is_told(tmp_path: Path, program: list[str]) -> None:
+    ran = tt_run(*TWO, "--inject", "kill=rank:1,call=500", *program, cwd=tmp_path)
+    assert "--inject: no fault happened, no rank came to what kill=rank:1,call=500 names" in ran.check().err

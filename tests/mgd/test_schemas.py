@@ -13,7 +13,7 @@ from mgd.resources import configs_root
 from tests.mgd.fixtures import ROOT, RULE_FOLDERS
 from tt_run.inputs import bindings, pinnings
 
-jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed (extra dev)")
+jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed (extra test)")
 FOLDER = configs_root() / "schemas"
 NAMES = sorted(path.name.removesuffix(".schema.json") for path in FOLDER.glob("*.json"))
 

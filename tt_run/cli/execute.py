@@ -65,8 +65,19 @@ def execute(
     elif attempt.observation.swept:
         say(left_behind(attempt.observation.swept))
     _write_records(plan, attempt, given.report)
+    _tell_idle_faults(given, attempt)
     _tell_written(given, around, attempt.observation.started_at)
     return verdict.exit_code
+
+
+def _tell_idle_faults(given: CommandLine, attempt: Attempt) -> None:
+    """Says that none of the faults that were asked for has happened, which a good end would hide."""
+    if not given.inject:
+        return
+    from tt_run.supervise.injected import injected
+
+    if not injected(attempt.folder.path):
+        say(f"--inject: no fault happened, no rank came to what {' and '.join(given.inject)} names")
 
 
 def _tell_written(given: CommandLine, around: Surroundings, started: float) -> None:
