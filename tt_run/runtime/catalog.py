@@ -22,6 +22,7 @@ _MODULES = (
     "tt_run.runtime.ccl.scatter_forms",
     "tt_run.runtime.ccl.fused_products",
     "tt_run.runtime.ccl.fused_norms",
+    "tt_run.runtime.ccl.ring_attention",
     "tt_run.runtime.ccl.halos",
     "tt_run.runtime.sockets.transfer",
     "tt_run.runtime.sockets.host",

@@ -380,6 +380,52 @@ def norms():
         assert np.allclose(shard, expected, rtol=1e-5), position
 
 
+def attentions():
+    """A sequence over the columns, its last keys padding, and a joined one on every device."""
+    (q, qs), (k, ks), (v, vs) = (put(random(1, heads, 128, 32), (None, 2)) for heads in (2, 1, 1))
+    (jq, jqs), (jk, jks), (jv, jvs) = (put(random(1, heads, 32, 32), (None, None)) for heads in (2, 1, 1))
+    buffers = [put(np.zeros((1, 1, 128, 32), np.float32), (None, None))[0] for _ in range(2)]
+    length = ttnn.from_torch(
+        np.array([[100]], np.int32), device=mesh, mesh_mapper=ttnn.ReplicateTensorToMesh(mesh)
+    )
+
+    def expected(p, end, joined):
+        keys, values = (np.concatenate(along(part, 1, p)[0], 2)[0, 0, :end] for part in (ks, vs))
+        queries = qs[p][0]
+        if joined:
+            queries = np.concatenate([queries, jqs[p][0]], 1)
+            keys, values = np.concatenate([keys, jks[p][0, 0]]), np.concatenate([values, jvs[p][0, 0]])
+        scores = queries @ keys.T * 0.125
+        sums = np.log(np.exp(scores).sum(-1, keepdims=True))
+        whole = np.exp(scores - sums) @ values
+        return whole[:, :32], whole[:, 32:] if joined else jqs[p][0], sums
+
+    T = ttnn.transformer
+    common = {
+        "joint_strategy": "rear", "program_config": None, "scale": 0.125, "dim": 2, "num_links": 1, "cluster_axis": 1,
+        "multi_device_global_semaphore": semaphores, "mesh_device": mesh, "topology": ttnn.Topology.Ring,
+        "persistent_output_buffer_k": buffers[0], "persistent_output_buffer_v": buffers[1],
+    }  # fmt: skip
+
+    def ring(*tensors, **keywords):
+        return T.ring_joint_scaled_dot_product_attention(*tensors, ccl_core_grid_offset=offset, **keywords)
+
+    def exp_ring(*tensors, **keywords):
+        return T.exp_ring_joint_scaled_dot_product_attention(*tensors, **keywords)
+
+    for name, attention in (("", ring), ("exp_", exp_ring)):
+        for number, (joint, end, told) in enumerate(
+            (((jq, jk, jv), 100, 100), ((jq, jk, jv), 100, length), ((), 128, 128))
+        ):
+            results = attention(q, k, v, *joint, logical_n=told, **common)
+            results = results if joint else (results[0], results[2])
+            check(f"{name}joint{number}", results)
+            for tensor, which in zip(results, (0, 1, 2) if joint else (0, 2), strict=True):
+                for position, shard in enumerate_shards(tensor):
+                    right = expected(position, end, bool(joint))[which]
+                    assert np.allclose(shard[0], right, rtol=2e-2, atol=2e-2), (name, number, position)
+
+
 def experts():
     tokens = random(8, 4, 1, 32)
     choices = rng.integers(0, 8, (8, 4, 1, 2)).astype(np.uint16)
@@ -407,7 +453,7 @@ def experts():
     )
 
 
-for part in (gathers, sums, exchanges, halos, products, norms, experts):
+for part in (gathers, sums, exchanges, halos, products, norms, attentions, experts):
     part()
 ttnn.close_mesh_device(mesh)
 sys.stdout.flush()

@@ -132,6 +132,30 @@ def test_distributed_norms(mesh: MeshDevice, name: str):
         getattr(ops, f"{name}_post_all_gather")(t, t)
 
 
+def test_a_distributed_norm_by_heads(one: MeshDevice):
+    """Statistics, norm, split into heads and rotation, against each step in NumPy."""
+    x, w = sample(F32, 1, 1, 32, 128), sample(F32, 1, 128, seed=1)
+    cos, sin, turn = (sample(F32, 1, 1, rows, wide, seed=2) for rows, wide in ((32, 64), (32, 64), (32, 32)))
+    pre, post = (getattr(ops, f"experimental.wan_fused_rmsnorm_{step}_allgather") for step in ("pre", "post"))
+    t, tw = put(one, x), put(one, w)
+    stats = pre(t, dtype=F32)
+    heads = (normal(x.astype(float), 1e-5, False) * w).reshape(32, 2, 64).transpose(1, 0, 2)[None]
+    near(post(t, stats, num_heads_per_device=2, weight=tw), heads, steps=16)
+    rotation = dict(
+        zip(
+            ("rope_cos", "rope_sin", "transformation_mat"),
+            (put(one, v) for v in (cos, sin, turn)),
+            strict=True,
+        )
+    )
+    turned = np.concatenate([heads[..., :32] @ turn[0, 0], heads[..., 32:] @ turn[0, 0]], -1)
+    near(post(t, stats, num_heads_per_device=2, weight=tw, **rotation), heads * cos + turned * sin, steps=64)
+    with pytest.raises(RuntimeError, match="in 3 heads"):
+        post(t, stats, num_heads_per_device=3)
+    with pytest.raises(RuntimeError, match="go together"):
+        post(t, stats, rope_cos=rotation["rope_cos"])
+
+
 @pytest.mark.parametrize("dtype", [F32, BF16])
 def test_group_norm(one: MeshDevice, dtype: DataType):
     x = sample(dtype, 2, 1, 20, 12)

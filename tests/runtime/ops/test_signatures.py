@@ -52,7 +52,9 @@ def listed() -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.skipif(not SIGNATURES.is_file(), reason="the recorded list of signatures is not here (TT_RUN_CORPUS)")
+@pytest.mark.skipif(
+    not SIGNATURES.is_file(), reason="the recorded list of signatures is not here (TT_RUN_CORPUS)"
+)
 @pytest.mark.parametrize("name", sorted(listed()))
 def test_parameters_are_the_references(name: str) -> None:
     found = reduce(getattr, name.split("."), ttnn)

@@ -35,6 +35,7 @@ MODULES = (
     "rotary",
     "ordering",
     "distributed_norms",
+    "head_norms",
     "parametric",
     "pairs",
     "special",

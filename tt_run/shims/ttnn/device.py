@@ -17,6 +17,7 @@ _TABLE = {
         get_dispatch_core_axis=dispatch_core_axis get_dram_alignment=dram_alignment
         get_l1_alignment=l1_alignment enable_asynchronous_slow_dispatch disable_asynchronous_slow_dispatch
     """,
+    "tt_run.runtime.tensor.conversion.copies": "DeallocateBuffers=deallocate_buffers",
     "tt_run.runtime.tuning.compute": "init_device_compute_kernel_config",
     "tt_run.runtime.mesh.view": "SubDevice SubDeviceId SubDeviceManagerId",
     "tt_run.runtime.trace": "is_trace_capture_active",

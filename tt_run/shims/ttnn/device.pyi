@@ -6,6 +6,7 @@ from tt_run.runtime.mesh.opening import close_device as CloseDevice
 from tt_run.runtime.mesh.opening import close_devices as CloseDevices
 from tt_run.runtime.mesh.opening import create_device as CreateDevice
 from tt_run.runtime.mesh.opening import create_devices as CreateDevices
+from tt_run.runtime.tensor.conversion.copies import deallocate_buffers as DeallocateBuffers
 from tt_run.runtime.mesh import MeshDevice as Device
 from tt_run.runtime.mesh.queries import disable_memory_reports as DisableMemoryReports
 from tt_run.runtime.mesh.hardware import DispatchCoreAxis as DispatchCoreAxis

@@ -2,8 +2,11 @@
 """`ttnn.transformer`."""
 
 from collections.abc import Sequence as _Sequence
+from tt_run.runtime.enums import Topology as _Topology
+from tt_run.runtime.mesh.device import MeshDevice as _MeshDevice
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig as _MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor as _Tensor
+from typing import Any as _Any
 from tt_run.runtime.tuning.blocks import PagedCacheGeometryOverride as PagedCacheGeometryOverride
 from tt_run.runtime.tuning.blocks import SDPAProgramConfig as SDPAProgramConfig
 
@@ -22,6 +25,9 @@ def chunked_scaled_dot_product_attention(input_tensor_q: _Tensor, input_tensor_k
 def concatenate_heads(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """[B, H, S, D] -> [B, S, H*D]."""
     ...
+def exp_ring_joint_scaled_dot_product_attention(input_tensor_q: _Tensor, input_tensor_k: _Tensor, input_tensor_v: _Tensor, joint_tensor_q: _Tensor | None = None, joint_tensor_k: _Tensor | None = None, joint_tensor_v: _Tensor | None = None, *, persistent_output_buffer_k: _Tensor, persistent_output_buffer_v: _Tensor, joint_strategy: str, logical_n: int | _Tensor, program_config: object, scale: float | None = None, compute_kernel_config: object = None, dim: int, multi_device_global_semaphore: _Sequence[object], num_links: int, cluster_axis: int, mesh_device: _MeshDevice, topology: _Topology, subdevice_id: _Any = None, num_workers_per_link: int = 1, num_buffers_per_channel: int = 8) -> tuple[_Tensor, _Tensor, _Tensor]:
+    """`ring_joint_scaled_dot_product_attention` by another schedule on the device."""
+    ...
 def flash_mla_prefill(input_tensor_q: _Tensor, input_tensor_k: _Tensor, head_dim_v: int | _Tensor | None = None, *, input_tensor_v: _Tensor | None = None, attn_mask: _Tensor | None = None, is_causal: bool = True, scale: float | None = None, memory_config: _MemoryConfig | None = None, program_config: object = None, compute_kernel_config: object = None) -> _Tensor:
     """Attention whose values are the first head_dim_v columns of the keys, or a tensor of their own in its place."""
     ...
@@ -36,6 +42,9 @@ def paged_flash_multi_latent_attention_decode(input_tensor_q: _Tensor, input_ten
     ...
 def paged_scaled_dot_product_attention_decode(input_tensor_q: _Tensor, input_tensor_k: _Tensor, input_tensor_v: _Tensor, page_table_tensor: _Tensor, *, is_causal: bool = True, attn_mask: _Tensor | None = None, cur_pos_tensor: _Tensor | None = None, attention_sink: _Tensor | None = None, scale: float | None = None, sliding_window_size: int | None = None, memory_config: _MemoryConfig | None = None, program_config: object = None, compute_kernel_config: object = None, paged_cache_geometry: object = None, cache_position_modulo: int | None = None, spec_multi_pos_tiles: int = 0) -> _Tensor:
     """As `scaled_dot_product_attention_decode`, caches in blocks [blocks, Hkv, block size, D] that page_table [B, blocks per user] orders."""
+    ...
+def ring_joint_scaled_dot_product_attention(input_tensor_q: _Tensor, input_tensor_k: _Tensor, input_tensor_v: _Tensor, joint_tensor_q: _Tensor | None = None, joint_tensor_k: _Tensor | None = None, joint_tensor_v: _Tensor | None = None, *, persistent_output_buffer_k: _Tensor, persistent_output_buffer_v: _Tensor, joint_strategy: str, logical_n: int | _Tensor, logical_l: int | _Tensor = 0, program_config: object, scale: float | None = None, compute_kernel_config: object = None, dim: int, multi_device_global_semaphore: _Sequence[object], num_links: int, cluster_axis: int, mesh_device: _MeshDevice, topology: _Topology, subdevice_id: _Any = None, ccl_core_grid_offset: object, use_column_major_ccl: bool = False, is_causal: bool = False, is_balanced: bool = False, is_cross: bool = False, kv_cache_batch_idx: int | None = None, kv_actual_isl: int | None = None, attention_sink: _Tensor | None = None, sliding_window_size: int | None = None, circular_kv_cache: bool = False, persistent_output_buffer_joint_k: _Tensor | None = None, persistent_output_buffer_joint_v: _Tensor | None = None, slot_id: _Tensor | None = None, kv_actual_isl_tensor: _Tensor | None = None, kv_cache_num_layers: int | None = None, kv_cache_layer_idx: int | None = None, kv_valid_end_tensor: _Tensor | None = None) -> tuple[_Tensor, _Tensor, _Tensor]:
+    """Attention, without a mask, of a sequence [B, H, N/devices, D] cut over `cluster_axis` and a joined one [B, H, L, D] on every device."""
     ...
 def scaled_dot_product_attention(input_tensor_q: _Tensor, input_tensor_k: _Tensor, input_tensor_v: _Tensor, *, attn_mask: _Tensor | None = None, is_causal: bool = True, scale: float | None = None, sliding_window_size: int | None = None, memory_config: _MemoryConfig | None = None, program_config: object = None, compute_kernel_config: object = None, attention_sink: _Tensor | None = None, cu_window_seqlens: _Tensor | None = None, windowed_q_token_offset: int = 0, windowed_q_token_offset_tensor: _Tensor | None = None, output_concat_heads: bool = False, attn_mask_block_map: _Tensor | None = None) -> _Tensor:
     """q [B, H, Sq, D], k and v [B, Hkv, Sk, D] -> [B, H, Sq, D], or [B, 1, Sq, H*D] with output_concat_heads."""

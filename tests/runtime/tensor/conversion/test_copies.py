@@ -11,6 +11,7 @@ from tt_run.runtime.tensor.conversion.copies import (
     copy_device_to_host_tensor,
     copy_host_to_device_tensor,
     deallocate,
+    deallocate_buffers,
 )
 from tt_run.runtime.tensor.conversion.devices import to_device
 from tt_run.runtime.tensor.conversion.layouts import to_layout
@@ -69,3 +70,9 @@ def test_force_takes_a_shared_buffer_from_every_tensor(mesh: MeshDevice) -> None
     deallocate(first)
     with pytest.raises(RuntimeError, match="given back by deallocate"):
         second.to_numpy(ConcatMeshToTensor(mesh, 0))
+
+
+def test_all_buffers_of_a_device(mesh: MeshDevice) -> None:
+    first, second, host = sharded(mesh), sharded(mesh), made(ar(3))
+    deallocate_buffers(mesh)
+    assert [tensor.is_allocated() for tensor in (first, second, host)] == [False, False, True]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tt_run.runtime.arguments import public
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh import transfer_rules
+from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.tensor.conversion.devices import counted_on, is_distributed
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
@@ -61,3 +62,12 @@ def _check_same(host_tensor: Tensor, device_tensor: Tensor) -> None:
 def deallocate(tensor: Tensor, force: bool = True) -> None:
     """Give back the device buffer of a tensor; a host tensor is left alone. Reading it afterwards raises RuntimeError."""
     tensor.deallocate(force)
+
+
+@public
+def deallocate_buffers(device: MeshDevice) -> None:
+    """Give back the buffers of all tensors on a device."""
+    device.require_open("DeallocateBuffers")
+    for resident in list(device.residents):
+        if isinstance(resident, Tensor):
+            resident.deallocate(True)

@@ -329,3 +329,9 @@ def view(input_tensor: _Tensor, shape: _Sequence[int] | int, *others: int) -> _T
 def wait_for_cq_on_tensor_prefetcher(*args: _Any, **kwargs: _Any) -> None:
     """Refused: it starts cores that prefetch weights for kernels; without it the same products give the same values."""
     ...
+def wan_fused_rmsnorm_post_allgather(input_tensor: _Tensor, stats: _Tensor, *, epsilon: float = 1e-05, num_heads_per_device: int = 1, weight: _Tensor | None = None, transformation_mat: _Tensor | None = None, rope_cos: _Tensor | None = None, rope_sin: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, dtype: _DataType | None = None) -> _Tensor:
+    """RMS norm by gathered statistics, split into heads and rotated: (1, 1, S, H) -> (1, heads, S, H/heads)."""
+    ...
+def wan_fused_rmsnorm_pre_allgather(input_tensor: _Tensor, *, dtype: _DataType = _DataType.BFLOAT16, compute_kernel_config: object = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """Statistics of each shard for `wan_fused_rmsnorm_post_allgather`: (…, W) -> (…, 32), the sum of squares in column 0."""
+    ...

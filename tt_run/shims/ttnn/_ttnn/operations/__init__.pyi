@@ -2,4 +2,5 @@
 """`ttnn._ttnn.operations`."""
 
 from . import ccl as ccl
+from . import experimental as experimental
 
