@@ -94,6 +94,24 @@ def test_joined_sequences(one: MeshDevice) -> None:
         call("transformer.joint_scaled_dot_product_attention", *tensors, joint_strategy="front")
 
 
+def test_queries_of_a_ring_fall_to_devices_in_two_chunks(mesh: MeshDevice) -> None:
+    ring = "transformer.ring_distributed_scaled_dot_product_attention"
+    q, k, v = sample(F32, 1, 4, 64, 16), sample(F32, 1, 2, 64, 16, seed=1), sample(F32, 1, 2, 64, 16, seed=2)
+    whole = np.split(reference(q, k, v, causal(64, 64)).astype(np.float32), 8, axis=2)
+    tensors = [put(mesh, t) for t in (q, k, v)]
+    found = call(ring, *tensors, 4)
+    for device, coord in enumerate(mesh.local_coords):
+        wanted = np.concatenate([whole[coord[1]], whole[7 - coord[1]]], axis=2)
+        np.testing.assert_allclose(held(found, device), wanted, rtol=1e-4, atol=1e-5)
+    near(call(ring, *tensors, 4, 3), np.concatenate([whole[3], whole[4]], axis=2), steps=64)
+    with pytest.raises(RuntimeError, match="no single axis of the mesh"):
+        call(ring, *tensors, 8)
+    with pytest.raises(RuntimeError, match=r"divisible by 2 \* ring_size = 10"):
+        call(ring, *tensors, 5, 0)
+    with pytest.raises(RuntimeError, match="ring_id must be 0 to 3, got 4"):
+        call(ring, *tensors, 4, 4)
+
+
 def test_softmax_in_place(one: MeshDevice) -> None:
     scores = put(one, sample(F32, 1, 2, 8, 32))
     wanted = held(call("transformer.attention_softmax", scores, head_size=16))
