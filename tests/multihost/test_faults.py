@@ -47,7 +47,7 @@ def test_the_report_shows_exception_last_lines_and_log(jobs: HostJobs, tmp_path:
     ran = job.end()
     assert named(ran.err) == "rank 2 on h3 exited with 1"
     assert "ValueError: no good" in ran.err and f"{program[1]}:8" in ran.err
-    assert f"log: {job.folder.err(2)}" in ran.err
+    assert f"logs: {job.folder.path}, {job.folder.err(2).name}" in ran.err
     assert "ValueError: no good" in job.folder.err(2).read_text()
 
 
