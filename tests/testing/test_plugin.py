@@ -11,6 +11,8 @@ import pytest
 
 from tt_run.testing.ranks import Ranks
 
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "testing"
+
 
 def ranks(*args: Any, **kwargs: Any) -> pytest.Mark:
     """The mark as the plugin meets it; our own suite does not know the name."""
@@ -92,6 +94,11 @@ def test_fixtures_of_the_reference(tmp_path: Path) -> None:
     assert "6 passed, 2 skipped" in done.stdout
     assert "a mesh of 8x4 needs more devices than the 8 of this system" in done.stdout
     assert "this test is for blackhole" in done.stdout
+
+
+def test_the_example_project(tmp_path: Path) -> None:
+    done = run(tmp_path, (EXAMPLE / "test_gather.py").read_text())
+    assert "3 passed" in done.stdout, done.stdout + done.stderr
 
 
 def test_the_system_is_an_option(tmp_path: Path) -> None:
