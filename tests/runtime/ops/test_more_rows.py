@@ -358,6 +358,7 @@ def test_batches_are_normalised_by_channel(one: MeshDevice, training: bool):
 
 
 def test_images_are_turned(one: MeshDevice):
+    pytest.importorskip("torch")
     x = sample(1, 4, 4, 32)
     for mode in ("nearest", "bilinear"):
         quarter = held(call("rotate", put(one, x, F32, ROW), 90.0, interpolation_mode=mode))
