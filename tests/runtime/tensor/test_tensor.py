@@ -31,6 +31,11 @@ def host(array: Any, **options: Any) -> Tensor:
 def test_an_undistributed_tensor() -> None:
     tensor = host(np.zeros((3, 5), np.float32))
     assert (tensor.shape, tensor.dtype, tensor.layout) == ([3, 5], DataType.FLOAT32, Layout.ROW_MAJOR)
+    assert (tensor.get_dtype(), tensor.get_layout(), tensor.get_tile()) == (
+        tensor.dtype,
+        tensor.layout,
+        tensor.tile,
+    )
     assert tensor.storage_type() is StorageType.HOST
     assert (tensor.device(), tensor.devices(), tensor.is_allocated(), tensor.is_sharded()) == (
         None,

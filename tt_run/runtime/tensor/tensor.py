@@ -210,6 +210,18 @@ class Tensor(_Methods):
         """Tile of the layout."""
         return self._spec.tile
 
+    def get_dtype(self) -> DataType:
+        """`dtype` by its older name."""
+        return self._spec.dtype
+
+    def get_layout(self) -> Layout:
+        """`layout` by its older name."""
+        return self._spec.layout
+
+    def get_tile(self) -> Tile:
+        """`tile` by its older name."""
+        return self._spec.tile
+
     @property
     def spec(self) -> TensorSpec:
         """Shape, dtype, layout, memory and tile as one value."""
