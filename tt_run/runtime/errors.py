@@ -20,9 +20,10 @@ def fatal(message: str, condition: str = "false", *, hint: str | None = None) ->
     return RuntimeError(f"TT_FATAL @ {_caller()}: {condition}\n{advice}info:\n{message}")
 
 
-def throw(message: str) -> RuntimeError:
-    """The error of an unconditional refusal: `TT_THROW @ file:line: tt::exception`, `info:`, the message."""
-    return RuntimeError(f"TT_THROW @ {_caller()}: tt::exception\ninfo:\n{message}")
+def throw(message: str, *, hint: str | None = None) -> RuntimeError:
+    """The error of an unconditional refusal: `TT_THROW @ file:line: tt::exception`, `info:`, the message; a hint as in `fatal`."""
+    advice = f"help: {hint}\n" if hint else ""
+    return RuntimeError(f"TT_THROW @ {_caller()}: tt::exception\n{advice}info:\n{message}")
 
 
 def incompatible(

@@ -55,6 +55,7 @@ def test_all_spellings_of_a_shape(shape: MeshShape) -> None:
         (lambda: MeshShape("24"), TypeError, "incompatible"),
         (lambda: MeshShape(2, 4)[2], RuntimeError, "ShapeBase[] index out of range. 2 not in [-4, 2)"),
         (lambda: MeshShape(2, 4)[-5], RuntimeError, "ShapeBase[] index out of range. -5 not in [-4, 2)"),
+        (lambda: MeshShape(2, 4)[2], RuntimeError, "help: a 2x4 mesh has the axes 0, 1"),
         (lambda: MeshShape(2, 4) == (2, 4), TypeError, "__eq__(): incompatible"),
         (lambda: len(MeshShape(2, 4)), TypeError, "has no len()"),
         (

@@ -48,7 +48,11 @@ class MeshShape(Unordered):
         # The reference's indices reach below -dims: it keeps room for a padded 4-D form.
         low, high = -max(4, len(self._extents)), len(self._extents)
         if not low <= index < high:
-            raise throw(f"ShapeBase[] index out of range. {index} not in [{low}, {high})")
+            extents = "x".join(map(str, self._extents))
+            raise throw(
+                f"ShapeBase[] index out of range. {index} not in [{low}, {high})",
+                hint=f"a {extents} mesh has the axes {', '.join(map(str, range(high)))}",
+            )
         return 1 if index < -high else self._extents[index]
 
     def __iter__(self) -> Iterator[int]:

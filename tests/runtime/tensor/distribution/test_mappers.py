@@ -104,8 +104,9 @@ def test_a_line_may_use_fewer_devices(mesh: MeshDevice, rows: int, chunks: int) 
 def test_uneven_chunks_are_refused(mesh: MeshDevice, rows: int) -> None:
     with pytest.raises(
         RuntimeError, match=r"Shard shape mismatch: expected Shape\(\[\d, 4\]\) but got Shape"
-    ):
+    ) as error:
         mapped(ar(rows, 4), ShardTensorToMesh(mesh, 0))
+    assert f"dimension 0 has {rows} elements for 8 devices: pad it to {-(-rows // 8) * 8}" in str(error.value)
 
 
 def test_grids_need_every_chunk(mesh: MeshDevice) -> None:

@@ -110,16 +110,26 @@ def _cut(
             )
             or None,
         )
-    _check_even(list(pieces.values()))
+    _check_even(
+        list(pieces.values()),
+        [(dim, array.shape[dim], grid[a]) for a, dim in zip(cut_axes, dims, strict=True)],
+    )
     points = itertools.product(*map(range, grid))
     return pieces, [tuple(point[axis] for axis in cut_axes) for point in points]
 
 
-def _check_even(pieces: list[Array]) -> None:
+def _check_even(pieces: list[Array], cuts: Sequence[tuple[int, int, int]]) -> None:
+    """`cuts`: dimension, its length, and the devices that it is cut over."""
     for piece in pieces:
         if piece.shape != pieces[0].shape:
+            uneven = [
+                f"dimension {dim} has {length} elements for {devices} devices: pad it to {-(-length // devices) * devices}"
+                for dim, length, devices in cuts
+                if length % devices
+            ]
             raise fatal(
-                f"Shard shape mismatch: expected {Shape(pieces[0].shape)} but got {Shape(piece.shape)}"
+                f"Shard shape mismatch: expected {Shape(pieces[0].shape)} but got {Shape(piece.shape)}",
+                hint="; ".join(uneven) or None,
             )
 
 
