@@ -38,17 +38,17 @@ def test_every_combination_with_its_words() -> None:
         "lost.textproto 1x2 mesh=1x1",
         "lost.textproto 1x2 mesh=1x2",
     ]
-    assert found[1].words("/p.json", shapes=True) == [
+    assert found[1].words("/p.json", "/m.json", shapes=True) == [
         *["--emulate", "--system", "n300", "--split", "1x2", "--shapes-only", "--set=dram.sharded=250"],
-        *["--predict=/p.json", "--", "t.py", "--mesh=1x2"],
+        *["--predict=/p.json", "--memory=/m.json", "--", "t.py", "--mesh=1x2"],
     ]
-    assert found[2].words("/p.json", shapes=False)[:3] == ["--emulate", "-m", "lost.textproto"]
+    assert found[2].words("/p.json", "/m.json", shapes=False)[:3] == ["--emulate", "-m", "lost.textproto"]
 
 
 def test_links_are_varied_by_factors() -> None:
     found = candidates(["t3000"], [], [], [], ["t.py"], vary_links=True)
     assert [one.label for one in found] == ["t3000", "t3000 channels x2", "t3000 link rate x2"]
-    assert "--set=fabric.channels*=2" in found[1].words("/p", shapes=False)
+    assert "--set=fabric.channels*=2" in found[1].words("/p", "/m", shapes=False)
 
 
 def prediction(name: str, us: float, devices: int = 8) -> dict[str, Any]:
@@ -64,11 +64,21 @@ def prediction(name: str, us: float, devices: int = 8) -> dict[str, Any]:
     }
 
 
+def memory(*ranks: tuple[int, bool]) -> list[dict[str, Any]]:
+    """Each rank's DRAM peak and whether it fits; its L1 holds more than any DRAM here, and is not what the column shows."""
+    return [
+        {"sets": [{"memory": "DRAM", "peak": peak, "fits": fits}, {"memory": "L1", "peak": 99, "fits": True}]}
+        for peak, fits in ranks
+    ]
+
+
 def test_the_step_is_what_repeats_and_waiting_counts() -> None:
-    found = outcome("a", prediction("step AdamW", 100.0))
+    found = outcome("a", prediction("step AdamW", 100.0), memory((5, True), (9, True)))
     assert (found.region, found.bound, found.busiest_link_bytes) == ("step AdamW", "link", 7e6)
     assert found.step_us == pytest.approx(150)  # the run takes half as long again as the busiest rank works
-    assert outcome("b", {**prediction("x", 1.0), "regions": []}).failure
+    assert (found.memory_bytes, found.fits) == (9, True)
+    assert not outcome("a", prediction("x", 1.0), memory((5, True), (9, False))).fits
+    assert outcome("b", {**prediction("x", 1.0), "regions": []}, []).failure
 
 
 def test_rows_are_sorted_scaled_and_marked() -> None:
@@ -76,15 +86,17 @@ def test_rows_are_sorted_scaled_and_marked() -> None:
         Outcome("box", 8, "step", 400.0, "link"),
         Outcome("galaxy", 32, "step", 125.0, "latency"),
         Outcome("wasteful", 32, "step", 500.0, "link"),
+        Outcome("full", 8, "step", 300.0, "link", memory_bytes=20 << 30, fits=False),
         Outcome("small", failure="too few devices"),
     ]
     assert front(outcomes) == {"box", "galaxy"}
     rows = as_rows(outcomes)
-    assert [row["candidate"] for row in rows] == ["galaxy", "box", "wasteful", "small"]
-    assert [row.get("efficiency") for row in rows] == [0.8, 1.0, 0.2, None]
+    assert [row["candidate"] for row in rows] == ["galaxy", "full", "box", "wasteful", "small"]
+    assert [row.get("efficiency") for row in rows] == [0.8, 1.3333, 1.0, 0.2, None]
     said = table(rows)
     assert said.splitlines()[1].startswith("* galaxy")
     assert "failed: too few devices" in said
+    assert "20.00 GiB  does not fit" in said
 
 
 def test_candidates_run_and_one_that_cannot_says_why(
@@ -98,6 +110,7 @@ def test_candidates_run_and_one_that_cannot_says_why(
     found = {row["candidate"]: row for row in rows}
     assert [found[f"n300 n={n}"]["devices"] for n in (1, 2)] == ["1", "2"]
     assert float(found["n300 n=1"]["step_us"]) > 0
+    assert int(found["n300 n=1"]["memory_bytes"]) > 0 and found["n300 n=1"]["fits"] == "True"
     assert found["n300 n=4"]["failure"]
 
 

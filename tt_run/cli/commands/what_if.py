@@ -120,11 +120,11 @@ def _try(candidate: Candidate, number: int, count: int, given: WhatIf) -> Outcom
     shapes = hasattr(CommandLine, "shapes_only") and not given.values
     print(f"tt-run what-if: {number} of {count}: {candidate.label}", file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="tt-run-what-if-") as folder:
-        target = Path(folder) / "prediction.json"
+        target, memory = Path(folder) / "prediction.json", Path(folder) / "memory.json"
         line = [
             f"--timeout={given.timeout:g}",
             f"--log-dir={folder}/logs",
-            *candidate.words(str(target), shapes),
+            *candidate.words(str(target), str(memory), shapes),
         ]
         ran = subprocess.run(
             [sys.executable, "-c", _START, *line],
@@ -133,9 +133,10 @@ def _try(candidate: Candidate, number: int, count: int, given: WhatIf) -> Outcom
             check=False,
             errors="replace",
         )
-        if ran.returncode != 0 or not target.exists():
+        if ran.returncode != 0 or not target.exists() or not memory.exists():
             return Outcome(candidate.label, failure=_reason(ran.stderr, ran.returncode))
-        return outcome(candidate.label, json.loads(target.read_text(encoding="utf-8")))
+        predicted, held = (json.loads(path.read_text(encoding="utf-8")) for path in (target, memory))
+        return outcome(candidate.label, predicted, held)
 
 
 def _reason(said: str, code: int) -> str:

@@ -32,14 +32,14 @@ class Candidate:
         words = [self.system, self.split, *(f"{n}={v}" for n, v in self.values), self.links]
         return " ".join(word for word in words if word)
 
-    def words(self, target: str, shapes: bool) -> list[str]:
-        """The command line of its launch."""
+    def words(self, target: str, memory: str, shapes: bool) -> list[str]:
+        """The command line of its launch, which writes its prediction to `target` and what devices hold to `memory`."""
         options = ["--emulate"]
         options += ["-m", self.system] if self.is_descriptor else ["--system", self.system]
         options += ["--split", self.split] if self.split else []
         options += ["--shapes-only"] if shapes else []
         options += [f"--set={text}" for text in self.settings]
-        return [*options, f"--predict={target}", "--", *self.program]
+        return [*options, f"--predict={target}", f"--memory={memory}", "--", *self.program]
 
     @property
     def is_descriptor(self) -> bool:

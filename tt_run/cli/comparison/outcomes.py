@@ -12,7 +12,10 @@ _UNITS = ((1e6, "s"), (1e3, "ms"), (1.0, "us"))
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One candidate's prediction, or why there is none. `step_us` is one pass of the region that takes most of the time."""
+    """One candidate's prediction, or why there is none. `step_us` is one pass of the region that takes most of the time.
+
+    `memory_bytes` is the peak of the fullest device's DRAM; `fits` tells whether every bank of every device, also of L1, holds its part.
+    """
 
     label: str
     devices: int = 0
@@ -20,8 +23,8 @@ class Outcome:
     step_us: float = 0.0
     bound: str = ""
     busiest_link_bytes: float = 0.0
-    memory_bytes: float | None = None
-    fits: bool | None = None
+    memory_bytes: int = 0
+    fits: bool = True
     failure: str = ""
 
     @property
@@ -29,8 +32,8 @@ class Outcome:
         return 1e6 / self.step_us if self.step_us > 0 else 0.0
 
 
-def outcome(label: str, prediction: Mapping[str, Any]) -> Outcome:
-    """The outcome of a candidate from the file that its run wrote."""
+def outcome(label: str, prediction: Mapping[str, Any], memory: Sequence[Mapping[str, Any]]) -> Outcome:
+    """The outcome of a candidate from the files that its run wrote: the prediction, and each rank's account of memory."""
     regions = [region for region in prediction["regions"] if region["us"] > 0]
     if not regions:
         return Outcome(label, failure="no operation ran on the devices")
@@ -38,7 +41,7 @@ def outcome(label: str, prediction: Mapping[str, Any]) -> Outcome:
     # A pipeline takes longer than the busiest rank's own work: stretch it as the whole run is.
     stretch = max(prediction["critical_path"]["makespan_us"] / max(prediction["total_us"], 1e-9), 1.0)
     bounds = chosen["bounds"]
-    memory = prediction.get("memory") or {}
+    sets = [held for rank in memory for held in rank["sets"]]
     return Outcome(
         label,
         prediction["devices"],
@@ -46,8 +49,8 @@ def outcome(label: str, prediction: Mapping[str, Any]) -> Outcome:
         chosen["us"] * stretch,
         max(bounds, key=lambda name: bounds[name]),
         max((link["bytes"] for link in prediction["links"]), default=0.0),
-        memory.get("peak_bytes"),
-        memory.get("fits"),
+        max((held["peak"] for held in sets if held["memory"] == "DRAM"), default=0),
+        all(held["fits"] for held in sets),
     )
 
 
@@ -61,8 +64,8 @@ def _step(regions: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def front(outcomes: Sequence[Outcome]) -> set[str]:
-    """Labels of those that no other beats in devices and time together."""
-    good = [one for one in outcomes if not one.failure]
+    """Labels of those that fit and that no other which fits beats in devices and time together."""
+    good = [one for one in outcomes if one.fits and not one.failure]
     return {
         one.label
         for one in good
@@ -107,7 +110,7 @@ def as_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """The rows as text, with a bar for the time."""
     width = max([len(str(row["candidate"])) for row in rows] + [9])
-    head = f"{'candidate':<{width}}  {'devices':>7}  {'step':>9}  {'steps/s':>9}  {'scaling':>7}  {'bound by':<9}  {'busiest link':>12}"
+    head = f"{'candidate':<{width}}  {'devices':>7}  {'step':>9}  {'steps/s':>9}  {'scaling':>7}  {'bound by':<9}  {'busiest link':>12}  {'memory':>9}"
     lines = [f"  {head}"]
     slowest = max((row["step_us"] for row in rows if "step_us" in row), default=1.0)
     for row in rows:
@@ -118,11 +121,15 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
         mark = "*" if row["pareto"] else " "
         bar = "#" * max(round(row["step_us"] / slowest * 20), 1)
         link = f"{row['busiest_link_bytes'] / 1e6:.3f} MB"
+        memory = f"{row['memory_bytes'] / 2**30:.2f} GiB"
         lines.append(
             f"{mark} {name}  {row['devices']:>7}  {duration(row['step_us']):>9}  {row['steps_per_second']:>9.4g}"
-            f"  {row['efficiency']:>7.0%}  {row['bound']:<9}  {link:>12}  {bar}"
+            f"  {row['efficiency']:>7.0%}  {row['bound']:<9}  {link:>12}  {memory:>9}  "
+            + (bar if row["fits"] else "does not fit")
         )
-    lines.append("* no other is faster with as many devices or fewer; predicted, not measured")
+    lines.append(
+        "* no other is faster with as many devices or fewer; predicted, not measured; memory: DRAM of the fullest device"
+    )
     return "\n".join(lines)
 
 
