@@ -50,14 +50,27 @@ def _requantized(tensor: Tensor, function: Any) -> Tensor:
 def take(tensor: Tensor, key: Any) -> Tensor:
     """`tensor[key]` per shard, with integers, slices and one ellipsis; an integer drops its dimension.
 
-    Raises IndexError for too many or too large indices, RuntimeError for a stride on the host, TypeError for other keys.
+    Raises IndexError for too many or too large indices, RuntimeError for a stride on the host, TypeError for slices on the host that count
+    from the end and for other keys.
     """
     keys = _complete(key if isinstance(key, tuple) else (key,), tensor.shape.rank)
     checked = tuple(_check_key(k, d, n) for d, (k, n) in enumerate(zip(keys, tensor.shape, strict=True)))
     if tensor.device() is None and any(isinstance(k, slice) and k.step not in (None, 1) for k in checked):
         raise RuntimeError("Host tensors cannot be accessed with non-unit stride")
+    if tensor.device() is None:
+        _check_bounds(checked, tensor)
     where = (slice(None), *checked)
     return _requantized(tensor, lambda stack: stack[where].copy())
+
+
+def _check_bounds(keys: tuple[int | slice, ...], tensor: Tensor) -> None:
+    for dim, (key, size) in enumerate(zip(keys, tensor.shape, strict=True)):
+        if isinstance(key, slice) and min(key.start or 0, key.stop or 0) < 0:
+            start, stop, _ = key.indices(size)
+            raise TypeError(
+                "ttnn.Tensor.__getitem__(): incompatible function arguments.\n\nCalled with:\n  __getitem__(ttnn.Tensor, tuple)\n\n"
+                f"help: a slice of a host tensor counts from the start: write {start}:{stop} for dimension {dim}"
+            )
 
 
 def _complete(keys: tuple[Any, ...], rank: int) -> tuple[Any, ...]:
