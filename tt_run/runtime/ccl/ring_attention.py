@@ -177,6 +177,7 @@ def ring_joint_scaled_dot_product_attention(
         kv_actual_isl=kv_actual_isl, attention_sink=attention_sink is not None, sliding_window_size=sliding_window_size,
         circular_kv_cache=circular_kv_cache, slot_id=slot_id is not None, logical_l=isinstance(logical_l, Tensor) or logical_l,
         kv_actual_isl_tensor=kv_actual_isl_tensor is not None, kv_valid_end_tensor=kv_valid_end_tensor is not None,
+        is_cross=is_cross, kv_cache_num_layers=kv_cache_num_layers is not None, kv_cache_layer_idx=kv_cache_layer_idx is not None,
     )  # fmt: skip
     return _ring_joint(
         name,
