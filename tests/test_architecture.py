@@ -37,7 +37,7 @@ LAUNCHER = [
 ]
 RUNTIME = (
     # From the ground up: a module may import its own part and the parts of lower floors, never its neighbours'.
-    "errors native",
+    "errors native tile",
     "comm enums events rectangles reference settings traffic",
     "bound model unordered",
     "arguments fields guard marks values",

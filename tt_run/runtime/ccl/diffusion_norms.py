@@ -28,8 +28,8 @@ from tt_run.runtime.ops.operands import floating, on_device, settle
 from tt_run.runtime.ops.rotary import rotary_embedding_llama
 from tt_run.runtime.tensor.model_parameters.group_norm import channel_values
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
-from tt_run.runtime.tensor.spec.tensor_spec import TILE_SIZE
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]

@@ -11,9 +11,8 @@ from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import settle
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.shards import Array, Shards
-
-_TILE = 32
 
 
 @operation("ttnn.experimental.deepseek_prefill.offset_cumsum", family=families.COLLECTIVE)
@@ -39,7 +38,7 @@ def offset_cumsum(
     for coord, counts in zip(site.local_coords, gathered.shards.each(), strict=True):
         table = np.asarray(counts).reshape(-1, experts).astype(np.int64)
         total = table.sum(0)
-        tiled = (-(-total // _TILE) * _TILE).reshape(-1, experts_per_chip)
+        tiled = (-(-total // TILE_SIZE) * TILE_SIZE).reshape(-1, experts_per_chip)
         region = (np.cumsum(tiled, 1) - tiled).reshape(-1)
         offsets = np.cumsum(table, 0) - table + region
         own = offsets[coord[cluster_axis]]

@@ -22,8 +22,9 @@ from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.joining import concat
 from tt_run.runtime.ops.products import linear, minimal_matmul, product
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
-from tt_run.runtime.tensor.spec.tensor_spec import TILE_SIZE, Tile
+from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.dtypes import convert
 from tt_run.runtime.values.shards import combine
 

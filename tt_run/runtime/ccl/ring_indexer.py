@@ -13,8 +13,8 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops import families, indexer
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import on_device
-from tt_run.runtime.tensor.spec.tensor_spec import TILE_SIZE
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.shards import Shards
 
 

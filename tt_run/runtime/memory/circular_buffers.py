@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tt_run.runtime.enums import BufferType, DataType
-from tt_run.runtime.tensor.spec.tensor_spec import TILE_SIZE
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE, tiles
 from tt_run.runtime.tuning.blocks import SDPAProgramConfig
 from tt_run.runtime.tuning.matmul import (
     MatmulMultiCoreReuseMultiCast1DProgramConfig,
@@ -50,10 +50,6 @@ def circular_buffers(name: str, args: tuple[Any, ...], named: Mapping[str, Any])
     return 0
 
 
-def _tiles(elements: int) -> int:
-    return -(-elements // TILE_SIZE)
-
-
 def _tile(dtype: DataType) -> int:
     return tile_bytes(TILE_SIZE * TILE_SIZE, dtype)
 
@@ -66,7 +62,7 @@ def _product(config: Products, first: Tensor, second: Tensor, named: Mapping[str
     width = getattr(config, "out_block_w", None) or config.per_core_N
     step = config.in0_block_w
     inner = first.padded_shape[-2 if named.get("transpose_a") else -1]
-    deep = DOUBLE if _tiles(inner) > step else 1
+    deep = DOUBLE if tiles(inner) > step else 1
     alone = isinstance(config, MatmulMultiCoreReuseProgramConfig)
     total = 0
     if not (alone and _in_l1_shards(first.memory_config())):
@@ -87,9 +83,9 @@ def _attention(config: SDPAProgramConfig, tensors: list[Tensor]) -> int:
     queries, keys, values = tensors[:3]
     if queries.padded_shape[-2] <= TILE_SIZE < keys.padded_shape[-2]:
         return 0  # a decoder's, which shares one chunk among cores
-    rows = _tiles(min(config.q_chunk_size, queries.padded_shape[-2]))
-    columns = _tiles(min(config.k_chunk_size, keys.padded_shape[-2]))
-    deep, wide = _tiles(queries.padded_shape[-1]), _tiles(values.padded_shape[-1])
+    rows = tiles(min(config.q_chunk_size, queries.padded_shape[-2]))
+    columns = tiles(min(config.k_chunk_size, keys.padded_shape[-2]))
+    deep, wide = tiles(queries.padded_shape[-1]), tiles(values.padded_shape[-1])
     total = rows * deep * _tile(queries.dtype)
     total += DOUBLE * columns * (deep * _tile(keys.dtype) + wide * _tile(values.dtype))
     between = _tile(DataType.BFLOAT16)

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from tt_run.hardware.numbers import Hardware
-from tt_run.runtime.model.work import FIDELITIES, FORMAT_BYTES, TILE, Cost, Kernel, Matmul, cost_of
-
-
-def tiles(elements: int) -> int:
-    """How many tiles cover `elements` of one dimension."""
-    return -(-elements // TILE)
+from tt_run.runtime.model.work import FIDELITIES, FORMAT_BYTES, Cost, Kernel, Matmul, cost_of
+from tt_run.runtime.tile import TILE_SIZE, tiles
 
 
 def matmul(hw: Hardware, work: Matmul) -> Cost:
@@ -56,7 +52,7 @@ def _cycles_per_tile(hw: Hardware, work: Matmul) -> float:
 
 
 def _bytes(rows: int, columns: int, format_name: str) -> float:
-    return tiles(rows) * tiles(columns) * TILE * TILE * FORMAT_BYTES[format_name]
+    return tiles(rows) * tiles(columns) * TILE_SIZE * TILE_SIZE * FORMAT_BYTES[format_name]
 
 
 def _two_dimensional(hw: Hardware, work: Matmul) -> Cost:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from tt_run.hardware.numbers import Hardware
 from tt_run.runtime.model import galaxy
 from tt_run.runtime.model.collectives import collective
-from tt_run.runtime.model.compute import kernel, matmul, tiles
+from tt_run.runtime.model.compute import kernel, matmul
 from tt_run.runtime.model.cost import cost
 from tt_run.runtime.model.transformer import Network, Transformer
-from tt_run.runtime.model.work import FIDELITIES, FORMAT_BYTES, TILE, Collective, Kernel, Matmul
+from tt_run.runtime.model.work import FIDELITIES, FORMAT_BYTES, Collective, Kernel, Matmul
+from tt_run.runtime.tile import TILE_SIZE, tiles
 
 UPDATED_TENSORS = 7  # of the size of the weights, read or written by a step of AdamW
 
@@ -52,7 +53,7 @@ def _next_token(hw: Hardware, model: Transformer, split: Split, each: int) -> fl
     """Choosing it: on the devices where a device's part of the vocabulary is small enough for that, else on the host, group after group."""
     if not model.host_sampling and model.vocab / split.tensor <= hw["decoder.device_vocabulary"]:
         return hw["decoder.device_sampling"] / hw["chip.clock"]
-    return split.data * max(each, TILE) * model.vocab * hw["decoder.host_logit"]
+    return split.data * max(each, TILE_SIZE) * model.vocab * hw["decoder.host_logit"]
 
 
 def _keys_and_values(model: Transformer, devices: int, users: int, context: float) -> float:
@@ -69,7 +70,11 @@ def _keys_and_values(model: Transformer, devices: int, users: int, context: floa
 def _layer_matmuls(model: Transformer, devices: int, users: int, *, dense: bool = False) -> list[Matmul]:
     """The products of a layer on one device; those of its attention, then of its feed-forward part."""
     program = "dram_sharded" if model.program == "dram_sharded" else "1d"
-    gate = [Matmul(users, model.hidden, max(model.experts, TILE), program="1d")] if model.experts > 1 else []
+    gate = (
+        [Matmul(users, model.hidden, max(model.experts, TILE_SIZE), program="1d")]
+        if model.experts > 1
+        else []
+    )
     shapes = [*_mixing(model, devices), *_feeding(model, devices, users, dense)]
     return gate + [
         Matmul(users, k, n, weights=w, fidelity="LoFi" if w == "bfloat4_b" else "HiFi2", program=program)
@@ -115,7 +120,7 @@ def _feeding(model: Transformer, devices: int, users: int, dense: bool) -> Shape
 
 def _all_reduce(hw: Hardware, model: Transformer, devices: int, users: int) -> float:
     """Partial sums of `users` rows, reduced and gathered again over a line or the ring that eight chips of a box close."""
-    nbytes = max(users, TILE) * model.hidden * FORMAT_BYTES["bfloat16"]
+    nbytes = max(users, TILE_SIZE) * model.hidden * FORMAT_BYTES["bfloat16"]
     scatter = Collective("reduce_scatter", devices, nbytes, ring=devices >= 8)
     gather = Collective("all_gather", devices, nbytes / devices, ring=devices >= 8)
     return collective(hw, scatter).us + collective(hw, gather).us
@@ -134,7 +139,9 @@ def first_token(hw: Hardware, model: Transformer, split: Split, tokens: int = 12
         layer = chunks * sum(cost(hw, work).us for work in works)
     else:
         layer = _prompt_layer(hw, model, devices, tokens)
-    logits = Matmul(TILE, model.hidden, model.vocab // devices, weights=model.weights, program=model.program)
+    logits = Matmul(
+        TILE_SIZE, model.hidden, model.vocab // devices, weights=model.weights, program=model.program
+    )
     return model.layers * layer + matmul(hw, logits).us + _next_token(hw, model, ONE_CHIP, 1)
 
 
@@ -178,15 +185,15 @@ def training_step(hw: Hardware, model: Transformer, tokens: float, split: Split 
     are activations; the optimizer reads weights, gradients and two moments and writes all but the gradients. A small model takes as
     long as the host needs to send its operations.
     """
-    rows, bf16 = max(round(tokens / split.data), TILE), FORMAT_BYTES["bfloat16"]
+    rows, bf16 = max(round(tokens / split.data), TILE_SIZE), FORMAT_BYTES["bfloat16"]
     dram = hw["dram.interleaved"]
     works = [
         Matmul(rows, k, n, fidelity="HiFi4")
         for k, n in [
-            (model.hidden, max(model.qkv // split.tensor, TILE)),
-            (max(model.heads * model.head_dim // split.tensor, TILE), model.hidden),
-            *[(model.hidden, max(model.ffn // split.tensor, TILE))] * (2 if model.gated else 1),
-            (max(model.ffn // split.tensor, TILE), model.hidden),
+            (model.hidden, max(model.qkv // split.tensor, TILE_SIZE)),
+            (max(model.heads * model.head_dim // split.tensor, TILE_SIZE), model.hidden),
+            *[(model.hidden, max(model.ffn // split.tensor, TILE_SIZE))] * (2 if model.gated else 1),
+            (max(model.ffn // split.tensor, TILE_SIZE), model.hidden),
         ]
     ]
     heads, wide = max(model.heads / split.tensor, 1), model.ffn / split.tensor
@@ -199,7 +206,7 @@ def training_step(hw: Hardware, model: Transformer, tokens: float, split: Split 
     layer = 3 * (sum(matmul(hw, work).us for work in works) + products) + scores + activations
     if split.tensor > 1:
         layer += 4 * _all_reduce(hw, model, split.tensor, rows)
-    loss = Matmul(rows, model.hidden, max(model.vocab // split.tensor, TILE), fidelity="HiFi4")
+    loss = Matmul(rows, model.hidden, max(model.vocab // split.tensor, TILE_SIZE), fidelity="HiFi4")
     logits = rows * model.vocab / split.tensor * bf16 * hw["training.passes_over_logits"] / dram
     weights = model.parameters / split.tensor * bf16
     step = model.layers * layer + 3 * matmul(hw, loss).us + logits + UPDATED_TENSORS * weights / dram
@@ -214,7 +221,7 @@ def training_step(hw: Hardware, model: Transformer, tokens: float, split: Split 
 
 def _peak(hw: Hardware, fidelity: str) -> float:
     """Operations per microsecond of all cores."""
-    per_cycle = 2 * TILE**3 / (hw["matmul.cycles_per_tile"] * FIDELITIES[fidelity])
+    per_cycle = 2 * TILE_SIZE**3 / (hw["matmul.cycles_per_tile"] * FIDELITIES[fidelity])
     return per_cycle * hw["chip.cores_used"] * hw["chip.clock"]
 
 

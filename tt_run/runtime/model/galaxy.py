@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tt_run.runtime.model.compute import tiles
 from tt_run.runtime.model.transformer import Transformer
 from tt_run.runtime.model.work import FORMAT_BYTES, Collective, Kernel, Matmul, Work
+from tt_run.runtime.tile import tiles, whole_tiles
 
 ROWS, COLUMNS = 8, 4
 BATCH = 32
@@ -93,7 +93,7 @@ def decoder(model: Transformer, ring: bool) -> dict[str, Works]:
 def tail(model: Transformer, ring: bool) -> dict[str, Works]:
     """What follows the last layer: norm, logits, and the choice of the next token."""
     hidden = model.hidden // COLUMNS
-    logits = -(-model.vocab // ROWS // 32) * 32
+    logits = whole_tiles(-(-model.vocab // ROWS))
     small = Collective("all_gather", ROWS, BATCH * 64 * 2, ring=ring, implementation="decode_host")
     return {
         "Last_Residual": (Kernel("binary_last", 1),),
@@ -218,7 +218,7 @@ def prefill_layer(model: Transformer, tokens: int) -> list[Works]:
 
 def around(model: Transformer, ring: bool) -> dict[str, Works]:
     """The tail by published labels, and what some versions of the model do around it."""
-    logits = -(-model.vocab // ROWS // 32) * 32
+    logits = whole_tiles(-(-model.vocab // ROWS))
     return {
         **tail(model, ring),
         "InterleavedToSharded": (Kernel("to_sharded", 1, cores=1),),

@@ -10,10 +10,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tt_run.runtime.model.compute import tiles
-from tt_run.runtime.model.work import FORMAT_BYTES, TILE, Kernel, Matmul, Work
+from tt_run.runtime.model.work import FORMAT_BYTES, Kernel, Matmul, Work
+from tt_run.runtime.tile import TILE_SIZE, tiles
 
-FEW_ROWS = 4 * TILE  # up to so many rows the library shares a matmul by columns
+FEW_ROWS = 4 * TILE_SIZE  # up to so many rows the library shares a matmul by columns
 KERNELS = {
     "elementwise": "binary",
     "reduction": "reduction",
@@ -70,7 +70,7 @@ class Operand:
     @property
     def bytes(self) -> float:
         """Bytes of its tiles."""
-        return self.tiles * TILE * TILE * FORMAT_BYTES.get(self.dtype, FORMAT_BYTES["float32"])
+        return self.tiles * TILE_SIZE * TILE_SIZE * FORMAT_BYTES.get(self.dtype, FORMAT_BYTES["float32"])
 
 
 def work_of(
@@ -177,10 +177,10 @@ def _products(kind: str, inputs: Sequence[Operand], dram: float, traced: bool) -
         keys = second.shape[-2] if len(second.shape) > 1 else 1
         heads = math.prod(first.shape[:-2])
         products = 2 * heads * tiles(rows) * tiles(keys) * tiles(first.shape[-1])
-        if rows <= TILE and keys > rows:
+        if rows <= TILE_SIZE and keys > rows:
             # Decoding reads the keys and values once; that bounds it.
             return Kernel("sdpa_decode", tiles(first.shape[-1]) * heads, dram, cores=None, traced=traced)
         return Kernel("sdpa", products / 2 if rows == keys else products, dram, traced=traced)
     filters = second.elements // max(second.shape[0], 1)
-    products = math.ceil(first.elements * filters / TILE**3)
+    products = math.ceil(first.elements * filters / TILE_SIZE**3)
     return Kernel("sdpa", max(products, 1), dram, traced=traced)

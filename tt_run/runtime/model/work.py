@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-TILE = 32
 FORMAT_BYTES = {
     "float32": 4.0,
     "int32": 4.0,

@@ -21,11 +21,11 @@ from tt_run.runtime.ops.operands import on_device, settle
 from tt_run.runtime.ops.per_token import SCORES
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE, whole_tiles
 from tt_run.runtime.tuning.choices import RoutedExpertActivation
 from tt_run.runtime.values.shards import Shards, combine
 
 Array = npt.NDArray[Any]
-_TILE = 32
 
 
 def _each(function: Callable[..., Array], *given: Tensor) -> Shards:
@@ -43,7 +43,7 @@ def _rows(start: Array, counts: Array, table: Array, local_expert_id: int) -> sl
     """The rows of a local expert's tokens in the buffer, whole tiles of them."""
     expert = int(table.reshape(-1)[local_expert_id])
     first = int(start.reshape(-1)[expert])
-    return slice(first, first + -(-int(counts.reshape(-1)[expert]) // _TILE) * _TILE)
+    return slice(first, first + whole_tiles(int(counts.reshape(-1)[expert])))
 
 
 @operation("ttnn.experimental.deepseek_prefill.extract", family=families.EXPERTS)
@@ -62,9 +62,9 @@ def extract(
     """
     given = (global_tensor, start, counts, global_expert_idx_table)
     on_device(*given, kind="extract")
-    if max_dispatched_tokens_per_expert % _TILE:
+    if max_dispatched_tokens_per_expert % TILE_SIZE:
         raise fatal(
-            f"max_dispatched_tokens_per_expert {max_dispatched_tokens_per_expert} is no multiple of {_TILE}"
+            f"max_dispatched_tokens_per_expert {max_dispatched_tokens_per_expert} is no multiple of {TILE_SIZE}"
         )
 
     def take(buffer: Array, first: Array, number: Array, table: Array) -> Array:

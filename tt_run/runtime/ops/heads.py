@@ -18,10 +18,10 @@ from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.movement import moved, settled
 from tt_run.runtime.ops.operands import on_device, settle
-from tt_run.runtime.ops.sharded_results import on_first_cores, whole_tiles
+from tt_run.runtime.ops.sharded_results import on_first_cores
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
-from tt_run.runtime.tensor.spec.tensor_spec import TILE_SIZE
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE, whole_tiles
 
 Array = npt.NDArray[Any]
 Three = tuple[Tensor, Tensor, Tensor]

@@ -24,8 +24,8 @@ from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import on_device, settle
 from tt_run.runtime.ops.padded_caches import Dealt, on_each_place
 from tt_run.runtime.ops.sparse_attention import block_cyclic
-from tt_run.runtime.tensor.spec.tensor_spec import TILE_SIZE
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
 
 Array = npt.NDArray[Any]
 

@@ -22,8 +22,8 @@ from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import axis_of, floating, on_device, settle, volume
 from tt_run.runtime.tensor.model_parameters.group_norm import channel_values
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
-from tt_run.runtime.tensor.spec.tensor_spec import TILE_SIZE
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.copying import lines
 from tt_run.runtime.values.scratch import scratch
 from tt_run.runtime.values.shards import combine

@@ -23,11 +23,11 @@ from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.operands import on_device, settle
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE, whole_tiles
 from tt_run.runtime.values.dtypes import convert, is_float
 from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
-_TILE = 32
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def update_padded_kv_cache(
         positions = dealt.positions(places, stripe)
         wanted = np.ones(rows, np.bool_)
         if valid is not None:
-            wanted &= positions < -(-_number(valid, number) // _TILE) * _TILE
+            wanted &= positions < whole_tiles(_number(valid, number))
         if tp_axis is not None:
             finer = Dealt(stripes * shape[tp_axis], rows // shape[tp_axis])
             owners, places = finer.place(positions)
@@ -259,8 +259,8 @@ def rotary_embedding_indexed(
     shape, rows = tuple(device.shape), input.shape[2]
     width = rotary_dim or cos.shape[-1]
     if (
-        width % _TILE
-        or rotary_offset % _TILE
+        width % TILE_SIZE
+        or rotary_offset % TILE_SIZE
         or width != cos.shape[-1]
         or rotary_offset + width > input.shape[-1]
     ):
@@ -280,7 +280,9 @@ def rotary_embedding_indexed(
         angles = slice(first, first + rows)
         columns = slice(rotary_offset, rotary_offset + width)
         y = x[..., columns]
-        pairs = y.reshape(*y.shape[:-1], -1, _TILE) @ turn.reshape(-1, turn.shape[-1])[:_TILE, :_TILE]
+        pairs = (
+            y.reshape(*y.shape[:-1], -1, TILE_SIZE) @ turn.reshape(-1, turn.shape[-1])[:TILE_SIZE, :TILE_SIZE]
+        )
         result = x.copy()
         result[..., columns] = y * c[..., angles, :] + pairs.reshape(y.shape) * s[..., angles, :]
         return finish(np.concatenate([*prefix, result], axis=-1), input.dtype)

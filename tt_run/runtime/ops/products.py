@@ -26,8 +26,9 @@ from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import on_device, settle
 from tt_run.runtime.ops.sharded_results import in_dram, of_product
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
-from tt_run.runtime.tensor.spec.tensor_spec import TILE_SIZE, Tile
+from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.dtypes import is_float
 from tt_run.runtime.values.shards import combine
 

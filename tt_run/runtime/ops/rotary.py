@@ -14,8 +14,8 @@ from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import on_device, settle, volume
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
-from tt_run.runtime.tensor.spec.tensor_spec import TILE_SIZE
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]

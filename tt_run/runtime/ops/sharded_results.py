@@ -8,15 +8,10 @@ from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, num_cores_t
 from tt_run.runtime.enums import BufferType, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, CoreGrid, MemoryConfig, ShardSpec
-from tt_run.runtime.tensor.spec.tensor_spec import TILE_SIZE
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE, tiles
 
 _HEIGHT, _BLOCK = TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.BLOCK_SHARDED
-
-
-def whole_tiles(size: int) -> int:
-    """A size rounded up to tiles."""
-    return -(-size // TILE_SIZE) * TILE_SIZE
 
 
 def on_first_cores(
@@ -56,7 +51,7 @@ def of_product(
     """
     if memory_config is None or not memory_config.is_sharded() or memory_config.shard_spec is not None:
         return memory_config
-    high, wide = whole_tiles(rows) // TILE_SIZE, whole_tiles(columns) // TILE_SIZE
+    high, wide = tiles(rows), tiles(columns)
     per_core = getattr(program_config, "per_core_M", 0), getattr(program_config, "per_core_N", 0)
     layout = memory_config.memory_layout
     if layout is _BLOCK:

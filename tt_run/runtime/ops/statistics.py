@@ -14,9 +14,9 @@ from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.rows import PLACED, Row, declare, stacks
 from tt_run.runtime.tensor.borders.arrays import to_torch
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import whole_tiles
 
 Array = npt.NDArray[Any]
-_TILE = 32
 
 
 def _rows(x: Array, axes: range) -> Array:
@@ -42,7 +42,7 @@ def _normalized(x: Array, axes: range) -> Array:
 def _variance_hw(x: Array) -> Array:
     """The variance of each matrix; a device divides by the tiles' size, so padding counts as elements at the mean."""
     height, width = x.shape[-2:]
-    padded = math.prod(-(-n // _TILE) * _TILE for n in (height, width))
+    padded = math.prod(whole_tiles(n) for n in (height, width))
     return _moments(x, _last_two(x))[1] * np.float32(height * width / padded)
 
 
@@ -57,7 +57,7 @@ def _moving(x: Array, alpha: float) -> Array:
 def _golden_hw(root: bool) -> Any:
     def golden(x: Any, **_: Any) -> Any:
         height, width = x.shape[-2:]
-        padded = math.prod(-(-n // _TILE) * _TILE for n in (height, width))
+        padded = math.prod(whole_tiles(n) for n in (height, width))
         variance = x.var((-2, -1), correction=0, keepdim=True) * (height * width / padded)
         return variance.sqrt() if root else variance
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tt_run.runtime.model.compute import tiles
 from tt_run.runtime.model.operations import Operand
 from tt_run.runtime.model.work import Collective, Kernel, Matmul, Together, Work
+from tt_run.runtime.tile import tiles
 
 NORM_CORES = 16  # cores that a decoder's norm with its gather runs on
 Products = Callable[[Operand, Operand, int], Matmul]

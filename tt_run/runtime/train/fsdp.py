@@ -24,8 +24,8 @@ import numpy as np
 
 from tt_run.runtime.ccl import collectives, single_shards
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.tensor.spec.tensor_spec import TILE_SIZE
 from tt_run.runtime.tensor.spec.topology import PlacementShard
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train import stacks
 from tt_run.runtime.train.axis_placement import is_replicated
 from tt_run.runtime.train.context import AutoContext

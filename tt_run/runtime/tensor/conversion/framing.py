@@ -11,8 +11,9 @@ import numpy as np
 from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.native import native
-from tt_run.runtime.tensor.spec.tensor_spec import TILE_SIZE, Shape
+from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, convert, quantize
 from tt_run.runtime.values.shards import Array, Shards
 
@@ -106,7 +107,7 @@ def _rounded(tensor: Tensor, shards: Shards) -> Shards:
 
 def tile_multiple(shape: tuple[int, ...]) -> tuple[int, ...]:
     """A shape with its last two dimensions rounded up to the tile."""
-    return (*shape[:-2], *(-(-length // TILE_SIZE) * TILE_SIZE for length in shape[-2:]))
+    return (*shape[:-2], *(whole_tiles(length) for length in shape[-2:]))
 
 
 def _on_host(tensor: Tensor, what: str) -> None:

@@ -19,11 +19,10 @@ from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.distribution.mappers import ShardTensor2dMesh
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
 
-_TILE = 32
 
-
-def _up(value: int, step: int = _TILE) -> int:
+def _up(value: int, step: int = TILE_SIZE) -> int:
     return -(-value // step) * step
 
 
@@ -39,7 +38,7 @@ def create_group_norm_weight_bias_rm(input_tensor: Any, num_channels: int, num_c
     chunks = input_tensor.reshape(-1, each)[: num_channels // each]
     padded = input_tensor.new_zeros((len(chunks), _up(each)))
     padded[:, :each] = chunks
-    return padded.reshape(1, 1, -1, _TILE)
+    return padded.reshape(1, 1, -1, TILE_SIZE)
 
 
 def _mask(channels: int, groups: int, cores: int, height: int, width: int, inside: float) -> Any:
@@ -58,8 +57,8 @@ def create_group_norm_input_mask(
     num_groups: int,
     num_cores_across_channel: int,
     data_type: DataType = DataType.BFLOAT16,
-    tile_height: int = _TILE,
-    tile_width: int = _TILE,
+    tile_height: int = TILE_SIZE,
+    tile_width: int = TILE_SIZE,
     rows_in_last_tile: int = 0,
 ) -> Tensor:
     """Which columns of its tiles belong to each group: `(1, groups, 32, 32 * tiles)`, ones and zeros.
@@ -80,8 +79,8 @@ def create_group_norm_input_negative_mask(
     num_groups: int,
     num_cores_across_channel: int,
     data_type: DataType = DataType.BFLOAT16,
-    tile_height: int = _TILE,
-    tile_width: int = _TILE,
+    tile_height: int = TILE_SIZE,
+    tile_width: int = TILE_SIZE,
 ) -> Tensor:
     """Which columns of its tiles do not belong to each group: the complement of `create_group_norm_input_mask`."""
     _divides(num_channel, num_groups)
@@ -100,7 +99,7 @@ def dram_group_norm_virtual_columns(core_grid: CoreGrid, num_channels: int, num_
     Raises RuntimeError when there is no such number.
     """
     fitting = [
-        n for n in range(1, core_grid.x + 1) if num_groups % n == 0 and num_channels % (n * _TILE) == 0
+        n for n in range(1, core_grid.x + 1) if num_groups % n == 0 and num_channels % (n * TILE_SIZE) == 0
     ]
     if not fitting:
         raise fatal(
@@ -123,7 +122,7 @@ def dram_group_norm_params_from_torch(
 
     Raises RuntimeError when the channels are no whole tiles and groups.
     """
-    if channels_per_device % _TILE or channels_per_device % groups_per_device:
+    if channels_per_device % TILE_SIZE or channels_per_device % groups_per_device:
         raise fatal(
             f"channels_per_device {channels_per_device} must be divisible by 32 and groups_per_device {groups_per_device}"
         )
@@ -159,7 +158,7 @@ def determine_expected_group_norm_dram_grid_size(
     """A grid of cores for a group norm on interleaved tensors: columns for channels, rows that share the tiles of rows evenly."""
     _divides(num_channels, num_groups)
     columns = dram_group_norm_virtual_columns(device.core_grid, num_channels, num_groups)
-    tiles = max(_up(input_nhw // max(num_batches, 1)) // _TILE, 1)
+    tiles = max(_up(input_nhw // max(num_batches, 1)) // TILE_SIZE, 1)
     rows = max(n for n in range(1, device.core_grid.y + 1) if tiles % n == 0)
     return CoreGrid(x=columns, y=rows)
 
@@ -178,8 +177,8 @@ def determine_expected_group_norm_sharded_config_and_grid_size(
     Raises RuntimeError for channels that are no whole tiles and groups.
     """
     _divides(num_channels, num_groups)
-    if num_channels % _TILE:
-        raise fatal(f"num_channels {num_channels} must be divisible by {_TILE}")
+    if num_channels % TILE_SIZE:
+        raise fatal(f"num_channels {num_channels} must be divisible by {TILE_SIZE}")
     grid = device.core_grid
     if is_height_sharded:
         columns, rows = grid.x, grid.y

@@ -24,6 +24,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.fields import Checked
 from tt_run.runtime.native import Native
 from tt_run.runtime.tensor.spec.shape import Shape
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.tuning.choices import ShardDistributionStrategy
 
 
@@ -349,17 +350,16 @@ def create_sharded_memory_config_(
     if not use_height_and_width_as_shard_shape:
         rows, columns = _cuts(grid, kind, orientation)
         whole = {ShardStrategy.HEIGHT: width, ShardStrategy.WIDTH: height}.get(kind, 0)
-        if tile_layout and whole % _TILE:
-            raise RuntimeError(f"Incorrect tensor shape: {whole} elements are not whole tiles of {_TILE}")
+        if tile_layout and whole % TILE_SIZE:
+            raise RuntimeError(f"Incorrect tensor shape: {whole} elements are not whole tiles of {TILE_SIZE}")
         if tile_layout and kind is ShardStrategy.BLOCK:
-            height = -(-height // (_TILE * rows)) * _TILE
+            height = -(-height // (TILE_SIZE * rows)) * TILE_SIZE
         else:
             height = -(-height // rows)
         width = -(-width // columns)
     return MemoryConfig(layout, BufferType.L1, ShardSpec(grid, [height, width], orientation))
 
 
-_TILE = 32
 DRAM_MEMORY_CONFIG = MemoryConfig()
 L1_MEMORY_CONFIG = MemoryConfig(buffer_type=BufferType.L1)
 L1_HEIGHT_SHARDED_MEMORY_CONFIG, L1_WIDTH_SHARDED_MEMORY_CONFIG, L1_BLOCK_SHARDED_MEMORY_CONFIG = (

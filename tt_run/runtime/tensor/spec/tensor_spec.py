@@ -21,10 +21,9 @@ from tt_run.runtime.tensor.spec.memory_config import (
     ShardSpec,
 )
 from tt_run.runtime.tensor.spec.shape import Shape as Shape
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.tuning.choices import ShardDistributionStrategy, ShardShapeAlignment
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, tile_bytes
-
-TILE_SIZE = 32
 
 
 @bound("ttnn._ttnn.tensor.Tile", "get_tile_size")

@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run import contract
+from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.train.common.config import TrainingConfig
 
 Ids = npt.NDArray[np.uint32]
-
-_TILE = 32
 
 
 class CharTokenizer:
@@ -122,7 +121,7 @@ def prepare_data(cfg: Any) -> tuple[Ids, Ids, int, Callable[[Sequence[int]], str
     tokenizer = make_tokenizer(cfg, text)
     ids = np.array(tokenizer.encode(text), np.uint32)
     cut = int(0.9 * len(ids))
-    return ids[:cut], ids[cut:], -(-tokenizer.vocab_size // _TILE) * _TILE, tokenizer.decode
+    return ids[:cut], ids[cut:], whole_tiles(tokenizer.vocab_size), tokenizer.decode
 
 
 def get_batch(

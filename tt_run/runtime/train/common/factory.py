@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train.common.config import DeviceConfig, MultiHostConfig, TransformerConfig
 from tt_run.runtime.train.fsdp import fully_shard
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
@@ -24,13 +25,12 @@ from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase
 from tt_run.runtime.train.modules.containers import ModuleList
 from tt_run.runtime.train.settings import ConfigError
 
-_TILE = 32
 _MODELS = ("gpt2", "llama", "deepseek")
 
 
 def adjust_vocab_size(vocab_size: int, enable_tp: bool, total_devices: int) -> int:
     """Rounded up to 32, or to 32 for each device under tensor parallelism."""
-    unit = _TILE * total_devices if enable_tp else _TILE
+    unit = TILE_SIZE * total_devices if enable_tp else TILE_SIZE
     return -(-vocab_size // unit) * unit
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train.axis_placement import is_replicated
 from tt_run.runtime.train.common.config import DeviceConfig, TrainingConfig
 from tt_run.runtime.train.context import AutoContext
@@ -37,7 +38,7 @@ def set_seed(seed: int = 42) -> None:
     AutoContext.get_instance().set_seed(seed)
 
 
-def round_up_to_tile(value: int, tile: int = 32) -> int:
+def round_up_to_tile(value: int, tile: int = TILE_SIZE) -> int:
     """The next multiple of the tile."""
     return -(-value // tile) * tile
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.models.cache import KvCache
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType, run
@@ -21,8 +22,6 @@ from tt_run.runtime.train.ops.ring_attention import attention, context_axis
 from tt_run.runtime.train.ops.unary import silu
 from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.train.tensor_parallel import SEQUENCE_DIM
-
-_TILE = 32
 
 
 @dataclass()
@@ -55,9 +54,9 @@ class LlamaConfig:
             )
         for name in ("max_sequence_length", "embedding_dim"):
             size = getattr(self, name)
-            if size % _TILE:
+            if size % TILE_SIZE:
                 raise RuntimeError(
-                    f"{name} should be divisible by {_TILE} due to current limitations in tensor. Provided {name}={size}"
+                    f"{name} should be divisible by {TILE_SIZE} due to current limitations in tensor. Provided {name}={size}"
                 )
         if self.embedding_dim % self.num_heads or self.num_heads % self.num_groups:
             raise RuntimeError(

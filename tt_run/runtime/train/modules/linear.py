@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tt_run.runtime.enums import Layout
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train.axis_placement import is_replicated
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
@@ -25,8 +26,6 @@ from tt_run.runtime.train.ops.matmul import linear
 from tt_run.runtime.train.ops.sequence_parallel import sp_column_parallel_linear, sp_row_parallel_linear
 from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.train.tensor_parallel import mark_sequence_parallel
-
-_TILE = 32
 
 
 class LinearLayer(AbstractModuleBase):
@@ -201,9 +200,9 @@ class FeatureParallelEmbedding(_Parallel):
                 f"embedding_dim {embedding_dim} must be divisible by the tensor-parallel size {self.size}"
             )
         self.embedding_dim_per_partition = embedding_dim // self.size
-        if self.embedding_dim_per_partition % _TILE:
+        if self.embedding_dim_per_partition % TILE_SIZE:
             raise ValueError(
-                f"the part of embedding_dim on each device, {self.embedding_dim_per_partition}, must be a multiple of {_TILE}"
+                f"the part of embedding_dim on each device, {self.embedding_dim_per_partition}, must be a multiple of {TILE_SIZE}"
             )
         self.gather_output = gather_output
         self.weight = Parameter(

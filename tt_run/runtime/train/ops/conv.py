@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.kernels import gemm
+from tt_run.runtime.tile import TILE_SIZE, whole_tiles
 from tt_run.runtime.train import stacks
 from tt_run.runtime.train.operation import recorded, result
 from tt_run.runtime.train.tensor import Tensor
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 Triple = tuple[int, int, int]
-
-TILE = 32
 
 
 @dataclass(frozen=True)
@@ -169,16 +168,16 @@ def prepare_conv3d_weight(weight: Value, groups: int = 1) -> PreparedConv3dWeigh
             own = stack[:, group * each : (group + 1) * each].reshape(-1, each, inner, positions)
             flat = own.transpose((0, 3, 1, 2) if turned else (0, 3, 2, 1))
             rows, columns = (each, inner) if turned else (inner, each)
-            out = np.zeros((len(stack), positions, _tiled(rows), _tiled(columns)), np.float32)
+            out = np.zeros((len(stack), positions, whole_tiles(rows), whole_tiles(columns)), np.float32)
             out[:, :, :rows, :columns] = flat
-            return out.reshape(len(stack), -1, _tiled(columns))
+            return out.reshape(len(stack), -1, whole_tiles(columns))
 
         return stacks.compute(lay, weight)
 
     return PreparedConv3dWeight(
         shape,
         groups,
-        TILE if positions % 2 else TILE // 2,
+        TILE_SIZE if positions % 2 else TILE_SIZE // 2,
         tuple(matrix(group, False) for group in range(groups)),
         tuple(matrix(group, True) for group in range(groups)),
     )
@@ -197,10 +196,6 @@ def _unprepared(prepared: PreparedConv3dWeight, like: Value) -> Value:
         return np.concatenate(parts, axis=1).reshape(-1, outputs, inner, *kernel)
 
     return stacks.compute(lay, *prepared.forward, dtype=like.dtype)
-
-
-def _tiled(size: int) -> int:
-    return -(-size // TILE) * TILE
 
 
 def _patches(stack: Array, shape: _Geometry) -> list[Array]:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.kernels import functions
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train import stacks
 from tt_run.runtime.train.operation import recorded, result
 from tt_run.runtime.train.tensor import Tensor
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
 
 Array = npt.NDArray[Any]
-
-TILE = 32
 
 
 @recorded
@@ -83,11 +82,11 @@ def _inverse(heads: Array, eps: float) -> Array:
 
 def _check(x: Value, gate: Value, gamma: Value) -> None:
     width = gamma.shape[-1]
-    if width % TILE:
-        raise RuntimeError(f"gated_rmsnorm: gamma's width V = {width} must be a multiple of {TILE}")
+    if width % TILE_SIZE:
+        raise RuntimeError(f"gated_rmsnorm: gamma's width V = {width} must be a multiple of {TILE_SIZE}")
     if x.shape[-1] % width:
         raise RuntimeError(f"gated_rmsnorm: x's width {x.shape[-1]} must be a multiple of V = {width}")
-    if x.shape[-2] % TILE:
-        raise RuntimeError(f"gated_rmsnorm: T = {x.shape[-2]} must be a multiple of {TILE}")
+    if x.shape[-2] % TILE_SIZE:
+        raise RuntimeError(f"gated_rmsnorm: T = {x.shape[-2]} must be a multiple of {TILE_SIZE}")
     if tuple(gate.shape) != tuple(x.shape):
         raise RuntimeError(f"gated_rmsnorm: gate shape {list(gate.shape)} is not that of x, {list(x.shape)}")

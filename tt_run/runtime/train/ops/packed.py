@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.kernels import functions
-from tt_run.runtime.tensor.spec.tensor_spec import TILE_SIZE
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train import stacks
 from tt_run.runtime.train.operation import recorded, result
 from tt_run.runtime.train.ops import pieces

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.tensor.spec.tensor_spec import TILE_SIZE
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train import stacks
 from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.graph import PreferredPrecision

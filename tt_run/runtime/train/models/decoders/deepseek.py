@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy.typing as npt
 
+from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.train.models.decoders.cut_layers import axis_of, narrow, parts_of, wide
 from tt_run.runtime.train.models.decoders.expert_parallel import SparseMoEEP
-from tt_run.runtime.train.models.decoders.llama import padded
 from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig, DeepSeekMLP, MoE
 from tt_run.runtime.train.models.runner import run
 from tt_run.runtime.train.models.transformer import as_logits
@@ -116,7 +116,7 @@ class DeepSeek(AbstractModuleBase):
         require_whole_positions("DeepSeek")
         super().__init__()
         self.config = config
-        self.padded_vocab_size = padded(config.vocab_size)
+        self.padded_vocab_size = whole_tiles(config.vocab_size)
         self.head: ColumnParallelLinear | LinearLayer = (
             ColumnParallelLinear(config.dim, self.padded_vocab_size, False, True)
             if parts_of(config.use_tp) > 1

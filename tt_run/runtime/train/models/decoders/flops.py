@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.train.models.runner import WeightTyingType
-
-_TILE = 32
 
 
 def swiglu_width(hidden: int, multiple: int = 256) -> int:
@@ -66,7 +65,7 @@ def deepseek(config: Any, seq_len: int) -> int:
     active = (config.n_activated_experts + config.n_shared_experts) * 3 * width * config.moe_inter_dim
     active += width * config.n_routed_experts
     dense = min(config.n_dense_layers, config.n_layers)
-    ends = 2 * (-(-config.vocab_size // _TILE) * _TILE) * width
+    ends = 2 * whole_tiles(config.vocab_size) * width
     parameters = (
         ends
         + config.n_layers * attention

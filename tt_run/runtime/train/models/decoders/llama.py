@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tt_run.runtime.tile import TILE_SIZE, whole_tiles
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.models.cache import KvCache
 from tt_run.runtime.train.models.decoders.flops import swiglu_width
@@ -29,8 +30,6 @@ from tt_run.runtime.train.ops.ring_attention import attention, context_axis
 from tt_run.runtime.train.ops.unary import silu
 from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.train.tensor_parallel import EmbeddingPlacement, TPStrategy
-
-TILE = 32
 
 
 @dataclass(frozen=True)
@@ -91,9 +90,9 @@ class LlamaConfig:
 def check_decoder(config: Any, *tiled: str) -> None:
     """Raise ValueError for sizes that are no multiple of a tile, heads that are none, and groups that do not divide them."""
     for name in tiled:
-        if getattr(config, name) % TILE:
+        if getattr(config, name) % TILE_SIZE:
             raise ValueError(
-                f"{name} must be divisible by {TILE} due to current limitations in tensor. Provided {name}={getattr(config, name)}"
+                f"{name} must be divisible by {TILE_SIZE} due to current limitations in tensor. Provided {name}={getattr(config, name)}"
             )
     for name in ("num_attention_heads", "num_key_value_heads"):
         if getattr(config, name) <= 0:
@@ -103,11 +102,6 @@ def check_decoder(config: Any, *tiled: str) -> None:
             "Number of attention heads must be divisible by the number of key/value heads. Provided "
             f"num_attention_heads={config.num_attention_heads}, num_key_value_heads={config.num_key_value_heads}"
         )
-
-
-def padded(vocabulary: int) -> int:
-    """A vocabulary rounded up to whole tiles."""
-    return -(-vocabulary // TILE) * TILE
 
 
 def layer(
@@ -137,7 +131,7 @@ def table(
     placement: EmbeddingPlacement | None, config: LlamaConfig, weights: initial.Initializer
 ) -> Embedding | VocabParallelEmbedding | FeatureParallelEmbedding:
     """The table of token embeddings as it is to lie over the tensor-parallel axis."""
-    sizes = padded(config.vocab_size), config.hidden_size
+    sizes = whole_tiles(config.vocab_size), config.hidden_size
     if placement is EmbeddingPlacement.VocabParallel:
         return VocabParallelEmbedding(*sizes, weight_init=weights)
     if placement is EmbeddingPlacement.FeatureParallel:
@@ -306,14 +300,14 @@ class DecoderLlama(AbstractModuleBase):
         self.fc: ColumnParallelLinear | LinearLayer = (
             ColumnParallelLinear(
                 hidden,
-                padded(config.vocab_size),
+                whole_tiles(config.vocab_size),
                 False,
                 True,
                 weight_init=weights,
                 sequence_parallel=config.sequence_parallel,
             )
             if parallel
-            else LinearLayer(hidden, padded(config.vocab_size), False, weights)
+            else LinearLayer(hidden, whole_tiles(config.vocab_size), False, weights)
         )
         self.tok_emb = table(config.embedding_placement if parallel else None, config, weights)
         if config.weight_tying is WeightTyingType.Enabled:
@@ -369,8 +363,8 @@ class DecoderLlama(AbstractModuleBase):
                 "sequence_parallel does not support a KvCache, which needs all positions on every device; "
                 "help: sequence_parallel=False"
             )
-        unit = TILE * tensor_parallel_size()
+        unit = TILE_SIZE * tensor_parallel_size()
         if self.config.tp_strategy is not None and x.shape()[2] % unit:
             raise ValueError(
-                f"sequence_parallel needs an input sequence length divisible by {TILE} * tp = {unit}, got {x.shape()[2]}"
+                f"sequence_parallel needs an input sequence length divisible by {TILE_SIZE} * tp = {unit}, got {x.shape()[2]}"
             )

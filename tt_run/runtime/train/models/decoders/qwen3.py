@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from tt_run.runtime.enums import DataType
+from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.train.models.cache import KvCache
 from tt_run.runtime.train.models.decoders.cut_layers import axis_of, narrow, parts_of, wide
 from tt_run.runtime.train.models.decoders.llama import (
     LlamaRopeScalingConfig as Qwen3RopeScalingConfig,
 )
-from tt_run.runtime.train.models.decoders.llama import check_decoder, padded, through
+from tt_run.runtime.train.models.decoders.llama import check_decoder, through
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
 from tt_run.runtime.train.models.transformer import as_logits
 from tt_run.runtime.train.modules import initial
@@ -239,7 +240,7 @@ class Qwen3Model(AbstractModuleBase):
             config.max_position_embeddings, config.head_dim, config.rope_theta, config.rope_scaling.params()
         )
         self.embed_tokens = Embedding(
-            padded(config.vocab_size), config.hidden_size, initial.normal(0.0, 0.02)
+            whole_tiles(config.vocab_size), config.hidden_size, initial.normal(0.0, 0.02)
         )
         self.layers = ModuleList(
             Qwen3DecoderLayer(
@@ -277,7 +278,7 @@ class Qwen3(AbstractModuleBase):
         super().__init__()
         self.config = config
         self.model = Qwen3Model(config)
-        head, cut = (config.hidden_size, padded(config.vocab_size), False), parts_of(config.use_tp) > 1
+        head, cut = (config.hidden_size, whole_tiles(config.vocab_size), False), parts_of(config.use_tp) > 1
         weights = initial.normal(0.0, 0.02)
         self.lm_head: ColumnParallelLinear | LinearLayer = (
             ColumnParallelLinear(*head, True, weight_init=weights) if cut else LinearLayer(*head, weights)
