@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 
 import tt_run.runtime.ops as ops
 from tests.runtime.mpi import run_ranks
-from tt_run.runtime.ccl.collectives import all_gather, all_reduce
+from tt_run.runtime.ccl.collectives import all_gather, all_reduce, reduce_scatter
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
 from tt_run.runtime.tensor.borders.arrays import from_torch
@@ -169,3 +169,48 @@ def test_nothing_is_computed_on_a_closed_mesh() -> None:
         ops.relu(tensor)
     with pytest.raises(RuntimeError, match="is closed"):
         all_gather(tensor, 0)
+
+
+def on(mesh: MeshDevice, *shape: int, **mapped: Any) -> Tensor:
+    return from_torch(rows(*shape), dtype=DataType.BFLOAT16, layout=Layout.TILE, device=mesh, **mapped)
+
+
+@pytest.mark.parametrize(
+    ("hint", "call"),
+    [
+        (
+            "mesh_composer=ttnn.ConcatMeshToTensor(mesh_device, dim=1)",
+            lambda mesh: on(mesh, 1, 8, 4, mesh_mapper=ShardTensorToMesh(mesh, 1)).to_numpy(),
+        ),
+        (
+            "mesh_composer=ttnn.ConcatMesh2dToTensor(mesh_device, dims=(0, 1), mesh_shape=mesh_device.shape)",
+            lambda mesh: on(mesh, 2, 4, mesh_mapper=ShardTensor2dMesh(mesh, (2, 4), (0, 1))).to_numpy(),
+        ),
+        ("ttnn.get_device_tensors(tensor)[0] is the first", lambda mesh: on(mesh, 2, 4).to_numpy()),
+        (
+            "[32, 64] times [96, 64]: transpose_b=True fits",
+            lambda mesh: ops.matmul(on(mesh, 32, 64), on(mesh, 96, 64)),
+        ),
+        (
+            "[32, 64] times [32, 96]: transpose_a=True fits",
+            lambda mesh: ops.matmul(on(mesh, 32, 64), on(mesh, 32, 96)),
+        ),
+        (
+            "a matrix of m x k is multiplied by one of k x n",
+            lambda mesh: ops.matmul(on(mesh, 32, 64), on(mesh, 96, 128)),
+        ),
+        (
+            "100 elements over 8 devices; 104 would do",
+            lambda mesh: reduce_scatter(on(mesh, 1, 1, 32, 100), dim=3),
+        ),
+    ],
+)
+def test_a_refusal_says_what_to_type(mesh: MeshDevice, hint: str, call: Callable[[MeshDevice], Any]) -> None:
+    with pytest.raises(RuntimeError) as refused:
+        call(mesh)
+    assert hint in str(refused.value)
+
+
+def test_what_a_hint_says_works(mesh: MeshDevice) -> None:
+    assert ops.matmul(on(mesh, 32, 64), on(mesh, 96, 64), transpose_b=True).shape == (32, 96)
+    assert reduce_scatter(on(mesh, 1, 1, 32, 104), dim=3).shape == (1, 1, 32, 13)

@@ -97,10 +97,21 @@ def scatter_dim(tensor: Tensor, dim: int, members: int) -> int:
     if tensor.shape[dim] % members:
         if tensor.layout is Layout.TILE and dim >= rank - 2:
             raise fatal(
-                f"Number of tiles at dimension {dim} must be divisible by ring_size", "tiles % ring_size == 0"
+                f"Number of tiles at dimension {dim} must be divisible by ring_size",
+                "tiles % ring_size == 0",
+                hint=_divisible(tensor, dim, members),
             )
-        raise fatal(f"Dimension {dim} must be divisible by ring_size", "input_shape[dim] % ring_size == 0")
+        raise fatal(
+            f"Dimension {dim} must be divisible by ring_size",
+            "input_shape[dim] % ring_size == 0",
+            hint=_divisible(tensor, dim, members),
+        )
     return dim
+
+
+def _divisible(tensor: Tensor, dim: int, members: int) -> str:
+    size = tensor.shape[dim]
+    return f"{size} elements over {members} devices; {-(-size // members) * members} would do (ttnn.pad adds them)"
 
 
 def partition_dim(tensor: Tensor, dim: int, members: int) -> int:

@@ -225,7 +225,11 @@ class MeshDevice(DeviceLayout, Chips, metaclass=Native):
     def require_open(self, action: str) -> None:
         """Raises RuntimeError when the mesh is closed."""
         if not self.is_open:
-            raise fatal(f"{action}: {self} is closed", "this->is_initialized()")
+            raise fatal(
+                f"{action}: {self} is closed",
+                "this->is_initialized()",
+                hint="close_mesh_device() comes after the last use of the mesh and of its tensors",
+            )
 
     def __repr__(self) -> str:
         grid = "x".join(map(str, self._shape))

@@ -134,7 +134,8 @@ def _check(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> None:
     if width != height:
         raise fatal(
             "The width of the first tensor must be equal to the height of the second tensor. "
-            f"Mismatch: width={width} height={height}"
+            f"Mismatch: width={width} height={height}",
+            hint=_other_ways(ours, theirs, transpose_a, transpose_b),
         )
     _check_batches(ours, theirs)
     if a.layout is not Layout.TILE or b.layout is not Layout.TILE:
@@ -145,6 +146,19 @@ def _check(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> None:
                 f"Unsupported data format for input {letter}: {cpp(tensor.dtype)}",
                 hint="matmul multiplies floating-point tensors: ttnn.typecast(tensor, ttnn.bfloat16)",
             )
+
+
+def _other_ways(ours: tuple[int, ...], theirs: tuple[int, ...], transpose_a: bool, transpose_b: bool) -> str:
+    """What would make a product of two shapes that do not fit, when one flag would."""
+    got = f"{list(ours)} times {list(theirs)}"
+    if len(ours) > 1 and len(theirs) > 1:
+        inner = ours[-2] if transpose_a else ours[-1]
+        if inner == (theirs[-2] if transpose_b else theirs[-1]):
+            return f"{got}: transpose_b={not transpose_b} fits"
+        outer = ours[-1] if transpose_a else ours[-2]
+        if outer == (theirs[-1] if transpose_b else theirs[-2]):
+            return f"{got}: transpose_a={not transpose_a} fits"
+    return f"{got}: a matrix of m x k is multiplied by one of k x n"
 
 
 def _check_batches(ours: tuple[int, ...], theirs: tuple[int, ...]) -> None:

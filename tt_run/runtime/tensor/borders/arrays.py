@@ -23,6 +23,7 @@ from tt_run.runtime.tensor.distribution.gathering import every_shard
 from tt_run.runtime.tensor.distribution.mappers import Mapper, own_copy
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, TensorSpec, Tile
+from tt_run.runtime.tensor.spec.topology import PlacementShard
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.bfloat16 import to_wire
@@ -208,7 +209,8 @@ def read(tensor: Tensor, composer: MeshToTensor | None = None, *, copies: bool =
         if len(held) > 1:
             raise fatal(
                 f"Can't convert a tensor distributed on {tensor.site.shape} mesh to row-major logical tensor. "
-                "Supply a mesh composer to concatenate multi-device shards."
+                "Supply a mesh composer to concatenate multi-device shards.",
+                hint=_ways_to_read(tensor),
             )
         if not held:
             raise fatal("The tensor holds no shard on any device")
@@ -218,6 +220,19 @@ def read(tensor: Tensor, composer: MeshToTensor | None = None, *, copies: bool =
         # Memory that is zero until it is written costs nothing.
         return np.zeros(array.shape, array.dtype)
     return array if not copies or (array.base is None and array.flags.owndata) else array.copy()
+
+
+def _ways_to_read(tensor: Tensor) -> str:
+    """The composer that undoes the placements of a tensor, as one would type it."""
+    placements = tensor.tensor_topology().placements()
+    dims = [placement.dim for placement in placements if isinstance(placement, PlacementShard)]
+    if not dims:
+        return "every device holds a copy: ttnn.get_device_tensors(tensor)[0] is the first"
+    if len(dims) == 1:
+        composer = f"ttnn.ConcatMeshToTensor(mesh_device, dim={dims[0]})"
+    else:
+        composer = f"ttnn.ConcatMesh2dToTensor(mesh_device, dims={tuple(dims)}, mesh_shape=mesh_device.shape)"
+    return f"mesh_composer={composer}, or ttnn.get_device_tensors(tensor)[0] for one shard"
 
 
 def to_numpy(tensor: Tensor, mesh_composer: MeshToTensor | None = None) -> Array:

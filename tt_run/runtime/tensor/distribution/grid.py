@@ -68,7 +68,10 @@ def check_dims(dims: Sequence[int], rank: int) -> list[int]:
         listed = ", ".join(map(str, dims))
         raise fatal(f"Invalid dimension index; got dims: {{{listed}}}, tensor dimension: {rank}")
     if len(set(counted)) != len(counted):
-        raise fatal("dims must be unique")
+        raise fatal(
+            "dims must be unique",
+            hint=f"dims={tuple(dims)}: shards are joined along one tensor dimension for each mesh axis",
+        )
     return counted
 
 
