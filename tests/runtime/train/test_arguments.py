@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 
 from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.ops import attention, binary, dropout, loss, matmul, norms, unary
+from tt_run.runtime.train.ops import attention, binary, distributed, dropout, loss, matmul, norms, unary
+from tt_run.runtime.train.optimizers.adamw import AdamW
+from tt_run.runtime.train.optimizers.muon import Muon
+from tt_run.runtime.train.optimizers.schedulers import StepScheduler
+from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
 from tt_run.runtime.train.tensor import Tensor
 
 Call = Callable[[Tensor], Any]
@@ -38,6 +42,11 @@ def of(*shape: int) -> Tensor:
         (lambda t: attention.scaled_dot_product_attention(t, t, "x"), "must be a ttml.autograd.Tensor, not str"),
         (lambda t: dropout.dropout(t, None), "'probability' must be a float, not NoneType"),
         (lambda t: unary.log_softmax(t, None), "'dim' must be an int, not NoneType"),
+        (lambda t: distributed.all_reduce(t, 1), "'noop_backward' must be a bool, not int; help: cluster_axis=1"),
+        (lambda t: AdamW({"t": t}, {"lr": 1e-3}), "AdamW() takes settings of AdamWConfig, not dict"),
+        (lambda t: SGD({"t": t}, 0.1), "SGDConfig.make(lr=1e-3)"),
+        (lambda t: Muon({"t": t}, SGDConfig()), "Muon() takes settings of MuonConfig, not tt_run.runtime"),
+        (lambda t: StepScheduler(t, 1), "StepScheduler() takes an optimizer first, not"),
     ],
 )  # fmt: skip
 def test_an_argument_of_another_kind_is_named(tensor: Tensor, call: Call, says: str):

@@ -11,6 +11,7 @@ import enum
 from typing import TYPE_CHECKING
 
 from tt_run.runtime.ccl import collectives, single_shards
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.axis_placement import by_axes, is_replicated, members
 from tt_run.runtime.train.operation import recorded, result
 from tt_run.runtime.train.tensor import Tensor
@@ -36,7 +37,11 @@ class RingShiftDirection(enum.Enum):
 
 @recorded
 def all_reduce(tensor: Tensor, noop_backward: bool = False, cluster_axis: int | None = None) -> Tensor:
-    """The sum over the axis, on every device."""
+    """The sum over the axis, on every device. Raises TypeError for an axis in the place of `noop_backward`: its gradients would be wrong."""
+    if not isinstance(noop_backward, bool):
+        raise TypeError(
+            f"'noop_backward' must be a bool, not {type_name(noop_backward)}; help: cluster_axis={noop_backward!r}"
+        )
     x = tensor.get_value()
     if members(x, cluster_axis) == 1:
         return tensor

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.train.optimizers.base import OptimizerBase, observed
+from tt_run.runtime.train.optimizers.base import OptimizerBase, observed, settings
 from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]
@@ -68,7 +68,7 @@ class AdamW(OptimizerBase):
     _states: tuple[str, ...] = ("exp_avg", "exp_avg_sq")
 
     def __init__(self, parameters: Mapping[str, Tensor], config: AdamWConfig) -> None:
-        self._config = config
+        self._config = settings(self, config, AdamWConfig)
         extra = ("max_exp_avg_sq",) if config.amsgrad else ()
         self._states = (*type(self)._states, *extra)
         super().__init__(parameters, lr=config.lr, rounded=self._rounded(), master=self._master())

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime import events
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.modules.base import NamedParameters
 from tt_run.runtime.train.observation import emit
@@ -19,6 +20,7 @@ from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]
 Step = Callable[[Any], None]
+Settings = TypeVar("Settings")
 MASTER = "master"
 """The name, among states, of float32 copies from which parameters are rounded."""
 
@@ -36,6 +38,16 @@ def observed(step: Step) -> Step:
             emit("step", f"ttml.{optimizer.get_name()}.step", start, operands=specs)
 
     return run
+
+
+def settings(optimizer: object, given: object, kind: type[Settings]) -> Settings:
+    """The settings given to an optimizer. Raises TypeError unless they are of its kind."""
+    if isinstance(given, kind):
+        return given
+    raise TypeError(
+        f"{type(optimizer).__name__}() takes settings of {kind.__name__}, not {type_name(given)}; "
+        f"help: ttml.optimizers.{kind.__name__}.make(lr=1e-3)"
+    )
 
 
 class OptimizerBase(ABC):

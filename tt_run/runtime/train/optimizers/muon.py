@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.train.graph import PreferredPrecision
-from tt_run.runtime.train.optimizers.base import OptimizerBase, observed
+from tt_run.runtime.train.optimizers.base import OptimizerBase, observed, settings
 from tt_run.runtime.train.sharded_parameters import restore, whole
 from tt_run.runtime.train.tensor import Tensor
 
@@ -44,8 +44,8 @@ class Muon(OptimizerBase):
     _states = ("momentum",)
 
     def __init__(self, parameters: Mapping[str, Tensor], config: MuonConfig) -> None:
+        self._config = settings(self, config, MuonConfig)
         super().__init__(parameters, lr=config.lr, rounded=False)
-        self._config = config
 
     @observed
     def step(self) -> None:

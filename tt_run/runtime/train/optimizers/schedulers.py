@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.optimizers.base import OptimizerBase
 
 
@@ -15,6 +16,8 @@ class SchedulerBase:
     """Sets the optimizer's learning rate after each of its steps; `base_lr` is the rate the optimizer started with."""
 
     def __init__(self, optimizer: OptimizerBase) -> None:
+        if not callable(getattr(optimizer, "get_lr", None)):
+            raise TypeError(f"{type(self).__name__}() takes an optimizer first, not {type_name(optimizer)}")
         if not getattr(optimizer, "supports_lr_scheduling", True):
             hint = getattr(optimizer, "lr_scheduling_hint", "")
             raise ValueError(f"{type(self).__name__}: {optimizer.get_name()} has more than one rate. {hint}")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.train.optimizers.base import OptimizerBase, observed
+from tt_run.runtime.train.optimizers.base import OptimizerBase, observed, settings
 from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]
@@ -51,8 +51,8 @@ class SGD(OptimizerBase):
     _states = ("momentum",)
 
     def __init__(self, parameters: Mapping[str, Tensor], config: SGDConfig) -> None:
+        self._config = settings(self, config, SGDConfig)
         super().__init__(parameters, lr=config.lr)
-        self._config = config
 
     @observed
     def step(self) -> None:
