@@ -112,12 +112,15 @@ class Descriptor:
     def where(self, message: Message | Descriptor | None = None, name: str = "", index: int = 0) -> Position:
         """The position of a message, or of a field's value inside it (`index` counts the values of a repeated field).
 
-        Falls back to the message when the field is not written, and to the file when the message has no position.
+        Falls back to the message when the field is not written, and to the file when the message has no position. The descriptor
+        itself begins on the first line.
         """
         if self.source is None:
             return Position("")
         if message is None or (message.at < 0 and message is not self):
             return Position(self.source.file)
+        if message is self and not name:
+            return Position(self.source.file, 1, 1)
         return self.source.locate(message.at, name, index)
 
     def templates(self) -> Iterator[MeshDescriptor | SwitchDescriptor]:

@@ -20,13 +20,13 @@ def check_structure(report: Report) -> None:
     descriptor = report.descriptor
     if not descriptor.mesh_descriptors and not descriptor.switch_descriptors:
         report.add(
-            "MGD001", "the file describes no mesh", report.at(),
+            "MGD001", "the file describes no mesh", report.at(descriptor),
             help='add mesh_descriptors { name: "M0" … }, or let `mgd new` write a file',
         )  # fmt: skip
     if descriptor.top_level_instance is None:
         name = descriptor.mesh_descriptors[0].name if descriptor.mesh_descriptors else "M0"
         report.add(
-            "MGD002", "nothing is instantiated: top_level_instance is missing", report.at(),
+            "MGD002", "nothing is instantiated: top_level_instance is missing", report.at(descriptor),
             help=f'add top_level_instance {{ mesh {{ mesh_descriptor: {quoted(name)} mesh_id: 0 }} }}',
         )  # fmt: skip
     for kind, templates in (

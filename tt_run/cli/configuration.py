@@ -60,14 +60,17 @@ class Source:
     section: str
 
     def at(self, key: str) -> Position:
-        """Where a key is set."""
-        inside = not self.section
+        """Where a key is set, be it as a table; the first line for one that is written in some other way."""
+        inside, table = not self.section, f"{self.section}.{key}".lstrip(".")
         for number, line in enumerate(self.text.splitlines(), start=1):
             if line.lstrip().startswith("["):
-                inside = line.strip().strip("[]").replace('"', "").strip() == self.section
-            elif inside and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line):
+                name = line.strip().strip("[]").replace('"', "").strip()
+                inside = name == self.section
+                if f"{name}.".startswith(f"{table}."):
+                    return Position(_shown(self.path), number, 1)
+            elif inside and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]", line):
                 return Position(_shown(self.path), number, 1)
-        return Position(_shown(self.path))
+        return Position(_shown(self.path), 1, 1)
 
 
 def with_configuration(given: CommandLine) -> CommandLine:

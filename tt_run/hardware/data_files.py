@@ -45,8 +45,11 @@ class DataFile:
             raise HardwareError(f"{error.position}: {told}", ((error.position, told),)) from None
 
     def refuse(self, node: Node | None, reason: str) -> None:
-        """Note a finding at a node; the file as a whole for None."""
-        self._found.append((self.document.position(node), reason))
+        """Note a finding at a node; on the first line for None."""
+        from mgd.diagnostics import Position
+
+        place = Position(self.document.file, 1, 1) if node is None else self.document.position(node)
+        self._found.append((place, reason))
 
     def settle(self) -> None:
         """Raises HardwareError with what has been noted, if anything has."""

@@ -144,7 +144,7 @@ def check_contiguous(bindings: Iterable[Binding], findings: Findings) -> None:
     above = gaps[0][1] + 1
     findings.fatal(
         "TTR111",
-        f"ranks must be 0..{len(ranks) - 1} without gaps; missing: {missing}",
+        f"Ranks must be contiguous from 0 to {len(ranks) - 1}; missing: {missing}",
         Label(first[above].position, f"rank {above} is bound, {above - 1} is not"),
         help=f"bind rank {gaps[0][0]}, or renumber the ranks after it",
     )
@@ -226,7 +226,7 @@ def _own_descriptor(
         return None, None
     at = document.at(field.value)
     beside = document.path.parent
-    found = search.find(text, "mesh graph descriptor of a rank", at, beside=beside, must_exist=must_exist)
+    found = search.find(text, "per-rank mesh graph descriptor", at, beside=beside, must_exist=must_exist)
     return found, at
 
 

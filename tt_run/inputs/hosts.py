@@ -73,14 +73,16 @@ def parse_hosts(text: str, option: str = "--hosts") -> HostList:
                 problems.append(
                     Diagnostic(
                         "TTR015",
-                        f"{option}: duplicate host {name!r}",
-                        help=f"write {name}:2 for two ranks",
+                        f"Duplicate hostname in {option}: {name!r}",
+                        help=f"write {name}:2 for two ranks in place of a duplicate",
                     )
                 )
             names[name] = HostSlots(name, int(count) if colon else 1)
     if not names and not problems:
         problems.append(
-            Diagnostic("TTR015", f"{option}: no host in {text!r}", help=f"write {option} host1,host2")
+            Diagnostic(
+                "TTR015", f"No valid hostnames in {option}: {text!r}", help=f"write {option} host1,host2"
+            )
         )
     if problems:
         raise UsageError(problems)

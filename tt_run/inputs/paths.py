@@ -128,7 +128,7 @@ class PathSearch:
             f"{what} not found: {path}",
             Label(named_at, text) if named_at else Label(Position(str(path)), text),
             help=help,
-            notes=("searched: " + ", ".join(str(place) for place in searched),),
+            notes=("searched in: " + ", ".join(str(place) for place in searched),),
         )
 
 

@@ -73,7 +73,10 @@ def _overlay_files(document: Document, search: PathSearch) -> list[Path]:
     if field is None:
         if not document.findings.broken:
             document.fatal(
-                "TTR105", f"the rank-bindings mapping has no {_KEY!r}", document.root, "the key is required"
+                "TTR105",
+                f"the rank-bindings mapping must contain {_KEY!r}",
+                document.root,
+                "the key is required",
             )
         return []
     entries = document.mapping(field.value, _KEY)
@@ -88,12 +91,14 @@ def _overlay_files(document: Document, search: PathSearch) -> list[Path]:
             text, "rank-binding file of a sub-context", document.at(item.value), first=folder
         )
     if not entries and not document.findings.broken:
-        document.fatal("TTR109", f"{_KEY} is empty", field.value, "at least one sub-context is needed")
+        document.fatal(
+            "TTR109", f"{_KEY} must not be empty", field.value, "at least one sub-context is needed"
+        )
     if sorted(named) != list(range(len(entries))) and not document.findings.broken:
         have = ", ".join(map(str, sorted(named)))
         document.fatal(
             "TTR112",
-            f"the keys of {_KEY} must be 0..{len(entries) - 1} without gaps, not {have}",
+            f"{_KEY}: keys must be dense, 0..{len(entries) - 1}, not {have}",
             field.value,
             f"sub-contexts {have}",
             help="number the sub-contexts 0, 1, 2, …",
@@ -109,7 +114,7 @@ def _merge_env(overlays: list[RankBindings], findings: Findings) -> dict[str, Se
             if known.value != setting.value:
                 findings.fatal(
                     "TTR113",
-                    f"sub-contexts disagree about {name} of global_env, which holds for all of them",
+                    f"global_env conflict on key {name!r} between sub-contexts: one value holds for all of them",
                     Label(setting.position, f"{setting.value!r}"),
                     Label(known.position, f"{known.value!r}"),
                     help=f"give {name} the same value in both, or set it in env_overrides of the ranks",

@@ -15,6 +15,7 @@ from tt_run.inputs.site import Site
 
 GDBSERVER_PORT = 20_000
 TRACY_PORT = 8087
+MOST_PORT = 65_535
 PROFILER_DIR = "TT_METAL_PROFILER_DIR"
 _PYTHON = r"python[0-9.]*\Z"
 
@@ -46,8 +47,15 @@ def parse_tracy(text: str, site: Site) -> Tracy:
         if name in ("-t", "--port", "-o", "--output-folder"):
             if not equals:
                 if not words:
+                    kind = (
+                        "port option -t/--port"
+                        if name in ("-t", "--port")
+                        else "output option -o/--output-folder"
+                    )
                     raise UsageError(
-                        Diagnostic("TTR010", f"--tracy: {name} needs a value", help=f'--tracy "{name} …"')
+                        Diagnostic(
+                            "TTR010", f"--tracy: Tracy {kind} requires a value", help=f'--tracy "{name} …"'
+                        )
                     )
                 value = words.pop(0)
             if name in ("-t", "--port"):
@@ -56,10 +64,12 @@ def parse_tracy(text: str, site: Site) -> Tracy:
                 folder = value
         else:
             rest.append(word)
-    if not port.isascii() or not port.isdigit() or int(port) < 1:
+    if not re.fullmatch(r"0*[1-9][0-9]{0,4}", port, re.ASCII) or int(port) > MOST_PORT:
         raise UsageError(
             Diagnostic(
-                "TTR010", f"--tracy: the port {port!r} is no positive number", help='--tracy "--port 8087"'
+                "TTR010",
+                f"--tracy: Tracy base port must be a positive integer up to {MOST_PORT}, not {port!r}",
+                help='--tracy "--port 8087"',
             )
         )
     return Tracy(int(port), site.cwd / site.expand_user(folder), tuple(rest))

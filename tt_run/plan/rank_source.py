@@ -142,7 +142,7 @@ def _check_mock_ranks(mock: MockCluster, bindings: RankBindings, site: Site, fin
     if missing:
         findings.fatal(
             "TTR114",
-            f"the mock mapping has no descriptor for rank {listed(missing)}",
+            f"the ranks of the mock mapping do not match: no descriptor for rank {listed(missing)}",
             Label(Position(mock.file), f"ranks {listed(sorted(mock.descriptors))}" if is_mapping else alone),
             *(
                 Label(b.position, f"rank {b.rank} is bound")

@@ -63,7 +63,7 @@ def _source_problems(request: LaunchRequest) -> list[Diagnostic]:
             Diagnostic(
                 "TTR001",
                 f"{' and '.join(given)} are mutually exclusive",
-                help=f"keep one of them: {given[0]}",
+                help=f"do not combine them: keep {given[0]}",
             )
         ]
     if request.system is not None and request.mock_cluster_rank_binding is not None:

@@ -45,7 +45,7 @@ def test_a_rank_twice_and_a_gap_are_told_together(sandbox: Sandbox) -> None:
     assert read(sandbox, text + "mesh_graph_desc_path: mesh.textproto\n") is None
     assert places(only(sandbox.findings.broken, "TTR110")) == ["rb.yaml:3:12", "rb.yaml:2:12"]
     gap = only(sandbox.findings.broken, "TTR111")
-    assert gap.message == "ranks must be 0..1 without gaps; missing: 1..2"
+    assert gap.message == "Ranks must be contiguous from 0 to 1; missing: 1..2"
     assert [label.text for label in gap.labels] == ["rank 3 is bound, 2 is not"]
     assert gap.help == "bind rank 1, or renumber the ranks after it"
 
@@ -54,7 +54,7 @@ def test_several_gaps_are_told_in_order(sandbox: Sandbox) -> None:
     text = "rank_bindings:\n" + "".join(f"  - {{rank: {r}, mesh_id: 0}}\n" for r in (1, 3, 6))
     assert read(sandbox, text + "mesh_graph_desc_path: mesh.textproto\n") is None
     gap = only(sandbox.findings.broken, "TTR111")
-    assert gap.message == "ranks must be 0..2 without gaps; missing: 0, 2, 4..5"
+    assert gap.message == "Ranks must be contiguous from 0 to 2; missing: 0, 2, 4..5"
     assert [label.text for label in gap.labels] == ["rank 1 is bound, 0 is not"]
     assert places(gap) == ["rb.yaml:2:12"]
 

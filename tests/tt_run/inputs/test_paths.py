@@ -90,7 +90,7 @@ def test_missing_files_name_what_was_searched_and_the_nearest(sandbox: Sandbox) 
     assert sandbox.search.find("mehs.textproto", "descriptor") is None
     finding = only(sandbox.findings.broken, "TTR101")
     assert "mesh.textproto" in finding.help
-    assert finding.notes == (f"searched: {sandbox.cwd / 'mehs.textproto'}",)
+    assert finding.notes == (f"searched in: {sandbox.cwd / 'mehs.textproto'}",)
 
 
 def test_a_system_is_meant_only_where_a_descriptor_is_wanted(sandbox: Sandbox) -> None:

@@ -139,11 +139,13 @@ def descriptors_of(request: LaunchRequest, search: PathSearch, findings: Finding
         return []
     field = document.mapping(document.root, "the mesh graph descriptor mapping", (_KEY,)).get(_KEY)
     if field is None:
-        document.fatal("TTR105", f"the mapping has no {_KEY!r}", document.root, "the key is required")
+        document.fatal("TTR105", f"the mapping must contain {_KEY!r}", document.root, "the key is required")
         return []
     paths: dict[int, Path] = {}
     if isinstance(field.value, documents.Mapping) and not field.value.pairs:
-        document.fatal("TTR109", f"{_KEY} is empty", field.value, "at least one descriptor is needed")
+        document.fatal(
+            "TTR109", f"{_KEY} must not be empty", field.value, "at least one descriptor is needed"
+        )
     for item in document.mapping(field.value, _KEY).values():
         number = document.integer(item.key, f"a key of {_KEY}")
         text = document.text(item.value, f"{_KEY}[{item.key.text}]")
@@ -153,7 +155,7 @@ def descriptors_of(request: LaunchRequest, search: PathSearch, findings: Finding
                 paths[number] = found
     if sorted(paths) != list(range(len(paths))):
         have = ", ".join(map(str, sorted(paths)))
-        document.fatal("TTR112", f"the keys of {_KEY} must be 0..N-1 without gaps, not {have}", field.value)
+        document.fatal("TTR112", f"{_KEY}: keys must be dense, 0..{len(paths) - 1}, not {have}", field.value)
     return [] if findings.broken else [path for _, path in sorted(paths.items())]
 
 

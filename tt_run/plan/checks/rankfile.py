@@ -34,7 +34,7 @@ def _check_ranks(subject: Subject, rankfile: Rankfile, findings: Findings) -> No
         findings.error(
             "TTR301",
             f"the rankfile does not place rank {ranks}",
-            Label(Position(rankfile.file), f"places {counted(len(lines), 'rank')}, bound: {count}"),
+            Label(Position(rankfile.file, 1, 1), f"places {counted(len(lines), 'rank')}, bound: {count}"),
             Label(missing[0].position, f"rank {missing[0].rank} is bound here"),
             help=f"add the line: rank {missing[0].rank}=HOST slot=0",
         )
