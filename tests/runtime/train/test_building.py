@@ -423,6 +423,20 @@ def test_a_function_run_again_in_the_backward_pass(opened_mesh: Any) -> None:
     assert np.array_equal(kept[1], layer.weight.tensor.get_grad().to_numpy())
 
 
+def test_a_mesh_that_is_closed_in_another_way_is_forgotten(opened_mesh: Any) -> None:
+    """By its context, or by its device: the names of its axes say nothing of the mesh that is opened next."""
+    for close in (AutoContext.close_device, lambda context: context.get_device().close()):
+        context = opened_mesh((1, 2), ("dp", "fsdp"))
+        close(context)
+        assert named_mesh.maybe_mesh() is None
+        with pytest.raises(RuntimeError, match="no mesh is open"):
+            named_mesh.mesh()
+        context.close_device()
+        context.open_device((2, 2))
+        assert named_mesh.maybe_mesh() is None and not context.is_parallelism_context_initialized()
+        context.close_device()
+
+
 def test_a_closed_mesh_is_forgotten(opened_mesh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """With what the names of its axes implied; then the system may be another."""
     context = opened_mesh((2, 2), ("dp", "tp"))

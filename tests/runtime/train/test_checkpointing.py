@@ -201,6 +201,23 @@ def test_a_tensor_that_only_says_it_is_whole_is_not_saved(
     assert path.exists()
 
 
+def test_a_placement_given_to_a_tensor_of_state_is_seen_when_it_is_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The optimizer shows one tensor for each state until it steps, not a copy for each who asks."""
+    on_mesh(monkeypatch, 2)
+    model, optimizer = trained({"type": "AdamW"}, 1, cut=True)
+    name = "TwoLayers/fc1/weight"
+    moment = optimizer.get_state_dict()["exp_avg"][name]
+    forged(moment)
+    path = tmp_path / "bad.pkl"
+    with pytest.raises(ReplicaMismatchError, match=rf"optimizer/exp_avg\[{name}\] is labelled"):
+        checkpointing.save_checkpoint(str(path), model_params=model.parameters(), optimizer=optimizer)
+    step(model, optimizer)
+    assert optimizer.get_state_dict()["exp_avg"][name] is not moment
+    checkpointing.save_checkpoint(str(path), model_params=model.parameters(), optimizer=optimizer)
+
+
 def test_state_is_held_against_the_shapes_of_parameters(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

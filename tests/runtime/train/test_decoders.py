@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -419,10 +420,13 @@ def test_a_model_over_axes_is_that_of_one_device(
     opened: Any, form: tuple[int, int], make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Data parallel over rows, tensor parallel over columns, both: loss and gradients."""
-    monkeypatch.setattr(named_mesh, "_open", named_mesh.Mesh((2, 2), ("dp", "tp")))
 
     def slopes(cut: bool) -> dict[str, np.ndarray]:
         context = opened(form, ddp=form[0] > 1, tp=form[1] > 1) if cut else opened()
+        names = named_mesh.Mesh(form if cut else (1, 1), ("dp", "tp"))
+        monkeypatch.setattr(
+            named_mesh, "_open", named_mesh.OpenMesh(names, weakref.ref(context.get_device()))
+        )
         model = make(cut and form[1] > 1)
         mapper = shard_tensor_to_mesh_mapper(context.get_device(), 0, 0) if cut and form[0] > 1 else None
         _, ids, targets = batch(mapper=mapper, count=4)

@@ -72,10 +72,16 @@ class AutoContext:
         self._device = open_mesh(mesh_shape, device_ids)
 
     def close_device(self) -> None:
-        """Close the mesh; parallelism, distributed context and sockets stay as they are."""
+        """Close the mesh, and forget what the names of its axes said; what the program initialised itself stays."""
         if self._device is not None:
             self._device.close()
             self._device = None
+        self.forget_implied_parallelism()
+
+    @property
+    def live_device(self) -> MeshDevice | None:
+        """The mesh while it is open, None when it was never opened or was closed in whatever way; opens nothing."""
+        return self._device if self._device is not None and self._device.is_open else None
 
     def get_device(self) -> MeshDevice:
         """The open mesh; opens a single device when none is open."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.distributed import enable_fabric, shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.parallelism import Axis, ParallelismContext
 from tt_run.runtime.train.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tt_run.runtime.mesh.device import MeshDevice
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,15 @@ class Mesh:
         return ParallelismContext.of_axes(axes.get("dp"), axes.get("tp"), axes.get("cp")) if axes else None
 
 
-_open: Mesh | None = None
+@dataclass(frozen=True)
+class OpenMesh:
+    """A mesh with names and the devices that it stands for, by which it ends."""
+
+    mesh: Mesh
+    device: weakref.ref[MeshDevice]
+
+
+_open: OpenMesh | None = None
 
 
 def open_device_mesh(mesh: Mesh | Sequence[int], device_ids: Sequence[int] | None = None) -> None:
@@ -90,28 +102,30 @@ def open_device_mesh(mesh: Mesh | Sequence[int], device_ids: Sequence[int] | Non
     enable_fabric(mesh.num_devices())
     context.open_device(mesh.shape, list(device_ids or ()) or None)
     context.imply_parallelism(mesh.parallelism())
-    _open = mesh
+    _open = OpenMesh(mesh, weakref.ref(context.get_device()))
 
 
 def close_device_mesh() -> None:
     """Close the devices and forget the mesh; what the names of its axes implied is forgotten with it. Nothing happens when none is open."""
     global _open
-    context = AutoContext.get_instance()
-    context.close_device()
-    context.forget_implied_parallelism()
+    AutoContext.get_instance().close_device()
     _open = None
 
 
 def maybe_mesh() -> Mesh | None:
-    """The mesh opened last, None when none was."""
-    return _open
+    """The mesh opened last, None when none was and when its devices were closed since, in whatever way."""
+    if _open is None:
+        return None
+    device = AutoContext.get_instance().live_device
+    return _open.mesh if device is not None and _open.device() is device else None
 
 
 def mesh() -> Mesh:
     """The mesh opened last. Raises RuntimeError when none was."""
-    if _open is None:
+    found = maybe_mesh()
+    if found is None:
         raise RuntimeError("no mesh is open; ttml.open_device_mesh(ttml.Mesh((rows, columns))) opens one")
-    return _open
+    return found
 
 
 def sync_gradients(parameters: Mapping[str, Tensor], axis_names: Iterable[str] = ("dp",)) -> None:
@@ -120,9 +134,10 @@ def sync_gradients(parameters: Mapping[str, Tensor], axis_names: Iterable[str] =
     Along the axis over which `fully_shard` cut a parameter its gradient is the mean already. Parameters are visited by name, so that all
     ranks reduce in one order.
     """
-    if _open is None:
+    found = maybe_mesh()
+    if found is None:
         return
-    axes = [_open.axis(name) for name in axis_names if _open.has_axis(name) and _open.size(name) > 1]
+    axes = [found.axis(name) for name in axis_names if found.has_axis(name) and found.size(name) > 1]
     for name in sorted(parameters):
         parameter = parameters[name]
         if not parameter.is_grad_initialized():
@@ -132,7 +147,7 @@ def sync_gradients(parameters: Mapping[str, Tensor], axis_names: Iterable[str] =
         for axis in own:
             # What is the same along an axis is its mean already.
             if not is_replicated(gradient, axis):
-                gradient, count = all_reduce(gradient, cluster_axis=axis), count * _open.shape[axis]
+                gradient, count = all_reduce(gradient, cluster_axis=axis), count * found.shape[axis]
         if count > 1:
             share = np.float32(1.0 / count)
             parameter.set_grad(stacks.compute(lambda stack, share=share: stack * share, gradient))

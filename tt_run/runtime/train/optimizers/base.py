@@ -118,7 +118,7 @@ class OptimizerBase(ABC):
         state: dict[str, Any] = {"lr": self._lr, "steps": self._steps}
         for label in self._labels():
             state[label] = NamedParameters(
-                (name, slot.tensor_of(self._array(slot, label))) for name, slot in self._slots.items()
+                (name, slot.tensor_of(label, self._array(slot, label))) for name, slot in self._slots.items()
             )
         return state
 

@@ -43,6 +43,7 @@ class Slot:
         self.tensor = tensor
         self.rounded = rounded
         self._seen: weakref.ref[Value] | None = None
+        self._shown: weakref.WeakValueDictionary[str, Tensor] = weakref.WeakValueDictionary()
         value = tensor.get_value(PreferredPrecision.FULL)
         self._kind = BFLOAT16 if rounded and value.dtype is DataType.BFLOAT16 else np.dtype(np.float32)
         self.state: list[Array] = [np.zeros(value.shards.data.shape, self._kind) for _ in range(states)]
@@ -56,6 +57,7 @@ class Slot:
         """Run a kernel over the parameter; nothing happens while it has no gradient. `direction` stands in for the gradient."""
         if not self.tensor.is_grad_initialized():
             return
+        self._shown.clear()
         value = self._own()
         gradient = direction or self.tensor.get_grad().shards
         value, data = self._meet(value, gradient)
@@ -79,19 +81,28 @@ class Slot:
 
     def take_state(self, state: list[Array]) -> None:
         """Go on from state that was saved."""
+        self._shown.clear()
         self.state = [array.astype(self._kind, copy=False) for array in state]
 
     def take_master(self, master: Array) -> None:
         """Go on from a float32 copy that was saved; the parameter, set before or after, is the rounded form of it."""
+        self._shown.clear()
         self.master, self._seen = master, None
 
-    def tensor_of(self, array: Array) -> Tensor:
-        """An array of state as a tensor that lies over the mesh as the parameter did when the optimizer was made."""
+    def tensor_of(self, label: str, array: Array) -> Tensor:
+        """An array of state as a tensor that lies over the mesh as the parameter did when the optimizer was made.
+
+        The same tensor until the state changes, as long as somebody holds it: a placement that a program gives it is seen when it is saved.
+        """
+        shown = self._shown.get(label)
+        if shown is not None:
+            return shown
         value = self.tensor.get_value(PreferredPrecision.FULL)
         dtype = value.dtype if self.rounded and array is not self.master else DataType.FLOAT32
         shards = Shards(np.array(array, np.float32), self._index)
         tensor = Tensor(value.derive(shards, dtype=dtype, topology=self._topology), False)
         tensor.joint = self.tensor.joint
+        self._shown[label] = tensor
         return tensor
 
     def array_of(self, tensor: Tensor, name: str) -> Array:
