@@ -14,7 +14,13 @@ from tt_run.cli.idle import idle_options, unfit_losses
 from tt_run.cli.owners import launch_request
 from tt_run.cli.print_findings import print_findings
 from tt_run.cli.publish import publish
-from tt_run.cli.slips import late_options, lost_script, refuse_misspelt_command, refuse_swallowed_program
+from tt_run.cli.slips import (
+    isolated_python,
+    late_options,
+    lost_script,
+    refuse_misspelt_command,
+    refuse_swallowed_program,
+)
 from tt_run.cli.surroundings import Surroundings
 from tt_run.contract import Exit
 from tt_run.errors import TtRunError, UsageError
@@ -53,7 +59,12 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
     request = _with_discovered_ranks(asked, given, around)
     if request is None:
         return Exit.OK
-    slips = (*idle, *late_options(given, around.site), *lost_script(given, around.site))
+    slips = (
+        *idle,
+        *late_options(given, around.site),
+        *lost_script(given, around.site),
+        *isolated_python(given),
+    )
     plan = build_plan(request, around.site, around.facts(asked), slips)
     _refuse(unfit_faults(given, plan))
     print_findings(plan.findings, notes=given.verbose)

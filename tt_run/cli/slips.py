@@ -1,4 +1,4 @@
-"""Slips that make a command line mean something else: a misspelt command, a program taken for a value, options behind the program, a lost script."""
+"""Slips that make a command line mean something else: a misspelt command, a program taken for a value, options behind the program, a lost script, a deaf Python."""
 
 from __future__ import annotations
 
@@ -117,16 +117,37 @@ def lost_script(given: CommandLine, site: Site) -> tuple[Diagnostic, ...]:
     return (Diagnostic("TTR013", message, help=help, severity=Severity.WARNING),)
 
 
+def isolated_python(given: CommandLine) -> tuple[Diagnostic, ...]:
+    """A warning where Python is told to overlook its environment, in which emulated ranks find `ttnn`."""
+    flags = _python(given.program)[0] if given.emulate else ()
+    for word in flags:
+        deaf = re.fullmatch(r"-[a-zA-Z]*?([IE])[a-zA-Z]*", word)
+        if deaf:
+            message = f"python {word} overlooks PYTHONPATH, where emulated ranks find ttnn and ttml"
+            help = f"leave {deaf[1]} out: tt-run --emulate … {given.program[0]} {given.program[-1]}"
+            return (Diagnostic("TTR049", message, help=help, severity=Severity.WARNING),)
+    return ()
+
+
 def _script(program: tuple[str, ...]) -> str | None:
     """The file that a Python command line runs, where its name ends in .py."""
+    runs = _python(program)[1]
+    return runs if runs is not None and runs.endswith(".py") else None
+
+
+def _python(program: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
+    """The flags of a Python command line and the file that it runs; None for code, a module or what is no Python."""
     if not program or not re.fullmatch(r"python[\d.]*", Path(program[0]).name):
-        return None
+        return (), None
+    flags = []
     words = iter(program[1:])
     for word in words:
         if word in ("-c", "-m", "-"):
-            return None
+            break
         if word in ("-W", "-X"):
             next(words, None)
-        elif not word.startswith("-"):
-            return word if word.endswith(".py") else None
-    return None
+        elif word.startswith("-"):
+            flags.append(word)
+        else:
+            return tuple(flags), word
+    return tuple(flags), None

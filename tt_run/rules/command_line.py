@@ -275,4 +275,12 @@ COMMAND_LINE = (
         why="Ranks read from /dev/null and write into logs, so a debugger there would end at its first question.",
         help="Add --debug-rank RANK, which lends that rank this terminal, or --debugpy RANK:PORT, which waits for an editor.",
     ),
+    Rule(
+        "TTR049",
+        "Python that overlooks its environment under --emulate",
+        why="Emulated ranks find ttnn and ttml on PYTHONPATH, which python -I and -E do not read.",
+        severity=Severity.WARNING,
+        help="Leave -I or -E out; -P and -s do not hide the emulation.",
+        bad="tt-run --emulate --system t3000 python -I x.py",
+    ),
 )

@@ -15,7 +15,7 @@ from mgd.resources import configs_root
 from tt_run.cli import main
 from tt_run.cli.main import run
 from tt_run.cli.parse import parse
-from tt_run.cli.slips import lost_script
+from tt_run.cli.slips import isolated_python, lost_script
 from tt_run.contract import Exit
 from tt_run.inputs.site import Site
 
@@ -231,6 +231,24 @@ def test_a_script_that_is_not_here_is_told_before_the_ranks_find_out(
     found = lost_script(parse(["--emulate", *words]), site)
     assert [finding.help.startswith(told or "-") for finding in found] == [True] * bool(told)
     assert not lost_script(parse(["--emulate", "--dry-run", *words]), site)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("--emulate python -I x.py", "python -I overlooks PYTHONPATH"),
+        ("--emulate python3.11 -u -OE x.py", "python -OE overlooks PYTHONPATH"),
+        ("--emulate python -X dev -I x.py", "python -I overlooks PYTHONPATH"),
+        ("--emulate python -I -c pass", "python -I overlooks PYTHONPATH"),
+        ("--emulate python -P -s x.py -I", None),
+        ("--emulate python -m pytest -E", None),
+        ("--emulate perl -I x.pl", None),
+        ("--rank-binding r.yaml python -I x.py", None),
+    ],
+)
+def test_python_that_would_not_find_the_emulation_is_told(line: str, told: str | None) -> None:
+    found = isolated_python(parse(line.split()))
+    assert [finding.message.startswith(told or "-") for finding in found] == [True] * bool(told)
 
 
 @pytest.mark.parametrize(
