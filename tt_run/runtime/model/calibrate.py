@@ -118,8 +118,10 @@ class Bench:
         for spots in kinds.values():
             typical = _round(math.exp(sum(math.log(self.value(spot)) for spot in spots) / len(spots)))
             for spot in spots:
-                most = self._leaf(self.files[spot[0]].document, spot[1]).get("most", math.inf)
-                self.change(spot, min(typical, most))
+                self.change(spot, min(typical, self._most(spot)))
+
+    def _most(self, spot: tuple[str, str]) -> float:
+        return float(self._leaf(self.files[spot[0]].document, spot[1]).get("most", math.inf))
 
     def carry(
         self, fixed: Collection[tuple[str, str]], prefixes: tuple[str, ...] = ("",), *, across: bool = True
@@ -134,8 +136,21 @@ class Bench:
             alike = [other for other in fixed if _key_of(other[1]) == _key_of(spot[1])]
             near = [other for other in alike if other[0] == spot[0]] or (alike if across else [])
             if near:
-                logs = [math.log(self.value(other)) for other in near]
-                self.change(spot, math.exp(sum(logs) / len(logs)))
+                logs = [math.log(self.value(other) * self._worth(other, spot)) for other in near]
+                self.change(spot, min(math.exp(sum(logs) / len(logs)), self._most(spot)))
+
+    def _worth(self, other: tuple[str, str], spot: tuple[str, str]) -> float:
+        """What one of a number of another architecture is here: times go with the clock, rates with the wire or with DRAM."""
+        if other[0] == spot[0]:
+            return 1.0
+        words, unit = _key_of(spot[1]).split("."), self._leaf(self.files[spot[0]].document, spot[1])["unit"]
+        measure = {"us": "chip.clock", "ns": "chip.clock", "ns/B": "fabric.wire"}.get(unit)
+        if unit == "GB/s":
+            measure = "fabric.wire" if words[0] == "fabric" else "dram.interleaved"
+        if measure is None or words[0] == "dispatch":  # what a host takes is no device's
+            return 1.0
+        here, there = (self.files[arch].common[measure].value for arch in (spot[0], other[0]))
+        return here / there if unit == "GB/s" else there / here
 
     def spots(self) -> list[tuple[str, str]]:
         """Architecture and place of every fitted number."""
