@@ -6,7 +6,10 @@ the router's buffers when both directions are busy, cap the rate. Patterns diffe
 
 from __future__ import annotations
 
+import re
+
 from tt_run.hardware.numbers import Hardware
+from tt_run.runtime.model.points import NotCovered
 from tt_run.runtime.model.work import Cost, Ping, Stream, cost_of
 
 FAMILIES = {
@@ -25,6 +28,29 @@ FAMILIES = {
 def family(pattern: str) -> str:
     """The family of a pattern; an unknown one is counted as a line."""
     return next((name for start, name in FAMILIES.items() if pattern.startswith(start)), "line")
+
+
+def nearest(hw: Hardware, pattern: str, write: str) -> str:
+    """The pattern that is known with this kind of write and is most like `pattern`: of the same words (`Ring`, `Unicast`, …).
+
+    Raises NotCovered where the write is unknown, or no known pattern has half of the words.
+    """
+    start, end = "fabric.packet.", f".{write}.handling"
+    known = [key.removeprefix(start).removesuffix(end) for key in hw.numbers if key.endswith(end)]
+    if pattern in known:
+        return pattern
+    words = set(re.findall("[A-Z][a-z]+", pattern))
+    shared = {name: _alike(words, set(re.findall("[A-Z][a-z]+", name))) for name in known}
+    best = max(sorted(shared), key=lambda name: shared[name], default="")
+    if not best or shared[best][0] < 0.5:
+        raise NotCovered(f"no measurement of any system calibrates {pattern} with {write}")
+    return best
+
+
+def _alike(one: set[str], other: set[str]) -> tuple[float, float]:
+    """Which part of the shorter name's words both have, then of all words."""
+    both = len(one & other)
+    return both / max(min(len(one), len(other)), 1), both / max(len(one | other), 1)
 
 
 def stream(hw: Hardware, work: Stream) -> Cost:

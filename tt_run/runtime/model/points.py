@@ -29,6 +29,8 @@ COLUMNS = (
     "source",
     "note",
 )
+NEEDED = ("kind", "op", "value")
+"""Columns without which a file is no table of points; cells of others that it lacks are empty."""
 HELD_OUT_OF = 5  # one row in five is not used for calibration
 WHOLE_MODELS = ("e2e", "training")
 """Kinds of rows whose value may hold several figures."""
@@ -98,7 +100,7 @@ class Point:
 
 
 def read(path: Path) -> list[Point]:
-    """All rows of a file. Raises PointsError when it cannot be read, has not the columns, or has a row of more cells than those."""
+    """All rows of a file. Raises PointsError when it cannot be read, lacks a column of NEEDED, or has a row of more cells than those."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -110,8 +112,7 @@ def read(path: Path) -> list[Point]:
     top = next((n for n, line in enumerate(lines) if line.strip() and not line.startswith("#")), 0)
     separator = _separator(lines[top])
     names = [name.strip().lower() for name in next(_cells(lines[top : top + 1], separator), (0, []))[1]]
-    wanted = [name for name in COLUMNS if name not in ("source", "note", "nature")]
-    missing = [name for name in wanted if name not in names]
+    missing = [name for name in NEEDED if name not in names]
     if missing:
         raise PointsError(
             f"{path}:{top + 1}: missing column{'s' if len(missing) > 1 else ''} {', '.join(missing)}; the first line"

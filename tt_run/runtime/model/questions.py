@@ -5,20 +5,22 @@ Rows that the model cannot answer raise NotCovered with the reason; nothing is g
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tt_run.hardware.numbers import Hardware
-from tt_run.runtime.model import galaxy
+from tt_run.runtime.model import galaxy, notation
 from tt_run.runtime.model.collectives import collective
 from tt_run.runtime.model.cost import cost
-from tt_run.runtime.model.fabric import bandwidth, ping
+from tt_run.runtime.model.fabric import bandwidth, nearest, ping
+from tt_run.runtime.model.plain import plain_operation
 from tt_run.runtime.model.points import NotCovered, Point
 from tt_run.runtime.model.published import named_operation, whole_model
 from tt_run.runtime.model.quantities import RATES, TIMES, first_word
 from tt_run.runtime.model.transformer import models
-from tt_run.runtime.model.work import FIDELITIES, FORMAT_BYTES, Collective, Matmul, Ping, Stream
+from tt_run.runtime.model.work import FORMAT_BYTES, Collective, Matmul, Ping, Stream
 
 Predict = Callable[[Hardware], float]
 
@@ -84,6 +86,9 @@ UNITS: dict[str, tuple[dict[str, float], str]] = {
     "op_in_model": (TIMES, "us"),
 }
 
+OPERATIONS = {"TFLOPS": 1e6, "TFLOP/s": 1e6, "TFLOPs": 1e6, "GFLOPS": 1e3, "GFLOP/s": 1e3}
+"""What a unit of a product's rate is worth in operations per microsecond."""
+
 
 def _worth(point: Point) -> float:
     """What one of a row's unit is in the unit that its kind is computed in. Raises NotCovered for a unit of something else."""
@@ -91,6 +96,8 @@ def _worth(point: Point) -> float:
         return 1.0
     units, usual = UNITS[point.kind]
     unit = first_word(point.unit) or usual
+    if point.kind == "matmul" and unit in OPERATIONS:
+        return 1.0
     if unit not in units:
         raise NotCovered(f"unit {point.unit!r}: {point.kind} is predicted in {', '.join(units)}")
     return units[unit]
@@ -102,6 +109,7 @@ def place(point: Point) -> tuple[str, str]:
     text = f"{point.arch} {point.devices} {more}"
     for word, short in ((r"wormhole(_b0)?", "WH"), (r"blackhole", "BH")):
         text = re.sub(word, short, text, flags=re.IGNORECASE)
+    text = re.sub(r"(?<!\w)(\d+) ?x ?(\d+)(?!\w)", lambda mesh: str(int(mesh[1]) * int(mesh[2])), text)
     architecture = "blackhole" if re.search(r"\bBH|\bp[13][05]0", text, re.IGNORECASE) else "wormhole"
     system = next((name for pattern, name in SYSTEMS if re.search(pattern, text, re.IGNORECASE)), None)
     if system is None:
@@ -115,10 +123,16 @@ def _links(point: Point) -> int | None:
 
 
 def _packet(text: str) -> int:
-    found = re.search(r"(\d+) ?(Ki?)?(B|bytes)\b", text)
+    found = notation.nbytes(text)
     if not found:
         raise NotCovered(f"no size in bytes in {text!r}")
-    return int(found[1]) * (1024 if found[2] else 1)
+    return int(found)
+
+
+def traced(point: Point) -> bool:
+    """Whether an operation was replayed from a trace: unless a row says that it was not."""
+    said = f"{point.op} {point.topology} {point.dtype}"
+    return not re.search(r"trace ?= ?(False|0)|untraced|no trace", said, re.IGNORECASE)
 
 
 def _stream(point: Point) -> tuple[Predict, str]:
@@ -130,9 +144,7 @@ def _stream(point: Point) -> tuple[Predict, str]:
     work = Stream(pattern, write, packet, _links(point) or 1)
 
     def predict(hw: Hardware) -> float:
-        if f"fabric.packet.{pattern}.{write}.handling" not in hw:
-            raise NotCovered(f"no measurement of any system calibrates {pattern} with {write}")
-        return bandwidth(hw, work) / 1e3
+        return bandwidth(hw, replace(work, pattern=nearest(hw, work.pattern, work.write))) / 1e3
 
     return predict, "fabric"
 
@@ -146,90 +158,86 @@ def _ping(point: Point) -> tuple[Predict, str]:
     return lambda hw: ping(hw, work).us, "fabric"
 
 
-# How a format is written in a table; the first that is found.
-FORMATS = (
-    ("bfloat8_b", r"bfloat8(_b)?\b|bfp8(_b)?\b|bf8\b"),
-    ("bfloat4_b", r"bfloat4(_b)?\b|bfp4(_b)?\b|bf4\b"),
-    ("bfloat16", r"bfloat16|bf16"),
-    ("float32", r"float32|fp32"),
-)
-
-
 def _matmul(point: Point) -> tuple[Predict, str]:
     ring = re.search(r"ring matmul.*\b(do|ff13|ff2|qkv)", point.op)
     if ring:
         name = {"do": "DO_MM", "ff13": "FF1_MM", "ff2": "FF2_MM", "qkv": "QKV_MM"}[ring[1]]
         work = galaxy.decoder(models()["llama-3.1-70b"], ring=True)[name][0]
         return lambda hw: cost(hw, work).us, "matmul small"
-    shape = re.search(r"(\d+) ?[x×] ?(\d+) ?[x×] ?(\d+)", point.shape)
-    format_name = next(
-        (name for name, spelled in FORMATS if re.search(spelled, point.dtype, re.IGNORECASE)), None
-    )
-    fidelity = re.search(r"LoFi|HiFi[234]", point.dtype, re.IGNORECASE)
-    if not shape or not format_name or not fidelity:
-        raise NotCovered(f"no m x k x n or no format and fidelity in {point.shape!r}, {point.dtype!r}")
-    m, k, n = (int(x) for x in shape.groups())
+    shape = notation.product(point.shape)
+    if not shape:
+        raise NotCovered(f"no m x k x n in {point.shape!r}")
+    m, k, n, batch = shape
     cores = re.search(r"(\d+)(?:, ?| ?x ?)(\d+)", point.topology)
     grid = (int(cores[1]), int(cores[2])) if cores else None
-    if min(m, k, n, *(grid or (1,))) < 1:
+    if min(m, k, n, batch, *(grid or (1,))) < 1:
         raise NotCovered(f"an empty product or grid: {point.shape!r}, {point.topology!r}")
-    traced = not re.search(
-        r"trace ?= ?(False|0)|untraced|no trace", f"{point.op} {point.topology}", re.IGNORECASE
-    )
-    work = Matmul(
-        m,
-        k,
-        n,
-        activations=format_name,
-        weights=format_name,
-        output=format_name,
-        fidelity=next(name for name in FIDELITIES if name.lower() == fidelity[0].lower()),
-        grid=grid,
-        traced=traced,
-    )
+    work = Matmul(m, k, n, batch=batch, grid=grid, traced=traced(point), **_operands(point))
     group = "matmul large" if min(m, k, n) >= 1024 else "matmul small"
+    if first_word(point.unit) in OPERATIONS:
+        worth = OPERATIONS[first_word(point.unit)]
+        return lambda hw: 2 * m * k * n * batch / cost(hw, work).us / worth, group
     return lambda hw: cost(hw, work).us, group
 
 
+def _operands(point: Point) -> dict[str, str]:
+    """Formats of a product's operands and its fidelity: those that a row names, the rest as the library has it."""
+    named = notation.formats(f"{point.dtype} {point.op}") or ["bfloat16"]
+    activations, weights = named[0], named[1] if len(named) > 1 else named[0]
+    return {
+        "activations": activations,
+        "weights": weights,
+        "output": named[2] if len(named) > 2 else activations,
+        "fidelity": notation.fidelity(f"{point.dtype} {point.op}", weights),
+    }
+
+
 def _collective(point: Point) -> tuple[Predict, str]:
-    if "all_to_all" in point.op:
+    if "all_to_all" in point.op and "MoE" in point.shape:
         return _all_to_all(point), "ccl small" if "decode" in point.shape else "ccl large"
     if point.op.startswith("llama reduce_scatter"):
         work = galaxy.decoder(models()["llama-3.1-70b"], ring=False)["ReduceScatter_FF3"][0]
         return lambda hw: cost(hw, work).us, "ccl small"
-    kind = next(
-        (k for k in ("all_gather", "reduce_scatter", "all_reduce", "broadcast") if k in point.op), None
-    )
-    shape = re.search(r"\[([\d, ]+)\]", point.shape)
-    if kind is None or shape is None:
+    plain = point.op.lower().replace("_", "").replace("-", "").replace(" ", "")
+    kind = next((k for k in COLLECTIVES if k.replace("_", "") in plain), None)
+    dims, named = notation.shapes(point.shape)[:1], notation.formats(point.dtype)
+    element = FORMAT_BYTES[named[0] if named else "bfloat16"]
+    nbytes = math.prod(dims[0]) * element if dims else notation.nbytes(point.shape)
+    if kind is None or not nbytes:
         raise NotCovered(f"no collective or no shape in {point.op!r}, {point.shape!r}")
-    dims = [int(x) for x in shape[1].split(",")]
-    elements = 1
-    for dim in dims:
-        elements *= dim
-    size = _group_size(point, dims[-1])
+    ring = bool(re.search(r"ring|torus", point.topology, re.IGNORECASE))
     implementation = "old" if "old" in point.topology else "outer" if "dim 0" in point.op else "async"
-    named = next(
-        (name for name, spelled in FORMATS if re.search(spelled, point.dtype, re.IGNORECASE)), "bfloat16"
-    )
-    per_element = FORMAT_BYTES[named]
-    nbytes = elements * per_element
-    work = Collective(
-        kind, size, nbytes, ring="Ring" in point.topology, links=_links(point), implementation=implementation
-    )
-    moved = nbytes * (size if kind == "all_gather" else 1)
-    return lambda hw: collective(hw, work).us, "ccl large" if moved >= 1 << 20 else "ccl small"
+    group = _group_size(point, dims[0][-1] if dims else 0)
+    moved = nbytes * ((group or 8) if kind in ("all_gather", "all_broadcast") else 1)
+
+    def predict(hw: Hardware) -> float:
+        size = group or hw.devices
+        if size < 2:
+            raise NotCovered(f"no number of devices in {point.devices!r}")
+        asked = Collective(kind, size, nbytes, ring=ring, links=_links(point), implementation=implementation)
+        return collective(hw, asked).us
+
+    return predict, "ccl large" if moved >= 1 << 20 else "ccl small"
 
 
-def _group_size(point: Point, width: int) -> int:
-    """How many devices take part; on an 8x4 mesh the width says whether a decoder's rows or columns do."""
-    if re.search(r"8x4 mesh", point.devices):
+COLLECTIVES = ("all_gather", "reduce_scatter", "all_reduce", "all_broadcast", "broadcast", "all_to_all")
+"""Collectives that rows may name, however they write them; the first whose name is in a row's."""
+
+
+def _group_size(point: Point, width: int) -> int | None:
+    """How many devices take part, None for all of the system's.
+
+    On an 8x4 mesh an axis says it, or the width, which tells a decoder's rows from its columns.
+    """
+    mesh = re.search(r"(\d+) ?x ?(\d+) mesh", point.devices)
+    axis = re.search(r"axis ?=? ?([01])", f"{point.devices} {point.topology} {point.op}")
+    if mesh and axis:
+        return int(mesh[1 + int(axis[1])])
+    if mesh and mesh[0].startswith("8x4"):
         hidden = models()["llama-3.1-70b"].hidden // galaxy.COLUMNS
         return galaxy.ROWS if width in (hidden, hidden // galaxy.ROWS) else galaxy.COLUMNS
-    found = re.match(r"(\d+)", point.devices)
-    if not found:
-        raise NotCovered(f"no number of devices in {point.devices!r}")
-    return int(found[1])
+    found = re.match(r"x?(\d+)(?: ?x ?(\d+))?(?![\dU])", point.devices)
+    return int(found[1]) * int(found[2] or 1) if found else None
 
 
 def _all_to_all(point: Point) -> Predict:
@@ -292,13 +300,29 @@ def _attention(point: Point) -> tuple[Predict, str]:
     return lambda hw: 100 * hw["attention.ring_joint_utilisation"], "other"
 
 
+def _operation(point: Point) -> tuple[Predict, str]:
+    """One of a decoder's by its name, else what it is on the shape that the row gives."""
+    try:
+        return named_operation(point)
+    except NotCovered as unknown:
+        if not notation.dimensions(point.shape):
+            raise
+        try:
+            work = plain_operation(point, traced(point))
+        except NotCovered as other:
+            raise NotCovered(f"{other}; nor {unknown}") from None
+        large = isinstance(work, Matmul) and min(work.m, work.k, work.n) >= 1024
+        group = "other" if not isinstance(work, Matmul) else "matmul large" if large else "matmul small"
+        return lambda hw: cost(hw, work).us, group
+
+
 KINDS: dict[str, Callable[[Point], tuple[Predict, str]]] = {
     "fabric_bw": _stream,
     "fabric_latency": _ping,
     "matmul": _matmul,
     "ccl": _collective,
     "op_in_model": named_operation,
-    "op": named_operation,
+    "op": _operation,
     "attention": _attention,
     "constant": _constant,
     "e2e": whole_model,
