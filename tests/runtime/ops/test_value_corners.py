@@ -18,7 +18,7 @@ from tt_run.runtime.tuning.activation import UnaryOpType
 
 INF, NAN = np.inf, np.nan
 LARGE = 319_880_001  # an int32 whose third float32 neighbours differ from it
-Operand = tuple[DataType, list[Any]] | float | int
+Operand = tuple[DataType, Any] | float | int
 E = float(np.exp(np.float32(1)))
 
 
@@ -26,7 +26,7 @@ def _f(*values: float) -> Operand:
     return F32, list(values)
 
 
-CASES: list[tuple[str, list[Any], dict[str, Any], DataType, list[Any]]] = [
+CASES: list[tuple[str, list[Any], dict[str, Any], DataType, Any]] = [
     ("relu_max", [_f(-3, 0.5, 3), -1.0], {}, F32, [0, 0, 0]),
     ("heaviside", [_f(NAN, -1, 0, 2), 0.5], {}, F32, [0, 0, 0.5, 1]),
     ("threshold", [_f(NAN, -1, 2), 0.0, 7.0], {}, F32, [NAN, 7, 2]),
@@ -47,6 +47,26 @@ CASES: list[tuple[str, list[Any], dict[str, Any], DataType, list[Any]]] = [
     ("bitwise_right_shift", [(U32, [2**31, 8]), 40], {}, U32, [1, 0]),
     ("bitwise_right_shift", [(I32, [-8, 8]), (I32, [1, 40])], {}, I32, [-4, 0]),
     ("bitwise_left_shift", [(I32, [1, 1]), (I32, [31, 40])], {}, I32, [-(2**31), 0]),
+    ("bitwise_right_shift", [(I32, [-8, 8, -8]), (I32, [40, 40, -1])], {}, I32, [-1, 0, -1]),
+    ("pow", [_f(-INF, 4), 0.5], {}, F32, [NAN, 2]),
+    ("pow", [_f(-INF, 4), -0.5], {}, F32, [NAN, 0.5]),
+    ("pow", [2, (I32, [3, 31, 32, -1])], {}, I32, [8, -(2**31), 0, 0]),
+    ("pow", [-1, (I32, [3, 2, -3])], {}, I32, [-1, 1, -1]),
+    ("rpow", [(U32, [2, 21]), 3.0], {}, U32, [9, 3**21 % 2**32]),
+    ("rpow", [(I32, [2, -2]), 3.0], {}, I32, [9, 0]),
+    ("heaviside", [(I32, [0, 3]), 2.0**24 + 1], {}, I32, [2**24 + 1, 1]),
+    ("lcm", [(I32, [2, -32]), (I32, [2**31 - 1, -(2**31) + 1])], {}, I32, [2, 32]),
+    ("isclose", [(I32, [1, -(2**31)]), (I32, [-(2**31) + 1, 2**31 - 1])], {}, I32, [0, 0]),
+    ("isclose", [(U32, [0, 0]), (U32, [2**32 - 1, 1])], {"rtol": 0.1, "atol": 1.0}, U32, [0, 1]),
+    ("clamp", [(U32, [1, 9]), 1.0, -1.0], {}, U32, [1, 9]),
+    *(
+        (name, [(F32, 3.0)], {"dim": 0, "scalar": 2.0}, F32, 3.0)
+        for name in ("sum", "mean", "max", "std", "var")
+    ),
+    *((name, [(F32, 3.0), 0], {}, F32, 3.0) for name in ("cumsum", "cumprod", "prod")),
+    ("softmax", [(F32, 3.0), -1], {}, F32, 1.0),
+    ("sum", [(F32, np.ones((3, 0)))], {"dim": 1}, F32, [0, 0, 0]),
+    *((name, [(F32, np.ones((3, 0)))], {"dim": 1}, F32, [NAN] * 3) for name in ("mean", "std", "var")),
     ("where", [_f(0.5, 0), (I32, [3, 3]), (I32, [4, 4])], {}, I32, [3, 4]),
     ("lerp", [_f(-INF, 2), _f(5, INF), 1.0], {}, F32, [NAN, NAN]),
     (
@@ -69,7 +89,7 @@ CASES: list[tuple[str, list[Any], dict[str, Any], DataType, list[Any]]] = [
 
 @pytest.mark.parametrize(("name", "given", "keywords", "dtype", "wanted"), CASES)
 def test_values_at_the_corners(
-    one: MeshDevice, name: str, given: list[Any], keywords: dict[str, Any], dtype: DataType, wanted: list[Any]
+    one: MeshDevice, name: str, given: list[Any], keywords: dict[str, Any], dtype: DataType, wanted: Any
 ):
     operation = catalog.find(f"ttnn.{name}")
     assert operation is not None
@@ -86,6 +106,15 @@ def test_integers_are_raised_to_whole_numbers_alone(one: MeshDevice, exponent: A
     tensor = put(one, np.array([2, 3]), I32)
     with pytest.raises(RuntimeError, match="whole number of at least 0"):
         operation(tensor, tensor if exponent == "tensor" else exponent)
+
+
+@pytest.mark.parametrize("name", ["relu_min", "relu_max", "heaviside", "rpow", "softcap"])
+def test_a_tensor_is_no_number(one: MeshDevice, name: str):
+    operation = catalog.find(f"ttnn.{name}")
+    assert operation is not None
+    tensor = put(one, np.ones((2, 2)))
+    with pytest.raises(TypeError, match=r"must be of type float, not ttnn\._ttnn\.tensor\.Tensor"):
+        operation(tensor, tensor)
 
 
 @pytest.mark.parametrize(("axis", "count"), [(None, 3), (0, 3), (1, 2)])

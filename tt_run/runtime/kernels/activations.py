@@ -163,7 +163,7 @@ _WITH_PARAMETER: dict[str, Callable[..., Array]] = {
     "hardtanh": f.hardtanh,
     "relu_max": f.relu_max,
     "relu_min": f.at_least,
-    "power": lambda x, exponent: np.power(x, np.float32(exponent)),
+    "power": lambda x, exponent: f.power(x, np.float32(exponent)),
     "clamp": f.limited,
     "add_unary_sfpu": lambda x, value: x + np.float32(value),
     "sub_unary_sfpu": lambda x, value: x - np.float32(value),

@@ -78,12 +78,21 @@ def relu_max(x: Array, limit: float) -> Array:
 
 
 def clamped(x: Array, low: float | None, high: float | None) -> Array:
-    """x limited on one side or both; NaN stays NaN; where the limits cross, the upper one wins, as in torch."""
+    """x limited on one side or both; NaN stays NaN; where the limits cross, the upper one wins, as in torch.
+
+    The limits of unsigned integers wrap, as the reference packs them.
+    """
     if low is not None:
-        x = at_least(x, low)
+        x = at_least(x, _wrapped(x, low))
     if high is not None:
-        x = at_most(x, high)
+        x = at_most(x, _wrapped(x, high))
     return x
+
+
+def _wrapped(x: Array, limit: float) -> float:
+    if x.dtype.kind != "u" or not math.isfinite(limit):
+        return limit
+    return int(limit) % (1 << 8 * x.itemsize)
 
 
 def erf(x: Array) -> Array:
@@ -299,7 +308,7 @@ def softcap(x: Array, beta: float) -> Array:
 
 def heaviside(x: Array, value: float) -> Array:
     """0 below zero, 1 above, `value` at zero; 0 for NaN, as in torch."""
-    return np.where(x == 0, np.float32(value), x > 0).astype(np.float32, copy=False)
+    return np.where(x == 0, number(x, value), x > 0).astype(x.dtype, copy=False)
 
 
 def threshold(x: Array, limit: float, value: float) -> Array:
@@ -309,9 +318,30 @@ def threshold(x: Array, limit: float, value: float) -> Array:
 
 def rpow(x: Array, base: float) -> Array:
     """`base` to the power of x."""
-    if x.dtype.kind in "iu":
-        return np.power(float(base), x.astype(np.float64)).astype(x.dtype)
-    return np.power(number(x, base), x)
+    if x.dtype.kind == "f":
+        return np.power(number(x, base), x)
+    if float(base).is_integer():
+        return whole_power(np.array(int(base)).astype(x.dtype), x)
+    return np.power(float(base), x.astype(np.float64)).astype(x.dtype)
+
+
+def power(a: Any, b: Any) -> Array:
+    """a to the power of b; a half as a number means the square root, as in torch: that of -inf is NaN."""
+    if np.ndim(b) or abs(b) != 0.5:
+        return np.asarray(np.power(a, b))
+    root = np.sqrt(a)
+    return np.asarray(root if b > 0 else np.reciprocal(root))
+
+
+def whole_power(a: Any, b: Any) -> Array:
+    """Powers of integers, which wrap; negative exponents leave nothing but of 1 and -1."""
+    base, exponent = np.asarray(a), np.asarray(b)
+    zero, one = base.dtype.type(0), base.dtype.type(1)
+    raised = np.power(base, np.maximum(exponent, exponent.dtype.type(0)))
+    if exponent.dtype.kind == "u":
+        return np.asarray(raised)
+    unit = np.where(exponent & 1, base, one)
+    return np.where(exponent >= 0, raised, np.where(np.abs(base) == 1, unit, zero))
 
 
 def special(name: str, *before: float) -> Callable[..., Array]:

@@ -45,8 +45,8 @@ def mean(rows: Array) -> Array:
 
 
 def variance(rows: Array, correction: int = 0) -> Array:
-    """Mean squared distance from the mean of every row, divided by the length less `correction`."""
+    """Mean squared distance from the mean of every row, divided by the length less `correction`; NaN where nothing is left."""
     centred = rows.astype(np.float32, copy=False) - mean(rows)[..., None]
     np.square(centred, out=centred)
     with np.errstate(all="ignore"):
-        return np.divide(total(centred), np.float32(rows.shape[-1] - correction))
+        return np.divide(total(centred), np.float32(max(rows.shape[-1] - correction, 0)))

@@ -5,6 +5,7 @@ Source: reference library 0.81.1.
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,8 +33,8 @@ _DIVISIONS = {
 _RSUB = Rule("rsub", lambda a, b: np.subtract(b, a), "b - a.")
 _MAXIMUM = Rule("maximum", np.maximum, "The larger of a and b.")
 _MINIMUM = Rule("minimum", np.minimum, "The smaller of a and b.")
-_POWER = Rule("pow", np.power, "a to the power of b.", real=True)
-_WHOLE_POWER = Rule("pow", np.power, "a to the power of b, integers, which wrap.")
+_POWER = Rule("pow", f.power, "a to the power of b.", real=True)
+_WHOLE_POWER = Rule("pow", f.whole_power, "a to the power of b, integers, which wrap.")
 
 
 @operation("ttnn.divide", family=families.BINARY, golden=goldens.divide)
@@ -233,6 +234,8 @@ def pow(
             f"pow of integers needs a whole number of at least 0 as exponent, got {exponent}",
             hint="ttnn.typecast(tensor, ttnn.float32)",
         )
+    if isinstance(exponent, Tensor) and not is_float(exponent.dtype):
+        whole = isinstance(input_tensor, numbers.Integral)
     rule = _WHOLE_POWER if whole else _POWER
     return apply(rule, input_tensor, exponent, dtype, memory_config, output_tensor, *fused)
 

@@ -67,13 +67,11 @@ def squared_difference(a: Any, b: Any) -> Array:
 
 
 def _shifted_down(a: Any, b: Any) -> Array:
-    """A shift down that keeps the sign: unsigned counts end at 31, signed ones outside of [0, 31] leave 0."""
+    """A shift down that keeps the sign: counts end at 31, and a negative one is as many."""
     first, amount = np.asarray(a), np.asarray(b)
-    last = first.dtype.type(31)
-    moved = np.right_shift(first, np.minimum(amount, last))
     if first.dtype.kind == "u":
-        return np.asarray(moved)
-    return np.where((amount >= 0) & (amount <= last), moved, first.dtype.type(0))
+        return np.asarray(np.right_shift(first, np.minimum(amount, first.dtype.type(31))))
+    return np.asarray(np.right_shift(first, np.where((amount >= 0) & (amount < 32), amount, 31)))
 
 
 def _shifted(shift: Kernel) -> Kernel:
@@ -124,7 +122,7 @@ RULES = {
         Rule(
             "bitwise_right_shift",
             _shifted_down,
-            "a moved b bits down, the sign coming in; unsigned counts end at 31.",
+            "a moved b bits down, the sign coming in; counts end at 31.",
             integer=True,
         ),
         Rule("logical_left_shift", _shifted(np.left_shift), "a moved b bits up; 0 from 32 on.", integer=True),
@@ -135,7 +133,7 @@ RULES = {
             integer=True,
         ),
         Rule("gcd", np.gcd, "The greatest common divisor.", integer=True),
-        Rule("lcm", np.lcm, "The least common multiple.", integer=True),
+        Rule("lcm", lambda a, b: np.abs(np.lcm(a, b)), "The least common multiple.", integer=True),
         Rule("bias_gelu", lambda a, b: f.gelu(np.add(a, b)), "GELU of a + b.", real=True),
         Rule(
             "remainder",

@@ -324,11 +324,9 @@ def _queue(kwargs: dict[str, Any]) -> int:
 
 def _check_kinds(kinds: Kinds, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Raise ArgumentMismatch for an argument of a kind that no signature takes: most would be ignored, or fail far inside."""
-    for place, value in enumerate(args):
-        if type(value) is not Tensor and place < len(kinds.places):
-            kind = kinds.places[place]
-            if kind is not None and not kind.takes(value):
-                raise ArgumentMismatch(kind.fault(kinds.names[place], value))
+    for name, kind, value in zip(kinds.names, kinds.places, args, strict=False):
+        if kind is not None and not kind.takes(value):
+            raise ArgumentMismatch(kind.fault(name, value))
     for word, value in kwargs.items():
         kind = kinds.words.get(word)
         if kind is not None and not kind.takes(value):

@@ -78,12 +78,17 @@ def softmax(
 ) -> Tensor:
     """exp(x) / sum of exp(x) along `dim`; numeric_stable=False overflows as the formula does."""
     on_device(input_tensor, kind="softmax")
-    rank = len(input_tensor.shape)
+    rank = max(len(input_tensor.shape), 1)
     beyond = f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})"
     axis = axis_of(dim, rank, beyond) + 1
     _check_softmax(input_tensor, axis == rank)
     function = softmax_rows if numeric_stable else _unstable_softmax_rows
-    shards = input_tensor.shards.map(lambda s: along(axis, function, input_tensor.dtype, s))
+
+    def compute(stack: Array) -> Array:
+        rows = stack if stack.ndim > 1 else stack[:, None]
+        return along(axis, function, input_tensor.dtype, rows).reshape(stack.shape)
+
+    shards = input_tensor.shards.map(compute)
     return settle((input_tensor,), shards, input_tensor.dtype, memory_config=memory_config)
 
 

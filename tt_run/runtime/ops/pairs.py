@@ -25,6 +25,11 @@ _GATED_TAIL = f"*, {PLACED}, sub_core_grids: CoreRangeSet | None = None, sub_dev
 
 
 def _isclose(a: Array, b: Array, rtol: float, atol: float, equal_nan: bool) -> Array:
+    if a.dtype.kind != "f" or b.dtype.kind != "f":
+        a, b = (
+            a.astype(np.float32),
+            b.astype(np.float32),
+        )  # the difference of two integers may not fit into one
     near = np.abs(a - b) <= np.float32(atol) + np.float32(rtol) * np.abs(b)
     close = np.where(np.isfinite(a) & np.isfinite(b), near, a == b)
     return close | (np.isnan(a) & np.isnan(b)) if equal_nan else close

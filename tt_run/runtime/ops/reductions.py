@@ -50,6 +50,8 @@ def reduced(
     on_device(tensor, kind="reduction")
     shape = tuple(tensor.shape)
     axes = axes_of(dim, len(shape))
+    if not shape:
+        axes = ()
     target = dtype or tensor.dtype
 
     def compute(stack: Array) -> Array:
@@ -63,6 +65,11 @@ def reduced(
     )
 
 
+def _unless_alone(tensor: Tensor, function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """The function, but a tensor without dimensions stays what it is, whatever the scalar."""
+    return function if len(tensor.shape) else lambda rows: rows[..., 0]
+
+
 def _scaled(values: Array, scalar: float) -> Array:
     return values if scalar == 1.0 else values * np.float32(scalar)
 
@@ -72,6 +79,8 @@ def _sum(rows: Array, scalar: float) -> Array:
 
 
 def _mean(rows: Array, scalar: float) -> Array:
+    if not rows.shape[-1]:
+        return np.full(rows.shape[:-1], np.nan, np.float32)  # of nothing
     return _scaled(ordered_sums.mean(rows), scalar)
 
 
@@ -110,7 +119,7 @@ def _total(name: str, function: Scaled, doc: str) -> Operation:
             input_tensor,
             dim,
             keepdim,
-            lambda rows: function(rows, scalar),
+            _unless_alone(input_tensor, lambda rows: function(rows, scalar)),
             memory_config=memory_config,
             layout=output_layout,
         )
@@ -136,7 +145,7 @@ def _extreme(name: str, function: Scaled, doc: str) -> Operation:
             input_tensor,
             dim,
             keepdim,
-            lambda rows: function(rows, scalar),
+            _unless_alone(input_tensor, lambda rows: function(rows, scalar)),
             memory_config=memory_config,
             layout=Layout.TILE,
         )
@@ -161,7 +170,7 @@ def _spread(name: str, function: Callable[[Array, float, bool], Array], doc: str
             input_tensor,
             dim,
             keepdim,
-            lambda rows: function(rows, scalar, correction),
+            _unless_alone(input_tensor, lambda rows: function(rows, scalar, correction)),
             memory_config=memory_config,
             layout=Layout.TILE,
         )
@@ -255,6 +264,8 @@ def _running(
     target = dtype or tensor.dtype
 
     def compute(stack: Array) -> Array:
+        if stack.ndim == 1:
+            return convert(stack.copy(), target)  # a number has nothing before it
         forward = np.flip(stack, axis) if reverse else stack
         wide = np.float32 if stack.dtype.kind == "f" else np.int64
         values = function.accumulate(forward, axis=axis, dtype=wide)

@@ -552,7 +552,7 @@ def bitwise_or(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float,
     """The bits that one has. Tensors broadcast; either may be a number."""
     ...
 def bitwise_right_shift(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
-    """a moved b bits down, the sign coming in; unsigned counts end at 31. Tensors broadcast; either may be a number."""
+    """a moved b bits down, the sign coming in; counts end at 31. Tensors broadcast; either may be a number."""
     ...
 def bitwise_xor(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """The bits that exactly one has. Tensors broadcast; either may be a number."""
