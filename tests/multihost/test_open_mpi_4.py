@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -47,5 +48,9 @@ def test_a_host_that_dies(doomed: HostJobs) -> None:
     )
     doomed.cluster.order("kill", "h3")
     ran = job.end(10)
-    assert (ran.code, named(ran.err)) == (Exit.HOST_LOST, "host h3 was lost; rank 2 ran there")
+    # mpirun 4.1 may crash over the daemon that goes.
+    assert ran.code == Exit.HOST_LOST, ran.err
+    assert re.fullmatch(
+        r"host h3 was lost; rank 2 ran there(; mpirun crashed with it \(SIG\w+\))?", named(ran.err)
+    )
     job.check_gone(("h1", "h2"))

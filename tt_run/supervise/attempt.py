@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mgd.lean import dataclass, field, replace
+from tt_run.contract import Exit
 from tt_run.launch.agent import RemoteAgent
 from tt_run.launch.line import LaunchLine
 from tt_run.launch.wrapper import SCRIPT
@@ -24,12 +25,15 @@ from tt_run.supervise.lost_hosts import (
     read_first_exits,
     read_lost_hosts,
     read_noticed,
+    told,
 )
 from tt_run.supervise.reach import may_be_split, split_verdict
-from tt_run.supervise.status import StatusBoard, mpi_at_end, read_failure
+from tt_run.supervise.status import StatusBoard, mpi_at_end, read_failure, signal_name
 from tt_run.supervise.sweep import Swept, hosts_of, sweep_hosts
 from tt_run.supervise.verdict import judge
 from tt_run.supervise.watch import EndedBy, Observation
+
+_CRASHES = frozenset((signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,21 @@ def conclude(
             if host.was_up and not any(host.is_home_of(status) for status in board.all()):
                 hosts[host.name] = []
         elsewhere = sweep_hosts(agent, hosts, folder, observation.launcher_pid)
+        verdict = _after_a_crash_of_mpirun(verdict, observation, board, elsewhere.silent)
     return Attempt(folder, line, board, observation, failures, verdict, number, elsewhere, lost)
+
+
+def _after_a_crash_of_mpirun(
+    verdict: Verdict, observation: Observation, board: StatusBoard, silent: Sequence[str]
+) -> Verdict:
+    """The verdict, where mpirun crashed by itself and hosts of ranks do not answer: Open MPI 4.1 may crash over a daemon that goes, and
+    then says nothing of it."""
+    code = observation.launcher_code or 0
+    hosts = [LostHost(name, True) for name in silent]
+    if verdict.culprit is not None or -code not in _CRASHES or not hosts:
+        return verdict
+    sentence = f"{told(hosts, board.all())}; mpirun crashed with it ({signal_name(-code)})"
+    return replace(verdict, exit_code=Exit.HOST_LOST, sentence=sentence)
 
 
 def _with_shutdown(verdict: Verdict, folder: RunFolder) -> Verdict:

@@ -56,8 +56,9 @@ def read_lost_hosts(launcher_said: str) -> tuple[LostHost, ...]:
     if found:  # mpirun names one host; those that ssh gave up are as much out of reach
         for pattern, why in _SSH:
             for match in re.finditer(pattern, launcher_said):
-                known = found.get(match["host"]) or LostHost(match["host"], False)
-                found[known.name] = replace(known, why=why)
+                name = next((each for each in found if _short(each) == _short(match["host"])), match["host"])
+                known = found.get(name) or LostHost(name, False)
+                found[name] = replace(known, name=match["host"], why=why)
     found |= {
         match["host"]: LostHost(match["host"], True) for match in re.finditer(_GONE, launcher_said, re.DOTALL)
     }

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 from typing import cast
+
+import pytest
 
 from tests.tt_run.launch.conftest import plan_of
 from tests.tt_run.supervise.conftest import Records
+from tt_run.contract import Exit
 from tt_run.launch.line import LaunchLine
 from tt_run.supervise.attempt import conclude
 from tt_run.supervise.watch import EndedBy, Observation
@@ -26,3 +30,33 @@ def test_an_end_that_took_too_long_is_told_as_such(records: Records) -> None:
     found = conclude(plan, line, records.board, seen, 1, {}).verdict
     assert found.exit_code == 142
     assert "its program was over, but shutting MPI down took longer" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("crash", "reached", "code", "sentence"),
+    [
+        (
+            signal.SIGSEGV,
+            "h2",
+            Exit.HOST_LOST,
+            "host h3 was lost; rank 1 ran there; mpirun crashed with it (SIGSEGV)",
+        ),
+        (signal.SIGSEGV, "h2|h3", Exit.FAILED, "mpirun was killed by SIGSEGV"),
+        (signal.SIGKILL, "h2", Exit.FAILED, "mpirun was killed by SIGKILL"),
+    ],
+)
+def test_a_crash_of_mpirun_over_a_host_that_went(
+    records: Records, tmp_path: Path, crash: int, reached: str, code: int, sentence: str
+) -> None:
+    """Open MPI 4.1 may crash when a daemon goes, and then tells of no host."""
+    shell = tmp_path / "shell"
+    shell.write_text(f'#!/bin/sh\ncase "$1" in {reached}) exit 0;; *) exit 255;; esac\n')
+    shell.chmod(0o755)
+    for rank, host in enumerate(("h2", "h3")):
+        records.status(rank, host=host)
+    seen = Observation(EndedBy.ITSELF, -int(crash), 0.0, 10.0)
+    plan, line = plan_of(("true",)), cast(LaunchLine, None)
+    found = conclude(
+        plan, line, records.board, seen, 1, {"OMPI_MCA_plm_rsh_agent": str(shell), "PATH": os.environ["PATH"]}
+    )
+    assert (found.verdict.exit_code, found.verdict.sentence) == (code, sentence)

@@ -158,3 +158,8 @@ def test_a_rank_that_was_killed_before_mpirun_crashed_is_the_culprit(torn: float
     statuses = [running(0, "h1"), RankStatus(1, host="h2", start=1.0, end=2.0, signal=9)]
     seen = dataclasses.replace(ENDED, launcher_code=-11, torn_down_at=torn)
     assert judge(statuses, seen, {}, True).exit_code == code
+
+
+def test_a_host_with_a_short_and_a_full_name_is_one() -> None:
+    said = NEVER_UP.replace("h9.cluster", "h9") + "ssh: Could not resolve hostname h9.cluster: no\n"
+    assert read_lost_hosts(said) == (LostHost("h9.cluster", False, 255, "the name does not resolve"),)
