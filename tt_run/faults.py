@@ -42,8 +42,12 @@ SIGNALS = ("kill", "term", "stop")
 _AT_ONCE = (*SIGNALS, "exit", "slow", "slowdisk", *LINKS)
 HITTING = (*ENDINGS, "drop", "cut")
 """Faults that the verdict on a run should name."""
+WITHOUT_CALLS = (*ANY_TIME, "hang", "oom")
+"""Faults that a Python program without emulation can have at a time."""
 EXCEPTIONS = ("raise", "oom", "cut")
 """Faults that are exceptions in the program."""
+_OWN = {"for": ("slow", "slowdisk", "delay"), "code": ("exit",), "text": ("raise",), "bit": ("flip",), "rate": ("degrade",)}  # fmt: skip
+"""Words that say more of some faults, and nothing of the others."""
 _KEYS = ("call", "op", "nth", "site", "after", "mtbf", "seed", "for", "code", "text", "bit", "rate")
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9}
@@ -57,8 +61,8 @@ class FaultError(ValueError):
 class Fault:
     """One fault: what happens, to which ranks (None: all), hosts or links, and when.
 
-    `call` is the guard's number of a call, from 1; `op` the name of an operation or a call (`*`: of any), `nth` which of them (0: all);
-    `site` the end of `file:line`; `after` and `mtbf` are seconds, `rate` bytes per second. `link` are two devices of a mesh, () for all links.
+    `call` is the guard's number of a call, from 1; `op` the name of an operation or a call (`*`: of any), `site` the end of `file:line`,
+    `nth` which of the calls that have both (0: each); `after` and `mtbf` are seconds, `rate` bytes per second. `link` are two devices of a mesh, () for all links.
     """
 
     text: str
@@ -88,7 +92,9 @@ class Fault:
     @property
     def needs_emulation(self) -> bool:
         """Whether only emulated ranks can have it: what counts calls, and what changes tensors or links."""
-        return not (self.by_time and self.action in ANY_TIME)
+        return not (
+            self.by_time and self.action in WITHOUT_CALLS and (self.delays or self.action in ANY_TIME)
+        )
 
     @property
     def by_time(self) -> bool:
@@ -99,6 +105,12 @@ class Fault:
     def delays(self) -> bool:
         """Whether a time has to pass first, which no replay repeats."""
         return bool(self.after or self.mtbf)
+
+    def is_of(self, name: str, site: str) -> bool:
+        """Whether a call of that name, at that `file:line`, is one that `op` and `site` mean."""
+        return self.op in ("", "*", name) and (
+            not self.site or site == self.site or site.endswith(f"/{self.site.removeprefix('./')}")
+        )
 
     def delay(self, rank: int) -> float:
         """Seconds until it comes, on a rank: `after`, or drawn for this rank from its seed."""
@@ -125,8 +137,15 @@ def read_fault(text: str) -> Fault:
             hint = f"did you mean {near[0]}=?" if near else f"there are {', '.join(_KEYS)}"
             raise FaultError(f"{key!r} says nothing about a fault: {hint}")
         name = {"for": "seconds", "text": "message"}.get(key, key)
+        if name in found:
+            raise FaultError(f"{key}= stands there twice")
+        if action not in _OWN.get(key, ACTIONS):
+            raise FaultError(f"{key}= says nothing about {action}: it belongs to {', '.join(_OWN[key])}")
         found[name] = _value(key, value)
-    return _sound(Fault(**found))  # type: ignore[arg-type]
+    said = frozenset(found)
+    if action == "slow" and not {"call", "op"} & said:
+        found.setdefault("nth", 0)  # a rank is slow in all that it does
+    return _sound(Fault(**found), said)  # type: ignore[arg-type]
 
 
 def read_faults(lines: str) -> list[Fault]:
@@ -156,6 +175,8 @@ def _value(key: str, value: str) -> object:
     if key in ("op", "site", "text"):
         if not value:
             raise FaultError(f"{key}= needs a value")
+        if key == "site" and not re.fullmatch(r".+:\d+", value):
+            raise FaultError(f"site={value} is no line of a program: write site=train.py:88")
         return value
     if key in ("after", "mtbf", "for"):
         return _seconds(key, value)
@@ -166,6 +187,8 @@ def _value(key: str, value: str) -> object:
         return float(found[1]) * _BYTES[found[2]]
     if not re.fullmatch(r"\d+", value):
         raise FaultError(f"{key}={value} is no whole number")
+    if key == "call" and not int(value):
+        raise FaultError("call=0: calls are counted from 1")
     return int(value)
 
 
@@ -176,20 +199,32 @@ def _seconds(key: str, value: str) -> float:
     return float(found[1]) * _SECONDS[found[2] or "s"]
 
 
-def _sound(fault: Fault) -> Fault:
-    """The fault, if its parts fit together. Raises FaultError."""
+def _sound(fault: Fault, said: frozenset[str]) -> Fault:
+    """The fault, if its parts fit together; `said` are the fields that were written. Raises FaultError."""
     if fault.action == "degrade" and not fault.rate:
         raise FaultError("degrade needs rate=100MB/s")
-    if fault.rate and fault.action != "degrade":
-        raise FaultError(f"rate= says nothing about {fault.action}")
-    if fault.by_time and not (fault.after or fault.mtbf or fault.action in _AT_ONCE):
+    _fits(fault, said)
+    if fault.by_time and not ({"after", "mtbf"} & said or fault.action in _AT_ONCE):
         raise FaultError(
             f"{fault.action} happens at a call: add call=N, op=NAME or site=FILE:LINE, or after=2s"
         )
-    if fault.mtbf and not fault.by_time:
-        raise FaultError("mtbf= is a time; it does not go with call=, op= or site=")
+    if "mtbf" in said and not fault.mtbf:
+        raise FaultError("mtbf=0 is no time between failures: write mtbf=30s")
     if fault.action == "exit" and not 0 <= fault.code <= 255:
         raise FaultError(f"code={fault.code} is no exit code: 0 to 255")
     if not 0 <= fault.bit < 32:
         raise FaultError(f"bit={fault.bit} is no bit of 32")
     return fault
+
+
+def _fits(fault: Fault, said: frozenset[str]) -> None:
+    """Refuses words that would be read and change nothing. Raises FaultError."""
+    if fault.mtbf and not fault.by_time:
+        raise FaultError("mtbf= is a time; it does not go with call=, op= or site=")
+    also = [key for key in ("op", "site", "nth", "after") if key in said]
+    if fault.call and fault.action not in LINKS and also:
+        raise FaultError(f"call={fault.call} names one call already; {also[0]}= does not go with it")
+    if "nth" in said and fault.by_time and not (fault.action == "slow" and not fault.nth):
+        raise FaultError("nth= counts calls: it needs op=NAME or site=FILE:LINE")
+    if "seed" in said and not fault.mtbf:
+        raise FaultError("seed= draws times: it needs mtbf=30s")

@@ -86,7 +86,7 @@ def _tell_faults(given: CommandLine, attempt: Attempt) -> None:
     """Says what was injected into a run that ended well, whose report nobody sees, and which faults have not happened."""
     if not given.inject:
         return
-    from tt_run.supervise.injected import idle_faults, injected_lines
+    from tt_run.supervise.injected import idle_faults, idle_sentence, injected_lines
 
     folder = attempt.folder.path
     if attempt.verdict.succeeded:
@@ -94,7 +94,7 @@ def _tell_faults(given: CommandLine, attempt: Attempt) -> None:
     idle = idle_faults(folder, given.inject)
     if idle:
         none = "no fault happened, " * (len(idle) == len(given.inject))
-        say(f"--inject: {none}no rank came to what {' and '.join(idle)} {'name' if idle[1:] else 'names'}")
+        say(f"--inject: {none}{idle_sentence(idle)}")
 
 
 def _tell_written(given: CommandLine, around: Surroundings, started: float) -> None:

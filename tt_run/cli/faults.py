@@ -110,7 +110,7 @@ def unfit_faults(given: CommandLine, plan: LaunchPlan) -> tuple[Diagnostic, ...]
 
 def _unfit(fault: Fault, emulated: bool, plan: LaunchPlan) -> str:
     """Why the ranks of a plan cannot have a fault; empty when they can."""
-    from tt_run.faults import ANY_TIME
+    from tt_run.faults import WITHOUT_CALLS
 
     ranks = len(plan.ranks)
     beyond: Sequence[int] = [rank for rank in fault.ranks or () if rank >= ranks]
@@ -123,12 +123,65 @@ def _unfit(fault: Fault, emulated: bool, plan: LaunchPlan) -> str:
     if not emulated and fault.needs_emulation:
         return (
             f"without --emulate nobody counts calls or sees tensors and links: {fault.action} can come at a time, as after=2s or mtbf=30s"
-            if fault.action in ANY_TIME
+            if fault.action in WITHOUT_CALLS
             else f"{fault.action} is a fault of emulated ranks: add --emulate"
         )
     if fault.call and ranks == 1:
         return "a rank alone makes no calls with others: op=*,nth=12 counts its operations"
-    return ""
+    return _no_link(fault.link, plan) if fault.link else _misspelt(fault.op)
+
+
+def _no_link(link: tuple[int, ...], plan: LaunchPlan) -> str:
+    """Why no mesh of a plan has a link between two devices; empty when one has."""
+    blocks: dict[int, list[tuple[int, int]]] = {}
+    for rank in plan.ranks:
+        blocks.setdefault(rank.mesh_id, []).extend(rank.devices)
+    shapes = {
+        (max(r for r, _ in found) + 1, max(c for _, c in found) + 1) for found in blocks.values() if found
+    }
+    if not shapes or any(_are_neighbours(link, shape) for shape in shapes):
+        return ""
+    rows, columns = max(shapes)
+    here = link[0]
+    known = sorted(
+        d for d in range(rows * columns) if d != here and _are_neighbours((here, d), (rows, columns))
+    )
+    around = f"; device {here} has links to {', '.join(map(str, known))}" if known else ""
+    return f"devices {link[0]} and {link[1]} have no link: a {rows}x{columns} mesh has devices 0 to {rows * columns - 1}, row by row{around}"
+
+
+def _are_neighbours(link: tuple[int, ...], shape: tuple[int, int]) -> bool:
+    """Whether two devices stand side by side in a mesh, or at both ends of a line that may be a ring."""
+    rows, columns = shape
+    if max(link) >= rows * columns:
+        return False
+    (r, c), (s, d) = (divmod(device, columns) for device in link)
+    down, across = abs(r - s), abs(c - d)
+    return (across == 0 and down in (1, rows - 1)) or (down == 0 and across in (1, columns - 1))
+
+
+def _misspelt(op: str) -> str:
+    """What an operation that is none may have been meant to be; empty for what a rank may well call."""
+    import difflib
+    import re
+
+    if not op or op == "*":
+        return ""
+    shims = Path(__file__).parent.parent / "shims"
+    known = {
+        "read tensor",
+        "barrier",
+        "read_tensor",
+        "write_tensor",
+        "forward_to_tensor",
+        "forward_to_tensor_bytes",
+        "recv",
+        "send",
+    }
+    for stub in shims.rglob("*.pyi"):
+        known |= set(re.findall(r"^\s*(?:def |class )?(\w+)", stub.read_text(encoding="utf-8"), re.MULTILINE))
+    near = [] if op in known else difflib.get_close_matches(op, known, 1, 0.8)
+    return f"no operation is called {op}: did you mean op={near[0]}?" if near else ""
 
 
 def _here() -> str:

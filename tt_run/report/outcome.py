@@ -60,7 +60,9 @@ def outcome(found: Sources, clean: Cleaner) -> Outcome:
         tuple((title, clean(frames)) for title, frames in _stacks(found)[:MOST_STACKS]),
         tuple(
             clean(line.strip().removeprefix("injected: "))
-            for line in injected_lines(found.run.folder.path, found.culprit, state != "ok")
+            for line in injected_lines(
+                found.run.folder.path, found.culprit, None if state == "open" else state == "bad"
+            )
         ),
         tuple(_logs(found, clean)),
         tuple(

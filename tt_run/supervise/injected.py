@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tt_run import contract
-from tt_run.faults import HITTING, LINKS
+from tt_run.faults import HITTING, LINKS, read_fault
 
 _FILES = contract.INJECTED_FILE.replace("{rank:04d}", "*")
 
@@ -26,8 +26,11 @@ def injected(folder: Path) -> list[dict[str, Any]]:
     return found
 
 
-def injected_lines(folder: Path, culprit: int | None, failed: bool = True) -> list[str]:
-    """A line for each fault, at most five, and whether the verdict on a run that failed names a rank that one of them ended."""
+def injected_lines(folder: Path, culprit: int | None, failed: bool | None = True) -> list[str]:
+    """A line for each fault, at most five, and whether the verdict on a run that failed names a rank that one of them hit.
+
+    `failed` is None for a run that has no verdict yet.
+    """
     faults = injected(folder)
     if not faults:
         return []
@@ -37,11 +40,11 @@ def injected_lines(folder: Path, culprit: int | None, failed: bool = True) -> li
     if len(told) > 5:
         lines.append(f"  injected: {len(told) - 5} more")
     ended = {fault["rank"] for fault in faults if fault["action"] in HITTING}
-    if not failed:
+    hit = ended or {fault["rank"] for fault in faults}
+    if failed is False:
         lines.append("  the run ended well all the same")
-    elif ended:
-        right = culprit in ended
-        lines.append(f"  the verdict {'names' if right else 'does not name'} the rank that was hit")
+    elif failed:
+        lines.append(f"  the verdict {'names' if culprit in hit else 'does not name'} the rank that was hit")
     return lines
 
 
@@ -49,6 +52,21 @@ def idle_faults(folder: Path, asked: Sequence[str]) -> list[str]:
     """Those of the faults that were asked for which never happened."""
     happened = {fault["fault"] for fault in injected(folder)}
     return [text for text in asked if text not in happened]
+
+
+def idle_sentence(idle: Sequence[str]) -> str:
+    """Why faults have not happened: the run had ended before their time, or no rank came to their place."""
+    late = [text for text in idle if _is_time(text)]
+    missed = [text for text in idle if text not in late]
+    said = [f"the run ended before the time of {' and '.join(late)}"] if late else []
+    if missed:
+        said.append(f"no rank came to what {' and '.join(missed)} {'name' if missed[1:] else 'names'}")
+    return ", and ".join(said)
+
+
+def _is_time(text: str) -> bool:
+    fault = read_fault(text)
+    return fault.by_time and fault.delays
 
 
 def _key(fault: dict[str, Any]) -> tuple[Any, ...]:
@@ -63,6 +81,8 @@ def _often(times: int) -> str:
 def _sentence(fault: dict[str, Any]) -> str:
     spec = f" of {fault['fault'].partition('=')[2].partition(',')[0]}" if fault["action"] in LINKS else ""
     what = f"{fault['action']}{spec} {'on' if spec else 'of'} rank {fault['rank']}"
+    if "after" in fault:  # nobody counted calls
+        return f"{what} after {fault['after']:.3g} s" if fault["after"] else f"{what} from its start"
     calls = f"after {fault['call']} call{'s' * (fault['call'] != 1)}"
     if not fault["op"]:
         return f"{what} {calls}"

@@ -86,6 +86,56 @@ def test_values_are_spoiled_in_place(one: MeshDevice, inject: Any) -> None:
         call("neg", put(one, np.ones((32, 32), np.int32), catalog_int()))
 
 
+def test_the_nth_call_of_a_line(one: MeshDevice, inject: Any) -> None:
+    x = put(one, np.ones((32, 32), np.float32))
+    inject(f"raise=rank:0,op=relu,site=test_injector.py:{call.__code__.co_firstlineno + 3},nth=2")
+    catalog.find("ttnn.relu")(x)  # type: ignore[misc] # another line
+    call("add", x, x)
+    call("relu", x)
+    with pytest.raises(RuntimeError, match="injected fault"):
+        call("relu", x)
+
+
+def test_each_call_where_the_fault_says_so(one: MeshDevice, inject: Any) -> None:
+    record = inject("nan=rank:0,op=relu,nth=0")
+    for _ in range(3):
+        x = put(one, np.ones((32, 32), np.float32))
+        call("relu", x)
+        assert np.isnan(held(x)[0, 0])
+    assert len(record.read_text().splitlines()) == 3
+
+
+def test_values_are_found_in_lists_and_by_their_names(one: MeshDevice, inject: Any) -> None:
+    inject("nan=rank:0,op=concat", "nan=rank:0,op=add")
+    x, y = (put(one, np.ones((32, 32), np.float32)) for _ in range(2))
+    call("concat", [x, y], -1)
+    assert np.isnan(held(x)[0, 0])
+    add = catalog.find("ttnn.add")
+    assert add is not None
+    add(input_tensor_a=y, input_tensor_b=y)
+    assert np.isnan(held(y)[0, 0])
+
+
+def test_a_value_is_spoiled_by_time_in_the_first_call_that_has_one(one: MeshDevice, inject: Any) -> None:
+    inject("nan=rank:0,after=0s")
+    call("neg", put(one, np.ones((32, 32), np.int32), catalog_int()))
+    x = put(one, np.ones((32, 32), np.float32))
+    call("relu", x)
+    assert np.isnan(held(x)[0, 0])
+
+
+def test_calls_that_the_guard_alone_knows_have_names_too(inject_calls: Any) -> None:
+    injector = inject_calls("kill=rank:0,op=open_mesh_device,nth=2")
+    injector.before_call("open_mesh_device(2x4)")
+    with pytest.raises(Ended, match="kill"):
+        injector.before_call("open_mesh_device(2x4)")
+
+
+@pytest.fixture
+def inject_calls() -> Any:
+    return lambda *texts: Tame(0, [read_fault(text) for text in texts])
+
+
 def catalog_int() -> Any:
     from tt_run.runtime.enums import DataType
 

@@ -495,17 +495,41 @@ def _cause(fault: dict[str, Any]) -> None:
     elif action == "slowdisk":
         _slow_disk(fault["seconds"])
     elif action == "raise":
-        import ctypes
-        import threading
-
-        text = f"{fault['message']} (--inject {fault['fault']})"
-        kind = type(
-            "InjectedFault", (RuntimeError,), {"__init__": lambda self: RuntimeError.__init__(self, text)}
+        _raise_in_main_thread(
+            "InjectedFault", RuntimeError, f"{fault['message']} (--inject {fault['fault']})"
         )
-        main = ctypes.c_ulong(threading.main_thread().ident or 0)
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(main, ctypes.py_object(kind))
+    elif action == "oom":
+        _raise_in_main_thread(
+            "OutOfMemory", MemoryError, f"Out of Memory: injected (--inject {fault['fault']})"
+        )
+    elif action == "hang":
+        _hang_main_thread()
     else:
         os.kill(_PID, {"kill": signal.SIGKILL, "term": signal.SIGTERM, "stop": signal.SIGSTOP}[action])
+
+
+def _raise_in_main_thread(name: str, base: type[Exception], text: str) -> None:
+    """Lets the main thread raise at its next line of Python."""
+    import ctypes
+    import threading
+
+    kind = type(name, (base,), {"__init__": lambda self: base.__init__(self, text)})
+    main = ctypes.c_ulong(threading.main_thread().ident or 0)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(main, ctypes.py_object(kind))
+
+
+def _hang_main_thread() -> None:
+    """Lets the main thread wait for ever at its next line of Python."""
+    import ctypes
+    import threading
+
+    def wait(_: int | None) -> int:
+        threading.Event().wait()
+        return 0
+
+    call = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(wait)
+    _hang_main_thread.__dict__["call"] = call  # it must outlive this function
+    ctypes.pythonapi.Py_AddPendingCall(call, None)
 
 
 def _slow_disk(seconds: float) -> None:

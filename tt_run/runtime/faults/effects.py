@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -64,20 +65,30 @@ def raise_in_main_thread(text: str) -> None:
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(main or 0), ctypes.py_object(kind))
 
 
-def spoil(args: Any, fault: Fault) -> None:
+def floats_in(args: Iterable[Any]) -> list[Tensor]:
+    """The tensors of floats among a call's arguments, those in lists included."""
+    found: list[Tensor] = []
+    for value in args:
+        if isinstance(value, (list, tuple)):
+            found += floats_in(value)
+        elif isinstance(value, Tensor) and value.shards.data.dtype == np.float32 and value.shards.data.size:
+            found.append(value)
+    return found
+
+
+def spoil(args: Iterable[Any], fault: Fault, name: str) -> None:
     """Put a NaN into, or turn a bit over in, the first element of the first float tensor among a call's arguments.
 
     Raises RuntimeError when there is none: a fault that does nothing would look like one that was survived.
     """
-    for value in args:
-        if isinstance(value, Tensor) and value.shards.data.dtype == np.float32 and value.shards.data.size:
-            data = value.shards.data.copy()
-            first = data.reshape(-1)[:1]
-            if fault.action == "nan":
-                first[0] = np.nan
-            else:
-                bits = first.view(np.uint32)
-                bits ^= np.uint32(1 << fault.bit)
-            value.overwrite(Shards(data, value.shards.index))
-            return
-    raise fatal(f"--inject {fault.text}: the call has no tensor of floats")
+    found = floats_in(args)
+    if not found:
+        raise fatal(f"--inject {fault.text}: {name} has no tensor of floats")
+    data = found[0].shards.data.copy()
+    first = data.reshape(-1)[:1]
+    if fault.action == "nan":
+        first[0] = np.nan
+    else:
+        bits = first.view(np.uint32)
+        bits ^= np.uint32(1 << fault.bit)
+    found[0].overwrite(Shards(data, found[0].shards.index))

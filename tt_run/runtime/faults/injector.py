@@ -22,10 +22,11 @@ from tt_run.faults import ANY_TIME, LINKS, Fault, read_faults
 from tt_run.runtime import events, guard
 from tt_run.runtime.comm.world import seconds_to_wait, world
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.faults.effects import fill_disk, raise_in_main_thread, slow_disk, spoil
+from tt_run.runtime.faults.effects import fill_disk, floats_in, raise_in_main_thread, slow_disk, spoil
 from tt_run.runtime.faults.links import BrokenLinks
 
 _SIGNALS = {"kill": signal.SIGKILL, "term": signal.SIGTERM, "stop": signal.SIGSTOP}
+SPOILING = ("nan", "flip")
 _KINDS = ("op", "collective", "send", "recv")
 
 
@@ -41,7 +42,9 @@ class Injector:
     """Operations and calls, those that one makes inside another left out."""
     depth: int = 0
     name: str = ""
-    by_name: Counter[str] = field(default_factory=Counter)
+    site: str = ""
+    met: Counter[int] = field(default_factory=Counter)
+    """By the number of a fault: how many calls were of those that it means."""
     spent: set[int] = field(default_factory=set)
     links: BrokenLinks | None = None
 
@@ -70,7 +73,7 @@ class Injector:
         if begun.kind not in _KINDS:
             return None
         if self.depth == 0:
-            self._consider(begun)
+            self._consider(begun.name, (*begun.args, *begun.kwargs.values()))
         if begun.kind == "collective" and begun.subject.group is not None:
             self._consider_call(guard.calls_made() + 1, begun.name.rpartition(".")[2], begun.args)
         if begun.kind != "op":
@@ -79,8 +82,11 @@ class Injector:
         return self._done
 
     def before_call(self, operation: str) -> None:
-        """The same for what only the guard knows: the opening and closing of a mesh, barriers, messages."""
-        self._consider_call(guard.calls_made() + 1, operation.partition("(")[0], ())
+        """The same for what only the guard knows: the opening and closing of a mesh, barriers, messages of bytes."""
+        name = operation.partition("(")[0]
+        self._consider_call(guard.calls_made() + 1, name, ())
+        if self.depth == 0:
+            self._consider(name, ())
 
     def _consider_call(self, number: int, name: str, args: Any) -> None:
         """Act on the faults of a call by its number."""
@@ -92,31 +98,35 @@ class Injector:
     def _done(self, result: Any, error: BaseException | None) -> None:
         self.depth -= 1
 
-    def _consider(self, begun: events.Begun) -> None:
-        name = self.name = begun.name.rpartition(".")[2]
+    def _consider(self, name: str, args: tuple[Any, ...]) -> None:
+        self.name, self.site = name.rpartition(".")[2], events.call_site()
         self.calls += 1
-        self.by_name[name] += 1
-        site = events.call_site()
         for index, fault in enumerate(self.faults):
-            if index not in self.spent and self._is_due(fault, name, site):
-                if fault.action != "slow" or (fault.nth and fault.op):
+            if not fault.is_of(self.name, self.site) or not self._is_late(fault):
+                continue
+            self.met[index] += 1
+            if index not in self.spent and self._is_due(fault, self.met[index], args):
+                if fault.nth:
                     self.spent.add(index)
-                self._act(fault, begun.args, name, site, 0)
+                self._act(fault, args, self.name, self.site, 0)
 
-    def _is_due(self, fault: Fault, name: str, site: str) -> bool:
-        if fault.call or (fault.by_time and fault.action in ANY_TIME) or fault.action in LINKS:
-            return False  # the guard's number decides, or a timer has it, or the links
-        if fault.op:
-            made = self.calls if fault.op == "*" else self.by_name[name]
-            if fault.op not in (name, "*") or (fault.nth and fault.nth != made):
-                return False
-        if fault.site and not site.endswith(fault.site):
-            return False
+    def _is_late(self, fault: Fault) -> bool:
         return time.monotonic() - self.begun_at >= fault.delay(self.rank)
+
+    def _is_due(self, fault: Fault, met: int, args: tuple[Any, ...]) -> bool:
+        if fault.call or fault.action in LINKS:
+            return False  # the guard's number decides, or the links
+        if fault.by_time:  # others have a timer; a value is spoiled in the first call that has one
+            return fault.action not in ANY_TIME and (fault.action not in SPOILING or bool(floats_in(args)))
+        return fault.nth in (0, met)
 
     def _consider_links(self, begun: events.Begun) -> None:
         """Let a collective or a message meet the links that are broken now."""
-        broken = [fault for fault in self.faults if fault.action in LINKS and self._is_broken(fault, begun)]
+        broken = [
+            fault
+            for index, fault in enumerate(self.faults)
+            if fault.action in LINKS and self._is_broken(fault, self.met[index])
+        ]
         if not broken:
             return
         if self.links is None:
@@ -126,13 +136,13 @@ class Injector:
             if found is not None:
                 self._meet_link(fault, *found, begun)
 
-    def _is_broken(self, fault: Fault, begun: events.Begun) -> bool:
-        late = time.monotonic() - self.begun_at >= fault.delay(self.rank)
-        by_call = guard.calls_made() + 1 >= fault.call
-        by_name = not fault.op or (
-            fault.op in (self.name, "*") and self.by_name[self.name] >= max(fault.nth, 1)
+    def _is_broken(self, fault: Fault, met: int) -> bool:
+        return (
+            self._is_late(fault)
+            and guard.calls_made() + 1 >= fault.call
+            and (fault.by_time or bool(fault.call) or met >= fault.nth)
+            and fault.is_of(self.name, self.site)
         )
-        return late and by_call and by_name and (not fault.site or events.call_site().endswith(fault.site))
 
     def _meet_link(self, fault: Fault, link: str, nbytes: float, begun: events.Begun) -> None:
         name, site = begun.name.rpartition(".")[2], events.call_site()
@@ -155,8 +165,8 @@ class Injector:
             raise RuntimeError(f"{fault.message} (--inject {fault.text})")
         elif fault.action == "oom":
             raise fatal(f"Out of Memory: injected into {name} (--inject {fault.text})")
-        elif fault.action in ("nan", "flip"):
-            spoil(args, fault)
+        elif fault.action in SPOILING:
+            spoil(args, fault, name)
         elif fault.action == "full":
             fill_disk()
         elif fault.action == "slowdisk":
