@@ -31,6 +31,9 @@ LONG_FIRST = (
 # What a developer prefers in a terminal; tests that look at colours and widths say so themselves.
 PREFERENCES = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "PY_COLORS")
 
+# The sets that scripts/test leaves out; what is of both is of the first.
+SETS = ("slow", "wide")
+
 _unexcused: list[str] = []
 _left_out: Counter[str] = Counter()
 
@@ -80,7 +83,8 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
-    _left_out["slow" if all("slow" in item.keywords for item in items) else "not chosen"] += len(items)
+    for item in items:
+        _left_out[next((name for name in SETS if item.get_closest_marker(name)), "not chosen")] += 1
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -108,7 +112,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if hasattr(session.config, "workeroutput"):
-        deselected = {name: _left_out[name] for name in ("slow", "not chosen") if _left_out[name]}
+        deselected = {name: _left_out[name] for name in (*SETS, "not chosen") if _left_out[name]}
         session.config.workeroutput["left_out"] = deselected
     if _unexcused and os.environ.get("TT_RUN_FORBID_SKIPS") and exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -123,6 +127,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterat
         for line in _unexcused:
             terminalreporter.write_line(line)
     told = {
+        "wide": "{} wide (scripts/test --wide, as CI does)",
         "slow": "{} slow (scripts/test --all)",
         "PyTorch": "{} that compare with PyTorch (.venv/bin/pip install torch)",
         "skipped": "{} skipped for the reasons above (.ci/run installs what they need)",

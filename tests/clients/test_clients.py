@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).with_name("programs")
 PYTHON = Path(os.environ.get("TT_RUN_CLIENTS", "/nonexistent")) / "bin" / "python"
 
-pytestmark = [pytest.mark.clients, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.clients, pytest.mark.wide, pytest.mark.timeout(150)]
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.launch import tt_run
+from tests.sweep import sweep
 
 PROGRAM = """
 import hashlib
@@ -58,7 +59,7 @@ def one_rank(program: Path) -> list[str]:
     return run(program, "1x1")
 
 
-@pytest.mark.parametrize("split", ["1x2", "2x1", "2x2"])
+@pytest.mark.parametrize("split", sweep(["1x2", "2x1", "2x2"], quick=["2x1"]))
 def test_both_axes_and_odd_shapes_have_the_bits_of_one_rank(
     program: Path, one_rank: list[str], split: str
 ) -> None:

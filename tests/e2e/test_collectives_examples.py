@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from tests.e2e.launch import ROOT, tt_run
+from tests.sweep import sweep
 
 T3000 = ("--system", "t3000", "--split")
 N300 = ("--system", "n300", "--split")
@@ -35,7 +36,7 @@ LAUNCHES = {
 WITH_TORCH = ("sharding", "data_parallel_mlp")
 
 
-@pytest.mark.parametrize("example", LAUNCHES)
+@pytest.mark.parametrize("example", sweep(LAUNCHES, quick=["ring_all_gather"]))
 def test_example_gives_the_same_bits_on_1_2_and_4_ranks(example: str) -> None:
     found = []
     for words in LAUNCHES[example]:
@@ -51,6 +52,7 @@ def test_example_gives_the_same_bits_on_1_2_and_4_ranks(example: str) -> None:
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.wide
 @pytest.mark.torch
 def test_the_twin_in_pytorch_agrees_with_numpy() -> None:
     pytest.importorskip("torch")

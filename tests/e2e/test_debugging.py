@@ -95,6 +95,7 @@ def test_without_a_terminal_the_rank_says_what_to_type(tmp_path: Path) -> None:
         assert ran.code == 2 and "TTR047" in ran.err and said in ran.err
 
 
+@pytest.mark.wide
 def test_a_replay_stops_where_it_is_told(tmp_path: Path) -> None:
     program, record = tmp_path / "program.py", tmp_path / "record"
     program.write_text(PROGRAM.replace("    breakpoint()\n", ""))

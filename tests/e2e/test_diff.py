@@ -49,7 +49,7 @@ def test_the_same_values_on_any_split(pair: tuple[str, str], folder: Path) -> No
     assert ("split otherwise" in ran.out) == (pair[0] != pair[1])
 
 
-@pytest.mark.parametrize("pair", [("one", "two"), ("one", "whole")])
+@pytest.mark.parametrize("pair", [("one", "two"), pytest.param(("one", "whole"), marks=pytest.mark.wide)])
 def test_other_values_are_found_to_the_element(pair: tuple[str, str], folder: Path) -> None:
     ran = diff(folder, *pair)
     assert ran.code == 1, ran.err
@@ -64,6 +64,7 @@ def test_other_values_are_found_to_the_element(pair: tuple[str, str], folder: Pa
     assert abs(b - a) == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.wide
 def test_other_calls_and_fewer_of_them(folder: Path) -> None:
     text = PROGRAM.replace(
         "total = ttnn.all_reduce(put(0), cluster_axis=0)", "total = ttnn.reduce_scatter(put(0), 3)"

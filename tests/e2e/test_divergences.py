@@ -11,6 +11,7 @@ from tests.e2e.launch import tt_run
 from tests.runtime.guard.divergences import DIVERGENCES, SOCKETS, Divergence
 from tests.runtime.guard.further_divergences import FURTHER
 from tests.runtime.guard.odd_programs import ODD
+from tests.sweep import sweep
 
 EVERY = {**DIVERGENCES, **FURTHER}
 SPLITS = {2: "1x2", 4: "1x4", 8: "2x4"}
@@ -37,7 +38,7 @@ def check(folder: Path, divergence: Divergence, ranks: int) -> None:
         assert verdict.startswith("tt-run: ranks 0-1 are at fault together: "), ran.err
 
 
-@pytest.mark.parametrize("name", SAMPLE)
+@pytest.mark.parametrize("name", sweep(SAMPLE, quick=["another topology"]))
 def test_a_divergence_is_told(tmp_path: Path, name: str) -> None:
     check(tmp_path, DIVERGENCES[name], 4)
 

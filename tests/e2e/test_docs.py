@@ -16,6 +16,7 @@ PAGES = [page for page in pages() if page.name != "README.md"]
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if commands(p.read_text(encoding="utf-8"))], ids=lambda page: page.stem
 )

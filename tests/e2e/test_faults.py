@@ -14,6 +14,7 @@ import pytest
 
 from tests.e2e.jobs import Jobs
 from tests.e2e.launch import tt_run
+from tests.sweep import sweep
 from tt_run.contract import Exit
 
 IN_MPI = "from mpi4py import MPI\ncomm = MPI.COMM_WORLD\ncomm.Barrier()\n"
@@ -71,7 +72,9 @@ while True:
 """
 
 
-@pytest.mark.parametrize(("number", "code"), [("SIGKILL", 137), ("SIGTERM", 143), ("SIGSEGV", 139)])
+@pytest.mark.parametrize(
+    ("number", "code"), sweep([("SIGKILL", 137), ("SIGTERM", 143), ("SIGSEGV", 139)], quick=["SIGKILL"])
+)
 def test_a_signal_to_an_emulated_rank_is_named(jobs: Jobs, number: str, code: int) -> None:
     """The guard of another rank notices first, and knows only that the process is gone."""
     ran = jobs.run(*jobs.python(EMULATED), number)
@@ -105,7 +108,7 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize("emulated", [False, True], ids=["in MPI", "emulated"])
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", sweep(ENDINGS, quick=["raise SystemExit('out of data')", "exit(6)"]))
 def test_every_way_to_leave_is_told_with_code_text_and_line(jobs: Jobs, ending: str, emulated: bool) -> None:
     code, says, line = ENDINGS[ending]
     start = IN_MPI

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.launch import tt_run
+from tests.sweep import sweep
 from tt_run.contract import Exit
 
 PROGRAM = """
@@ -31,15 +32,22 @@ def program(tmp_path: Path) -> list[str]:
 
 @pytest.mark.parametrize(
     ("fault", "code", "says"),
-    [
-        ("kill=rank:1,call=5", 137, "kill of rank 1 before call 5"),
-        ("raise=rank:0,op=add,nth=2,text=boom", 1, "raise of rank 0 in add at"),
-        ("exit=rank:1,site=prog.py:7,code=9", 9, "exit of rank 1 in all_gather at"),
-        ("kill=rank:1,call=8", 137, "kill of rank 1 before call 8, close_mesh_device at"),
-        ("cut=link:1-2,call=4", 1, "cut of link:1-2 on rank 1 before call 4, all_gather at"),
-        ("hang=rank:1,op=all_gather,nth=3", 1, "hang of rank 1 in all_gather at"),
-        ("drop=link:1-2,call=4", 1, "drop of link:1-2 on rank"),
-    ],
+    sweep(
+        [
+            ("kill=rank:1,call=5", 137, "kill of rank 1 before call 5"),
+            ("raise=rank:0,op=add,nth=2,text=boom", 1, "raise of rank 0 in add at"),
+            ("exit=rank:1,site=prog.py:7,code=9", 9, "exit of rank 1 in all_gather at"),
+            ("kill=rank:1,call=8", 137, "kill of rank 1 before call 8, close_mesh_device at"),
+            ("cut=link:1-2,call=4", 1, "cut of link:1-2 on rank 1 before call 4, all_gather at"),
+            ("hang=rank:1,op=all_gather,nth=3", 1, "hang of rank 1 in all_gather at"),
+            ("drop=link:1-2,call=4", 1, "drop of link:1-2 on rank"),
+        ],
+        quick=[
+            "kill=rank:1,call=5",
+            "raise=rank:0,op=add,nth=2,text=boom",
+            "hang=rank:1,op=all_gather,nth=3",
+        ],
+    ),
 )
 def test_the_verdict_names_the_rank_that_was_hit(
     tmp_path: Path, program: list[str], fault: str, code: int, says: str
@@ -137,6 +145,7 @@ def test_what_cannot_be_injected(
     assert message in " ".join(ran.err.split()) or message in ran.err, ran.err
 
 
+@pytest.mark.wide
 def test_chaos(tmp_path: Path, program: list[str]) -> None:
     ran = tt_run(
         "chaos", "--runs", "3", "--seed", "4", "--faults", "kill,exit,oom", "--format", "json", "--", *TWO, *program, cwd=tmp_path, timeout=110

@@ -12,6 +12,7 @@ import pytest
 
 from mgd.resources import configs_root
 from tests.e2e.launch import environment, tt_run
+from tests.sweep import sweep
 
 jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed (extra test)")
 SCHEMAS = {
@@ -92,7 +93,11 @@ def test_every_schema_has_an_output() -> None:
     assert set(OUTPUTS) == set(SCHEMAS)
 
 
-@pytest.mark.parametrize("name", OUTPUTS)
+# Those that take seconds.
+LONG = ("chaos", "what-if")
+
+
+@pytest.mark.parametrize("name", sweep(OUTPUTS, quick=[name for name in OUTPUTS if name not in LONG]))
 def test_an_output_is_what_its_schema_says(name: str, folder: Path) -> None:
     schema = SCHEMAS[name]
     jsonschema.Draft7Validator.check_schema(schema)

@@ -39,6 +39,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("shown", commands(README), ids=lambda shown: shown.command[:60])
 def test_command_does_what_the_readme_says(shown: Shown, workplace: Path) -> None:
     if "what_if/" in shown.command:

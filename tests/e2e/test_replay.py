@@ -125,6 +125,7 @@ if "file" in sys.argv:
 """
 
 
+@pytest.mark.wide
 def test_a_rank_alone_repeats_what_it_received_and_drew(tmp_path: Path) -> None:
     program, record, logs = tmp_path / "program.py", tmp_path / "deep" / "record", tmp_path / "logs"
     program.write_text(PROGRAM)
@@ -208,6 +209,7 @@ for step in range(4):
 """
 
 
+@pytest.mark.wide
 def test_injected_exceptions_come_again(tmp_path: Path) -> None:
     program, record, logs = tmp_path / "program.py", tmp_path / "record", tmp_path / "logs"
     program.write_text(FAULTY)

@@ -34,7 +34,7 @@ def test_main_job_matches_the_reference(main_job: Ran) -> None:
     assert len(re.findall(r"computed [\d.]+ s, communicated [\d.]+ s", main_job.out)) == 2
 
 
-@pytest.mark.parametrize("split", ["1x1", "2x1", "2x2"])
+@pytest.mark.parametrize("split", ["1x1", "2x1", pytest.param("2x2", marks=pytest.mark.wide)])
 def test_same_bits_however_the_mesh_is_cut(main_job: Ran, split: str) -> None:
     cut = tt_run(
         *("--emulate", "--system", "t3000", "--split", split, "python", EXAMPLE, "--quiet", *EIGHTH),

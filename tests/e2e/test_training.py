@@ -36,12 +36,12 @@ def losses(ran: Ran) -> list[float]:
     ("launch", "config"),
     [
         pytest.param(N150, "tiny.yaml", id="one device"),
-        pytest.param(("--system", "loudbox"), "tiny_ddp.yaml", id="data parallel"),
+        pytest.param(("--system", "loudbox"), "tiny_ddp.yaml", id="data parallel", marks=pytest.mark.wide),
         pytest.param(
             ("--system", "loudbox", "--split", "1x2"), "tiny_tp.yaml", id="tensor parallel over two ranks"
         ),
         pytest.param(("--system", "galaxy"), "tiny_tp_ddp.yaml", id="both on 4x8", marks=pytest.mark.slow),
-        pytest.param((*N150, "--meshes", "4"), "tiny_pp.yaml", id="pipeline"),
+        pytest.param((*N150, "--meshes", "4"), "tiny_pp.yaml", id="pipeline", marks=pytest.mark.wide),
     ],
 )
 def test_every_form_trains_and_writes(launch: tuple[str, ...], config: str) -> None:
@@ -53,6 +53,7 @@ def test_every_form_trains_and_writes(launch: tuple[str, ...], config: str) -> N
     assert "ROMEO:" in ran.out
 
 
+@pytest.mark.wide
 def test_a_resumed_run_goes_on_with_the_same_bits(tmp_path: Path) -> None:
     whole, halves = tmp_path / "whole", tmp_path / "halves"
     unbroken = train(N150, "tiny.yaml", "--model_save_path", whole, steps=6, tokens=0).check()

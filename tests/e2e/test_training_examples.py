@@ -6,6 +6,9 @@ import pytest
 
 from tests.e2e.launch import tt_run
 
+# Each is an example of the documents, and takes seconds.
+pytestmark = pytest.mark.wide
+
 FOLDER = "examples/training"
 ALONE = {
     "lora_arithmetic": ("n150", "19 of 19 weights of the base model are as they were"),

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from tests.e2e.launch import ROOT, Ran, environment, tt_run
+from tests.sweep import sweep
 from tt_run.runtime.train.common.checkpoints import load
 
 EXAMPLES = ROOT / "examples" / "multihost"
@@ -67,6 +68,7 @@ def trained(folder: Path, form: str) -> dict[str, np.ndarray]:
     return found
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("form", "reference"),
     [
@@ -104,6 +106,7 @@ def test_minimal_example_by_its_runner() -> None:
     assert ran.out.count("Finished") == 2
 
 
+@pytest.mark.wide
 def test_minimal_example_on_the_mesh_of_a_configuration(tmp_path: Path) -> None:
     (tmp_path / "four.yaml").write_text("device_config:\n  mesh_shape: [1, 4]\n")
     hosts = EXAMPLES / "fabric_minimal_example" / "configurations" / "2loudboxes" / "hosts.txt"
@@ -123,6 +126,7 @@ def test_minimal_example_on_the_mesh_of_a_configuration(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("program", "ranks", "name", "hosts"),
     [
@@ -209,7 +213,7 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize("mistake", sweep(MISTAKES, quick=["a missing rank"]))
 def test_mistakes_are_named_at_once(folder: Path, mistake: str) -> None:
     ranks, example, name, words, text = MISTAKES[mistake]
     path = config(folder, name)

@@ -8,6 +8,8 @@ import pytest
 
 from tests.e2e.launch import tt_run
 
+pytestmark = pytest.mark.wide
+
 PROGRAM = """
 import hashlib, sys
 import numpy as np, ttml, ttnn

@@ -12,7 +12,7 @@ from tests.e2e.launch import Ran
 from tests.multihost.conftest import Cluster
 from tt_run.contract import Exit
 
-pytestmark = pytest.mark.multihost
+pytestmark = [pytest.mark.multihost, pytest.mark.wide]
 
 
 def examined(ran: Ran) -> dict[tuple[str, str], dict[str, Any]]:

@@ -12,7 +12,7 @@ from tests.e2e.launch import ROOT, tt_run
 from tests.multihost.conftest import Cluster
 from tests.multihost.jobs import HostJobs
 
-pytestmark = pytest.mark.multihost
+pytestmark = [pytest.mark.multihost, pytest.mark.wide]
 
 EXAMPLES = ROOT / "examples"
 MEGABYTES = 8

@@ -11,7 +11,7 @@ import pytest
 from tests.multihost.jobs import FOREVER, IN_MPI, HostJobs, named, python
 from tt_run.contract import Exit
 
-pytestmark = pytest.mark.multihost
+pytestmark = [pytest.mark.multihost, pytest.mark.wide]
 
 FOUR_MESHES = ("--emulate", "--system", "n150", "--meshes", "4")
 SLEEP = ("sh", "-c", "echo up; exec sleep 600")

@@ -11,7 +11,7 @@ from tests.multihost.conftest import Cluster
 from tests.runtime.guard.programs import line_of_mistake, source
 from tests.runtime.mpi import ROOT, SHIMS, mpirun
 
-pytestmark = pytest.mark.multihost
+pytestmark = [pytest.mark.multihost, pytest.mark.wide]
 
 GENTLE = """
 import time

@@ -11,7 +11,7 @@ from tests.e2e.launch import ROOT
 from tests.e2e.shown import Shown, commands
 from tests.multihost.conftest import Cluster
 
-pytestmark = pytest.mark.multihost
+pytestmark = [pytest.mark.multihost, pytest.mark.wide]
 
 GUIDE = (ROOT / "docs" / "multi-host.md").read_text(encoding="utf-8")
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from tests.e2e.launch import ROOT
 from tests.multihost.jobs import HostJobs, named, python
 from tt_run.contract import Exit
 
-pytestmark = pytest.mark.multihost
+pytestmark = [pytest.mark.multihost, pytest.mark.wide]
 
 CALLS = (
     "import ttnn\nmesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))\n"

@@ -14,7 +14,7 @@ from tests.multihost.conftest import Cluster
 from tests.multihost.jobs import THREE, HostJobs, named
 from tt_run.contract import Exit
 
-pytestmark = pytest.mark.multihost
+pytestmark = [pytest.mark.multihost, pytest.mark.wide]
 
 FOUR_RANKS = ROOT / "configs" / "bindings" / "t3k_2x4_four_hosts.yaml"
 # Each rank tells what it sees, in a file: the console would mix four ranks' lines.

@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.jobs import until
 from tests.multihost.conftest import SCRIPT, Cluster
 
-pytestmark = pytest.mark.multihost
+pytestmark = [pytest.mark.multihost, pytest.mark.wide]
 
 
 def test_hosts_have_names_addresses_and_memory_of_their_own(three_hosts: Cluster) -> None:

@@ -15,6 +15,7 @@ from tt_run.contract import Exit
 MPIRUN = Path(os.environ.get("TT_RUN_OPENMPI4", "/nonexistent")) / "bin" / "mpirun"
 pytestmark = [
     pytest.mark.multihost,
+    pytest.mark.wide,
     pytest.mark.skipif(not MPIRUN.exists(), reason="TT_RUN_OPENMPI4 names no environment with Open MPI 4.1"),
 ]
 FOUR_RANKS = str(ROOT / "configs" / "bindings" / "t3k_2x4_four_hosts.yaml")

@@ -10,7 +10,7 @@ from tests.e2e.jobs import GONE_WITHIN
 from tests.multihost.jobs import HostJobs, named
 from tt_run.contract import Exit
 
-pytestmark = pytest.mark.multihost
+pytestmark = [pytest.mark.multihost, pytest.mark.wide]
 
 STUBBORN = ("sh", "-c", "trap '' HUP INT TERM; echo up; while :; do sleep 0.2; done")
 CODES = {

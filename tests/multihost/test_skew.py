@@ -10,7 +10,7 @@ import pytest
 
 from tests.multihost.jobs import FOREVER, IN_MPI, HostJobs, named, python
 
-pytestmark = pytest.mark.multihost
+pytestmark = [pytest.mark.multihost, pytest.mark.wide]
 
 FAULTS = {
     "raise RuntimeError('boom')": "exited with 1",

@@ -11,7 +11,7 @@ from tests.multihost.conftest import Cluster
 from tests.multihost.jobs import HostJobs, named, python
 from tt_run.contract import Exit
 
-pytestmark = [pytest.mark.multihost, pytest.mark.sshd]
+pytestmark = [pytest.mark.multihost, pytest.mark.sshd, pytest.mark.wide]
 
 HOSTS = ("h1", "h2")
 TWO = ("--emulate", "--system", "n150", "--meshes", "2", "--hosts", "h1:1,h2:1")

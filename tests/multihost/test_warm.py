@@ -8,7 +8,7 @@ import pytest
 
 from tests.multihost.jobs import HostJobs, python
 
-pytestmark = pytest.mark.multihost
+pytestmark = [pytest.mark.multihost, pytest.mark.wide]
 
 
 def test_each_host_has_its_own(jobs: HostJobs, tmp_path: Path) -> None:

@@ -116,6 +116,7 @@ def test_fixtures_of_the_reference(tmp_path: Path) -> None:
     assert "this test is for blackhole" in done.stdout
 
 
+@pytest.mark.wide
 def test_the_example_project(tmp_path: Path) -> None:
     done = run(tmp_path, (EXAMPLE / "test_gather.py").read_text())
     assert "3 passed" in done.stdout, done.stdout + done.stderr

@@ -42,7 +42,9 @@ def one_rank(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[tuple[str, 
     return digests(1, TT_RUN_LEDGER=str(ledger)), ledger
 
 
-@pytest.mark.parametrize("words", [(4,), (2, "--apart")], ids=["4", "2-apart"])
+@pytest.mark.parametrize(
+    "words", [pytest.param((4,), id="4"), pytest.param((2, "--apart"), id="2-apart", marks=pytest.mark.wide)]
+)
 def test_every_form_has_the_bits_of_one_rank(
     one_rank: tuple[dict[tuple[str, str], str], Path], words: tuple[int, str]
 ) -> None:

@@ -44,6 +44,7 @@ def digests(
     return found
 
 
+@pytest.mark.wide
 def test_a_few_programs_have_the_bits_of_one_rank(tmp_path: Path) -> None:
     assert digests(tmp_path, SPLITS[4], 1, 6) == digests(tmp_path, SPLITS[1], 1, 6)
 

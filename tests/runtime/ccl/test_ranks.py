@@ -43,5 +43,6 @@ def test_every_collective_has_the_bits_of_one_rank(one_rank):
     assert digests(4) == one_rank
 
 
+@pytest.mark.wide
 def test_two_ranks_on_hosts_of_their_own_give_the_same_bits(one_rank):
     assert digests(2, "--apart") == one_rank

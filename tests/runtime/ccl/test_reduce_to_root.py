@@ -147,7 +147,9 @@ def digests():
 
 
 @pytest.mark.skipif(mpirun() is None, reason="no mpirun beside this Python or in PATH")
-@pytest.mark.parametrize(("ranks", "hosts"), [(2, "two_hosts"), (4, "four_hosts")])
+@pytest.mark.parametrize(
+    ("ranks", "hosts"), [(2, "two_hosts"), pytest.param(4, "four_hosts", marks=pytest.mark.wide)]
+)
 def test_ranks_give_the_bits_of_one(ranks, hosts, capsys):
     digests()
     descriptor = str(ROOT / "configs" / "mgd" / f"t3k_2x4_{hosts}.textproto")

@@ -221,6 +221,7 @@ ttnn.close_mesh_device(mesh)
 DESCRIPTORS = {1: "t3k_mesh_graph_descriptor", 2: "t3k_2x4_two_hosts", 4: "t3k_2x4_four_hosts"}
 
 
+@pytest.mark.wide
 def test_fewer_devices_have_the_same_bits_on_any_split() -> None:
     found = []
     for ranks, descriptor in DESCRIPTORS.items():

@@ -37,7 +37,10 @@ def run(name: str, ranks: int) -> Result:
 
 @pytest.mark.parametrize(
     ("name", "ranks"),
-    [*((name, 2) for name in PROGRAMS if name != "wrong-submesh"), *((name, 4) for name in ON_FOUR)],
+    [
+        *((name, 2) for name in PROGRAMS if name != "wrong-submesh"),
+        *(pytest.param(name, 4, marks=pytest.mark.wide) for name in ON_FOUR),
+    ],
 )
 def test_the_report_names_the_culprit_and_its_line(name: str, ranks: int) -> None:
     result = run(name, ranks)

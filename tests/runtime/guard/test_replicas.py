@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.runtime.mpi import ROOT, Result, run_ranks
+from tests.sweep import sweep
 
 PROGRAM = """
 import numpy as np, ttnn
@@ -32,7 +33,7 @@ def run(
 
 
 @pytest.mark.parametrize("mapper", [REPLICATE, ROWS])
-@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("ranks", sweep([1, 2, 4], quick=[2]))
 def test_true_replicas_and_shards_pass(ranks: int, mapper: str) -> None:
     result = run(
         ranks,

@@ -49,6 +49,7 @@ def loaded(theirs: Any, folder: Path, pooled: bool) -> Any:
     return ours
 
 
+@pytest.mark.wide
 def test_twenty_steps(opened: Any, tmp_path: Path) -> None:
     """Losses of twenty steps of AdamW, and the parameters after them, beside those of `transformers`."""
     torch, transformers = torch_or_skip(), transformers_or_skip()

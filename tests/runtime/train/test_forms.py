@@ -57,10 +57,12 @@ def assert_same_training(folder: Path, words: tuple[str, ...], form: str, optimi
         pytest.param(("--system", "loudbox"), "tp", id="tp8"),
         pytest.param(("--system", "t3000"), "ddp_tp", id="ddp2-tp4"),
         pytest.param(("--system", "n150", "--meshes", "2"), "pp", id="pp2", marks=pytest.mark.slow),
-        pytest.param(("--system", "n150", "--meshes", "4"), "pp", id="pp4"),
+        pytest.param(("--system", "n150", "--meshes", "4"), "pp", id="pp4", marks=pytest.mark.wide),
         pytest.param(("--system", "n300", "--meshes", "2"), "pp_tp", id="pp2-tp2"),
-        pytest.param(("--system", "n300", "--meshes", "2"), "pp_fsdp", id="pp2-fsdp2"),
-        pytest.param(("--system", "n300", "--meshes", "2"), "pp_sp", id="pp2-sp2"),
+        pytest.param(
+            ("--system", "n300", "--meshes", "2"), "pp_fsdp", id="pp2-fsdp2", marks=pytest.mark.wide
+        ),
+        pytest.param(("--system", "n300", "--meshes", "2"), "pp_sp", id="pp2-sp2", marks=pytest.mark.wide),
         pytest.param(("--system", "n300", "--meshes", "2"), "pp_cp", id="pp2-cp2", marks=pytest.mark.slow),
         pytest.param(("--system", "n300", "--meshes", "2"), "pp_ddp", id="pp2-ddp2", marks=pytest.mark.slow),
     ],
@@ -74,8 +76,8 @@ def test_every_form_equals_one_device(
 @pytest.mark.parametrize(
     ("whole", "split", "form"),
     [
-        pytest.param("loudbox", "1x2", "ddp_drop", id="ddp8-dropout-bfloat16-over-2"),
-        pytest.param("loudbox", "1x2", "tp", id="tp8-over-2"),
+        pytest.param("loudbox", "1x2", "ddp_drop", id="ddp8-dropout-bfloat16-over-2", marks=pytest.mark.wide),
+        pytest.param("loudbox", "1x2", "tp", id="tp8-over-2", marks=pytest.mark.wide),
         pytest.param("loudbox", "1x4", "tp", id="tp8-over-4", marks=pytest.mark.slow),
         pytest.param("t3000", "2x1", "ddp_tp", id="ddp2-tp4-over-2"),
     ],
