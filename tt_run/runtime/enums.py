@@ -26,6 +26,11 @@ class NamedEnum(enum.Enum):
     def __int__(self) -> int:
         return int(self.value)
 
+    @property
+    def __name__(self) -> str:
+        """The name of a member, as the reference's enumerations have it."""
+        return self.name
+
     def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
         return _member, (*home_of(type(self)), self.name)
 

@@ -12,7 +12,7 @@ from tt_run.runtime.ccl.collectives import all_broadcast, all_gather, all_reduce
 from tt_run.runtime.ccl.single_shards import broadcast, mesh_partition, point_to_point
 from tt_run.runtime.enums import DataType, FabricConfig, Layout, Topology
 from tt_run.runtime.guard.signature import code_of
-from tt_run.runtime.mesh import MeshCoordinate, MeshShape, open_mesh_device
+from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape, open_mesh_device
 from tt_run.runtime.mesh.view import SubDeviceId
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.distribution.mappers import (
@@ -286,7 +286,9 @@ def test_devices_without_a_shard_are_named(device):
 
 
 @pytest.fixture
-def fabric_setting():
+def fabric_setting(monkeypatch):
+    # The meshes of this file are open: a program would have chosen before.
+    monkeypatch.setattr(MeshDevice, "any_open", classmethod(lambda _: False))
     yield fabric.set_fabric_config
     fabric.set_fabric_config(FabricConfig.DISABLED)
     fabric.set_strict(None)

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tt_run.runtime.ccl import fabric
+from tt_run.runtime.enums import FabricConfig
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape, close_mesh_device, opening
 from tt_run.runtime.mesh.arrange import places_in, snake, tile
 from tt_run.runtime.mesh.hardware import DispatchCoreAxis, DispatchCoreConfig, DispatchCoreType
@@ -262,6 +264,25 @@ def test_single_devices() -> None:
     assert not managed.is_open
     with pytest.raises(RuntimeError, match="Chip to board mapping for chip 8 not found"):
         open_device(device_id=8)
+
+
+def test_single_devices_use_up_a_number_for_the_mesh_over_them() -> None:
+    before = open_mesh_device(MeshShape(1, 1))
+    several = opening.create_devices([1, 5])
+    alone = opening.create_device(2, 2, trace_region_size=64)
+    assert [d.id() - before.id() for d in (*several.values(), alone)] == [2, 3, 5]
+    assert (alone.queues, alone.regions.trace) == (2, 64)
+    for device in (before, *several.values(), alone):
+        device.close()
+
+
+def test_an_open_mesh_keeps_its_fabric(mesh: MeshDevice) -> None:
+    with pytest.raises(
+        RuntimeError, match=r"SetFabricConfig\(FABRIC_1D\) is not allowed while devices are still open"
+    ):
+        fabric.set_fabric_config(FabricConfig.FABRIC_1D)
+    fabric.set_fabric_config(FabricConfig.DISABLED)
+    assert fabric.get_fabric_config() is FabricConfig.DISABLED
 
 
 def test_a_block_closes_its_mesh() -> None:

@@ -39,7 +39,7 @@ def test_an_undistributed_tensor() -> None:
     assert tensor.storage_type() is StorageType.HOST
     assert (tensor.device(), tensor.devices(), tensor.is_allocated(), tensor.is_sharded()) == (
         None,
-        [],
+        [None],
         True,
         False,
     )
@@ -205,11 +205,11 @@ def test_element_types_of_arrays() -> None:
         (np.zeros(1, np.int16), DataType.UINT16),
         (np.zeros(1, bool), DataType.UINT8),
         (np.zeros(1, ml_dtypes.bfloat16), DataType.BFLOAT16),
-        (np.zeros(1, np.float16), DataType.BFLOAT16),
     ):
         assert host(source).dtype is dtype
-    with pytest.raises(RuntimeError, match="ndarray_import failed"):
-        host(np.zeros(1, np.complex64))
+    for unknown in (np.complex64, np.float16):
+        with pytest.raises(RuntimeError, match="ndarray_import failed"):
+            host(np.zeros(1, unknown))
 
 
 def test_numpy_types_that_come_back() -> None:
@@ -281,3 +281,13 @@ def test_options_of_another_kind(mesh: MeshDevice) -> None:
         host(array, layout="tile")
     with pytest.raises(TypeError, match="expected a MeshDevice, got int"):
         host(array, device=0)
+
+
+def test_a_tile_of_its_own_needs_tile_layout() -> None:
+    assert host(np.zeros((2, 2), np.float32), tile=Tile((32, 32))).layout is Layout.ROW_MAJOR
+    for make in (
+        lambda: host(np.zeros((2, 2), np.float32), tile=Tile((16, 32))),
+        lambda: TensorSpec([2, 2], DataType.BFLOAT16, Layout.ROW_MAJOR, tile=Tile((16, 32))),
+    ):
+        with pytest.raises(RuntimeError, match="a ROW MAJOR page config with a custom tile"):
+            make()

@@ -16,6 +16,7 @@ from tt_run import contract
 from tt_run.runtime.enums import FabricConfig, FabricReliabilityMode, FabricTensixConfig
 from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.device import MeshDevice
 
 ONE_DIMENSIONAL = frozenset(
     (FabricConfig.FABRIC_1D, FabricConfig.FABRIC_1D_RING, FabricConfig.FABRIC_1D_NEIGHBOR_EXCHANGE)
@@ -53,14 +54,21 @@ def set_fabric_config(
     fabric_manager_mode: object = None,
     router_config: object = None,
 ) -> None:
-    """Choose the routing of meshes opened from now on. Raises TypeError for anything but a FabricConfig.
+    """Choose the routing of meshes opened from now on.
 
-    Planes, tensix, UDM, manager and router settings tune hardware; the emulation has nothing that they change.
+    Raises TypeError for anything but a FabricConfig, RuntimeError for another than DISABLED while a mesh is open. Planes, tensix, UDM, manager and router settings tune hardware; the emulation has nothing that they change.
     """
     if not isinstance(config, FabricConfig):
         members = " | ".join(f"ttnn.{member}" for member in FabricConfig)
         raise incompatible(
             "set_fabric_config", (f"set_fabric_config(config: {members}, …) -> None",), (config,)
+        )
+    if config is not FabricConfig.DISABLED and MeshDevice.any_open():
+        raise fatal(
+            f"SetFabricConfig({config.name}) is not allowed while devices are still open: it would reinitialize the control plane "
+            "underneath running fabric kernels and dangle the ControlPlane& held by the fabric firmware initializer. Close the mesh "
+            "device before changing the fabric config to a non-DISABLED value.",
+            hint="call ttnn.set_fabric_config(…) before ttnn.open_mesh_device(…)",
         )
     _change(config=config, reliability=reliability_mode)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from typing import ClassVar
+from weakref import WeakSet
 
 from tt_run.runtime import guard
 from tt_run.runtime.arguments import public
@@ -54,6 +56,8 @@ class MeshDevice(DeviceLayout, Chips, metaclass=Native):
     """
 
     _opened = 0
+    _roots: ClassVar[WeakSet[MeshDevice]] = WeakSet()
+    """The meshes of this process that were opened and not closed."""
 
     def __init__(
         self,
@@ -76,6 +80,18 @@ class MeshDevice(DeviceLayout, Chips, metaclass=Native):
         self._number = MeshDevice._opened
         MeshDevice._opened += 1
         self._lay_out(shape, positions)
+        if parent is None:
+            MeshDevice._roots.add(self)
+
+    @classmethod
+    def skip_number(cls) -> None:
+        """Use up an `id()`."""
+        MeshDevice._opened += 1
+
+    @classmethod
+    def any_open(cls) -> bool:
+        """Whether this process has a mesh that was opened and not closed."""
+        return bool(cls._roots)
 
     @property
     def root(self) -> MeshDevice:
@@ -217,6 +233,7 @@ class MeshDevice(DeviceLayout, Chips, metaclass=Native):
         if self.parent is None and self.group.is_member and sys.exc_info()[1] is None:
             guard.collective(self.group, guard.Signature("close_mesh_device", shape=tuple(self._shape)))
         self.is_open = False
+        MeshDevice._roots.discard(self)
 
     def quiesce_devices(self) -> None:
         """Wait until all queues are empty: work is done when it is issued, so only the call is checked."""

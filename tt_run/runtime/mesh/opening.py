@@ -148,25 +148,68 @@ def open_device(
     num_command_queues: int = 1,
 ) -> MeshDevice:
     """Open one device by its process-local id, as a 1x1 mesh. Raises RuntimeError for an unknown id."""
-    return open_mesh_device(
-        MeshShape(1, 1),
+    return _single_devices(
+        (device_id,),
         l1_small_size,
         trace_region_size,
         num_command_queues,
         dispatch_core_config,
-        physical_device_ids=(device_id,),
-        worker_l1_size=worker_l1_size,
+        worker_l1_size,
+    )[device_id]
+
+
+def create_device(
+    device_id: int,
+    num_command_queues: int = 1,
+    l1_small_size: int = 0,
+    trace_region_size: int = 0,
+    DispatchCoreConfig: object = None,
+    *,
+    worker_l1_size: int = 0,
+) -> MeshDevice:
+    """`open_device` by its older name, with the queues first."""
+    return open_device(
+        device_id,
+        l1_small_size,
+        trace_region_size,
+        DispatchCoreConfig,
+        worker_l1_size,
+        num_command_queues,
     )
 
 
-def create_device(device_id: int = 0, *args: int, **kwargs: int) -> MeshDevice:
-    """The older name of `open_device`."""
-    return open_device(device_id, *args, **kwargs)
-
-
-def create_devices(device_ids: Sequence[int], **kwargs: int) -> dict[int, MeshDevice]:
+def create_devices(
+    device_ids: Sequence[int],
+    num_command_queues: int = 1,
+    l1_small_size: int = 0,
+    trace_region_size: int = 0,
+    DispatchCoreConfig: object = None,
+    *,
+    worker_l1_size: int = 0,
+) -> dict[int, MeshDevice]:
     """Open several single devices: id -> device."""
-    return {number: open_device(number, **kwargs) for number in device_ids}
+    return _single_devices(
+        device_ids, l1_small_size, trace_region_size, num_command_queues, DispatchCoreConfig, worker_l1_size
+    )
+
+
+def _single_devices(
+    ids: Sequence[int], l1_small: int, trace: int, queues: int, dispatch: object, worker_l1: int
+) -> dict[int, MeshDevice]:
+    """One mesh for each device. The mesh that the reference opens over all of them first only uses up a number."""
+    MeshDevice.skip_number()
+    return {
+        number: open_mesh_device(
+            MeshShape(1, 1),
+            l1_small,
+            trace,
+            queues,
+            dispatch,
+            physical_device_ids=(number,),
+            worker_l1_size=worker_l1,
+        )
+        for number in ids
+    }
 
 
 def close_devices(devices: dict[int, MeshDevice]) -> None:

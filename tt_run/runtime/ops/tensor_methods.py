@@ -178,9 +178,6 @@ class TensorMethods:
     def __matmul__(self, other: Any) -> Any:
         return products.matmul(self, other)
 
-    def __pow__(self, other: Any) -> Any:
-        return arithmetic.pow(self, other)
-
     def __eq__(self, other: object) -> Any:
         return _COMPARE["eq"](self, other)
 

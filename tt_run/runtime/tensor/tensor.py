@@ -46,7 +46,7 @@ else:
     _Methods = late_methods(
         "tt_run.runtime.ops.tensor_methods.TensorMethods",
         "_constructed to_numpy to_torch to_list item to cpu reshape pad unpad pad_to_tile unpad_from_tile __getitem__ "
-        "__add__ __radd__ __sub__ __rsub__ __neg__ __mul__ __rmul__ __truediv__ __rtruediv__ __matmul__ __pow__ "
+        "__add__ __radd__ __sub__ __rsub__ __neg__ __mul__ __rmul__ __truediv__ __rtruediv__ __matmul__ "
         "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ buffer_page_size buffer_aligned_page_size buffer_num_pages "
         "to_torch_with_padded_shape extract_shard",
     )
@@ -261,9 +261,9 @@ class Tensor(_Methods, metaclass=Native):
         """The mesh device that holds the tensor, None on the host."""
         return self._device
 
-    def devices(self) -> list[MeshDevice]:
-        """The mesh device in a list, empty on the host."""
-        return [] if self._device is None else [self._device]
+    def devices(self) -> list[MeshDevice | None]:
+        """The mesh device in a list; on the host [None]."""
+        return [self._device]
 
     def device_coords(self) -> list[MeshCoordinate]:
         """The mesh coordinates that hold a shard."""

@@ -1771,7 +1771,7 @@ def to_dtype(tensor: _Tensor, dtype: _DataType) -> _Tensor:
     """A host tensor in another element type; block floats bring TILE layout with them."""
     ...
 def to_layout(tensor: _Tensor, layout: _Layout, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, sub_core_grids: _CoreRangeSet | None = None, pad_value: float = 0.0) -> _Tensor:
-    """The tensor in another layout, and in another element type if `dtype` is given."""
+    """The tensor in another layout, and on a device in another element type if `dtype` is given: a host tensor keeps its own."""
     ...
 def to_memory_config(tensor: _Tensor, memory_config: _MemoryConfig, dtype: _DataType | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """The tensor under another memory configuration, and in another element type if `dtype` is given."""

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
+_NO_HALVES = "a NumPy array of float16 is not taken: array.astype(np.float32), or a torch tensor of float16"
+
 
 def foreign_array(value: Any) -> tuple[Array, str] | None:
     """A NumPy array or torch tensor as an array without a copy where possible, and the name of its element type.
@@ -48,6 +50,8 @@ def foreign_array(value: Any) -> tuple[Array, str] | None:
     None: the value is neither.
     """
     if isinstance(value, np.ndarray):
+        if value.dtype == np.float16:
+            raise fatal("parse_py_tensor: ndarray_import failed.", hint=_NO_HALVES)
         return value, value.dtype.name
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(value, torch.Tensor):
@@ -93,6 +97,11 @@ def from_array(
     wanted = chosen_dtype(type_name, dtype)
     laid = layout or default_layout(wanted)
     check_layout(wanted, laid)
+    if laid is not Layout.TILE and tile not in (None, DEFAULT_TILE):
+        raise fatal(
+            "Configuring a ROW MAJOR page config with a custom tile configuration is not supported.",
+            hint="layout=ttnn.TILE_LAYOUT, or no tile",
+        )
     padded = wanted in BLOCK_FLOATS and pad_value
     converted = DataType.FLOAT32 if padded else wanted
     common: dict[str, Any] = {

@@ -23,13 +23,15 @@ def to_layout(
     sub_core_grids: CoreRangeSet | None = None,
     pad_value: float = 0.0,
 ) -> Tensor:
-    """The tensor in another layout, and in another element type if `dtype` is given.
+    """The tensor in another layout, and on a device in another element type if `dtype` is given: a host tensor keeps its own.
 
     A block float that leaves TILE layout becomes bfloat16 on a device; on the host it cannot leave, and the tensor stays as it is.
     Padding is never stored: `pad_value` counts only in the shared exponents of a block float.
     """
     if not isinstance(layout, Layout):
         raise ArgumentMismatch(f"layout must be a ttnn.Layout, got {layout!r}")
+    if tensor.device() is None:
+        dtype = None
     if layout is not Layout.TILE and tensor.device() is None and tensor.dtype in BLOCK_FLOATS:
         return tensor.alias()
     wanted = dtype or tensor.dtype

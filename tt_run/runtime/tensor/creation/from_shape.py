@@ -283,6 +283,8 @@ def _filled(
 ) -> Tensor:
     laid = layout or default_layout(dtype)
     check_layout(dtype, laid)
+    if device is not None:
+        device.require_open("a tensor made from its shape")
     scalar = convert(np.full((1,), value, np.float32 if isinstance(value, float) else np.int64), dtype)[0]
     data = np.full((shapes.rows(), *dims), scalar, stored_dtype(dtype))
     count = 1 if device is None else len(device.local_positions)

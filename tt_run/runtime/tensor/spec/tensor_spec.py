@@ -144,6 +144,11 @@ class TensorSpec(metaclass=Native):
             raise TypeError("TensorSpec(): a shape, a DataType and a Layout")
         if layout is not Layout.TILE and dtype in BLOCK_FLOATS:
             raise fatal(f"Only TILE layout is supported for {dtype.name} dtype!")
+        if layout is not Layout.TILE and parts[Tile] not in (None, DEFAULT_TILE):
+            raise fatal(
+                "Configuring a ROW MAJOR page config with a custom tile configuration is not supported.",
+                hint="layout=ttnn.TILE_LAYOUT, or no tile",
+            )
         write = object.__setattr__
         write(self, "shape", shape if isinstance(shape, Shape) else Shape(shape))
         write(self, "dtype", dtype)
