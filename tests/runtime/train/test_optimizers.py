@@ -18,7 +18,8 @@ from tt_run.runtime.train.distributed import (
 )
 from tt_run.runtime.train.ops import matmul, unary
 from tt_run.runtime.train.ops.loss import mse_loss
-from tt_run.runtime.train.optimizers import adamw, schedulers, sgd
+from tt_run.runtime.train.optimizers import adamw, muon, schedulers, sgd
+from tt_run.runtime.train.optimizers.base import FORMER_NAMES
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
 from tt_run.runtime.train.tensor import Tensor
 
@@ -209,6 +210,66 @@ def test_state_resumes_with_the_same_bits() -> None:
         resumed.step()
     for name, tensor in parameters.items():
         assert tensor.to_numpy().tobytes() == unbroken[name].to_numpy().tobytes()
+
+
+ADAMW = adamw.AdamWConfig.make(lr=0.01)
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "names"),
+    [
+        (adamw.AdamW, ADAMW, "amsgrad exp_avg exp_avg_sq lr steps"),
+        (adamw.AdamWFullPrecision, ADAMW, "amsgrad exp_avg exp_avg_sq lr master_weights steps"),
+        (adamw.MorehAdamW, ADAMW, "first_moment lr second_moment steps"),
+        (
+            adamw.AdamWComposite,
+            ADAMW,
+            "first_moment kahan_compensation lr max_exp_avg_sq second_moment steps",
+        ),
+        (sgd.SGD, sgd.SGDConfig.make(0.1, 0.9), "lr momentum steps"),
+        (sgd.SGDComposite, sgd.SGDConfig.make(0.1, 0.9), "lr steps theta"),
+        (muon.MuonComposite, muon.MuonConfig.make(0.1), "lr momentum_buffer steps"),
+    ],
+)
+def test_state_has_the_names_of_the_reference(kind: Any, config: Any, names: str) -> None:
+    """Restored from them, from what files called them before, and by setting values on the tensors of state themselves."""
+    parameters, _, optimizer = ours(lambda p: kind(p, config), steps=2)
+    state = optimizer.get_state_dict()
+    assert " ".join(sorted(state)) == names
+    groups = {name: group for name, group in state.items() if isinstance(group, dict) and group}
+
+    def fresh() -> Any:
+        return kind({n: Tensor.from_numpy(t.to_numpy()) for n, t in parameters.items()}, config)
+
+    def same(other: Any) -> bool:
+        told = other.get_state_dict()
+        return all(
+            np.array_equal(told[name][p].to_numpy(), tensor.to_numpy())
+            for name, group in groups.items()
+            for p, tensor in group.items()
+        )
+
+    others = [fresh() for _ in range(3)]
+    rate = others[0].get_lr()
+    others[0].set_state_dict({name: entry for name, entry in state.items() if name != "lr"})
+    others[1].set_state_dict({FORMER_NAMES.get(name, name): entry for name, entry in state.items()})
+    for name, group in others[2].get_state_dict().items():
+        for p, tensor in (group if name in groups else {}).items():
+            tensor.set_value(groups[name][p].get_value())
+    assert [same(other) for other in others] == [True, True, True] and others[0].get_lr() == rate
+    assert others[0].get_steps() == optimizer.get_steps() == 2
+
+
+@pytest.mark.parametrize(("kind", "kept"), [(adamw.AdamW, True), (adamw.MorehAdamW, False)])
+def test_what_gets_no_gradient_after_zero_grad(kind: Any, kept: bool) -> None:
+    """A zero gradient where zero_grad leaves zeros, which moments still move by; none where it takes gradients away."""
+    parameters, _, optimizer = ours(lambda p: kind(p, ADAMW), steps=2)
+    optimizer.zero_grad()
+    before = {name: tensor.to_numpy() for name, tensor in parameters.items()}
+    optimizer.step()
+    for name, tensor in parameters.items():
+        assert tensor.is_grad_initialized() is kept
+        assert np.array_equal(tensor.to_numpy(), before[name]) is not kept
 
 
 def test_missing_state_is_named() -> None:

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.models import safetensors
+from tt_run.runtime.train.optimizers.base import FORMER_NAMES
 from tt_run.runtime.train.sharded_parameters import restore_parameter, whole_parameter
 from tt_run.runtime.train.tensor import Tensor
 
@@ -137,7 +138,9 @@ def _restored(live: Mapping[str, Any], saved: Mapping[str, Any], above: tuple[st
     for name, entry in live.items():
         path = "/".join((*above, name))
         if isinstance(entry, Mapping):
-            found[name] = _restored(entry, saved, (*above, name))
+            former = FORMER_NAMES.get(name, name)
+            kept = any(known.startswith(f"{path}/") for known in saved)
+            found[name] = _restored(entry, saved, (*above, name if kept else former))
         elif path in saved:
             found[name] = saved[path]
             if isinstance(entry, Tensor):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.train.modules.base import NamedParameters
 from tt_run.runtime.train.optimizers.base import OptimizerBase, observed, settings
 from tt_run.runtime.train.tensor import Tensor
 
@@ -80,6 +81,10 @@ class AdamW(OptimizerBase):
         # Kahan summation needs an exact sum before rounding: the float32 master holds value and compensation in one.
         return self._config.use_kahan_summation
 
+    def get_state_dict(self) -> dict[str, Any]:
+        """As `OptimizerBase`, and whether the largest v^ is kept."""
+        return {**super().get_state_dict(), "amsgrad": self._config.amsgrad}
+
     @observed
     def step(self) -> None:
         """Update every parameter that has a gradient."""
@@ -124,9 +129,31 @@ class AdamWFullPrecision(AdamW):
         return True
 
 
-class MorehAdamW(AdamW):
-    """The same mathematics; another kernel on devices."""
+class AdamWComposite(AdamW):
+    """The same mathematics, made of several kernels on devices; its moments have names of their own, and `zero_grad` takes gradients away."""
+
+    _states = ("first_moment", "second_moment")
+    _zeroes = False
+
+    def get_state_dict(self) -> dict[str, Any]:
+        """As `AdamW`, with empty groups for what the settings do not ask for."""
+        state = OptimizerBase.get_state_dict(self)
+        return {**{name: NamedParameters() for name in ("max_exp_avg_sq", "kahan_compensation")}, **state}
 
 
-AdamWComposite = AdamW
+class MorehAdamW(AdamWComposite):
+    """The same mathematics; another kernel on devices. Raises RuntimeError for a Kahan sum, which that has not."""
+
+    def __init__(self, parameters: Mapping[str, Tensor], config: AdamWConfig) -> None:
+        if config.use_kahan_summation:
+            raise RuntimeError(
+                "MorehAdamW: Kahan summation is not supported. Use default AdamWComposite instead."
+            )
+        super().__init__(parameters, config)
+
+    def get_state_dict(self) -> dict[str, Any]:
+        """`{"first_moment": …, "second_moment": …, "steps": …, "lr": …}`."""
+        return OptimizerBase.get_state_dict(self)
+
+
 AdamWFullPrecisionConfig = AdamWConfig

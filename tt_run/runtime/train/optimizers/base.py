@@ -21,8 +21,16 @@ from tt_run.runtime.train.tensor import Tensor
 Array = npt.NDArray[Any]
 Step = Callable[[Any], None]
 Settings = TypeVar("Settings")
-MASTER = "master"
+MASTER = "master_weights"
 """The name, among states, of float32 copies from which parameters are rounded."""
+FORMER_NAMES = {
+    MASTER: "master",
+    "first_moment": "exp_avg",
+    "second_moment": "exp_avg_sq",
+    "momentum_buffer": "momentum",
+    "theta": "momentum",
+}
+"""What a state was called in files that were written before it had the reference's name."""
 
 
 def observed(step: Step) -> Step:
@@ -57,6 +65,8 @@ class OptimizerBase(ABC):
     """
 
     _states: tuple[str, ...] = ()
+    _zeroes: bool = True
+    """Whether `zero_grad` leaves zeros; else it takes gradients away, and what gets none before the next step stays as it is."""
 
     def __init__(
         self, parameters: Mapping[str, Tensor], *, lr: float = 0.0, rounded: bool = True, master: bool = False
@@ -82,9 +92,12 @@ class OptimizerBase(ABC):
         """Update every parameter that has a gradient."""
 
     def zero_grad(self) -> None:
-        """Set existing gradients to zero."""
+        """Set existing gradients to zero, or take them away: as the optimizer of this name does in the reference."""
         for tensor in self._parameters.values():
-            tensor.zero_grad()
+            if self._zeroes:
+                tensor.zero_grad()
+            elif tensor.get_requires_grad():
+                tensor.set_grad(None)
 
     def get_name(self) -> str:
         """The class name."""
@@ -113,20 +126,23 @@ class OptimizerBase(ABC):
     def get_state_dict(self) -> dict[str, Any]:
         """Everything that a later run needs to go on with the same bits: lr, steps, and for each state the tensors of all parameters.
 
-        `{"lr": …, "steps": …, "exp_avg": NamedParameters, …}`. A tensor of state lies over the mesh as its parameter does.
+        `{"lr": …, "steps": …, "exp_avg": NamedParameters, …}`. A tensor of state lies over the mesh as its parameter does, and a value that
+        is set on it is the optimizer's.
         """
         state: dict[str, Any] = {"lr": self._lr, "steps": self._steps}
         for label in self._labels():
             state[label] = NamedParameters(
-                (name, slot.tensor_of(label, self._array(slot, label))) for name, slot in self._slots.items()
+                (name, slot.tensor_of(self._place(label))) for name, slot in self._slots.items()
             )
         return state
 
     def set_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take back what `get_state_dict` gave. Raises KeyError with the names when a parameter's state is missing.
+        """Take back what `get_state_dict` gave; without `lr` the rate stays. Raises KeyError with the names when a parameter's state is missing.
 
         Raises ValueError for a state of another shape.
         """
+        former = {now: state[old] for now, old in FORMER_NAMES.items() if now not in state and old in state}
+        state = {**former, **state}
         missing = [
             f"{label}/{name}"
             for name in self._slots
@@ -137,7 +153,7 @@ class OptimizerBase(ABC):
             raise KeyError(
                 f"{self.get_name()}: the saved state has no {', '.join(missing[:3])}{' …' if len(missing) > 3 else ''}"
             )
-        self._lr, self._steps = float(state["lr"]), int(state["steps"])
+        self._lr, self._steps = float(state.get("lr", self._lr)), int(state["steps"])
         for name, slot in self._slots.items():
             slot.take_state([slot.array_of(state[label][name], f"{label}/{name}") for label in self._states])
             if slot.master is not None:
@@ -147,10 +163,9 @@ class OptimizerBase(ABC):
         kept = any(slot.master is not None for slot in self._slots.values())
         return (*self._states, MASTER) if kept else self._states
 
-    def _array(self, slot: Slot, label: str) -> Array:
-        found = slot.master if label == MASTER else slot.state[self._states.index(label)]
-        assert found is not None
-        return found
+    def _place(self, label: str) -> int | None:
+        """Which of a slot's arrays a name means; None for the master."""
+        return None if label == MASTER else self._states.index(label)
 
     def print_stats(self) -> None:
         """Print how large each parameter and its gradient are (root mean squares on the first device of this rank)."""

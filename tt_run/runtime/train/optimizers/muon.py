@@ -41,7 +41,7 @@ class Muon(OptimizerBase):
     The iteration needs the whole matrix: a sharded parameter is gathered for it, so every rank of its mesh must step together.
     """
 
-    _states = ("momentum",)
+    _states = ("momentum_buffer",)
 
     def __init__(self, parameters: Mapping[str, Tensor], config: MuonConfig) -> None:
         self._config = settings(self, config, MuonConfig)

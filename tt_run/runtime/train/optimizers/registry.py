@@ -59,14 +59,20 @@ def _adamw(kind: type[adamw.AdamW]) -> Known:
     return Known(_ADAMW, make)
 
 
-def _sgd(config: OptimizerConfig, parameters: Parameters) -> sgd.SGD:
-    names = {name: (name,) for name in ("momentum", "dampening", "weight_decay", "nesterov")}
-    return sgd.SGD(parameters, sgd.SGDConfig(**_given(config, lr=_RATE, **names)))
+def _sgd(kind: type[sgd.SGD]) -> Known:
+    def make(config: OptimizerConfig, parameters: Parameters) -> sgd.SGD:
+        names = {name: (name,) for name in ("momentum", "dampening", "weight_decay", "nesterov")}
+        return kind(parameters, sgd.SGDConfig(**_given(config, lr=_RATE, **names)))
+
+    return Known(_SGD, make)
 
 
-def _muon(config: OptimizerConfig, parameters: Parameters) -> muon.Muon:
-    settings = _given(config, lr=_RATE, momentum=("momentum",), ns_steps=("ns_steps",))
-    return muon.Muon(parameters, muon.MuonConfig(**settings))
+def _muon(kind: type[muon.Muon]) -> Known:
+    def make(config: OptimizerConfig, parameters: Parameters) -> muon.Muon:
+        settings = _given(config, lr=_RATE, momentum=("momentum",), ns_steps=("ns_steps",))
+        return kind(parameters, muon.MuonConfig(**settings))
+
+    return Known(_MUON, make)
 
 
 KNOWN: dict[str, Known] = {
@@ -74,10 +80,10 @@ KNOWN: dict[str, Known] = {
     "AdamWFullPrecision": _adamw(adamw.AdamWFullPrecision),
     "MorehAdamW": _adamw(adamw.MorehAdamW),
     "AdamWComposite": _adamw(adamw.AdamWComposite),
-    "SGD": Known(_SGD, _sgd),
-    "SGDComposite": Known(_SGD, _sgd),
-    "Muon": Known(_MUON, _muon),
-    "MuonComposite": Known(_MUON, _muon),
+    "SGD": _sgd(sgd.SGD),
+    "SGDComposite": _sgd(sgd.SGDComposite),
+    "Muon": _muon(muon.Muon),
+    "MuonComposite": _muon(muon.MuonComposite),
     "NoOp": Known((*_RATE,), lambda config, parameters: muon.NoOp(parameters)),
 }
 

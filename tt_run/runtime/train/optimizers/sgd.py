@@ -74,4 +74,7 @@ class SGD(OptimizerBase):
         self._steps += 1
 
 
-SGDComposite = SGD
+class SGDComposite(SGD):
+    """The same mathematics, made of several kernels on devices; its state is called theta."""
+
+    _states = ("theta",)

@@ -43,7 +43,7 @@ class Slot:
         self.tensor = tensor
         self.rounded = rounded
         self._seen: weakref.ref[Value] | None = None
-        self._shown: weakref.WeakValueDictionary[str, Tensor] = weakref.WeakValueDictionary()
+        self._shown: weakref.WeakValueDictionary[int | None, StateTensor] = weakref.WeakValueDictionary()
         value = tensor.get_value(PreferredPrecision.FULL)
         self._kind = BFLOAT16 if rounded and value.dtype is DataType.BFLOAT16 else np.dtype(np.float32)
         self.state: list[Array] = [np.zeros(value.shards.data.shape, self._kind) for _ in range(states)]
@@ -89,21 +89,31 @@ class Slot:
         self._shown.clear()
         self.master, self._seen = master, None
 
-    def tensor_of(self, label: str, array: Array) -> Tensor:
-        """An array of state as a tensor that lies over the mesh as the parameter did when the optimizer was made.
+    def tensor_of(self, place: int | None) -> StateTensor:
+        """The state array at a place, or the master at None, as a tensor that lies over the mesh as the parameter did when the optimizer was made.
 
         The same tensor until the state changes, as long as somebody holds it: a placement that a program gives it is seen when it is saved.
         """
-        shown = self._shown.get(label)
+        shown = self._shown.get(place)
         if shown is not None:
             return shown
+        array = self.master if place is None else self.state[place]
+        assert array is not None
         value = self.tensor.get_value(PreferredPrecision.FULL)
-        dtype = value.dtype if self.rounded and array is not self.master else DataType.FLOAT32
+        dtype = value.dtype if self.rounded and place is not None else DataType.FLOAT32
         shards = Shards(np.array(array, np.float32), self._index)
-        tensor = Tensor(value.derive(shards, dtype=dtype, topology=self._topology), False)
+        tensor = StateTensor(value.derive(shards, dtype=dtype, topology=self._topology), self, place)
         tensor.joint = self.tensor.joint
-        self._shown[label] = tensor
+        self._shown[place] = tensor
         return tensor
+
+    def written(self, place: int | None, tensor: Tensor) -> None:
+        """Take the value that a program has set on a tensor of state."""
+        array = self.array_of(tensor, "a tensor of an optimizer's state")
+        if place is None:
+            self.master = array
+        else:
+            self.state[place] = array.astype(self._kind, copy=False)
 
     def array_of(self, tensor: Tensor, name: str) -> Array:
         """The array of state, in float32, that a tensor holds. Raises ValueError, with both shapes, when it is not of the parameter's."""
@@ -150,6 +160,25 @@ class Slot:
             self.master = self.master[own]
         value = value.derive(Shards(shards.data[own], index))
         return value, value.shards.data
+
+
+class StateTensor(Tensor):
+    """A tensor of an optimizer's state: what is set on it, the optimizer goes on from."""
+
+    __slots__ = ("_place", "_slot")
+
+    def __init__(self, value: Value, slot: Slot, place: int | None) -> None:
+        super().__init__(value, False)
+        self._slot, self._place = slot, place
+
+    def set_value(self, value: Value) -> None:
+        """Replace the value, here and in the optimizer. Raises ValueError, with both shapes, when it is not of the parameter's."""
+        super().set_value(value)
+        self._slot.written(self._place, self)
+
+    def sibling(self, value: Value, requires_grad: bool = True) -> Tensor:  # type: ignore[override]
+        """Another tensor around a value, which is nobody's state."""
+        return Tensor(value, requires_grad)
 
 
 def _run(kernel: Kernel, target: Array, gradient: Array, state: list[Array], kinds: list[Any]) -> None:
