@@ -70,7 +70,7 @@ def _takes(option: object) -> str:
         return " or ".join(f"`{word}`" for word in kind)
     words = {
         "flag": "true or false",
-        "file": "a path",
+        **dict.fromkeys(("file", "folder", "output", "output folder"), "a path"),
         "seconds": "seconds",
         "count": "0 or more",
         "number": "1 or more",

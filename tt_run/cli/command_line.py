@@ -138,7 +138,9 @@ class CommandLine(Arguments):
         HOW, "--skip-mgd-check", "", "The descriptor need not exist on this machine.", needs="bindings"
     )
 
-    log_dir: str | None = option(WATCH, "--log-dir", "DIR", "Run folder [tt-run-logs/<time>-<pid>].", "file")
+    log_dir: str | None = option(
+        WATCH, "--log-dir", "DIR", "Run folder [tt-run-logs/<time>-<pid>].", "output folder"
+    )
     tee: str = option(
         WATCH,
         "--tee",
@@ -166,7 +168,7 @@ class CommandLine(Arguments):
         "--report",
         "FILE",
         "Write plan, outcomes and verdict as JSON; FILE.html: as a page to send.",
-        "file",
+        "output",
     )
     annotations: str = option(
         WATCH,
@@ -194,18 +196,18 @@ class CommandLine(Arguments):
         "--ledger",
         "FILE",
         "Bytes per link, collective and axis.",
-        "file",
+        "output",
         variable=contract.LEDGER,
     )
     timeline: str | None = option(
-        EMULATION, "--timeline", "FILE", "Trace events for Perfetto.", "file", variable=contract.TIMELINE
+        EMULATION, "--timeline", "FILE", "Trace events for Perfetto.", "output", variable=contract.TIMELINE
     )
     record: str | None = option(
         EMULATION,
         "--record",
         "DIR",
         "What crosses into each rank, for tt-run replay and diff.",
-        "file",
+        "output folder",
         variable=contract.RECORD,
     )
     inject: tuple[str, ...] = option(
@@ -222,7 +224,7 @@ class CommandLine(Arguments):
         "--predict",
         "[=FILE]",
         "Predicted time on the hardware, and what bounds it; FILE gets JSON.",
-        "file",
+        "output",
         bare="-",
         variable=contract.PREDICT,
     )
@@ -255,7 +257,7 @@ class CommandLine(Arguments):
         "--memory",
         "[=FILE]",
         "Peak per device and by line; FILE gets JSON, and FILE.svg a plot.",
-        "file",
+        "output",
         bare="-",
         variable=contract.MEMORY,
     )

@@ -80,7 +80,7 @@ def _bash() -> str:
                 continue
             patterns = "|".join(f"'{command} {name}'" for name in option.names)
             offered = " ".join(_values(option))
-            files = "-f " if option.kind in ("file", "folder") or not offered else ""
+            files = "-d " if option.is_folder else "-f " if option.is_path or not offered else ""
             values.append(
                 f"    {patterns}) COMPREPLY=($(compgen {files}-W '{offered}' -- \"$word\")); return ;;"
             )
@@ -123,7 +123,7 @@ def _zsh() -> str:
                 continue
             patterns = "|".join(f"'{command} {name}'" for name in option.names)
             offered = " ".join(_values(option))
-            files = "_files; " if option.kind in ("file", "folder") or not offered else ""
+            files = "_files -/; " if option.is_folder else "_files; " if option.is_path or not offered else ""
             added = f"compadd -- {offered}; " if offered else ""
             values.append(f"    ({patterns}) {added}{files}return ;;")
         if taken := " ".join(_positional(command)):
@@ -192,7 +192,9 @@ def _fish_option(option: Option) -> str:
         words += ["-l", name[2:]] if name.startswith("--") else ["-s", name[1:]]
     offered = _values(option)
     if offered:
-        words += ["-r" if option.kind == "file" else "-x", "-a", f"'{' '.join(offered)}'"]
+        words += ["-r" if option.is_path else "-x", "-a", f"'{' '.join(offered)}'"]
+    elif option.is_folder:
+        words += ["-x", "-a", "'(__fish_complete_directories)'"]
     elif not option.is_flag:
         words.append("-r")
     return " ".join([*words, "-d", _plain(option.help)])

@@ -15,7 +15,7 @@ from typing import Any
 
 from mgd.diagnostics import Diagnostic, Label, Position
 from mgd.lean import dataclass, replace
-from tt_run.cli.command_line import EMULATION, WATCH, CommandLine
+from tt_run.cli.command_line import CommandLine
 from tt_run.cli.idle import CONDITIONS
 from tt_run.cli.options import Option
 from tt_run.cli.parse import read_value
@@ -215,10 +215,9 @@ def _one(source: Source, key: str, option: Option, value: Any) -> Any:
         read = read_value(option, str(value))
     except UsageError as error:
         raise _wrong(source, key, error.diagnostics[0].message, error.diagnostics[0].help) from None
-    if option.kind == "file":
+    if option.is_path:
         beside = source.path.parent / Path(read).expanduser()
-        is_output = option.group in (WATCH, EMULATION)
-        return str(beside) if is_output or beside.exists() else read
+        return str(beside) if option.is_output or beside.exists() else read
     return read
 
 

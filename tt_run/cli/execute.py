@@ -99,14 +99,15 @@ def _tell_faults(given: CommandLine, attempt: Attempt) -> None:
 
 def _tell_written(given: CommandLine, around: Surroundings, started: float) -> None:
     """Names the files that were asked for and that the run has written."""
-    written = [(option, text) for option, text in given.of_ranks() if option.kind == "file" and text]
-    asked = [(option.name, text) for option, text in written if option.name != "--record"]
-    asked += [("--report", given.report)] if given.report else []
-    for name, text in asked:
+    from tt_run.cli.outputs import asked_outputs
+
+    for option, text in asked_outputs(given):
+        if option.is_folder:
+            continue
         path = around.site.cwd / around.site.expand_user(text)
         with suppress(OSError):
             if path.stat().st_mtime >= started - 1:  # some file systems keep whole seconds
-                say(f"{name}: {path}")
+                say(f"{option.name}: {path}")
 
 
 def _where(plan: LaunchPlan) -> str:

@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_OUTPUTS = ("output", "output folder")
+
+
 class Option:
     """One option: its names, what its value looks like, one line of help, and what it is for.
 
     `metavar` is empty for a flag, and in brackets, as in "[=FILE]", where the value may be left out: then it is `bare`. `kind` is how the
-    value is read: a tuple of words to choose from, "text", "file", "seconds" (more than 0), "count" (0 or more) or "number" (1 or
-    more). Of a `repeated` option every value counts, not only the last one.
+    value is read: a tuple of words to choose from, "text", "seconds" (more than 0), "count" (0 or more), "number" (1 or more), a "file" or
+    "folder" that is read, or an "output" or "output folder" that is written. Of a `repeated` option every value counts, not only the last one.
 
     `variable` makes it an option of emulated ranks: they find its value there ("1" for a flag; the values of a repeated option one on each line).
     `needs` names the condition of `tt_run.cli.idle` without which it has no effect. `key` is the attribute.
@@ -80,6 +83,19 @@ class Option:
     @property
     def is_flag(self) -> bool:
         return self.kind == "flag"
+
+    @property
+    def is_path(self) -> bool:
+        return self.kind in ("file", "folder", *_OUTPUTS)
+
+    @property
+    def is_folder(self) -> bool:
+        return self.kind in ("folder", "output folder")
+
+    @property
+    def is_output(self) -> bool:
+        """Whether it names what a run writes."""
+        return self.kind in _OUTPUTS
 
     @property
     def needs_value(self) -> bool:

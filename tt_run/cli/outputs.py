@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
 from tt_run.cli.command_line import CommandLine
+from tt_run.cli.options import Option
 from tt_run.inputs.site import Site
 from tt_run.plan.model import LaunchPlan
 
-FILES = ("report", "ledger", "timeline", "predict", "memory")
-FOLDERS = ("record",)
+
+def asked_outputs(given: CommandLine) -> Iterator[tuple[Option, str]]:
+    """The options that name what the run is to write, with the paths as typed."""
+    for option in given.options():
+        text = given.given.get(option.key)
+        if option.is_output and text and text != option.bare:
+            yield option, text
 
 
 def lost_outputs(given: CommandLine, plan: LaunchPlan, site: Site) -> list[Diagnostic]:
@@ -19,12 +26,9 @@ def lost_outputs(given: CommandLine, plan: LaunchPlan, site: Site) -> list[Diagn
     if not all(site.is_here(host.name) for host in plan.placement.hosts):
         return []
     found = []
-    for option in given.options():
-        text = given.given.get(option.key)
-        if option.key not in (*FILES, *FOLDERS) or not isinstance(text, str) or text == option.bare:
-            continue
+    for option, text in asked_outputs(given):
         path = site.cwd / site.expand_user(text)
-        obstacle = _obstacle(path, is_folder=option.key in FOLDERS)
+        obstacle = _obstacle(path, is_folder=option.is_folder)
         if obstacle:
             metavar = option.metavar.strip("[=]")
             found.append(

@@ -20,7 +20,7 @@ def taken(kind: type[T], given: CommandLine, **others: Any) -> T:
 def launch_request(given: CommandLine) -> LaunchRequest:
     """What the planner must know."""
     of_ranks = tuple(
-        RankOption(option.name, option.variable, text, option.kind == "file" and text != option.bare)
+        RankOption(option.name, option.variable, text, option.is_path and text != option.bare)
         for option, text in given.of_ranks()
     )
     return taken(LaunchRequest, given, check=CheckLevel(given.check), of_ranks=of_ranks)

@@ -18,7 +18,7 @@ def refuse_swallowed_program(given: CommandLine, site: Site) -> None:
     """Raises UsageError where the last option before the program has no value, so that it took the program for one."""
     last = next((key for key in reversed(list(given.given)) if key not in given.configured), None)
     option = next((each for each in given.options() if each.key == last), None)
-    if option is None or option.kind not in ("text", "file"):
+    if option is None or not (option.is_path or option.kind == "text"):
         return
     value = given.given[option.key]
     word = value[-1] if isinstance(value, tuple) else value

@@ -34,6 +34,7 @@ OFFERED = [
     ("status 2026", "20261122-120000-17"),
     ("--emulate --ledger prog", "program.py"),
     ("python prog", "program.py"),
+    ("--log-dir ", "tt-run-logs"),
 ]
 
 
@@ -60,11 +61,17 @@ def run(folder: Path, *words: str) -> str:
 
 @pytest.mark.parametrize(("line", "offered"), OFFERED, ids=[line for line, _ in OFFERED])
 def test_bash(folder: Path, line: str, offered: str) -> None:
-    words = line.split()
+    words = line.split(" ")
     ask = f'COMP_WORDS=(tt-run {line}); COMP_CWORD={len(words)}; _tt_run; printf "%s\\n" "${{COMPREPLY[@]}}"'
     answers = run(folder, "bash", "-c", f". ./of.bash\n{ask}").split()
     assert offered in answers
     assert all(answer.startswith(words[-1]) for answer in answers)
+
+
+def test_where_a_folder_is_meant_no_file_is_offered(folder: Path) -> None:
+    ask = 'COMP_WORDS=(tt-run --emulate --record ""); COMP_CWORD=3; _tt_run; printf "%s\\n" "${COMPREPLY[@]}"'
+    answers = run(folder, "bash", "-c", f". ./of.bash\n{ask}").split()
+    assert "functions" in answers and "program.py" not in answers
 
 
 def test_fish(folder: Path) -> None:
@@ -72,7 +79,7 @@ def test_fish(folder: Path) -> None:
     answers = run(folder, "fish", "-c", f"source of.fish\n{asked}").split("== ")[1:]
     assert len(answers) == len(OFFERED)
     for (line, offered), answer in zip(OFFERED, answers, strict=True):
-        assert offered in [row.split("\t")[0] for row in answer.splitlines()[1:]], line
+        assert offered in [row.split("\t")[0].rstrip("/") for row in answer.splitlines()[1:]], line
 
 
 def _typed(folder: Path, setup: str, keys: str, is_seen: Callable[[str], bool]) -> str:

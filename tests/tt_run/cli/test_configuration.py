@@ -54,6 +54,13 @@ def test_the_project_sets_defaults(project: Path) -> None:
     assert "timeout" not in given.configured and given.program == ("prog",)
 
 
+def test_what_is_read_may_be_a_name_of_something_ready(project: Path) -> None:
+    user(project, 'hardware = "galaxy_4u"\nlog-dir = "runs"\n')
+    given = with_configuration(parse(["prog"]))
+    assert given.hardware == "galaxy_4u"
+    assert given.log_dir == str(project / "config/tt-run/runs"), "what is written is there or not"
+
+
 def test_the_project_comes_before_the_user(project: Path) -> None:
     user(project, 'timeout = 7\ntee = "first"\nsystem = "n300"\n')
     given = with_configuration(parse(["prog"]))

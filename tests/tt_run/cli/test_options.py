@@ -61,6 +61,12 @@ def test_its_type_is_that_of_its_values(option: Option) -> None:
 
 
 @by_key
+def test_what_looks_like_a_path_is_declared_as_one(option: Option) -> None:
+    what = option.metavar.strip("[=]")
+    assert option.is_path == (what in ("FILE", "DIR")) and option.is_folder == (what == "DIR")
+
+
+@by_key
 def test_it_has_an_owner(option: Option) -> None:
     """A field of its name where a launch is planned or started, a part of the command that reads it, or the emulated ranks."""
     assert option.variable or option.key in FIELDS or option.key in READ, (

@@ -23,7 +23,7 @@ class Examples(Arguments):
 
     __slots__ = ()
     usage = "tt-run examples [NAME...]"
-    to: str = option("Options", "--to", "DIR", "Where to copy [examples].", "file", "examples")
+    to: str = option("Options", "--to", "DIR", "Where to copy [examples].", "output folder", "examples")
     all: bool = option("Options", "--all", "", "Copy all of them.")
     help: bool = option("Options", "-h --help", "", "This text.")
 

@@ -27,7 +27,7 @@ class Report(Arguments):
         "-o --output",
         "FILE",
         "The page, - for standard output [report.html in the run folder].",
-        "file",
+        "output",
     )
     log_dir: str | None = option(
         "Options", "--log-dir", "DIR", "Where the runs are [./tt-run-logs].", "folder"

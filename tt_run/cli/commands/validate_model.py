@@ -30,7 +30,7 @@ class ValidateModel(Arguments):
 
     __slots__ = ()
     usage = "tt-run validate-model --points FILE | --calibrate FILE --output FILE"
-    points: str | None = option("Compare", "--points", "FILE", "Measured points to predict.")
+    points: str | None = option("Compare", "--points", "FILE", "Measured points to predict.", "file")
     format: str = option(
         "Compare",
         "--format",
@@ -57,11 +57,13 @@ class ValidateModel(Arguments):
     )
     seed: int = option("Compare", "--seed", "N", "Other parts, other rows [0].", kind="count", default=0)
     hardware: tuple[str, ...] = option(
-        "Numbers", "--hardware", "FILE", "Use this hardware file for its architecture.", repeated=True
+        "Numbers", "--hardware", "FILE", "Use this hardware file for its architecture.", "file", repeated=True
     )
-    calibrate: str | None = option("Numbers", "--calibrate", "FILE", "Fit the numbers to these points.")
+    calibrate: str | None = option(
+        "Numbers", "--calibrate", "FILE", "Fit the numbers to these points.", "file"
+    )
     output: str | None = option(
-        "Numbers", "--output", "FILE", "Where --calibrate writes; without it, standard output."
+        "Numbers", "--output", "FILE", "Where --calibrate writes; without it, standard output.", "output"
     )
     architecture: str = option(
         "Numbers",
