@@ -14,9 +14,15 @@ from tt_run.runtime.train.common.data import CharTokenizer
 from tt_run.runtime.train.models.llama import Llama, LlamaConfig
 from tt_run.runtime.train.settings import ConfigError
 from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.trainers.async_grpo import (
+    FullyAsyncGRPOTrainer,
+    FullyAsyncRolloutBatch,
+    OneStepAsyncGRPOTrainer,
+)
 from tt_run.runtime.train.trainers.callback import TrainerCallback
 from tt_run.runtime.train.trainers.completion import ModelCompleter
-from tt_run.runtime.train.trainers.grpo import GRPOConfig, GRPOTrainer, advantages_of, get_grpo_config
+from tt_run.runtime.train.trainers.grpo import GRPOTrainer, advantages_of
+from tt_run.runtime.train.trainers.grpo_config import GRPOConfig, get_grpo_config
 
 PROMPTS = [{"prompt": word, "want": "a"} for word in ("ab", "cd", "ef", "gh") * 8]
 
@@ -34,7 +40,9 @@ def reward(completions: list[str], want: list[str]) -> list[float]:
     return [text.count(letter) / max(len(text), 1) for text, letter in zip(completions, want, strict=True)]
 
 
-def trainer(opened: Any, parts: int = 1, **changes: Any) -> tuple[GRPOTrainer, Figures]:
+def trainer(
+    opened: Any, parts: int = 1, kind: type[GRPOTrainer] = GRPOTrainer, **changes: Any
+) -> tuple[GRPOTrainer, Figures]:
     opened((1, parts), ddp=parts > 1)
     tokenizer = CharTokenizer("abcdefgh")
     model = Llama(LlamaConfig(num_heads=2, num_groups=2, embedding_dim=32, intermediate_dim=32, num_blocks=1, vocab_size=32, max_sequence_length=64))  # fmt: skip
@@ -44,7 +52,7 @@ def trainer(opened: Any, parts: int = 1, **changes: Any) -> tuple[GRPOTrainer, F
         model, tokenizer, num_generations=config.num_generations, max_completion_length=6
     )
     figures = Figures()
-    made = GRPOTrainer(completer, PROMPTS, config, reward, {"type": "AdamW", "lr": 0.02}, [figures])
+    made = kind(completer, PROMPTS, config, reward, {"type": "AdamW", "lr": 0.02}, [figures])
     return made, figures
 
 
@@ -98,6 +106,107 @@ def test_probabilities_of_completions(opened: Any) -> None:
     alone, _ = completer.compute_nlog_probs([[4]], [[7, 8, 9]])
     np.testing.assert_allclose(nlog.to_numpy()[1, :3], alone.to_numpy()[0, :3], rtol=1e-5)
     assert completer.generate_str(["ab"])[0] and len(completer.generate([[1], [2]])) == 16
+
+
+def handed_over(made: Any, ahead: int) -> list[Any]:
+    """Give a trainer's completer the methods of an asynchronous one, which makes batches on demand; what was called of them."""
+    completer, called, waiting = made.completer, [], []
+
+    def push(*version: int) -> None:
+        called.append(("weights", *version))
+
+    def submit(prompts: list[list[int]]) -> None:
+        waiting.append(completer.generate(prompts))
+        called.append("submitted")
+
+    def start(batches: list[Any], *, initial_version: int) -> None:
+        waiting.extend(batches)
+        called.append(("started", len(batches), initial_version))
+
+    def hand() -> Any:
+        if not ahead:
+            return waiting.pop(0)
+        prompts, columns = waiting.pop(0)
+        completions = completer.generate(prompts)
+        logprobs = [[-1.0] * len(completion) for completion in completions]
+        return FullyAsyncRolloutBatch(prompts, columns, completions, made.steps, logprobs, f"b{made.steps}")
+
+    methods = {
+        "push_weights": push,
+        "publish_weights": push,
+        "submit_generate": submit,
+        "await_generate": hand,
+    }
+    methods |= {"start_async_rollouts": start, "await_async_rollout": hand}
+    methods["close_async_rollouts"] = lambda: called.append("closed")
+    for name, method in methods.items():
+        setattr(completer, name, method)
+    return called
+
+
+def test_weights_are_handed_over_after_each_step(opened: Any) -> None:
+    """Fully asynchronous, with batches made when they are asked for, is what the trainer of one process does."""
+    sizes = {"prompts_to_train": 4, "num_iterations": 2}
+    plain, expected = trainer(opened, **sizes)
+    plain.train()
+    made, figures = trainer(opened, kind=FullyAsyncGRPOTrainer, **sizes)
+    with pytest.raises(TypeError, match=r"start_async_rollouts\(\).* ModelCompleter does not"):
+        made.train()
+    called = handed_over(made, ahead=1)
+    made.train()
+    assert called == [("started", 2, 0), *(("weights", n) for n in (1, 2, 3, 4)), "closed"]
+    assert [step["loss"] for step in figures.steps] == [step["loss"] for step in expected.steps]
+    assert [step["behavior_version"] for step in figures.steps] == [0, 0, 2, 2]
+
+
+def test_the_next_batch_is_made_with_the_weights_before_the_step(opened: Any) -> None:
+    made, figures = trainer(opened, kind=OneStepAsyncGRPOTrainer, prompts_to_train=6)
+    called = handed_over(made, ahead=0)
+    made.train()
+    assert called == [("weights",), "submitted"] * 3 and len(figures.steps) == 3
+    with pytest.raises(ValueError, match="num_iterations == 1"):
+        trainer(opened, kind=OneStepAsyncGRPOTrainer, num_iterations=2)[0].train()
+
+
+def test_batches_whose_rows_do_not_belong_together() -> None:
+    def batch(**changes: Any) -> FullyAsyncRolloutBatch:
+        rows = {"completions": [[1, 2], [3]], "behavior_logprobs": [[-1.0, -1.0], [-2.0]], **changes}
+        return FullyAsyncRolloutBatch([[7]], {"want": ["a"], **rows.pop("columns", {})}, behavior_version=0, group_id="g", **rows)  # fmt: skip
+
+    batch().validate(2)
+    for changes, said in (
+        ({"completions": [[1]]}, "'g' has 1 completions for 1 prompts, 2 each"),
+        ({"behavior_logprobs": [[-1.0]]}, "'g' has 1 behavior logprobs"),
+        ({"behavior_logprobs": [[-1.0], [-2.0]]}, "row 0 has 2 tokens but 1 behavior logprobs"),
+        ({"columns": {"want": []}}, "column 'want' has 0 rows"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            batch(**changes).validate(2)
+
+
+def test_rates_clipping_and_several_rewards(opened: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    config = GRPOConfig(warmup_steps=2, lr_scheduler_type="cosine", min_lr_rate=0.1)
+    assert [round(config.rate_factor(step, 6), 4) for step in range(7)] == [0.5, 1.0, 1.0, 0.8682, 0.55, 0.2318, 0.1]  # fmt: skip
+    made, figures = trainer(opened, prompts_to_train=2, use_clip_grad_norm=True, clip_grad_norm_max_norm=1e-3, log_completions=True, num_completions_to_print=2)  # fmt: skip
+    made.reward_funcs.append(lambda completions: [1.0] * len(completions))
+    norms = []
+
+    class Norm(TrainerCallback):
+        def on_step_end(self, trainer: Any, step: int, *args: Any, **kwargs: Any) -> None:
+            squares = (np.square(t.get_grad().to_numpy()).sum() for t in trainer.model.parameters().values())
+            norms.append(float(np.sqrt(sum(squares))))
+
+    made.callbacks.append(Norm())
+    made.train()
+    assert figures.steps[0]["reward_mean"] >= 1.0 and norms[0] <= 1.001e-3
+    assert capsys.readouterr().out.count("[completion, reward ") == 2
+    for changes, said in (
+        ({"lr_scheduler_type": "linear"}, "one of constant, cosine"),
+        ({"min_lr_rate": 2.0}, "min_lr_rate must be in"),
+        ({"use_clip_grad_norm": True, "clip_grad_norm_max_norm": 0.0}, "must be positive"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            GRPOConfig(**changes)
 
 
 def test_advantages_compare_with_the_own_group() -> None:

@@ -90,6 +90,12 @@ class GRPOSettings(Section):
     num_generations = Setting(whole(1), 4, UPSTREAM)
     warmup_steps = Setting(whole(0), 0, UPSTREAM)
     batch_size: Setting[int | None] = Setting(whole(1), None, UPSTREAM)
+    lr_scheduler_type = Setting(choice("constant", "cosine"), "constant", UPSTREAM)
+    min_lr_rate = Setting(number(0.0), 0.0, UPSTREAM)
+    use_clip_grad_norm = Setting(flag, False, UPSTREAM)
+    clip_grad_norm_max_norm = Setting(number(0.0), 1.0, UPSTREAM)
+    log_completions = Setting(flag, False, UPSTREAM)
+    num_completions_to_print = Setting(whole(0), 0, UPSTREAM)
 
 
 class PipelineParallelHostConfig(Section):

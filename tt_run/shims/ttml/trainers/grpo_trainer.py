@@ -3,7 +3,8 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.train.trainers.grpo": "GRPOConfig GRPOTrainer get_grpo_config",
+    "tt_run.runtime.train.trainers.grpo": "GRPOTrainer",
+    "tt_run.runtime.train.trainers.grpo_config": "GRPOConfig get_grpo_config",
     "tt_run.runtime.train.trainers.completion": "GRPOCompleter ModelCompleter",
 }
 

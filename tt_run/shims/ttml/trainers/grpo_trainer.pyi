@@ -2,8 +2,8 @@
 """`ttml.trainers.grpo_trainer`."""
 
 from tt_run.runtime.train.trainers.completion import GRPOCompleter as GRPOCompleter
-from tt_run.runtime.train.trainers.grpo import GRPOConfig as GRPOConfig
+from tt_run.runtime.train.trainers.grpo_config import GRPOConfig as GRPOConfig
 from tt_run.runtime.train.trainers.grpo import GRPOTrainer as GRPOTrainer
 from tt_run.runtime.train.trainers.completion import ModelCompleter as ModelCompleter
-from tt_run.runtime.train.trainers.grpo import get_grpo_config as get_grpo_config
+from tt_run.runtime.train.trainers.grpo_config import get_grpo_config as get_grpo_config
 

@@ -1,0 +1,97 @@
+"""The settings of GRPO: how many completions are made and trained on at a time, and how fast."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tt_run.runtime.train.common.config import GRPOSettings
+from tt_run.runtime.train.settings import ConfigError, Report
+
+SCHEDULES = ("constant", "cosine")
+
+
+@dataclass
+class GRPOConfig:
+    """How many completions are made and trained on at a time, and how.
+
+    A micro-batch has `per_device_train_batch_size` completions on each device, `num_generations` for each prompt; a step has
+    `gradient_accumulation_steps` micro-batches and is taken `num_iterations` times on the same completions. Raises ValueError for counts
+    below 1. After `warmup_steps` the rate stays ("constant") or falls along a half cosine to `min_lr_rate` of itself ("cosine"); gradients are
+    clipped to `clip_grad_norm_max_norm` with `use_clip_grad_norm`; `log_completions` prints the first `num_completions_to_print` of a step.
+    """
+
+    epsilon: float = 0.2
+    per_device_train_batch_size: int = 4
+    num_iterations: int = 1
+    gradient_accumulation_steps: int = 1
+    logging_steps: int = 1
+    output_dir: str = "grpo"
+    checkpointing: bool = False
+    checkpoint_interval: int = 100
+    prompts_to_train: int = 1000
+    temperature: float = 1.0
+    max_completion_length: int = 128
+    num_generations: int = 4
+    warmup_steps: int = 0
+    batch_size: int | None = None
+    lr_scheduler_type: str = "constant"
+    min_lr_rate: float = 0.0
+    use_clip_grad_norm: bool = False
+    clip_grad_norm_max_norm: float = 1.0
+    log_completions: bool = False
+    num_completions_to_print: int = 0
+
+    def __post_init__(self) -> None:
+        for name in (
+            "per_device_train_batch_size",
+            "num_iterations",
+            "gradient_accumulation_steps",
+            "num_generations",
+            "checkpoint_interval",
+        ):
+            if getattr(self, name) < 1:
+                raise ValueError(f"GRPOConfig: {name} must be positive, got {getattr(self, name)}")
+        if self.lr_scheduler_type not in SCHEDULES:
+            raise ValueError(
+                f"GRPOConfig: lr_scheduler_type must be one of {', '.join(SCHEDULES)}, got {self.lr_scheduler_type!r}"
+            )
+        if not 0.0 <= self.min_lr_rate <= 1.0:
+            raise ValueError(f"GRPOConfig: min_lr_rate must be in [0.0, 1.0], got {self.min_lr_rate}")
+        if self.use_clip_grad_norm and self.clip_grad_norm_max_norm <= 0.0:
+            raise ValueError(
+                f"GRPOConfig: clip_grad_norm_max_norm must be positive, got {self.clip_grad_norm_max_norm}"
+            )
+        if self.batch_size is not None:
+            warnings.warn(
+                "grpo_config: 'batch_size' is ignored; it follows from the other sizes. help: remove it",
+                stacklevel=3,
+            )
+
+    def rate_factor(self, step: int, total: int) -> float:
+        """What the learning rate is multiplied by at a 0-based step of `total`."""
+        if step < self.warmup_steps:
+            return (step + 1) / self.warmup_steps
+        if self.lr_scheduler_type == "constant":
+            return 1.0
+        passed = min((step - self.warmup_steps) / max(total - self.warmup_steps, 1), 1.0)
+        return self.min_lr_rate + (1.0 - self.min_lr_rate) * 0.5 * (1.0 + math.cos(math.pi * passed))
+
+
+def get_grpo_config(yaml_config: Mapping[str, Any], output_dir: str = "") -> GRPOConfig:
+    """The settings under `training_config.grpo_config`. Raises ConfigError when there are none, and for those that do not exist."""
+    training = yaml_config.get("training_config") or {}
+    given = training.get("grpo_config")
+    if not isinstance(given, Mapping):
+        raise ConfigError("training_config must contain a 'grpo_config' section")
+    report, settings = Report(lambda path: "", ("training_config", "grpo_config")), GRPOSettings()
+    settings.fill(given, report)
+    report.settle()
+    fields = {"output_dir": output_dir, **settings.given}
+    if "micro_batch_size" in fields:
+        warnings.warn("grpo_config: 'micro_batch_size' is now 'per_device_train_batch_size'", stacklevel=2)
+        fields.setdefault("per_device_train_batch_size", fields.pop("micro_batch_size"))
+    return GRPOConfig(**fields)
