@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from tt_run.testing.cache_entries import CacheEntriesCounter
+
 SEED = 213919
 _ROUTING = (
     "fabric_config",
@@ -50,6 +52,7 @@ def _opened(open_it: Callable[..., Any], params: dict[str, Any], **place: Any) -
         reliability = routing["reliability_mode"] or ttnn.FabricReliabilityMode.STRICT_INIT
         ttnn.set_fabric_config(routing["fabric_config"], reliability)
     mesh = open_it(**place, **params)
+    mesh.cache_entries_counter = CacheEntriesCounter(mesh)
     try:
         yield mesh
     finally:

@@ -254,3 +254,62 @@ def test_a_corner_of_a_padded_buffer(one: MeshDevice):
     assert held(found).tolist() == x[:, :, :1].tolist()
     with pytest.raises(RuntimeError, match="Invalid arguments to reshape"):
         ops.reshape(put(one, x), (1, 1, 1, 64), (1, 1, 64, 64))
+
+
+@pytest.mark.parametrize(
+    ("call", "shape", "filler"),
+    [
+        (lambda x: ops.tilize_with_val_padding(x, [1, 64, 64], 3.5), (1, 64, 64), 3.5),
+        (lambda x: ops.tilize_with_val_padding(x, [1, 128, 96], 3.5), (1, 128, 96), 3.5),
+        (lambda x: ops.fill_implicit_tile_padding(ops.tilize(x), 2.0), (1, 64, 64), 2.0),
+        (lambda x: ops.permute(ops.tilize(x), (0, 2, 1), 7.0), (1, 64, 64), 7.0),
+    ],
+)
+def test_padding_that_an_operation_fills_is_seen_with_the_padded_shape(
+    one: MeshDevice, call: Any, shape: tuple[int, ...], filler: float
+):
+    result = call(put(one, np.ones((1, 40, 50)), BF16, ROW))
+    assert tuple(result.padded_shape) == shape and result.shape.volume() == 2000
+    seen = result.cpu().to_torch_with_padded_shape().float().numpy()
+    assert seen.shape == shape
+    assert seen.sum() == 2000 + filler * (seen.size - 2000)
+    assert tuple(ops.neg(result).padded_shape) == (1, 64, 64)
+
+
+@pytest.mark.parametrize(
+    ("padded", "words"),
+    [
+        ([1, 32, 64], r"Shape\(\[1, 32, 64\]\) must be greater than or equal to input shape .* smaller in dimension 1"),
+        ([1, 40, 64], r"must be divisible by tile size \(32, 32\)"),
+        ([64, 64], r"ShapeBase\[\] index out of range. 2 not in \[-4, 2\)"),
+    ],
+)  # fmt: skip
+def test_padding_that_does_not_fit_is_refused(one: MeshDevice, padded: list[int], words: str):
+    x = put(one, np.ones((1, 40, 50)), BF16, ROW)
+    with pytest.raises(RuntimeError, match=words):
+        ops.tilize_with_val_padding(x, padded, 0.0)
+
+
+def test_what_is_tiled_stays_and_what_is_not_cannot_be_filled(one: MeshDevice):
+    tiled = put(one, np.ones((40, 50)), BF16)
+    assert ops.tilize_with_zero_padding(tiled).storage is tiled.storage
+    with pytest.raises(RuntimeError, match="FillPad should only be used for tile layout"):
+        ops.fill_implicit_tile_padding(put(one, np.ones((40, 50)), BF16, ROW), 0.0)
+    assert tuple(ops.untilize_with_unpadding(tiled, [63, 63]).shape) == (64, 64)
+
+
+def test_a_scatter_takes_the_part_of_its_source_that_the_index_names(one: MeshDevice):
+    x, source = np.zeros((4, 6)), np.arange(40.0).reshape(5, 8)
+    at = np.array([[0, 2, 1], [3, 3, 0]])
+    result = ops.scatter(put(one, x), 0, put(one, at, I32), put(one, source))
+    wanted = x.copy()
+    for (i, j), row in np.ndenumerate(at):
+        wanted[row, j] = source[i, j]
+    np.testing.assert_array_equal(held(result), wanted)
+    with pytest.raises(RuntimeError, match="needs a source as large as its index"):
+        ops.scatter(put(one, x), 0, put(one, np.zeros((6, 3), np.int32), I32), put(one, source))
+
+
+def test_sorting_what_has_no_dimensions(one: MeshDevice):
+    values, places = ops.sort(put(one, np.float32(3.0)), dim=-1)
+    assert tuple(values.shape) == tuple(places.shape) == () and held(values) == 3 and held(places) == 0

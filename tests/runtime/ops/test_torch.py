@@ -90,3 +90,22 @@ def test_indexing(one: MeshDevice):
     near(ops.repeat_interleave(put(one, x), 2, 0), x.repeat_interleave(2, 0).numpy())
     near(ops.std(put(one, x), 1), x.double().std(1).numpy(), steps=8)
     assert held(ops.topk(put(one, x), 3)[1]).tolist() == x.topk(3).indices.tolist()
+
+
+def test_golden_functions_of_operations_and_activations():
+    import torch
+
+    from tt_run.runtime.golden import get_golden_function_for_activation as of
+    from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
+
+    x = torch.tensor([-1.0, 2.0])
+    assert of(None) is None
+    for activation in ("relu", UnaryOpType.RELU, UnaryWithParam(UnaryOpType.RELU)):
+        assert of(activation)(x).tolist() == [0, 2]
+    assert torch.equal(of("gelu_approx")(x), torch.nn.functional.gelu(x))
+    with pytest.raises(RuntimeError, match="Unsupported activation: nope"):
+        of("nope")
+    with pytest.raises(RuntimeError, match="3 is not supported as activation function"):
+        of(3)
+    a, b = torch.arange(4.0).reshape(1, 4), torch.arange(4.0, 8.0).reshape(1, 4)
+    assert ops.concat.golden_function([a, b], 1, 2).tolist() == [[0, 1, 4, 5, 2, 3, 6, 7]]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType
 from typing import Any, NoReturn
 
@@ -19,11 +19,14 @@ from tt_run.runtime import events
 from tt_run.runtime.arguments import FAULTS, mismatch, nearest
 from tt_run.runtime.errors import ArgumentMismatch as ArgumentMismatch
 from tt_run.runtime.errors import fatal, type_name
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops import programs
 from tt_run.runtime.ops.argument_kinds import Kinds, kinds_of
 from tt_run.runtime.ops.costs import Cost
 from tt_run.runtime.ops.families import NUMPY, Family
 from tt_run.runtime.ops.spellings import SPELLINGS, usual
 from tt_run.runtime.queues import check_queue, issued_to, issuing
+from tt_run.runtime.tensor.late_methods import late_methods
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import stored_dtype
@@ -70,7 +73,7 @@ VALUES, ACCEPTED, REFUSED = "values", "accepted", "refused"
 """States of an operation: it computes true values; it is accepted and changes nothing; it is refused with a sentence."""
 
 
-class FastOperation:
+class FastOperation(late_methods("tt_run.runtime.golden.GoldenMembers", "golden_function")):  # type: ignore[misc]
     """A function of the library on mesh tensors. Call it as the function it is.
 
     `name` is the qualified name (`ttnn.add`), `signatures` what a wrong call is shown; by default the function's own. `family` says
@@ -151,7 +154,7 @@ class FastOperation:
             result = perform(self, args, kwargs)
         except FAULTS as error:
             self._explain(error, args, kwargs)
-        self._compiled(args, kwargs)
+        self._compiled(args, kwargs, result)
         return result
 
     def _on_queue(self, kwargs: Mapping[str, Any]) -> bool:
@@ -166,23 +169,18 @@ class FastOperation:
         self.kinds = kinds_of(self.compute)
         return self.kinds
 
-    def _compiled(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        """Enter the call into the program cache of its mesh: a program is an operation and the specs of its tensors."""
-        if len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
-            device = args[0].device()
-            if device is not None:
-                check_queue(device)
-                device.program_cache.use((self.name, args[0].spec.program))
+    def _compiled(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> None:
+        """Enter the call into the program cache of its mesh."""
+        first = args[0] if args else None
+        device = first.device() if isinstance(first, Tensor) else None
+        device = device or _device_of(args) or _device_of(kwargs.values())
+        if device is None:
             return
-        device = None
-        program: list[Any] = [self.name]
-        for value in (*args, *kwargs.values()) if kwargs else args:
-            if isinstance(value, Tensor):
-                program.append(value.spec.program)
-                device = device or value.device()
-        if device is not None:
-            check_queue(device)
-            device.program_cache.use(tuple(program))
+        check_queue(device)
+        if programs.changes_nothing(self.name, args, result):
+            return
+        names = (self.kinds or self._learned()).names
+        device.program_cache.use(programs.program_of(self.name, self.family, names, args, kwargs))
 
     def _explain(self, error: Exception, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> NoReturn:
         """Raise the reference's text when the arguments fit no signature; any other error goes on as it is."""
@@ -307,6 +305,20 @@ def operation(
         return made
 
     return enter
+
+
+def _device_of(values: Iterable[Any]) -> MeshDevice | None:
+    """The mesh of the first tensor on one among arguments, or in a sequence of them."""
+    for value in values:
+        if isinstance(value, Tensor):
+            device = value.device()
+        elif isinstance(value, (list, tuple)) and value and isinstance(value[0], Tensor):
+            device = value[0].device()
+        else:
+            continue
+        if device is not None:
+            return device
+    return None
 
 
 def _queue(kwargs: dict[str, Any]) -> int:

@@ -216,8 +216,11 @@ def sort(x: Any, dim: int = -1, descending: bool = False, stable: bool = False, 
 
 
 def concat(tensors: Sequence[Any], dim: int = 0, groups: int = 1, **_: Any) -> Any:
-    """Tensors one after the other; None for groups."""
-    return library().cat(list(tensors), dim) if groups == 1 else None
+    """Tensors one after the other, a group's part of each in turn."""
+    if groups == 1:
+        return library().cat(list(tensors), dim)
+    parts = [tensor.chunk(groups, dim) for tensor in tensors]
+    return library().cat([part for turn in zip(*parts, strict=True) for part in turn], dim)
 
 
 def pad(x: Any, padding: Sequence[Any], value: float = 0.0, **_: Any) -> Any:

@@ -6,6 +6,7 @@ Source: reference library 0.81.1.
 from __future__ import annotations
 
 import builtins
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops import families, goldens
+from tt_run.runtime.ops.composites import compile_scatter
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.movement import moved, settled
 from tt_run.runtime.ops.operands import axis_of, ints, on_device, settle
@@ -320,8 +322,9 @@ def scatter(
         raise fatal(f"unknown scatter reduction {reduce!r}; known are add, multiply, amax, amin")
     axis = axis_of(dim, len(input.shape)) + 1
     _check_index(input, index, axis - 1)
-    if index.shape != src.shape:
-        raise fatal(f"scatter needs an index as large as its source, got {index.shape} and {src.shape}")
+    if len(index.shape) != len(src.shape) or any(map(operator.gt, index.shape, src.shape)):
+        raise fatal(f"scatter needs a source as large as its index, got {src.shape} and {index.shape}")
+    compile_scatter(input, index, src, axis - 1)
     function = combine_with[reduce]
 
     def placed(values: Array, places: Array, source: Array) -> Array:
@@ -336,7 +339,8 @@ def scatter(
                 for w in where
             ]
             at[axis] = np.take(places, [position], axis=axis).astype(np.int64)
-            new = np.take(source, [position], axis=axis).astype(result.dtype)
+            new = np.take(source[tuple(map(builtins.slice, places.shape))], [position], axis=axis)
+            new = new.astype(result.dtype)
             result[tuple(at)] = new if function is None else function(result[tuple(at)], new)
         return finish(result, input.dtype)
 

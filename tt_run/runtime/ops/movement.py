@@ -18,6 +18,7 @@ from tt_run.runtime.kernels.ordering import in_order
 from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.operands import axis_of, ints, on_device, settle, volume
+from tt_run.runtime.tensor.conversion import framing
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, quantize, stored_dtype
@@ -154,7 +155,8 @@ def permute(
             "The number of dimensions in the tensor input does not match the length of the desired ordering",
             hint=f"{rank} dimensions, ordered {list(dims)}",
         )
-    return moved(input_tensor, lambda s: s.transpose(0, *(d + 1 for d in order)), memory_config)
+    result = moved(input_tensor, lambda s: s.transpose(0, *(d + 1 for d in order)), memory_config)
+    return framing.filled(result, pad_value) if pad_value else result
 
 
 @operation("ttnn.transpose", family=families.MOVEMENT, golden="transpose")

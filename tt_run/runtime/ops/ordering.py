@@ -66,11 +66,15 @@ def _chosen(
 ) -> tuple[Tensor, Tensor]:
     """The elements at `places` along `axis` (of the stack), and the places themselves."""
     values = combine(
-        lambda stack, at: np.ascontiguousarray(np.take_along_axis(stack, at.astype(np.int64), axis=axis)),
+        lambda stack, at: (
+            np.ascontiguousarray(np.take_along_axis(stack, at.astype(np.int64), axis=axis))
+            if axis
+            else stack.copy()
+        ),
         tensor.shards,
         places,
     )
-    wide = tensor.shape[axis - 1] > np.iinfo(np.uint16).max + 1
+    wide = axis > 0 and tensor.shape[axis - 1] > np.iinfo(np.uint16).max + 1
     kind = DataType.UINT32 if wide else DataType.UINT16
     indices = Shards(places.data.astype(np.uint32 if wide else np.uint16), places.index)
     first = settle(
@@ -130,8 +134,12 @@ def sort(
 ) -> tuple[Tensor, Tensor]:
     """All elements along `dim` in order, and their places."""
     on_device(input_tensor, kind="sort")
-    axis = axis_of(dim, len(input_tensor.shape)) + 1
-    places = input_tensor.shards.map(lambda s: _order(s, axis, descending))
+    rank = len(input_tensor.shape)
+    # A tensor without dimensions is one element, whatever it is sorted along.
+    axis = axis_of(dim, rank) + 1 if rank else 0
+    places = input_tensor.shards.map(
+        lambda s: _order(s, axis, descending) if rank else np.zeros(s.shape, np.int64)
+    )
     return _chosen(input_tensor, axis, places, memory_config, out)
 
 

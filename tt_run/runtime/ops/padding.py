@@ -5,6 +5,7 @@ Padding is never stored (it cannot leak into a result), so what only fills it gi
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,12 +14,13 @@ import numpy.typing as npt
 
 from tt_run.runtime.cores import CoreCoord, CoreRangeSet
 from tt_run.runtime.enums import DataType, Layout, ShardOrientation, TensorMemoryLayout
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.ops import conversions, families, joining, movement
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import ints, on_device, settle, volume
-from tt_run.runtime.tensor.conversion import copies
+from tt_run.runtime.tensor.conversion import copies, framing
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.bfloat16 import round_bfloat16
 from tt_run.runtime.values.shards import combine
@@ -42,7 +44,9 @@ def tilize_with_zero_padding(
     use_multicore: bool = True,
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Tensor:
-    """The same elements in TILE layout, whole tiles filled up with zeros."""
+    """The same elements in TILE layout, whole tiles filled up with zeros; a tensor that has it already stays as it is."""
+    if input_tensor.layout is Layout.TILE:
+        return input_tensor.alias()
     result: Tensor = conversions.tilize.compute(input_tensor, memory_config=memory_config, dtype=output_dtype)
     return result
 
@@ -58,15 +62,33 @@ def tilize_with_val_padding(
     use_multicore: bool = True,
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Tensor:
-    """The same elements in TILE layout; `output_tensor_shape` is the shape with padding, which must hold them."""
-    padded = ints(output_tensor_shape)
-    shape = tuple(input_tensor.shape)
-    if len(padded) != len(shape) or any(p < n for p, n in zip(padded, shape, strict=True)):
+    """The same elements in TILE layout; `output_tensor_shape` is the shape with padding, which must hold them and is `pad_value` elsewhere.
+
+    A tensor that is in TILE layout already stays as it is.
+    """
+    if input_tensor.layout is Layout.TILE:
+        return input_tensor.alias()
+    padded, shape = ints(output_tensor_shape), tuple(input_tensor.shape)
+    if len(padded) < len(shape):
+        raise throw(
+            f"ShapeBase[] index out of range. {len(padded)} not in [-{max(4, len(padded))}, {len(padded)})"
+        )
+    for place, (room, length) in enumerate(zip(padded, shape, strict=False)):
+        if room < length:
+            raise fatal(
+                f"Output tensor shape {Shape(padded)} must be greater than or equal to input shape {input_tensor.shape} "
+                f"in each dimension, but is smaller in dimension {place}",
+                "input_shape[i] <= operation_attributes.output_padded_shape[i]",
+            )
+    if framing.tile_multiple(padded) != padded:
         raise fatal(
-            f"tilize_with_val_padding: shape {list(padded)} does not hold a tensor of shape {list(shape)}"
+            f"To be tilizable output tensor shape {Shape(padded)} must be divisible by tile size (32, 32)",
+            "inner_dim % TILE_WIDTH == 0 && num_rows % TILE_HEIGHT == 0",
         )
     result: Tensor = conversions.tilize.compute(input_tensor, memory_config=memory_config, dtype=dtype)
-    return result
+    # A tensor cut into two-dimensional pieces is padded as far as its tiles reach.
+    extent = None if result.memory_config().shard_spec is not None else padded
+    return framing.filled(result, pad_value, extent)
 
 
 def _golden_unpadded(x: Any, output_tensor_end: Sequence[int], **_: Any) -> Any:
@@ -88,11 +110,14 @@ def untilize_with_unpadding(
         raise fatal("Can only untilize tile major data", "input_tensor.layout() == Layout::TILE")
     ends = [end + 1 for end in ints(output_tensor_end)]
     shape = tuple(input_tensor.shape)
-    if len(ends) != len(shape) or any(end > n for end, n in zip(ends, shape, strict=True)):
+    room = tuple(input_tensor.padded_shape)
+    if len(ends) != len(shape) or any(end > n for end, n in zip(ends, room, strict=True)):
         raise fatal(
-            f"untilize_with_unpadding: end {list(ints(output_tensor_end))} is outside of shape {list(shape)}"
+            f"untilize_with_unpadding: end {list(ints(output_tensor_end))} is outside of shape {list(room)}"
         )
     rows = conversions.untilize.compute(input_tensor)
+    if any(map(operator.gt, ends, shape)):  # the padding is asked for as well
+        rows = rows.derive(framing.frame_of(input_tensor))
     result: Tensor = joining.slice.compute(rows, [0] * len(shape), ends, memory_config=memory_config)
     return result
 
@@ -101,9 +126,12 @@ def untilize_with_unpadding(
 def fill_implicit_tile_padding(
     input_tensor: Tensor, fill_value: float, *, memory_config: MemoryConfig | None = None
 ) -> Tensor:
-    """The same tensor; the padding of its tiles, which no operation here reads, would be `fill_value`."""
+    """The same tensor, the padding of its tiles being `fill_value`: no operation reads it, `to_torch_with_padded_shape` shows it."""
+    on_device(input_tensor, kind="data movement")
+    if input_tensor.layout is not Layout.TILE:
+        raise fatal("FillPad should only be used for tile layout", "input_tensor.layout() == TILE_LAYOUT")
     result: Tensor = conversions.clone.compute(input_tensor, memory_config=memory_config)
-    return result
+    return framing.filled(result, fill_value)
 
 
 @operation("ttnn.reshard", family=families.CONVERSION, golden=lambda x, *_, **__: x)

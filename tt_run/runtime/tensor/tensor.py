@@ -112,7 +112,8 @@ class Tensor(_Methods, metaclass=Native):
         device: MeshDevice | None,
         site: Site,
     ) -> Tensor:
-        tensor: Tensor = object.__new__(cls)
+        # A plain one, also where it is made from one with padding of its own.
+        tensor: Tensor = object.__new__(Tensor)
         tensor._storage, tensor._spec, tensor._topology = storage, spec, topology
         tensor._device, tensor._site, tensor._id = device, site, next(_ids)
         if device is not None:

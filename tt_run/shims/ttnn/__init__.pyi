@@ -780,7 +780,7 @@ def fill_cache(cache_tensor: _Tensor, input_tensor: _Tensor, batch_idx: int, *, 
     """cache[batch_idx, :, update_idx : update_idx + S] = input [1, H, S, D], in place; returns the cache [B, H, length, D]."""
     ...
 def fill_implicit_tile_padding(input_tensor: _Tensor, fill_value: float, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
-    """The same tensor; the padding of its tiles, which no operation here reads, would be `fill_value`."""
+    """The same tensor, the padding of its tiles being `fill_value`: no operation reads it, `to_torch_with_padded_shape` shows it."""
     ...
 def fill_ones_rm(N: int, C: int, H: int, W: int, hOnes: int, wOnes: int, any: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """[N, C, H, W] with ones in the first hOnes rows and wOnes columns, zeros elsewhere; dtype of `any`."""
@@ -1759,10 +1759,10 @@ def tilize(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None,
     """The same elements in TILE layout, in `dtype` if given."""
     ...
 def tilize_with_val_padding(input_tensor: _Tensor, output_tensor_shape: _Sequence[int], pad_value: float, *, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, use_multicore: bool = True, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """The same elements in TILE layout; `output_tensor_shape` is the shape with padding, which must hold them."""
+    """The same elements in TILE layout; `output_tensor_shape` is the shape with padding, which must hold them and is `pad_value` elsewhere."""
     ...
 def tilize_with_zero_padding(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_dtype: _DataType | None = None, use_multicore: bool = True, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """The same elements in TILE layout, whole tiles filled up with zeros."""
+    """The same elements in TILE layout, whole tiles filled up with zeros; a tensor that has it already stays as it is."""
     ...
 def to_device(tensor: _Tensor, device: _MeshDevice, memory_config: _MemoryConfig | None = None, *, queue_id: int | None = None, cq_id: int | None = None) -> _Tensor:
     """The tensor on a mesh: a distributed one keeps its topology, an un-distributed one is replicated to every device."""

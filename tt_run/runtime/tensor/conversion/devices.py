@@ -12,6 +12,7 @@ from tt_run.runtime.mesh import transfer_rules
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.tensor.conversion import framing
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.site import HostSite
@@ -91,7 +92,7 @@ def from_device(
     queues.queue_number(device, queue_id if cq_id is None else cq_id)
     transfer_rules.check(device, "read")
     queues.copied(tensor, True, queue_id if cq_id is None else cq_id, blocking)
-    return Tensor.of(
+    on_host = Tensor.of(
         tensor.shards,
         dtype=tensor.dtype,
         layout=tensor.layout,
@@ -100,6 +101,7 @@ def from_device(
         tile=tensor.tile,
         site=HostSite.of(device),
     )
+    return framing.filled_as(on_host, tensor)
 
 
 def is_distributed(tensor: Tensor) -> bool:

@@ -36,10 +36,48 @@ class Framed(Tensor):
         return Shape(self._frame.shape)
 
 
+@native("ttnn._ttnn.tensor.Tensor")
+class Filled(Tensor):
+    """A tensor whose padding an operation filled with a value, perhaps up to a shape of its own."""
+
+    __slots__ = ("_extent", "_filler")
+    _extent: tuple[int, ...]
+    _filler: float
+
+    @property
+    def filler(self) -> float:
+        """What stands in the padding."""
+        return self._filler
+
+    @property
+    def padded_shape(self) -> Shape:
+        """Shape of one shard with its padding."""
+        return Shape(self._extent)
+
+
+def filled(tensor: Tensor, value: float, extent: tuple[int, ...] | None = None) -> Tensor:
+    """The tensor with `value` for its padding, which reaches up to `extent`; by default as far as its layout pads it."""
+    extent = extent or tuple(tensor.padded_shape)
+    if extent == tuple(tensor.shape):
+        return tensor
+    made: Filled = object.__new__(Filled)
+    made._take(tensor)
+    made._extent, made._filler = extent, value
+    return made
+
+
+def filled_as(tensor: Tensor, like: Tensor) -> Tensor:
+    """`tensor`, which holds the elements of `like` elsewhere, with the padding that `like` has."""
+    return filled(tensor, like.filler, tuple(like.padded_shape)) if isinstance(like, Filled) else tensor
+
+
 def frame_of(tensor: Tensor) -> Shards:
-    """The elements of a host tensor with its padding; what a tile adds is zero."""
+    """The elements of a tensor with its padding; what a tile adds is zero unless an operation filled it."""
     if isinstance(tensor, Framed):
         return tensor.frame
+    if isinstance(tensor, Filled):
+        filler = convert(np.full((1,), tensor.filler, np.float32), tensor.dtype)[0]
+        return tensor.shards.map(lambda stack: _placed(stack, tuple(tensor.padded_shape), None, filler))
     if tensor.layout is not Layout.TILE or tensor.shape == tensor.padded_shape:
         return tensor.shards
     return tensor.shards.map(lambda stack: _placed(stack, tuple(tensor.padded_shape), None, 0))

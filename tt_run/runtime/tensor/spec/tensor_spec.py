@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import count
 from typing import Any
 
 from tt_run.runtime.bound import bound
@@ -99,6 +100,14 @@ def padded_shape(dims: tuple[int, ...], layout: Layout, tile: Tile = DEFAULT_TIL
     return Shape((*dims[:-2], -(-rows // height) * height, -(-columns // width) * width))
 
 
+_programs = count()
+
+
+@lru_cache(maxsize=65536)
+def _program(dims: tuple[int, ...], dtype: DataType, layout: Layout, memory_config: MemoryConfig) -> int:
+    return next(_programs)
+
+
 @bound("ttnn._ttnn.tensor.TensorSpec", "height_sharded", "width_sharded", "block_sharded")
 @dataclass(frozen=True, init=False, repr=False)
 class TensorSpec(metaclass=Native):
@@ -174,9 +183,9 @@ class TensorSpec(metaclass=Native):
         return spec
 
     @cached_property
-    def program(self) -> tuple[object, ...]:
-        """What a compiled program depends on."""
-        return self.shape.dims, self.dtype, self.layout
+    def program(self) -> int:
+        """A number for what a compiled program depends on; the same for equal specs."""
+        return _program(self.shape.dims, self.dtype, self.layout, self.memory_config)
 
     @property
     def padded_shape(self) -> Shape:

@@ -2,6 +2,6 @@
 
 from tt_run.runtime.exports import publish as _publish
 
-_TABLE = {"tt_run.runtime.golden": "get_golden_function"}
+_TABLE = {"tt_run.runtime.golden": "get_golden_function get_golden_function_for_activation"}
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)
