@@ -51,7 +51,7 @@ RUNTIME = (
     "tensor.creation tensor.model_parameters",
     "ops",
     "catalog ccl golden sockets trace",
-    "comparison exports faults hooks ledger memory registration replicas train",
+    "activation_goldens comparison exports faults hooks ledger memory registration replicas train",
     "timeline",
     "call_files graph prediction record",
 )
@@ -276,6 +276,7 @@ BY_NAME = {
     "tt_run.runtime.catalog",
     "tt_run.runtime.comm.world",
     "tt_run.runtime.events",
+    "tt_run.runtime.ops.dispatch",
     "tt_run.runtime.tensor.tensor",
 }
 

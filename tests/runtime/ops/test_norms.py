@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,8 @@ import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, BFP8, F32, ROW, TILE, U32, held, near, put, rounded
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.values.shards import Shards
 
 DTYPES = [F32, BF16, BFP8]
@@ -221,3 +225,30 @@ def test_weights_in_a_tile_of_their_own(one: MeshDevice):
             held(norm(put(one, x), weight=put(one, tile))).tolist()
             == held(norm(put(one, x), weight=row)).tolist()
         )
+
+
+@pytest.mark.parametrize(
+    ("tiles", "words"),
+    [
+        ({"x": (16, 32)}, "LayerNorm TILE input requires tile shape 32x32, got: 16x32"),
+        (
+            {"residual_input_tensor": (16, 32)},
+            "Input and residual tile shapes must match, got input: 32x32 vs residual: 16x32",
+        ),
+        ({"weight": (32, 16)}, "Input and gamma tile shapes must match"),
+        ({"bias": (16, 32)}, "Input and beta tile shapes must match"),
+    ],
+)
+def test_tiles_that_a_layer_norm_does_not_take(one: MeshDevice, tiles: dict[str, Any], words: str):
+    x, *rest = (
+        from_torch(
+            np.ones((32, 64) if word in ("x", "residual_input_tensor") else 64, np.float32),
+            dtype=BF16,
+            layout=TILE,
+            tile=Tile(tiles.get(word, (32, 32))),
+            device=one,
+        )
+        for word in dict.fromkeys(["x", *tiles])
+    )
+    with pytest.raises(RuntimeError, match=words):
+        ops.layer_norm(x, **dict(zip([w for w in tiles if w != "x"], rest, strict=True)))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tt_run.runtime.ops as ops
 from tests.runtime.ops.golden import compare
 from tests.runtime.ops.tensors import BF16, F32, ROW, held, put
 from tests.runtime.ops.test_convolutions import call, images, sample, wide
@@ -132,3 +133,21 @@ def test_grid_sample(one: MeshDevice, align: bool, together: bool) -> None:
     compare(found, golden.reshape(2, 4, 5, 16) if together else golden, 64)
     with pytest.raises(RuntimeError, match="precomputed grid"):
         call("grid_sample", put(one, x, F32, ROW), put(one, grid, F32, ROW), use_precomputed_grid=True)
+
+
+def test_goldens_of_pools_agree_with_the_operations(one: MeshDevice):
+    image = torch.randn(2, 6, 5, 8)
+    flat, size = image.reshape(1, 1, 60, 8), {"batch_size": 2, "input_h": 6, "input_w": 5, "channels": 8}
+    window = {"kernel_size": [3, 2], "stride": [2, 1], "padding": [1, 1]}
+    calls = [
+        (ops.max_pool2d, flat, size | window | {"dilation": [1, 1]}),
+        (ops.max_pool2d, flat, size | window | {"dilation": [1, 1], "padding": [1, 0, 1, 1]}),
+        (ops.avg_pool2d, flat, size | window | {"ceil_mode": True}),
+        (ops.avg_pool2d, flat, size | window | {"padding": [1, 0, 0, 1]}),
+        (ops.upsample, image, {"scale_factor": 2}),
+        (ops.upsample, image, {"scale_factor": (2, 3), "mode": "bilinear"}),
+    ]
+    for operation, given, keywords in calls:
+        wanted = operation.golden_function(given, **keywords)
+        found = operation(put(one, given.numpy(), F32, ROW), **keywords)
+        np.testing.assert_allclose(held(found).reshape(wanted.shape), wanted.numpy(), atol=1e-5)

@@ -79,7 +79,8 @@ class FastOperation(late_methods("tt_run.runtime.golden.GoldenMembers", "golden_
     `name` is the qualified name (`ttnn.add`), `signatures` what a wrong call is shown; by default the function's own. `family` says
     what kind of operation it is, `cost` how its work is counted, `engine` which library computes it. `golden` is the same operation
     on torch tensors, or the path of a function below torch; None where there is none. A `direct` one is nothing but its function: no
-    trace records it, no event tells of it. The class has the reference's name.
+    trace records it, no event tells of it. The class has the reference's name; `golden_function` comes from a module above this one
+    and is found when it is first asked for.
     """
 
     __slots__ = (

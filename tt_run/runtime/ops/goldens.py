@@ -147,8 +147,9 @@ def layer_norm(
 
 def rms_norm(
     x: Any,
-    epsilon: float = 1e-12,
     weight: Any = None,
+    *,
+    epsilon: float = 1e-12,
     bias: Any = None,
     residual_input_tensor: Any = None,
     **_: Any,

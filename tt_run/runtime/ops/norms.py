@@ -205,6 +205,25 @@ def _affine(values: Array, parameters: list[Array], weighted: bool, biased: bool
     return values + next(rest) if biased else values
 
 
+def _check_tiles(x: Tensor, residual: Tensor | None, gamma: Tensor | None, beta: Tensor | None) -> None:
+    """The kernel takes whole tiles, and operands in tiles of one shape."""
+    if x.layout is not Layout.TILE:
+        return
+    own = "x".join(map(str, x.tile.tile_shape))
+    if own != "32x32":
+        raise fatal(
+            f"LayerNorm TILE input requires tile shape 32x32, got: {own}",
+            "tile_height == tt::constants::TILE_HEIGHT && tile_width == tt::constants::TILE_WIDTH",
+        )
+    for word, other in (("residual", residual), ("gamma", gamma), ("beta", beta)):
+        if other is not None and other.layout is Layout.TILE and other.tile != x.tile:
+            found = "x".join(map(str, other.tile.tile_shape))
+            raise fatal(
+                f"Input and {word} tile shapes must match, got input: {own} vs {word}: {found}",
+                f"{word}_tile == a.tensor_spec().tile()",
+            )
+
+
 def _normalised(
     x: Tensor,
     epsilon: float,
@@ -224,6 +243,7 @@ def _normalised(
         raise fatal("ttnn::rms_norm does not support ROW_MAJOR input tensors. Use TILE layout.")
     if x.memory_config().memory_layout is TensorMemoryLayout.HEIGHT_SHARDED:
         raise fatal("Height sharded inputs are not supported.", hint="shard the width, or blocks")
+    _check_tiles(x, residual, weight, bias)
     if residual is not None and residual.shape != x.shape:
         raise fatal(f"Input and residual shapes must be equal, got {x.shape} and {residual.shape}")
     tiny = np.float32(epsilon)

@@ -13,7 +13,7 @@ from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import finish
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import families, pool_goldens
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.images import Borders, borders, pair, to_planes, to_rows
 from tt_run.runtime.ops.operands import on_device, settle
@@ -45,7 +45,7 @@ def _one(
     return settle(given, done, target, memory_config=memory_config, layout=layout)
 
 
-@operation("ttnn.max_pool2d", family=families.POOL)
+@operation("ttnn.max_pool2d", family=families.POOL, golden=pool_goldens.golden_maxpool2d)
 def max_pool2d(
     input_tensor: Tensor,
     batch_size: int,
@@ -112,7 +112,7 @@ def _in_image(places: Any, width: int, sides: Borders, rest: tuple[int, int], im
     return (places // width - sides.top) * image_width + (places % width - sides.left)
 
 
-@operation("ttnn.avg_pool2d", family=families.POOL)
+@operation("ttnn.avg_pool2d", family=families.POOL, golden=pool_goldens.golden_avg_pool2d)
 def avg_pool2d(
     input_tensor: Tensor,
     batch_size: int,
@@ -176,7 +176,7 @@ def _adaptive(path: str, input_tensor: Tensor, sizes: tuple[int, ...], output_si
     return _one(forward, input_tensor, memory_config=memory_config)
 
 
-@operation("ttnn.adaptive_avg_pool2d", family=families.POOL)
+@operation("ttnn.adaptive_avg_pool2d", family=families.POOL, golden=pool_goldens.golden_adaptive_avg_pool2d)
 def adaptive_avg_pool2d(
     input_tensor: Tensor,
     batch_size: int,
@@ -197,7 +197,7 @@ def adaptive_avg_pool2d(
     return _adaptive("nn.functional.adaptive_avg_pool2d", input_tensor, sizes, output_size, memory_config)
 
 
-@operation("ttnn.adaptive_max_pool2d", family=families.POOL)
+@operation("ttnn.adaptive_max_pool2d", family=families.POOL, golden=pool_goldens.golden_adaptive_max_pool2d)
 def adaptive_max_pool2d(
     input_tensor: Tensor,
     batch_size: int,
@@ -217,7 +217,7 @@ def adaptive_max_pool2d(
     return _adaptive("nn.functional.adaptive_max_pool2d", input_tensor, sizes, output_size, memory_config)
 
 
-@operation("ttnn.upsample", family=families.POOL)
+@operation("ttnn.upsample", family=families.POOL, golden=pool_goldens.golden_upsample)
 def upsample(
     input_tensor: Tensor,
     scale_factor: float | Sequence[float],
@@ -288,7 +288,7 @@ def fold(
     return _one(forward, input, memory_config=override_memory_config)
 
 
-@operation("ttnn.grid_sample", family=families.POOL)
+@operation("ttnn.grid_sample", family=families.POOL, golden=pool_goldens.golden_grid_sample)
 def grid_sample(
     input_tensor: Tensor,
     grid: Tensor,

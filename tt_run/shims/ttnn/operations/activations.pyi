@@ -2,5 +2,5 @@
 """`ttnn.operations.activations`."""
 
 from tt_run.runtime.golden import get_golden_function as get_golden_function
-from tt_run.runtime.golden import get_golden_function_for_activation as get_golden_function_for_activation
+from tt_run.runtime.activation_goldens import get_golden_function_for_activation as get_golden_function_for_activation
 

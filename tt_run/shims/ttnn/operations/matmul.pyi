@@ -7,5 +7,5 @@ from tt_run.runtime.tuning.matmul import MatmulMultiCoreReuseMultiCastDRAMSharde
 from tt_run.runtime.tuning.matmul import MatmulMultiCoreReuseMultiCastProgramConfig as MatmulMultiCoreReuseMultiCastProgramConfig
 from tt_run.runtime.tuning.matmul import MatmulMultiCoreReuseProgramConfig as MatmulMultiCoreReuseProgramConfig
 from tt_run.runtime.golden import get_golden_function as get_golden_function
-from tt_run.runtime.golden import get_golden_function_for_activation as get_golden_function_for_activation
+from tt_run.runtime.activation_goldens import get_golden_function_for_activation as get_golden_function_for_activation
 
