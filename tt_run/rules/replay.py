@@ -31,7 +31,7 @@ REPLAY = (
         "MPI call that is not in the record",
         why="The program uses mpi4py itself. Its calls on communicators are recorded, in both spellings (objects and buffers), also those that are "
         "waited for later, alone or several at once, and those that are prepared and started again; Split, Dup, groups, grids, probes, datatypes, and "
-        "windows (Win.Create, Win.Allocate). Files, memory shared between ranks, spawned processes, intercommunicators and graphs pass through "
+        "windows (Win.Create, Win.Allocate). Files, memory shared between ranks, spawned processes, intercommunicators, graphs, mpi4py.futures and mpi4py.util pass through "
         "a run unrecorded, which says so, and a replay has no MPI to ask.",
         help="use one of the recorded calls, or ttnn's own distributed context",
         bad="win = MPI.Win.Allocate_shared(64, comm=comm)",

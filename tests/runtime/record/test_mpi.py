@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tt_run.runtime.record.mpi.buffers import Unseen, memory_of, sent_digest
+from tt_run.runtime.record.mpi.calls import NotRecorded
 from tt_run.runtime.record.mpi.local import UNDEFINED, Datatype, Grid, Group
+from tt_run.runtime.record.mpi.replayed import NoParts, ReplayedError
+from tt_run.runtime.record.mpi.windows import ReplayedWindow
+from tt_run.runtime.record.play import words_of
+from tt_run.runtime.record.replaying import raised_again
 
 WORLD = Group(range(6), 2)
 DOUBLE = Datatype(8, 8, "DOUBLE")
@@ -92,3 +98,37 @@ A, B = np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 9.0])
 )  # fmt: skip
 def test_a_digest_is_of_what_is_sent(name: str, one: Any, other: Any, same: bool) -> None:
     assert (sent_digest(name, one, 0) == sent_digest(name, other, 0)) is same
+
+
+def test_an_error_of_the_library_says_what_it_said() -> None:
+    told = {"type": "Exception", "message": "MPI_ERR_RANK: invalid rank", "pickle": pickle.dumps(ReplayedError(6)).hex()}  # fmt: skip
+    found = raised_again(told)
+    assert isinstance(found, ReplayedError)
+    assert (str(found), found.Get_error_string()) == ("MPI_ERR_RANK: invalid rank",) * 2
+    assert found.Get_error_class() == 6 and int(found) == 6 and found == ReplayedError(6)
+
+
+@pytest.mark.parametrize("name", ["Allocate_shared", "Create_dynamic"])
+def test_memory_that_no_record_has_is_refused_by_its_name(name: str) -> None:
+    with pytest.raises(NotRecorded, match=rf"TTP004\]: MPI.Win.{name} at .*test_mpi.py"):
+        getattr(ReplayedWindow, name)(64)
+
+
+def test_other_modules_of_the_library_are_refused_by_their_names() -> None:
+    with pytest.raises(ImportError, match=r"TTP004\]: mpi4py.futures"):
+        NoParts().find_spec("mpi4py.futures", None)
+    assert NoParts().find_spec("mpi4pyx.futures", None) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["-m", "mpi4py", "a.py", "-m", "mpi4py"], ["a.py", "-m", "mpi4py"]),
+        (["-u", "-m", "mpi4py", "a.py"], ["-u", "a.py"]),
+        (["a.py", "-m", "mpi4py", "b"], ["a.py", "-m", "mpi4py", "b"]),
+        (["-m", "mpi4py"], ["-m", "mpi4py"]),
+    ],
+)
+def test_a_replay_does_without_the_runner_of_the_library(words: list[str], expected: list[str]) -> None:
+    header = {"argv": ["python", *words], "executable": "/nowhere"}
+    assert words_of(header, ())[1:] == expected

@@ -61,6 +61,8 @@ _sites: dict[tuple[CodeType, int], str] = {}
 def site() -> str:
     """The user's line, as `events.call_site`, remembered by instruction."""
     frame = events.user_frame(2)
+    while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+        frame = frame.f_back
     if frame is None:
         return "?"
     key = (frame.f_code, frame.f_lasti)

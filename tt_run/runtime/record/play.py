@@ -98,7 +98,17 @@ def words_of(header: Mapping[str, Any], given: Sequence[str]) -> list[str]:
             raise NoRecord(f"there is no program {words[0]}")
         return [program, *words[1:]]
     interpreter = header["executable"] if Path(header["executable"]).exists() else sys.executable
-    return [interpreter, *words[1:]]
+    return [interpreter, *_without_mpi(words[1:])]
+
+
+def _without_mpi(words: list[str]) -> list[str]:
+    """The words without `-m mpi4py`, which ends the job where a rank fails and is not here."""
+    for at in range(len(words) - 2):
+        if words[at : at + 2] == ["-m", "mpi4py"]:
+            return [*words[:at], *words[at + 2 :]]
+        if not words[at].startswith("-"):
+            break
+    return words
 
 
 def play(record: Path, rank: int, how: str, given: Sequence[str]) -> NoReturn:

@@ -335,6 +335,8 @@ def raised_again(told: dict[str, Any]) -> BaseException:
     if "pickle" in told:
         found = pickle.loads(bytes.fromhex(told["pickle"]))
         if isinstance(found, BaseException):
+            if hasattr(found, "said"):  # an error of MPI, which is pickled by its number
+                found.said = told["message"]
             return found
     return RuntimeError(f"{told['type']}: {told['message']}")
 

@@ -202,17 +202,22 @@ def _named_as(method: Any, name: str, real: Any) -> Any:
 _once: set[str] = set()
 
 
+def tell_unrecorded(name: str) -> None:
+    """Say, once, that what passes through a call or module is not recorded."""
+    if name not in _once:
+        _once.add(name)
+        print(
+            f"tt-run: --record: {name} at {site()} is not recorded; a replay stops there (TTP004)",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
 def _told(name: str, real: Any) -> Any:
     """A call that is not recorded, as it is: the first says so."""
 
     def method(*args: Any, **kwargs: Any) -> Any:
-        if name not in _once:
-            _once.add(name)
-            print(
-                f"tt-run: --record: {name} at {site()} is not recorded; a replay stops there (TTP004)",
-                file=sys.stderr,
-                flush=True,
-            )
+        tell_unrecorded(name)
         return real(*args, **kwargs)
 
     if isinstance(real, type(print)) or getattr(real, "__self__", None) is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.abc
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -196,15 +197,33 @@ _InPlace.__name__ = "InPlaceType"
 class ReplayedError(RuntimeError):
     """`MPI.Exception`: what the library said in the run."""
 
+    said = ""
+
     def __init__(self, ierr: int = 0) -> None:
         super().__init__(ierr)
-        self.error_code = ierr
+        self.error_code = self.ob_mpi = ierr
 
     def Get_error_code(self) -> int:
         """Its number."""
         return self.error_code
 
     Get_error_class = Get_error_code
+    error_class = property(Get_error_code)
+
+    def Get_error_string(self) -> str:
+        """The library's words."""
+        return self.said or str(self.error_code)
+
+    error_string = property(Get_error_string)
+    __str__ = Get_error_string
+
+    def __int__(self) -> int:
+        return self.error_code
+
+    def __eq__(self, other: object) -> bool:
+        return self.error_code == (other.error_code if isinstance(other, ReplayedError) else other)
+
+    __hash__ = RuntimeError.__hash__
 
 
 class _Constant:
@@ -241,6 +260,19 @@ class _Op(_Constant):
         """Nothing to give back."""
 
 
+class _UnknownPart(NotRecorded, ImportError):
+    """A module of mpi4py that a replay does not have."""
+
+
+class NoParts(importlib.abc.MetaPathFinder):
+    """Says of the library's other modules (futures, utilities) that what passes through them is not recorded."""
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> None:
+        """None. Raises ImportError for a module of mpi4py."""
+        if name.startswith("mpi4py."):
+            raise _UnknownPart(name)
+
+
 class _ReplayedModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -257,6 +289,7 @@ def replayed_modules(
     crossing.book_of_this_process = book
     package, module = ModuleType("mpi4py"), _ReplayedModule("mpi4py.MPI")
     package.__path__ = []
+    sys.meta_path.insert(0, NoParts())
     package.rc = SimpleNamespace()  # type: ignore[attr-defined]
     package.MPI = module  # type: ignore[attr-defined]
     types = {name: local.Datatype(*facts) for name, facts in library.get("sizes", {}).items()}

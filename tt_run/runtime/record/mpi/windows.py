@@ -155,6 +155,16 @@ class ReplayedWindow(bytearray):
         found._open = Open(memory_of(found if name == "Allocate" else memory), name == "Allocate")
         return found
 
+    @classmethod
+    def Allocate_shared(cls, *args: Any, **kwargs: Any) -> ReplayedWindow:
+        """Raises NotRecorded: what others write into shared memory passes without a call."""
+        raise NotRecorded("MPI.Win.Allocate_shared")
+
+    @classmethod
+    def Create_dynamic(cls, *args: Any, **kwargs: Any) -> ReplayedWindow:
+        """Raises NotRecorded."""
+        raise NotRecorded("MPI.Win.Create_dynamic")
+
     def tomemory(self) -> memoryview:
         """The window's memory."""
         found = self._open.own
