@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -32,7 +33,7 @@ _TUNING = PLACING | {
 def get_golden_function(operation: FastOperation) -> Callable[..., Any]:
     """The function of torch tensors that an operation is compared with; numbers and other arguments are the operation's own.
 
-    Keywords that place a result or tune hardware may be given and change nothing. Raises RuntimeError for an operation without one.
+    Keywords that place a result or tune hardware may be given and change nothing, unless the golden function names one. Raises RuntimeError for an operation without one.
     """
     golden = operation.golden
     if golden is None:
@@ -40,8 +41,11 @@ def get_golden_function(operation: FastOperation) -> Callable[..., Any]:
     function = torch_cpu.named(golden) if isinstance(golden, str) else golden
     of_torch = isinstance(golden, str)
 
+    ignored = _TUNING | {"fast_and_approximate_mode"}
+    if not of_torch:
+        ignored = _TUNING - set(inspect.signature(function).parameters)
+
     def golden_function(*arguments: Any, **keywords: Any) -> Any:
-        ignored = _TUNING | {"fast_and_approximate_mode"} if of_torch else _TUNING
         return function(*arguments, **{word: v for word, v in keywords.items() if word not in ignored})
 
     golden_function.__name__ = f"golden_{operation.short_name}"
