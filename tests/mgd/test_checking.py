@@ -94,3 +94,32 @@ def test_no_follow_on_noise() -> None:
     assert codes == ["MGD008"]
     missing = mesh() + fabric(1, 'instances { mesh { mesh_descriptor: "MO" mesh_id: 1 } }' + link("0", "1"))
     assert [each.code for each in check(loads(missing)) if each.is_error] == ["MGD017"]
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        (1, "1st"),
+        (2, "2nd"),
+        (3, "3rd"),
+        (4, "4th"),
+        (11, "11th"),
+        (12, "12th"),
+        (13, "13th"),
+        (21, "21st"),
+        (101, "101st"),
+        (112, "112th"),
+    ],
+)
+def test_the_place_of_a_descriptor_without_a_name(place: int, told: str) -> None:
+    names = [f"M{number}" for number in range(place)]
+    text = "".join(mesh(name=name) for name in [*names[1:], ""]) + TOP
+    [found] = [each for each in check(loads(text)) if each.code == "MGD003"]
+    assert found.message == f"the {told} mesh descriptor has no name"
+
+
+@pytest.mark.parametrize(("dim", "codes"), [(0, []), (1, []), (2, ["MGD029"])])
+def test_express_links_run_along_rows_and_columns(dim: int, codes: list[str]) -> None:
+    links = f"express_links {{ dim_idx: {dim} pattern {{ start: 0 step: 4 }} }}"
+    read = loads(mesh("8, 8", arch="BLACKHOLE", extra=links) + TOP)
+    assert [each.code for each in check(read) if each.is_error] == codes

@@ -69,3 +69,21 @@ top_level_instance {{ graph {{ graph_descriptor: "G0" graph_id: 0 }} }}
 """
     )
     assert not [each for each in check(loads(text)) if each.is_error]
+
+
+def test_an_end_of_another_kind_is_missing() -> None:
+    text = (
+        mesh(name="M0")
+        + """graph_descriptors { name: "G0" type: "FABRIC"
+  instances { mesh { mesh_descriptor: "M0" mesh_id: 0 } }
+  instances { mesh { mesh_descriptor: "M0" mesh_id: 1 } }
+  connections {
+    nodes { mesh { mesh_descriptor: "M0" mesh_id: 0 } } nodes { graph { graph_descriptor: "M0" graph_id: 1 } } channels { count: 1 }
+  }
+}
+top_level_instance { graph { graph_descriptor: "G0" graph_id: 0 } }
+"""
+    )
+    [found] = check(loads(text))
+    assert (found.code, found.message) == ("MGD022", '"M0" with id 1 is a mesh here, not a graph')
+    assert found.help == "write mesh { … }"

@@ -39,6 +39,8 @@ def changed(old: str, new: str) -> tuple[str, str]:
         ("{board_id: 102}", "{board_id: x}", "entry 3 needs board_id"),
         ("{board_id: 103}, {board_type: n300}", "{board_id: 103}, {board_type: n9}", "unknown board type"),
         ("[{0: 0}, ", "[{9: 0}, ", "names chip 9"),
+        ("[{0: 0}, {1: 1}, {2: 3}", "[{0: 0}, {1: 1},\n  {2: x}", "entry 3 needs {chip: device number}"),
+        ("[{0: 0}, {1: 1}, {2: 3}", "[{0: 0}, {1: 1},\n  {9: 3}", "entry 3 names chip 9"),
         ("harvesting: {}", "harvesting: {}\nio_device_type: !!timestamp x", "is no !!timestamp"),
     ],
 )
@@ -54,6 +56,23 @@ def test_a_warning_stands_at_its_line() -> None:
     [warning] = parse_cluster(text, "c.yaml").warnings
     assert warning.code == "TTR161" and place(warning) == f"{int(line) + 1}:1"
     assert warning.help == "did you mean boards?"
+
+
+def test_a_chip_is_reached_over_the_links_of_its_board() -> None:
+    text = """arch: {0: wormhole_b0, 1: wormhole_b0, 2: wormhole_b0, 3: wormhole_b0}
+ethernet_connections:
+  - [{chip: 0, chan: 0}, {chip: 3, chan: 0}]
+  - [{chip: 0, chan: 1}, {chip: 1, chan: 0}]
+  - [{chip: 1, chan: 1}, {chip: 2, chan: 0}]
+  - [{chip: 3, chan: 1}, {chip: 2, chan: 1}]
+chips_with_mmio: [{0: 0}, {3: 1}]
+harvesting: {}
+boards:
+  - [{board_id: 100}, {board_type: n300}, {chips: [0, 1, 2]}]
+  - [{board_id: 101}, {board_type: n300}, {chips: [3]}]
+"""
+    chips = parse_cluster(text, "c.yaml").chips
+    assert [(chip.location, chip.pcie_chip) for chip in chips.values()] == [(0, 0), (1, 0), (2, 0), (0, 3)]
 
 
 def test_a_link_of_a_chip_to_itself_is_named_where_it_stands() -> None:
@@ -83,6 +102,7 @@ def test_what_is_no_pci_address_is_shown_as_written() -> None:
         ("arch: {0: \x01}", "1:11", "U+0001"),
         ("arch: {0: x", "2:1", "expected ',' or '}'"),
         ("- arch", "1:1", "is a map"),
+        ("", "1:1", "is a map"),
         ("arch: {0: " + "1" * 5000 + "}", "1:11", "digits"),
         (
             "b0: &b0 [x, x]\n"

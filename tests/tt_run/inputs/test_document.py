@@ -73,6 +73,7 @@ def test_merge_keys_yield_to_own_keys(sandbox: Sandbox) -> None:
         ("2.0", 2),
         ("true", 1),
         ("1.0e+1", 10),
+        ("9007199254740991.0", 2**53 - 1),
         ('"1_0"', 10),
         ("!!int 3", 3),
     ],
@@ -85,7 +86,7 @@ def test_whole_numbers_as_the_reference_reads_them(sandbox: Sandbox, text: str, 
 
 @pytest.mark.parametrize(
     "text",
-    ["0.5", "zero", "-1", "[1]", "{}", "~", "2026-11-20", "1:30", ".inf", "1.0e+99"],
+    ["0.5", "zero", "-1", "[1]", "{}", "~", "2026-11-20", "1:30", ".inf", "1.0e+99", "9007199254740992.0"],
 )
 def test_what_is_no_whole_number(sandbox: Sandbox, text: str) -> None:
     document = root(sandbox, f"n: {text}\n")
