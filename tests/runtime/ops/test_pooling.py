@@ -10,9 +10,11 @@ import pytest
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.golden import compare
 from tests.runtime.ops.tensors import BF16, F32, ROW, held, put
-from tests.runtime.ops.test_convolutions import call, images, sample, wide
+from tests.runtime.ops.test_convolutions import call, host, images, sample, wide
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
+from tt_run.runtime.tensor.conversion.devices import to_device
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -131,7 +133,7 @@ def test_grid_sample(one: MeshDevice, align: bool, together: bool) -> None:
         .transpose(0, 2, 3, 1)
     )
     compare(found, golden.reshape(2, 4, 5, 16) if together else golden, 64)
-    with pytest.raises(RuntimeError, match="precomputed grid"):
+    with pytest.raises(RuntimeError, match="precomputed grid must be BFLOAT16"):
         call("grid_sample", put(one, x, F32, ROW), put(one, grid, F32, ROW), use_precomputed_grid=True)
 
 
@@ -152,3 +154,48 @@ def test_goldens_of_pools_agree_with_the_operations(one: MeshDevice):
         found = operation(put(one, given.numpy(), F32, ROW), **keywords)
         # A pool rounds to bfloat16 unless it is told otherwise.
         np.testing.assert_allclose(held(found).reshape(wanted.shape), wanted.numpy(), rtol=2**-8, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+@pytest.mark.parametrize("align", [True, False])
+def test_a_prepared_grid_reads_the_same_places(one: MeshDevice, align: bool, mode: str) -> None:
+    x = planes().transpose(0, 2, 3, 1)
+    grid = np.random.default_rng(2).uniform(-1.2, 1.2, (2, 4, 6, 2)).astype(np.float32)
+    made = call("prepare_grid_sample_grid", host(grid), list(x.shape), mode=mode, align_corners=align)
+    found = call(
+        "grid_sample", put(one, x, F32, ROW), to_device(made, one), mode=mode, use_precomputed_grid=True
+    )
+    golden = F.grid_sample(
+        wide(x.transpose(0, 3, 1, 2)), wide(grid), mode=mode, align_corners=align
+    )  # weights of eight bits
+    np.testing.assert_allclose(held(found), golden.numpy().transpose(0, 2, 3, 1), atol=0.03)
+    pairs = made.shape[-1] * 2
+    packed = from_torch(to_torch(made).reshape(2, 4, 3, pairs), dtype=BF16, device=one)
+    words = {"mode": mode, "use_precomputed_grid": True, "batch_output_channels": True}
+    joined = call("grid_sample", put(one, x, F32, ROW), packed, **words)
+    assert np.array_equal(held(joined), held(found).reshape(2, 4, 3, 16))
+
+
+@pytest.mark.parametrize(("place", "mode", "wanted"), [
+    ((0.0, 0.0), "nearest", [4, 4]), ((-1.0, -1.0), "nearest", [0, 0]), ((1.1, 0.0), "nearest", [-1, -1]),
+    ((0.0, 0.0), "bilinear", [3, 4, 0.5, 0, 0.5, 0]), ((-1.0, -1.0), "bilinear", [-1, -1, 0, 0, 0, 0.25]),
+])  # fmt: skip
+def test_a_place_is_prepared_as_the_reference_does(
+    place: tuple[float, float], mode: str, wanted: list[float]
+) -> None:
+    grid = host(np.array(place, np.float32).reshape(1, 1, 1, 2))
+    made = to_torch(call("prepare_grid_sample_grid", grid, [1, 8, 9, 16], mode=mode)).reshape(-1)
+    assert made.view(torch.int16)[:2].tolist() == wanted[:2]
+    assert made[2:].tolist() == wanted[2:]
+
+
+@pytest.mark.parametrize(("grid", "words", "message"), [
+    (np.zeros((2, 3, 2)), {}, "must be 4D"),
+    (np.zeros((1, 2, 3, 4)), {}, "last dimension must be 2"),
+    (np.zeros((1, 2, 3, 2)), {"padding_mode": "border"}, "Currently only 'zeros' padding mode"),
+    (np.zeros((1, 2, 3, 2)), {"mode": "cubic"}, "mode must be bilinear or nearest"),
+    (np.zeros((1, 2, 3, 2)), {"output_dtype": F32}, "Currently only BFLOAT16"),
+])  # fmt: skip
+def test_what_is_no_grid_is_refused(grid: np.ndarray, words: dict[str, Any], message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        call("prepare_grid_sample_grid", host(grid.astype(np.float32)), [1, 8, 9, 16], **words)

@@ -136,10 +136,13 @@ ELSEWHERE: dict[str, str] = {
     scale_mask_softmax scale_mask_softmax_in_place
     """,
     "ops/test_pooling.py": """
-    adaptive_avg_pool2d adaptive_max_pool2d avg_pool2d fold global_avg_pool2d grid_sample max_pool2d upsample
+    adaptive_avg_pool2d adaptive_max_pool2d avg_pool2d fold global_avg_pool2d grid_sample max_pool2d prepare_grid_sample_grid upsample
     """,
     "ops/test_products.py": """
     experimental.minimal_matmul
+    """,
+    "ops/test_video.py": """
+    rgb_to_yuv
     """,
     "ops/test_reductions.py": """
     manual_seed nonzero sampling sort topk

@@ -60,6 +60,8 @@ MODULES = (
     "complex_backward",
     "complex_numbers",
     "channel_norms",
+    "video",
+    "sample_places",
     "refused",
     "spectra",
     "experimental_elements",

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout
+from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import finish
-from tt_run.runtime.ops import families, pool_goldens
+from tt_run.runtime.ops import families, pool_goldens, sample_places
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.images import Borders, borders, pair, to_planes, to_rows
 from tt_run.runtime.ops.operands import on_device, settle
@@ -304,15 +304,18 @@ def grid_sample(
     """Images `(N, H, W, C)` read at the places of a grid `(N, Ho, Wo, 2*K)` of (x, y) from -1 to 1.
 
     With K places in each element the result is `(N, Ho, Wo*K, C)`, or `(N, Ho, Wo, C*K)` with `batch_output_channels`.
-    Raises RuntimeError for a precomputed grid, which is a table for hardware.
+    With `use_precomputed_grid` the grid is what `prepare_grid_sample_grid` made of one. Raises RuntimeError if it is not.
     """
-    if use_precomputed_grid:
+    if use_precomputed_grid and grid.dtype is not DataType.BFLOAT16:
         raise fatal(
-            "grid_sample: a precomputed grid is a table for hardware and is not emulated", hint="give the grid of places"
+            f"grid_sample: a precomputed grid must be BFLOAT16, got {cpp(grid.dtype)}", hint="ttnn.prepare_grid_sample_grid(grid, …)"
         )  # fmt: skip
 
     def forward(x: Any, places: Any) -> Any:
         batch, rows, columns, numbers = places.shape
+        if use_precomputed_grid:
+            found = sample_places.read(x, places, mode)
+            return found.reshape(batch, rows, columns, -1) if batch_output_channels else found
         several = numbers // 2
         flat = places.reshape(batch, rows, columns * several, 2)
         found = torch_cpu.named("nn.functional.grid_sample")(

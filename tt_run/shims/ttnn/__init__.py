@@ -132,6 +132,7 @@ _TABLE = {
         Op2DL1Full=SliceTypeEnum.L1Full Op2DDRAMSliceHeight=SliceTypeEnum.DRAMSliceHeight
         Op2DDRAMSliceWidth=SliceTypeEnum.DRAMSliceWidth Op2DL1FullSliceConfig=L1_FULL
     """,
+    "tt_run.runtime.tuning.video": "YUVCoefficients yuv_bt601_coefficients yuv_bt709_coefficients",
     "tt_run.runtime.descriptors.words": "NOC_MODE DataMovementProcessor UnpackToDestMode",
     "tt_run.runtime.descriptors.arguments": "RuntimeArgs",
     "tt_run.runtime.descriptors.buffers": """

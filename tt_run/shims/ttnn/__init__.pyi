@@ -34,10 +34,15 @@ from tt_run.runtime.tensor.spec.tensor_spec import Tile as _Tile
 from tt_run.runtime.tensor.tensor import Tensor as _Tensor
 from tt_run.runtime.tuning.activation import UnaryOpType as _UnaryOpType
 from tt_run.runtime.tuning.activation import UnaryWithParam as _UnaryWithParam
+from tt_run.runtime.tuning.choices import RGBRange as _RGBRange
+from tt_run.runtime.tuning.choices import YUVColorSpace as _YUVColorSpace
+from tt_run.runtime.tuning.choices import YUVFormat as _YUVFormat
+from tt_run.runtime.tuning.choices import YUVRange as _YUVRange
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig as _WormholeComputeKernelConfig
 from tt_run.runtime.tuning.conv import Conv2dConfig as _Conv2dConfig
 from tt_run.runtime.tuning.conv import Op2DSliceConfig as _Op2DSliceConfig
 from tt_run.runtime.tuning.conv import SliceTypeEnum as _SliceTypeEnum
+from tt_run.runtime.tuning.video import YUVCoefficients as _YUVCoefficients
 from typing import Any as _Any
 from tt_run.runtime.mesh.hardware import Arch as Arch
 from tt_run.runtime.ops.broadcasting import BcastOpDim as BcastOpDim
@@ -222,6 +227,7 @@ from tt_run.runtime.descriptors.words import UnpackToDestMode as UnpackToDestMod
 from tt_run.runtime.tuning.choices import WorkerMode as WorkerMode
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig as WormholeComputeKernelConfig
 from tt_run.runtime.descriptors.kernels import WriterConfigDescriptor as WriterConfigDescriptor
+from tt_run.runtime.tuning.video import YUVCoefficients as YUVCoefficients
 from tt_run.runtime.tuning.choices import YUVColorSpace as YUVColorSpace
 from tt_run.runtime.tuning.choices import YUVFormat as YUVFormat
 from tt_run.runtime.tuning.choices import YUVRange as YUVRange
@@ -373,6 +379,8 @@ from tt_run.runtime.mesh.pictures import visualize_mesh_device as visualize_mesh
 from tt_run.runtime.mesh.pictures import visualize_system_mesh as visualize_system_mesh
 from tt_run.runtime.mesh.pictures import visualize_tensor as visualize_tensor
 from tt_run.runtime.queues import wait_for_event as wait_for_event
+from tt_run.runtime.tuning.video import yuv_bt601_coefficients as yuv_bt601_coefficients
+from tt_run.runtime.tuning.video import yuv_bt709_coefficients as yuv_bt709_coefficients
 
 Conv2dDRAMSliceHeight: _SliceTypeEnum
 Conv2dDRAMSliceWidth: _SliceTypeEnum
@@ -1416,6 +1424,9 @@ def prepare_conv_transpose2d_weights(*, weight_tensor: _Tensor, input_memory_con
 def prepare_conv_weights(*, weight_tensor: _Tensor, input_memory_config: _MemoryConfig, input_layout: _Layout, weights_format: str, in_channels: int, out_channels: int, batch_size: int, input_height: int, input_width: int, kernel_size: _Sequence[int], stride: _Sequence[int], padding: _Sequence[int], dilation: _Sequence[int], has_bias: bool, groups: int, device: _MeshDevice, input_dtype: _DataType, output_dtype: _DataType | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, slice_config: _Op2DSliceConfig | None = None) -> _Tensor:
     """Filters as `conv2d` keeps them: the matrix `(1, 1, kh*kw*in / groups, out)` in tiles on the device."""
     ...
+def prepare_grid_sample_grid(grid: _Tensor, input_shape: _Sequence[int], *, mode: str = 'bilinear', padding_mode: str = 'zeros', align_corners: bool = False, output_dtype: _DataType | None = None) -> _Tensor:
+    """A grid `(N, Ho, Wo, 2)` of (x, y) from -1 to 1 as `(N, Ho, Wo, 6)`: rows, columns and weights in images `[N, H, W, C]`."""
+    ...
 def prod(input_tensor: _Tensor, dim: int | _Tensor | None = None, keepdim: bool = False, *, dims: _Sequence[int] | None = None, output_tensor: _Tensor | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The product over `dim` (None: all dimensions). Also `prod(x, output_tensor, dims=…)`, which keeps the dimensions."""
     ...
@@ -1511,6 +1522,9 @@ def reshape_on_device(input_tensor: _Tensor, W: int, Z: int, Y: int, X: int, *, 
     ...
 def reshard(input_tensor: _Tensor, output_memory_config: _MemoryConfig, output_tensor: _Tensor | None = None) -> _Tensor:
     """The same elements spread over cores in another way."""
+    ...
+def rgb_to_yuv(input: _Tensor, *, format: _YUVFormat = _YUVFormat.YUV420Planar, color_space: _YUVColorSpace = _YUVColorSpace.BT601, input_range: _RGBRange = _RGBRange.MinusOneToOne, output_range: _YUVRange = _YUVRange.Limited, coefficients: _YUVCoefficients | None = None, memory_config: _MemoryConfig | None = None, wide_rows: bool = False) -> tuple[_Tensor, _Tensor, _Tensor]:
+    """Pixels `(3, H, W, T)` as bytes: Y `(1, H, W, T)`, U and V `(1, H/2, W/2, T)`, the mean of two by two pixels each."""
     ...
 def rms_norm(input_tensor: _Tensor, *, epsilon: float = 1e-12, weight: _Tensor | None = None, bias: _Tensor | None = None, residual_input_tensor: _Tensor | None = None, memory_config: _MemoryConfig | None = None, program_config: object = None, compute_kernel_config: object = None) -> _Tensor:
     """x / sqrt(mean of x*x + epsilon) * weight + bias along the last dimension, of input + residual."""

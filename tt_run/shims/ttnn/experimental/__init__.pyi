@@ -17,12 +17,18 @@ from tt_run.runtime.tensor.spec.tensor_spec import Tile as _Tile
 from tt_run.runtime.tensor.tensor import Tensor as _Tensor
 from tt_run.runtime.tuning.activation import UnaryOpType as _UnaryOpType
 from tt_run.runtime.tuning.activation import UnaryWithParam as _UnaryWithParam
+from tt_run.runtime.tuning.choices import RGBRange as _RGBRange
+from tt_run.runtime.tuning.choices import YUVColorSpace as _YUVColorSpace
+from tt_run.runtime.tuning.choices import YUVFormat as _YUVFormat
+from tt_run.runtime.tuning.choices import YUVRange as _YUVRange
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig as _WormholeComputeKernelConfig
 from tt_run.runtime.tuning.conv import Conv3dConfig as _Conv3dConfig
+from tt_run.runtime.tuning.video import YUVCoefficients as _YUVCoefficients
 from typing import Any as _Any
 from tt_run.runtime.tuning.conv import Conv3dConfig as Conv3dConfig
 from tt_run.runtime.tuning.matmul import MinimalMatmulConfig as MinimalMatmulConfig
 from tt_run.runtime.tuning.choices import RGBRange as RGBRange
+from tt_run.runtime.tuning.video import YUVCoefficients as YUVCoefficients
 from tt_run.runtime.tuning.choices import YUVColorSpace as YUVColorSpace
 from tt_run.runtime.tuning.choices import YUVFormat as YUVFormat
 from tt_run.runtime.tuning.choices import YUVRange as YUVRange
@@ -32,6 +38,8 @@ from . import disaggregation as disaggregation
 from . import kda as kda
 from . import moe_compute_utils as moe_compute_utils
 from . import quasar as quasar
+from tt_run.runtime.tuning.video import yuv_bt601_coefficients as yuv_bt601_coefficients
+from tt_run.runtime.tuning.video import yuv_bt709_coefficients as yuv_bt709_coefficients
 
 def add_shared_expert_weights(*args: _Any, **kwargs: _Any) -> None:
     """Refused: its operands are packed for a ring of cores of one chip; ttnn.all_to_all_dispatch, sparse_matmul and all_to_all_combine are emulated."""
@@ -374,6 +382,9 @@ def reduce_scatter_minimal_direct_create_staging_buffer(input_tensor: _Tensor, d
     ...
 def repeat_and_interleave_eltwise_mul(a: _Tensor, b: _Tensor, *, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, math_fidelity: object = None) -> _Tensor:
     """a repeated as a whole times b with each element repeated 32 times."""
+    ...
+def rgb_to_yuv(input: _Tensor, *, format: _YUVFormat = _YUVFormat.YUV420Planar, color_space: _YUVColorSpace = _YUVColorSpace.BT601, input_range: _RGBRange = _RGBRange.MinusOneToOne, output_range: _YUVRange = _YUVRange.Limited, coefficients: _YUVCoefficients | None = None, memory_config: _MemoryConfig | None = None, wide_rows: bool = False) -> tuple[_Tensor, _Tensor, _Tensor]:
+    """Pixels `(3, H, W, T)` as bytes: Y `(1, H, W, T)`, U and V `(1, H/2, W/2, T)`, the mean of two by two pixels each."""
     ...
 def ring_attention_all_gather_async(input_tensor: _Sequence[_Tensor], persistent_output_buffer: _Sequence[_Tensor], dim: int, *, multi_device_global_semaphore: _Any, cluster_axis: int, mesh_device: _MeshDevice, topology: _Any, num_links: int | None = None, memory_config: _MemoryConfig | None = None, subdevice_id: _Any = None) -> list[_Tensor]:
     """`all_gather` of several tensors, each into its own output buffer."""
