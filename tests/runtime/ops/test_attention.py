@@ -10,9 +10,12 @@ import pytest
 
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, U32, held, near, put, rounded
-from tt_run.runtime.enums import DataType
+from tt_run.runtime.cores import CoreGrid
+from tt_run.runtime.enums import DataType, ShardStrategy
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice
 from tt_run.runtime.ops import attention
+from tt_run.runtime.tensor.conversion.layouts import to_memory_config
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, create_sharded_memory_config
 
 
 def op(name: str) -> Any:
@@ -196,6 +199,9 @@ def test_heads(one: MeshDevice, dtype: DataType):
         assert np.array_equal(held(tensor), value)
     assert np.array_equal(held(op("transformer.concatenate_heads")(found[0])), q)
     assert np.array_equal(held(op("experimental.nlp_concat_heads")(found[0])), q[:, None])
+    alone = nlp(put(one, q[:, None], dtype), num_heads=4, num_kv_heads=0)
+    assert np.array_equal(held(alone[0]), wanted[0])
+    assert [tuple(tensor.shape) for tensor in alone[1:]] == [(2, 0, 16, 33), (2, 0, 33, 16)]
     with pytest.raises(RuntimeError, match="Head dimension must divide"):
         split(put(one, x, dtype), num_heads=5)
 
@@ -328,3 +334,26 @@ def test_plus_one(one: MeshDevice):
     assert held(ops.plus_one(put(one, [3, 2**32 - 1], U32, ROW))).tolist() == [4, 0]
     with pytest.raises(RuntimeError, match="counts in integers"):
         ops.plus_one(put(one, [1.0]))
+
+
+def test_heads_of_a_tensor_cut_over_cores(one: MeshDevice):
+    """Each head of keys has its queries, its key and its value side by side; BERT's form has [q | k | v] of the heads of one core."""
+    heads, depth = 4, 32
+    x = sample(F32, 1, 1, 64, 3 * heads * depth)
+    cut = create_sharded_memory_config(x.shape, CoreGrid(y=2, x=2), ShardStrategy.BLOCK)
+    tensor = to_memory_config(put(one, x), cut)
+
+    def wanted(side: int) -> list[np.ndarray]:
+        """Queries, keys and values where so many heads lie side by side."""
+        pieces = x.reshape(1, 64, heads // side, 3, side, depth)
+        q, k, v = (pieces[:, :, :, i].reshape(1, 64, heads, depth).transpose(0, 2, 1, 3) for i in range(3))
+        return [q, k.swapaxes(-1, -2), v]
+
+    for name, side in (
+        ("transformer.split_query_key_value_and_split_heads", 1),
+        ("experimental.split_query_key_value_and_split_heads", 2),
+    ):
+        found = op(name)(tensor, num_heads=heads, memory_config=DRAM_MEMORY_CONFIG)
+        assert all(np.array_equal(held(a), b) for a, b in zip(found, wanted(side), strict=True)), name
+    with pytest.raises(RuntimeError, match="3 heads cannot be cut over 2 columns of cores"):
+        op("experimental.split_query_key_value_and_split_heads")(tensor, num_heads=3)

@@ -36,8 +36,12 @@ def _split(
     memory_config: MemoryConfig | None,
     outputs: Sequence[Tensor | None] | None = None,
     tied: bool = False,
+    groups: int = 1,
 ) -> Three:
-    """Query, key and value out of [q | k | v], or out of q and [k | v]. `arrange(columns, heads, is_key)` shapes one of them."""
+    """Query, key and value out of [q | k | v], or out of q and [k | v]. `arrange(columns, heads, is_key)` shapes one of them.
+
+    With `groups` the columns are [q | k | v] of the first group of heads, then of the second, and so on.
+    """
     operands = (x,) if kv is None else (x, kv)
     on_device(*operands, kind="create heads")
     columns = heads if kv is not None else heads + (1 if tied else 2) * kv_heads
@@ -56,11 +60,26 @@ def _split(
     places: Sequence[Tensor | None] = outputs or (None, None, None)
     made = []
     for (source, cut, count, is_key), place in zip(cuts, places, strict=True):
-        shards = source.shards.map(
-            lambda s, c=cut, n=count, key=is_key: settled(arrange(s[..., c], n, key), x.dtype)  # type: ignore[misc]
-        )
+        if not count:  # a result without heads has their width nevertheless
+            source, cut = x, slice(0, depth)
+
+        def shaped(s: Array, c: slice = cut, n: int = count, key: bool = is_key) -> Array:
+            arranged = arrange(_of_groups(s, c, groups), n or 1, key)
+            return settled(arranged if n else arranged[:, :, :0], x.dtype)
+
+        shards = source.shards.map(shaped)
         made.append(settle(operands, shards, x.dtype, memory_config=memory_config, output_tensor=place))
     return made[0], made[1], made[2]
+
+
+def _of_groups(stack: Array, cut: slice, groups: int) -> Array:
+    """The columns of queries, keys or values, which `cut` says as if all queries came first."""
+    if groups == 1:
+        return stack[..., cut]
+    width = stack.shape[-1] // groups
+    start, stop = (cut.start or 0) // groups, width if cut.stop is None else cut.stop // groups
+    pieces = stack.reshape(*stack.shape[:-1], groups, width)[..., start:stop]
+    return pieces.reshape(*stack.shape[:-1], groups * (stop - start))
 
 
 def _by_sequence(transpose_key: bool) -> Callable[[Array, int, bool], Array]:
@@ -85,10 +104,49 @@ def split_query_key_value_and_split_heads(
     memory_config: MemoryConfig | None = None,
     use_falcon7b_backend: bool = False,
 ) -> Three:
-    """[B, S, q | k | v] -> query [B, H, S, D], key [B, Hkv, D, S] (or [B, Hkv, S, D]), value [B, Hkv, S, D]."""
-    kv_heads = num_kv_heads or num_heads
+    """[B, S, q | k | v] -> query [B, H, S, D], key [B, Hkv, D, S] (or [B, Hkv, S, D]), value [B, Hkv, S, D].
+
+    A tensor that is cut over cores has the queries, the key and the value of one head of keys side by side, as for `create_qkv_heads`.
+    """
+    kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+    grouped = input_tensor.is_sharded() and kv_input_tensor is None and not use_falcon7b_backend
     return _split(
-        input_tensor, kv_input_tensor, num_heads, kv_heads, _by_sequence(transpose_key), memory_config
+        input_tensor,
+        kv_input_tensor,
+        num_heads,
+        kv_heads,
+        _by_sequence(transpose_key),
+        memory_config,
+        groups=kv_heads if grouped else 1,
+    )
+
+
+@operation("ttnn.experimental.split_query_key_value_and_split_heads", family=families.HEADS)
+def split_fused_heads(
+    input_tensor: Tensor,
+    compute_with_storage_grid_size: CoreCoord | None = None,
+    *,
+    memory_config: MemoryConfig | None = None,
+    num_heads: int = 16,
+    output_tensors: Sequence[Tensor | None] | None = None,
+) -> Three:
+    """[B, 1, S, q | k | v] -> query [B, H, S, D], key [B, H, D, S], value [B, H, S, D].
+
+    Of a tensor that is cut over cores each core has [q | k | v] of its own heads.
+    """
+    spec = input_tensor.memory_config().shard_spec
+    groups = 1 if spec is None else input_tensor.padded_shape[-1] // spec.shape[1]
+    if num_heads % groups:
+        raise fatal(f"{num_heads} heads cannot be cut over {groups} columns of cores")
+    return _split(
+        input_tensor,
+        None,
+        num_heads,
+        num_heads,
+        _by_sequence(True),
+        memory_config,
+        output_tensors,
+        groups=groups,
     )
 
 
@@ -105,7 +163,7 @@ def nlp_create_qkv_heads(
     output_tensors: Sequence[Tensor | None] | None = None,
 ) -> Three:
     """[B, 1, S, q | k | v] -> query [B, H, S, D], key [B, Hkv, D, S] (or [B, Hkv, S, D]), value [B, Hkv, S, D]."""
-    kv_heads = num_kv_heads or num_heads
+    kv_heads = num_heads if num_kv_heads is None else num_kv_heads
     arrange = _by_sequence(transpose_k_heads)
     return _split(input, input_kv, num_heads, kv_heads, arrange, memory_config, output_tensors, kv_tied)
 
@@ -131,7 +189,7 @@ def nlp_create_qkv_heads_decode(
     def arrange(columns: Array, heads: int, is_key: bool) -> Array:
         return columns.reshape(len(columns), 1, columns.shape[-2], heads, columns.shape[-1] // heads)
 
-    kv_heads = num_kv_heads or num_heads
+    kv_heads = num_heads if num_kv_heads is None else num_kv_heads
     found = _split(input_tensor, None, num_heads, kv_heads, arrange, memory_config, output_tensors)
     if output_tensors is not None:
         return found

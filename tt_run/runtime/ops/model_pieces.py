@@ -99,6 +99,16 @@ def _grouped(x: Any, num_heads: int, num_kv_heads: int | None = None, transpose_
     return [q, k.transpose(-1, -2) if transpose_k_heads else k, v]
 
 
+def _segformer_heads(x: Any) -> Any:
+    """Heads 32 wide of one projection. The reference gives three results and writes the first of them alone."""
+    if x.shape[-1] % LATENT:
+        raise fatal(
+            f"nlp_create_qkv_heads_segformer: heads are {LATENT} wide, and {x.shape[-1]} is no multiple of it"
+        )
+    heads = _heads(x, x.shape[-1] // LATENT)
+    return [heads, heads.new_zeros(heads.shape), heads.new_zeros(heads.shape)]
+
+
 def _falcon_heads(x: Any) -> Any:
     """71 heads of queries, one of keys, one of values, each 64 wide."""
     if x.shape[-1] != 73 * 64:
@@ -129,11 +139,6 @@ def _two_parts(name: str, shape: Sequence[int], first: int) -> None:
         raise fatal(
             f"{name}: {list(shape)} cannot be cut after {first} columns into two parts of whole tiles"
         )
-
-
-def _bert_heads(x: Any, num_heads: int = 16) -> Any:
-    q, k, v = x.chunk(3, -1)
-    return [_heads(q, num_heads), _heads(k, num_heads, True), _heads(v, num_heads)]
 
 
 STATE_SPACE = declare(
@@ -185,12 +190,9 @@ HEADS = declare(
         "Heads of a tensor in which each group has its queries, its key and its value."),
     Row("experimental.nlp_create_qkv_heads_falcon7b", f"(input: Tensor, *, {PLACED})", _falcon_heads,
         "Falcon-7B's 71 heads of queries, one of keys and one of values."),
-    Row("experimental.split_query_key_value_and_split_heads",
-        f"(input_tensor: Tensor, {_GRID}, *, {PLACED}, num_heads: int = 16, output_tensors: Sequence[Tensor] | None = None)",
-        lambda x, grid=None, num_heads=16: _bert_heads(x, num_heads), "Heads of queries, keys (turned) and values of BERT."),
     Row("experimental.nlp_create_qkv_heads_segformer",
-        f"(input: Tensor, *, {PLACED}, output_tensors: Sequence[Tensor] | None = None)", lambda x: [_heads(part, x.shape[-1] // 192) for part in x.chunk(3, -1)],
-        "Heads 64 wide of queries, keys and values of Segformer."),
+        f"(input: Tensor, *, {PLACED}, output_tensors: Sequence[Tensor] | None = None)", _segformer_heads,
+        "Heads 32 wide of Segformer's queries, keys or values: the first result, as many zeros twice."),
     Row("experimental.nlp_create_q_heads_split",
         f"(input: Tensor, *, num_heads: int, split_head_dim: int, {PLACED})", _heads_in_two,
         "Heads of (B, 1, S, H D) in two: their first split_head_dim columns and the others."),

@@ -19,6 +19,7 @@ from tt_run.runtime.kernels.rowwise import along, along_last
 from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.binary import align, check_broadcast
 from tt_run.runtime.ops.dispatch import operation
+from tt_run.runtime.ops.movement import repeat
 from tt_run.runtime.ops.operands import axis_of, floating, on_device, settle, volume
 from tt_run.runtime.tensor.model_parameters.group_norm import channel_values
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
@@ -176,7 +177,14 @@ def scale_causal_mask_hw_dims_softmax_in_place(
     compute_kernel_config: object = None,
     numeric_stable: bool = False,
 ) -> Tensor:
-    """softmax(x * scale + mask) along the last dimension, written over its input; the mask is a matrix for all batches and heads."""
+    """softmax(x * scale + mask) along the last dimension, written over its input.
+
+    The mask is a matrix for all batches and heads, also where the heads lie one below the other: it begins anew after its last row.
+    """
+    if mask is not None and input_tensor.shape.rank > 1:
+        rows, height = input_tensor.shape[-2], mask.shape[-2]
+        if 1 < height < rows and rows % height == 0:
+            mask = repeat.compute(mask, [*(1,) * (mask.shape.rank - 2), rows // height, 1])
     input_tensor.overwrite(masked_softmax(input_tensor, scale, mask, None, numeric_stable).shards)
     return input_tensor
 

@@ -1572,7 +1572,7 @@ def sampling(input_values_tensor: _Tensor, input_indices_tensor: _Tensor, k: _Te
     """One token per user from its k likeliest whose probabilities reach p: values and indices [1, 1, users, width] -> [1, 1, 1, users]."""
     ...
 def scale_causal_mask_hw_dims_softmax_in_place(input_tensor: _Tensor, scale: float | None = None, mask: _Tensor | None = None, *, program_config: object = None, compute_kernel_config: object = None, numeric_stable: bool = False) -> _Tensor:
-    """softmax(x * scale + mask) along the last dimension, written over its input; the mask is a matrix for all batches and heads."""
+    """softmax(x * scale + mask) along the last dimension, written over its input."""
     ...
 def scale_mask_softmax(input_tensor: _Tensor, scale: float | None = None, mask: _Tensor | None = None, *, memory_config: _MemoryConfig | None = None, is_causal_mask: bool = False, compute_kernel_config: object = None, numeric_stable: bool = True) -> _Tensor:
     """softmax(x * scale + mask) along the last dimension; the mask is added and broadcasts."""

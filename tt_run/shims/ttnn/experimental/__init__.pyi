@@ -309,7 +309,7 @@ def nlp_create_qkv_heads_falcon7b(input: _Tensor, *, memory_config: _MemoryConfi
     """Falcon-7B's 71 heads of queries, one of keys and one of values."""
     ...
 def nlp_create_qkv_heads_segformer(input: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensors: _Sequence[_Tensor] | None = None) -> _Tensor:
-    """Heads 64 wide of queries, keys and values of Segformer."""
+    """Heads 32 wide of Segformer's queries, keys or values: the first result, as many zeros twice."""
     ...
 def nlp_create_qkv_heads_vit(input: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensors: _Sequence[_Tensor | None] | None = None) -> tuple[_Tensor, _Tensor, _Tensor]:
     """[B, 1, S, q | k | v] of 12 heads -> query, key and value [B, 12, S, D]."""
@@ -425,8 +425,8 @@ def slice_reshard_async(input_tensor: _Tensor, dim: int, output_dim_offset: int,
 def slice_write(input_tensor: _Tensor, output_tensor: _Tensor, start: _Sequence[int], end: _Sequence[int], step: _Sequence[int]) -> _Tensor:
     """The input into a part of the output tensor, in place; returns the output tensor. Raises RuntimeError when it does not fit."""
     ...
-def split_query_key_value_and_split_heads(input_tensor: _Tensor, compute_with_storage_grid_size: object = None, *, memory_config: _MemoryConfig | None = None, num_heads: int = 16, output_tensors: _Sequence[_Tensor] | None = None) -> _Tensor:
-    """Heads of queries, keys (turned) and values of BERT."""
+def split_query_key_value_and_split_heads(input_tensor: _Tensor, compute_with_storage_grid_size: _CoreCoord | None = None, *, memory_config: _MemoryConfig | None = None, num_heads: int = 16, output_tensors: _Sequence[_Tensor | None] | None = None) -> tuple[_Tensor, _Tensor, _Tensor]:
+    """[B, 1, S, q | k | v] -> query [B, H, S, D], key [B, H, D, S], value [B, H, S, D]."""
     ...
 def start_tensor_prefetcher(*args: _Any, **kwargs: _Any) -> None:
     """Refused: it starts cores that prefetch weights for kernels; without it the same products give the same values."""
