@@ -124,6 +124,7 @@ FAILURE_FILE = (
     "rank-{rank:04d}.failure.json"  # written by the rank itself: exception, file, line, last collective
 )
 INJECTED_FILE = "rank-{rank:04d}.injected"  # one JSON object for each fault that --inject caused
+WAIT_FILE = "rank-{rank:04d}.wait"  # JSON, there while a rank waits long for others: call, number, site, since, missing
 EXIT_HANDLERS_FILE = "rank-{rank:04d}.atexit"  # one JSON object for each exception in an exit handler
 DEBUGGERS_FILE = "launch/debug"  # a line for each rank that has a debugger: RANK terminal, or RANK PORT
 STOPPED_FILE = "debugging"  # there while a rank is stopped in its debugger; holds the number of its process

@@ -10,6 +10,7 @@ ORDER = [
     "print-env",
     "report",
     "ls",
+    "status",
     "doctor",
     "chaos",
     "ledger",

@@ -53,6 +53,10 @@ def attend(
     survives_failures = "--with-ft" in plan.mpi_args
     watch = Watch(job, board, console, options, inbox, hang, progress, say, survives_failures, _read_ahead)
     watch.faults = faults
+    if plan.emulate:
+        from tt_run.supervise.long_waits import Standstill
+
+        watch.standstill = Standstill(folder.path, say, lambda: hang.describe(board, job).stacks)
     if plan.placement.is_multi_host:
         watch.ask_stopped = partial(_ask_stopped, plan, board)
     return board, watch.run()

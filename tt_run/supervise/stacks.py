@@ -25,6 +25,7 @@ _FRAME = r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)$'
 _OTHERS_CODE = r"/site-packages/|/lib/python3\.\d+/|/tt_run/runtime/|^<frozen"
 # Where the emulation waits for other ranks without MPI: in shared memory, and before MPI starts.
 _WAITS = ("/tt_run/runtime/ccl/window.py", "/tt_run/runtime/comm/arrival.py")
+_GUARD_WAITS = ("/tt_run/runtime/guard/watch.py", "/tt_run/runtime/guard/channel.py")
 _MPI_CALL = (
     r"\b(?:[Bb]arrier|[IN]?[Aa]ll(?:reduce|gather|gatherv|toall|toallv)|[Bb]cast|[Rr]educe(?:_scatter(?:_block)?)?|[Gg]atherv?|"
     r"[Ss]catterv?|[IM]?[Ss]?[Ss]end(?:recv)?|[IM]?[Rr]ecv|[IM]?[Pp]robe|[Ww]ait(?:all|any|some)?|Fence|Lock|Split|Dup|Create|Finalize|"
@@ -59,6 +60,11 @@ class RankStack:
             if not re.search(_OTHERS_CODE, frame.file):
                 return frame
         return self.frames[0] if self.frames else None
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for other ranks: in MPI, or in the guard of the emulation."""
+        return self.in_mpi or any(frame.file.endswith(_GUARD_WAITS) for frame in self.frames[:4])
 
     @property
     def in_mpi(self) -> bool:

@@ -28,6 +28,7 @@ from tt_run.supervise.terminal import is_stopped
 from tt_run.supervise.vitals import Vitals, memory_kills
 
 if TYPE_CHECKING:
+    from tt_run.supervise.long_waits import Standstill
     from tt_run.supervise.timed_faults import TimedFaults
 
 TICK = 0.02
@@ -88,6 +89,7 @@ class Watch:
     survives_failures: bool = False  # ULFM: a failed rank does not end the job
     meanwhile: Callable[[], None] | None = None  # called once, when every rank has started and there is time
     faults: TimedFaults | None = None
+    standstill: Standstill | None = None
     ask_stopped: Callable[[], tuple[int, ...]] | None = None  # which ranks of other hosts are stopped
     ended_by: EndedBy = EndedBy.ITSELF
     signal: int | None = None
@@ -185,6 +187,8 @@ class Watch:
             meanwhile, self.meanwhile = self.meanwhile, None
             meanwhile()
         stopped = self._stands_still(now)
+        if self.standstill is not None and not self.options.debugged:
+            self.standstill.look(now)
         self._check_ends()
         self._check_deadlines(now - self._started - self._stood)
         if self.torn_down_at is None:

@@ -40,6 +40,15 @@ def one_run(words: tuple[str, ...], log_dir: str | None) -> Run:
     raise UsageError(Diagnostic("TTR042", wrong, help=help))
 
 
+def fitting(line: str) -> str:
+    """A line cut to the width of the terminal; whole where there is none."""
+    import shutil
+    import sys
+
+    width = shutil.get_terminal_size().columns
+    return f"{line[: width - 1]}…" if sys.stdout.isatty() and len(line) > width else line
+
+
 def age(seconds: float) -> str:
     """A time ago: 12 s, 5 min, 3 h, 2 d."""
     since = max(time.time() - seconds, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tt_run.cli.commands.looking import age, amount, runs_here
+from tt_run.cli.commands.looking import age, amount, fitting, runs_here
 from tt_run.cli.options import Arguments, option
 from tt_run.cli.parse import read
 from tt_run.contract import Exit
@@ -46,5 +46,5 @@ def command(words: Sequence[str]) -> int:
     wide = max((len(run.name) for run in runs), default=0)
     for run in runs:
         facts = f"{len(run.ranks):3} rank{' ' if len(run.ranks) == 1 else 's'}  {age(run.began):>7}  {amount(run.size):>9}"
-        print(f"{run.name:{wide}}  {run.state:7}  {facts}  {run.sentence}")
+        print(fitting(f"{run.name:{wide}}  {run.state:7}  {facts}  {run.sentence}"))
     return Exit.OK

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from mgd.lean import dataclass
 from tt_run.cli.commands.looking import age, one_run
 from tt_run.cli.options import Arguments, option
 from tt_run.cli.parse import read
 from tt_run.contract import Exit
 
+if TYPE_CHECKING:
+    from tt_run.supervise.long_waits import LongWait
+    from tt_run.supervise.runs import Run
+    from tt_run.supervise.stacks import RankStack
+    from tt_run.supervise.status import RankStatus
+
 
 class Status(Arguments):
-    """Show each rank of a run (the newest unless named): state, place in the user's code, memory, and whether it waits in MPI."""
+    """Show each rank of a run (the newest unless named): state, memory, place in the user's code, in which call it waits, since when and for whom."""
 
     __slots__ = ()
     usage = "tt-run status [RUN] [OPTIONS]"
     log_dir: str | None = option(
         "Options", "--log-dir", "DIR", "Where the runs are [./tt-run-logs].", "folder"
     )
+    json: bool = option("Options", "--json", "", "One JSON object for each rank, as a list.")
     help: bool = option("Options", "-h --help", "", "This text.")
 
 
@@ -29,36 +39,97 @@ def command(words: Sequence[str]) -> int:
 
         print(command_help(Status))
         return Exit.OK
-    from tt_run.supervise.runs import RUNNING, ask_stacks
-
     run = one_run(given.rest, given.log_dir)
-    print(f"{run.name}: {run.sentence}, started {age(run.began)} ago")
-    stacks = {stack.rank: stack for stack in ask_stacks(run)} if run.state == RUNNING else {}
-    for status in run.ranks:
-        stack = stacks.get(status.rank)
-        if status.ended or not status.started:
-            what = status.outcome()
-        elif stack is None or stack.where is None:
-            what = "running" if run.state == RUNNING else status.outcome()
-        else:
-            what = f"{'waits for others' if stack.in_mpi else 'computes'} at {stack.where}"
-        print(f"rank {status.rank} on {status.host or '?'}  {_memory(status.pid, status.ended)}{what}")
-    waiting = [rank for rank, stack in stacks.items() if stack.in_mpi]
-    busy = [rank for rank in stacks if rank not in waiting]
-    if waiting and busy:
-        from tt_run.supervise.stacks import rank_list
+    ranks = _look(run)
+    if given.json:
+        import json
 
-        print(f"{rank_list(waiting)} wait{'s' if len(waiting) == 1 else ''} for {rank_list(busy)}")
+        print(json.dumps([rank.as_json() for rank in ranks], indent=1))
+        return Exit.OK
+    print(f"{run.name}: {run.sentence}, started {age(run.began)} ago")
+    for rank in ranks:
+        memory = f"{rank.memory >> 20:5} MiB  " if rank.memory else ""
+        what = rank.what.replace(f"{Path.cwd()}/", "")
+        print(f"rank {rank.status.rank} on {rank.status.host or '?'}  {memory}{what}")
+    for line in _waiting(ranks):
+        print(line)
     return Exit.OK
 
 
-def _memory(pid: int | None, ended: bool) -> str:
-    """The resident memory of a live process of this machine."""
-    if pid is None or ended:
-        return ""
+@dataclass(frozen=True)
+class RankNow:
+    """One rank at this moment; `memory` in bytes, 0 where it is not known."""
+
+    status: RankStatus
+    what: str
+    memory: int
+    stack: RankStack | None
+    wait: LongWait | None
+
+    def as_json(self) -> dict[str, Any]:
+        """For --json."""
+        status, wait, where = self.status, self.wait, self.stack.where if self.stack else None
+        return {
+            "rank": status.rank,
+            "host": status.host,
+            "pid": status.pid,
+            "state": "ended" if status.ended else "running" if status.started else "starting",
+            "exit_code": status.exit_code,
+            "what": self.what,
+            "memory": self.memory or None,
+            "file": where.file if where else None,
+            "line": where.line if where else None,
+            "waits": None
+            if wait is None
+            else {
+                "call": wait.call,
+                "number": wait.number,
+                "site": wait.site,
+                "seconds": round(wait.seconds, 1),
+                "for": list(wait.missing),
+            },
+        }
+
+
+def _look(run: Run) -> list[RankNow]:
+    """Every rank of a run, those that run asked for their stacks."""
+    from tt_run.supervise.long_waits import read_waits
+    from tt_run.supervise.runs import RUNNING, ask_stacks
+
+    is_running = run.state == RUNNING
+    stacks = {stack.rank: stack for stack in ask_stacks(run)} if is_running else {}
+    waits = read_waits(run.folder.path) if is_running else {}
+    found = []
+    for status in run.ranks:
+        is_live = status.started and not status.ended
+        stack, wait = (stacks.get(status.rank), waits.get(status.rank)) if is_live else (None, None)
+        if not is_live:
+            what = status.outcome()
+        elif wait is not None:
+            what = str(wait)
+        elif stack is None or stack.where is None:
+            what = "running" if is_running else status.outcome()
+        else:
+            what = f"{'waits for others' if stack.waits else 'computes'} at {stack.where}"
+        found.append(RankNow(status, what, _memory(status.pid) if is_live else 0, stack, wait))
+    return found
+
+
+def _waiting(ranks: Sequence[RankNow]) -> list[str]:
+    """Who waits for whom: as ranks say themselves, else those in MPI for those that are not."""
+    from tt_run.supervise.long_waits import who_waits
+
+    waiting = [rank for rank in ranks if rank.wait or (rank.stack and rank.stack.waits)]
+    busy = tuple(r.status.rank for r in ranks if r not in waiting and r.status.started and not r.status.ended)
+    return who_waits({r.status.rank: r.wait.missing if r.wait else busy for r in waiting})
+
+
+def _memory(pid: int | None) -> int:
+    """The resident bytes of a process of this machine."""
+    if pid is None:
+        return 0
     try:
         with open(f"/proc/{pid}/statm", encoding="ascii") as stream:
-            pages = int(stream.read().split()[1])
+            return int(stream.read().split()[1]) * 4096
     except (OSError, ValueError, IndexError):
-        return ""
-    return f"{pages * 4 // 1024:5} MiB  "
+        return 0

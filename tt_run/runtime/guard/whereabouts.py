@@ -13,6 +13,7 @@ from tt_run.runtime.guard import board, states
 from tt_run.runtime.guard.board import ANSWERED, ASKED, CALLS, ENDED, PID, RAISED, RUNNING, STATE
 from tt_run.runtime.guard.channel import Channel
 from tt_run.runtime.guard.gossip import Gossip
+from tt_run.runtime.guard.long_wait import LongWait
 from tt_run.runtime.guard.seized import seized_place
 from tt_run.runtime.guard.signature import Call
 from tt_run.runtime.guard.states import RankState, Wait, group_key
@@ -32,6 +33,7 @@ class Whereabouts:
         self._mine = self._rows[world.rank]
         self._mine.words[PID] = os.getpid()
         self._gossip = Gossip(world)
+        self._long = LongWait(world.rank)
         self._claim: socket.socket | None = None
         self._seized: dict[int, str] = {}
         self.words = self._mine.words
@@ -60,10 +62,13 @@ class Whereabouts:
         }
         self._mine.write("record", record)
         self.words[STATE] = state
+        if wait is not None:
+            self._long.tell(wait, int(self.words[CALLS]))
         self._gossip.tell(state, int(self.words[CALLS]), self._mine.label(), record)
 
     def publish_running(self) -> None:
         """Say that this rank no longer waits."""
+        self._long.over()
         self.words[STATE] = RUNNING
         self._gossip.tell_running(int(self.words[CALLS]), self._mine.label())
 

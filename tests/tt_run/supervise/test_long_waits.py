@@ -1,0 +1,104 @@
+"""What ranks that wait long say in the run folder, and the early line of a run that stands still."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tt_run.cli.commands.status import command
+from tt_run.runtime.guard.long_wait import LongWait as Telling
+from tt_run.runtime.guard.states import Wait
+from tt_run.supervise.long_waits import Standstill, read_waits, who_waits
+from tt_run.supervise.stacks import Frame, RankStack
+
+
+def write(folder: Path, rank: int, seconds: float, *missing: int, call: str = "all_gather") -> None:
+    facts = {"call": call, "number": 7, "site": "/w/a.py:3", "since": time.time() - seconds, "missing": missing}  # fmt: skip
+    (folder / f"rank-{rank:04d}.wait").write_text(json.dumps(facts))
+
+
+def test_a_rank_says_where_it_waits_and_that_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TT_RUN_DIR", str(tmp_path))
+    telling, now = Telling(2), time.perf_counter()
+    wait = Wait("collective", "all_gather(shape [1])", "a.py:3", (0, 1, 2), 5, (0, 1), now - 0.5, now)
+    telling.tell(wait, 9)
+    assert not read_waits(tmp_path)  # not long enough
+    telling.tell(Wait(**{**vars(wait), "since": now - 4}), 9)
+    told = read_waits(tmp_path)[2]
+    assert (told.call, told.number, told.site, told.missing) == ("all_gather", 9, "a.py:3", (0, 1))
+    assert 4 <= told.seconds < 8
+    telling.tell(Wait(**{**vars(wait), "since": now - 4, "missing": (1,)}), 9)
+    assert read_waits(tmp_path)[2].missing == (1,)
+    telling.over()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_rank_without_a_folder_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait = Wait("collective", "barrier", "a.py:3", (0, 1), 5, (0,), time.perf_counter() - 4)
+    monkeypatch.delenv("TT_RUN_DIR", raising=False)
+    Telling(0).tell(wait, 1)
+    monkeypatch.setenv("TT_RUN_DIR", str(tmp_path / "gone"))
+    telling = Telling(0)
+    telling.tell(wait, 1)
+    telling.over()
+
+
+def test_the_early_line_names_who_is_waited_for_once(tmp_path: Path) -> None:
+    said: list[str] = []
+    stacks = [RankStack(1, (Frame("/w/b.py", 8, "load"),))]
+    standstill = Standstill(tmp_path, said.append, lambda: stacks)
+    write(tmp_path, 0, 12, 1)
+    standstill.look(1.0)
+    assert not said
+    for rank in (0, 2, 3):
+        write(tmp_path, rank, 31, 1)
+    standstill.look(1.5)  # looked just now
+    assert not said
+    standstill.look(2.5)
+    standstill.look(3.6)
+    assert said == [
+        "no progress for 31 s: rank 1 at /w/b.py:8; ranks 0, 2-3 wait for it in all_gather at /w/a.py:3"
+    ]
+
+
+def test_the_early_line_of_a_rank_that_waits_elsewhere(tmp_path: Path) -> None:
+    said: list[str] = []
+    write(tmp_path, 0, 40, 1)
+    write(tmp_path, 1, 2, 0, call="barrier")
+    Standstill(tmp_path, said.append, list).look(1.0)
+    assert said == [
+        "no progress for 40 s: rank 1 in barrier at /w/a.py:3; rank 0 waits for it in all_gather at /w/a.py:3"
+    ]
+
+
+def test_who_waits_for_whom() -> None:
+    assert who_waits({0: (1,), 3: (1,), 1: (2,), 2: ()}) == ["ranks 0, 3 wait for rank 1", "rank 1 waits for rank 2"]  # fmt: skip
+
+
+def test_a_wait_in_the_guard_is_no_computation() -> None:
+    inner = Frame("/x/tt_run/runtime/guard/watch.py", 186, "_wait_long")
+    stack = RankStack(0, (Frame("/x/tt_run/runtime/comm/bell.py", 52, "sleep"), inner))
+    assert stack.waits and not stack.in_mpi
+
+
+def test_status_of_a_rank_that_waits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "launch").mkdir()
+    for rank in (0, 1):
+        (tmp_path / f"rank-{rank:04d}.status").write_text(
+            f"host=h\npid={os.getpid()}\nstart={time.time():.2f}\n"
+        )
+    write(tmp_path, 0, 12, 1)
+    assert command([str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "waits for rank 1 in all_gather at /w/a.py:3, 12 s\n" in shown
+    assert shown.endswith("rank 0 waits for rank 1\n")
+    assert command([str(tmp_path), "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)
+    assert first["waits"]["for"] == [1] and first["waits"]["number"] == 7
+    assert (second["waits"], second["state"], second["memory"] > 0) == (None, "running", True)

@@ -1,0 +1,50 @@
+"""What a rank that waits long says in the run folder, where the launcher and `tt-run status` read it."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from tt_run import contract
+from tt_run.runtime.guard.states import Wait
+
+LONG_SECONDS = 1.0
+_now = time.perf_counter
+
+
+class LongWait:
+    """The file of one rank: there while it waits, gone when it goes on. A folder that cannot be written is let be."""
+
+    def __init__(self, rank: int) -> None:
+        folder = os.environ.get(contract.RUN_DIR)
+        self._path = Path(folder) / contract.WAIT_FILE.format(rank=rank) if folder else None
+        self._told: tuple[int, tuple[int, ...]] | None = None
+
+    def tell(self, wait: Wait, calls: int) -> None:
+        """Write where the rank waits and for whom; again when others have come meanwhile."""
+        about = wait.generation, wait.missing
+        waited = _now() - wait.since
+        if self._path is None or waited < LONG_SECONDS or about == self._told:
+            return
+        self._told = about
+        facts = {
+            "call": wait.call.partition("(")[0],
+            "number": calls,
+            "site": wait.site,
+            "since": time.time() - waited,
+            "missing": list(wait.missing),
+        }
+        with suppress(OSError):
+            new = self._path.with_suffix(".wait-")
+            new.write_text(json.dumps(facts), encoding="utf-8")
+            new.replace(self._path)
+
+    def over(self) -> None:
+        """Take it away."""
+        if self._told is not None and self._path is not None:
+            self._told = None
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
