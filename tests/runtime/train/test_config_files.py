@@ -297,6 +297,16 @@ def test_the_factory_builds_experts(opened: Any) -> None:
     assert (model.config.n_routed_experts, model.config.inter_dim, len(model.get_moe_layers())) == (4, 48, 1)
 
 
+def test_rope_scaling_is_read_flat_too() -> None:
+    """As programs do that make a model's own configuration from it; defaults where nothing is given."""
+    scaling = {"scaling_factor": 32.0, "high_freq_factor": 3.0, "original_context_length": 8192}
+    config = TransformerConfig({"transformer_config": {"rope_scaling": scaling}})
+    told = (config.scaling_factor, config.high_freq_factor, config.low_freq_factor, config.original_context_length)  # fmt: skip
+    assert told == (32.0, 3.0, 1.0, 8192) and config.rope == scaling
+    plain = TransformerConfig({"transformer_config": {}})
+    assert (plain.scaling_factor, plain.original_context_length, plain.rope) == (0.0, 0, None)
+
+
 @pytest.mark.parametrize("names", ["documents", "hugging face"])
 def test_either_kind_of_llama(opened: Any, names: str) -> None:
     opened()

@@ -11,15 +11,22 @@ import numpy as np
 import pytest
 
 from tests.runtime.train.pytorch import torch_or_skip
+from tt_run.runtime import ops
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train import named_mesh
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
+from tt_run.runtime.train.models import either_llama
 from tt_run.runtime.train.models.cache import KvCache, KvCacheConfig
 from tt_run.runtime.train.models.decoders import flops
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
 from tt_run.runtime.train.models.decoders.export import save_to_hf_format
-from tt_run.runtime.train.models.decoders.llama import DecoderLlama, LlamaConfig, LlamaRopeScalingConfig
+from tt_run.runtime.train.models.decoders.llama import (
+    DecoderLlama,
+    GroupedQueryAttention,
+    LlamaConfig,
+    LlamaRopeScalingConfig,
+)
 from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig
 from tt_run.runtime.train.models.decoders.qwen3 import (
     ConcatLastDim,
@@ -345,6 +352,57 @@ def test_a_cache_gives_the_logits_of_the_whole(opened: Any, make: str) -> None:
         found.append(model(tokens, mask, cache, last - first).to_numpy())
     np.testing.assert_allclose(np.concatenate(found, 2), expected, rtol=1e-4, atol=1e-5)
     context.reset_graph()
+
+
+class BufferedAttention(GroupedQueryAttention):
+    """Attention of a program's own: it writes device tensors into the cache's buffers and reads as many rows as the mask has."""
+
+    def forward_kv(self, input: Tensor, mask: Any, kv_cache: KvCache, layer_idx: int, new_tokens: Any) -> Tensor:  # fmt: skip
+        query, key, value = self._heads(input, kv_cache.get_cache_position())
+        kv_cache.update(layer_idx, key.get_value(), value.get_value(), new_tokens)
+        seen = mask.shape()[-1]
+        held = kv_cache.get_k_cache(layer_idx), kv_cache.get_v_cache(layer_idx)
+        assert held[0].shape[2] == 64
+        key, value = (Tensor(ops.slice(t, [0, 0, 0, 0], [*t.shape[:2], seen, t.shape[3]]), False) for t in held)  # fmt: skip
+        return self._out(query, key, value, mask)
+
+
+class OwnLlama(either_llama.Llama):
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        for block in self.blocks:
+            old = block.attention
+            block.attention = BufferedAttention(
+                old.embedding_size, old.num_heads, old.num_groups, old.dropout_prob, old.rope_params
+            )
+
+
+def test_a_program_derives_a_llama_with_attention_of_its_own(opened: Any) -> None:
+    """Which the model then calls; the cache, made from sizes in order, takes padded device tensors and counts after the last layer."""
+    opened()
+    config = either_llama.LlamaConfig(hidden_size=64, num_attention_heads=4, num_key_value_heads=2, num_hidden_layers=2, vocab_size=ENTRIES)  # fmt: skip
+    model = OwnLlama(config)
+    assert isinstance(model, OwnLlama) and isinstance(config, either_llama.LlamaConfig)
+    assert isinstance(either_llama.Llama(either_llama.LlamaConfig()), either_llama.Llama)
+    with pytest.raises(TypeError, match="OwnLlama is derived from Llama, which needs"):
+        OwnLlama(either_llama.LlamaConfig())
+    draw, ids, _ = batch()
+    expected = model(ids, causal()).to_numpy()
+    cache = KvCache(2, BATCH, 2, 64, 16)
+    with pytest.raises(RuntimeError, match="layer 1 holds nothing yet"):
+        cache.get_k_cache(1)
+    found = []
+    for first, last in ((0, 20), (20, 21), (21, 32)):
+        part = np.zeros((BATCH, 1, 1, 32), np.uint32)
+        part[:, 0, 0, : last - first] = draw[:, first:last]
+        mask = np.zeros((BATCH, 1, 32, 32), np.float32)
+        mask[:, :, : last - first] = np.tri(last - first, 32, k=first)
+        tokens = Tensor.from_numpy(part, Layout.ROW_MAJOR, DataType.UINT32)
+        logits = model(tokens, Tensor.from_numpy(mask), kv_cache=cache, new_tokens=last - first).to_numpy()
+        found.append(logits[:, :, : last - first])
+        assert cache.get_cache_position() == last
+    np.testing.assert_allclose(np.concatenate(found, 2), expected, rtol=1e-4, atol=1e-5)
+    AutoContext.get_instance().reset_graph()
 
 
 def a_llama(cut: bool) -> DecoderLlama:

@@ -127,14 +127,16 @@ def test_a_cut_vocabulary_is_the_whole_one(opened: Any, parts: int) -> None:
         VocabParallelEmbedding(15, 6)
 
 
-def test_gradients_of_data_parallel_groups_are_averaged_once(opened: Any) -> None:
+@pytest.mark.parametrize("said", [(), (0,), ([0],)])
+def test_gradients_of_data_parallel_groups_are_averaged_once(opened: Any, said: Any) -> None:
+    """Over the axes that were initialised, or over those that the call names."""
     context = opened((2, 2), ddp=True, tp=True)
     layer = ColumnParallelLinear(INPUTS, OUTPUTS, gather_output=True)
     device = context.get_device()
     cut = shard_tensor_to_mesh_mapper(device, 0, context.get_parallelism_context().get_ddp_axis())
     x, y = draw(4, 1, 1, INPUTS), draw(4, 1, 1, OUTPUTS, seed=2)
     mse_loss(layer(Tensor.from_numpy(x, mapper=cut)), Tensor.from_numpy(y, mapper=cut)).backward()
-    synchronize_gradients(layer.parameters())
+    synchronize_gradients(layer.parameters(), *said)
     found = {n: slope(t) for n, t in layer.parameters().items()}
     context.reset_graph()
     for tensor in layer.parameters().values():

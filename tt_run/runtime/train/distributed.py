@@ -114,14 +114,18 @@ def reduce_scatter(tensor: Value, dim: int, cluster_axis: int | None = None) -> 
 # --- data parallelism ----------------------------------------------------------------------------------------------
 
 
-def synchronize_gradients(parameters: Mapping[str, Tensor]) -> None:
+def synchronize_gradients(
+    parameters: Mapping[str, Tensor], cluster_axes: int | Sequence[int] | None = None
+) -> None:
     """Replace every gradient by its mean over the axes of data (also fully sharded) and of context parallelism; over all devices where no axis was initialised.
 
-    Parameters are visited by name, so that all ranks reduce in one order.
+    `cluster_axes` says the mesh axes instead. Parameters are visited by name, so that all ranks reduce in one order.
     """
     context = AutoContext.get_instance()
     axes: list[int | None] = [None]
-    if context.is_parallelism_context_initialized():
+    if cluster_axes is not None:
+        axes = [cluster_axes] if isinstance(cluster_axes, int) else list(cluster_axes)
+    elif context.is_parallelism_context_initialized():
         parallelism = context.get_parallelism_context()
         data = parallelism.get_ddp_axis(), parallelism.get_ddp_size()
         positions = parallelism.get_cp_axis(), parallelism.get_cp_size()

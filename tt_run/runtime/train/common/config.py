@@ -216,6 +216,31 @@ class TransformerConfig(FileSection):
             report.settle()
 
     @property
+    def rope(self) -> dict[str, Any] | None:
+        """What the configuration gives of `rope_scaling`, None when it gives nothing; its settings are attributes here, too."""
+        return dict(self.rope_scaling.given) or None
+
+    @property
+    def scaling_factor(self) -> float:
+        """`rope_scaling.scaling_factor`, as programs that make a model's own configuration read it."""
+        return self.rope_scaling.scaling_factor
+
+    @property
+    def high_freq_factor(self) -> float:
+        """`rope_scaling.high_freq_factor`."""
+        return self.rope_scaling.high_freq_factor
+
+    @property
+    def low_freq_factor(self) -> float:
+        """`rope_scaling.low_freq_factor`."""
+        return self.rope_scaling.low_freq_factor
+
+    @property
+    def original_context_length(self) -> int:
+        """`rope_scaling.original_context_length`."""
+        return self.rope_scaling.original_context_length
+
+    @property
     def names_llama(self) -> tuple[str, ...]:
         """The keys that were given and that only a Llama has."""
         return tuple(sorted(_LLAMA & set(self.given)))

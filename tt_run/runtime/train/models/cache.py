@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tt_run.runtime.train import stacks
 from tt_run.runtime.train.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tt_run.runtime.tensor.tensor import Tensor as Value
 
 
 @dataclass()
@@ -22,46 +26,103 @@ class KvCacheConfig:
 
 
 class KvCache:
-    """Keys and values of every layer; `position` tokens are held."""
+    """Keys and values of every layer; `position` tokens are held.
 
-    def __init__(self, config: KvCacheConfig | None = None, **sizes: int) -> None:
-        """A configuration, or its sizes by name. Raises TypeError without either."""
-        self._config = KvCacheConfig(**sizes) if config is None else config
+    Given autograd tensors, `update` joins what is new to what is held, and the model counts (`advance`). Given `ttnn.Tensor`s, as attention of
+    a program's own does, it writes them into buffers of the full length and counts after the last layer, as the reference does.
+    """
+
+    def __init__(self, *sizes: KvCacheConfig | int, **named: int) -> None:
+        """A configuration, or its sizes in order or by name. Raises TypeError without either."""
+        given = sizes[0] if len(sizes) == 1 and not named else None
+        if isinstance(given, KvCacheConfig):
+            self._config = given
+        else:
+            self._config = KvCacheConfig(*sizes, **named)  # type: ignore[arg-type]
         self.reset()
 
     def reset(self) -> None:
         """Forget everything."""
-        self.position = 0
+        self.position, self._counted = 0, False
         self._held: list[tuple[Tensor, Tensor] | None] = [None] * self._config.num_layers
 
-    def update(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Put the keys and values [B, G, S, E] of new tokens behind those held; returns all of them.
+    def update(
+        self, layer: int, key: Tensor | Value, value: Tensor | Value, new_tokens: int | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Put the keys and values [B, G, S, E] of new tokens behind those held; returns all of them, of buffers the whole buffers.
 
-        Raises RuntimeError when the cache is full or the sizes are not those it was made for.
+        `new_tokens` are the rows that count, all without it; what follows is padding. Raises RuntimeError when the cache is full or the sizes
+        are not those it was made for.
         """
+        native = not isinstance(key, Tensor)
+        key, value = (t if isinstance(t, Tensor) else Tensor(t, False) for t in (key, value))
         batch, groups, new, width = key.shape()
         config = self._config
         if (batch, width) != (config.batch_size, config.head_dim) or config.num_groups % groups:
             raise RuntimeError(f"KvCache: made for {config}, got keys of shape {key.shape()}")
+        new = new if new_tokens is None or not native else min(new, new_tokens)
         if self.position + new > config.max_seq_len:
             raise RuntimeError(
                 f"KvCache: {self.position} tokens held and {new} new ones exceed max_seq_len {config.max_seq_len}"
             )
         before = self._held[layer]
-        if before is not None and self.position:
+        if native:
+            length = config.max_seq_len
+            olds = before or (_empty(key, length), _empty(value, length))
+            key, value = (
+                _written(old, fresh, self.position, new)
+                for old, fresh in zip(olds, (key, value), strict=True)
+            )
+        elif before is not None and self.position:
             key, value = (
                 _behind(old, fresh, self.position) for old, fresh in zip(before, (key, value), strict=True)
             )
         self._held[layer] = (key, value)
+        if native and layer == config.num_layers - 1:
+            self.position, self._counted = self.position + new, True
         return key, value
 
     def advance(self, tokens: int) -> None:
-        """Count new tokens as held; what lies behind them is padding and is dropped at the next update."""
-        self.position += tokens
+        """Count new tokens as held, unless `update` has; what lies behind them is padding and is dropped at the next update."""
+        if not self._counted:
+            self.position += tokens
+        self._counted = False
 
     def get_cache_position(self) -> int:
         """Tokens held."""
         return self.position
+
+    def get_k_cache(self, layer: int) -> Value:
+        """The keys of a layer as they are held. Raises RuntimeError before the first."""
+        return self._of(layer)[0].get_value()
+
+    def get_v_cache(self, layer: int) -> Value:
+        """The values of a layer as they are held. Raises RuntimeError before the first."""
+        return self._of(layer)[1].get_value()
+
+    def _of(self, layer: int) -> tuple[Tensor, Tensor]:
+        found = self._held[layer]
+        if found is None:
+            raise RuntimeError(
+                f"KvCache: layer {layer} holds nothing yet; update({layer}, key, value) comes first"
+            )
+        return found
+
+
+def _empty(like: Tensor, length: int) -> Tensor:
+    def zeros(array: Any) -> Any:
+        return np.zeros((*array.shape[:-2], length, array.shape[-1]), array.dtype)
+
+    return Tensor(stacks.compute(zeros, like.get_value()), requires_grad=False)
+
+
+def _written(buffer: Tensor, fresh: Tensor, held: int, new: int) -> Tensor:
+    def write(old: Any, rows: Any) -> Any:
+        result = old.copy()
+        result[..., held : held + new, :] = rows[..., :new, :]
+        return result
+
+    return Tensor(stacks.compute(write, buffer.get_value(), fresh.get_value()), requires_grad=False)
 
 
 def _behind(old: Tensor, fresh: Tensor, held: int) -> Tensor:

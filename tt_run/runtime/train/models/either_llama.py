@@ -10,11 +10,22 @@ from tt_run.runtime.train.models.decoders import llama as decoder
 _HUGGING_FACE = set(decoder.LlamaConfig.__dataclass_fields__) - set(llama.LlamaConfig.__dataclass_fields__)
 
 
-class LlamaConfig(llama.LlamaConfig):
+class _EitherKind(type):
+    """Classes of which the other kind's objects are instances, too."""
+
+    _other: type
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return super().__instancecheck__(instance) or isinstance(instance, cls.__dict__.get("_other", ()))
+
+
+class LlamaConfig(llama.LlamaConfig, metaclass=_EitherKind):
     """Sizes of a Llama. With `hidden_size` and other names of Hugging Face it is a configuration of that kind.
 
     Raises TypeError for names of both kinds together, ValueError for sizes that do not divide.
     """
+
+    _other = decoder.LlamaConfig
 
     def __new__(cls, *args: Any, **sizes: Any) -> Any:
         if _HUGGING_FACE & set(sizes):
@@ -22,10 +33,25 @@ class LlamaConfig(llama.LlamaConfig):
         return super().__new__(cls)
 
 
-class Llama(llama.Llama):
-    """A Llama with the names of its configuration's kind."""
+class Llama(decoder.DecoderLlama, metaclass=_EitherKind):
+    """A Llama with the names of its configuration's kind. A class derived from it is of Hugging Face's kind.
 
-    def __new__(cls, config: Any, **settings: Any) -> Any:
+    Raises TypeError when a derived class gets a configuration of the other kind.
+    """
+
+    _other = llama.Llama
+
+    def __new__(cls, config: Any, *args: Any, **settings: Any) -> Any:
         if isinstance(config, decoder.LlamaConfig):
-            return decoder.DecoderLlama(config, **settings)
-        return super().__new__(cls)
+            return super().__new__(cls)
+        if cls is Llama:
+            return llama.Llama(config, *args, **settings)
+        raise TypeError(
+            f"{cls.__name__} is derived from Llama, which needs a configuration of Hugging Face's names; help: LlamaConfig(hidden_size=…, …)"
+        )
+
+    def load_from_safetensors(self, directory: str) -> None:
+        """Load weights of a Hugging Face Llama from every *.safetensors file of a directory."""
+        from tt_run.runtime.train.models.decoders.weights import load_from_safetensors
+
+        load_from_safetensors(self, directory)

@@ -182,16 +182,33 @@ class GroupedQueryAttention(AbstractModuleBase):
         layer_idx: int | None = None,
         new_tokens: int | None = None,
     ) -> Tensor:
-        """[B, 1, S, D] -> the same shape; with a cache, S new positions after those it holds."""
+        """[B, 1, S, D] -> the same shape; with a cache, S new positions after those it holds. A derived class may define either way anew."""
+        if kv_cache is None:
+            return self.forward_no_kv(input, mask)
+        if layer_idx is None:
+            raise ValueError("forward with kv_cache requires layer_idx")
+        return self.forward_kv(input, mask, kv_cache, layer_idx, new_tokens)
+
+    def forward_no_kv(self, input: Tensor, mask: Tensor | None = None) -> Tensor:
+        """All positions at once."""
+        query, key, value = self._heads(input, 0)
+        return self._out(query, key, value, mask)
+
+    def forward_kv(
+        self, input: Tensor, mask: Tensor | None, kv_cache: KvCache, layer_idx: int, new_tokens: int | None
+    ) -> Tensor:
+        """New positions after those that the cache holds."""
+        query, key, value = self._heads(input, kv_cache.position)
+        key, value = kv_cache.update(layer_idx, key, value)
+        return self._out(query, key, value, mask)
+
+    def _heads(self, input: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:
         query, key, value = shapes.grouped_heads_creation(
             self.q_linear(input), self.kv_linear(input), self.num_heads, self.num_groups
         )
-        start = 0 if kv_cache is None else kv_cache.position
-        query, key = rope.rope(query, self.rope_params, start), rope.rope(key, self.rope_params, start)
-        if kv_cache is not None:
-            if layer_idx is None:
-                raise ValueError("forward with kv_cache requires layer_idx")
-            key, value = kv_cache.update(layer_idx, key, value)
+        return rope.rope(query, self.rope_params, start), rope.rope(key, self.rope_params, start), value
+
+    def _out(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
         mixed = shapes.heads_fusion(attention(query, key, value, mask))
         return self.dropout(self.out_linear(mixed))
 
