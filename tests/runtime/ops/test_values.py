@@ -36,7 +36,8 @@ def forms(call: Call) -> Iterator[Form]:
         yield F32, TILE, call.shapes
         yield BF16, TILE if call.tiles else ROW, call.shapes
         return
-    kinds = [*([] if call.only else FLOATS), *(INTEGERS if call.integers or call.only else [])]
+    whole = INTEGERS[: 1 if call.signed else 2] if call.integers or call.only else []
+    kinds = [*([] if call.only else FLOATS), *whole]
     for dtype, layout, shape in kinds:
         if len(shape) >= call.least and not (call.tiles and layout is ROW):
             yield dtype, layout, (shape,) * call.operands

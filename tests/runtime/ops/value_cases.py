@@ -28,6 +28,8 @@ class Call:
     steps: float = 16.0
     integers: bool = False
     only: bool = False
+    signed: bool = False
+    """Of integers only those of 32 bits with a sign."""
     least: int = 0
     """Dimensions that the operands must have."""
     tiles: bool = False
@@ -57,10 +59,9 @@ _enter(
     "silu sin sinh softplus softshrink softsign swish tan tanh tanhshrink trunc xielu",
     Call(),
 )
-_enter(
-    "abs eqz gez gtz lez logical_not logical_not_ ltz neg nez relu relu6 sign signbit square identity clone",
-    Call(integers=True),
-)
+_enter("abs eqz logical_not logical_not_ nez relu relu6 square identity clone", Call(integers=True))
+_enter("gez gtz lez ltz neg signbit", Call(integers=True, signed=True))
+_enter("sign", Call())
 _enter("log log2 log10 log1p sqrt rsqrt digamma lgamma reciprocal", Call(low=0.3, high=5.0, steps=32))
 _enter("acosh", Call(low=1.1, high=6.0))
 _enter("logit", Call(low=0.05, high=0.95), Call(low=-0.5, high=1.5, keywords={"eps": 0.2}))
@@ -104,7 +105,8 @@ _two("div divide remainder fmod floor_div div_no_nan xlogy pow", low=0.4)
 _two("ldexp logaddexp logaddexp2 hypot atan2", scalar=None)
 _enter("div divide", *_each(("floor", "trunc"), "rounding_mode", operands=2, low=0.4))
 _enter("isclose", Call(2), *_each((1.0,), "atol", operands=2), *_each((0.8,), "rtol", operands=2))
-_enter("gcd lcm bitwise_and bitwise_or bitwise_xor", Call(2, 1, 60, only=True))
+_enter("bitwise_and bitwise_or bitwise_xor", Call(2, 1, 60, only=True))
+_enter("gcd lcm", Call(2, 1, 60, only=True, signed=True))
 _enter("bitwise_left_shift bitwise_right_shift", Call(2, 0, 7, only=True))
 _enter("logical_left_shift logical_right_shift", Call(2, 0, 7, only=True))
 _enter(

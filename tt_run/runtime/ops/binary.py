@@ -21,6 +21,7 @@ from tt_run.runtime.kernels.activations import Activation, chain, counted
 from tt_run.runtime.kernels.elementwise import CLOSED, SUMS, evaluate
 from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.dispatch import Golden, Operation, no_tensor, operation
+from tt_run.runtime.ops.element_types import check_pair
 from tt_run.runtime.ops.operands import on_device, settle
 from tt_run.runtime.ops.sharded_results import follows_sharded
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
@@ -51,10 +52,9 @@ class Rule:
     promotes: tuple[DataType, ...] = ()
     # A tensor of 32-bit integers goes over to the type of a floating-point one after it.
     follows: bool = False
+    # Comparisons answer in 16 bits where the operands have 8.
+    compares: bool = False
 
-
-_NATIVE = {"subtract": "SUB", "multiply": "MUL", "divide": "DIV", "pow": "POWER"}
-"""Names of the reference's own enumeration, where they are not the function's."""
 
 WIDE = (DataType.INT32, DataType.UINT32)
 """The integers of 32 bits."""
@@ -94,12 +94,12 @@ RULES = {
         Rule("add", np.add, "a + b."),
         Rule("subtract", np.subtract, "a - b."),
         Rule("multiply", np.multiply, "a * b.", promotes=WIDE, follows=True),
-        Rule("eq", np.equal, "1 where a = b, else 0."),
-        Rule("ne", np.not_equal, "1 where a differs from b, else 0."),
-        Rule("lt", np.less, "1 where a < b, else 0."),
-        Rule("le", np.less_equal, "1 where a <= b, else 0."),
-        Rule("gt", np.greater, "1 where a > b, else 0."),
-        Rule("ge", np.greater_equal, "1 where a >= b, else 0."),
+        Rule("eq", np.equal, "1 where a = b, else 0.", compares=True),
+        Rule("ne", np.not_equal, "1 where a differs from b, else 0.", compares=True),
+        Rule("lt", np.less, "1 where a < b, else 0.", compares=True),
+        Rule("le", np.less_equal, "1 where a <= b, else 0.", compares=True),
+        Rule("gt", np.greater, "1 where a > b, else 0.", compares=True),
+        Rule("ge", np.greater_equal, "1 where a >= b, else 0.", compares=True),
         Rule("logical_and", np.logical_and, "1 where both are not zero, else 0."),
         Rule("logical_or", np.logical_or, "1 where one is not zero, else 0."),
         Rule("logical_xor", np.logical_xor, "1 where exactly one is not zero, else 0."),
@@ -170,14 +170,10 @@ def apply(
         kernel = _fused(kernel, chain(activations), chain(a_activations), chain(b_activations))
     own, other = tensors[0].dtype, tensors[-1].dtype
     real = rule.real or is_float(own) or is_float(other)
+    if len(tensors) == 2:
+        check_pair(rule.name, own, other, joins=rule.follows)
     if rule.integer and real:
         raise fatal(f"{rule.name} works on the bits of integers, got {own} and {other}")
-    if own is not other and not rule.follows and not (is_float(own) and is_float(other)):
-        raise fatal(
-            f"Mixed dtype is not supported for binary operation BinaryOpType::{_NATIVE.get(rule.name, rule.name.upper())}, "
-            f"dtype A: {cpp(own)}, dtype B: {cpp(other)}",
-            hint="ttnn.typecast one of them to the other's element type",
-        )
     promoted = (
         len(tensors) == 1 and not is_float(own) and _promotes(rule, own, b if isinstance(a, Tensor) else a)
     )
@@ -186,10 +182,12 @@ def apply(
         dtype = own
         if isinstance(output_tensor, Tensor):
             dtype = output_tensor.dtype
-        elif promoted or (rule.widens and own is DataType.INT32):
-            dtype = DataType.FLOAT32
         elif rule.follows and own in WIDE and is_float(other):
             dtype = other
+        elif promoted or (rule.widens and own is DataType.INT32):
+            dtype = DataType.FLOAT32
+        elif rule.compares and own is DataType.UINT8:
+            dtype = DataType.UINT16
     shards = _computed(kernel, dtype, _FLOAT32 if real else stored_dtype(own), a, b)
     # Row-major only where both are; one tile operand makes tiles of the result.
     tiled = tensors[0].layout is Layout.ROW_MAJOR and tensors[-1].layout is Layout.TILE

@@ -12,6 +12,7 @@ from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.elementwise import BFLOAT16
 from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
+from tt_run.runtime.ops.element_types import check_pair, check_unary
 from tt_run.runtime.ops.operands import axis_of, on_device
 from tt_run.runtime.ops.rows import PLACED, WRITTEN, Row, declare, elements, stacks
 from tt_run.runtime.ops.ternary import ternary
@@ -157,6 +158,7 @@ def nextafter(
 ) -> Tensor:
     """The value of the dtype that comes after a on the way to b."""
     on_device(input_tensor_a, input_tensor_b)
+    check_pair("nextafter", input_tensor_a.dtype, input_tensor_b.dtype)
     short = input_tensor_a.dtype is DataType.BFLOAT16
     return ternary(
         (lambda a, b: np.nextafter(a.astype(BFLOAT16), b.astype(BFLOAT16)).astype(np.float32))
@@ -180,6 +182,7 @@ def prelu(
     from tt_run.runtime.ops.movement import reshape
 
     on_device(input_tensor_a)
+    check_unary("prelu", input_tensor_a.dtype)
     rank = len(input_tensor_a.shape)
     if isinstance(weight, (list, tuple)):
         weight = float(weight[0])  # the reference reads the first of a list

@@ -24,6 +24,7 @@ from tt_run.runtime.kernels.elementwise import evaluate, finish
 from tt_run.runtime.ops.binary import align, check_broadcast
 from tt_run.runtime.ops.costs import tensors
 from tt_run.runtime.ops.dispatch import Golden, Operation, operation
+from tt_run.runtime.ops.element_types import check_pair, check_unary
 from tt_run.runtime.ops.families import NUMPY, TORCH, Family
 from tt_run.runtime.ops.operands import on_device, settle
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -158,6 +159,10 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
     given = list(tensors(values))
     on_device(*given, kind=row.name)
     first = given[row.like]
+    if len(given) == 2 and row.name in ("addalpha", "subalpha", "isclose"):
+        check_pair(row.name, given[0].dtype, given[1].dtype, joins=row.name == "isclose")
+    elif len(given) == 1:
+        check_unary(row.name, first.dtype)
     if not row.integers and not all(is_float(t.dtype) for t in given):
         raise fatal(
             f"{row.name} does not support integer input dtype {cpp(first.dtype)}",

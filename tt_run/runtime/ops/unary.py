@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, NamedEnum, cpp
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.enums import DataType, NamedEnum
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import FUNCTIONS, INTEGER_FUNCTIONS, Applied, Function, is_closed
 from tt_run.runtime.kernels.bfloat16_tables import look_up, pays
@@ -19,6 +18,7 @@ from tt_run.runtime.kernels.elementwise import evaluate
 from tt_run.runtime.native import native
 from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.dispatch import Operation, operation
+from tt_run.runtime.ops.element_types import check_unary
 from tt_run.runtime.ops.operands import on_device, settle
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -62,11 +62,8 @@ def apply(
     on_device(input_tensor, kind="unary")
     shards, dtype = input_tensor.shards, input_tensor.dtype
     data = shards.data
-    if data.dtype != np.float32 and not integers:
-        raise fatal(
-            f"Unary: UnaryOpType::{name.upper()} does not support integer input dtype {cpp(dtype)}",
-            hint="ttnn.typecast(tensor, ttnn.float32)",
-        )
+    if data.dtype != np.float32:
+        check_unary(name, dtype, integers)
     closed = is_closed(function)
     if dtype is DataType.BFLOAT16 and not closed and pays(function, data.size):
         result = Shards(look_up(function, data), shards.index)

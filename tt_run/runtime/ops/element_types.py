@@ -1,0 +1,103 @@
+"""Which element types elementwise operations take, and which two of them side by side. Source: refusals of reference library 0.81.1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tt_run.runtime.enums import DataType, cpp
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.values.dtypes import is_float
+
+_FLOATS = frozenset({DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B, DataType.BFLOAT4_B})
+_INT32 = frozenset({DataType.INT32})
+_WIDE = frozenset({DataType.INT32, DataType.UINT32})
+_INTEGERS = frozenset({DataType.INT32, DataType.UINT32, DataType.UINT16})
+_ALL = _FLOATS | _INTEGERS | {DataType.UINT8}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What two tensors may be: each of them one of `takes`; of different types only floating ones, and those only where `mixes`."""
+
+    takes: frozenset[DataType]
+    mixes: bool = False
+
+
+_ARITHMETIC = Pair(_FLOATS | _INTEGERS, mixes=True)
+_COMPARISON = Pair(_ALL, mixes=True)
+_REAL = Pair(_FLOATS)
+_BITS = Pair(_INTEGERS)
+
+PAIRS: dict[str, Pair] = {
+    **dict.fromkeys(("ADD", "SUB", "MUL", "RSUB", "SQUARED_DIFFERENCE"), _ARITHMETIC),
+    **dict.fromkeys(("LOGICAL_AND", "LOGICAL_OR", "LOGICAL_XOR"), _ARITHMETIC),
+    **dict.fromkeys(("EQ", "NE", "LT", "LE", "GT", "GE"), _COMPARISON),
+    **dict.fromkeys(("POWER", "ATAN2", "HYPOT", "LOGADDEXP", "LOGADDEXP2", "LDEXP", "XLOGY"), _REAL),
+    **dict.fromkeys(("BITWISE_AND", "BITWISE_OR", "BITWISE_XOR", "LEFT_SHIFT"), _BITS),
+    **dict.fromkeys(("GCD", "LCM"), Pair(_INT32)),
+    **dict.fromkeys(("MAXIMUM", "MINIMUM", "REMAINDER"), Pair(_FLOATS | _WIDE)),
+    "BIAS_GELU": _REAL,
+    "DIV": Pair(_FLOATS | _INT32, mixes=True),
+    "ISCLOSE": Pair(_FLOATS | _INT32, mixes=True),
+    "FMOD": Pair(_FLOATS | _INT32),
+    "NEXTAFTER": Pair(frozenset({DataType.FLOAT32, DataType.BFLOAT16})),
+}
+"""By the reference's own names of operations."""
+
+_NATIVE = {
+    "addalpha": "ADD",
+    "bitwise_left_shift": "LEFT_SHIFT",
+    "div_trunc": "DIV",
+    "divide": "DIV",
+    "floor_div": "DIV",
+    "multiply": "MUL",
+    "pow": "POWER",
+    "subalpha": "SUB",
+    "subtract": "SUB",
+}
+
+
+def check_pair(name: str, first: DataType, second: DataType, joins: bool = False) -> None:
+    """Raises RuntimeError for two tensors that operation `name` does not take. `joins`: one goes over to the other's type."""
+    native = _NATIVE.get(name, name.upper())
+    pair = PAIRS.get(native)
+    if pair is None:
+        pair = _COMPARISON
+    for letter, dtype in (("A", first), ("B", second)):
+        if dtype not in pair.takes:
+            raise fatal(
+                f"Input tensor {letter} dtype {cpp(dtype)} is not supported for binary operation BinaryOpType::{native}",
+                hint="ttnn.typecast(tensor, ttnn.bfloat16)"
+                if pair.takes & _FLOATS
+                else "ttnn.typecast(tensor, ttnn.int32)",
+            )
+    if first is second:
+        return
+    blocks_apart = pair.mixes and is_float(first) and is_float(second)
+    if not blocks_apart and not (joins and (is_float(first) or is_float(second))):
+        raise fatal(
+            f"Mixed dtype is not supported for binary operation BinaryOpType::{native}, dtype A: {cpp(first)}, dtype B: {cpp(second)}",
+            hint="ttnn.typecast one of them to the other's element type",
+        )
+
+
+_UNARY_INTEGERS = {
+    **dict.fromkeys(("eqz", "nez", "logical_not", "square"), _INTEGERS),
+    **dict.fromkeys(("gez", "gtz", "lez", "ltz", "neg", "signbit"), _INT32),
+    **dict.fromkeys(("heaviside", "prelu", "sign", "threshold"), frozenset[DataType]()),
+    "bitwise_not": _WIDE,
+}
+"""Integers that unary operations take, where it is not all or none of them."""
+
+_UNARY_NATIVE = {"logical_not": "LOGICAL_NOT_UNARY", "prelu": "PRELU_SFPU"}
+
+
+def check_unary(name: str, dtype: DataType, integers: bool = True) -> None:
+    """Raises RuntimeError for integers that unary operation `name` does not take; `integers`: what it does where no table says."""
+    taken = name not in _UNARY_INTEGERS or dtype in _UNARY_INTEGERS[name]
+    if is_float(dtype) or (integers and taken):
+        return
+    raise fatal(
+        f"Unary: UnaryOpType::{_UNARY_NATIVE.get(name, name.upper())} does not support integer input dtype {cpp(dtype)}",
+        hint="ttnn.typecast(tensor, ttnn.float32)",
+    )
