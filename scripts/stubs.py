@@ -46,6 +46,13 @@ class Stub:
             self.imports.add(f"from {module} import {name} as {word}")
         return self._names[key]
 
+    def passed_on(self, home: tuple[str, str], name: str) -> str:
+        """The statement of a name that stands elsewhere; `import x as y` passes on nothing in a stub, only `import x as x` does."""
+        module, own = home
+        if own == name:
+            return f"from {module} import {name} as {name}\n"
+        return f"{name} = {self.imported(module, own)}\n"
+
     def annotation(self, given: Any) -> str:
         """A type as the stub writes it; what has no name becomes Any."""
         if given is None or given is type(None):
@@ -176,8 +183,7 @@ def statement(stub: Stub, name: str, value: Any, home: tuple[str, str] | None) -
         )
         return f"class {name}({base}):\n{members}"
     if home is not None and "." not in home[1] and home[1] in vars(importlib.import_module(home[0])):
-        own = home[1]
-        return f"from {home[0]} import {own} as {name}\n"
+        return stub.passed_on(home, name)
     if isinstance(value, types.ModuleType):
         inside = value.__name__.rpartition(".")[0] == stub.package
         return f"from . import {name} as {name}\n" if inside else ""
@@ -192,7 +198,7 @@ def told(stub: Stub, module: types.ModuleType, name: str, home: tuple[str, str] 
     except ModuleNotFoundError as error:
         if error.name != "torch" or home is None:
             raise
-        return f"from {home[0]} import {home[1]} as {name}\n"
+        return stub.passed_on(home, name)
 
 
 def stub_of(module: types.ModuleType) -> str:

@@ -253,7 +253,7 @@ class Run:
 
     def end_memory(self):
         """The first step is over: print what it took."""
-        if self.memory:
+        if self.memory and self.guard:
             self.trainer.on_phase = None
             self.memory.end_capture("OPTIMIZER_STEP")
             if self.speaks:

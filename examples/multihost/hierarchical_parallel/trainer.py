@@ -9,6 +9,8 @@ workers, and over the devices of the receiving mesh where that is data-parallel 
 which AdamW hides and SGD does not).
 """
 
+from functools import reduce
+
 import ttml
 from ttml.common.utils import no_grad
 
@@ -74,11 +76,13 @@ def run_worker(channels, model, step_gradients, steps, on_step):
 
 def gather_mean(channels, group, tensor):
     """The mean over workers of a parameter's gradient, as the gradient of `tensor`."""
-    total = None
-    for worker in range(channels.workers):
+
+    def from_worker(worker):
         received = ttml.core.empty_like(tensor)
         channels.sockets.recv(received, group, worker)
-        total = received if total is None else ttml.ops.binary.add(total, received)
+        return received
+
+    total = reduce(ttml.ops.binary.add, map(from_worker, range(channels.workers)))
     mean = ttml.ops.binary.mul(total, 1.0 / channels.workers)
     tensor.set_grad(mean.get_value())
 

@@ -14,8 +14,29 @@ from tt_run.runtime.enums import ShardOrientation as _ShardOrientation
 from tt_run.runtime.enums import StorageType as _StorageType
 from tt_run.runtime.enums import TensorMemoryLayout as _TensorMemoryLayout
 from tt_run.runtime.enums import Topology as _Topology
+from tt_run.runtime.memory.views import allocator_base_address as _allocator_base_address
+from tt_run.runtime.memory.views import dump_memory_state as _dump_memory_state
+from tt_run.runtime.memory.views import max_worker_l1_bytes as _max_worker_l1_bytes
+from tt_run.runtime.mesh import MeshDevice as _MeshDevice
 from tt_run.runtime.mesh.coordinate import MeshCoordinate as _MeshCoordinate
-from tt_run.runtime.mesh.device import MeshDevice as _MeshDevice
+from tt_run.runtime.mesh.device import MeshDevice as _MeshDevice_
+from tt_run.runtime.mesh.opening import close_device as _close_device
+from tt_run.runtime.mesh.opening import close_devices as _close_devices
+from tt_run.runtime.mesh.opening import create_device as _create_device
+from tt_run.runtime.mesh.opening import create_devices as _create_devices
+from tt_run.runtime.mesh.opening import get_default_device as _get_default_device
+from tt_run.runtime.mesh.opening import get_num_devices as _get_num_devices
+from tt_run.runtime.mesh.opening import get_num_pcie_devices as _get_num_pcie_devices
+from tt_run.runtime.mesh.opening import set_default_device as _set_default_device
+from tt_run.runtime.mesh.queries import dram_alignment as _dram_alignment
+from tt_run.runtime.mesh.queries import dram_bank_workers as _dram_bank_workers
+from tt_run.runtime.mesh.queries import fabric_packet_header_bytes as _fabric_packet_header_bytes
+from tt_run.runtime.mesh.queries import fabric_payload_bytes as _fabric_payload_bytes
+from tt_run.runtime.mesh.queries import l1_alignment as _l1_alignment
+from tt_run.runtime.mesh.queries import latest_programs_perf_data as _latest_programs_perf_data
+from tt_run.runtime.mesh.queries import pcie_device_id as _pcie_device_id
+from tt_run.runtime.mesh.queries import physical_mesh_shapes as _physical_mesh_shapes
+from tt_run.runtime.mesh.queries import read_device_profiler as _read_device_profiler
 from tt_run.runtime.ops.broadcasting import BcastOpDim as _BcastOpDim
 from tt_run.runtime.ops.broadcasting import BcastOpMath as _BcastOpMath
 from tt_run.runtime.ops.complex_numbers import ComplexTensor as _ComplexTensor
@@ -23,10 +44,16 @@ from tt_run.runtime.ops.lookup import EmbeddingsType as _EmbeddingsType
 from tt_run.runtime.ops.losses import LossReductionMode as _LossReductionMode
 from tt_run.runtime.ops.unary import GeluVariant as _GeluVariant
 from tt_run.runtime.ops.unary import SigmoidMode as _SigmoidMode
+from tt_run.runtime.queues import current_queue as _current_queue
+from tt_run.runtime.sockets.stage_gates import UNGATED_SLOT as _UNGATED_SLOT
 from tt_run.runtime.tensor.distribution.composers import CppMeshToTensor as _CppMeshToTensor
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig as _MeshMapperConfig
 from tt_run.runtime.tensor.distribution.mappers import CppTensorToMesh as _CppTensorToMesh
 from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMeshWrapper as _ReplicateTensorToMeshWrapper
+from tt_run.runtime.tensor.questions import bytes_of_element as _bytes_of_element
+from tt_run.runtime.tensor.questions import bytes_of_tile as _bytes_of_tile
+from tt_run.runtime.tensor.questions import torch_dtype as _torch_dtype
+from tt_run.runtime.tensor.questions import worker_cores_of as _worker_cores_of
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig as _MemoryConfig
 from tt_run.runtime.tensor.spec.shape import Shape as _Shape
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec as _TensorSpec
@@ -40,6 +67,7 @@ from tt_run.runtime.tuning.choices import YUVFormat as _YUVFormat
 from tt_run.runtime.tuning.choices import YUVRange as _YUVRange
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig as _WormholeComputeKernelConfig
 from tt_run.runtime.tuning.conv import Conv2dConfig as _Conv2dConfig
+from tt_run.runtime.tuning.conv import L1_FULL as _L1_FULL
 from tt_run.runtime.tuning.conv import Op2DSliceConfig as _Op2DSliceConfig
 from tt_run.runtime.tuning.conv import SliceTypeEnum as _SliceTypeEnum
 from tt_run.runtime.tuning.video import YUVCoefficients as _YUVCoefficients
@@ -48,7 +76,6 @@ from tt_run.runtime.mesh.hardware import Arch as Arch
 from tt_run.runtime.ops.broadcasting import BcastOpDim as BcastOpDim
 from tt_run.runtime.ops.broadcasting import BcastOpMath as BcastOpMath
 from tt_run.runtime.tuning.choices import BinaryOpType as BinaryOpType
-from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig as BlackholeComputeKernelConfig
 from tt_run.runtime.enums import BufferType as BufferType
 from tt_run.runtime.descriptors.buffers import CBDescriptor as CBDescriptor
 from tt_run.runtime.descriptors.buffers import CBFormatDescriptor as CBFormatDescriptor
@@ -59,17 +86,12 @@ from tt_run.runtime.tuning.delta_rule import ChunkGdnFusedProgramConfig as Chunk
 from tt_run.runtime.tuning.delta_rule import ChunkGdnMonoProgramConfig as ChunkGdnMonoProgramConfig
 from tt_run.runtime.tuning.delta_rule import ChunkGdnPhasedProgramConfig as ChunkGdnPhasedProgramConfig
 from tt_run.runtime.tuning.choices import ChunkGdnWyInverse as ChunkGdnWyInverse
-from tt_run.runtime.mesh.opening import close_device as CloseDevice
-from tt_run.runtime.mesh.opening import close_devices as CloseDevices
 from tt_run.runtime.mesh.hardware import ClusterType as ClusterType
 from tt_run.runtime.descriptors.kernels import ComputeConfigDescriptor as ComputeConfigDescriptor
 from tt_run.runtime.tensor.distribution.composers import ConcatMesh2dToTensor as ConcatMesh2dToTensor
 from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor as ConcatMeshToTensor
 from tt_run.runtime.settings import Config as Config
-from tt_run.runtime.tuning.conv import Conv2dConfig as Conv1dConfig
 from tt_run.runtime.tuning.conv import Conv2dConfig as Conv2dConfig
-from tt_run.runtime.tuning.conv import L1_FULL as Conv2dL1FullSliceConfig
-from tt_run.runtime.tuning.conv import Op2DSliceConfig as Conv2dSliceConfig
 from tt_run.runtime.tuning.conv import Conv3dConfig as Conv3dConfig
 from tt_run.runtime.tensor.spec.memory_config import CoreCoord as CoreCoord
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid as CoreGrid
@@ -78,17 +100,13 @@ from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet as CoreRangeSe
 from tt_run.runtime.tuning.choices import CoreType as CoreType
 from tt_run.runtime.tensor.distribution.composers import CppMeshToTensor as CppMeshToTensor
 from tt_run.runtime.tensor.distribution.mappers import CppTensorToMesh as CppTensorToMesh
-from tt_run.runtime.mesh.opening import create_device as CreateDevice
-from tt_run.runtime.mesh.opening import create_devices as CreateDevices
 from tt_run.runtime.sockets.stage_gates import D2DStageGateConfig as D2DStageGateConfig
 from tt_run.runtime.sockets.stage_gates import D2DStageGateMode as D2DStageGateMode
-from tt_run.runtime.sockets.stage_gates import UNGATED_SLOT as D2D_STAGE_GATE_UNGATED_SLOT
 from tt_run.runtime.sockets.host import D2HSocket as D2HSocket
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG as DRAM_MEMORY_CONFIG
 from tt_run.runtime.descriptors.kernels import DataMovementConfigDescriptor as DataMovementConfigDescriptor
 from tt_run.runtime.descriptors.words import DataMovementProcessor as DataMovementProcessor
 from tt_run.runtime.enums import DataType as DataType
-from tt_run.runtime.mesh import MeshDevice as Device
 from tt_run.runtime.tuning.compute import DeviceComputeKernelConfig as DeviceComputeKernelConfig
 from tt_run.runtime.tuning.choices import DispatchAlgorithm as DispatchAlgorithm
 from tt_run.runtime.mesh.hardware import DispatchCoreAxis as DispatchCoreAxis
@@ -96,7 +114,6 @@ from tt_run.runtime.mesh.hardware import DispatchCoreConfig as DispatchCoreConfi
 from tt_run.runtime.mesh.hardware import DispatchCoreType as DispatchCoreType
 from tt_run.runtime.tuning.choices import DistributedLayerNormStage as DistributedLayerNormStage
 from tt_run.runtime.enums import DumpTensorMode as DumpTensorMode
-from tt_run.runtime.tuning.activation import UnaryWithParam as EltwiseUnaryWithParam
 from tt_run.runtime.ops.lookup import EmbeddingsType as EmbeddingsType
 from tt_run.runtime.enums import FabricConfig as FabricConfig
 from tt_run.runtime.tuning.choices import FabricManagerMode as FabricManagerMode
@@ -108,11 +125,6 @@ from tt_run.runtime.tuning.choices import FabricType as FabricType
 from tt_run.runtime.tuning.choices import FabricUDMMode as FabricUDMMode
 from tt_run.runtime.descriptors.buffers import FaceGeometry as FaceGeometry
 from tt_run.runtime.ops.unary import GeluVariant as GeluVariant
-from tt_run.runtime.mesh.opening import get_default_device as GetDefaultDevice
-from tt_run.runtime.mesh.opening import get_num_devices as GetNumAvailableDevices
-from tt_run.runtime.mesh.opening import get_num_pcie_devices as GetNumPCIeDevices
-from tt_run.runtime.mesh.queries import pcie_device_id as GetPCIeDeviceID
-from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig as GrayskullComputeKernelConfig
 from tt_run.runtime.sockets.host import H2DMode as H2DMode
 from tt_run.runtime.sockets.host import H2DSocket as H2DSocket
 from tt_run.runtime.sockets.host_stream import H2DStreamService as H2DStreamService
@@ -161,7 +173,6 @@ from tt_run.runtime.tuning.matmul import MinimalMatmulConfig as MinimalMatmulCon
 from tt_run.runtime.tuning.choices import NOC as NOC
 from tt_run.runtime.descriptors.words import NOC_MODE as NOC_MODE
 from tt_run.runtime.tensor.spec.memory_config import NdShardSpec as NdShardSpec
-from tt_run.runtime.tuning.conv import L1_FULL as Op2DL1FullSliceConfig
 from tt_run.runtime.tuning.conv import Op2DSliceConfig as Op2DSliceConfig
 from tt_run.runtime.descriptors.overlapped import OverlappedTensor as OverlappedTensor
 from tt_run.runtime.tuning.conv import PaddingMode as PaddingMode
@@ -172,7 +183,6 @@ from tt_run.runtime.descriptors.kernels import ProgramDescriptor as ProgramDescr
 from tt_run.runtime.mesh.view import QueueId as QueueId
 from tt_run.runtime.tuning.choices import RGBRange as RGBRange
 from tt_run.runtime.mesh.distributed import Rank as Rank
-from tt_run.runtime.mesh.queries import read_device_profiler as ReadDeviceProfiler
 from tt_run.runtime.descriptors.kernels import ReaderConfigDescriptor as ReaderConfigDescriptor
 from tt_run.runtime.enums import ReduceType as ReduceType
 from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh as ReplicateTensorToMesh
@@ -181,7 +191,6 @@ from tt_run.runtime.tuning.choices import RoutedExpertActivation as RoutedExpert
 from tt_run.runtime.descriptors.arguments import RuntimeArgs as RuntimeArgs
 from tt_run.runtime.tuning.blocks import SDPAProgramConfig as SDPAProgramConfig
 from tt_run.runtime.descriptors.kernels import SemaphoreDescriptor as SemaphoreDescriptor
-from tt_run.runtime.mesh.opening import set_default_device as SetDefaultDevice
 from tt_run.runtime.tensor.spec.tensor_spec import Shape as Shape
 from tt_run.runtime.tuning.choices import ShardDistributionStrategy as ShardDistributionStrategy
 from tt_run.runtime.enums import ShardOrientation as ShardOrientation
@@ -287,9 +296,7 @@ from tt_run.runtime.mesh.distributed import distributed_context_world_size as di
 from . import dot_access as dot_access
 from tt_run.runtime.tensor.model_parameters.group_norm import dram_group_norm_params_from_torch as dram_group_norm_params_from_torch
 from tt_run.runtime.tensor.model_parameters.group_norm import dram_group_norm_virtual_columns as dram_group_norm_virtual_columns
-from tt_run.runtime.memory.views import dump_memory_state as dump_device_memory_state
 from tt_run.runtime.registration import dump_operations as dump_operations
-from tt_run.runtime.tensor.questions import bytes_of_element as element_size
 from tt_run.runtime.mesh.queries import enable_asynchronous_slow_dispatch as enable_asynchronous_slow_dispatch
 from tt_run.runtime.trace import end_trace_capture as end_trace_capture
 from tt_run.runtime.queues import event_synchronize as event_synchronize
@@ -297,34 +304,22 @@ from tt_run.runtime.trace import execute_trace as execute_trace
 from . import experimental as experimental
 from . import fabric as fabric
 from tt_run.runtime.tensor.distribution.per_device import from_host_shards as from_host_shards
-from tt_run.runtime.mesh.queries import latest_programs_perf_data as get_all_programs_perf_data
-from tt_run.runtime.memory.views import allocator_base_address as get_allocator_base_address
 from tt_run.runtime.mesh.opening import get_arch_name as get_arch_name
 from tt_run.runtime.descriptors.buffers import get_cb_address as get_cb_address
 from tt_run.runtime.tuning.conv import get_conv_output_dim as get_conv_output_dim
-from tt_run.runtime.queues import current_queue as get_current_command_queue_id_for_thread
 from tt_run.runtime.mesh.opening import get_device_ids as get_device_ids
 from tt_run.runtime.tensor.distribution.per_device import get_device_tensors as get_device_tensors
-from tt_run.runtime.mesh.queries import dram_alignment as get_dram_alignment
 from tt_run.runtime.ccl.fabric import get_fabric_config as get_fabric_config
 from tt_run.runtime.golden import get_fallback_function as get_fallback_function
 from tt_run.runtime.ccl.semaphores import get_global_semaphore_address as get_global_semaphore_address
 from tt_run.runtime.golden import get_golden_function as get_golden_function
 from tt_run.runtime.tensor.model_parameters.group_norm import get_group_norm_cores_across_channel as get_group_norm_cores_across_channel
-from tt_run.runtime.mesh.queries import l1_alignment as get_l1_alignment
-from tt_run.runtime.mesh.queries import latest_programs_perf_data as get_latest_programs_perf_data
-from tt_run.runtime.memory.views import max_worker_l1_bytes as get_max_worker_l1_unreserved_size
 from tt_run.runtime.tensor.questions import get_memory_config as get_memory_config
 from tt_run.runtime.memory.views import get_memory_view as get_memory_view
 from tt_run.runtime.mesh.opening import get_num_devices as get_num_devices
 from tt_run.runtime.ccl.usable import get_num_links as get_num_links
 from tt_run.runtime.mesh.opening import get_num_pcie_devices as get_num_pcie_devices
-from tt_run.runtime.mesh.queries import dram_bank_workers as get_optimal_dram_bank_to_logical_worker_assignment
-from tt_run.runtime.tensor.questions import worker_cores_of as get_optimal_worker_cores_for_sharded_tensor
 from tt_run.runtime.mesh.opening import get_pcie_device_ids as get_pcie_device_ids
-from tt_run.runtime.mesh.queries import physical_mesh_shapes as get_physical_mesh_shapes
-from tt_run.runtime.mesh.queries import fabric_payload_bytes as get_tt_fabric_max_payload_size_bytes
-from tt_run.runtime.mesh.queries import fabric_packet_header_bytes as get_tt_fabric_packet_header_size_bytes
 from tt_run.runtime.ccl.usable import get_usable_topology as get_usable_topology
 from . import graph as graph
 from tt_run.runtime.cores import grid_to_cores as grid_to_cores
@@ -368,11 +363,9 @@ from tt_run.runtime.cores import split_work_to_cores as split_work_to_cores
 from tt_run.runtime.marks import start_tracy_zone as start_tracy_zone
 from tt_run.runtime.marks import stop_tracy_zone as stop_tracy_zone
 from tt_run.runtime.queues import synchronize_device as synchronize_device
-from tt_run.runtime.tensor.questions import bytes_of_tile as tile_size
 from tt_run.runtime.marks import tracy_frame as tracy_frame
 from tt_run.runtime.marks import tracy_message as tracy_message
 from . import transformer as transformer
-from tt_run.runtime.tensor.questions import torch_dtype as ttnn_dtype_to_torch_dtype
 from . import types as types
 from tt_run.runtime.mesh.distributed import using_distributed_env as using_distributed_env
 from tt_run.runtime.mesh.pictures import visualize_mesh_device as visualize_mesh_device
@@ -382,14 +375,33 @@ from tt_run.runtime.queues import wait_for_event as wait_for_event
 from tt_run.runtime.tuning.video import yuv_bt601_coefficients as yuv_bt601_coefficients
 from tt_run.runtime.tuning.video import yuv_bt709_coefficients as yuv_bt709_coefficients
 
+BlackholeComputeKernelConfig = _WormholeComputeKernelConfig
+CloseDevice = _close_device
+CloseDevices = _close_devices
+Conv1dConfig = _Conv2dConfig
 Conv2dDRAMSliceHeight: _SliceTypeEnum
 Conv2dDRAMSliceWidth: _SliceTypeEnum
 Conv2dL1Full: _SliceTypeEnum
+Conv2dL1FullSliceConfig = _L1_FULL
+Conv2dSliceConfig = _Op2DSliceConfig
+CreateDevice = _create_device
+CreateDevices = _create_devices
+D2D_STAGE_GATE_UNGATED_SLOT = _UNGATED_SLOT
 DEVICE_STORAGE_TYPE: _StorageType
+Device = _MeshDevice
+EltwiseUnaryWithParam = _UnaryWithParam
+GetDefaultDevice = _get_default_device
+GetNumAvailableDevices = _get_num_devices
+GetNumPCIeDevices = _get_num_pcie_devices
+GetPCIeDeviceID = _pcie_device_id
+GrayskullComputeKernelConfig = _WormholeComputeKernelConfig
 Op2DDRAMSliceHeight: _SliceTypeEnum
 Op2DDRAMSliceWidth: _SliceTypeEnum
 Op2DL1Full: _SliceTypeEnum
+Op2DL1FullSliceConfig = _L1_FULL
 ROW_MAJOR_LAYOUT: _Layout
+ReadDeviceProfiler = _read_device_profiler
+SetDefaultDevice = _set_default_device
 TILE_LAYOUT: _Layout
 def abs(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """abs of every element; dtype, shape and placement of the input."""
@@ -460,10 +472,10 @@ def all_to_all_combine(input_tensor: _Tensor, expert_metadata_tensor: _Tensor, e
 def all_to_all_dispatch(input_tensor: _Tensor, expert_indices_tensor: _Tensor, expert_mapping_tensor: _Tensor, *, cluster_axis: int | None = None, output_tensors: _Sequence[_Tensor] | None = None, num_links: int | None = None, topology: _Any = None, memory_config: _MemoryConfig | None = None, subdevice_id: _Any = None, output_concat_dim: int | None = 1) -> list[_Tensor]:
     """Send each token to the devices of its group that hold one of its experts."""
     ...
-def allocate_tensor_on_device(spec_or_shape: _TensorSpec | _Shape | _Sequence[int], dtype_or_device: _DataType | _MeshDevice, layout: _Layout | None = None, mesh_device: _MeshDevice | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
+def allocate_tensor_on_device(spec_or_shape: _TensorSpec | _Shape | _Sequence[int], dtype_or_device: _DataType | _MeshDevice_, layout: _Layout | None = None, mesh_device: _MeshDevice_ | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """A tensor of zeros on every device: `(spec, mesh_device)` or `(shape, dtype, layout, mesh_device, memory_config=None)`."""
     ...
-def allocate_tensor_on_host(spec_or_shape: _TensorSpec | _Shape | _Sequence[int], dtype_or_device: _DataType | _MeshDevice, layout: _Layout | None = None, mesh_device: _MeshDevice | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
+def allocate_tensor_on_host(spec_or_shape: _TensorSpec | _Shape | _Sequence[int], dtype_or_device: _DataType | _MeshDevice_, layout: _Layout | None = None, mesh_device: _MeshDevice_ | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The host counterpart of `allocate_tensor_on_device`, with room for one shard per device."""
     ...
 def alt_complex_rotate90(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
@@ -475,13 +487,13 @@ def angle(input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None =
 def angle_bw(grad_tensor: _Tensor | _ComplexTensor, input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None = None) -> list[_ComplexTensor]:
     """The gradient of `angle`'s complex operand."""
     ...
-def arange(start: int | None = None, end: int | None = None, step: int = 1, *, dtype: _DataType = _DataType.BFLOAT16, device: _MeshDevice | None = None, memory_config: _MemoryConfig = ..., layout: _Layout = _Layout.ROW_MAJOR) -> _Tensor:
+def arange(start: int | None = None, end: int | None = None, step: int = 1, *, dtype: _DataType = _DataType.BFLOAT16, device: _MeshDevice_ | None = None, memory_config: _MemoryConfig = ..., layout: _Layout = _Layout.ROW_MAJOR) -> _Tensor:
     """`arange(end)` or `arange(start, end, step)`: a tensor of one dimension. Raises RuntimeError for a step of 0 or the wrong way."""
     ...
 def argmax(input_tensor: _Tensor, dim: int | None = None, keepdim: bool = False, *, sub_core_grids: _CoreRangeSet | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, enable_secondary_dm: bool | None = None) -> _Tensor:
     """Position of the largest element along `dim`, the first of equals; in the flattened shard without a dim. UINT32, ROW_MAJOR."""
     ...
-def as_tensor(tensor: _Any, dtype: _DataType | None = None, *, layout: _Layout | None = _Layout.ROW_MAJOR, device: _MeshDevice | None = None, memory_config: _MemoryConfig | None = None, cache_file_name: str | _Path | None = None, preprocess: _Callable[[_Any], _Any] | None = None, mesh_mapper: _CppTensorToMesh | _ReplicateTensorToMeshWrapper | None = None, cache_dump_mode: _DumpTensorMode = _DumpTensorMode.DISTRIBUTED_GATHER) -> _Tensor:
+def as_tensor(tensor: _Any, dtype: _DataType | None = None, *, layout: _Layout | None = _Layout.ROW_MAJOR, device: _MeshDevice_ | None = None, memory_config: _MemoryConfig | None = None, cache_file_name: str | _Path | None = None, preprocess: _Callable[[_Any], _Any] | None = None, mesh_mapper: _CppTensorToMesh | _ReplicateTensorToMeshWrapper | None = None, cache_dump_mode: _DumpTensorMode = _DumpTensorMode.DISTRIBUTED_GATHER) -> _Tensor:
     """`from_torch` that keeps the converted tensor in a file and reads it from there the next time."""
     ...
 def asin(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
@@ -625,13 +637,13 @@ def conj(input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None = 
 def conj_bw(grad_tensor: _Tensor | _ComplexTensor, input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None = None) -> list[_ComplexTensor]:
     """The gradient of `conj`'s complex operand."""
     ...
-def conv1d(*, input_tensor: _Tensor, weight_tensor: _Tensor, device: _MeshDevice, in_channels: int, out_channels: int, batch_size: int, input_length: int, kernel_size: int, stride: int = 1, padding: int | _Sequence[int] = 0, dilation: int = 1, groups: int = 1, dtype: _DataType | None = None, bias_tensor: _Tensor | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, memory_config: _MemoryConfig | None = None, slice_config: _Op2DSliceConfig | None = None, return_output_dim: bool = False, return_weights_and_bias: bool = False) -> _Any:
+def conv1d(*, input_tensor: _Tensor, weight_tensor: _Tensor, device: _MeshDevice_, in_channels: int, out_channels: int, batch_size: int, input_length: int, kernel_size: int, stride: int = 1, padding: int | _Sequence[int] = 0, dilation: int = 1, groups: int = 1, dtype: _DataType | None = None, bias_tensor: _Tensor | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, memory_config: _MemoryConfig | None = None, slice_config: _Op2DSliceConfig | None = None, return_output_dim: bool = False, return_weights_and_bias: bool = False) -> _Any:
     """Convolution of sequences `(N, L, C)` or `(1, 1, N*L, C)`; gives `(1, 1, N*Lo, out_channels)` in tiles."""
     ...
-def conv2d(*, input_tensor: _Tensor, weight_tensor: _Tensor, device: _MeshDevice, in_channels: int, out_channels: int, batch_size: int, input_height: int, input_width: int, kernel_size: _Sequence[int], stride: _Sequence[int] = ..., padding: _Sequence[int] = ..., dilation: _Sequence[int] = ..., groups: int = 1, dtype: _DataType | None = None, bias_tensor: _Tensor | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, memory_config: _MemoryConfig | None = None, slice_config: _Op2DSliceConfig | None = None, return_output_dim: bool = False, return_weights_and_bias: bool = False) -> _Any:
+def conv2d(*, input_tensor: _Tensor, weight_tensor: _Tensor, device: _MeshDevice_, in_channels: int, out_channels: int, batch_size: int, input_height: int, input_width: int, kernel_size: _Sequence[int], stride: _Sequence[int] = ..., padding: _Sequence[int] = ..., dilation: _Sequence[int] = ..., groups: int = 1, dtype: _DataType | None = None, bias_tensor: _Tensor | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, memory_config: _MemoryConfig | None = None, slice_config: _Op2DSliceConfig | None = None, return_output_dim: bool = False, return_weights_and_bias: bool = False) -> _Any:
     """Convolution of images `(1, 1, N*H*W, C)` or `(N, H, W, C)`; gives `(1, 1, N*Ho*Wo, out_channels)` in tiles."""
     ...
-def conv_transpose2d(*, input_tensor: _Tensor, weight_tensor: _Tensor, device: _MeshDevice, in_channels: int, out_channels: int, batch_size: int, input_height: int, input_width: int, kernel_size: _Sequence[int], stride: _Sequence[int] = ..., padding: _Sequence[int] = ..., output_padding: _Sequence[int] = ..., dilation: _Sequence[int] = ..., groups: int = 1, dtype: _DataType | None = None, bias_tensor: _Tensor | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, memory_config: _MemoryConfig | None = None, dram_slice_config: _Op2DSliceConfig | None = None, mirror_kernel: bool = True, return_output_dim: bool = False, return_weights_and_bias: bool = False) -> _Any:
+def conv_transpose2d(*, input_tensor: _Tensor, weight_tensor: _Tensor, device: _MeshDevice_, in_channels: int, out_channels: int, batch_size: int, input_height: int, input_width: int, kernel_size: _Sequence[int], stride: _Sequence[int] = ..., padding: _Sequence[int] = ..., output_padding: _Sequence[int] = ..., dilation: _Sequence[int] = ..., groups: int = 1, dtype: _DataType | None = None, bias_tensor: _Tensor | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, memory_config: _MemoryConfig | None = None, dram_slice_config: _Op2DSliceConfig | None = None, mirror_kernel: bool = True, return_output_dim: bool = False, return_weights_and_bias: bool = False) -> _Any:
     """Transposed convolution: the gradient of `conv2d` with respect to its images."""
     ...
 def copy(input_a: _Tensor, input_b: _Tensor) -> _Tensor:
@@ -706,9 +718,11 @@ def divide_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _S
 def dram_prefetcher(*args: _Any, **kwargs: _Any) -> None:
     """Refused: it starts cores that prefetch weights for kernels; without it the same products give the same values."""
     ...
+dump_device_memory_state = _dump_memory_state
 def dump_tensor(file_name: str | _Path, tensor: _Tensor, mode: _DumpTensorMode = _DumpTensorMode.DISTRIBUTED_GATHER) -> None:
     """Write a tensor with its topology to a `.tensorbin` file."""
     ...
+element_size = _bytes_of_element
 def elu(input_tensor: _Tensor, *, alpha: float = 1.0, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """x above zero, alpha (exp(x) - 1) below."""
     ...
@@ -724,10 +738,10 @@ def embedding(input_tensor: _Tensor, weight: _Tensor, *, padding_idx: int | None
 def embedding_bw(input_tensor: _Tensor, weight_tensor: _Tensor, output_gradient_tensor: _Tensor, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """The gradient of an embedding's table: each row's gradients summed."""
     ...
-def empty(shape: _Sequence[int] | _Shape, dtype: _DataType = _DataType.BFLOAT16, layout: _Layout = _Layout.ROW_MAJOR, *args: _Any, device: _MeshDevice | None = None, memory_config: _MemoryConfig = ...) -> _Tensor:
+def empty(shape: _Sequence[int] | _Shape, dtype: _DataType = _DataType.BFLOAT16, layout: _Layout = _Layout.ROW_MAJOR, *args: _Any, device: _MeshDevice_ | None = None, memory_config: _MemoryConfig = ...) -> _Tensor:
     """A device tensor whose content is not specified (here zeros). Raises TypeError without a device."""
     ...
-def empty_like(tensor: _Tensor, *, dtype: _DataType | None = None, layout: _Layout | None = None, device: _MeshDevice | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
+def empty_like(tensor: _Tensor, *, dtype: _DataType | None = None, layout: _Layout | None = None, device: _MeshDevice_ | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """A tensor in the shape of `tensor` whose content is not specified (here zeros)."""
     ...
 def eq(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
@@ -825,22 +839,22 @@ def frac(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, o
 def frac_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of `frac`'s operand."""
     ...
-def from_buffer(buffer: _Any, shape: _Sequence[int] | _Shape, dtype: _DataType, device: _MeshDevice, layout: _Layout | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
+def from_buffer(buffer: _Any, shape: _Sequence[int] | _Shape, dtype: _DataType, device: _MeshDevice_, layout: _Layout | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """A device tensor from the numbers of a list, row by row; ROW_MAJOR unless said otherwise. Raises RuntimeError when they are too few or many."""
     ...
 def from_device(tensor: _Tensor, blocking: bool = True, *, queue_id: int | None = None, cq_id: int | None = None) -> _Tensor:
     """The tensor in host memory, with its topology. Raises RuntimeError when its device is closed."""
     ...
-def from_torch(tensor: _Any, dtype: _DataType | None = None, *, spec: _TensorSpec | None = None, tile: _Tile | None = None, pad_value: float | None = None, layout: _Layout | None = None, device: _MeshDevice | None = None, memory_config: _MemoryConfig | None = None, mesh_mapper: _CppTensorToMesh | _ReplicateTensorToMeshWrapper | None = None, cq_id: int | None = None, preserve_nan_values: bool = False, col_tilize: bool = False, enable_bfloat_opt: bool = False) -> _Tensor:
+def from_torch(tensor: _Any, dtype: _DataType | None = None, *, spec: _TensorSpec | None = None, tile: _Tile | None = None, pad_value: float | None = None, layout: _Layout | None = None, device: _MeshDevice_ | None = None, memory_config: _MemoryConfig | None = None, mesh_mapper: _CppTensorToMesh | _ReplicateTensorToMeshWrapper | None = None, cq_id: int | None = None, preserve_nan_values: bool = False, col_tilize: bool = False, enable_bfloat_opt: bool = False) -> _Tensor:
     """A tensor with the values of a torch tensor or a NumPy array; None gives None."""
     ...
-def full(shape: _Sequence[int] | _Shape, fill_value: float, dtype: _DataType | None = None, layout: _Layout | None = None, device: _MeshDevice | None = None, memory_config: _MemoryConfig | None = None, optional_tensor: _Tensor | None = None) -> _Tensor:
+def full(shape: _Sequence[int] | _Shape, fill_value: float, dtype: _DataType | None = None, layout: _Layout | None = None, device: _MeshDevice_ | None = None, memory_config: _MemoryConfig | None = None, optional_tensor: _Tensor | None = None) -> _Tensor:
     """A tensor with one value everywhere, converted to `dtype`; written into `optional_tensor` if that is given."""
     ...
-def full_like(tensor: _Tensor, fill_value: float, dtype: _DataType | None = None, layout: _Layout | None = None, device: _MeshDevice | None = None, memory_config: _MemoryConfig | None = None, optional_tensor: _Tensor | None = None) -> _Tensor:
+def full_like(tensor: _Tensor, fill_value: float, dtype: _DataType | None = None, layout: _Layout | None = None, device: _MeshDevice_ | None = None, memory_config: _MemoryConfig | None = None, optional_tensor: _Tensor | None = None) -> _Tensor:
     """One value in the shape of `tensor`; what is not named is taken from it."""
     ...
-def fused_rms_minimal(input_tensor: _Tensor, program_config: object, cluster_axis: int, mesh_device: _MeshDevice, global_semaphore: object, *, persistent_output_tensor: _Tensor | None = None, num_links: int | None = None, topology: _Topology = _Topology.Linear, subdevice_id: _Any = None, dtype: _DataType | None = None, compute_kernel_config: object = None, memory_config: _MemoryConfig | None = None, residual_input_tensor: _Tensor | None = None, epsilon: float = 1e-12, weight: _Tensor | None = None, stats: _Tensor | None = None, use_noc1_only: bool = False) -> _Tensor:
+def fused_rms_minimal(input_tensor: _Tensor, program_config: object, cluster_axis: int, mesh_device: _MeshDevice_, global_semaphore: object, *, persistent_output_tensor: _Tensor | None = None, num_links: int | None = None, topology: _Topology = _Topology.Linear, subdevice_id: _Any = None, dtype: _DataType | None = None, compute_kernel_config: object = None, memory_config: _MemoryConfig | None = None, residual_input_tensor: _Tensor | None = None, epsilon: float = 1e-12, weight: _Tensor | None = None, stats: _Tensor | None = None, use_noc1_only: bool = False) -> _Tensor:
     """RMS norm over the shards of all devices along `cluster_axis`: statistics, their all-gather and the norm in one."""
     ...
 def gather(input: _Tensor, dim: int, index: _Tensor, *, sparse_grad: bool = False, memory_config: _MemoryConfig | None = None, out: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
@@ -867,6 +881,18 @@ def gelu_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, variant: _Any = None
 def generic_op(*args: _Any, **kwargs: _Any) -> None:
     """Refused: it runs a kernel of the program's own."""
     ...
+get_all_programs_perf_data = _latest_programs_perf_data
+get_allocator_base_address = _allocator_base_address
+get_current_command_queue_id_for_thread = _current_queue
+get_dram_alignment = _dram_alignment
+get_l1_alignment = _l1_alignment
+get_latest_programs_perf_data = _latest_programs_perf_data
+get_max_worker_l1_unreserved_size = _max_worker_l1_bytes
+get_optimal_dram_bank_to_logical_worker_assignment = _dram_bank_workers
+get_optimal_worker_cores_for_sharded_tensor = _worker_cores_of
+get_physical_mesh_shapes = _physical_mesh_shapes
+get_tt_fabric_max_payload_size_bytes = _fabric_payload_bytes
+get_tt_fabric_packet_header_size_bytes = _fabric_packet_header_bytes
 def gez(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """gez of every element; dtype, shape and placement of the input."""
     ...
@@ -1040,7 +1066,7 @@ def lgamma_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _Me
 def linear(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, bias: _Tensor | None = None, transpose_a: bool = False, transpose_b: bool = False, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, program_config: object = None, activation: str | _UnaryWithParam | _UnaryOpType | None = None, compute_kernel_config: object = None, core_grid: _CoreGrid | None = None, output_tile: _Tile | None = None, optional_output_tensor: _Tensor | None = None, global_cb: object = None, sub_device_id: object = None, prefetcher_pipes: _Sequence[object] = (), in0_column_offset: int | None = None) -> _Tensor:
     """activation(a @ b + bias), rounded once; the bias broadcasts over rows."""
     ...
-def load_tensor(file_name: str | _Path, *, device: _MeshDevice | None = None) -> _Tensor:
+def load_tensor(file_name: str | _Path, *, device: _MeshDevice_ | None = None) -> _Tensor:
     """Read a tensor as it was dumped, to the host or onto a device."""
     ...
 def log(input_tensor: _Tensor, *, fast_and_approximate_mode: bool = False, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
@@ -1142,7 +1168,7 @@ def ltz(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, ou
 def mac(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, input_tensor_c: _Tensor | float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """a b + c."""
     ...
-def manual_seed(seeds: int | _Tensor = 0, *, device: _MeshDevice | None = None, user_ids: int | _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> None:
+def manual_seed(seeds: int | _Tensor = 0, *, device: _MeshDevice_ | None = None, user_ids: int | _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> None:
     """Start the random numbers of `sampling` anew: for everyone, or for the users listed, each with its own seed."""
     ...
 def matmul(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, transpose_a: bool = False, transpose_b: bool = False, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, program_config: object = None, activation: str | _UnaryWithParam | _UnaryOpType | None = None, compute_kernel_config: object = None, core_grid: _CoreGrid | None = None, output_tile: _Tile | None = None, optional_output_tensor: _Tensor | None = None, global_cb: object = None, sub_device_id: object = None, prefetcher_pipes: _Sequence[object] = ()) -> _Tensor:
@@ -1199,7 +1225,7 @@ def moreh_adam(param_in: _Tensor, grad: _Tensor, exp_avg_in: _Tensor, exp_avg_sq
 def moreh_adamw(param_in: _Tensor, grad: _Tensor, exp_avg_in: _Tensor, exp_avg_sq_in: _Tensor, lr: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-08, weight_decay: float = 0.01, step: int = 0, amsgrad: bool = False, *, max_exp_avg_sq_in: _Tensor | None = None, param_out: _Tensor | None = None, exp_avg_out: _Tensor | None = None, exp_avg_sq_out: _Tensor | None = None, max_exp_avg_sq_out: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """A step of AdamW: as Adam, with the decay applied to the parameter itself."""
     ...
-def moreh_arange(start: float = 0, end: float = 0, step: float = 1, device: _MeshDevice | None = None, *, output: _Tensor | None = None, untilize_out: bool = False, dtype: _DataType = _DataType.BFLOAT16, memory_config: _MemoryConfig | None = None) -> _Tensor:
+def moreh_arange(start: float = 0, end: float = 0, step: float = 1, device: _MeshDevice_ | None = None, *, output: _Tensor | None = None, untilize_out: bool = False, dtype: _DataType = _DataType.BFLOAT16, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Numbers from start to end, in tiles unless untilize_out says otherwise."""
     ...
 def moreh_bmm(input: _Tensor, mat2: _Tensor, *, output: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
@@ -1226,7 +1252,7 @@ def moreh_dot_backward(output_grad: _Tensor, input: _Tensor, other: _Tensor, *, 
 def moreh_fold(input: _Tensor, output: _Tensor | None = None, output_size: _Sequence[int] = (), kernel_size: _Sequence[int] = (), dilation: _Sequence[int] = ..., padding: _Sequence[int] = ..., stride: _Sequence[int] = ..., memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """Columns of patches put together to images, overlaps summed."""
     ...
-def moreh_full(shape: _Sequence[int], fill_value: float, device: _MeshDevice, *, dtype: _DataType = _DataType.BFLOAT16, layout: _Layout = _Layout.TILE, memory_config: _MemoryConfig | None = None) -> _Tensor:
+def moreh_full(shape: _Sequence[int], fill_value: float, device: _MeshDevice_, *, dtype: _DataType = _DataType.BFLOAT16, layout: _Layout = _Layout.TILE, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """A tensor with one value everywhere."""
     ...
 def moreh_full_like(input: _Tensor, fill_value: float, dtype: _DataType | None = None, layout: _Layout | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
@@ -1364,10 +1390,10 @@ def normalize_global(input_tensor: _Tensor, *, memory_config: _MemoryConfig | No
 def normalize_hw(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Each matrix less its mean, divided by its standard deviation."""
     ...
-def ones(shape: _Sequence[int] | _Shape, dtype: _DataType | None = None, layout: _Layout | None = None, device: _MeshDevice | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
+def ones(shape: _Sequence[int] | _Shape, dtype: _DataType | None = None, layout: _Layout | None = None, device: _MeshDevice_ | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """A tensor of ones; bfloat16 and ROW_MAJOR unless said otherwise."""
     ...
-def ones_like(tensor: _Tensor, dtype: _DataType | None = None, layout: _Layout | None = None, device: _MeshDevice | None = None, memory_config: _MemoryConfig | None = None, optional_tensor: _Tensor | None = None) -> _Tensor:
+def ones_like(tensor: _Tensor, dtype: _DataType | None = None, layout: _Layout | None = None, device: _MeshDevice_ | None = None, memory_config: _MemoryConfig | None = None, optional_tensor: _Tensor | None = None) -> _Tensor:
     """Ones in the shape of `tensor`; what is not named is taken from it."""
     ...
 def outer(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
@@ -1412,16 +1438,16 @@ def pow_bw(grad_tensor: _Tensor, input_tensor: _Tensor, exponent: float, *, memo
 def prelu(input_tensor_a: _Tensor, weight: _Tensor | float | list[float], *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """x above zero, weight times x below; a weight of one dimension has one value for each channel (dimension 1)."""
     ...
-def prepare_conv_bias(*, bias_tensor: _Tensor, input_memory_config: _MemoryConfig, input_layout: _Layout, in_channels: int, out_channels: int, batch_size: int, input_height: int, input_width: int, kernel_size: _Sequence[int], stride: _Sequence[int], padding: _Sequence[int], dilation: _Sequence[int], groups: int, device: _MeshDevice, input_dtype: _DataType, output_dtype: _DataType | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, slice_config: _Op2DSliceConfig | None = None) -> _Tensor:
+def prepare_conv_bias(*, bias_tensor: _Tensor, input_memory_config: _MemoryConfig, input_layout: _Layout, in_channels: int, out_channels: int, batch_size: int, input_height: int, input_width: int, kernel_size: _Sequence[int], stride: _Sequence[int], padding: _Sequence[int], dilation: _Sequence[int], groups: int, device: _MeshDevice_, input_dtype: _DataType, output_dtype: _DataType | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, slice_config: _Op2DSliceConfig | None = None) -> _Tensor:
     """A bias as `conv2d` keeps it: `(1, 1, 1, out)` in tiles on the device."""
     ...
-def prepare_conv_transpose2d_bias(*, bias_tensor: _Tensor, out_channels: int, device: _MeshDevice, **tuning: _Any) -> _Tensor:
+def prepare_conv_transpose2d_bias(*, bias_tensor: _Tensor, out_channels: int, device: _MeshDevice_, **tuning: _Any) -> _Tensor:
     """A bias as `conv_transpose2d` keeps it: `(1, 1, 1, out)` in tiles on the device; the other settings change nothing."""
     ...
-def prepare_conv_transpose2d_weights(*, weight_tensor: _Tensor, input_memory_config: _MemoryConfig, input_layout: _Layout, weights_format: str, in_channels: int, out_channels: int, batch_size: int, input_height: int, input_width: int, kernel_size: _Sequence[int], stride: _Sequence[int], padding: _Sequence[int], dilation: _Sequence[int], has_bias: bool, groups: int, device: _MeshDevice, input_dtype: _DataType, output_dtype: _DataType | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, slice_config: _Op2DSliceConfig | None = None, mirror_kernel: bool = True) -> _Tensor:
+def prepare_conv_transpose2d_weights(*, weight_tensor: _Tensor, input_memory_config: _MemoryConfig, input_layout: _Layout, weights_format: str, in_channels: int, out_channels: int, batch_size: int, input_height: int, input_width: int, kernel_size: _Sequence[int], stride: _Sequence[int], padding: _Sequence[int], dilation: _Sequence[int], has_bias: bool, groups: int, device: _MeshDevice_, input_dtype: _DataType, output_dtype: _DataType | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, slice_config: _Op2DSliceConfig | None = None, mirror_kernel: bool = True) -> _Tensor:
     """Filters as `conv_transpose2d` keeps them: the matrix `(1, 1, kh*kw*out / groups, in)` in tiles on the device."""
     ...
-def prepare_conv_weights(*, weight_tensor: _Tensor, input_memory_config: _MemoryConfig, input_layout: _Layout, weights_format: str, in_channels: int, out_channels: int, batch_size: int, input_height: int, input_width: int, kernel_size: _Sequence[int], stride: _Sequence[int], padding: _Sequence[int], dilation: _Sequence[int], has_bias: bool, groups: int, device: _MeshDevice, input_dtype: _DataType, output_dtype: _DataType | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, slice_config: _Op2DSliceConfig | None = None) -> _Tensor:
+def prepare_conv_weights(*, weight_tensor: _Tensor, input_memory_config: _MemoryConfig, input_layout: _Layout, weights_format: str, in_channels: int, out_channels: int, batch_size: int, input_height: int, input_width: int, kernel_size: _Sequence[int], stride: _Sequence[int], padding: _Sequence[int], dilation: _Sequence[int], has_bias: bool, groups: int, device: _MeshDevice_, input_dtype: _DataType, output_dtype: _DataType | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, slice_config: _Op2DSliceConfig | None = None) -> _Tensor:
     """Filters as `conv2d` keeps them: the matrix `(1, 1, kh*kw*in / groups, out)` in tiles on the device."""
     ...
 def prepare_grid_sample_grid(grid: _Tensor, input_shape: _Sequence[int], *, mode: str = 'bilinear', padding_mode: str = 'zeros', align_corners: bool = False, output_dtype: _DataType | None = None) -> _Tensor:
@@ -1442,10 +1468,10 @@ def rad2deg(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None
 def rad2deg_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of `rad2deg`'s operand."""
     ...
-def rand(shape: _Sequence[int] | _Shape, device: _MeshDevice, *, dtype: _DataType = _DataType.BFLOAT16, layout: _Layout = _Layout.TILE, memory_config: _MemoryConfig = ..., low: float = 0.0, high: float = 1.0, seed: int = 0, mesh_mapper: _MeshMapperConfig | _CppTensorToMesh | None = None) -> _Tensor:
+def rand(shape: _Sequence[int] | _Shape, device: _MeshDevice_, *, dtype: _DataType = _DataType.BFLOAT16, layout: _Layout = _Layout.TILE, memory_config: _MemoryConfig = ..., low: float = 0.0, high: float = 1.0, seed: int = 0, mesh_mapper: _MeshMapperConfig | _CppTensorToMesh | None = None) -> _Tensor:
     """Uniform values from `low` to `high` on a device; the same everywhere, or the shards of one array with `mesh_mapper`."""
     ...
-def randn(shape: _Sequence[int] | _Shape, device: _MeshDevice, *, dtype: _DataType = _DataType.BFLOAT16, layout: _Layout = _Layout.TILE, memory_config: _MemoryConfig = ..., compute_kernel_config: object = None, seed: int | None = None) -> _Tensor:
+def randn(shape: _Sequence[int] | _Shape, device: _MeshDevice_, *, dtype: _DataType = _DataType.BFLOAT16, layout: _Layout = _Layout.TILE, memory_config: _MemoryConfig = ..., compute_kernel_config: object = None, seed: int | None = None) -> _Tensor:
     """Values of the normal distribution with mean 0 and variance 1, the same on every device."""
     ...
 def rdiv(input_tensor: _Tensor, value: float, *, rounding_mode: str | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
@@ -1769,6 +1795,7 @@ def threshold(input_tensor: _Tensor, threshold: float, value: float, *, memory_c
 def threshold_bw(grad_tensor: _Tensor, input_tensor: _Tensor, min: float, max: float, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of `threshold`'s operand."""
     ...
+tile_size = _bytes_of_tile
 def tilize(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, use_multicore: bool = True, use_low_perf: bool = False, tile: _Tile = ..., sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The same elements in TILE layout, in `dtype` if given."""
     ...
@@ -1778,7 +1805,7 @@ def tilize_with_val_padding(input_tensor: _Tensor, output_tensor_shape: _Sequenc
 def tilize_with_zero_padding(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_dtype: _DataType | None = None, use_multicore: bool = True, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The same elements in TILE layout, whole tiles filled up with zeros; a tensor that has it already stays as it is."""
     ...
-def to_device(tensor: _Tensor, device: _MeshDevice, memory_config: _MemoryConfig | None = None, *, queue_id: int | None = None, cq_id: int | None = None) -> _Tensor:
+def to_device(tensor: _Tensor, device: _MeshDevice_, memory_config: _MemoryConfig | None = None, *, queue_id: int | None = None, cq_id: int | None = None) -> _Tensor:
     """The tensor on a mesh: a distributed one keeps its topology, an un-distributed one is replicated to every device."""
     ...
 def to_dtype(tensor: _Tensor, dtype: _DataType) -> _Tensor:
@@ -1790,7 +1817,7 @@ def to_layout(tensor: _Tensor, layout: _Layout, dtype: _DataType | None = None, 
 def to_memory_config(tensor: _Tensor, memory_config: _MemoryConfig, dtype: _DataType | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """The tensor under another memory configuration, and in another element type if `dtype` is given."""
     ...
-def to_torch(tensor: _Tensor, dtype: _Any = None, *, torch_rank: int | None = None, mesh_composer: _CppMeshToTensor | None = None, device: _MeshDevice | None = None, cq_id: int | None = None) -> _Any:
+def to_torch(tensor: _Tensor, dtype: _Any = None, *, torch_rank: int | None = None, mesh_composer: _CppMeshToTensor | None = None, device: _MeshDevice_ | None = None, cq_id: int | None = None) -> _Any:
     """The values as a torch tensor; where torch is not installed, as a NumPy array (bfloat16 as float32)."""
     ...
 def topk(input_tensor: _Tensor, k: int = 32, dim: int = -1, largest: bool = True, sorted: bool = True, *, memory_config: _MemoryConfig | None = None, sub_core_grids: _CoreRangeSet | None = None, indices_tensor: _Tensor | None = None, output_tensor: tuple[_Tensor, _Tensor] | None = None, stable: bool = False) -> tuple[_Tensor, _Tensor]:
@@ -1817,6 +1844,7 @@ def trunc(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, 
 def trunc_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Zeros: `trunc` is constant between its steps."""
     ...
+ttnn_dtype_to_torch_dtype = _torch_dtype
 def typecast(input_tensor: _Tensor, dtype: _DataType | None = None, output_dtype: _DataType | None = None, *, input_dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The tensor in another element type: `(x, dtype)` or `(x, input_dtype, output_dtype)`, the first of which must be the tensor's."""
     ...
@@ -1871,9 +1899,9 @@ def xlogy(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, d
 def xlogy_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradients of `xlogy`'s two operands."""
     ...
-def zeros(shape: _Sequence[int] | _Shape, dtype: _DataType | None = None, layout: _Layout | None = None, device: _MeshDevice | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
+def zeros(shape: _Sequence[int] | _Shape, dtype: _DataType | None = None, layout: _Layout | None = None, device: _MeshDevice_ | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """A tensor of zeros; bfloat16 and ROW_MAJOR unless said otherwise."""
     ...
-def zeros_like(tensor: _Tensor, dtype: _DataType | None = None, layout: _Layout | None = None, device: _MeshDevice | None = None, memory_config: _MemoryConfig | None = None, optional_tensor: _Tensor | None = None) -> _Tensor:
+def zeros_like(tensor: _Tensor, dtype: _DataType | None = None, layout: _Layout | None = None, device: _MeshDevice_ | None = None, memory_config: _MemoryConfig | None = None, optional_tensor: _Tensor | None = None) -> _Tensor:
     """Zeros in the shape of `tensor`; what is not named is taken from it."""
     ...

@@ -2,6 +2,8 @@
 """`ttnn.core`."""
 
 from tt_run.runtime.enums import StorageType as _StorageType
+from tt_run.runtime.queues import current_queue as _current_queue
+from tt_run.runtime.tensor.questions import torch_dtype as _torch_dtype
 from tt_run.runtime.enums import BufferType as BufferType
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig as MemoryConfig
 from tt_run.runtime.enums import ShardOrientation as ShardOrientation
@@ -11,7 +13,6 @@ from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig as Wormhol
 from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config as create_sharded_memory_config
 from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config_ as create_sharded_memory_config_
 from tt_run.runtime.cores import divup as divup
-from tt_run.runtime.queues import current_queue as get_current_command_queue_id_for_thread
 from tt_run.runtime.tensor.questions import get_memory_config as get_memory_config
 from tt_run.runtime.cores import grid_to_cores as grid_to_cores
 from tt_run.runtime.tensor.questions import has_storage_type_of as has_storage_type_of
@@ -24,6 +25,7 @@ from tt_run.runtime.cores import num_cores_to_corerangeset_in_subcoregrids as nu
 from tt_run.runtime.cores import roundup as roundup
 from tt_run.runtime.tensor.printing import set_printoptions as set_printoptions
 from tt_run.runtime.cores import split_work_to_cores as split_work_to_cores
-from tt_run.runtime.tensor.questions import torch_dtype as ttnn_dtype_to_torch_dtype
 
 DEVICE_STORAGE_TYPE: _StorageType
+get_current_command_queue_id_for_thread = _current_queue
+ttnn_dtype_to_torch_dtype = _torch_dtype

@@ -4,10 +4,11 @@
 from tt_run.runtime.enums import DataType as _DataType
 from tt_run.runtime.enums import Layout as _Layout
 from tt_run.runtime.enums import StorageType as _StorageType
+from tt_run.runtime.tensor.questions import worker_cores_of as _worker_cores_of
+from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig as _WormholeComputeKernelConfig
 from tt_run.runtime.ops.broadcasting import BcastOpDim as BcastOpDim
 from tt_run.runtime.ops.broadcasting import BcastOpMath as BcastOpMath
 from tt_run.runtime.tuning.choices import BinaryOpType as BinaryOpType
-from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig as BlackholeComputeKernelConfig
 from tt_run.runtime.enums import BufferType as BufferType
 from tt_run.runtime.descriptors.buffers import CBDescriptor as CBDescriptor
 from tt_run.runtime.descriptors.buffers import CBFormatDescriptor as CBFormatDescriptor
@@ -84,9 +85,9 @@ from tt_run.runtime.descriptors.buffers import cb_descriptor_from_sharded_tensor
 from tt_run.runtime.descriptors.kernels import compute_program_descriptor_hash as compute_program_descriptor_hash
 from tt_run.runtime.cores import corerange_to_cores as corerange_to_cores
 from tt_run.runtime.descriptors.buffers import get_cb_address as get_cb_address
-from tt_run.runtime.tensor.questions import worker_cores_of as get_optimal_worker_cores_for_sharded_tensor
 from tt_run.runtime.descriptors.kernels import merge_program_descriptors as merge_program_descriptors
 
+BlackholeComputeKernelConfig = _WormholeComputeKernelConfig
 DEVICE_STORAGE_TYPE: _StorageType
 ROW_MAJOR_LAYOUT: _Layout
 TILE_LAYOUT: _Layout
@@ -95,6 +96,7 @@ bfloat4_b: _DataType
 bfloat8_b: _DataType
 float32: _DataType
 fp8_e4m3: _DataType
+get_optimal_worker_cores_for_sharded_tensor = _worker_cores_of
 int32: _DataType
 int8: _DataType
 uint16: _DataType

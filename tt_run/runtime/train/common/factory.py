@@ -72,8 +72,8 @@ class TransformerModelFactory:
                 f"device_config.enable_sp: positions of a {self.model_type} are not cut; help: model_type: llama, or enable_sp: false"
             )
 
-    def create_model(self) -> ModuleBase:
-        """The model on the open device; with `enable_fsdp` block by block cut over the mesh axis for that."""
+    def create_model(self) -> Any:
+        """The model of that type on the open device; with `enable_fsdp` block by block cut over the mesh axis for that."""
         model = self._whole_model()
         if self.device_config.enable_fsdp:
             self._shard(model)

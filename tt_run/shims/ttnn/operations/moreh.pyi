@@ -6,11 +6,14 @@ from tt_run.runtime.enums import DataType as _DataType
 from tt_run.runtime.mesh.device import MeshDevice as _MeshDevice
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig as _MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor as _Tensor
-from tt_run.runtime.tuning.choices import MorehSoftmaxBackwardOp as SoftmaxBackwardOp
-from tt_run.runtime.tuning.choices import MorehSoftmaxBackwardOpParallelizationStrategy as SoftmaxBackwardOpParallelizationStrategy
-from tt_run.runtime.tuning.choices import MorehSoftmaxOpParallelizationStrategy as SoftmaxOp
-from tt_run.runtime.tuning.choices import MorehSoftmaxOpParallelizationStrategy as SoftmaxOpParallelizationStrategy
+from tt_run.runtime.tuning.choices import MorehSoftmaxBackwardOp as _MorehSoftmaxBackwardOp
+from tt_run.runtime.tuning.choices import MorehSoftmaxBackwardOpParallelizationStrategy as _MorehSoftmaxBackwardOpParallelizationStrategy
+from tt_run.runtime.tuning.choices import MorehSoftmaxOpParallelizationStrategy as _MorehSoftmaxOpParallelizationStrategy
 
+SoftmaxBackwardOp = _MorehSoftmaxBackwardOp
+SoftmaxBackwardOpParallelizationStrategy = _MorehSoftmaxBackwardOpParallelizationStrategy
+SoftmaxOp = _MorehSoftmaxOpParallelizationStrategy
+SoftmaxOpParallelizationStrategy = _MorehSoftmaxOpParallelizationStrategy
 def abs(input: _Tensor, p: float, *, output: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """Absolute values to a power."""
     ...
