@@ -37,11 +37,11 @@ LAUNCHER = [
 ]
 RUNTIME = (
     # From the ground up: a module may import its own part and the parts of lower floors, never its neighbours'.
-    "errors native tile",
+    "errors imports native tile",
     "comm enums events rectangles reference settings traffic",
     "bound model unordered",
     "arguments fields guard marks values",
-    "cores",
+    "cores own_mpi",
     "joint_file mesh tuning",
     "disaggregation kernels queues tensor.late_methods tensor.printing tensor.spec",
     "tensor.tensor",

@@ -10,13 +10,22 @@ import pytest
 from tests.e2e.launch import tt_run
 from tests.runtime.guard.divergences import DIVERGENCES, SOCKETS, Divergence
 from tests.runtime.guard.further_divergences import FURTHER
+from tests.runtime.guard.further_odd_programs import FURTHER_ODD
 from tests.runtime.guard.odd_programs import ODD
+from tests.runtime.guard.program_divergences import PROGRAMS
 from tests.sweep import sweep
 
-EVERY = {**DIVERGENCES, **FURTHER}
+EVERY = {**DIVERGENCES, **FURTHER, **PROGRAMS}
+ALL_RIGHT = {**ODD, **FURTHER_ODD}
 SPLITS = {2: "1x2", 4: "1x4", 8: "2x4"}
 # One of each family; all of them are the slow set.
-SAMPLE = ("another topology", "an early end by SystemExit", "a tensor of another shape through a socket")
+SAMPLE = (
+    "another topology",
+    "an early end by SystemExit",
+    "a tensor of another shape through a socket",
+    "another root of MPI",
+    "a message of MPI that is too long",
+)
 
 
 def check(folder: Path, divergence: Divergence, ranks: int) -> None:
@@ -38,9 +47,9 @@ def check(folder: Path, divergence: Divergence, ranks: int) -> None:
         assert verdict.startswith("tt-run: ranks 0-1 are at fault together: "), ran.err
 
 
-@pytest.mark.parametrize("name", sweep(SAMPLE, quick=["another topology"]))
+@pytest.mark.parametrize("name", sweep(SAMPLE, quick=["another topology", "another root of MPI"]))
 def test_a_divergence_is_told(tmp_path: Path, name: str) -> None:
-    check(tmp_path, DIVERGENCES[name], 4)
+    check(tmp_path, EVERY[name], 4)
 
 
 @pytest.mark.slow
@@ -54,9 +63,9 @@ def test_every_divergence_is_told(tmp_path: Path, name: str, ranks: int) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ranks", (2, 4))
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", ALL_RIGHT)
 def test_no_odd_but_right_program_is_blamed(tmp_path: Path, name: str, ranks: int) -> None:
-    source, options = ODD[name]
+    source, options = ALL_RIGHT[name]
     (tmp_path / "program.py").write_text(source)
     words = ("--emulate", "--system", "t3000", "--split", SPLITS[ranks], *options)
     ran = tt_run(*words, "python", "program.py", cwd=tmp_path, timeout=80).check()

@@ -310,7 +310,8 @@ def _line(code: CodeType, at: int) -> int:
     return code.co_firstlineno
 
 
-_LIBRARIES = re.compile(r"/(?:site|dist)-packages/|/lib/python3\.\d+/|^<frozen")
+# What Cython compiles names files of its own, as mpi4py does and NumPy's chance.
+_LIBRARIES = re.compile(r"/(?:site|dist)-packages/|/lib/python3\.\d+/|^<frozen|\.p[yx][xi]$")
 
 
 def is_library(file: str) -> bool:

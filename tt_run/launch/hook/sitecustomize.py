@@ -103,15 +103,19 @@ def _frames(traceback: TracebackType | None) -> list[tuple[str, int]]:
 
 def _is_library(file: str) -> bool:
     """Whether a line is not the user's to repair: the standard library's, an installed package's or the emulation's."""
-    return file.startswith("<frozen") or any(
-        part in file
-        for part in (
-            "/site-packages/",
-            "/dist-packages/",
-            "/lib/python3.",
-            "/tt_run/shims/",
-            "/mgd/lean.py",
-            _EMULATION,
+    return (
+        file.startswith("<frozen")
+        or file.endswith((".pyx", ".pxi"))
+        or any(
+            part in file
+            for part in (
+                "/site-packages/",
+                "/dist-packages/",
+                "/lib/python3.",
+                "/tt_run/shims/",
+                "/mgd/lean.py",
+                _EMULATION,
+            )
         )
     )
 

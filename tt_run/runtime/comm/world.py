@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 from tt_run import contract
@@ -114,7 +115,8 @@ class World:
         finally:
             faulthandler.cancel_dump_traceback_later()
         _check_size(MPI, self.size)
-        return MPI
+        hidden = getattr(MPI, "_tt_run_raw", None)  # the communicators that the program does not see
+        return MPI if hidden is None else SimpleNamespace(**{**vars(MPI), **hidden})
 
     def connect(self) -> None:
         """Meet all ranks: exchange names and places. Every rank must call it, once; later calls do nothing."""

@@ -40,6 +40,7 @@ __all__ = [
     "start",
     "until",
     "wait",
+    "watches",
 ]
 
 Before = Callable[[str], None]
@@ -125,6 +126,11 @@ def until(
         return
     # No group and number: having come to the call, which is what those stand for, does not excuse a rank here.
     _guard.wait_until(done, lambda: Wait("collective", what, events.call_site(), (), 0, missing()), bell=bell)
+
+
+def watches() -> bool:
+    """Whether the ranks have met and are agreed with."""
+    return _guard is not None
 
 
 def _begun(group: Group) -> bool:

@@ -76,7 +76,7 @@ def begin() -> None:
 
 def _follow() -> None:
     """Let the program's own calls of mpi4py go through the book, once it loads that, and PyTorch draw from it."""
-    from tt_run.runtime.record.imports import Finder
+    from tt_run.runtime.imports import Finder
     from tt_run.runtime.record.mpi.recorded import recorded_module, tell_unrecorded
 
     parts = {name: (lambda _, name=name: tell_unrecorded(name)) for name in _UNRECORDED_PARTS}
@@ -123,7 +123,7 @@ def _meet_loaded() -> None:
 
 def _stand_in() -> None:
     """Put an mpi4py that answers from the record in the place of the library, installed or not; PyTorch draws from the record."""
-    from tt_run.runtime.record.imports import Finder
+    from tt_run.runtime.imports import Finder
     from tt_run.runtime.record.mpi.replayed import replayed_modules
 
     sys.meta_path.insert(0, Finder(_CHANCE))

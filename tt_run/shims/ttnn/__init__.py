@@ -6,8 +6,10 @@ Operations are not listed here: their declarations publish them.
 import tt_run.runtime.comparison as _comparison  # noqa: F401 - follows CONFIG.enable_comparison_mode
 from tt_run.runtime.exports import publish as _publish
 from tt_run.runtime.exports import tell_absent_modules as _tell_absent_modules
+from tt_run.runtime.own_mpi import await_own_mpi as _await_own_mpi
 from tt_run.runtime.settings import load_environment as _load_environment
 
+_await_own_mpi()
 # The reference reads TTNN_CONFIG_PATH and TTNN_CONFIG_OVERRIDES when it is imported.
 _load_environment()
 

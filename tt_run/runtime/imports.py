@@ -1,4 +1,4 @@
-"""Libraries that take part in a record are met as the program loads them: mpi4py, whose calls are written down, and PyTorch, whose chance is."""
+"""Libraries are met as the program loads them: mpi4py, whose calls are agreed on or written down, and PyTorch, whose chance is recorded."""
 
 from __future__ import annotations
 

@@ -1,0 +1,77 @@
+"""A program's own mpi4py: right calls in every spelling pass, and its sizes are compared, not its spellings. Mistakes are in `program_divergences`."""
+
+from __future__ import annotations
+
+from tests.runtime.mpi import run_ranks
+from tt_run.runtime.events import is_library
+
+RIGHT = """
+import copy
+import threading
+import numpy as np
+import ttnn
+from mpi4py import MPI
+before = MPI.COMM_WORLD
+before.Barrier()  # the ranks have not met yet
+ttnn.init_distributed_context()
+comm = MPI.COMM_WORLD
+rank, size = comm.Get_rank(), comm.Get_size()
+assert isinstance(comm, MPI.Intracomm) and comm == MPI.Comm.f2py(comm.py2f())
+
+# Objects.
+assert comm.bcast("a" if rank == 0 else None) == "a"
+assert comm.reduce(1, op=MPI.SUM, root=1) == (size if rank == 1 else None)
+assert comm.allreduce(rank, op=MPI.MAX) == size - 1
+assert comm.allreduce(2, op=lambda a, b: a * b) == 2**size
+assert comm.gather(rank, root=0) == (list(range(size)) if rank == 0 else None)
+assert comm.scatter(list(range(size)) if rank == 0 else None, root=0) == rank
+assert comm.alltoall([rank] * size) == list(range(size))
+comm.barrier() if rank else comm.Barrier()
+
+# Buffers in place of each other, with and without counts and types.
+a, b = np.full(4, rank, np.float64), np.zeros(4)
+comm.Allreduce(a, b)
+assert b[0] == sum(range(size))
+comm.Allreduce(MPI.IN_PLACE, a) if rank == 0 else comm.Allreduce([a, MPI.DOUBLE], b)
+everything = np.zeros(4 * size)
+comm.Allgather(MPI.IN_PLACE, everything) if rank else comm.Allgather(np.zeros(4), everything)
+comm.Bcast(np.zeros(8, np.uint8) if rank else [bytearray(8), 8, MPI.CHAR], 0)
+comm.Bcast([bytearray(8), "B"] if rank else bytearray(8), root=0)
+rows = MPI.DOUBLE.Create_vector(2, 1, 2).Commit()
+comm.Bcast([np.zeros(4), 1, rows] if rank == 0 else np.zeros(2), root=0)
+comm.Gather(MPI.IN_PLACE if rank == 0 else b, everything if rank == 0 else None, root=0)
+one = np.zeros(1)
+comm.Scatter(np.arange(float(size)) if rank == 0 else None, MPI.IN_PLACE if rank == 0 else one, root=0)
+assert rank == 0 or one[0] == rank
+comm.Reduce(b, None if rank else a, op=MPI.SUM, root=0)
+comm.Allgatherv(np.zeros(rank + 1), [np.zeros(sum(range(1, size + 1))), [each + 1 for each in range(size)]])
+
+# Duplicates, parts, requests, other threads, wrong words.
+copied = comm.Dup()
+copied.Barrier()
+copied.Free()
+part = comm.Split(rank % 2, rank)
+part.allgather(1)
+if rank % 2 == 0:
+    part.Barrier()
+comm.Ibarrier().Wait()
+thread = threading.Thread(target=comm.Barrier)
+thread.start()
+thread.join()
+try:
+    comm.Bcast(None, root=0)
+except Exception:
+    pass
+ttnn.distributed_context_barrier()
+print("all right")
+"""
+
+
+def test_right_calls_pass_in_every_spelling() -> None:
+    result = run_ranks(3, RIGHT, env={"TT_RUN_GUARD_TIMEOUT": "20"}, timeout=40).check()
+    assert result.stdout == "all right\n" * 3
+
+
+def test_what_cython_compiled_is_no_line_of_the_users() -> None:
+    assert is_library("src/mpi4py/MPI.src/Comm.pyx") and is_library("numpy/random/mtrand.pyx")
+    assert not is_library("/home/me/train.py")
