@@ -118,6 +118,37 @@ def test_minimal_matmul(one: MeshDevice):
     near(found, np.maximum(x.astype(float) @ w + b, 0), steps=16)
 
 
+def test_minimal_matmul_with_gates_in_tiles(one: MeshDevice):
+    x, w, b = sample((9, 64), F32, 1), sample((64, 128), F32, 2), sample((1, 128), F32, 3)
+    minimal = getattr(ops, "experimental.minimal_matmul")
+    found = minimal(put(one, x), put(one, w), bias_tensor=put(one, b), fuse_swiglu=True)
+    tiles = (x.astype(float) @ w + b).reshape(9, 2, 2, 32)
+    gate = tiles[:, :, 0]
+    near(found, (gate / (1 + np.exp(-gate)) * tiles[:, :, 1]).reshape(9, 64), steps=32)
+    with pytest.raises(RuntimeError, match="needs pairs of tiles, got 32 columns"):
+        minimal(put(one, x), put(one, w[:, :32]), fuse_swiglu=True)
+    with pytest.raises(RuntimeError, match="excludes fused_activation"):
+        minimal(put(one, x), put(one, w), fuse_swiglu=True, fused_activation="relu")
+
+
+def test_minimal_matmul_of_two_inputs(one: MeshDevice):
+    first, second, w = sample((9, 40), F32, 1), sample((9, 20), F32, 2), sample((96, 32), F32, 3)
+    minimal = getattr(ops, "experimental.minimal_matmul")
+    found = minimal([put(one, first), put(one, second)], put(one, w))
+    near(found, first.astype(float) @ w[:40] + second.astype(float) @ w[64:84], steps=16)
+    with pytest.raises(RuntimeError, match="of 40 and 20 columns, each filled up to whole tiles, do not fit"):
+        minimal([put(one, first), put(one, second)], put(one, w[:64]))
+
+
+def test_columns_of_a_wider_tensor(one: MeshDevice):
+    x, w = sample((32, 128), F32, 1), sample((64, 32), F32, 2)
+    found = ops.linear(put(one, x), put(one, w), in0_column_offset=32)
+    assert np.array_equal(held(found), held(ops.linear(put(one, x[:, 32:96].copy()), put(one, w))))
+    for offset in (31, 96):
+        with pytest.raises(RuntimeError, match=f"in0_column_offset {offset} must be a multiple of 32"):
+            ops.linear(put(one, x), put(one, w), in0_column_offset=offset)
+
+
 def test_output_tensor(one: MeshDevice):
     x = put(one, sample((32, 32), F32, 1))
     out = put(one, np.zeros((32, 32)))

@@ -19,12 +19,10 @@ from tt_run.runtime.kernels.activations import Activation
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.ops.joining import concat
 from tt_run.runtime.ops.products import linear, minimal_matmul, product
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.dtypes import convert
 from tt_run.runtime.values.shards import combine
 
@@ -271,17 +269,13 @@ def minimal_matmul_strided_reduce_scatter_async(
     mm_window_blocks: int | None = None,
     mm_credit_counters: Tensor | None = None,
 ) -> list[Tensor]:
-    """[input @ weight + bias, its reduce-scatter]; two inputs are one when they are concatenated along K, in whole tiles."""
+    """[input @ weight + bias, its reduce-scatter]; two inputs lie side by side, as in `minimal_matmul`."""
     if fused_ternary_scalar is not None or addcmul_input_tensor1 is not None:
         raise fatal(
             "minimal_matmul_strided_reduce_scatter_async: the fused addcmul is not emulated; call ttnn.addcmul"
         )
-    inputs = [input_tensor] if isinstance(input_tensor, Tensor) else list(input_tensor)
-    if len(inputs) > 2 or any(part.shape[-1] % TILE_SIZE for part in inputs[:-1]):
-        raise fatal("input_tensor must be one tensor, or two of which the first ends with a tile")
-    whole = inputs[0] if len(inputs) == 1 else concat.compute(inputs, -1)
     out = minimal_matmul.compute(
-        whole,
+        input_tensor,
         weight_tensor,
         bias_tensor=bias,
         fused_activation=fused_activation,
@@ -363,20 +357,17 @@ def _product(
     """The product with what is fused into it, rounded once."""
     base, factor, scale = ternary
     dtype = dtype or x.dtype
-    if base is None and not swiglu:
-        out: Tensor = minimal_matmul.compute(
-            x, weight, bias_tensor=bias, fused_activation=activation, dtype=dtype, memory_config=memory_config
-        )
-        return out
     if swiglu and (base is not None or activation is not None):
         raise fatal("fuse_swiglu excludes fused_activation and the fused addcmul")
+    if base is None:
+        out: Tensor = minimal_matmul.compute(
+            x, weight, bias_tensor=bias, fused_activation=activation, dtype=dtype, memory_config=memory_config, fuse_swiglu=swiglu
+        )  # fmt: skip
+        return out
     exact: Tensor = minimal_matmul.compute(
         x, weight, bias_tensor=bias, fused_activation=activation, dtype=DataType.FLOAT32
     )
-    if swiglu:
-        shards = exact.shards.map(lambda values: convert(_swiglu(values), dtype))
-        return exact.derive(shards, dtype=dtype, memory_config=memory_config)
-    if base is None or factor is None or scale is None:
+    if factor is None or scale is None:
         raise fatal("the fused addcmul needs both of its tensors and the scalar")
 
     def added(values: Array, a: Array, b: Array) -> Array:
@@ -384,17 +375,6 @@ def _product(
 
     shards = combine(added, exact.shards, base.shards, factor.shards)
     return exact.derive(shards, dtype=dtype, memory_config=memory_config)
-
-
-def _swiglu(values: Array) -> Array:
-    """silu(gate) * up, where even tiles of columns are the gate and odd ones the up projection."""
-    *outer, width = values.shape
-    if width % (2 * TILE_SIZE):
-        raise fatal(f"fuse_swiglu needs pairs of tiles, got {width} columns", "N % (2 * TILE_SIZE) == 0")
-    pairs = values.reshape(*outer, width // (2 * TILE_SIZE), 2, TILE_SIZE)
-    gate, up = pairs[..., 0, :], pairs[..., 1, :]
-    out: Array = gate / (1 + np.exp(-gate)) * up
-    return out.reshape(*outer, width // 2)
 
 
 def _chunks(whole: Tensor, count: int, sizes: Sequence[int]) -> list[Tensor]:

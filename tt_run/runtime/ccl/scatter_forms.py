@@ -15,7 +15,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
-from tt_run.runtime.ops.heads import nlp_create_qkv_heads_decode
+from tt_run.runtime.ops.heads import nlp_create_qkv_heads_decode, users_of
 from tt_run.runtime.ops.joining import concat
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -205,26 +205,11 @@ def all_reduce_create_qkv_heads(
     total = sum_as("all_reduce_create_qkv_heads", input_tensor, cluster_axis, tuning)
     if dtype is not None and dtype is not total.dtype:
         total = total.derive(total.shards.map(lambda values: convert(values, dtype)), dtype=dtype)
-    own = total if slice_size is None else _users_of(total, batch_offset, slice_size)
+    own = total if slice_size is None else users_of(total, batch_offset, slice_size)
     heads: Three = nlp_create_qkv_heads_decode.compute(
         own, num_heads=num_heads, num_kv_heads=num_kv_heads, memory_config=final_memory_config
     )
     return total, *heads
-
-
-def _users_of(total: Tensor, offsets: Tensor, count: int) -> Tensor:
-    """`count` rows of each device from its own offset on."""
-    rows: list[Any] = []
-    for local, row in enumerate(total.shards.each()):
-        offset = offsets.shards.of(local)
-        start = 0 if offset is None else int(offset.reshape(-1)[0])
-        if row is None:
-            rows.append(None)
-            continue
-        if start + count > row.shape[-2]:
-            raise fatal(f"batch_offset {start} and slice_size {count} go beyond the {row.shape[-2]} users")
-        rows.append(row[..., start : start + count, :].copy())
-    return total.derive(type(total.shards).from_each(rows, like=total.shards.data[:, ..., :count, :]))
 
 
 @operation("ttnn.experimental.deepseek_moe_reduce_scatter", family=families.COLLECTIVE)

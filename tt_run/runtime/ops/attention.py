@@ -118,12 +118,16 @@ def window_mask(queries: int, keys: int, bounds: Array, first: int = 0) -> Array
     return np.where(of_query[:, None] == of_key[None], np.float32(0), _MINUS_INFINITY)[None]
 
 
-def check_heads(q: int, k: Tensor, v: Tensor) -> None:
-    """Raises RuntimeError unless keys and values have one shape, but for their width, and their heads divide the query's."""
+def check_heads(q: int, k: Tensor, v: Tensor, heads: int | None = None) -> None:
+    """Raises RuntimeError unless keys and values have one shape, but for their width, and their heads divide the query's.
+
+    `heads`: theirs, where a call sees others than the tensors have.
+    """
     if tuple(k.shape)[:-1] != tuple(v.shape)[:-1]:
         raise fatal(f"K and V must have the same shape, got {k.shape} and {v.shape}")
-    if q % k.shape[1]:
-        raise fatal(f"Q num_heads must be divisible by K num_heads. Q: {q}, K: {k.shape[1]}")
+    own = heads or k.shape[1]
+    if q % own:
+        raise fatal(f"Q num_heads must be divisible by K num_heads. Q: {q}, K: {own}")
 
 
 @operation(

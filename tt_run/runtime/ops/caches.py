@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh import MeshCoordinate
 from tt_run.runtime.ops import families
+from tt_run.runtime.ops.cache_blocks import Blocks, blocks_of, check_ring
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import ints, on_device
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet
@@ -137,26 +138,35 @@ def paged_update_cache(
 ) -> Tensor:
     """One token per user into the cache, each at its own position (-1: none), in place: input [1, B, H or more, D].
 
-    The cache is [B, H, length, D], or [blocks, H, block size, D] with a page table [B, blocks per user].
+    The cache is [B, H, length, D], or [blocks, H, block size, D] with a page table [B, blocks per user]; its blocks may be seen with another
+    `block_size` and `num_kv_heads`, and as a ring of `cache_position_modulo` positions. Raises RuntimeError when those do not fit.
     """
-    if block_size is not None or num_kv_heads is not None or cache_position_modulo is not None:
-        raise fatal("paged_update_cache: cache geometry overrides and position modulo are not emulated")
     if bool(update_idxs) == (update_idxs_tensor is not None):
         raise fatal("paged_update_cache needs one of update_idxs and update_idxs_tensor")
     given = {"positions": update_idxs_tensor, "pages": page_table}
     named = {name: tensor for name, tensor in given.items() if tensor is not None}
-    _, heads, length, depth = cache_tensor.shape
+    blocks = blocks_of(cache_tensor, input_tensor.shape[-1], num_kv_heads, block_size)
+    heads, length, depth = blocks
+    check_ring(cache_position_modulo, page_table, length)
     listed = ints(update_idxs)
 
-    def write(row: Array, new: Array, *others: Array) -> None:
-        rest = dict(zip(named, others, strict=True))
+    def write(held: Array, new: Array, *others: Array) -> None:
+        rest, row = dict(zip(named, others, strict=True)), blocks.seen(held)
         positions = listed or [int(p) for p in rest["positions"].ravel().astype(np.int32)]
         for user, position in enumerate(positions):
             if position >= 0:
+                position %= cache_position_modulo or position + 1
                 block, at = _place(rest.get("pages"), user, position, length, bool(share_cache))
                 row[block, :, at] = new.reshape(-1, new.shape[-2], depth)[batch_offset + user, :heads]
+        _keep(held, row)
 
     return _rewrite(cache_tensor, (input_tensor, *named.values()), write, mesh_coords)
+
+
+def _keep(held: Array, row: Array) -> None:
+    """What was written into the blocks as they were seen, into the cache."""
+    if row is not held:
+        held[...] = Blocks(*held.shape[1:]).seen(row)
 
 
 @operation("ttnn.experimental.indexed_fused_update_cache", family=families.CACHE)
@@ -213,20 +223,28 @@ def paged_fill_cache(
     cache_position_modulo: int | None = None,
     valid_seq_len_tensor: Tensor | None = None,
 ) -> Tensor:
-    """A user's first S positions into its blocks, in place: input [1, H, S, D], cache [blocks, H, block size, D]."""
-    if block_size is not None or cache_position_modulo is not None:
-        raise fatal("paged_fill_cache: cache geometry overrides and position modulo are not emulated")
+    """A user's first S positions into its blocks, in place: input [1, H, S, D], cache [blocks, H, block size, D].
+
+    The blocks may be seen with another `block_size`, and as a ring, of which the last `cache_position_modulo` positions stay. Raises
+    RuntimeError when those do not fit.
+    """
     given = {"user": batch_idx_tensor, "length": valid_seq_len_tensor}
     named = {name: tensor for name, tensor in given.items() if tensor is not None}
-    _, heads, size, depth = cache_tensor.shape
+    shape = input_tensor.shape
+    blocks = blocks_of(cache_tensor, shape[-1], shape[-3] if block_size else None, block_size)
+    heads, size, depth = blocks
+    check_ring(cache_position_modulo, page_table, size)
 
-    def write(row: Array, new: Array, pages: Array, *others: Array) -> None:
+    def write(held: Array, new: Array, pages: Array, *others: Array) -> None:
         rest = {name: int(o.ravel()[0]) for name, o in zip(named, others, strict=True)}
+        row = blocks.seen(held)
         values = new.reshape(heads, -1, depth)[:, : rest.get("length")]
         for start in range(0, values.shape[1], size):
-            block, _ = _place(pages, rest.get("user", batch_idx), start, size)
+            position = start % (cache_position_modulo or start + 1)
+            block, _ = _place(pages, rest.get("user", batch_idx), position, size)
             piece = values[:, start : start + size]
             row[block, :, : piece.shape[1]] = piece
+        _keep(held, row)
 
     return _rewrite(cache_tensor, (input_tensor, page_table, *named.values()), write, mesh_coords)
 

@@ -17,11 +17,13 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops import families
 from tt_run.runtime.ops.attention import attend, causal_mask, check_heads, sink_of
+from tt_run.runtime.ops.cache_blocks import blocks_of, check_ring
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import ints, on_device, settle
 from tt_run.runtime.ops.sharded_results import in_dram
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tuning.blocks import PagedCacheGeometryOverride
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
@@ -35,6 +37,8 @@ class Decode:
     scale: float | None
     window: int | None
     positions: tuple[int, ...] | None
+    geometry: PagedCacheGeometryOverride | None = None
+    modulo: int | None = None
 
 
 def decode(
@@ -53,12 +57,17 @@ def decode(
     given = {name: tensor for name, tensor in named.items() if tensor is not None}
     on_device(q, k, v, *given.values(), kind="scaled dot product attention")
     _, users, heads, depth = q.shape
-    check_heads(heads, k, v)
+    geometry = settings.geometry or PagedCacheGeometryOverride()
+    blocks = blocks_of(k, depth, geometry.num_kv_heads, geometry.block_size)
+    check_ring(settings.modulo, named.get("pages"), blocks.size)
+    check_heads(heads, k, v, blocks.heads)
     factor = settings.scale if settings.scale is not None else 1 / math.sqrt(depth)
 
-    wide = width or v.shape[-1]
+    wide = width or (depth if geometry.active else v.shape[-1])
 
     def compute(qs: Array, ks: Array, vs: Array, *others: Array) -> Array:
+        if geometry.active:
+            ks, vs = (np.stack([blocks.seen(row) for row in stack]) for stack in (ks, vs))
         out = np.zeros((*qs.shape[:-1], wide), np.float32)
         for device in range(len(qs)):
             rest = dict(zip(given, (o[device] for o in others), strict=True))
@@ -67,6 +76,8 @@ def decode(
                 last = _last(settings, rest.get("positions"), user, keys.shape[1])
                 if last < 0:
                     continue
+                if settings.modulo is not None:
+                    keys, values, last = _unrolled(keys, values, last, settings.modulo)
                 sink = sink_of(rest["sink"], heads, user) if "sink" in rest else None
                 mask = _decode_mask(settings, rest.get("mask"), user, keys.shape[1], last)
                 out[device, 0, user] = attend(
@@ -84,6 +95,14 @@ def cache_of(cache: Array, user: int, pages: Array | None) -> Array:
         return cache[user % len(cache)]
     blocks = cache[pages.reshape(-1, pages.shape[-1])[user].astype(np.int64)]
     return np.ascontiguousarray(blocks.transpose(1, 0, 2, 3)).reshape(cache.shape[1], -1, cache.shape[3])
+
+
+def _unrolled(keys: Array, values: Array, last: int, ring: int) -> tuple[Array, Array, int]:
+    """Keys and values out of a ring of positions in the order of time, and where the last one is then."""
+    order = np.arange(ring)
+    if last >= ring:
+        order, last = (order + last + 1) % ring, ring - 1
+    return np.ascontiguousarray(keys[:, order]), np.ascontiguousarray(values[:, order]), last
 
 
 def _last(settings: Decode, positions: Array | None, user: int, keys: int) -> int:
@@ -142,16 +161,24 @@ def paged_scaled_dot_product_attention_decode(
     memory_config: MemoryConfig | None = None,
     program_config: object = None,
     compute_kernel_config: object = None,
-    paged_cache_geometry: object = None,
+    paged_cache_geometry: PagedCacheGeometryOverride | None = None,
     cache_position_modulo: int | None = None,
     spec_multi_pos_tiles: int = 0,
 ) -> Tensor:
-    """As `scaled_dot_product_attention_decode`, caches in blocks [blocks, Hkv, block size, D] that page_table [B, blocks per user] orders."""
-    if paged_cache_geometry is not None or cache_position_modulo is not None or spec_multi_pos_tiles:
+    """As `scaled_dot_product_attention_decode`, caches in blocks [blocks, Hkv, block size, D] that page_table [B, blocks per user] orders.
+
+    The blocks may be seen with other heads and sizes, and as a ring, which holds the last `cache_position_modulo` positions. Raises
+    RuntimeError when those do not fit, and for speculative positions, which no document gives values to.
+    """
+    if spec_multi_pos_tiles:
         raise fatal(
-            "paged attention: cache geometry overrides, position modulo and speculative positions are not emulated"
+            "paged attention: speculative positions are not emulated", hint="leave spec_multi_pos_tiles out"
         )
-    settings = Decode(is_causal, scale, sliding_window_size, None)
+    if cache_position_modulo is not None and attn_mask is not None:
+        raise fatal("paged attention: cache_position_modulo goes with causal attention, not with a mask")
+    settings = Decode(
+        is_causal, scale, sliding_window_size, None, paged_cache_geometry, cache_position_modulo
+    )
     named = {
         "mask": attn_mask,
         "positions": cur_pos_tensor,

@@ -18,10 +18,11 @@ from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.movement import moved, settled
 from tt_run.runtime.ops.operands import on_device, settle
-from tt_run.runtime.ops.sharded_results import on_first_cores
+from tt_run.runtime.ops.sharded_results import in_dram, on_first_cores
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE, whole_tiles
+from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
 Three = tuple[Tensor, Tensor, Tensor]
@@ -180,11 +181,14 @@ def nlp_create_qkv_heads_decode(
     slice_size: int | None = None,
     memory_config: MemoryConfig | None = None,
 ) -> Three:
-    """[1, 1, B, q | k | v] -> query [1, B, H, D], key and value [1, B, Hkv, D]."""
-    if batch_offset is not None or slice_size is not None:
-        raise fatal(
-            "nlp_create_qkv_heads_decode: batch_offset and slice_size are not emulated; slice the input first"
-        )
+    """[1, 1, B, q | k | v] -> query [1, B, H, D], key and value [1, B, Hkv, D].
+
+    With `slice_size` of that many users, on each device from its `batch_offset` on. Raises RuntimeError when they are not there.
+    """
+    if (batch_offset is None) != (slice_size is None):
+        raise fatal("nlp_create_qkv_heads_decode: batch_offset and slice_size go together")
+    if batch_offset is not None and slice_size is not None:
+        input_tensor = users_of(input_tensor, batch_offset, slice_size)
 
     def arrange(columns: Array, heads: int, is_key: bool) -> Array:
         return columns.reshape(len(columns), 1, columns.shape[-2], heads, columns.shape[-1] // heads)
@@ -195,6 +199,25 @@ def nlp_create_qkv_heads_decode(
         return found
     query, key, value = (_by_user(tensor) for tensor in found)
     return query, key, value
+
+
+def users_of(tensor: Tensor, offsets: Tensor, count: int) -> Tensor:
+    """`count` rows of each device from its own offset on. Raises RuntimeError when they are not there."""
+    on_device(tensor, offsets, kind="create heads")
+
+    def chosen(stack: Array, starts: Array) -> Array:
+        rows = []
+        for row, own in zip(stack, starts, strict=True):
+            start = int(own.reshape(-1)[0])
+            if not 0 <= start <= row.shape[-2] - count:
+                raise fatal(
+                    f"batch_offset: position {start} is outside of what {row.shape[-2]} users have for slice_size {count}"
+                )
+            rows.append(row[..., start : start + count, :])
+        return np.stack(rows) if rows else stack[..., :count, :].copy()
+
+    shards = combine(chosen, tensor.shards, offsets.shards)
+    return settle((tensor,), shards, tensor.dtype, memory_config=in_dram(tensor))
 
 
 def _by_user(tensor: Tensor) -> Tensor:

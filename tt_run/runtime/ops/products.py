@@ -20,6 +20,7 @@ from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.activations import Activation, Function
 from tt_run.runtime.kernels.activations import activation as function_of
 from tt_run.runtime.kernels.elementwise import evaluate, finish
+from tt_run.runtime.kernels.functions import silu
 from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.binary import align
 from tt_run.runtime.ops.dispatch import operation
@@ -29,7 +30,7 @@ from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
-from tt_run.runtime.values.dtypes import is_float
+from tt_run.runtime.values.dtypes import convert, is_float
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
@@ -266,11 +267,12 @@ def linear(
     prefetcher_pipes: Sequence[object] = (),
     in0_column_offset: int | None = None,
 ) -> Tensor:
-    """activation(a @ b + bias), rounded once; the bias broadcasts over rows."""
-    if in0_column_offset:
-        raise fatal(
-            "in0_column_offset: the emulation multiplies whole operands; slice the first tensor instead"
-        )
+    """activation(a @ b + bias), rounded once; the bias broadcasts over rows.
+
+    Of a, as many columns as b has rows, from `in0_column_offset` on if that is given. Raises RuntimeError when they are not there.
+    """
+    if in0_column_offset is not None:
+        input_tensor_a = _columns(input_tensor_a, input_tensor_b, in0_column_offset, transpose_a, transpose_b)
     return product(
         input_tensor_a,
         input_tensor_b,
@@ -287,9 +289,21 @@ def linear(
     )
 
 
+def _columns(a: Tensor, b: Tensor, start: int, transpose_a: bool, transpose_b: bool) -> Tensor:
+    """The columns of `a` that `b` is multiplied with, from a whole tile on."""
+    count = b.shape[-1] if transpose_b else b.shape[-2]
+    if transpose_a or a.memory_config().is_sharded():
+        raise fatal("in0_column_offset needs an interleaved first tensor and no transpose_a")
+    if start < 0 or start % TILE_SIZE or start + count > a.shape[-1]:
+        raise fatal(
+            f"in0_column_offset {start} must be a multiple of {TILE_SIZE}, with {count} columns of {a.shape[-1]} from there on"
+        )
+    return settle((a,), a.shards.map(lambda s: s[..., start : start + count].copy()), a.dtype)
+
+
 @operation("ttnn.experimental.minimal_matmul", family=families.MATMUL)
 def minimal_matmul(
-    input_tensor: Tensor,
+    input_tensor: Tensor | Sequence[Tensor],
     weight_tensor: Tensor,
     *,
     bias_tensor: Tensor | None = None,
@@ -300,19 +314,70 @@ def minimal_matmul(
     compute_kernel_config: object = None,
     fuse_swiglu: bool = False,
 ) -> Tensor:
-    """activation(input @ weight + bias), rounded once."""
-    if fuse_swiglu:
-        raise fatal(
-            "minimal_matmul: fuse_swiglu is not emulated; split the product and multiply with its silu"
-        )
-    return product(
-        input_tensor,
+    """activation(input @ weight + bias), rounded once; of two inputs side by side, each filled up to whole tiles.
+
+    With `fuse_swiglu` the columns are tiles of gates and of what they gate in turn: silu(gate) * up, half as wide. Raises RuntimeError
+    for that with an activation, or when the columns are no pairs of tiles.
+    """
+    whole = side_by_side(input_tensor, weight_tensor)
+    if fuse_swiglu and fused_activation is not None:
+        raise fatal("fuse_swiglu excludes fused_activation")
+    made = product(
+        whole,
         weight_tensor,
         bias_tensor,
         function=None if fused_activation is None else function_of(fused_activation),
-        dtype=dtype,
-        memory_config=memory_config,
+        dtype=DataType.FLOAT32 if fuse_swiglu else dtype,
+        memory_config=None if fuse_swiglu else memory_config,
     )
+    if not fuse_swiglu:
+        return made
+    target = dtype or whole.dtype
+    return settle(
+        (made,), made.shards.map(lambda v: convert(swiglu(v), target)), target, memory_config=memory_config
+    )
+
+
+def side_by_side(inputs: Tensor | Sequence[Tensor], weight: Tensor) -> Tensor:
+    """One tensor as it is; of two, the second behind the first, which is filled up to whole tiles, as wide as the weight is high.
+
+    Raises RuntimeError for other numbers of tensors, and when they do not fit.
+    """
+    if isinstance(inputs, Tensor):
+        return inputs
+    if len(inputs) != 2:
+        raise fatal(f"input_tensor must be one tensor or [prefix, suffix], got {len(inputs)} tensors")
+    prefix, suffix = inputs
+    on_device(prefix, suffix, weight, kind="matmul")
+    seam = -(-prefix.shape[-1] // TILE_SIZE) * TILE_SIZE
+    width, rest = weight.shape[-2], suffix.shape[-1]
+    if tuple(prefix.shape)[:-1] != tuple(suffix.shape)[:-1]:
+        raise fatal(
+            f"prefix {prefix.shape} and suffix {suffix.shape} may differ in their last dimension only"
+        )
+    if not seam + rest <= width <= seam + -(-rest // TILE_SIZE) * TILE_SIZE:
+        raise fatal(
+            f"prefix and suffix of {prefix.shape[-1]} and {rest} columns, each filled up to whole tiles, do not fit "
+            f"a weight of {width} rows"
+        )
+
+    def joined(first: Array, second: Array) -> Array:
+        whole = np.zeros((*first.shape[:-1], width), np.float32)
+        whole[..., : first.shape[-1]] = first
+        whole[..., seam : seam + rest] = second
+        return whole
+
+    return settle((prefix, suffix), combine(joined, prefix.shards, suffix.shards), prefix.dtype)
+
+
+def swiglu(values: Array) -> Array:
+    """Of columns that are tiles of gates and of what they gate in turn: silu(gate) * up. Raises RuntimeError when they are no pairs."""
+    *rest, width = values.shape
+    if width % (2 * TILE_SIZE):
+        raise fatal(f"fuse_swiglu needs pairs of tiles, got {width} columns", "N % (2 * TILE_SIZE) == 0")
+    pairs = values.reshape(*rest, width // (2 * TILE_SIZE), 2, TILE_SIZE)
+    gated: Array = silu(np.ascontiguousarray(pairs[..., 0, :])) * pairs[..., 1, :]
+    return gated.reshape(*rest, width // 2)
 
 
 @operation("ttnn.matmul_batched_weights", family=families.MATMUL)

@@ -6,6 +6,7 @@ from tt_run.runtime.enums import Topology as _Topology
 from tt_run.runtime.mesh.device import MeshDevice as _MeshDevice
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig as _MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor as _Tensor
+from tt_run.runtime.tuning.blocks import PagedCacheGeometryOverride as _PagedCacheGeometryOverride
 from tt_run.runtime.tuning.choices import ChunkGdnWyInverse as _ChunkGdnWyInverse
 from tt_run.runtime.tuning.choices import SparseKVFormat as _SparseKVFormat
 from typing import Any as _Any
@@ -52,7 +53,7 @@ def joint_scaled_dot_product_attention(input_tensor_q: _Tensor, input_tensor_k: 
 def paged_flash_multi_latent_attention_decode(input_tensor_q: _Tensor, input_tensor_k: _Tensor, input_tensor_v: _Tensor | None = None, head_dim_v: int | None = None, page_table_tensor: _Tensor | None = None, *, is_causal: bool = True, attn_mask: _Tensor | None = None, cur_pos_tensor: _Tensor | None = None, attention_sink: _Tensor | None = None, scale: float | None = None, sliding_window_size: int | None = None, memory_config: _MemoryConfig | None = None, program_config: object = None, compute_kernel_config: object = None) -> _Tensor:
     """As `flash_multi_latent_attention_decode`, with a cache in blocks that page_table [B, blocks per user] orders."""
     ...
-def paged_scaled_dot_product_attention_decode(input_tensor_q: _Tensor, input_tensor_k: _Tensor, input_tensor_v: _Tensor, page_table_tensor: _Tensor, *, is_causal: bool = True, attn_mask: _Tensor | None = None, cur_pos_tensor: _Tensor | None = None, attention_sink: _Tensor | None = None, scale: float | None = None, sliding_window_size: int | None = None, memory_config: _MemoryConfig | None = None, program_config: object = None, compute_kernel_config: object = None, paged_cache_geometry: object = None, cache_position_modulo: int | None = None, spec_multi_pos_tiles: int = 0) -> _Tensor:
+def paged_scaled_dot_product_attention_decode(input_tensor_q: _Tensor, input_tensor_k: _Tensor, input_tensor_v: _Tensor, page_table_tensor: _Tensor, *, is_causal: bool = True, attn_mask: _Tensor | None = None, cur_pos_tensor: _Tensor | None = None, attention_sink: _Tensor | None = None, scale: float | None = None, sliding_window_size: int | None = None, memory_config: _MemoryConfig | None = None, program_config: object = None, compute_kernel_config: object = None, paged_cache_geometry: _PagedCacheGeometryOverride | None = None, cache_position_modulo: int | None = None, spec_multi_pos_tiles: int = 0) -> _Tensor:
     """As `scaled_dot_product_attention_decode`, caches in blocks [blocks, Hkv, block size, D] that page_table [B, blocks per user] orders."""
     ...
 def ring_distributed_scaled_dot_product_attention(input_tensor_q: _Tensor, input_tensor_k: _Tensor, input_tensor_v: _Tensor, ring_size: int, ring_id: int | None = None, *, scale: float | None = None, memory_config: _MemoryConfig | None = None, program_config: object = None, compute_kernel_config: object = None, page_table: _Tensor | None = None, chunk_start_idx: int | None = None) -> _Tensor:
