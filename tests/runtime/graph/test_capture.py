@@ -14,6 +14,7 @@ from tt_run.runtime.graph.levels import extract_levelized_graph
 from tt_run.runtime.memory.views import get_buffer_pages, get_buffers, get_device_info, get_memory_view
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.binary import add
+from tt_run.runtime.ops.movement import reshape
 from tt_run.runtime.ops.products import matmul
 from tt_run.runtime.tensor.creation.from_shape import empty
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG
@@ -59,6 +60,17 @@ def test_nodes_have_the_form_of_the_reference(operand: Tensor) -> None:
     assert (kinds.count("buffer_allocate"), kinds.count("buffer_deallocate")) == (2, 1)
     assert json.loads(json.dumps(graph)) == graph
     assert not Tensor.observers and Buffer.freed is None
+
+
+def test_another_shape_of_the_same_bytes_is_no_buffer(operand: Tensor) -> None:
+    capture.begin_graph_capture(RunMode.NO_DISPATCH)
+    first = reshape(operand, (2, 32, 64))
+    reshape(add(first, 1.0), (64, 64)).deallocate()
+    graph = capture.end_graph_capture()
+    calls = extract.extract_calltrace(graph)
+    assert calls.count("Tensor::reshape") == 2
+    assert calls.count("tt::tt_metal::create_device_tensor") == 1
+    assert [node["node_type"] for node in graph].count("buffer") == 2
 
 
 def test_tensors_and_buffers_are_told_as_the_reference_tells_them(operand: Tensor) -> None:

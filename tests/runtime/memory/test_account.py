@@ -20,7 +20,20 @@ from tt_run.runtime.mesh.opening import open_mesh_device
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.ops.attention import scaled_dot_product_attention
 from tt_run.runtime.ops.binary import add
+from tt_run.runtime.ops.joining import concat
+from tt_run.runtime.ops.joining import slice as cut
+from tt_run.runtime.ops.movement import (
+    pad,
+    permute,
+    repeat,
+    reshape,
+    squeeze,
+    transpose,
+    unsqueeze,
+    unsqueeze_to_4D,
+)
 from tt_run.runtime.ops.products import linear, matmul
+from tt_run.runtime.tensor.conversion.layouts import to_memory_config
 from tt_run.runtime.tensor.creation.from_shape import empty
 from tt_run.runtime.tensor.distribution.per_device import get_device_tensors
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG
@@ -64,6 +77,54 @@ def test_buffers_count_until_given_back_or_forgotten(account: Account, mesh: Mes
     [held] = account.held.values()
     assert held["DRAM"].peak == 4 * TILE
     assert [a.dropped for a in account.ended] == [False, True]
+
+
+STAYS = [
+    # Shape, layout, and what makes it one of another shape: which of them move nothing was captured from reference library 0.81.1.
+    ((64, 64), "TILE", lambda t: reshape(t, (2, 32, 64)), True),
+    ((64, 64), "TILE", lambda t: reshape(t, (4, 16, 64)), False),
+    ((64, 64), "TILE", lambda t: reshape(t, (32, 128)), False),
+    ((64, 64), "TILE", lambda t: reshape(t, (2, 32, 64), memory_config=L1_MEMORY_CONFIG), False),
+    ((2, 40, 64), "TILE", lambda t: reshape(t, (1, 2, 40, 64)), True),
+    ((2, 40, 64), "TILE", lambda t: reshape(t, (80, 64)), False),
+    ((1, 64), "TILE", lambda t: reshape(t, (64,)), True),
+    ((48, 64), "ROW_MAJOR", lambda t: reshape(t, (2, 24, 64)), True),
+    ((48, 64), "ROW_MAJOR", lambda t: reshape(t, (24, 128)), False),
+    ((48, 64), "TILE", lambda t: unsqueeze(t, 0), True),
+    ((1, 48, 64), "TILE", lambda t: squeeze(t, 0), True),
+    ((64, 64), "TILE", unsqueeze_to_4D, True),
+    ((64, 64), "TILE", lambda t: permute(t, (0, 1)), True),
+    ((64, 64), "TILE", lambda t: permute(t, (1, 0)), False),
+    ((1, 1, 64, 64), "TILE", lambda t: transpose(t, 0, 1), True),
+    ((64, 64), "TILE", lambda t: concat([t], 0), True),
+    ((64, 64), "TILE", lambda t: cut(t, [0, 0], [64, 64]), True),
+    ((64, 64), "TILE", lambda t: cut(t, [0, 0], [32, 64]), False),
+    ((64, 64), "TILE", lambda t: pad(t, [(0, 0), (0, 0)], 0.0), True),
+    ((64, 64), "TILE", lambda t: repeat(t, (1, 1)), True),
+    ((64, 64), "TILE", lambda t: to_memory_config(t, t.memory_config()), True),
+    ((64, 64), "TILE", lambda t: to_memory_config(t, L1_MEMORY_CONFIG), False),
+]
+
+
+@pytest.mark.parametrize(("shape", "layout", "operation", "stays"), STAYS)
+def test_another_shape_of_the_same_bytes_takes_no_room(
+    account: Account,
+    mesh: MeshDevice,
+    shape: tuple[int, ...],
+    layout: str,
+    operation: Callable[[Tensor], Tensor],
+    stays: bool,
+) -> None:
+    tensor = empty(shape, DataType.BFLOAT16, Layout[layout], device=mesh)
+    before = len(account.live)
+    result = operation(tensor)
+    assert len(account.live) == before + (not stays)
+    if stays:
+        del tensor
+        gc.collect()
+        assert len(account.live) == before  # its bytes are still looked at
+        result.deallocate(True)
+        assert not account.live
 
 
 def test_parts_of_a_tensor_are_the_tensor(account: Account, mesh: MeshDevice) -> None:

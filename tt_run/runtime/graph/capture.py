@@ -78,6 +78,8 @@ class Capture:
         self.nodes.take(inner, list(inputs))
 
         def after(result: Any, error: BaseException | None) -> None:
+            if error is None and _stayed(given, result):
+                self.nodes.reshapes(inner)
             reason = None if error is None else (str(error).splitlines() or [type(error).__name__])[0]
             end = self.nodes.function_end([], reason)
             outputs = [] if error is not None else [self._given(tensor, end) for tensor in tensors(result)]
@@ -91,7 +93,7 @@ class Capture:
         if known is not None:
             return known
         node = self._tensors[tensor.tensor_id] = self._node(tensor, self.nodes.depth)
-        device, storage = tensor.device(), id(tensor.storage)
+        device, storage = tensor.device(), _place(tensor)
         if device is not None and storage not in self._buffers:
             buffer = self._buffers[storage] = self.nodes.buffer(
                 tensor.spec, footprint(tensor.spec, device.arch().name), device.id()
@@ -106,8 +108,8 @@ class Capture:
         return node
 
     def _node(self, tensor: Tensor, level: int) -> int:
-        buffer = self._buffers.get(id(tensor.storage))
-        address = None if tensor.device() is None else self._places.get(id(tensor.storage), 0)
+        buffer = self._buffers.get(_place(tensor))
+        address = None if tensor.device() is None else self._places.get(_place(tensor), 0)
         node = self.nodes.tensor(tensor, address, level)
         if buffer is not None:
             self.nodes.connect(buffer, node)
@@ -116,13 +118,17 @@ class Capture:
     def _heard(self, allocation: Allocation, tensor: Tensor | None) -> None:
         key = id(allocation)
         if tensor is None:
+            if key not in self._allocated:
+                return
             buffer, storage = self._allocated.pop(key)
             self._buffers.pop(storage, None)
             self._places.pop(storage, None)
             self.nodes.deallocate(buffer)
             return
-        device, spec, storage = tensor.device(), tensor.spec, id(tensor.storage)
+        device, spec, storage = tensor.device(), tensor.spec, _place(tensor)
         assert device is not None
+        if storage in self._buffers:  # a view of what was there before the capture
+            return
         layout = "ROW_MAJOR" if spec.layout is Layout.ROW_MAJOR else "TILE"
         arguments = [repr(spec.shape), f"DataType::{spec.dtype.name}", f"Layout::{layout}"]
         arguments += [f"MeshDevice(id={device.id()})", repr(spec.memory_config)]
@@ -136,6 +142,18 @@ class Capture:
 
     def _address(self) -> int:
         return 0 if self.mode is RunMode.NO_DISPATCH else next(self._addresses)
+
+
+def _place(tensor: Tensor) -> int:
+    """The number of the place that a tensor lies in, which those have in common that are one buffer under several shapes."""
+    return id(getattr(tensor.storage, "place", tensor.storage))
+
+
+def _stayed(given: list[Tensor], result: Any) -> bool:
+    """Whether an operation gave back an operand's bytes under another shape."""
+    found = list(tensors(result))
+    same = [(each, tensor) for each in found for tensor in given if _place(each) == _place(tensor)]
+    return len(found) == len(same) == 1 and same[0][0].shape != same[0][1].shape
 
 
 def _argument(value: Any) -> str:

@@ -11,12 +11,16 @@ _NAMES = {
     "BinaryNgDeviceOperation": (
         "add add_ subtract subtract_ sub sub_ multiply multiply_ mul mul_ rsub rsub_ eq eq_ ne ne_ ge ge_ gt gt_ le le_ lt lt_"
         " logical_and logical_and_ logical_or logical_or_ logical_xor logical_xor_ maximum minimum squared_difference squared_difference_"
-        " logaddexp logaddexp_ logaddexp2 logaddexp2_ ldexp ldexp_ bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift"
+        " logaddexp logaddexp_ logaddexp2 logaddexp2_ ldexp ldexp_ bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift div div_"
     ),
     "TernaryDeviceOperation": "where addcdiv addcmul lerp mac",
     "MatmulDeviceOperation": "matmul linear",
     "LayerNormDeviceOperation": "layer_norm rms_norm",
     "SoftmaxDeviceOperation": "softmax softmax_in_place scale_mask_softmax scale_mask_softmax_in_place",
+    "SDPAOperation": "transformer.scaled_dot_product_attention",
+    "NlpCreateHeadsDeviceOperation": "experimental.nlp_create_qkv_heads",
+    "CloneOperation": "clone",
+    "SplitDeviceOperation": "split",
     "ConcatDeviceOperation": "concat",
     "TransposeDeviceOperation": "transpose",
     "TypecastDeviceOperation": "typecast",

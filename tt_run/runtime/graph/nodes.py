@@ -67,6 +67,10 @@ class Nodes:
         """Open a function."""
         return int(self._begin("function_start", {"inputs": str(inputs), "name": name}, arguments)["counter"])
 
+    def reshapes(self, function: int) -> None:
+        """An open function turned out to give a tensor another shape: of the tensor, a logical and a padded shape."""
+        self.nodes[function]["params"] = {"inputs": "3", "name": "Tensor::reshape"}
+
     def take(self, function: int, tensors: list[int]) -> None:
         """Tensors go into a function."""
         self.nodes[function]["input_tensors"] = tensors

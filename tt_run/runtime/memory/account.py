@@ -149,7 +149,7 @@ class Account:
             buffer = cast("Any", buffer).buffer  # what waits for a socket
         if device is None:
             return
-        key = id(buffer)
+        key = id(buffer.place)
         known = self.live.get(key)
         if known is not None:
             known.tensors += 1
@@ -205,7 +205,7 @@ class Account:
             self._end(key, True)
 
     def _freed(self, buffer: Buffer) -> None:
-        self._end(id(buffer), False)
+        self._end(id(buffer.place), False)
 
     def _end(self, key: int, dropped: bool) -> None:
         allocation = self.live.pop(key, None)
@@ -226,7 +226,7 @@ class Account:
         for value in (*begun.args, *begun.kwargs.values()):
             for tensor in value if isinstance(value, (list, tuple)) else (value,):
                 if isinstance(tensor, Tensor):
-                    allocation = self.live.get(id(tensor.storage))
+                    allocation = self.live.get(id(getattr(tensor.storage, "place", None)))
                     if allocation is not None:
                         allocation.last_used = self.call
                         last = allocation

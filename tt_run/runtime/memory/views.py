@@ -49,9 +49,9 @@ def _living(device: MeshDevice) -> Iterator[tuple[Tensor, Footprint, int]]:
         if not isinstance(resident, Tensor) or not resident.is_allocated():
             continue
         storage = resident.storage
-        if not isinstance(storage, Buffer) or id(storage) in seen:
+        if not isinstance(storage, Buffer) or id(storage.place) in seen:
             continue
-        seen.add(id(storage))
+        seen.add(id(storage.place))
         size = footprint(resident.spec, device.arch().name)
         yield resident, size, ends[size.kind]
         ends[size.kind] += size.per_bank

@@ -19,7 +19,7 @@ from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.composites import compile_scatter
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
-from tt_run.runtime.ops.movement import moved, settled
+from tt_run.runtime.ops.movement import moved, settled, unmoved
 from tt_run.runtime.ops.operands import axis_of, ints, on_device, settle
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -52,6 +52,9 @@ def concat(
                 "All dimensions must be the same size except for the dimension along which the contenation is taking place.",
                 hint=f"{first.shape} and {other.shape}",
             )
+
+    if len(parts) == 1 and output_tensor is None and unmoved(first, memory_config):
+        return first.alias()
 
     def joined(*stacks: Array) -> Array:
         if groups == 1:
@@ -144,6 +147,9 @@ def slice(
             raise fatal(f"End {end[d]} must be greater than or equal to start {begin[d]}", hint=where)
         if end[d] > length:
             raise fatal(f"slice [{begin[d]}:{end[d]}] does not fit dimension {d} of length {length}")
+    everything = all(i == builtins.slice(0, n, 1) for i, n in zip(index, shape, strict=True))
+    if everything and output_tensor is None and unmoved(input_tensor, memory_config):
+        return input_tensor.alias()
     whole = (builtins.slice(None), *index)
     return moved(input_tensor, lambda s: s[whole], memory_config, output_tensor)
 

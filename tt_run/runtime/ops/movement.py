@@ -31,12 +31,39 @@ def moved(
     function: Callable[[Array], Array],
     memory_config: MemoryConfig | None = None,
     output_tensor: Tensor | None = None,
+    *,
+    view: bool = False,
 ) -> Tensor:
-    """`function` of the stack of shards, which only moves elements; dtype, layout and placement of the input."""
+    """`function` of the stack of shards, which only moves elements; dtype, layout and placement of the input. A `view` does not move them."""
     placed(tensor)
     dtype = tensor.dtype
     shards = tensor.shards.map(lambda stack: settled(function(stack), dtype))
-    return settle((tensor,), shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
+    return settle(
+        (tensor,), shards, dtype, memory_config=memory_config, output_tensor=output_tensor, view=view
+    )
+
+
+def unmoved(tensor: Tensor, memory_config: MemoryConfig | None = None) -> bool:
+    """Whether an operation that changes nothing gives the tensor itself back: on a device, and to lie where it lies."""
+    if tensor.device() is None or tensor.memory_config().is_sharded():
+        return False
+    return memory_config in (None, tensor.memory_config())
+
+
+def stays(tensor: Tensor, shape: Sequence[int], memory_config: MemoryConfig | None = None) -> bool:
+    """Whether a tensor has another shape without moving: its rows stay, and of tiles whole ones or the same number of rows.
+
+    Source: captures of reference library 0.81.1.
+    """
+    if tensor.device() is None or memory_config not in (None, tensor.memory_config()):
+        return False
+    old, new = (
+        (1, *dims)[-2:] if len(dims) < 2 else tuple(dims)[-2:] for dims in (tuple(tensor.shape), shape)
+    )
+    if not shape or old[-1] != new[-1]:
+        return False
+    rows = tensor.get_tile().tile_shape[0]
+    return tensor.layout is Layout.ROW_MAJOR or old[0] == new[0] or not (old[0] % rows or new[0] % rows)
 
 
 def placed(tensor: Tensor) -> None:
@@ -106,7 +133,8 @@ def reshape(
     wanted = resolve_shape(given, tuple(input_tensor.shape))
     if wanted == tuple(input_tensor.shape) and memory_config in (None, input_tensor.memory_config()):
         return input_tensor.alias()
-    return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), memory_config)
+    stayed = stays(input_tensor, wanted, memory_config)
+    return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), memory_config, view=stayed)
 
 
 def _corner(
@@ -134,7 +162,7 @@ def view(input_tensor: Tensor, shape: Sequence[int] | int, *others: int) -> Tens
     on_device(input_tensor, kind="data movement")
     given = (shape, *others) if isinstance(shape, int) else shape
     wanted = resolve_shape(given, tuple(input_tensor.shape))
-    return moved(input_tensor, lambda s: s.reshape(len(s), *wanted))
+    return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), view=True)
 
 
 @operation("ttnn.permute", family=families.MOVEMENT, golden="permute")
@@ -155,6 +183,8 @@ def permute(
             "The number of dimensions in the tensor input does not match the length of the desired ordering",
             hint=f"{rank} dimensions, ordered {list(dims)}",
         )
+    if order == sorted(order) and not pad_value and unmoved(input_tensor, memory_config):
+        return input_tensor.alias()
     result = moved(input_tensor, lambda s: s.transpose(0, *(d + 1 for d in order)), memory_config)
     return framing.filled(result, pad_value) if pad_value else result
 
@@ -173,6 +203,9 @@ def transpose(
     rank = len(input_tensor.shape)
     beyond = f"Index is out of bounds for the rank, should be between 0 and {rank - 1} however is "
     first, second = (axis_of(dim, rank, f"{beyond}{dim}") + 1 for dim in (dim1, dim2))
+    alike = first == second or input_tensor.shape[first - 1] == input_tensor.shape[second - 1] == 1
+    if alike and unmoved(input_tensor, memory_config):
+        return input_tensor.alias()
     return moved(input_tensor, lambda s: s.swapaxes(first, second), memory_config)
 
 
@@ -192,7 +225,7 @@ def squeeze(input_tensor: Tensor, dim: int | Sequence[int] | None = None) -> Ten
     listed = range(len(shape)) if dim is None else [dim] if isinstance(dim, int) else dim
     drop = {_within(d, len(shape)) for d in listed}
     wanted = [length for d, length in enumerate(shape) if not (d in drop and length == 1)]
-    return moved(input_tensor, lambda s: s.reshape(len(s), *wanted))
+    return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), view=stays(input_tensor, wanted))
 
 
 @operation("ttnn.unsqueeze", family=families.MOVEMENT, golden="unsqueeze")
@@ -200,7 +233,9 @@ def unsqueeze(input_tensor: Tensor, dim: int) -> Tensor:
     """A dimension of length 1 put in at `dim`."""
     placed(input_tensor)
     place = _within(dim, len(input_tensor.shape) + 1)
-    return moved(input_tensor, lambda s: np.expand_dims(s, place + 1))
+    shape = tuple(input_tensor.shape)
+    wanted = (*shape[:place], 1, *shape[place:])
+    return moved(input_tensor, lambda s: np.expand_dims(s, place + 1), view=stays(input_tensor, wanted))
 
 
 @operation("ttnn.unsqueeze_to_4D", family=families.MOVEMENT)
@@ -210,7 +245,7 @@ def unsqueeze_to_4D(tensor: Tensor) -> Tensor:
     missing = 4 - len(tensor.shape)
     if missing < 0:
         raise fatal("Tensor rank is greater than 4", hint=f"it is {len(tensor.shape)}")
-    return moved(tensor, lambda s: s.reshape(len(s), *(1,) * missing, *s.shape[1:]))
+    return moved(tensor, lambda s: s.reshape(len(s), *(1,) * missing, *s.shape[1:]), view=True)
 
 
 @operation("ttnn.expand", family=families.MOVEMENT, golden=lambda x, shape, **_: x.expand(*shape))
@@ -224,6 +259,8 @@ def expand(
     if len(old) != len(wanted) or any(w not in (-1, o) and o != 1 for w, o in zip(wanted, old, strict=True)):
         raise fatal(f"Cannot expand shape {list(shape)} to {list(wanted)}")
     full = [o if w == -1 else w for w, o in zip(wanted, old, strict=True)]
+    if full == list(shape) and unmoved(input_tensor, memory_config):
+        return input_tensor.alias()
     return moved(
         input_tensor, lambda s: np.broadcast_to(s.reshape(len(s), *old), (len(s), *full)), memory_config
     )
@@ -243,6 +280,9 @@ def repeat(
     rank = max(len(input_tensor.shape), len(times))
     times = (1,) * (rank - len(times)) + times
     shape = (1,) * (rank - len(input_tensor.shape)) + tuple(input_tensor.shape)
+    same = set(times) <= {1} and rank == len(input_tensor.shape) and optional_output_tensor is None
+    if same and unmoved(input_tensor, memory_config):
+        return input_tensor.alias()
     return moved(
         input_tensor,
         lambda s: np.tile(s.reshape(len(s), *shape), (1, *times)),
@@ -258,6 +298,8 @@ def repeat_interleave(
     """Every slice along `dim` repeated `repeats` times in a row."""
     on_device(input_tensor, kind="data movement")
     axis = axis_of(dim, len(input_tensor.shape)) + 1
+    if repeats == 1 and unmoved(input_tensor, memory_config):
+        return input_tensor.alias()
     return moved(input_tensor, lambda s: np.repeat(s, repeats, axis=axis), memory_config)
 
 
@@ -320,6 +362,8 @@ def pad(
             "ttnn.pad: on device tile padding does not support front padding",
             hint="ttnn.to_layout(tensor, ttnn.ROW_MAJOR_LAYOUT) first",
         )
+    if not any(map(any, widths)) and unmoved(input_tensor, memory_config):
+        return input_tensor.alias()
     fill = np.array(value).astype(stored_dtype(input_tensor.dtype))
     if fill.dtype == np.float32:
         fill = quantize(fill.reshape(1), input_tensor.dtype)[0]

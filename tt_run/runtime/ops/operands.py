@@ -94,8 +94,11 @@ def settle(
     output_tensor: Tensor | None = None,
     layout: Layout | None = None,
     tile: Tile | None = None,
+    view: bool = False,
 ) -> Tensor:
-    """The result tensor: in the place of the first operand, or written into `output_tensor` when there is one.
+    """The result tensor: on the devices of the first operand, or written into `output_tensor` when there is one.
+
+    A `view` lies where the first operand does and takes no room of its own.
 
     `shards` hold values of `dtype` already. Raises RuntimeError when `output_tensor` has another shape, dtype or device.
     """
@@ -108,6 +111,7 @@ def settle(
         and dtype is first.dtype
         and layout is None
         and tile is None
+        and not view
         and memory_config is None
         and first.shape == shards.data.shape[1:]
     ):
@@ -116,7 +120,13 @@ def settle(
     if dtype in BLOCK_FLOATS and layout is None and first.layout is not Layout.TILE:
         layout = Layout.TILE
     return first.derive(
-        shards, dtype=dtype, layout=layout, memory_config=memory_config, topology=topology, tile=tile
+        shards,
+        dtype=dtype,
+        layout=layout,
+        memory_config=memory_config,
+        topology=topology,
+        tile=tile,
+        view=view,
     )
 
 

@@ -75,6 +75,8 @@ def of_operation(begun: Begun, result: Any, traced: bool) -> Work | None:
     if not any(tensor.device() for tensor in (*call.inputs, *call.outputs)):
         return None
     family = subject.family
+    if cost.name in ("data movement", "free") and _stayed(call):
+        return None
     inputs, outputs = [operand(t) for t in call.inputs], [operand(t) for t in call.outputs]
     kind = HOST if family is not None and family.name == HOST else cost.name
     config = begun.kwargs.get("program_config")
@@ -88,6 +90,13 @@ def of_operation(begun: Begun, result: Any, traced: bool) -> Work | None:
         traced=traced,
         ring=bool(getattr(config, "gather_in0", False)),
     )
+
+
+def _stayed(call: Call) -> bool:
+    """Whether the result lies where an operand does: the same bytes under another shape, or the operand itself."""
+    places = [getattr(tensor.storage, "place", None) for tensor in call.inputs]
+    found = [getattr(tensor.storage, "place", None) for tensor in call.outputs]
+    return bool(found) and all(place is not None and place in places for place in found)
 
 
 def of_fused(begun: Begun, result: Any, collectives: Sequence[Collective], traced: bool) -> list[Work]:

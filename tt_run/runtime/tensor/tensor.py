@@ -137,8 +137,9 @@ class Tensor(_Methods, metaclass=Native):
         memory_config: MemoryConfig | None = None,
         topology: TensorTopology | None = None,
         tile: Tile | None = None,
+        view: bool = False,
     ) -> Tensor:
-        """A new tensor in the same place over new shards; what is not named stays as it is here."""
+        """A new tensor on the same devices over new shards; what is not named stays as it is here. A `view` takes no room of its own."""
         old = self._spec
         dims, layout, tile = shards.data.shape[1:], layout or old.layout, tile or old.tile
         if memory_config is None:
@@ -151,7 +152,8 @@ class Tensor(_Methods, metaclass=Native):
             cores = self._device.compute_with_storage_grid_size()
             memory_config = sharding.completed(memory_config, old.memory_config, padded.dims, steps, cores)
         spec = spec_of(dims, dtype or old.dtype, layout, memory_config, tile)
-        return self._make(Buffer(shards), spec, topology or self._topology, self._device, self._site)
+        place = self._storage.place if view and isinstance(self._storage, Buffer) else None
+        return self._make(Buffer(shards, place), spec, topology or self._topology, self._device, self._site)
 
     def on(self, storage: Storage) -> Tensor:
         """A tensor with this spec, topology and device over another storage."""

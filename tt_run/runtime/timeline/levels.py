@@ -53,7 +53,7 @@ class Levels:
         def freed(buffer: Buffer) -> None:
             if before is not None:
                 before(buffer)
-            self._end(id(buffer))
+            self._end(id(buffer.place))
 
         Buffer.freed = freed
 
@@ -71,7 +71,7 @@ class Levels:
             if isinstance(buffer, BufferPart):
                 return
             buffer = buffer.buffer  # type: ignore[attr-defined]  # what waits for a socket
-        key = id(buffer)
+        key = id(buffer.place)
         watch = _Watch(tensor, self._gone)
         watch.key = key
         first = self._live.get(key)

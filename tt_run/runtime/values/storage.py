@@ -37,15 +37,22 @@ class Storage(Protocol):
     def follow(self, move: Move) -> None: ...
 
 
+class Place:
+    """Where a buffer lies on the devices: of one buffer alone, or also of what an operation made of it without moving anything."""
+
+    __slots__ = ()
+
+
 class Buffer:
     """The shards of one tensor on this rank's devices."""
 
-    __slots__ = ("__weakref__", "_packed", "_shards", "_sharers")
+    __slots__ = ("__weakref__", "_packed", "_shards", "_sharers", "place")
     freed: ClassVar[Callable[[Buffer], None] | None] = None
     """Called with every buffer that a program gives back, while somebody counts memory."""
 
-    def __init__(self, shards: Shards) -> None:
+    def __init__(self, shards: Shards, place: Place | None = None) -> None:
         self._shards: Shards | None = shards
+        self.place = place or Place()
         self._packed: tuple[Packed, tuple[int, ...]] | None = None
         if shards.data.nbytes >= SMALLEST:
             dense.used(self, shards.data.nbytes)

@@ -109,6 +109,8 @@ def to_memory_config(
         )
     if dtype in BLOCK_FLOATS and tensor.layout is not Layout.TILE:
         raise fatal(f"Only TILE layout is supported for {dtype.name} dtype!")
+    if output_tensor is None and dtype in (None, tensor.dtype) and memory_config == tensor.memory_config():
+        return tensor.alias()
     result = _converted(tensor, dtype or tensor.dtype, tensor.layout, memory_config)
     if output_tensor is None:
         return result
