@@ -51,6 +51,15 @@ def test_links_are_varied_by_factors() -> None:
     assert "--set=fabric.channels*=2" in found[1].words("/p", "/m", shapes=False)
 
 
+def test_numbers_with_several_values_are_candidates() -> None:
+    found = candidates(
+        ["n300"], [], [], ["dram.sharded=200,250", "dram.banks*=2"], ["t.py"], hardware="own.yaml"
+    )
+    assert [one.label for one in found] == ["n300 dram.sharded=200", "n300 dram.sharded=250"]
+    words = found[1].words("/p", "/m", shapes=False)
+    assert words[3:6] == ["--hardware=own.yaml", "--set=dram.sharded=250", "--set=dram.banks*=2"]
+
+
 def test_what_is_lost_makes_candidates_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     found = candidates(["galaxy"], [], [], [], ["t.py"], degraded=["D0-D1", "D0-D1:1,D5"])
     assert [one.label for one in found] == ["galaxy", "galaxy without D0-D1", "galaxy without D0-D1:1,D5"]

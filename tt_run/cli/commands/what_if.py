@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
 
 from mgd.diagnostics import Diagnostic
-from tt_run.cli.comparison.candidates import Candidate, candidates
+from tt_run.cli.comparison.candidates import Candidate, alternatives, candidates
 from tt_run.cli.comparison.outcomes import Outcome, as_rows, outcome, table
 from tt_run.cli.options import Arguments, option
 from tt_run.cli.parse import read
@@ -37,6 +38,9 @@ class WhatIf(Arguments):
         default="n300,t3000,galaxy",
     )
     splits: str | None = option("Candidates", "--splits", "RxC,…", "Cut each mesh over so many hosts.")
+    mesh_shapes: str | None = option(
+        "Candidates", "--mesh-shapes", "RxC,…", "Values for {mesh} in the program's words."
+    )
     vary: tuple[str, ...] = option(
         "Candidates", "--vary", "NAME=A,B,…", "Values for {NAME} in the program's words.", repeated=True
     )
@@ -44,8 +48,11 @@ class WhatIf(Arguments):
         "Candidates",
         "--set",
         "KEY=VALUE",
-        "Another number of the hardware file; KEY*=FACTOR scales.",
+        "Another number of the hardware file, or several with commas; KEY*=FACTOR scales.",
         repeated=True,
+    )
+    hardware: str | None = option(
+        "Candidates", "--hardware", "FILE", "Your own constants of an architecture."
     )
     vary_links: bool = option(
         "Candidates", "--vary-links", "", "Also with twice the channels, and with links of twice the rate."
@@ -89,7 +96,8 @@ def command(words: Sequence[str]) -> int:
         raise _usage("no program", "write tt-run what-if --systems t3000,galaxy -- python train.py")
     for text in given.degrade:
         _check_loss(text)
-    varied = [_varied(text) for text in given.vary]
+    shapes = [f"mesh={given.mesh_shapes}"] if given.mesh_shapes is not None else []
+    varied = [_varied(text) for text in (*shapes, *given.vary)]
     for name, values in varied:
         if not any(f"{{{name}}}" in word for word in given.rest):
             raise _usage(
@@ -104,9 +112,10 @@ def command(words: Sequence[str]) -> int:
         given.rest,
         given.vary_links,
         given.degrade,
+        given.hardware or "",
     )
     outcomes = [_try(one, number, len(found), given) for number, one in enumerate(found, 1)]
-    _show(as_rows(outcomes), given.format)
+    _show(as_rows(outcomes), given.format, [text for text in given.set if len(alternatives(text)) == 1])
     return Exit.FAILED if all(one.failure for one in outcomes) else Exit.OK
 
 
@@ -159,7 +168,11 @@ def _try(candidate: Candidate, number: int, count: int, given: WhatIf) -> Outcom
             check=False,
             errors="replace",
         )
-        if ran.returncode != 0 or not target.exists() or not memory.exists():
+        if ran.returncode == 0 and not (target.exists() and memory.exists()):
+            return Outcome(
+                candidate.label, failure="the program ended well, and opened no mesh of ttnn or ttml"
+            )
+        if ran.returncode != 0:
             return Outcome(candidate.label, failure=_reason(ran.stderr, ran.returncode))
         predicted, held = (json.loads(path.read_text(encoding="utf-8")) for path in (target, memory))
         return outcome(candidate.label, predicted, held)
@@ -175,10 +188,11 @@ def _reason(said: str, code: int) -> str:
         told = [line for line in lines if mark in line]
         if told:
             return told[0]
-    return lines[-1] if lines else f"exit code {code}"
+    of_ranks = [line for line in lines if re.match(r"\[\d+\] .", line)]
+    return f"{of_ranks[-1]} (exit code {code})" if of_ranks else f"exit code {code}"
 
 
-def _show(rows: Sequence[dict[str, object]], form: str) -> None:
+def _show(rows: Sequence[dict[str, object]], form: str, settings: Sequence[str]) -> None:
     if form == "json":
         import json
 
@@ -192,6 +206,8 @@ def _show(rows: Sequence[dict[str, object]], form: str) -> None:
         writer.writerows(rows)
     else:
         print(table(rows, _width()))
+        if settings:
+            print(f"  with {', '.join(settings)}")
 
 
 def _width() -> int | None:

@@ -26,11 +26,14 @@ class Candidate:
     settings: tuple[str, ...]
     program: tuple[str, ...]
     lost: str = ""
+    chosen: tuple[str, ...] = ()
+    """Of the settings, those of which other candidates have another value."""
+    hardware: str = ""
 
     @property
     def label(self) -> str:
         """What sets it apart, in a few words."""
-        words = [self.system, self.split, *(f"{n}={v}" for n, v in self.values), self.links]
+        words = [self.system, self.split, *(f"{n}={v}" for n, v in self.values), *self.chosen, self.links]
         words += [f"without {self.lost}"] if self.lost else []
         return " ".join(word for word in words if word)
 
@@ -40,6 +43,7 @@ class Candidate:
         options += ["-m", self.system] if self.is_descriptor else ["--system", self.system]
         options += ["--split", self.split] if self.split else []
         options += ["--shapes-only"] if shapes else []
+        options += [f"--hardware={self.hardware}"] if self.hardware else []
         options += [f"--set={text}" for text in self.settings]
         options += [f"--degrade={self.lost}"] if self.lost else []
         return [*options, f"--predict={target}", f"--memory={memory}", "--", *self.program]
@@ -58,21 +62,37 @@ def candidates(
     program: Sequence[str],
     vary_links: bool = False,
     degraded: Sequence[str] = (),
+    hardware: str = "",
 ) -> list[Candidate]:
     """Every combination, in the order in which they were named. `{NAME}` in the program's words becomes the value of NAME.
 
-    `degraded` says for each further candidate what it lost.
+    `degraded` says for each further candidate what it lost. A setting `KEY=A,B` has several values; `hardware` is a file of constants.
     """
     names = [name for name, _ in varied]
     found = []
     links = LINKS if vary_links else LINKS[:1]
-    for system, split, values, (label, factors), lost in product(
-        systems, splits or [""], product(*(each for _, each in varied)), links, ("", *degraded)
+    several = [alternatives(text) for text in settings]
+    for system, split, values, numbers, (label, factors), lost in product(
+        systems,
+        splits or [""],
+        product(*(each for _, each in varied)),
+        product(*several),
+        links,
+        ("", *degraded),
     ):
         chosen = tuple(zip(names, values, strict=True))
         words = tuple(_filled(word, chosen) for word in program)
-        found.append(Candidate(system, split, chosen, label, (*settings, *factors), words, lost))
+        told = tuple(text for text, each in zip(numbers, several, strict=True) if len(each) > 1)
+        found.append(
+            Candidate(system, split, chosen, label, (*numbers, *factors), words, lost, told, hardware)
+        )
     return found
+
+
+def alternatives(setting: str) -> list[str]:
+    """`KEY=A,B` as `KEY=A` and `KEY=B`."""
+    key, sign, values = setting.partition("=")
+    return [f"{key}{sign}{value.strip()}" for value in values.split(",")]
 
 
 def _filled(word: str, values: tuple[tuple[str, str], ...]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from mgd.lean import dataclass
 
+_SIZES = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 _UNITS = ((1e6, "s"), (1e3, "ms"), (1.0, "us"))
 
 
@@ -172,13 +173,19 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
         "scaling": f"{row['efficiency']:.0%}",
         "bound by": str(row["bound"]),
         "busiest link": f"{row['busiest_link_bytes'] / 1e6:.3f} MB",
-        "memory": f"{row['memory_bytes'] / 2**30:.2f} GiB",
+        "memory": capacity(row["memory_bytes"]),
     }
 
 
 def _cell(head: str, text: str) -> str:
     _, size, left, _ = next(column for column in COLUMNS if column[0] == head)
     return f"{text:<{size}}" if left else f"{text:>{size}}"
+
+
+def capacity(nbytes: float) -> str:
+    """An amount of memory in the unit that suits it."""
+    size, unit = next(((size, unit) for size, unit in _SIZES if nbytes >= size), _SIZES[-1])
+    return f"{nbytes / size:.2f} {unit}" if nbytes < 1000 * size else f"{nbytes / size:.0f} {unit}"
 
 
 def duration(us: float) -> str:
