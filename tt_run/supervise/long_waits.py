@@ -42,8 +42,9 @@ def read_waits(folder: Path) -> dict[int, LongWait]:
         try:
             rank = int(path.stem.partition("-")[2])
             told = json.loads(path.read_text(encoding="utf-8"))
+            since = path.stat().st_mtime - told["waited"]
             found[rank] = LongWait(
-                rank, told["call"], told["number"], told["site"], told["since"], tuple(told["missing"])
+                rank, told["call"], told["number"], told["site"], since, tuple(told["missing"])
             )
         except (OSError, ValueError, KeyError):  # it goes on just now
             continue
@@ -70,7 +71,7 @@ class Standstill:
     say: Callable[[str], None]
     stacks: Callable[[], Sequence[RankStack]]
     _next: float = 0.0
-    _told: set[tuple[int, float]] = field(default_factory=set)
+    _told: set[tuple[int, int]] = field(default_factory=set)
 
     def look(self, now: float) -> None:
         """Called again and again with the time of a monotonic clock."""
@@ -79,9 +80,9 @@ class Standstill:
         self._next = now + _EVERY_SECONDS
         waits = read_waits(self.folder)
         late = {rank: wait for rank, wait in waits.items() if wait.seconds >= EARLY_SECONDS}
-        if not late or any((wait.rank, wait.since) in self._told for wait in late.values()):
+        if not late or any((wait.rank, wait.number) in self._told for wait in late.values()):
             return
-        self._told |= {(wait.rank, wait.since) for wait in late.values()}
+        self._told |= {(wait.rank, wait.number) for wait in late.values()}
         self.say(standstill_line(late, waits, self.stacks()))
 
 

@@ -17,7 +17,7 @@ from tt_run.supervise.stacks import Frame, RankStack
 
 
 def write(folder: Path, rank: int, seconds: float, *missing: int, call: str = "all_gather") -> None:
-    facts = {"call": call, "number": 7, "site": "/w/a.py:3", "since": time.time() - seconds, "missing": missing}  # fmt: skip
+    facts = {"call": call, "number": 7, "site": "/w/a.py:3", "waited": seconds, "missing": missing}  # fmt: skip
     (folder / f"rank-{rank:04d}.wait").write_text(json.dumps(facts))
 
 
@@ -65,6 +65,15 @@ def test_the_early_line_names_who_is_waited_for_once(tmp_path: Path) -> None:
     assert said == [
         "no progress for 31 s: rank 1 at /w/b.py:8; ranks 0, 2-3 wait for it in all_gather at /w/a.py:3"
     ]
+
+
+def test_the_clock_of_a_rank_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TT_RUN_DIR", str(tmp_path))
+    now = time.perf_counter()
+    with monkeypatch.context() as skewed:
+        skewed.setattr(time, "time", lambda: 1e9)
+        Telling(2).tell(Wait("collective", "barrier", "a.py:3", (0, 1, 2), 5, (0, 1), now - 4), 9)
+    assert 4 <= read_waits(tmp_path)[2].seconds < 8
 
 
 def test_the_early_line_of_a_rank_that_waits_elsewhere(tmp_path: Path) -> None:

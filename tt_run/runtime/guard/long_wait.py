@@ -16,7 +16,10 @@ _now = time.perf_counter
 
 
 class LongWait:
-    """The file of one rank: there while it waits, gone when it goes on. A folder that cannot be written is let be."""
+    """The file of one rank: there while it waits, gone when it goes on. A folder that cannot be written is let be.
+
+    It says how long the rank has waited, not since when: clocks of hosts differ, and the file's own time is that of the folder.
+    """
 
     def __init__(self, rank: int) -> None:
         folder = os.environ.get(contract.RUN_DIR)
@@ -34,7 +37,7 @@ class LongWait:
             "call": wait.call.partition("(")[0],
             "number": calls,
             "site": wait.site,
-            "since": time.time() - waited,
+            "waited": waited,
             "missing": list(wait.missing),
         }
         with suppress(OSError):
