@@ -12,8 +12,32 @@ from mgd.cli.output import page_width, say, wants_colour
 from mgd.cli.words import DescriptorWord
 from mgd.drawing.text import WIDTH, draw
 
+_DESCRIPTORS = (".textproto", ".yaml", ".yml", ".json", ".pbtxt")
 
-@click.command()
+
+class _Show(click.Command):
+    """`mgd show`, which says where the picture's file and the descriptor stand when one of them is missing."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As any command. Raises UsageError."""
+        words = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except (click.MissingParameter, click.BadOptionUsage) as error:
+            option = next((word for word in ("--svg", "--html") if word in words), None)
+            said = error.format_message()
+            if option is None or not ("requires an argument" in said or "FILE" in said):
+                raise
+            plain = [word for word in words if not word.startswith("-")]
+            file = plain[0] if plain else "t3000"
+            picture = f"{Path(file).stem}.{option.removeprefix('--')}"
+            raise click.UsageError(
+                f"{said.rstrip('.')}: write the picture's file and then the descriptor, mgd show {option} {picture} {file}",
+                ctx,
+            ) from None
+
+
+@click.command(cls=_Show)
 @click.argument("file", type=DescriptorWord(), metavar="FILE")
 @click.option("--svg", "svg", metavar="PATH", help="Write the picture as SVG, - for standard output.")
 @click.option(
@@ -47,6 +71,10 @@ def command(file: str, svg: str | None, html: str | None, width: int | None, eve
 
 
 def _write(target: str, text: str) -> None:
+    if target.endswith(_DESCRIPTORS) and Path(target).exists():
+        raise click.UsageError(
+            f"{target} is a descriptor, which the picture would replace: name another file for the picture"
+        )
     if target == "-":
         say(text, end="")
     else:

@@ -143,3 +143,26 @@ def test_show_writes_a_page(mgd: Mgd, tmp_path: Path) -> None:
     assert mgd("show", "t3k", "--html", target).code == 0
     assert "<!doctype html>" in target.read_text()
     assert mgd("show", "t3k", "--html", "-").out == target.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "help"),
+    [
+        (("--svg", "t3000"), "mgd show --svg t3000.svg t3000"),
+        (("t3000", "--svg"), "mgd show --svg t3000.svg t3000"),
+        (("--html", "pod.textproto"), "mgd show --html pod.html pod.textproto"),
+    ],
+)
+def test_a_picture_without_a_file_of_its_own_is_told_how(mgd: Mgd, words: tuple[str, ...], help: str) -> None:
+    result = mgd("show", *words)
+    assert result.code == 2 and help in " ".join(result.err.split())
+
+
+def test_a_picture_never_replaces_a_descriptor(mgd: Mgd, tmp_path: Path) -> None:
+    target = tmp_path / "pod.textproto"
+    target.write_text("mine")
+    result = mgd("show", "--svg", target, "t3000")
+    assert result.code == 2 and "is a descriptor, which the picture would replace" in " ".join(
+        result.err.split()
+    )
+    assert target.read_text() == "mine"

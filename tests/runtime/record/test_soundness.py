@@ -15,8 +15,10 @@ from tt_run.contract import Exit
 from tt_run.runtime.ccl.gather import Piece
 from tt_run.runtime.record import compare, frames
 from tt_run.runtime.record.arrays import Flat
+from tt_run.runtime.record.facts import Facts
 from tt_run.runtime.record.folder import NoRecord, header_of
 from tt_run.runtime.record.frames import FrameWriter, call_text
+from tt_run.runtime.record.recording import Recording
 from tt_run.runtime.record.replaying import Story
 from tt_run.runtime.record.soundness import Damaged, check_form
 
@@ -129,3 +131,19 @@ def test_bytes_that_were_changed_anywhere(tmp_path: Path) -> None:
             assert str(path) in str(error)
             refused += isinstance(error, Damaged)
     assert refused > 100
+
+
+def test_a_value_that_was_changed_is_damage_and_no_other_program(tmp_path: Path) -> None:
+    path = tmp_path / "rank-0000.record"
+    made = FrameWriter(path, 1 << 20)
+    made.write_json(frames.HEADER, HEADER)
+    recording = Recording(made)
+    facts = Facts("collective", "all_gather", "all_gather(x)", "prog.py:6", (0, 1))
+    value = np.random.default_rng(1).random(600, np.float32)
+    recording.call(facts, b"", lambda: [Piece(value.reshape(1, 600), (0,))])
+    assert np.array_equal(Story(path).value_of(1)[0].data[0], value)
+    whole = bytearray(path.read_bytes())
+    whole[whole.index(value[300:320].tobytes())] ^= 1
+    path.write_bytes(whole)
+    with pytest.raises(Damaged, match="not those that were digested"):
+        Story(path).value_of(1)

@@ -83,8 +83,13 @@ class Flat:
 
     def digests(self) -> list[bytes]:
         """Of each array: of a stack of collectives that of each row, one after the other, of any other array one."""
-        rows = stacks_of(self.form)
-        return [row_digests(a) if n in rows else digest(a) for n, a in enumerate(self.arrays)]
+        return digests_of(self.form, self.arrays)
+
+
+def digests_of(form: Any, arrays: list[Array]) -> list[bytes]:
+    """Of each array that a form speaks of."""
+    rows = stacks_of(form)
+    return [row_digests(a) if n in rows else digest(a) for n, a in enumerate(arrays)]
 
 
 def stacks_of(form: Any) -> set[int]:

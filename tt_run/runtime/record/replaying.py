@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -14,15 +16,16 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from tt_run import contract
 from tt_run.runtime.comm.world import Peer
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.record import frames
-from tt_run.runtime.record.arrays import DIGEST_BYTES, Flat, digest, unpack, whole
+from tt_run.runtime.record.arrays import DIGEST_BYTES, Flat, digest, digests_of, unpack, whole
 from tt_run.runtime.record.facts import Facts, facts_from_json, of_thread
 from tt_run.runtime.record.frames import Frame
 from tt_run.runtime.record.recording import Inside
-from tt_run.runtime.record.soundness import check_form, reading
+from tt_run.runtime.record.soundness import Damaged, check_form, reading
 
 Array = npt.NDArray[Any]
 T = TypeVar("T")
@@ -133,7 +136,11 @@ class Story:
         if frame is None or not frame.body:
             return []
         with reading(self.path, frame.at):
-            return unpack(frame.body, self.forms[frame.call[1]], self._from)
+            form = self.forms[frame.call[1]]
+            found = unpack(frame.body, form, self._from)
+            if frame.digests and frame.digests != b"".join(digests_of(form, found)):
+                raise ValueError("its values are not those that were digested")
+            return found
 
     def place_of(self, number: int) -> int:
         """Where in the file the record has what a call gave."""
@@ -252,7 +259,18 @@ class Replaying:
             raise raised_again(json.loads(self.story.raised[number].digests))
         if number not in self.story.ended:
             self._end_of_record(self.story.facts_of(number), begun=True)
-        return self.story.value_of(number)
+        try:
+            return self.story.value_of(number)
+        except Damaged as error:  # nothing of the program is at fault
+            self._damaged(error)
+
+    def _damaged(self, error: Damaged) -> NoReturn:
+        from tt_run.runtime.record.folder import finding_of
+
+        sys.stdout.flush()
+        self._tell(finding_of(error))
+        sys.stderr.flush()
+        os._exit(contract.Exit.UNREADABLE)
 
     def _compare_result(self, number: int, facts: Facts, result: Any) -> None:
         frame = self.story.ended.get(number)
