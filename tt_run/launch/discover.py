@@ -72,10 +72,13 @@ def discover(
         _clear(discovery)
         trouble = run()
         if trouble:
-            raise _failed("TTR511", f"the generator failed: {trouble}")
+            raise _failed("TTR511", f"Phase 1 (generate_rank_bindings) failed: {trouble}")
         if not discovery.is_whole:
             wanted = [f"{BINDINGS} or {MAPPING}", RANKFILE, *([MOCK] if discovery.machines else [])]
-            raise _failed("TTR511", f"the generator left no {', '.join(wanted)} in {discovery.folder}")
+            raise _failed(
+                "TTR511",
+                f"Phase 1 output not found: generate_rank_bindings left no {', '.join(wanted)} in {discovery.folder}",
+            )
         _name_hosts(discovery, site)
         partial = discovery.folder / f"{KEY_FILE}.tmp"
         partial.write_text(discovery.key + "\n", encoding="ascii")
@@ -84,7 +87,7 @@ def discover(
 
 def _failed(code: str, message: str) -> LauncherError:
     return LauncherError(
-        Diagnostic(code, message, help="leave --discover out to derive the ranks from the descriptor")
+        Diagnostic(code, message, help="add --no-discover to derive the ranks from the descriptor")
     )
 
 

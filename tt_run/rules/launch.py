@@ -46,7 +46,7 @@ LAUNCH = (
         "TTR511",
         "discovery failed",
         why="The generator ended with an error, ran past its deadline, or left a result out. Nothing of it is kept.",
-        help="Read its output in the folder that is named, or leave --discover out.",
+        help="Read its output in the folder that is named, or add --no-discover.",
     ),
     Rule(
         "TTR512",

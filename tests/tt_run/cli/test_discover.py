@@ -131,6 +131,7 @@ def test_a_refresh_that_fails_leaves_nothing_that_looks_whole(machine: Path) -> 
     answer = discovered(machine, "--force-rediscovery", "true")
     assert answer.returncode == 69
     assert "TTR511" in answer.stderr
+    assert "Phase 1 (generate_rank_bindings) failed: " in answer.stderr and "--no-discover" in answer.stderr
     assert "exited with 4" in answer.stderr
     assert {path.name for path in folder(machine).iterdir()} == {"hostfile", "mgd.textproto"}
 
