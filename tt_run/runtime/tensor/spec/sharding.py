@@ -16,10 +16,6 @@ from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec, ShardSpec
 from tt_run.runtime.tuning.choices import ShardDistributionStrategy, ShardShapeAlignment
 
-_ROW_ALIGNMENT = (
-    32  # elements to which a piece of a row-major tensor is rounded up where nothing else is asked
-)
-
 
 def _up(value: int, step: int) -> int:
     return -(-value // step) * step
@@ -81,8 +77,9 @@ def cut(
     buffer_type: BufferType,
     spec: NdShardSpec,
     alignment: ShardShapeAlignment,
+    row_step: int,
 ) -> MemoryConfig:
-    """Pieces of a shape over cores. Raises RuntimeError for a shape that is not aligned when nothing may be rounded."""
+    """Pieces of a shape over cores; `row_step` is what rows without tiles are rounded up to where it is recommended. Raises RuntimeError for a shape that is not aligned when nothing may be rounded."""
     wanted = list(spec.shard_shape)
     piece = list(wanted)
     if layout is Layout.TILE:
@@ -92,7 +89,7 @@ def cut(
         if alignment is ShardShapeAlignment.NONE and (len(piece) < 2 or piece != wanted):
             raise _unaligned(f"Shape({wanted})", steps)
     elif alignment is ShardShapeAlignment.RECOMMENDED and piece:
-        piece[-1] = _up(piece[-1], _ROW_ALIGNMENT)
+        piece[-1] = _up(piece[-1], row_step)
     found = NdShardSpec(piece, spec.grid, spec.orientation, spec.shard_distribution_strategy)
     kind = _as_matrix(piece, padded, spec.grid)
     if kind is None:
@@ -103,19 +100,20 @@ def cut(
 
 def _as_matrix(piece: Sequence[int], padded: Sequence[int], grid: CoreRangeSet) -> TensorMemoryLayout | None:
     """The cut by height, width or blocks that has the same pieces, each on a core of its own; None when there is none."""
-    whole = [1] * (len(padded) - len(piece)) + list(piece)
-    pieces = math.prod(-(-total // part) for total, part in zip(padded, whole, strict=True))
-    if not piece or pieces > grid.num_cores():
+    if not piece:
         return None
+    # A piece of fewer dimensions cuts the tensor whose first ones are joined.
+    joined = len(padded) - len(piece) + 1
+    whole, padded = list(piece), [math.prod(padded[:joined]), *padded[joined:]]
+    if math.prod(-(-total // part) for total, part in zip(padded, whole, strict=True)) > grid.num_cores():
+        return None
+    if whole[:-1] == padded[:-1]:
+        return TensorMemoryLayout.WIDTH_SHARDED
     # Rows of a piece lie one after the other where everything below the dimension that is cut is whole.
     cut_at = next((i for i, part in enumerate(whole[:-1]) if part != 1), len(whole) - 2)
-    together = list(whole[cut_at + 1 : -1]) == list(padded[cut_at + 1 : -1])
-    if whole[-1] == padded[-1] and together and list(whole[:-1]) != list(padded[:-1]):
+    even = math.prod(padded[:cut_at]) == 1 or padded[cut_at] % whole[cut_at] == 0
+    if even and whole[cut_at + 1 :] == padded[cut_at + 1 :]:
         return TensorMemoryLayout.HEIGHT_SHARDED
-    if whole[-1] == padded[-1] and math.prod(whole[:-2]) == 1:
-        return TensorMemoryLayout.HEIGHT_SHARDED
-    if list(whole[:-1]) == list(padded[:-1]):
-        return TensorMemoryLayout.WIDTH_SHARDED
     # Pieces in turn over a rectangle are blocks when a row of pieces fills a row of cores.
     columns = grid.bounding_box().grid_size().x
     blocks = grid.size() == 1 and math.prod(whole[:-2]) == 1 and -(-padded[-1] // whole[-1]) == columns
@@ -164,7 +162,7 @@ def _settled_pieces(
         )
     if layout is Layout.TILE and (len(shape) < 2 or shape[-2] % tile[0] or shape[-1] % tile[1]):
         raise _unaligned(f"Shape({shape})", tile)
-    return cut(padded, layout, tile, config.buffer_type, pieces, ShardShapeAlignment.NONE)
+    return cut(padded, layout, tile, config.buffer_type, pieces, ShardShapeAlignment.NONE, 1)
 
 
 def _check_pieces(

@@ -24,7 +24,7 @@ from tt_run.runtime.tensor.spec.memory_config import (
 from tt_run.runtime.tensor.spec.shape import Shape as Shape
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.tuning.choices import ShardDistributionStrategy, ShardShapeAlignment
-from tt_run.runtime.values.dtypes import BLOCK_FLOATS, tile_bytes
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, element_size, tile_bytes
 
 
 @bound("ttnn._ttnn.tensor.Tile", "get_tile_size")
@@ -227,7 +227,13 @@ class TensorSpec(metaclass=Native):
         else:
             raise TypeError("sharded(): grid must be a CoreRangeSet")
         memory = sharding.cut(
-            self.padded_shape.dims, self.layout, self._steps, self._buffer, spec, shard_alignment
+            self.padded_shape.dims,
+            self.layout,
+            self._steps,
+            self._buffer,
+            spec,
+            shard_alignment,
+            self._row_step,
         )
         return replace(self, memory_config=memory)
 
@@ -259,14 +265,20 @@ class TensorSpec(metaclass=Native):
         rectangle = kind is TensorMemoryLayout.BLOCK_SHARDED and isinstance(grid, CoreRange)
         if not rectangle and not isinstance(grid, CoreRangeSet):
             raise TypeError(f"grid must be a CoreRangeSet, not {type(grid).__name__}")
-        memory = sharding.cut_in_two(
-            kind, self.padded_shape.dims, self._steps, self._buffer, grid, orientation
-        )
+        steps = self._steps
+        if kind is TensorMemoryLayout.BLOCK_SHARDED and self.layout is not Layout.TILE:
+            steps = (1, self._row_step)
+        memory = sharding.cut_in_two(kind, self.padded_shape.dims, steps, self._buffer, grid, orientation)
         return replace(self, memory_config=memory)
 
     @property
     def _steps(self) -> tuple[int, int]:
         return self.tile.tile_shape if self.layout is Layout.TILE else (1, 1)
+
+    @property
+    def _row_step(self) -> int:
+        """Elements that fill the 64 bytes to which rows of a piece are rounded up."""
+        return 64 // element_size(self.dtype)
 
     @property
     def _buffer(self) -> BufferType:

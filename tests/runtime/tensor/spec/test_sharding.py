@@ -1,0 +1,121 @@
+"""Tensors in pieces over cores: which cut of a matrix pieces of any rank are, and how large pieces become (reference library 0.81.1)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.tensor.spec.memory_config import NdShardSpec
+from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
+from tt_run.runtime.tuning.choices import ShardShapeAlignment
+
+RECTANGLE = CoreRange(CoreCoord(0, 0), CoreCoord(3, 1))
+GRID = CoreRangeSet([RECTANGLE])
+HEIGHT, WIDTH, BLOCK, ND = (
+    TensorMemoryLayout.HEIGHT_SHARDED,
+    TensorMemoryLayout.WIDTH_SHARDED,
+    TensorMemoryLayout.BLOCK_SHARDED,
+    TensorMemoryLayout.ND_SHARDED,
+)
+
+
+@pytest.mark.parametrize(
+    ("shape", "piece", "layout", "as_matrix"),
+    [
+        ((32, 32), (32, 64), WIDTH, (32, 64)),
+        ((1, 128, 128), (128, 64), WIDTH, (128, 64)),
+        ((1, 64, 128), (64, 128), WIDTH, (64, 128)),
+        ((128, 64), (128, 32), WIDTH, (128, 32)),
+        ((96, 128), (96, 32), WIDTH, (96, 32)),
+        ((4, 3, 64, 128), (4, 3, 64, 32), WIDTH, (768, 32)),
+        ((128, 32), (128, 128), WIDTH, (128, 128)),
+        ((1, 1, 32, 128), (1, 32, 128), WIDTH, (32, 128)),
+        ((64, 32), (64, 128), WIDTH, (64, 128)),
+        ((96, 128), (128, 128), HEIGHT, (128, 128)),
+        ((1, 64, 32), (128, 32), HEIGHT, (128, 32)),
+        ((4, 64, 32), (96, 32), HEIGHT, (96, 32)),
+        ((128, 128), (96, 128), HEIGHT, (96, 128)),
+        ((64, 64), (96, 64), HEIGHT, (96, 64)),
+        ((2, 1, 32, 64), (4, 32, 64), HEIGHT, (128, 64)),
+        ((2, 1, 96, 32), (1, 32, 32), HEIGHT, (32, 32)),
+        ((1, 4, 32, 64), (1, 32, 64), HEIGHT, (32, 64)),
+        ((1, 1, 64, 128), (3, 64, 128), HEIGHT, (192, 128)),
+        ((3, 64, 128), (128, 32), BLOCK, (128, 32)),
+        ((96, 128), (128, 32), BLOCK, (128, 32)),
+        ((32, 128), (64, 32), BLOCK, (64, 32)),
+        ((32, 128), (128, 32), BLOCK, (128, 32)),
+        ((64, 128), (32, 32), BLOCK, (32, 32)),
+        ((1, 64, 64), (2, 96, 32), ND, None),
+        ((96, 32), (64, 96), ND, None),
+        ((2, 128, 128), (3, 96, 64), ND, None),
+        ((3, 3, 96, 96), (2, 3, 96, 32), ND, None),
+        ((96, 64), (128, 96), ND, None),
+        ((4, 1, 128, 32), (3, 4, 96, 128), ND, None),
+        ((1, 1, 96, 96), (2, 4, 32, 128), ND, None),
+        ((2, 3, 64, 64), (1, 2, 64, 64), ND, None),
+        ((2, 3, 64, 64), (1, 4, 64, 64), ND, None),
+        ((1, 3, 64, 64), (1, 4, 64, 64), HEIGHT, (256, 64)),
+        ((2, 2, 64, 64), (1, 1, 96, 64), ND, None),
+        ((1, 2, 64, 64), (1, 1, 96, 64), ND, None),
+        ((1, 1, 64, 64), (1, 1, 128, 64), HEIGHT, (128, 64)),
+        ((1, 1, 96, 64), (1, 1, 64, 64), HEIGHT, (64, 64)),
+        ((2, 1, 96, 64), (1, 1, 64, 64), ND, None),
+        ((2, 96, 64), (64, 64), HEIGHT, (64, 64)),
+        ((2, 4, 64, 64), (1, 3, 64, 64), ND, None),
+        ((1, 4, 64, 64), (1, 3, 64, 64), HEIGHT, (192, 64)),
+        ((2, 2, 2, 32, 32), (1, 2, 2, 32, 32), HEIGHT, (128, 32)),
+        ((2, 2, 64, 64), (2, 1, 64, 64), ND, None),
+    ],
+)
+def test_pieces_that_are_a_cut_of_a_matrix(
+    shape: tuple[int, ...],
+    piece: tuple[int, ...],
+    layout: TensorMemoryLayout,
+    as_matrix: tuple[int, int] | None,
+) -> None:
+    spec = TensorSpec(shape, DataType.BFLOAT16, Layout.TILE, BufferType.L1)
+    memory = spec.sharded(NdShardSpec(list(piece), GRID), ShardShapeAlignment.REQUIRED).memory_config
+    assert memory.memory_layout is layout
+    assert (None if memory.shard_spec is None else tuple(memory.shard_spec.shape)) == as_matrix
+    assert memory.nd_shard_spec is not None and tuple(memory.nd_shard_spec.shard_shape) == piece
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "by_height", "by_width", "by_row", "by_column"),
+    [
+        ("BFLOAT16", (50, 70), (7, 70), (50, 9), (25, 32), (13, 64)),
+        ("BFLOAT16", (3, 100, 200), (38, 200), (300, 25), (150, 64), (75, 128)),
+        ("FLOAT32", (50, 70), (7, 70), (50, 9), (25, 32), (13, 48)),
+        ("FLOAT32", (3, 100, 200), (38, 200), (300, 25), (150, 64), (75, 112)),
+        ("UINT8", (50, 70), (7, 70), (50, 9), (25, 64), (13, 64)),
+        ("UINT8", (3, 100, 200), (38, 200), (300, 25), (150, 64), (75, 128)),
+    ],
+)
+def test_pieces_of_rows_without_tiles(
+    dtype: str,
+    shape: tuple[int, ...],
+    by_height: tuple[int, int],
+    by_width: tuple[int, int],
+    by_row: tuple[int, int],
+    by_column: tuple[int, int],
+) -> None:
+    """Rows of blocks are filled up to 64 bytes, those of other cuts are not."""
+    spec = TensorSpec(shape, DataType[dtype], Layout.ROW_MAJOR, BufferType.L1)
+    made = (
+        spec.height_sharded(GRID),
+        spec.width_sharded(GRID),
+        spec.block_sharded(RECTANGLE, ShardOrientation.ROW_MAJOR),
+        spec.block_sharded(RECTANGLE, ShardOrientation.COL_MAJOR),
+    )
+    found = [each.memory_config.shard_spec for each in made]
+    assert [tuple(each.shape) for each in found if each] == [by_height, by_width, by_row, by_column]
+
+
+@pytest.mark.parametrize(("dtype", "width"), [("BFLOAT16", 32), ("FLOAT32", 32), ("UINT8", 64)])
+def test_rows_are_filled_where_that_is_recommended(dtype: str, width: int) -> None:
+    spec = TensorSpec((50, 70), DataType[dtype], Layout.ROW_MAJOR, BufferType.L1)
+    pieces = NdShardSpec([25, 18], GRID)
+    for alignment, wanted in ((ShardShapeAlignment.RECOMMENDED, width), (ShardShapeAlignment.REQUIRED, 18)):
+        memory = spec.sharded(pieces, alignment).memory_config
+        assert memory.nd_shard_spec is not None and tuple(memory.nd_shard_spec.shard_shape) == (25, wanted)
