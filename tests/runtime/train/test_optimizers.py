@@ -294,6 +294,69 @@ def test_senseless_sgd_settings(settings: dict[str, Any], text: str) -> None:
         sgd.SGDConfig.make(**settings)
 
 
+class Counting:
+    """A callable with a state of its own."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, step: int) -> float:
+        self.calls += 1
+        return 1 / (1 + step)
+
+
+def a_row(optimizer: Any, steps: tuple[int, int], wrong: bool) -> schedulers.SchedulerBase:
+    linear = schedulers.LinearScheduler(optimizer, 0.5 if wrong else 0.25, 1.0, 4)
+    cosine = schedulers.CosineAnnealingScheduler(optimizer, 99 if wrong else 8, 0.01)
+    return schedulers.SequentialScheduler(optimizer, [linear, cosine], steps)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda o, wrong: schedulers.StepScheduler(o, 7 if wrong else 3, 0.5),
+        lambda o, wrong: schedulers.LinearScheduler(o, 0.5 if wrong else 0.25, 1.0, 6),
+        lambda o, wrong: schedulers.CosineAnnealingScheduler(o, 99 if wrong else 12, 0.01),
+        lambda o, wrong: schedulers.LambdaScheduler(o, Counting()),
+        lambda o, wrong: a_row(o, (4, 8), wrong),
+    ],
+)
+@pytest.mark.parametrize("after", [0, 3, 6, 12])
+def test_schedules_resume(make: Any, after: int) -> None:
+    """With their settings, in the place of others that the next run was started with, on an optimizer whose rate has gone down already."""
+
+    def fresh(lr: float = 1.0) -> sgd.SGD:
+        return sgd.SGD({"w": Tensor.from_numpy(np.ones((1, 1, 1, 1), np.float32))}, sgd.SGDConfig.make(lr=lr))
+
+    whole = make(fresh(), False)
+    for _ in range(after):
+        whole.step()
+    resumed = make(fresh(0.1), True)
+    resumed.set_state_dict(whole.get_state_dict())
+    for _ in range(8):
+        whole.step()
+        resumed.step()
+        assert resumed.get_last_lr() == whole.get_last_lr()
+    if isinstance(whole, schedulers.LambdaScheduler):
+        assert whole.get_state_dict()["m_lr_lambda"] == {"calls": after + 8}
+        assert schedulers.LambdaScheduler(fresh(), lambda step: 1.0).get_state_dict()["m_lr_lambda"] is None
+
+
+@pytest.mark.parametrize("make", [lambda o: schedulers.StepScheduler(o, 3, 0.5), lambda o: a_row(o, (4, 8), False)])  # fmt: skip
+def test_states_of_schedules_in_older_files(make: Any) -> None:
+    weight = {"w": Tensor.from_numpy(np.ones((1, 1, 1, 1), np.float32))}
+    whole = make(sgd.SGD(weight, sgd.SGDConfig.make(lr=1.0)))
+    for _ in range(6):
+        whole.step()
+    old = {"last_step": 6, "last_lr": whole.get_last_lr(), "base_lr": 1.0}
+    resumed = make(sgd.SGD(weight, sgd.SGDConfig.make(lr=1.0)))
+    resumed.set_state_dict(old)
+    for _ in range(3):
+        whole.step()
+        resumed.step()
+        assert resumed.get_last_lr() == whole.get_last_lr()
+
+
 def test_schedules() -> None:
     weights, _, _ = start()
 
@@ -311,7 +374,7 @@ def test_schedules() -> None:
     assert rates(schedulers.StepScheduler(fresh(), 2, 0.5), 4) == [1.0, 0.5, 0.5, 0.25]
     assert rates(schedulers.LinearScheduler(fresh(), 0.0, 1.0, 4), 5) == [0.25, 0.5, 0.75, 1.0, 1.0]
     cosine = schedulers.CosineAnnealingScheduler(fresh(), 4, 0.1)
-    assert rates(cosine, 6) == [0.868198, 0.55, 0.231802, 0.1, 0.1, 0.1]  # held, not restarted
+    assert rates(cosine, 8) == [0.868198, 0.55, 0.231802, 0.1, 0.231802, 0.55, 0.868198, 1.0]  # up again
     assert rates(schedulers.LambdaScheduler(fresh(), lambda step: 1 / step), 2) == [1.0, 0.5]
     optimizer = fresh()
     warm, cool = (
@@ -322,7 +385,9 @@ def test_schedules() -> None:
     optimizer = fresh()
     parts = [schedulers.LinearScheduler(optimizer, 0.0, 1.0, 2), schedulers.StepScheduler(optimizer, 1, 0.1)]
     lasting = schedulers.SequentialScheduler(optimizer, parts, [2, 3])
-    assert rates(lasting, 6) == [0.5, 1.0, 0.1, 0.01, 0.001, 0.0001]
+    assert rates(lasting, 6) == [0.5, 1.0, 0.1, 0.01, 0.001, 0.001]
+    state = lasting.get_state_dict()
+    assert (state["m_current_scheduler_index"], state["scheduler_0/m_last_step"], state["scheduler_1/m_gamma"]) == (2, 2, 0.1)  # fmt: skip
     for wrong in ([], [2, 0], [1, 2, 3]):
         with pytest.raises(ValueError, match="2 schedulers need"):
             schedulers.SequentialScheduler(optimizer, parts, wrong)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from types import FunctionType
 from typing import Any
 
 from tt_run.runtime.errors import type_name
@@ -13,7 +14,12 @@ from tt_run.runtime.train.optimizers.base import OptimizerBase
 
 
 class SchedulerBase:
-    """Sets the optimizer's learning rate after each of its steps; `base_lr` is the rate the optimizer started with."""
+    """Sets the optimizer's learning rate after each of its steps; `base_lr` is the rate the optimizer started with.
+
+    `_settings` names the attributes that a state holds beside the count of steps, each behind "m".
+    """
+
+    _settings: tuple[str, ...] = ()
 
     def __init__(self, optimizer: OptimizerBase) -> None:
         if not callable(getattr(optimizer, "get_lr", None)):
@@ -22,9 +28,14 @@ class SchedulerBase:
             hint = getattr(optimizer, "lr_scheduling_hint", "")
             raise ValueError(f"{type(self).__name__}: {optimizer.get_name()} has more than one rate. {hint}")
         self._optimizer = optimizer
-        self.base_lr = optimizer.get_lr()
+        self._base_lr = optimizer.get_lr()
         self._last_step = 0
-        self._last_lr = self.base_lr
+        self._last_lr = self._base_lr
+
+    @property
+    def base_lr(self) -> float:
+        """The rate that the schedule is a part of."""
+        return self._base_lr
 
     def rate(self, step: int) -> float:
         """The learning rate after `step` steps."""
@@ -45,43 +56,63 @@ class SchedulerBase:
         return self._optimizer.get_lr()
 
     def get_state_dict(self) -> dict[str, Any]:
-        """What a later run needs to go on."""
-        return {"last_step": self._last_step, "last_lr": self._last_lr, "base_lr": self.base_lr}
+        """What a later run needs to go on, the schedule's own settings with it: `{"m_last_step": …, "m_last_lr": …, "m_base_lr": …, …}`."""
+        names = ("_last_step", "_last_lr", "_base_lr", *self._settings)
+        return {f"m{name}": getattr(self, name) for name in names}
 
-    def set_state_dict(self, state: dict[str, Any]) -> None:
-        """Take back what `get_state_dict` gave."""
-        self._last_step, self._last_lr = int(state["last_step"]), float(state["last_lr"])
-        self.base_lr = float(state["base_lr"])
+    def set_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back what `get_state_dict` gave. Raises KeyError for a state that is none."""
+        for name in ("_last_step", "_last_lr", "_base_lr"):
+            setattr(self, name, state[f"m{name}" if f"m{name}" in state else name.lstrip("_")])
+        for name in self._settings:
+            if f"m{name}" in state:
+                setattr(self, name, state[f"m{name}"])
 
 
 class LambdaScheduler(SchedulerBase):
-    """base * f(step)."""
+    """base * f(step). Of a callable that is no function its attributes are saved with the state, as torch does."""
 
-    def __init__(self, optimizer: OptimizerBase, function: Callable[[int], float]) -> None:
+    def __init__(self, optimizer: OptimizerBase, lr_lambda: Callable[[int], float]) -> None:
         super().__init__(optimizer)
-        self._function = function
+        self._lr_lambda = lr_lambda
 
     def rate(self, step: int) -> float:
         """The learning rate after `step` steps."""
-        return self.base_lr * self._function(step)
+        return self._base_lr * self._lr_lambda(step)
+
+    def get_state_dict(self) -> dict[str, Any]:
+        """As any schedule, with `m_lr_lambda`: the attributes of the callable, None for a function."""
+        plain = isinstance(self._lr_lambda, FunctionType)
+        kept = None if plain else dict(getattr(self._lr_lambda, "__dict__", {}))
+        return {**super().get_state_dict(), "m_lr_lambda": kept}
+
+    def set_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back what `get_state_dict` gave; a function stays as it is."""
+        super().set_state_dict(state)
+        if state.get("m_lr_lambda"):
+            vars(self._lr_lambda).update(state["m_lr_lambda"])
 
 
 class StepScheduler(SchedulerBase):
     """base * gamma ** (step // step_size)."""
 
+    _settings = ("_step_size", "_gamma")
+
     def __init__(self, optimizer: OptimizerBase, step_size: int, gamma: float = 0.1) -> None:
         super().__init__(optimizer)
         if step_size < 1:
             raise ValueError(f"step_size must be positive, got {step_size}")
-        self._size, self._gamma = step_size, gamma
+        self._step_size, self._gamma = step_size, gamma
 
     def rate(self, step: int) -> float:
         """The learning rate after `step` steps."""
-        return float(self.base_lr * self._gamma ** (step // self._size))
+        return float(self._base_lr * self._gamma ** (step // self._step_size))
 
 
 class LinearScheduler(SchedulerBase):
     """From base * start_factor to base * end_factor in total_steps, then constant."""
+
+    _settings = ("_start_factor", "_end_factor", "_total_steps")
 
     def __init__(
         self, optimizer: OptimizerBase, start_factor: float, end_factor: float, total_steps: int
@@ -89,33 +120,36 @@ class LinearScheduler(SchedulerBase):
         super().__init__(optimizer)
         if total_steps < 1:
             raise ValueError(f"total_steps must be positive, got {total_steps}")
-        self._start, self._end, self._total = start_factor, end_factor, total_steps
+        self._start_factor, self._end_factor, self._total_steps = start_factor, end_factor, total_steps
 
     def rate(self, step: int) -> float:
         """The learning rate after `step` steps."""
-        return self.base_lr * (self._start + (self._end - self._start) * min(step / self._total, 1.0))
+        share = min(step / self._total_steps, 1.0)
+        return self._base_lr * (self._start_factor + (self._end_factor - self._start_factor) * share)
 
 
 class CosineAnnealingScheduler(SchedulerBase):
-    """eta_min + (base - eta_min) * (1 + cos(pi * step / T_max)) / 2 until T_max, then eta_min: no restart."""
+    """eta_min + (base - eta_min) * (1 + cos(pi * step / T_max)) / 2, which rises again after T_max, as torch's does."""
+
+    _settings = ("_T_max", "_eta_min")
 
     def __init__(self, optimizer: OptimizerBase, T_max: int, eta_min: float = 0.0) -> None:
         super().__init__(optimizer)
         if T_max < 1:
             raise ValueError(f"T_max must be positive, got {T_max}")
-        self._period, self._least = T_max, eta_min
+        self._T_max, self._eta_min = T_max, eta_min
 
     def rate(self, step: int) -> float:
         """The learning rate after `step` steps."""
-        turn = math.pi * min(step, self._period) / self._period
-        return self._least + (self.base_lr - self._least) * (1 + math.cos(turn)) / 2
+        turn = math.pi * step / self._T_max
+        return self._eta_min + (self._base_lr - self._eta_min) * (1 + math.cos(turn)) / 2
 
 
 class SequentialScheduler(SchedulerBase):
     """One scheduler after another, each counting its steps from its own start.
 
-    `milestones` are either as many as the schedulers, and say how many steps each runs (the last one stays in force after its own), or
-    one fewer, and say at which steps one takes over from the next, as torch has it. Raises ValueError for anything else.
+    `milestones` are either as many as the schedulers, and say how many steps each runs (then the rate stays), or one fewer, and say at which
+    steps one takes over from the next, as torch has it (the last one then goes on). Raises ValueError for anything else.
     """
 
     def __init__(
@@ -123,20 +157,60 @@ class SequentialScheduler(SchedulerBase):
     ) -> None:
         super().__init__(optimizer)
         given = [int(milestone) for milestone in milestones]
-        if schedulers and len(given) == len(schedulers) and min(given) > 0:
-            given = list(itertools.accumulate(given[:-1]))
-        if not schedulers or len(given) != len(schedulers) - 1 or given != sorted(set(given)):
+        lengths: list[float] = [*given]
+        if schedulers and len(given) == len(schedulers) - 1 and given == sorted({*given} - {0}):
+            starts = [0, *given]
+            lengths = [*(late - early for early, late in pairwise(starts)), math.inf]
+        if not schedulers or len(lengths) != len(schedulers) or min(lengths) <= 0 or None in schedulers:
             raise ValueError(
                 f"{len(schedulers)} schedulers need a positive number of steps for each, or {len(schedulers) - 1} ascending milestones "
                 f"between them, got {list(milestones)}"
             )
-        self._schedulers, self._milestones = list(schedulers), given
+        self._schedulers, self._lengths = list(schedulers), lengths
+        self._current_scheduler_index = self._current_step_in_scheduler = 0
 
-    def rate(self, step: int) -> float:
-        """The learning rate after `step` steps."""
-        number = sum(step > milestone for milestone in self._milestones)
-        start = self._milestones[number - 1] if number else 0
-        return self._schedulers[number].rate(step - start)
+    def step(self) -> None:
+        """One step of the scheduler whose turn it is; nothing happens after the last one's steps."""
+        if self._current_scheduler_index == len(self._schedulers):
+            return
+        current = self._schedulers[self._current_scheduler_index]
+        current.step()
+        self._last_step += 1
+        self._last_lr = current.get_last_lr()
+        self._current_step_in_scheduler += 1
+        if self._current_step_in_scheduler >= self._lengths[self._current_scheduler_index]:
+            self._current_scheduler_index, self._current_step_in_scheduler = (
+                self._current_scheduler_index + 1,
+                0,
+            )
+
+    def get_state_dict(self) -> dict[str, Any]:
+        """Where in the row it is, and the state of each scheduler: `scheduler_0/m_last_step` and so on."""
+        state = super().get_state_dict()
+        for name in ("_current_scheduler_index", "_current_step_in_scheduler"):
+            state[f"m{name}"] = getattr(self, name)
+        for number, scheduler in enumerate(self._schedulers):
+            state |= {f"scheduler_{number}/{key}": held for key, held in scheduler.get_state_dict().items()}
+        return state
+
+    def set_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back what `get_state_dict` gave."""
+        super().set_state_dict(state)
+        if "m_current_scheduler_index" not in state:  # of a file from before schedulers kept their own states
+            self._current_scheduler_index = self._current_step_in_scheduler = 0
+            passed, self._last_step = self._last_step, 0
+            rate, last = self._optimizer.get_lr(), self._last_lr
+            for _ in range(passed):
+                self.step()
+            self._last_lr = last
+            self._optimizer.set_lr(rate)
+            return
+        self._current_scheduler_index = int(state["m_current_scheduler_index"])
+        self._current_step_in_scheduler = int(state["m_current_step_in_scheduler"])
+        for number, scheduler in enumerate(self._schedulers):
+            prefix = f"scheduler_{number}/"
+            own = {key[len(prefix) :]: held for key, held in state.items() if key.startswith(prefix)}
+            scheduler.set_state_dict(own)
 
 
 def identity(base: float, total_steps: int) -> Callable[[int], float]:
