@@ -15,6 +15,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.ops import argmax
 from tt_run.runtime.tensor.creation.from_shape import from_buffer
 from tt_run.runtime.train.autocast import AutocastTensor
+from tt_run.runtime.train.device_tensor import DeviceTensor
 from tt_run.runtime.train.function import Function
 from tt_run.runtime.train.graph import GradMode, PreferredPrecision
 from tt_run.runtime.train.markers import profiler_marker, profiler_marker_end, profiler_marker_start
@@ -485,3 +486,13 @@ def test_a_layer_may_be_pickled() -> None:
     assert twin(x).to_numpy().tobytes() == layer(x).to_numpy().tobytes()
     assert list(twin.parameters()) == list(layer.parameters())
     assert twin.get_weight().dtype() is DataType.BFLOAT16
+
+
+def test_values_are_of_the_class_of_training() -> None:
+    """Whose accessors programs use; what an optimizer or an operation makes of one is, too."""
+    value = Tensor.from_numpy(np.ones((1, 1, 2, 2), np.float32)).get_value()
+    assert type(value) is DeviceTensor and type(value.derive(value.shards)) is DeviceTensor
+    parameter = Tensor.from_numpy(np.ones((1, 1, 2, 2), np.float32))
+    kept = parameter.get_value()
+    parameter.set_value(kept)
+    assert parameter.get_value() is kept

@@ -65,6 +65,8 @@ class Tensor(_Methods, metaclass=Native):
 
     observers: ClassVar[tuple[Callable[[Tensor], None], ...]] = ()
     """Called with every tensor that is made, while somebody counts memory or captures a graph."""
+    _own_padding: ClassVar[bool] = False
+    """Whether the class is of tensors with padding of their own, which what is derived from them has not."""
 
     __slots__ = ("__weakref__", "_device", "_id", "_site", "_spec", "_storage", "_topology")
 
@@ -112,8 +114,8 @@ class Tensor(_Methods, metaclass=Native):
         device: MeshDevice | None,
         site: Site,
     ) -> Tensor:
-        # A plain one, also where it is made from one with padding of its own.
-        tensor: Tensor = object.__new__(Tensor)
+        # A plain one where it is made from one with padding of its own.
+        tensor: Tensor = object.__new__(Tensor if cls._own_padding else cls)
         tensor._storage, tensor._spec, tensor._topology = storage, spec, topology
         tensor._device, tensor._site, tensor._id = device, site, next(_ids)
         if device is not None:

@@ -23,6 +23,7 @@ class Framed(Tensor):
     """A host tensor whose padded shape is the shape of `frame`, the array it lies in."""
 
     __slots__ = ("_frame",)
+    _own_padding = True
     _frame: Shards
 
     @property
@@ -41,6 +42,7 @@ class Filled(Tensor):
     """A tensor whose padding an operation filled with a value, perhaps up to a shape of its own."""
 
     __slots__ = ("_extent", "_filler")
+    _own_padding = True
     _extent: tuple[int, ...]
     _filler: float
 
