@@ -176,3 +176,25 @@ def test_integers_have_no_gradient(one: MeshDevice) -> None:
     x = put(one, np.ones((32, 32), np.int32), I32)
     with pytest.raises(RuntimeError, match="exp_bw does not support integer input dtype"):
         catalog.find("ttnn.exp_bw")(x, x)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "words"),
+    [
+        ("mul_bw", [(4, 6), (4, 6), (4, 5)], r"operand shape Shape\(\[4, 5\]\) not broadcastable to grad shape Shape\(\[4, 6\]\) at axis 1"),
+        ("mul_bw", [(1, 6), (4, 6), (4, 6)], r"at axis 0 \(operand_dim=4, grad_dim=1\)"),
+        ("add_bw", [(4, 6), (1, 6), (4, 6)], r"Input tensor shape Shape\(\[4, 6\]\) does not match output tensor shape Shape\(\[1, 6\]\)"),
+        ("add_bw", [(4, 6), (4, 6), (1, 6)], r"Shape of Output tensor Shape\(\[1, 6\]\) provided does not match the broadcasted output"),
+        ("sub_bw", [(4, 6), (4, 6), (1, 6)], r"Computed: Shape\(\[4, 6\]\), Preallocated: Shape\(\[1, 6\]\)"),
+        ("tanh_bw", [(1, 6), (4, 6)], r"TANH_BW operation requires grad_output and input to have the same logical shape"),
+        ("hypot_bw", [(4, 6), (4, 6), (4, 5)], r"hypot_bw: the shapes Shape\(\[4, 6\]\), Shape\(\[4, 6\]\), Shape\(\[4, 5\]\) do not broadcast"),
+        ("exp_bw", [(4, 5), (4, 6)], r"exp_bw: the shapes Shape\(\[4, 5\]\), Shape\(\[4, 6\]\) do not broadcast"),
+    ],
+)  # fmt: skip
+def test_shapes_that_do_not_go_with_the_gradient(
+    one: MeshDevice, name: str, shapes: list[tuple[int, ...]], words: str
+):
+    operation = catalog.find(f"ttnn.{name}")
+    assert operation is not None
+    with pytest.raises(RuntimeError, match=words):
+        operation(*(put(one, np.ones(shape)) for shape in shapes))

@@ -24,7 +24,7 @@ from tt_run.runtime.ops.products import minimal_matmul
 from tt_run.runtime.ops.rotary import rotary_embedding_llama
 from tt_run.runtime.ops.rows import PLACED, Row, declare
 from tt_run.runtime.ops.unary import apply
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import combine
 
@@ -154,7 +154,7 @@ STATE_SPACE = declare(
         f"(input: Tensor, *, dims: Sequence[int] = (0, 1), output: Tensor | None = None, {PLACED}, "
         "compute_kernel_config: object = None, sub_core_grids: CoreRangeSet | None = None)",
         lambda x, dims=(0, 1): x.sum(tuple(dims) or (0, 1), keepdim=True),
-        "The sum over batch and channel dimensions, which stay as ones.", integers=False),
+        "The sum over batch and channel dimensions, which stay as ones.", integers=False, memory=DRAM_MEMORY_CONFIG),
     Row("experimental.fast_reduce_nc_split",
         f"(input: Tensor, *, dim: int, split_output_width: int, {PLACED}, compute_kernel_config: object = None)", _summed_in_two,
         "The sum over dimension 0 or 1 of four, which stays as one, cut after split_output_width columns.", integers=False),

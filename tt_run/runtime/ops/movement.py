@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.ordering import in_order
-from tt_run.runtime.ops import families, goldens
+from tt_run.runtime.ops import families, goldens, larger_shards
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.operands import axis_of, ints, on_device, settle, volume
 from tt_run.runtime.tensor.conversion import framing
@@ -283,6 +283,9 @@ def repeat(
     same = set(times) <= {1} and rank == len(input_tensor.shape) and optional_output_tensor is None
     if same and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
+    if memory_config is None and optional_output_tensor is None:
+        repeated = [length * count for length, count in zip(shape, times, strict=True)]
+        memory_config = larger_shards.of_repetition(input_tensor, times, repeated)
     return moved(
         input_tensor,
         lambda s: np.tile(s.reshape(len(s), *shape), (1, *times)),
@@ -364,6 +367,9 @@ def pad(
         )
     if not any(map(any, widths)) and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
+    if memory_config is None and any(map(any, widths)):
+        padded = [length + sum(around) for length, around in zip(shape, widths, strict=True)]
+        memory_config = larger_shards.of_padding(input_tensor, padded)
     fill = np.array(value).astype(stored_dtype(input_tensor.dtype))
     if fill.dtype == np.float32:
         fill = quantize(fill.reshape(1), input_tensor.dtype)[0]

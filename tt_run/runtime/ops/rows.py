@@ -21,6 +21,7 @@ from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import evaluate, finish
+from tt_run.runtime.ops import gradient_shapes
 from tt_run.runtime.ops.binary import align, check_broadcast
 from tt_run.runtime.ops.costs import tensors
 from tt_run.runtime.ops.dispatch import Golden, Operation, operation
@@ -76,7 +77,8 @@ class Row:
     """One operation of a table.
 
     `name` is below `ttnn`; `signature` as Python writes it, without the result; `doc` one sentence. `integers`: tensors of integers are
-    taken. `dtype`: of the results, where it is not that of tensor `like`; `layout` likewise. `golden` where it is not the function itself.
+    taken. `dtype`: of the results, where it is not that of tensor `like`; `layout` likewise; `memory`: where the
+    results are unless a call says. `golden` where it is not the function itself.
     `rooms`: the parameters into which results may go, result by result, where they are not the usual ones; from `on_request` on a result
     is None unless there is room for it, or `are_required_outputs` or the switch `asked_by` asks. A room in `seen` is handed to the
     function too.
@@ -92,6 +94,7 @@ class Row:
     golden: Golden | None = None
     aliases: Sequence[str] = ()
     like: int = 0
+    memory: MemoryConfig | None = None
     rooms: Sequence[str] = ()
     on_request: int | None = None
     asked_by: str = ""
@@ -170,14 +173,19 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
         )
     function = torch_cpu.named(row.function) if isinstance(row.function, str) else row.function
     target = arguments.get("dtype") or row.dtype or first.dtype
-    found, several = engine(function, values, given, target)
+    if row.name.endswith("_bw"):
+        gradient_shapes.check(row.name, given)
+    try:
+        found, several = engine(function, values, given, target)
+    except RuntimeError as error:
+        raise gradient_shapes.refusal(row.name, given, error) from None
     rooms = [arguments.get(name) for name in row.rooms] or _outputs(arguments, len(found))
     results = [
         settle(
             given,
             shards,
             target,
-            memory_config=_given(arguments, _MEMORY),
+            memory_config=_given(arguments, _MEMORY) or row.memory,
             output_tensor=output,
             layout=row.layout,
         )

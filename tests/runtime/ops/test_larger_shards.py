@@ -1,0 +1,83 @@
+"""Where padded and repeated tensors lie that are cut over cores: as the results of reference library 0.81.1 do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt_run.runtime.ops as ops
+from tests.runtime.ops.tensors import BF16, ROW, TILE, put
+from tt_run.runtime import catalog
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import BufferType, Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.spec.memory_config import (
+    DRAM_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
+    MemoryConfig,
+    ShardSpec,
+)
+
+HEIGHT, WIDTH = TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED
+BLOCK = TensorMemoryLayout.BLOCK_SHARDED
+Corner = tuple[int, int]
+
+
+def cores(last: Corner) -> CoreRangeSet:
+    return CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(*last))])
+
+
+def lying(
+    one: MeshDevice, shape: Corner, kind: TensorMemoryLayout, last: Corner, piece: Corner, layout: Layout
+) -> Any:
+    memory = MemoryConfig(kind, BufferType.L1, ShardSpec(cores(last), piece, ShardOrientation.ROW_MAJOR))
+    return ops.to_memory_config(put(one, np.ones((1, 1, *shape)), BF16, layout), memory)  # fmt: skip
+
+
+HIGH, BROAD = (128, 64), (64, 128)
+REPEATED = [
+    (HIGH, HEIGHT, (0, 3), (32, 64), TILE, (1, 1, 2, 1), (7, 0), (32, 64)),
+    (HIGH, HEIGHT, (0, 3), (32, 64), TILE, (1, 1, 1, 2), (0, 3), (32, 128)),
+    (HIGH, HEIGHT, (0, 3), (32, 64), ROW, (1, 1, 2, 1), (7, 7), (4, 64)),
+    (HIGH, HEIGHT, (0, 3), (32, 64), ROW, (1, 1, 1, 2), (0, 3), (32, 128)),
+    (HIGH, HEIGHT, (0, 3), (32, 64), TILE, (1, 1, 1, 1), (0, 3), (32, 64)),
+    (BROAD, WIDTH, (3, 0), (64, 32), TILE, (1, 1, 2, 1), (3, 0), (128, 32)),
+    (BROAD, WIDTH, (3, 0), (64, 32), TILE, (1, 1, 1, 2), (3, 0), (64, 64)),
+    ((64, 64), BLOCK, (1, 1), (32, 32), TILE, (1, 1, 2, 1), (1, 3), (32, 32)),
+]
+
+
+@pytest.mark.parametrize(("shape", "kind", "last", "piece", "layout", "times", "on", "larger"), REPEATED)
+def test_repeated(one: MeshDevice, shape, kind, last, piece, layout, times, on, larger):
+    memory = ops.repeat(lying(one, shape, kind, last, piece, layout), times).memory_config()
+    assert (memory.memory_layout, memory.buffer_type) == (kind, BufferType.L1)
+    assert (memory.shard_spec.grid, tuple(memory.shard_spec.shape)) == (cores(on), larger)
+
+
+def test_padded(one: MeshDevice):
+    tall = lying(one, HIGH, HEIGHT, (0, 3), (32, 64), ROW)
+    assert tuple(ops.pad(tall, [(0, 0), (0, 0), (0, 0), (0, 32)], 0.0).memory_config().shard_spec.shape) == (
+        32,
+        96,
+    )
+    with pytest.raises(
+        RuntimeError, match="Number of shards along height 5 must not exceed number of cores 4"
+    ):
+        ops.pad(tall, [(0, 0), (0, 0), (0, 32), (0, 0)], 0.0)
+    wide = lying(one, BROAD, WIDTH, (3, 0), (64, 32), ROW)
+    with pytest.raises(RuntimeError, match="Shard height 64 must match physical height 96"):
+        ops.pad(wide, [(0, 0), (0, 0), (0, 32), (0, 0)], 0.0)
+    assert not ops.pad(
+        tall, [(0, 0), (0, 0), (0, 32), (0, 0)], 0.0, memory_config=L1_MEMORY_CONFIG
+    ).is_sharded()
+
+
+@pytest.mark.torch
+def test_sums_over_batches_lie_in_dram_unless_a_call_says(one: MeshDevice):
+    x = ops.to_memory_config(put(one, np.ones((4, 2, 32, 64)), BF16), L1_MEMORY_CONFIG)
+    summed = catalog.find("ttnn.experimental.fast_reduce_nc")
+    assert summed is not None
+    assert summed(x, dims=[0]).memory_config() == DRAM_MEMORY_CONFIG
+    assert summed(x, dims=[0], memory_config=L1_MEMORY_CONFIG).memory_config() == L1_MEMORY_CONFIG
