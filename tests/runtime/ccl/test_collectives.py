@@ -9,7 +9,10 @@ from tt_run.runtime import events
 from tt_run.runtime.ccl import fabric
 from tt_run.runtime.ccl.asynchronous import all_gather_async
 from tt_run.runtime.ccl.collectives import all_broadcast, all_gather, all_reduce, reduce_scatter
+from tt_run.runtime.ccl.halos import slice_reshard_async
+from tt_run.runtime.ccl.semaphores import create_global_semaphore
 from tt_run.runtime.ccl.single_shards import broadcast, mesh_partition, point_to_point
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import DataType, FabricConfig, Layout, Topology
 from tt_run.runtime.guard.signature import code_of
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape, open_mesh_device
@@ -341,3 +344,21 @@ def test_one_event_per_collective(device):
     assert event.groups == ((0, 1, 2, 3), (4, 5, 6, 7))
     assert event.devices == tuple(range(8)) and event.start <= event.end
     assert event.site.startswith(__file__)
+
+
+def test_a_partition_of_the_whole_mesh_needs_no_axis_on_a_one_dimensional_fabric(device, fabric_setting):
+    tensor = from_torch(np.arange(256, dtype=np.float32)[None, None, None], device=device)
+    fabric_setting(FabricConfig.FABRIC_1D)
+    assert mesh_partition(tensor, 3).shape[-1] == 256 // device.get_num_devices()
+
+
+def test_rows_after_the_last_of_a_resharded_tensor_are_zeros(row):
+    whole = np.arange(1, 9, dtype=np.float32).reshape(8, 1, 1, 1)
+    tensor = from_torch(whole, device=row, mesh_mapper=ShardTensorToMesh(row, 0))
+    semaphores = [
+        create_global_semaphore(row, CoreRangeSet({CoreRange(CoreCoord(0, 0), CoreCoord(0, 0))}), 0)
+    ] * 2
+    found = slice_reshard_async(tensor, 0, 2, 8, 1, *semaphores)
+    assert [shard.flatten().tolist() for shard in shards_of(found)] == [[3, 4, 5, 6], [7, 8, 0, 0]]
+    with pytest.raises(RuntimeError, match="rows 8 to 16 must begin inside of the 8 rows"):
+        slice_reshard_async(tensor, 0, 8, 8, 1, *semaphores)

@@ -161,8 +161,16 @@ def test_without_strict_mode_what_cannot_be_said_keeps_its_placements() -> None:
         np.zeros((1, 1, 64, 256), np.float32), device=grid, mesh_mapper=ShardTensorToMesh(grid, 3)
     )
     assert texts(all_gather(tensor, 3, cluster_axis=0)) == ("S3", (8,))
-    # Cut further along the outer axis the pieces lie column by column; nothing calls them replicated.
-    assert texts(reduce_scatter(tensor, 3, cluster_axis=0)) == ("S3 S3", (2, 4))
+    # Cut further along the outer axis the pieces lie column by column: recorded from the reference library 0.81.1.
+    assert texts(reduce_scatter(tensor, 3, cluster_axis=0)) == ("S3", (8,))
+    for dims, wanted in (
+        ((2, 3), "S2 S3"),
+        ((0, 3), "S0 S3"),
+        ((None, 3), "S3 S3"),
+    ):  # the last one: nothing calls them replicated
+        mapper = ShardTensor2dMesh(grid, (2, 4), dims)
+        spread = from_torch(np.zeros((2, 1, 64, 256), np.float32), device=grid, mesh_mapper=mapper)
+        assert texts(reduce_scatter(spread, 3, cluster_axis=0)) == (wanted, (2, 4)), dims
     # The setting counts from the next call on, also for a call that was made before.
     settings.CONFIG.strict_ccl_topology = True
     try:

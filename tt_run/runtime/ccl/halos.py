@@ -289,7 +289,8 @@ def slice_reshard_async(
 ) -> Tensor:
     """Of a tensor that is cut along `dim` over an axis, `output_dim_shape` rows from `output_dim_offset` on, cut over the axis anew.
 
-    Offset and length count in the whole tensor. Raises RuntimeError when they are not inside of it or do not divide by the devices.
+    Offset and length count in the whole tensor; rows after its last are zeros. Raises RuntimeError when the offset is not inside of it or
+    the length does not divide by the devices.
     """
     asked, tuning = (dim, output_dim_offset, output_dim_shape), (topology, num_links, memory_config)
     plan = planned(SLICE_RESHARD, input_tensor, cluster_axis, asked, tuning, "slice_reshard_async")
@@ -302,11 +303,11 @@ def _check_slice(
     dim, offset, length = checks.gather_dim(tensor, asked[0]), int(asked[1]), int(asked[2])
     members = checks.members_of(tensor, device, cluster_axis)
     whole = tensor.shape[dim] * members
-    if offset < 0 or length < 1 or offset + length > whole or length % members:
+    if not 0 <= offset < whole or length < 1 or length % members:
         raise fatal(
-            f"rows {offset} to {offset + length} must lie inside of the {whole} rows of dimension {dim} "
+            f"rows {offset} to {offset + length} must begin inside of the {whole} rows of dimension {dim} "
             f"and divide by {members} devices",
-            "output_dim_offset + output_dim_shape <= input_dim && output_dim_shape % num_devices == 0",
+            "output_dim_offset < input_dim && output_dim_shape % num_devices == 0",
         )
     shape = list(tensor.shape)
     shape[dim] = length // members
@@ -322,6 +323,11 @@ def _sliced(source: ShardRows, dim: int, offset: int, length: int) -> Piece:
             for i, shard in enumerate(shards)
             if i * extent < start + length and (i + 1) * extent > start
         ]
+        missing = length - sum(part.shape[dim] for part in parts)
+        if missing:
+            frame = list(shards[0].shape)
+            frame[dim] = missing
+            parts.append(np.zeros(frame, shards[0].dtype))
         return np.concatenate(parts, dim)
 
     return gather.rearranged(source, build)

@@ -81,9 +81,12 @@ def scattered(
         _refuse(f"the placements {topology} do not follow the axes of mesh {device.shape}", topology)
         return TensorTopology(MeshShape([len(coords)]), [cut], coords)
     extents, found = per_axis
-    found[axis] = cut
-    # Unlike the reference's, the placements never call replicated what now differs: whoever reads the tensor would lose pieces.
-    return _settled(topology, extents, found, rank, axis) or TensorTopology(extents, found, coords)
+    before, found[axis] = found[axis], cut
+    said = _settled(topology, extents, found, rank, axis)
+    if said is not None:
+        return said
+    # As the tensor was spread, like the reference; but never calling replicated what now differs: whoever reads it would lose pieces.
+    return TensorTopology(extents, found, coords) if isinstance(before, PlacementReplicate) else topology
 
 
 def _per_axis(topology: TensorTopology, device: MeshDevice) -> tuple[MeshShape, list[Placement]] | None:

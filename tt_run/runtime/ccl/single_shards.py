@@ -121,7 +121,7 @@ def mesh_partition(
     Raises RuntimeError when `dim` does not divide by the size of the group.
     """
     device = checks.device_of(input_tensor, "mesh_partition")
-    members = checks.members_of(input_tensor, device, cluster_axis)
+    members = checks.members_of(input_tensor, device, cluster_axis, any_ring=True)
     dim = checks.partition_dim(input_tensor, dim, members)
     place = {
         p: i
