@@ -12,6 +12,7 @@ from mgd.resources import configs_root
 from tests.tt_run.sandbox import MESH_2X4_TWO_HOSTS, TWO_RANKS, Sandbox, codes, only, places
 from tt_run.contract import DEGRADE, HARDWARE, HARDWARE_SET
 from tt_run.errors import RefusedError
+from tt_run.hardware.data_files import MOST
 from tt_run.plan.launcher import LauncherFacts
 from tt_run.plan.request import RankOption
 
@@ -300,6 +301,7 @@ def test_interfaces(sandbox: Sandbox) -> None:
     sandbox.two_ranks()
     assert found(sandbox, tcp_interface="eth0") == ()
     assert only(found(sandbox, tcp_interface="eth1"), "TTR311").help == "write --tcp-interface eth0"
+    assert only(found(sandbox, tcp_interface="wlp3s0f1"), "TTR311").help == "one of: eth0, lo"
 
 
 def test_a_rankfile_that_open_mpi_5_ignores(sandbox: Sandbox) -> None:
@@ -445,6 +447,21 @@ def test_the_hardware_file_of_a_prediction(
         return
     finding = only(sandbox.refusal(**asked), expected)
     assert said in " ".join([*(f"{each.position} {each.text}" for each in finding.labels), finding.help])
+
+
+@pytest.mark.parametrize(("wrong", "notes"), [(MOST // 2, ()), (MOST // 2 + 1, ("and 2 more places",))])
+def test_a_hardware_file_that_is_wrong_in_many_places(
+    sandbox: Sandbox, wrong: int, notes: tuple[str, ...]
+) -> None:
+    """Each number is unknown, and no number."""
+    numbers = "".join(f"    n{i}: {{value: -1, unit: GHz, source: s}}\n" for i in range(wrong))
+    text = (
+        f"architecture: wormhole\nsources: {{s: {{text: t, date: 2026-01-01}}}}\nnumbers:\n  chip:\n{numbers}"
+    )
+    sandbox.write("hw.yaml", text)
+    option = RankOption("--hardware", HARDWARE, "hw.yaml", True)
+    finding = only(sandbox.refusal(system="n300", emulate=True, of_ranks=(option,)), "TTR126")
+    assert len(finding.labels) == MOST and finding.notes == notes
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor  # n
 from tt_run.runtime.tensor.distribution.mappers import ShardTensorToMesh  # noqa: E402
 from tt_run.runtime.tensor.model_parameters.preprocessing import preprocess_model_parameters  # noqa: E402
 from tt_run.runtime.tensor.tensor import Tensor  # noqa: E402
+from tt_run.runtime.values import shapes  # noqa: E402
 
 
 def made(value: Any, **options: Any) -> Tensor:
@@ -37,6 +38,13 @@ def test_element_types_there_and_back(source: str, dtype: DataType, back: str) -
     found = to_torch(tensor)
     assert found.dtype == getattr(torch, back)
     assert found.tolist() == value.to(found.dtype).tolist()
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16", "int32"])
+def test_what_has_no_values_has_its_element_type(kind: str) -> None:
+    with shapes.only():
+        found = to_torch(made(torch.zeros(2, 3, dtype=getattr(torch, kind))))
+    assert (found.dtype, tuple(found.shape)) == (getattr(torch, kind), (2, 3))
 
 
 def test_bfloat16_rounding_is_torchs() -> None:

@@ -7,6 +7,8 @@ import pytest
 
 from tests.runtime.ops.tensors import F32, ROW, held, put
 from tt_run.runtime import catalog
+from tt_run.runtime.cores import CoreGrid
+from tt_run.runtime.enums import ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.model_parameters import group_norm
 from tt_run.runtime.tensor.model_parameters.containers import make_dot_access_dict
@@ -64,11 +66,30 @@ def test_on_a_mesh(mesh: MeshDevice) -> None:
         device=mesh, num_channels=64, num_groups=2, input_nhw=1024
     )
     assert (grid.x, grid.y) == (2, 8)
+    for rows, wanted in (
+        (32, 1),
+        (11 * 32, 1),
+        (7 * 32, 7),
+    ):  # of up to eight, those that share all tiles evenly
+        grid = group_norm.determine_expected_group_norm_dram_grid_size(
+            device=mesh, num_channels=64, num_groups=2, input_nhw=rows
+        )
+        assert grid.y == wanted
     place, _ = group_norm.determine_expected_group_norm_sharded_config_and_grid_size(
         device=mesh, num_channels=64, num_groups=2, input_nhw=1024, is_height_sharded=True
     )
     assert place.shard_spec is not None
     assert place.shard_spec.shape == [32, 64]
+
+
+def test_how_many_cores_share_the_channels() -> None:
+    count, grid = group_norm.get_group_norm_cores_across_channel, CoreGrid(x=4, y=2)
+    kind, way = TensorMemoryLayout, ShardOrientation
+    assert (count(kind.HEIGHT_SHARDED, grid), count(kind.WIDTH_SHARDED, grid)) == (1, 8)
+    assert (
+        count(kind.BLOCK_SHARDED, grid, way.ROW_MAJOR),
+        count(kind.BLOCK_SHARDED, grid, way.COL_MAJOR),
+    ) == (4, 2)
 
 
 def test_dictionaries_with_attributes() -> None:
