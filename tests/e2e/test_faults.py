@@ -16,6 +16,8 @@ from tests.e2e.jobs import Jobs
 from tests.e2e.launch import tt_run
 from tests.sweep import sweep
 from tt_run.contract import Exit
+from tt_run.report.page import render
+from tt_run.supervise.runs import read_run
 
 IN_MPI = "from mpi4py import MPI\ncomm = MPI.COMM_WORLD\ncomm.Barrier()\n"
 
@@ -127,6 +129,11 @@ def test_an_exception_in_an_exit_handler_is_told_though_the_code_is_0(jobs: Jobs
     assert ran.code == 0, ran.err
     assert "tt-run: warning: rank 1 raised ValueError: no farewell in an exit handler at " in ran.err, ran.err
     assert "rank 0 raised" not in ran.err
+    folder = jobs.started[0].folder.path
+    (told,) = json.loads((folder / "plan.json").read_text())["exit_handlers"]
+    assert (told["rank"], told["exception"], told["message"]) == (1, "ValueError", "no farewell")
+    page = render(read_run(folder)).decode()
+    assert "rank 1 raised ValueError: no farewell in an exit handler at " in page
 
 
 @pytest.mark.parametrize("folder", ["rm -rf $TT_RUN_DIR; exit 3", "rm -rf $TT_RUN_DIR; exit 0"])

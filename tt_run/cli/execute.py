@@ -71,7 +71,7 @@ def execute(
         say(left_behind(attempt.observation.swept))
     _write_records(plan, attempt, given.report, ["tt-run", *words])
     for line in exit_handler_lines(attempt.folder.path):
-        say(line)
+        say(f"warning: {line}")
     _tell_faults(given, attempt)
     _tell_written(given, around, attempt.observation.started_at)
     if given.record:

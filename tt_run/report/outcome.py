@@ -11,6 +11,7 @@ from mgd.lean import dataclass
 from tt_run.report.sources import Sources
 from tt_run.report.words import Cleaner, number, ranks_text, span
 from tt_run.supervise.console import last_lines
+from tt_run.supervise.exit_handlers import exit_handler_lines
 from tt_run.supervise.injected import injected_lines
 from tt_run.supervise.runs import RUNNING
 
@@ -41,6 +42,7 @@ class Outcome:
     cause: tuple[str, ...]
     stacks: tuple[tuple[str, str], ...]
     injected: tuple[str, ...]
+    exit_handlers: tuple[str, ...]
     logs: tuple[Log, ...]
     ranks: tuple[tuple[Any, ...], ...]
     ranks_left_out: int
@@ -64,6 +66,7 @@ def outcome(found: Sources, clean: Cleaner) -> Outcome:
                 found.run.folder.path, found.culprit, None if state == "open" else state == "bad"
             )
         ),
+        tuple(map(clean, exit_handler_lines(found.run.folder.path))),
         tuple(_logs(found, clean)),
         tuple(
             tuple(clean(cell) if isinstance(cell, str) else cell for cell in row) for row in rows[:MOST_RANKS]

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from tt_run import contract
 
@@ -13,15 +14,29 @@ _FILES = contract.EXIT_HANDLERS_FILE.replace("{rank:04d}", "*")
 _MOST = 4
 
 
-def exit_handler_lines(folder: Path) -> Iterator[str]:
-    """A line for each of the first few; the logs hold the tracebacks."""
+def exit_handlers(folder: Path) -> list[dict[str, Any]]:
+    """The first few of a run: rank, exception, message, place; the logs hold the tracebacks."""
+    found = []
     for path in sorted(folder.glob(_FILES))[:_MOST]:
         rank = int(re.findall(r"\d+", path.name)[0])
         try:
-            found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+            each = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()][:_MOST]
         except (OSError, ValueError):
             continue
-        for each in found[:_MOST]:
-            message = contract.essence(str(each["message"]))
-            what = f"{each['exception']}{': ' * bool(message)}{message}"
-            yield f"warning: rank {rank} raised {what} in an exit handler at {each['place']}; its exit code does not tell"
+        found += [
+            {
+                "rank": rank,
+                "exception": str(one["exception"]),
+                "message": contract.essence(str(one["message"])),
+                "place": str(one["place"]),
+            }
+            for one in each
+        ]
+    return found
+
+
+def exit_handler_lines(folder: Path) -> Iterator[str]:
+    """A sentence for each."""
+    for each in exit_handlers(folder):
+        what = f"{each['exception']}{': ' * bool(each['message'])}{each['message']}"
+        yield f"rank {each['rank']} raised {what} in an exit handler at {each['place']}; its exit code does not tell"

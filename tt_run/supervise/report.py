@@ -15,6 +15,7 @@ from tt_run.launch.wrapper import SCRIPT
 from tt_run.supervise.attempt import Attempt
 from tt_run.supervise.case import Verdict
 from tt_run.supervise.console import last_lines
+from tt_run.supervise.exit_handlers import exit_handlers
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.hang import stack_lines
 from tt_run.supervise.injected import injected, injected_lines
@@ -250,6 +251,7 @@ def report_json(attempt: Attempt, plan: Mapping[str, Any]) -> dict[str, Any]:
             "attempts": attempt.number,
         },
         "injected": injected(folder.path),
+        "exit_handlers": exit_handlers(folder.path),
         "run_folder": str(folder.path),
         "started": observation.started_at,
         "ended": observation.ended_at,
