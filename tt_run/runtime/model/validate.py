@@ -168,7 +168,8 @@ def _calibrate(bench: Bench, options: Request, source: Path) -> int:
         options.output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise PointsError(f"{options.output}: {error.strerror}; nothing was written") from None
-    print(f"{options.output}: fitted to {len(used)} of {len(points)} rows; the rest, before and after:")
+    shown = "the rest" if len(used) < len(points) else "these"
+    print(f"{options.output}: fitted to {len(used)} of {len(points)} rows; {shown}, before and after:")
     rest = {p.line for p in points if p not in used} or {p.line for p in points}
     for old, new in zip(
         scores.by_class(before, lambda p: p.line in rest),

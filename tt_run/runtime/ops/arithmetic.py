@@ -230,8 +230,9 @@ def pow(
     fused = (activations, input_tensor_a_activations, input_tensor_b_activations)
     whole = isinstance(input_tensor, Tensor) and not is_float(input_tensor.dtype)
     if whole and (isinstance(exponent, Tensor) or exponent < 0 or exponent != int(exponent)):
+        given = "a tensor" if isinstance(exponent, Tensor) else exponent
         raise fatal(
-            f"pow of integers needs a whole number of at least 0 as exponent, got {exponent}",
+            f"pow of integers needs a whole number of at least 0 as exponent, got {given}",
             hint="ttnn.typecast(tensor, ttnn.float32)",
         )
     if isinstance(exponent, Tensor) and not is_float(exponent.dtype):
