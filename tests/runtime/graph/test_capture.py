@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -218,3 +219,30 @@ def test_views_of_memory_count_what_lives(one: MeshDevice) -> None:
     assert get_device_info(one).l1_num_banks == 64
     held.deallocate()
     assert len(get_buffers(one)) == buffers - 1
+
+
+def test_what_kernels_set_aside_in_a_graph_of_the_reference_counts() -> None:
+    """Nodes as reference library 0.81.1 captures them: two programs, of which the first has a result in L1 beside its buffers."""
+
+    def node(counter: int, kind: str, **params: object) -> dict[str, Any]:
+        return {"node_type": kind, "params": params, "connections": [0], "counter": counter}
+
+    graph = [
+        node(0, "buffer", type="L1", size=4352),
+        node(1, "buffer_allocate", max_size_per_bank=1088),
+        node(2, "circular_buffer_deallocate_all"),
+        node(
+            3, "circular_buffer_allocate", size=4096, core_range_set="{[0-0 - 0-3]}", globally_allocated="0"
+        ),
+        node(
+            4, "circular_buffer_allocate", size=9999, core_range_set="{[0-0 - 0-3]}", globally_allocated="1"
+        ),
+        node(5, "dataflow_buffer_allocate", size=2176, core_range_set="{[0-2 - 0-2], [1-0 - 1-0]}"),
+        node(6, "circular_buffer_deallocate_all"),
+        node(7, "dataflow_buffer_allocate", size=5000, core_range_set="{[0-0 - 0-0]}"),
+        node(8, "scratchpad_allocate", size=512, core_range_set="{[1-1 - 1-1]}"),
+    ]
+    assert extract.extract_peak_L1_memory_usage(graph) == 4352 + 4096 + 2176
+    found = extract.extract_resource_usage_per_core(graph)
+    assert (found.peak_cb, found.peak_dataflow_buffer, found.peak_scratchpad) == (4096, 5000, 512)
+    assert (found.peak_l1, found.peak_total) == (1088, 1088 + 4096 + 2176)

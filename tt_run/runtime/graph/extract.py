@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tt_run.runtime.enums import BufferType
 from tt_run.runtime.errors import fatal, throw
+from tt_run.runtime.graph.kernel_memory import KINDS, KernelMemory
 from tt_run.runtime.graph.nodes import Node
 from tt_run.runtime.native import Native, native
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
@@ -33,7 +34,10 @@ class TensorInfo(metaclass=Native):
 
 @dataclass(frozen=True)
 class PeakMemoryUsagePerCore:
-    """The largest use of one core's L1 in bytes. Circular buffers, dataflow buffers and scratchpads belong to kernels, which are not emulated: 0."""
+    """The largest use of one core's L1 in bytes, of each kind and of all at once.
+
+    Circular buffers, dataflow buffers and scratchpads belong to kernels, which are not emulated: 0, but in a graph of the reference.
+    """
 
     peak_cb: int
     peak_l1: int
@@ -53,7 +57,7 @@ def extract_output_tensors(trace: Graph) -> set[int]:
 
 
 def extract_output_info(trace: Graph) -> list[TensorInfo]:
-    """What the last function gave back, with the bytes of its buffers. Raises RuntimeError when none gave anything."""
+    """What the last function gave back in buffers of the graph, with their bytes. Raises RuntimeError when none gave anything."""
     buffers: dict[int, dict[str, Any]] = {}
     for node in trace:
         if node["node_type"] == "buffer":
@@ -61,10 +65,11 @@ def extract_output_info(trace: Graph) -> list[TensorInfo]:
     return [
         TensorInfo(
             Shape([int(length) for length in re.findall(r"\d+", n["params"]["shape"])]),
-            int(({n["counter"]: n["params"]} | buffers)[n["counter"]]["size"]),
+            int(buffers[n["counter"]]["size"]),
             _buffer_type(n["params"].get("buffer_type", BufferType.DRAM.value)),
         )
         for n in _outputs(trace)
+        if n["counter"] in buffers
     ]
 
 
@@ -100,34 +105,44 @@ def count_intermediate_and_output_tensors(trace: Graph) -> tuple[int, int]:
 
 
 def extract_peak_L1_memory_usage(trace: Graph) -> int:
-    """The largest number of bytes of L1 that buffers of the capture held at once on a device."""
-    return _peak(trace, lambda node, buffer: int(buffer["params"]["size"]))
+    """The largest number of bytes of L1 that buffers of the capture, and what a program's kernels set aside, held at once on a device."""
+    peak = 0
+    for tensors, _, kernels in _l1(trace):
+        peak = max(peak, tensors + kernels.total)
+    return peak
 
 
 def extract_resource_usage_per_core(
     trace: Graph, interleaved_storage_cores: int | None = None
 ) -> PeakMemoryUsagePerCore:
     """The largest use of one core's L1; the second argument is no longer used."""
+    most = dict.fromkeys((*KINDS.values(), "l1", "total"), 0)
+    for _, bank, kernels in _l1(trace):
+        now = {kind: kernels.on(kind) for kind in KINDS.values()}
+        now |= {"l1": bank, "total": bank + kernels.on(*KINDS.values())}
+        most = {name: max(size, now[name]) for name, size in most.items()}
+    return PeakMemoryUsagePerCore(**{f"peak_{name}": size for name, size in most.items()})
+
+
+def _l1(trace: Graph) -> Iterator[tuple[int, int, KernelMemory]]:
+    """After each allocation or its end in L1: bytes of tensors, of them in one bank, and what kernels set aside."""
     banks = {
         node["connections"][0]: int(node["params"]["max_size_per_bank"])
         for node in trace
         if node["node_type"] == "buffer_allocate"
     }
-    peak = _peak(trace, lambda node, buffer: banks.get(buffer["counter"], 0))
-    return PeakMemoryUsagePerCore(0, peak, 0, 0, peak)
-
-
-def _peak(trace: Graph, size: Callable[[Node, Node], int]) -> int:
-    now = peak = 0
+    tensors = bank = 0
+    kernels = KernelMemory()
     for node in trace:
-        if node["node_type"] not in ("buffer_allocate", "buffer_deallocate"):
-            continue
-        buffer = trace[node["connections"][0]]
-        if buffer["params"]["type"] != "L1":
-            continue
-        now += size(node, buffer) * (1 if node["node_type"] == "buffer_allocate" else -1)
-        peak = max(peak, now)
-    return peak
+        if kernels.take(node):
+            yield tensors, bank, kernels
+        elif node["node_type"] in ("buffer_allocate", "buffer_deallocate"):
+            buffer = trace[node["connections"][0]]
+            if buffer["params"]["type"] == "L1":
+                sign = 1 if node["node_type"] == "buffer_allocate" else -1
+                tensors += sign * int(buffer["params"]["size"])
+                bank += sign * banks.get(buffer["counter"], 0)
+                yield tensors, bank, kernels
 
 
 def extract_operation_durations(trace: Graph) -> dict[str, float]:
