@@ -158,7 +158,8 @@ def _stayed(given: list[Tensor], result: Any) -> bool:
 
 def _argument(value: Any) -> str:
     if isinstance(value, Tensor):
-        return f"Tensor(tensor_id={value.tensor_id}, spec={value.spec.text()})"
+        storage = "HostStorage" if value.device() is None else "DeviceStorage"
+        return f"Tensor(storage={storage}(),tensor_spec={value.spec.text()})"
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_argument, value))}]"
     return repr(value)

@@ -290,10 +290,12 @@ class TensorSpec(metaclass=Native):
         face = f"{{{min(height, 16)}, 16}}"
         faces = height * width // (min(height, 16) * 16)
         tile = f"Tile(tile_shape={{{height}, {width}}},face_shape={face},num_faces={faces})"
-        kind = "TilePageConfig" if self.layout is Layout.TILE else "RowMajorPageConfig"
+        tiled = self.layout is Layout.TILE
+        page = f"TilePageConfig(tile={tile})" if tiled else "RowMajorPageConfig()"
+        alignment = [height, width] if tiled else [1]
         return (
             f"TensorSpec(logical_shape={self.shape},tensor_layout=TensorLayout(dtype={cpp(self.dtype)},"
-            f"page_config=PageConfig(config={kind}(tile={tile})),memory_config={self.memory_config}))"
+            f"page_config=PageConfig(config={page}),memory_config={self.memory_config},alignment=Alignment({alignment})))"
         )
 
 
