@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
+import pytest
+
 from tests.runtime.mpi import run_ranks
 from tt_run.runtime.events import is_library
+from tt_run.runtime.imports import Finder
 
 RIGHT = """
 import copy
@@ -75,3 +81,14 @@ def test_right_calls_pass_in_every_spelling() -> None:
 def test_what_cython_compiled_is_no_line_of_the_users() -> None:
     assert is_library("src/mpi4py/MPI.src/Comm.pyx") and is_library("numpy/random/mtrand.pyx")
     assert not is_library("/home/me/train.py")
+
+
+def test_several_may_wait_for_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "met_module.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    met: list[str] = []
+    waiting = [Finder({"met_module": lambda _, name=name: met.append(name)}) for name in "ab"]  # type: ignore[misc]
+    monkeypatch.setattr(sys, "meta_path", [*waiting, *sys.meta_path])
+    __import__("met_module")
+    monkeypatch.delitem(sys.modules, "met_module")
+    assert sorted(met) == ["a", "b"]

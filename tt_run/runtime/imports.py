@@ -17,15 +17,20 @@ class Finder(importlib.abc.MetaPathFinder):
 
     def __init__(self, loaded: Mapping[str, Loaded]) -> None:
         self._loaded = dict(loaded)
+        self._asks = False
         # A package may put a finder of its own before this one, as mpi4py does for the library that it was built for.
         self._packages = {name.partition(".")[0] for name in loaded}
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         """The library's own spec, with what follows its loading."""
-        if name not in self._loaded and name not in self._packages:
+        if self._asks or (name not in self._loaded and name not in self._packages):
             return None
-        others = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder is not self)
-        spec = next((found for found in others if found is not None), None)
+        self._asks = True  # another of this kind asks this one in turn
+        try:
+            others = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder is not self)
+            spec = next((found for found in others if found is not None), None)
+        finally:
+            self._asks = False
         if spec is not None and spec.loader is not None:
             spec.loader = _Loader(spec.loader, self._loaded.get(name, self._first))
         return spec

@@ -66,9 +66,8 @@ _BUFFERS = {
 
 
 def await_own_mpi() -> None:
-    """Let this program's mpi4py be watched: now where it is loaded, else once it is. Nothing in a lone process, or where a book has its calls."""
-    size = os.environ.get("OMPI_COMM_WORLD_SIZE", "1")
-    if size == "1" or os.environ.get(contract.RECORD) or os.environ.get(contract.REPLAY):
+    """Let this program's mpi4py be watched: now where it is loaded, else once it is, which may be after a fork that makes this process a rank."""
+    if not any(os.environ.get(name) for name in ("OMPI_COMM_WORLD_SIZE", contract.RUN_DIR)):
         return
     if _MODULE in sys.modules:
         _watch(sys.modules[_MODULE])
@@ -77,9 +76,11 @@ def await_own_mpi() -> None:
 
 
 def _watch(module: ModuleType) -> None:
-    """Put a communicator that meets first in the place of MPI.COMM_WORLD."""
+    """Put a communicator that meets first in the place of MPI.COMM_WORLD. Nothing in a lone process, or where a book has the calls."""
     mpi: Any = module
-    if getattr(mpi, "_tt_run_raw", None) is not None:
+    is_recorded = os.environ.get(contract.RECORD) or os.environ.get(contract.REPLAY)
+    is_alone = os.environ.get("OMPI_COMM_WORLD_SIZE", "1") == "1"
+    if is_alone or is_recorded or getattr(mpi, "_tt_run_raw", None) is not None:
         return
     names: dict[str, Any] = {
         name: _meeting(name, shape, getattr(mpi.Intracomm, name))
