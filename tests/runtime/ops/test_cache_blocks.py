@@ -70,6 +70,9 @@ def test_blocks_are_seen_by_tiles(one: MeshDevice):
     )
     found = attend(put(one, q), allocated, allocated, pages(one), paged_cache_geometry=geometry, **at)
     assert np.array_equal(held(found), held(attend(put(one, q), plain, plain, pages(one), **at)))
+    chunk, chunked = sample(F32, 2, 4, 32, 32, seed=4), op("transformer.chunked_scaled_dot_product_attention")
+    found = chunked(put(one, chunk), allocated, allocated, pages(one), 32, paged_cache_geometry=geometry)
+    assert np.array_equal(held(found), held(chunked(put(one, chunk), plain, plain, pages(one), 32)))
 
 
 @pytest.mark.parametrize(

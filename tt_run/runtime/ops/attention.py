@@ -199,17 +199,18 @@ def prefill(
     concat_heads: bool = False,
     width: int | None = None,
     of_user: Callable[[Array, dict[str, Array], int], Array] = lambda held, rest, user: held[user],
+    key_heads: int | None = None,
 ) -> Tensor:
     """Attention of every user's queries; `mask_of` gives the mask of a user from a device's shards of `named`.
 
     `width`: of the values, where they are the first columns of a wider tensor. `of_user`: a user's keys or values (heads, S, D) of
-    what a device holds.
+    what a device holds, of `key_heads` heads where they are not the tensor's.
     """
     q, k, v = tensors
     given = {name: tensor for name, tensor in named.items() if tensor is not None}
     on_device(q, k, v, *given.values(), kind="scaled dot product attention")
     batch, heads, queries, depth = q.shape
-    check_heads(heads, k, v)
+    check_heads(heads, k, v, key_heads)
     factor = scale if scale is not None else 1 / math.sqrt(depth)
     wide = width or v.shape[-1]
 

@@ -16,6 +16,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops import families
 from tt_run.runtime.ops.attention import attention_softmax, causal_mask, prefill
+from tt_run.runtime.ops.cache_blocks import blocks_of
 from tt_run.runtime.ops.decoding import Decode, cache_of, decode
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.joining import concat
@@ -23,6 +24,7 @@ from tt_run.runtime.ops.joining import slice as cut
 from tt_run.runtime.ops.operands import ints, on_device
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tuning.blocks import PagedCacheGeometryOverride
 from tt_run.runtime.values.shards import Shards, combine
 
 Array = npt.NDArray[Any]
@@ -40,12 +42,17 @@ def _chunk(
     width: int | None = None,
     window: int | None = None,
     sink: Tensor | None = None,
+    geometry: PagedCacheGeometryOverride | None = None,
 ) -> Tensor:
-    """Causal attention of queries that begin at position `start` against the blocks that the page table orders."""
+    """Causal attention of queries that begin at position `start` against the blocks that the page table orders, seen as `geometry` says."""
     if start is None:
         raise fatal("chunked attention needs chunk_start_idx or chunk_start_idx_tensor")
     named = {"pages": pages, "sink": sink, "start": start if isinstance(start, Tensor) else None}
-    length = pages.shape[-1] * k.shape[2]
+    seen = geometry or PagedCacheGeometryOverride()
+    blocks = blocks_of(k, q.shape[-1], seen.num_kv_heads, seen.block_size)
+    if seen.active:
+        width = q.shape[-1]
+    length = pages.shape[-1] * blocks.size
 
     def within(first: int) -> int:
         if first < 0:
@@ -64,9 +71,11 @@ def _chunk(
         return causal_mask(q.shape[2], length, window, first)
 
     def of_user(held: Array, rest: dict[str, Array], user: int) -> Array:
-        return cache_of(held, user, rest["pages"])
+        return cache_of(blocks.seen(held) if seen.active else held, user, rest["pages"])
 
-    return prefill((q, k, v), named, mask_of, scale, memory_config, width=width, of_user=of_user)
+    return prefill(
+        (q, k, v), named, mask_of, scale, memory_config, width=width, of_user=of_user, key_heads=blocks.heads
+    )
 
 
 @operation("ttnn.transformer.chunked_scaled_dot_product_attention", family=families.ATTENTION)
@@ -82,20 +91,19 @@ def chunked_scaled_dot_product_attention(
     memory_config: MemoryConfig | None = None,
     program_config: object = None,
     compute_kernel_config: object = None,
-    paged_cache_geometry: object = None,
+    paged_cache_geometry: PagedCacheGeometryOverride | None = None,
     sliding_window_size: int | None = None,
     attention_sink: Tensor | None = None,
 ) -> Tensor:
     """A chunk of queries [B, H, Sq, D] from position chunk_start_idx on, causally, against caches in blocks [blocks, Hkv, block size, D].
 
-    page_table [B, blocks per user] orders the blocks. Raises RuntimeError for positions that it does not have.
+    page_table [B, blocks per user] orders the blocks, which may be seen with other heads and sizes. Raises RuntimeError for positions that
+    it does not have, and for blocks that do not fit.
     """
-    if paged_cache_geometry is not None:
-        raise fatal("chunked attention: cache geometry overrides are not emulated")
     start = chunk_start_idx_tensor if chunk_start_idx_tensor is not None else chunk_start_idx
     return _chunk(
         input_tensor_q, input_tensor_k, input_tensor_v, page_table_tensor, start, scale, memory_config,
-        window=sliding_window_size, sink=attention_sink,
+        window=sliding_window_size, sink=attention_sink, geometry=paged_cache_geometry,
     )  # fmt: skip
 
 
