@@ -16,6 +16,7 @@ from tt_run.runtime.train.callbacks import callback
 from tt_run.runtime.train.common.utils import initialize_device
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.distributed import release_metal_env, shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.gather_slots import SlotSchedule
 from tt_run.runtime.train.memory import MemoryUsageTracker
 from tt_run.runtime.train.models.llama import Llama, LlamaConfig
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType, memory_efficient_runner
@@ -474,3 +475,25 @@ def test_a_named_mesh_says_what_its_axes_carry(opened_mesh: Any) -> None:
     assert x.shape() == [2, 1]
     with pytest.raises(RuntimeError, match="axis names: dp, tp"):
         mesh.axis_index("fsdp")
+
+
+@pytest.mark.parametrize("lookahead", [1, 2, 3])
+def test_a_gather_waits_for_the_release_half_a_turn_back(lookahead: int) -> None:
+    """Forward and back again; a buffer that one unit keeps is waited for from wherever it was released."""
+    schedule = SlotSchedule(lookahead)
+    assert schedule.num_slots == 2 * lookahead and schedule.oldest_needed() == 0
+    kept = schedule.release("kept")
+    released = {}
+    for unit in range(10):
+        slot = schedule.slot_of(unit)
+        before = released.get(unit - lookahead) if unit >= schedule.num_slots else None
+        assert schedule.wait_target(slot) == before
+        released[unit] = schedule.release(slot)
+    assert schedule.wait_target(schedule.slot_of(9)) is None
+    for unit in range(9, -1, -1):
+        released[unit] = schedule.release(schedule.slot_of(unit))
+    assert schedule.wait_target("kept") == lookahead and schedule.oldest_needed() == kept
+    schedule.release("kept")
+    assert schedule.oldest_needed() > kept
+    with pytest.raises(ValueError, match="lookahead must be at least 1"):
+        SlotSchedule(0)

@@ -6,6 +6,7 @@ SGD, because an adaptive optimizer would hide a gradient that is a whole number 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
 from tt_run.runtime.tensor.distribution.mappers import create_mesh_mapper
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard
 from tt_run.runtime.train import fsdp
+from tt_run.runtime.train.checkpointing import load_checkpoint, save_checkpoint
 from tt_run.runtime.train.common.factory import TransformerModelFactory
 from tt_run.runtime.train.common.trainer import Trainer
 from tt_run.runtime.train.common.utils import get_loss_over_devices, initialize_device
@@ -28,7 +30,7 @@ from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
 from tt_run.runtime.train.sharded_parameters import whole_parameter
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.tensor import Tensor, zeros_like
 
 # Name -> mesh shape, names of its axes, whether positions are cut over the tensor-parallel one.
 FORMS: dict[str, tuple[tuple[int, int], tuple[str, str], bool]] = {
@@ -66,7 +68,13 @@ def places(device: Any, axes: tuple[str, str], data: list[int]) -> Callable[[int
 
 
 def train(
-    context: Any, axes: tuple[str, str], sequence: bool, runner: RunnerType
+    context: Any,
+    axes: tuple[str, str],
+    sequence: bool,
+    runner: RunnerType,
+    steps: range = range(3),
+    load: Path | None = None,
+    save: Path | None = None,
 ) -> tuple[list[float], dict[str, np.ndarray]]:
     model = DecoderLlama(
         LlamaConfig(**SIZES, use_tp="tp" in axes, sequence_parallel=sequence, runner_type=runner)
@@ -81,7 +89,11 @@ def train(
     mask = Tensor.from_numpy(np.tril(np.ones((1, 1, 32, 32), np.float32)))
     mask.set_requires_grad(False)
     optimizer, losses = SGD(model.parameters(), SGDConfig.make(lr=0.5, momentum=0.9)), []
-    for step in range(3):
+    if load is not None:
+        for tensor in model.parameters().values():
+            tensor.set_value(zeros_like(tensor.get_value()))
+        load_checkpoint(str(load), model_params=model.parameters(), optimizer=optimizer)
+    for step in steps:
         draw = np.random.default_rng(step).integers(0, 128, (4, 33), np.uint32)
         x, y = (np.ascontiguousarray(a) for a in (draw[:, :-1].reshape(4, 1, 1, 32), draw[:, 1:]))
         ids, targets = (
@@ -95,6 +107,8 @@ def train(
         sync_gradients(model.parameters(), ("dp", "fsdp", "cp"))
         clip_grad_norm(model.parameters(), 1.0)
         optimizer.step()
+    if save is not None:
+        save_checkpoint(str(save), model_params=model.parameters(), optimizer=optimizer)
     return losses, {name: whole_parameter(tensor) for name, tensor in model.parameters().items()}
 
 
@@ -115,6 +129,28 @@ def test_a_form_trains_as_one_device(opened_mesh: Any, form: str, runner: Runner
     shape, axes, sequence = FORMS[form]
     found, parameters = train(opened_mesh(shape, axes), axes, sequence, runner)
     np.testing.assert_allclose(found, losses, rtol=2e-5)
+    for name, array in expected.items():
+        np.testing.assert_allclose(parameters[name], array, atol=2e-5, err_msg=name)
+
+
+@pytest.mark.filterwarnings("ignore:fully_shard")
+@pytest.mark.parametrize("form", ["dp", "tp", "fsdp", "cp", "dp x tp", "dp x fsdp", "fsdp x tp"])
+def test_a_form_resumes(opened_mesh: Any, form: str, tmp_path: Path) -> None:  # noqa: F811
+    """With the bits of an unbroken run on its own mesh; on another, with that run's numbers."""
+
+    def run(steps: range, at: str = form, **files: Path) -> tuple[list[float], dict[str, np.ndarray]]:
+        shape, axes, sequence = FORMS[at]
+        return train(opened_mesh(shape, axes), axes, sequence, RunnerType.Default, steps, **files)
+
+    file = tmp_path / "half.pkl"
+    losses, expected = run(range(3))
+    run(range(2), save=file)
+    found, parameters = run(range(2, 3), load=file)
+    assert found == losses[2:]
+    for name, array in expected.items():
+        assert parameters[name].tobytes() == array.tobytes(), name
+    elsewhere, parameters = run(range(2, 3), "fsdp x tp" if form != "fsdp x tp" else "tp", load=file)
+    np.testing.assert_allclose(elsewhere, losses[2:], rtol=2e-5)
     for name, array in expected.items():
         np.testing.assert_allclose(parameters[name], array, atol=2e-5, err_msg=name)
 

@@ -5,6 +5,7 @@ from tt_run.runtime.train.fsdp import is_tile_aligned as _is_tile_aligned
 from tt_run.runtime.train.fsdp import matching_patterns as _matching_patterns
 from tt_run.runtime.train.fsdp import pick_shard_dim as _pick_shard_dim
 from tt_run.runtime.train.fsdp import FSDPState as FSDPState
+from tt_run.runtime.train.gather_slots import SlotSchedule as SlotSchedule
 from tt_run.runtime.train.fsdp import fsdp_axis_of as fsdp_axis_of
 from tt_run.runtime.train.fsdp import fully_shard as fully_shard
 from tt_run.runtime.train.fsdp import is_fsdp_managed as is_fsdp_managed
