@@ -138,6 +138,8 @@ def test_minimal_matmul_of_two_inputs(one: MeshDevice):
     near(found, first.astype(float) @ w[:40] + second.astype(float) @ w[64:84], steps=16)
     with pytest.raises(RuntimeError, match="of 40 and 20 columns, each filled up to whole tiles, do not fit"):
         minimal([put(one, first), put(one, second)], put(one, w[:64]))
+    with pytest.raises(TypeError, match=r"input_tensor is a int, not a ttnn\.Tensor"):
+        minimal(3, put(one, w))
 
 
 def test_columns_of_a_wider_tensor(one: MeshDevice):

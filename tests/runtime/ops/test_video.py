@@ -83,8 +83,9 @@ def test_other_pixels_are_refused(one: MeshDevice, shape, dtype, words, message)
 def test_coefficients_are_rows_of_four():
     made = coefficients(YUVColorSpace.BT2020, RGBRange.ZeroToOne, YUVRange.Full)
     assert sum(made.y[:3]) == pytest.approx(255)
-    with pytest.raises(TypeError, match="four numbers as cb"):
-        made.cb = [1.0]
+    for wrong in ([1.0], "abcd"):
+        with pytest.raises(TypeError, match="four numbers as cb"):
+            made.cb = wrong
     with pytest.raises(AttributeError, match="no attribute 'u'"):
         made.u = [1.0]
 

@@ -23,7 +23,7 @@ from tt_run.runtime.kernels.elementwise import evaluate, finish
 from tt_run.runtime.kernels.functions import silu
 from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.binary import align
-from tt_run.runtime.ops.dispatch import operation
+from tt_run.runtime.ops.dispatch import no_tensor, operation
 from tt_run.runtime.ops.operands import on_device, settle
 from tt_run.runtime.ops.sharded_results import in_dram, of_product
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
@@ -345,6 +345,8 @@ def side_by_side(inputs: Tensor | Sequence[Tensor], weight: Tensor) -> Tensor:
     """
     if isinstance(inputs, Tensor):
         return inputs
+    if not isinstance(inputs, (list, tuple)):
+        raise no_tensor("input_tensor", inputs)
     if len(inputs) != 2:
         raise fatal(f"input_tensor must be one tensor or [prefix, suffix], got {len(inputs)} tensors")
     prefix, suffix = inputs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 
 import numpy as np
@@ -35,7 +36,7 @@ class YUVCoefficients(metaclass=Native):
     def __setattr__(self, name: str, value: Sequence[float]) -> None:
         if name not in ("y", "cb", "cr"):
             raise AttributeError(f"'YUVCoefficients' object has no attribute '{name}'", name=name, obj=self)
-        if len(value) != 4:
+        if len(value) != 4 or not all(isinstance(v, numbers.Real) for v in value):
             raise incompatible("", (f"(self, arg: four numbers as {name})",), (self, value))
         object.__setattr__(self, name, [float(np.float32(v)) for v in value])
 
