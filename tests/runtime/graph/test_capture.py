@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tt_run.runtime.enums import BufferType, DataType, Layout
@@ -15,6 +16,8 @@ from tt_run.runtime.graph.levels import extract_levelized_graph
 from tt_run.runtime.memory.views import get_buffer_pages, get_buffers, get_device_info, get_memory_view
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.binary import add
+from tt_run.runtime.ops.borders import BORDERS
+from tt_run.runtime.ops.dispatch import FastOperation
 from tt_run.runtime.ops.movement import reshape
 from tt_run.runtime.ops.products import matmul
 from tt_run.runtime.tensor.creation.from_shape import empty
@@ -246,3 +249,28 @@ def test_what_kernels_set_aside_in_a_graph_of_the_reference_counts() -> None:
     found = extract.extract_resource_usage_per_core(graph)
     assert (found.peak_cb, found.peak_dataflow_buffer, found.peak_scratchpad) == (4096, 5000, 512)
     assert (found.peak_l1, found.peak_total) == (1088, 1088 + 4096 + 2176)
+
+
+def test_borders_are_functions_of_the_reference(one: MeshDevice) -> None:
+    """The call trace of reference library 0.81.1, from the program's values to a device and back."""
+    capture.begin_graph_capture()
+    names = ("from_torch", "to_torch", "to_device", "from_device")
+    from_torch, to_torch, to_device, from_device = (BORDERS[name] for name in names)
+    host = from_torch(np.zeros((32, 32), np.float32))
+    there = to_device(host, one)
+    to_torch(from_torch(np.zeros((32, 32), np.float32), device=one))
+    from_device(there)
+    graph = capture.end_graph_capture()
+    made = ["ttnn.from_torch", "ttnn::convert_python_tensor_to_tt_tensor"]
+    assert extract.extract_calltrace(graph) == [
+        *made,
+        *("ttnn.to_device", "Tensor::to_device"),
+        *(*made, "Tensor::to_device"),
+        *("ttnn.to_torch", "ttnn.from_device", "Tensor::cpu"),
+        "tt::tt_metal::detail::convert_tt_tensor_to_framework_tensor",
+        "Tensor::deallocate",
+        *("ttnn.from_device", "Tensor::cpu"),
+    ]
+    assert graph[-1]["node_type"] == "capture_end" and FastOperation.crossing is None
+    kinds = [node["node_type"] for node in graph]
+    assert (kinds.count("buffer_allocate"), kinds.count("buffer_deallocate")) == (2, 1)

@@ -20,11 +20,20 @@ from tt_run.runtime.memory.account import Account, Allocation
 from tt_run.runtime.memory.footprint import footprint
 from tt_run.runtime.native import native
 from tt_run.runtime.ops.costs import tensors
+from tt_run.runtime.ops.dispatch import FastOperation
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
 
 REPORT_VERSION = 1
 _ALIGNMENT = 32
+_TO_FRAMEWORK = "tt::tt_metal::detail::convert_tt_tensor_to_framework_tensor"
+_CROSSINGS = {
+    "ttnn.from_torch": ("ttnn.from_torch", "ttnn::convert_python_tensor_to_tt_tensor", "Tensor::to_device"),
+    "ttnn.to_torch": ("ttnn.to_torch", "ttnn.from_device", "Tensor::cpu"),
+    "ttnn.to_device": ("ttnn.to_device", "Tensor::to_device"),
+    "ttnn.from_device": ("ttnn.from_device", "Tensor::cpu"),
+}
+"""The functions of the reference that a tensor passes between program, host and device, from captures of 0.81.1."""
 
 
 @native("ttnn._ttnn.graph.RunMode")
@@ -55,6 +64,9 @@ class Capture:
         self._account.start()
         self._leave.callback(self._account.stop)
         self._leave.callback(events.precede(self._before))
+        self._moving = False
+        before, FastOperation.crossing = FastOperation.crossing, self._cross
+        self._leave.callback(setattr, FastOperation, "crossing", before)
 
     def end(self) -> list[Node]:
         """The nodes; nothing is heard any more."""
@@ -86,6 +98,35 @@ class Capture:
             self.nodes.function_end(outputs)
 
         return after
+
+    def _cross(self, operation: FastOperation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A tensor goes to a device or comes from one: functions inside of each other, as the reference names them."""
+        names = _CROSSINGS.get(operation.name)
+        given = next(tensors((args, tuple(kwargs.values()))), None)
+        if names is None:
+            return operation.compute(*args, **kwargs)
+        if operation.name == "ttnn.to_torch" and (given is None or given.device() is None):
+            names = names[:1]
+        elif operation.name == "ttnn.from_torch" and kwargs.get("device") is None:
+            names = names[:2]
+        starts = [self.nodes.function_start(name, [], 0) for name in names]
+        if given is not None and len(starts) > 1:
+            self.nodes.take(starts[-1], [self._taken(given, starts[-1])])
+        self._moving = True
+        result: Any = None
+        try:
+            result = operation.compute(*args, **kwargs)
+        finally:
+            self._moving = False
+            for _ in starts[1:]:
+                end = self.nodes.function_end([])
+                if isinstance(result, Tensor):
+                    self._given(result, end)
+            if operation.name == "ttnn.to_torch":
+                self.nodes.function_start(_TO_FRAMEWORK, [], 0)
+                self.nodes.function_end([])
+            self.nodes.function_end([])
+        return result
 
     def _taken(self, tensor: Tensor, function: int) -> int:
         """The node of a tensor that goes into a function, with its buffer where that was there before the capture."""
@@ -128,6 +169,12 @@ class Capture:
         device, spec, storage = tensor.device(), tensor.spec, _place(tensor)
         assert device is not None
         if storage in self._buffers:  # a view of what was there before the capture
+            return
+        if self._moving:
+            buffer = self._buffers[storage] = self.nodes.buffer(spec, allocation.size, device.id())
+            self._places[storage] = self._address()
+            self.nodes.allocate(buffer, spec, allocation.size, self._places[storage])
+            self._allocated[key] = buffer, storage
             return
         layout = "ROW_MAJOR" if spec.layout is Layout.ROW_MAJOR else "TILE"
         arguments = [repr(spec.shape), f"DataType::{spec.dtype.name}", f"Layout::{layout}"]
