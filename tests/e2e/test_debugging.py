@@ -89,6 +89,7 @@ def test_without_a_terminal_the_rank_says_what_to_type(tmp_path: Path) -> None:
     for wrong, said in (
         (("--debug-rank", "3"), "there is no rank 3"),
         (("--debugpy", "1"), "--debugpy 1 is not understood"),
+        (("--debugpy", "1:99999"), "--debugpy 1:99999 is not understood"),
         (("--debug-rank", "0", "--stdin"), "both read this terminal"),
     ):
         ran = tt_run(*wrong, *words, cwd=tmp_path)

@@ -12,13 +12,16 @@ from tt_run import contract
 from tt_run.launch.options import LaunchOptions
 from tt_run.plan.model import LaunchPlan
 
+_LAST_PORT = 65535
 _HELP = "write --debug-rank 1, or --debugpy 1:5678 for an editor"
 
 
 def editors(texts: Sequence[str]) -> list[tuple[int, int]] | None:
     """Rank and port of each --debugpy, None where one cannot be read."""
     found = [re.fullmatch(r"(\d+):([1-9]\d{0,4})", text) for text in texts]
-    return [(int(each[1]), int(each[2])) for each in found if each] if all(found) else None
+    if not all(each and int(each[2]) <= _LAST_PORT for each in found):
+        return None
+    return [(int(each[1]), int(each[2])) for each in found if each]
 
 
 def unfit_debuggers(options: LaunchOptions, plan: LaunchPlan) -> tuple[Diagnostic, ...]:

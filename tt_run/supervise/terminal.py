@@ -10,6 +10,7 @@ import os
 import select
 import signal
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from tt_run.supervise.folder import RunFolder
 
 LINK = "terminal"
 _LOOK_SECONDS = 0.05
+_END_AGAIN_SECONDS = 0.3
 _INTERRUPT = b"\x03"
 _END_OF_INPUT = b"\x04"
 
@@ -37,6 +39,7 @@ class LentTerminal:
         self._is_open = True
         self._held: list[Any] | None = None
         self._exhausted = False
+        self._say_end_at = 0.0
         self._thread = threading.Thread(target=self._carry, name="tt-run terminal", daemon=True)
         self._thread.start()
 
@@ -63,15 +66,25 @@ class LentTerminal:
                     _write_all(self._sink, os.read(self._ours, 65536))
                 if self._source in ready:
                     self._type(os.read(self._source, 4096))
+                elif is_lent and self._exhausted:
+                    self._say_end()
 
     def _type(self, data: bytes) -> None:
         if not data:
             self._exhausted = True
-            data = _END_OF_INPUT
+            self._say_end()
+            return
         if os.isatty(self._source) and _INTERRUPT in data:
             self._interrupt()
             data = data.replace(_INTERRUPT, b"")
         _write_all(self._ours, data)
+
+    def _say_end(self) -> None:
+        """The end of the input, again and again: a debugger that sets its terminal up just then loses it, and a later stop asks anew."""
+        now = time.monotonic()
+        if now >= self._say_end_at:
+            self._say_end_at = now + _END_AGAIN_SECONDS
+            _write_all(self._ours, _END_OF_INPUT)
 
     def _interrupt(self) -> None:
         """Ctrl-C belongs to the debugger while the rank is stopped."""
