@@ -70,7 +70,14 @@ def set_fabric_config(
             "device before changing the fabric config to a non-DISABLED value.",
             hint="call ttnn.set_fabric_config(…) before ttnn.open_mesh_device(…)",
         )
-    _change(config=config, reliability=reliability_mode)
+    choose(config, reliability_mode)
+
+
+def choose(
+    config: FabricConfig, reliability: FabricReliabilityMode = FabricReliabilityMode.STRICT_INIT
+) -> None:
+    """Set the routing whatever is open: for training, which opens its meshes one after the other."""
+    _change(config=config, reliability=reliability)
 
 
 def get_fabric_config() -> FabricConfig:

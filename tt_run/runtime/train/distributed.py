@@ -30,11 +30,11 @@ Array = npt.NDArray[Any]
 
 def enable_fabric(num_devices: int) -> None:
     """Set the fabric that collectives over `num_devices` devices need; call it before the device is opened."""
-    from tt_run.runtime.ccl.fabric import set_fabric_config
+    from tt_run.runtime.ccl.fabric import choose
     from tt_run.runtime.enums import FabricConfig
 
     if num_devices > 1:
-        set_fabric_config(FabricConfig.FABRIC_2D)
+        choose(FabricConfig.FABRIC_2D)
 
 
 def disable_fabric() -> None:
