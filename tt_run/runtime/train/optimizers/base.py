@@ -96,7 +96,7 @@ class OptimizerBase(ABC):
         for tensor in self._parameters.values():
             if self._zeroes:
                 tensor.zero_grad()
-            elif tensor.get_requires_grad():
+            else:
                 tensor.set_grad(None)
 
     def get_name(self) -> str:
