@@ -112,11 +112,18 @@ class Fault:
             not self.site or site == self.site or site.endswith(f"/{self.site.removeprefix('./')}")
         )
 
-    def delay(self, rank: int) -> float:
-        """Seconds until it comes, on a rank: `after`, or drawn for this rank from its seed."""
+    def delay(self, rank: int, attempt: int = 1) -> float:
+        """Seconds until it comes, on a rank: `after`, or drawn for this rank, and for each start of the run, from its seed."""
         if not self.mtbf:
             return self.after
-        return self.after + random.Random(f"{self.seed}/{rank}").expovariate(1 / self.mtbf)
+        again = f"/{attempt}" if attempt > 1 else ""
+        return self.after + random.Random(f"{self.seed}/{rank}{again}").expovariate(1 / self.mtbf)
+
+
+def attempt_of(run: str) -> int:
+    """Which start of a run a folder belongs to: those after the first have its number at their end."""
+    found = re.search(r"\.(\d{1,6})$", run)
+    return int(found[1]) if found else 1
 
 
 def read_fault(text: str) -> Fault:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tt_run.faults import ACTIONS, Fault, FaultError, read_fault, read_faults
+from tt_run.faults import ACTIONS, Fault, FaultError, attempt_of, read_fault, read_faults
 
 
 @pytest.mark.parametrize(
@@ -123,6 +123,15 @@ def test_random_times_belong_to_seed_and_rank() -> None:
     times = [fault.delay(rank) for rank in range(200)]
     assert times == [fault.delay(rank) for rank in range(200)]
     assert len(set(times)) == 200
+    assert [fault.delay(0, attempt) for attempt in (1, 2, 3)] == [
+        times[0],
+        fault.delay(0, 2),
+        fault.delay(0, 3),
+    ]
+    assert len({fault.delay(0, attempt) for attempt in range(1, 20)}) == 19
+    assert [
+        attempt_of(name) for name in ("20261123-021107-22561", "20261123-021107-22561.3", "", "logs.a")
+    ] == [1, 3, 1, 1]
     assert 20 < sum(times) / 200 < 42
     assert read_fault("kill=rank:*,mtbf=30s,seed=8").delay(0) != times[0]
 

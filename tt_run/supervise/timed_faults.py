@@ -17,7 +17,7 @@ from typing import Any
 
 from mgd.lean import dataclass, field
 from tt_run import contract
-from tt_run.faults import SIGNALS, Fault
+from tt_run.faults import SIGNALS, Fault, attempt_of
 from tt_run.plan.model import LaunchPlan
 from tt_run.supervise.status import StatusBoard
 
@@ -38,7 +38,7 @@ class TimedFaults:
         for rank in plan.ranks:
             host = rank.host or here
             due = [
-                _entry(fault, rank.rank)
+                _entry(fault, rank.rank, run_dir)
                 for fault in self.faults
                 if fault.concerns(rank.rank, host) and not _is_ours(fault, host, here)
             ]
@@ -62,12 +62,12 @@ class TimedFaults:
                     or not _is_ours(fault, here, here)
                 ):
                     continue
-                if now - begun >= fault.delay(status.rank):
+                if now - begun >= fault.delay(status.rank, attempt_of(board.folder.path.name)):
                     self._sent.add(key)
                     self._send(fault, status.rank, status.pid, board.folder.path)
 
     def _send(self, fault: Fault, rank: int, pid: int, folder: Path) -> None:
-        facts = {**_entry(fault, rank), "at": time.time()}
+        facts = {**_entry(fault, rank, folder), "at": time.time()}
         with (folder / contract.INJECTED_FILE.format(rank=rank)).open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(facts) + "\n")
         with suppress(ProcessLookupError):
@@ -78,12 +78,12 @@ def _is_ours(fault: Fault, host: str, here: str) -> bool:
     return fault.action in SIGNALS and host == here
 
 
-def _entry(fault: Fault, rank: int) -> dict[str, Any]:
+def _entry(fault: Fault, rank: int, folder: Path) -> dict[str, Any]:
     return {
         "rank": rank,
         "fault": fault.text,
         "action": fault.action,
-        "after": fault.delay(rank),
+        "after": fault.delay(rank, attempt_of(folder.name)),
         "code": fault.code,
         "message": fault.message,
         "seconds": fault.seconds,

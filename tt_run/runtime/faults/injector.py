@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tt_run import contract
-from tt_run.faults import ANY_TIME, LINKS, Fault, read_faults
+from tt_run.faults import ANY_TIME, LINKS, Fault, attempt_of, read_faults
 from tt_run.runtime import events, guard
 from tt_run.runtime.comm.world import seconds_to_wait, world
 from tt_run.runtime.errors import fatal
@@ -47,12 +47,14 @@ class Injector:
     """By the number of a fault: how many calls were of those that it means."""
     spent: set[int] = field(default_factory=set)
     links: BrokenLinks | None = None
+    attempt: int = 1
+    """Which start of the run this is (`--max-restarts`)."""
 
     def start_timers(self) -> None:
         """Faults that come at a time, whatever the rank is doing then."""
         for number, fault in enumerate(self.faults):
             if fault.by_time and fault.action in ANY_TIME:
-                timer = threading.Timer(fault.delay(self.rank), self._at_time, (number, fault))
+                timer = threading.Timer(fault.delay(self.rank, self.attempt), self._at_time, (number, fault))
                 timer.daemon = True
                 timer.start()
 
@@ -111,7 +113,7 @@ class Injector:
                 self._act(fault, args, self.name, self.site, 0)
 
     def _is_late(self, fault: Fault) -> bool:
-        return time.monotonic() - self.begun_at >= fault.delay(self.rank)
+        return time.monotonic() - self.begun_at >= fault.delay(self.rank, self.attempt)
 
     def _is_due(self, fault: Fault, met: int, args: tuple[Any, ...]) -> bool:
         if fault.call or fault.action in LINKS:
@@ -216,7 +218,7 @@ def attach() -> None:
         return
     folder = os.environ.get(contract.RUN_DIR)
     record = Path(folder) / contract.INJECTED_FILE.format(rank=rank) if folder else None
-    injector = Injector(rank, mine, record)
+    injector = Injector(rank, mine, record, attempt=attempt_of(folder or ""))
     events.precede(injector.before)
     guard.precede(injector.before_call)
     injector.start_timers()
