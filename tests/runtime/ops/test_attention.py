@@ -16,6 +16,7 @@ from tt_run.runtime.mesh import MeshCoordinate, MeshDevice
 from tt_run.runtime.ops import attention
 from tt_run.runtime.tensor.conversion.layouts import to_memory_config
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, create_sharded_memory_config
+from tt_run.runtime.tuning.blocks import SDPAProgramConfig
 
 
 def op(name: str) -> Any:
@@ -357,3 +358,33 @@ def test_heads_of_a_tensor_cut_over_cores(one: MeshDevice):
         assert all(np.array_equal(held(a), b) for a, b in zip(found, wanted(side), strict=True)), name
     with pytest.raises(RuntimeError, match="3 heads cannot be cut over 2 columns of cores"):
         op("experimental.split_query_key_value_and_split_heads")(tensor, num_heads=3)
+
+
+@pytest.mark.parametrize(
+    ("heads", "chunks", "words"),
+    [
+        ((1, 0), {}, "Q num_heads must be >= K num_heads and divisible by K num_heads, and K num_heads must be greater than 0"),
+        ((1, 2), {}, "Got Q: 1, K: 2"),
+        ((1, 1), {"q_chunk_size": 0}, "q_chunk_size must be a positive multiple of TILE_SIZE. Got q_chunk_size: 0, TILE_SIZE: 32"),
+        ((1, 1), {"k_chunk_size": 48}, "k_chunk_size must be a positive multiple of TILE_SIZE"),
+    ],
+)  # fmt: skip
+def test_heads_and_chunks_that_attention_does_not_take(
+    one: MeshDevice, heads: tuple[int, int], chunks: dict[str, int], words: str
+):
+    q, kv = (put(one, np.ones((1, count, 32, 32)), BF16) for count in heads)
+    config = (
+        SDPAProgramConfig(
+            compute_with_storage_grid_size=(1, 1), **({"q_chunk_size": 32, "k_chunk_size": 32} | chunks)
+        )
+        if chunks
+        else None
+    )
+    with pytest.raises(RuntimeError, match=words):
+        op("transformer.scaled_dot_product_attention")(q, kv, kv, program_config=config)
+
+
+def test_joint_attention_needs_heads(one: MeshDevice):
+    empty = put(one, np.ones((1, 0, 32, 32)), BF16)
+    with pytest.raises(RuntimeError, match="Q num_heads must be equal to K num_heads, and greater than 0"):
+        op("transformer.joint_scaled_dot_product_attention")(*[empty] * 6, joint_strategy="rear")

@@ -447,3 +447,25 @@ def test_float_scalars_and_tensors_of_integers(one: MeshDevice):
             RuntimeError, match="only a finite integer within the range of DataType::INT32 survives"
         ):
             getattr(ops, name)(t, scalar)
+
+
+@pytest.mark.parametrize(
+    ("activation", "wanted"),
+    [
+        ((UnaryOpType.ADD_UNARY_SFPU, 7), [9.0, 11.0]),
+        ((UnaryOpType.POWER, 3), [8.0, 64.0]),
+        ((UnaryOpType.RELU, 1), [2.0, 4.0]),
+    ],
+)
+def test_an_activation_and_its_parameter_may_be_a_pair(
+    one: MeshDevice, activation: tuple[UnaryOpType, float], wanted: list[float]
+):
+    x = put(one, [[1.0, 2.0]])
+    assert held(ops.add(x, x, activations=[activation])).tolist() == [wanted]
+
+
+def test_six_dimensions_broadcast_and_the_seventh_does_not(one: MeshDevice):
+    six = ops.add(put(one, np.ones((2, 1, 1, 1, 2, 3))), put(one, np.ones((1, 1, 1, 1, 2, 3))))
+    assert tuple(six.shape) == (2, 1, 1, 1, 2, 3)
+    with pytest.raises(RuntimeError, match=r"for rank >= 7 at dimension index -7 \(output rank 7\)"):
+        ops.add(put(one, np.ones((2, 1, 1, 1, 1, 2, 3))), put(one, np.ones((1, 1, 1, 1, 1, 2, 3))))

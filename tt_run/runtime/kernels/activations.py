@@ -237,7 +237,7 @@ def is_closed(function: Function) -> bool:
 _CHOOSING = (f.limited, f.hardtanh, f.at_least, f.at_most, f.clamped, f.relu_max)
 
 
-Activation = str | UnaryWithParam | UnaryOpType
+Activation = str | UnaryWithParam | UnaryOpType | tuple[UnaryOpType, float]
 """How a program names a fused activation."""
 
 
@@ -245,6 +245,10 @@ def activation(given: Activation) -> Function:
     """The function behind an activation argument. Raises RuntimeError for a name that no function has."""
     if isinstance(given, UnaryWithParam):
         return _parametrised(_name_of(given.op_type), given.params)
+    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], UnaryOpType):
+        paired = _name_of(given[0])
+        alone = paired in FUNCTIONS and paired not in _WITH_PARAMETER
+        return FUNCTIONS[paired] if alone else _parametrised(paired, [float(given[1])])
     name = _name_of(given) if isinstance(given, UnaryOpType) else str(given)
     if name in FUNCTIONS:
         return FUNCTIONS[name]

@@ -25,6 +25,7 @@ from tt_run.runtime.ops.operands import on_device, settle
 from tt_run.runtime.ops.sharded_results import in_dram
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
@@ -126,8 +127,25 @@ def check_heads(q: int, k: Tensor, v: Tensor, heads: int | None = None) -> None:
     if tuple(k.shape)[:-1] != tuple(v.shape)[:-1]:
         raise fatal(f"K and V must have the same shape, got {k.shape} and {v.shape}")
     own = heads or k.shape[1]
+    if own == 0 or q < own:
+        raise fatal(
+            "Q num_heads must be >= K num_heads and divisible by K num_heads, and K num_heads must be greater than 0. "
+            f"Got Q: {q}, K: {own}",
+            "nkv > 0 && nqh >= nkv && nqh % nkv == 0",
+        )
     if q % own:
         raise fatal(f"Q num_heads must be divisible by K num_heads. Q: {q}, K: {own}")
+
+
+def check_chunks(program_config: object) -> None:
+    """Raises RuntimeError for chunks of a program configuration that are not whole tiles."""
+    for word in ("q_chunk_size", "k_chunk_size"):
+        size = getattr(program_config, word, None)
+        if size is not None and (size <= 0 or size % TILE_SIZE):
+            raise fatal(
+                f"{word} must be a positive multiple of TILE_SIZE. Got {word}: {size}, TILE_SIZE: {TILE_SIZE}",
+                f"{word} > 0 && {word} % tt::constants::TILE_WIDTH == 0",
+            )
 
 
 @operation(
@@ -160,6 +178,7 @@ def scaled_dot_product_attention(
     """
     if attn_mask_block_map is not None:
         raise fatal("scaled_dot_product_attention: block maps of masks are not emulated; leave it out")
+    check_chunks(program_config)
     windows = cu_window_seqlens is not None
     if is_causal and attn_mask is not None:
         raise fatal("attn_mask must not be provided when is_causal is true")

@@ -56,6 +56,9 @@ class Rule:
     compares: bool = False
 
 
+_BROADCAST_DIMENSIONS = 6
+"""So many of the last dimensions broadcast."""
+
 WIDE = (DataType.INT32, DataType.UINT32)
 """The integers of 32 bits."""
 
@@ -287,6 +290,12 @@ def check_broadcast(a: Iterable[int], b: Iterable[int]) -> None:
     left, right = tuple(a), tuple(b)
     for back in range(1, min(len(left), len(right)) + 1):
         ours, theirs = left[-back], right[-back]
+        if ours != theirs and back > _BROADCAST_DIMENSIONS:
+            raise fatal(
+                f"Broadcasting rule violation for rank >= 7 at dimension index {-back} (output rank {max(len(left), len(right))}). "
+                f"Broadcast is supported up to rank 6. dim a: {ours}, dim b: {theirs}",
+                "a_dim == b_dim",
+            )
         if ours == theirs or ours == 1 or theirs == 1:
             continue
         if back <= 2:

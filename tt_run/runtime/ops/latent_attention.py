@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops import families
-from tt_run.runtime.ops.attention import attention_softmax, causal_mask, prefill
+from tt_run.runtime.ops.attention import attention_softmax, causal_mask, check_chunks, prefill
 from tt_run.runtime.ops.cache_blocks import blocks_of
 from tt_run.runtime.ops.decoding import Decode, cache_of, decode
 from tt_run.runtime.ops.dispatch import operation
@@ -246,6 +246,12 @@ def joint_scaled_dot_product_attention(
     """
     if joint_strategy != "rear":
         raise fatal(f"joint_strategy must be rear, got {joint_strategy}", 'joint_strategy == "rear"')
+    if (heads := input_tensor_q.shape[1]) != input_tensor_k.shape[1] or heads == 0:
+        raise fatal(
+            f"Q num_heads must be equal to K num_heads, and greater than 0. Got Q: {heads}, K: {input_tensor_k.shape[1]}",
+            "nkv > 0 && nqh == nkv",
+        )
+    check_chunks(program_config)
     length, both = input_tensor_q.shape[2], input_tensor_q.shape[2] + joint_tensor_q.shape[2]
     pairs = (
         (input_tensor_q, joint_tensor_q),
