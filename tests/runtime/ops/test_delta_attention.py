@@ -108,7 +108,7 @@ def test_what_is_refused(one: MeshDevice, row: MeshDevice) -> None:
     with pytest.raises(RuntimeError, match="names results that are float32"):
         call("prepare_chunk_recurrence", q, k, v, g, beta, HEADS, output_bf16_mask=8)
     with pytest.raises(RuntimeError, match="chronology of a sequence"):
-        call("chain_affine_transforms", q, k)
+        call("select_final_carry", q, k)
     parts = [put(row, p, BF16) for p in sequence()]
     with pytest.raises(RuntimeError, match="lie whole on each device"):
         call("prepare_chunk_recurrence", *parts, HEADS, actual_start=number(row, 0), sequence_parallel_axis=1)

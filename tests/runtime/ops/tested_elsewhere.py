@@ -72,6 +72,10 @@ ELSEWHERE: dict[str, str] = {
     experimental.fused_msda_from_offsets experimental.indexer_score_dsa experimental.indexer_score_msa
     experimental.nlp_create_q_heads_split
     """,
+    "ops/test_delta_transitions.py": """
+    experimental.kda.affine_exclusive_scan experimental.kda.chain_affine_transforms experimental.kda.qkv_causal_conv1d_silu
+    experimental.kda.reduce_affine_transforms
+    """,
     "ops/test_delta_attention.py": """
     experimental.kda.prepare_chunk_recurrence experimental.kda.recurrent_chunk_scan experimental.kda.sigmoid_gated_rms_norm
     """,

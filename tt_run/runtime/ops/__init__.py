@@ -31,6 +31,7 @@ MODULES = (
     "latent_attention",
     "gated_delta",
     "delta_attention",
+    "delta_transitions",
     "sparse_attention",
     "deformable_attention",
     "per_token",

@@ -27,7 +27,7 @@ _HALVES = (0, 1, 2, 4, 5)
 """Prepared terms that may be bfloat16, by their bits in a mask."""
 
 
-def _whole(name: str, tensor: Tensor, axis: int) -> None:
+def whole(name: str, tensor: Tensor, axis: int) -> None:
     """Raises RuntimeError where the mesh cuts a sequence along the axis."""
     extents = tuple(on_device(tensor, kind="kda").shape)
     if not 0 <= axis < len(extents) or extents[axis] > 1:
@@ -37,7 +37,7 @@ def _whole(name: str, tensor: Tensor, axis: int) -> None:
         )
 
 
-def _bounds(name: str, numbers: tuple[Array, ...], rows: int) -> int:
+def bounds(name: str, numbers: tuple[Array, ...], rows: int) -> int:
     """How many of the rows are tokens, from [start] or [start, end]."""
     start = int(numbers[0].reshape(-1)[0]) if numbers else 0
     if rows and start % rows:
@@ -96,11 +96,11 @@ def prepare_chunk_recurrence(
     if output_bf16_mask & ~sum(1 << bit for bit in _HALVES):
         raise fatal(f"output_bf16_mask {output_bf16_mask:#x} names results that are float32")
     if named:
-        _whole("prepare_chunk_recurrence", q, sequence_parallel_axis)
+        whole("prepare_chunk_recurrence", q, sequence_parallel_axis)
     kinds = [DataType.BFLOAT16 if output_bf16_mask >> i & 1 else DataType.FLOAT32 for i in range(7)]
 
     def prepare(*shards: Array) -> list[Array]:
-        real = _bounds("prepare_chunk_recurrence", shards[5:], rows)
+        real = bounds("prepare_chunk_recurrence", shards[5:], rows)
         queries, keys, values, gates = (
             _by_head(a, num_heads, None if i == 0 else real) for i, a in enumerate(shards[:4])
         )
@@ -170,7 +170,7 @@ def recurrent_chunk_scan(
     terms = (v_beta, kd, q_decay, intra, k_dec_t, final_decay, t_inv, group_entry_states)
     named = _given(actual_start, actual_end)
     on_device(*terms, *named, kind="kda")
-    _whole("recurrent_chunk_scan", v_beta, sequence_parallel_axis)
+    whole("recurrent_chunk_scan", v_beta, sequence_parallel_axis)
     groups, chunks = tuple(v_beta.shape)[:2]
     state = (groups, kd.shape[-1], v_beta.shape[-1])
     if (
@@ -184,7 +184,7 @@ def recurrent_chunk_scan(
     rows = groups_per_head * chunks * _CHUNK
 
     def scan(*shards: Array) -> list[Array]:
-        real = _bounds("recurrent_chunk_scan", shards[8:], rows)
+        real = bounds("recurrent_chunk_scan", shards[8:], rows)
         v, k, q, mixed, turned, decay, inverse, held = (a.astype(np.float64) for a in shards[:8])
         out = np.empty(v.shape)
         for n in range(chunks):
@@ -249,15 +249,10 @@ def sigmoid_gated_rms_norm(
 
 
 _CHRONOLOGY = "it follows the chronology of a sequence that is cut over devices; the scan of a sequence that lies whole on each device is emulated"
-_CONVOLUTION = "its kernel's layout of the convolution's weights and carry is not documented; ttnn.conv1d and ttnn.silu are emulated"
 _NAMES = {
-    "affine_exclusive_scan": _CHRONOLOGY,
-    "chain_affine_transforms": _CHRONOLOGY,
-    "reduce_affine_transforms": _CHRONOLOGY,
     "select_final_carry": _CHRONOLOGY,
     "summarize_chunk_recurrence": _CHRONOLOGY,
-    "qkv_causal_conv1d_silu": _CONVOLUTION,
-    "qkv_causal_conv1d_silu_with_carry": _CONVOLUTION,
+    "qkv_causal_conv1d_silu_with_carry": "it exchanges what the devices of a cut sequence hold; qkv_causal_conv1d_silu is emulated",
 }
 
 

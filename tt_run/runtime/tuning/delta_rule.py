@@ -50,3 +50,11 @@ class ChunkGdnFusedProgramConfig(_Spelled, metaclass=Native):
     pool_extra_share: float | None = None
     handoff_checks: bool = False
     handoff_fault: int = 0
+
+
+@bound("ttnn._ttnn.operations.experimental.kda.QkvCausalConv1dSiluProgramConfig")
+@dataclass(kw_only=True, eq=False, repr=False)
+class QkvCausalConv1dSiluProgramConfig(Tuning, metaclass=Native):
+    """How many channels of a convolution a core takes at once."""
+
+    channel_chunk_size: int

@@ -120,7 +120,7 @@ _TABLE = {
         SoftmaxProgramConfig SoftmaxDefaultProgramConfig SoftmaxShardedMultiCoreProgramConfig
     """,
     "tt_run.runtime.tuning.delta_rule": """
-        ChunkGdnMonoProgramConfig ChunkGdnPhasedProgramConfig ChunkGdnFusedProgramConfig
+        ChunkGdnMonoProgramConfig ChunkGdnPhasedProgramConfig ChunkGdnFusedProgramConfig QkvCausalConv1dSiluProgramConfig
     """,
     "tt_run.runtime.tuning.multicast": """
         McastConfig McastCoreOrder McastDataReady McastExplicitFixedSenderConfig McastFixedSenderConfig

@@ -180,6 +180,7 @@ from tt_run.runtime.tuning.blocks import PagedCacheGeometryOverride as PagedCach
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate as PlacementReplicate
 from tt_run.runtime.tensor.spec.topology import PlacementShard as PlacementShard
 from tt_run.runtime.descriptors.kernels import ProgramDescriptor as ProgramDescriptor
+from tt_run.runtime.tuning.delta_rule import QkvCausalConv1dSiluProgramConfig as QkvCausalConv1dSiluProgramConfig
 from tt_run.runtime.mesh.view import QueueId as QueueId
 from tt_run.runtime.tuning.choices import RGBRange as RGBRange
 from tt_run.runtime.mesh.distributed import Rank as Rank

@@ -4,28 +4,30 @@
 from tt_run.runtime.enums import DataType as _DataType
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig as _MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor as _Tensor
+from tt_run.runtime.tuning.delta_rule import QkvCausalConv1dSiluProgramConfig as _QkvCausalConv1dSiluProgramConfig
 from typing import Any as _Any
+from tt_run.runtime.tuning.delta_rule import QkvCausalConv1dSiluProgramConfig as QkvCausalConv1dSiluProgramConfig
 
-def affine_exclusive_scan(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: it follows the chronology of a sequence that is cut over devices; the scan of a sequence that lies whole on each device is emulated."""
+def affine_exclusive_scan(a: _Tensor, b: _Tensor, initial_state: _Tensor, groups_per_head: int, *, actual_start: _Tensor, local_rows: int, tail_a: _Tensor, tail_b: _Tensor, tail_entry_states: _Tensor, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, sequence_parallel_axis: int = 0, actual_end: _Tensor | None = None) -> _Tensor:
+    """The state with which each of G groups begins, from the first one's [B*H, K, V] on: [B*H*G, K, V], float32."""
     ...
-def chain_affine_transforms(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: it follows the chronology of a sequence that is cut over devices; the scan of a sequence that lies whole on each device is emulated."""
+def chain_affine_transforms(transforms: _Tensor, initial_state: _Tensor, *, actual_start: _Tensor, local_rows: int, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, sequence_parallel_axis: int = 0) -> tuple[_Tensor, _Tensor]:
+    """This rank's entry state and the last state, of transitions [A | B] [1, B*H, K, K + V] and the state [B*H, K, V]: float32."""
     ...
 def prepare_chunk_recurrence(q: _Tensor, k: _Tensor, v: _Tensor, g: _Tensor, beta: _Tensor, num_heads: int, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, output_bf16_mask: int = 0, actual_start: _Tensor | None = None, actual_end: _Tensor | None = None, sequence_parallel_axis: int = 0, gate_scale: float = 1.0, beta_logits_column_offset: int = 0) -> list[_Tensor]:
     """The terms of `recurrent_chunk_scan` from q, k, g [1, T, H K], v [1, T, H V] and logits beta [1, T, …]: seven tensors [H, T/32, …]."""
     ...
-def qkv_causal_conv1d_silu(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: its kernel's layout of the convolution's weights and carry is not documented; ttnn.conv1d and ttnn.silu are emulated."""
+def qkv_causal_conv1d_silu(input: _Tensor, history: _Tensor, tap0: _Tensor, tap1: _Tensor, tap2: _Tensor, tap3: _Tensor, q_width: int, k_width: int, v_width: int, *, program_config: _QkvCausalConv1dSiluProgramConfig, actual_start: _Tensor, predecessor_carry: _Tensor, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, sequence_parallel_axis: int = 0, input_column_offset: int = 0) -> tuple[_Tensor, _Tensor, _Tensor]:
+    """silu(tap0 x[t-3] + tap1 x[t-2] + tap2 x[t-1] + tap3 x[t]) of every channel of [1, T, W], cut into q, k and v; bfloat16."""
     ...
 def qkv_causal_conv1d_silu_with_carry(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: its kernel's layout of the convolution's weights and carry is not documented; ttnn.conv1d and ttnn.silu are emulated."""
+    """Refused: it exchanges what the devices of a cut sequence hold; qkv_causal_conv1d_silu is emulated."""
     ...
 def recurrent_chunk_scan(v_beta: _Tensor, kd: _Tensor, q_decay: _Tensor, intra: _Tensor, k_dec_t: _Tensor, final_decay: _Tensor, t_inv: _Tensor, group_entry_states: _Tensor, *, actual_start: _Tensor, tail_entry_states: _Tensor, groups_per_head: int = 1, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, sequence_parallel_axis: int = 0, actual_end: _Tensor | None = None) -> tuple[_Tensor, _Tensor]:
     """Chunk after chunk: u = t_inv (v - kd S), y = q S + intra u, S = decay S + k u; bfloat16 y [B*H*G, N, 32, V] and the last S [B*H*G, K, V]."""
     ...
-def reduce_affine_transforms(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: it follows the chronology of a sequence that is cut over devices; the scan of a sequence that lies whole on each device is emulated."""
+def reduce_affine_transforms(a: _Tensor, b: _Tensor, groups_per_head: int, *, actual_start: _Tensor, local_rows: int, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, sequence_parallel_axis: int = 0, actual_end: _Tensor | None = None) -> tuple[_Tensor, _Tensor]:
+    """Transitions A [B*H*G, K, K] and B [B*H*G, K, V] of G groups as one of each head: [B*H, K, K] and [B*H, K, V], float32."""
     ...
 def select_final_carry(*args: _Any, **kwargs: _Any) -> None:
     """Refused: it follows the chronology of a sequence that is cut over devices; the scan of a sequence that lies whole on each device is emulated."""
