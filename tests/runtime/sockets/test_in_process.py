@@ -1,5 +1,7 @@
 """Both ends of a socket in one process."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -200,6 +202,24 @@ def test_a_receive_that_nobody_feeds_is_an_error_and_no_hang(meshes):
     recv_async(target, receiver)
     with pytest.raises(RuntimeError, match="never sent"):
         queues.synchronize_device(meshes[1])
+
+
+def test_a_thread_waits_for_what_another_sends(meshes):
+    sender, receiver = create_socket_pair(*meshes, SocketConfig(STRAIGHT, MEMORY))
+    target, found, reading = zeros(meshes[1]), [], threading.Event()
+
+    def read() -> None:
+        recv_async(target, receiver)
+        reading.set()
+        found.append(target.shards.data.sum())
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    assert reading.wait(10)
+    source = filled(meshes[0], 0)
+    send_async(source, sender)
+    reader.join(30)
+    assert found == [target.shards.data.sum()] and found[0] != 0
 
 
 def test_events_of_a_transfer(meshes):

@@ -6,6 +6,7 @@ side at the latest when it reads; shards are never changed in place, so nobody c
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -14,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime import events, guard
-from tt_run.runtime.comm.world import Group, world
+from tt_run.runtime.comm.patience import Patience
+from tt_run.runtime.comm.world import Group, seconds_to_wait, world
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
@@ -24,6 +26,8 @@ from tt_run.runtime.values.dtypes import stored_dtype
 
 Array = npt.NDArray[Any]
 HEADER_BYTES = 512
+LOOK = 0.05
+"""Seconds between two looks at whether anybody may still send."""
 
 
 class Delivery(Protocol):
@@ -65,14 +69,17 @@ class ProcessStream:
 
     def __init__(self) -> None:
         self._sent: deque[tuple[TensorSpec, list[Array]]] = deque()
+        self._arrived = threading.Condition()
 
     def send(self, spec: TensorSpec, rows: Sequence[Array]) -> None:
         """Queue a parcel."""
-        self._sent.append((spec, list(rows)))
+        with self._arrived:
+            self._sent.append((spec, list(rows)))
+            self._arrived.notify_all()
 
     def ask(self, spec: TensorSpec) -> Delivery:
         """The next parcel, whether it was sent already or not."""
-        return _Queued(self._sent, spec)
+        return _Queued(self._sent, self._arrived, spec)
 
     def flush(self) -> None:
         """Nothing is under way."""
@@ -89,18 +96,34 @@ class ProcessStream:
 
 
 class _Queued:
-    def __init__(self, sent: deque[tuple[TensorSpec, list[Array]]], spec: TensorSpec) -> None:
-        self._sent, self._spec = sent, spec
+    def __init__(
+        self, sent: deque[tuple[TensorSpec, list[Array]]], arrived: threading.Condition, spec: TensorSpec
+    ) -> None:
+        self._sent, self._arrived, self._spec = sent, arrived, spec
 
     def take(self) -> list[Array]:
-        if not self._sent:
-            raise fatal(
-                "recv_async waits for a tensor that was never sent: both ends of the socket are in this process, "
-                "and send_async on the sender comes before reading what recv_async returned"
-            )
-        spec, rows = self._sent.popleft()
+        with self._arrived:
+            patience = Patience()
+            while not self._sent:
+                patience.look()
+                if not _others_may_send() or patience.over(seconds_to_wait()):
+                    raise fatal(
+                        "recv_async waits for a tensor that was never sent: both ends of the socket are in this process, "
+                        "and send_async on the sender comes before reading what recv_async returned"
+                    )
+                self._arrived.wait(LOOK)
+            spec, rows = self._sent.popleft()
         check_spec(describe(spec), self._spec)
         return rows
+
+
+def _others_may_send() -> bool:
+    """Whether the program has another thread that could still send: not one of the runtime's own."""
+    own = threading.current_thread()
+    return any(
+        not (thread is own or thread.daemon or thread.name.startswith("tt-run"))
+        for thread in threading.enumerate()
+    )
 
 
 class RankStream:
