@@ -28,6 +28,9 @@ _SAMPLE, _WORTH = 16384, 0.6  # bytes that are tried first, and the ratio below 
 _UNTRIED = 31  # arrays of a kind that are not tried after one that did not pay
 _SMALL = 256  # bytes below which nothing is tried
 _REMEMBERED = 4096  # arrays that may be named again
+_FEW = 4096  # words that are looked at in one go
+_SINGLE = np.dtype(np.float32)
+_any_bit = np.bitwise_or.reduce
 
 
 def digest(array: Array) -> bytes:
@@ -136,7 +139,7 @@ def array_forms(form: Any) -> dict[int, tuple[str, tuple[int, ...]]]:
     return found
 
 
-Known = tuple[bytes, str, tuple[int, ...]]
+Known = tuple[bytes, np.dtype[Any], tuple[int, ...]]
 """An array that was written: its digest, element type and shape."""
 
 
@@ -146,18 +149,20 @@ class Packer:
     def __init__(self) -> None:
         self._places: OrderedDict[Known, int] = OrderedDict()
         self._fresh: list[tuple[Known, int]] = []
-        self._untried: dict[tuple[str, int], int] = {}
-        self._room = np.empty(0, np.uint16)
-        """For the halves of one array, again and again: fresh memory costs as much as filling it."""
+        self._untried: dict[tuple[np.dtype[Any], int], int] = {}
+        self._room, self._used = np.empty(0, np.uint16), 0
+        """For the halves of the arrays of one body, again and again: fresh memory costs as much as filling it."""
 
     def pack(self, arrays: list[Array], digests: list[bytes]) -> list[Any]:
         """The parts of a frame's body. Call `written` with the place of the body."""
         parts: list[Any] = []
         length = 0
-        self._fresh = []
-        is_alone = len(arrays) == 1
+        self._fresh, self._used = [], 0
+        needed = sum(array.size for array in arrays)
+        if len(self._room) < needed:
+            self._room = np.empty(needed, np.uint16)
         for array, found in zip(arrays, digests, strict=True):
-            for part in self._one(array, (found, array.dtype.str, array.shape), length, is_alone):
+            for part in self._one(array, (found, array.dtype, array.shape), length):
                 parts.append(part)
                 length += len(part)
         return parts
@@ -169,35 +174,37 @@ class Packer:
         while len(self._places) > _REMEMBERED:
             self._places.popitem(last=False)
 
-    def _one(self, array: Array, key: Known, before: int, is_alone: bool) -> list[Any]:
-        flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    def _one(self, array: Array, key: Known, before: int) -> list[Any]:
+        flat = (array if array.flags.c_contiguous else np.ascontiguousarray(array)).reshape(-1).view(np.uint8)
         if flat.nbytes < _SMALL:
             return [_PART.pack(_RAW, flat.nbytes), flat.data]
         place = self._places.get(key)
         if place is not None:
             return [_PART.pack(_SAME, 8) + struct.pack("<Q", place)]
         self._fresh.append((key, before))
-        how, data = self._packed(*self._halved(array, flat, is_alone), (array.dtype.str, flat.nbytes))
+        how, data = self._packed(*self._halved(array, flat), (array.dtype, flat.nbytes))
         return [_PART.pack(how, len(data)), data]
 
-    def _halved(self, array: Array, flat: Array, is_alone: bool) -> tuple[int, memoryview]:
+    def _halved(self, array: Array, flat: Array) -> tuple[int, memoryview]:
         """float32 values that are bfloat16 ones, in 16 bits each; others as they are."""
-        if array.dtype != np.float32:
+        if array.dtype != _SINGLE:
             return _RAW, flat.data
         words = flat.view(np.uint32)
         # Most others show it at once.
-        if np.bitwise_or.reduce(words[:64]) & 0xFFFF or np.bitwise_or.reduce(words) & 0xFFFF:
+        if len(words) > _FEW and _any_bit(words[:64]) & 0xFFFF:
             return _RAW, flat.data
-        if not is_alone:
-            return _HALVES, np.ascontiguousarray(flat.view(np.uint16)[1::2]).view(np.uint8).data
-        if len(self._room) < len(words):
-            self._room = np.empty(len(words), np.uint16)
-        halves = self._room[: len(words)]
-        np.copyto(halves, flat.view(np.uint16)[1::2])
+        if _any_bit(words) & 0xFFFF:
+            return _RAW, flat.data
+        halves = self._room[self._used : self._used + len(words)]
+        self._used += len(words)
+        if len(words) > _FEW:  # half the time of a copy in steps
+            np.right_shift(words, 16, out=halves, casting="unsafe")
+        else:
+            halves[:] = flat.view(np.uint16)[1::2]
         return _HALVES, halves.view(np.uint8).data
 
     def _packed(
-        self, how: int, data: bytes | memoryview, kind: tuple[str, int]
+        self, how: int, data: bytes | memoryview, kind: tuple[np.dtype[Any], int]
     ) -> tuple[int, bytes | memoryview]:
         """The same compressed where a piece of it shows that it pays; of a kind that did not, only now and then one is tried."""
         if self._untried.get(kind, 0):
