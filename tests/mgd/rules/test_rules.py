@@ -20,7 +20,8 @@ FOLDERS = sorted(path for path in RULE_FOLDERS.iterdir() if path.is_dir())
 
 def _bad() -> Iterator[tuple[str, str, int, int]]:
     for folder in FOLDERS:
-        for line in (folder / "expected.txt").read_text().splitlines():
+        expected = folder / "expected.txt"
+        for line in expected.read_text().splitlines() if expected.exists() else ():
             if line and not line.startswith("#"):
                 name, place = line.rsplit(" ", 1)
                 row, column = place.split(":")
@@ -37,6 +38,13 @@ def test_every_rule_has_its_folder() -> None:
     assert found == wanted, (
         f"each rule has a folder of bad and good files in {RULE_FOLDERS}, called CODE-name: "
         f"make {sorted(set(wanted) - set(found))}, remove {sorted(set(found) - set(wanted))}"
+    )
+
+
+def test_every_folder_says_where_its_culprits_are() -> None:
+    missing = [folder.name for folder in FOLDERS if not (folder / "expected.txt").exists()]
+    assert not missing, (
+        f"{missing}: write expected.txt with a line `bad.textproto LINE:COLUMN` for each culprit (0:0: the file as a whole)"
     )
 
 
