@@ -154,8 +154,12 @@ class Tensor(_Methods, metaclass=Native):
             cores = self._device.compute_with_storage_grid_size()
             memory_config = sharding.completed(memory_config, old.memory_config, padded.dims, steps, cores)
         spec = spec_of(dims, dtype or old.dtype, layout, memory_config, tile)
-        place = self._storage.place if view and isinstance(self._storage, Buffer) else None
-        return self._make(Buffer(shards, place), spec, topology or self._topology, self._device, self._site)
+        if not view or self._device is None or not isinstance(self._storage, Buffer):
+            return self._make(Buffer(shards), spec, topology or self._topology, self._device, self._site)
+        seen = Buffer(shards, self._storage.place)
+        made = self._make(seen, spec, topology or self._topology, self._device, self._site)
+        self._storage.seen_as(self, made)
+        return made
 
     def on(self, storage: Storage) -> Tensor:
         """A tensor with this spec, topology and device over another storage."""

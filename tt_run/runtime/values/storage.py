@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 GONE = "Tensor is not allocated."
 GONE_HINT = (
-    "its buffer was given back by deallocate(): read or copy the tensor before that, or keep it allocated"
+    "its buffer was given back by deallocate(), of it or of what reshape, squeeze, … made of it without moving it: "
+    "read or copy the tensor before that, or keep it allocated"
 )
 
 
@@ -38,9 +39,17 @@ class Storage(Protocol):
 
 
 class Place:
-    """Where a buffer lies on the devices: of one buffer alone, or also of what an operation made of it without moving anything."""
+    """Where a buffer lies on the devices: of one buffer alone, or also of what an operation made of it without moving anything.
 
-    __slots__ = ()
+    Of the latter, `owner` is the buffer that was there first. As in reference library 0.81.1, it goes when one of the others is given back by
+    force; they stay readable when it goes.
+    """
+
+    __slots__ = ("owner", "sharers")
+
+    def __init__(self) -> None:
+        self.owner: weakref.ref[Buffer] | None = None
+        self.sharers: tuple[weakref.ref[object], ...] = ()
 
 
 class Buffer:
@@ -97,8 +106,10 @@ class Buffer:
 
     def free(self) -> None:
         """Give the memory back; later reads raise."""
-        self._shards = self._packed = None
-        dense.forget(id(self))
+        owner = None if self.place.owner is None else self.place.owner()
+        for buffer in (self,) if owner is None else (self, owner):
+            buffer._shards = buffer._packed = None
+            dense.forget(id(buffer))
         if Buffer.freed is not None:
             Buffer.freed(self)
 
@@ -110,8 +121,17 @@ class Buffer:
 
     def shared_beside(self, tensor: object) -> bool:
         """Whether a tensor other than this one shares the buffer and is still alive."""
-        sharers = (ref() for ref in self._sharers)
+        sharers = (ref() for ref in (*self._sharers, *self.place.sharers))
         return any(sharer is not None and sharer is not tensor for sharer in sharers)
+
+    def seen_as(self, *tensors: object) -> None:
+        """Note tensors over these bytes, of which one is new and has another shape."""
+        place = self.place
+        if place.owner is None:
+            place.owner = weakref.ref(self)
+        added = {id(tensor) for tensor in tensors}
+        others = (ref for ref in place.sharers if (one := ref()) is not None and id(one) not in added)
+        place.sharers = (*others, *map(weakref.ref, tensors))
 
     def follow(self, move: Move) -> None:
         """Count the devices anew after a reshape of the mesh; nothing happens once freed."""

@@ -7,6 +7,7 @@ import pytest
 
 from tests.runtime.tensor.made import ar, made, sharded
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.ops.movement import unsqueeze
 from tt_run.runtime.tensor.conversion.copies import (
     copy_device_to_host_tensor,
     copy_host_to_device_tensor,
@@ -70,6 +71,27 @@ def test_force_takes_a_shared_buffer_from_every_tensor(mesh: MeshDevice) -> None
     deallocate(first)
     with pytest.raises(RuntimeError, match="given back by deallocate"):
         second.to_numpy(ConcatMeshToTensor(mesh, 0))
+
+
+@pytest.mark.parametrize(
+    ("which", "force", "left"),
+    [
+        # What is left of a tensor, its view, and a view of that: captured from reference library 0.81.1.
+        (0, True, (False, True, True)),
+        (1, True, (False, False, True)),
+        (2, True, (False, True, False)),
+        (0, False, (True, True, True)),
+        (2, False, (True, True, True)),
+    ],
+)
+def test_a_view_that_is_given_back_takes_the_first_tensor_along(
+    mesh: MeshDevice, which: int, force: bool, left: tuple[bool, ...]
+) -> None:
+    first = sharded(mesh)
+    second = unsqueeze(first, 0)
+    tensors = (first, second, unsqueeze(second, 0))
+    tensors[which].deallocate(force)
+    assert tuple(tensor.is_allocated() for tensor in tensors) == left
 
 
 def test_all_buffers_of_a_device(mesh: MeshDevice) -> None:
