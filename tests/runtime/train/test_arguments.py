@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.models.linear_regression import create_linear_regression_model
 from tt_run.runtime.train.ops import attention, binary, distributed, dropout, loss, matmul, norms, unary
 from tt_run.runtime.train.optimizers.adamw import AdamW
 from tt_run.runtime.train.optimizers.muon import Muon
@@ -29,6 +30,20 @@ def tensor() -> Tensor:
 
 def of(*shape: int) -> Tensor:
     return Tensor.from_numpy(np.ones(shape, np.float32))
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"in_features": 32, "out_features": 1},
+        {"input_features": 32, "output_features": 1},
+        {"input_features": 32},
+    ],
+)
+def test_linear_regression_takes_both_names_of_its_sizes(tensor: Tensor, sizes: dict[str, int]):
+    assert create_linear_regression_model(**sizes)(of(4, 1, 1, 32)).shape() == [4, 1, 1, 1]
+    with pytest.raises(TypeError, match="in_features or input_features, not both"):
+        create_linear_regression_model(32, input_features=32)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,26 @@ def _uniform(inputs: int) -> initial.Initializer:
     )
 
 
-def create_linear_regression_model(in_features: int, out_features: int = 1, bias: bool = True) -> LinearLayer:
-    """x @ W^T + b."""
-    weights = _uniform(in_features)
-    return LinearLayer(in_features, out_features, bias, weights, weights)
+def create_linear_regression_model(
+    in_features: int | None = None,
+    out_features: int | None = None,
+    bias: bool = True,
+    *,
+    input_features: int | None = None,
+    output_features: int | None = None,
+) -> LinearLayer:
+    """x @ W^T + b; the two sizes under either of the names the reference's releases give them."""
+    inputs = _one_of("in_features", in_features, "input_features", input_features)
+    outputs = _one_of("out_features", out_features, "output_features", output_features, 1)
+    weights = _uniform(inputs)
+    return LinearLayer(inputs, outputs, bias, weights, weights)
+
+
+def _one_of(name: str, value: int | None, other: str, alias: int | None, otherwise: int | None = None) -> int:
+    """The one of two names that was given."""
+    if value is not None and alias is not None:
+        raise TypeError(f"create_linear_regression_model() takes {name} or {other}, not both")
+    chosen = next((size for size in (value, alias, otherwise) if size is not None), None)
+    if chosen is None:
+        raise TypeError(f"create_linear_regression_model() misses {name}")
+    return chosen
