@@ -12,11 +12,12 @@ from tt_run.runtime.events import is_library
 from tt_run.runtime.imports import Finder
 
 RIGHT = """
-import copy
+import array
 import threading
 import numpy as np
 import ttnn
 from mpi4py import MPI
+from mpi4py.util import pkl5
 before = MPI.COMM_WORLD
 before.Barrier()  # the ranks have not met yet
 ttnn.init_distributed_context()
@@ -51,11 +52,22 @@ comm.Scatter(np.arange(float(size)) if rank == 0 else None, MPI.IN_PLACE if rank
 assert rank == 0 or one[0] == rank
 comm.Reduce(b, None if rank else a, op=MPI.SUM, root=0)
 comm.Allgatherv(np.zeros(rank + 1), [np.zeros(sum(range(1, size + 1))), [each + 1 for each in range(size)]])
+comm.Bcast((b, (4, 0), MPI.DOUBLE) if rank else (b, 4), 0)
+comm.Bcast(array.array("d", [1, 2]) if rank else np.zeros(2), 0)
+comm.Bcast([memoryview(bytearray(8)), 8, "B"] if rank else bytearray(8), 0)
+comm.Reduce_scatter(np.zeros(size), np.zeros(1), [1] * size)
+comm.Reduce_scatter_block(np.zeros(size), np.zeros(1))
+whole = pkl5.Intracomm(comm)
+assert whole.bcast(b"x" * 100_000, root=0) == b"x" * 100_000
 
 # Duplicates, parts, requests, other threads, wrong words.
 copied = comm.Dup()
 copied.Barrier()
 copied.Free()
+class Mine(type(comm)):
+    def Barrier(self):
+        return super().Barrier()
+Mine(comm).Barrier()
 part = comm.Split(rank % 2, rank)
 part.allgather(1)
 if rank % 2 == 0:

@@ -63,6 +63,8 @@ _BUFFERS = {
     "Scan": _Shape(op=2, buffer=0, instead=1),
     "Exscan": _Shape(op=2, buffer=0, instead=1),
 }
+# Formats of arrays without a type of NumPy.
+_FORMATS = {"d8": "f8", "f4": "f4", "i4": "i4", "l8": "i8", "q8": "i8", "L8": "u8", "Q8": "u8", "I4": "u4"}
 
 
 def await_own_mpi() -> None:
@@ -111,33 +113,45 @@ def _agree(comm: Any, name: str, shape: _Shape, words: Sequence[Any], named: dic
 
     if not guard.watches() or threading.current_thread() is not threading.main_thread():
         return
-    try:
-        detail = _detail(comm, name, shape, words, named)
-    except Exception:  # which the library refuses in its own words, or knows better
+    operation, detail = "MPI Barrier" if name == "barrier" else f"MPI {name}", _detail(shape, words, named)
+    everyone = world().everyone
+    guard.collective(everyone, guard.Signature(operation, detail=detail), depth=2)
+    if shape.buffer is None:
         return
-    operation = "MPI Barrier" if name == "barrier" else f"MPI {name}"
-    guard.collective(world().everyone, guard.Signature(operation, detail=detail), depth=2)
+    # All are here. A buffer may be given in ways that tell no size: those ranks have no say.
+    told = everyone.allgather_bytes(_size(comm, shape, words, named).encode())
+    known = [each.decode() for each in told if each]
+    if len(set(known)) > 1:
+        own = told[everyone.rank].decode() or known[0]
+        detail = f"{detail}, {own}" if detail else own
+        guard.collective(everyone, guard.Signature(operation, detail=detail), depth=2)
 
 
-def _detail(comm: Any, name: str, shape: _Shape, words: Sequence[Any], named: dict[str, Any]) -> str:
-    """What all ranks must mean alike: `root 1, op SUM, bytes 800, element f8`."""
-    mpi = sys.modules[_MODULE]
-    given = [*words]
+def _detail(shape: _Shape, words: Sequence[Any], named: dict[str, Any]) -> str:
+    """What all ranks must mean alike, whatever they move: `root 1, op SUM`."""
+    mpi: Any = sys.modules[_MODULE]
     parts = []
     if shape.root is not None:
-        parts.append(f"root {int(_word(given, named, shape.root, ('root',), 0))}")
+        parts.append(f"root {_word(words, named, shape.root, ('root',), 0)}")
     if shape.op is not None:
-        parts.append(f"op {_operation(mpi, _word(given, named, shape.op, ('op',), mpi.SUM))}")
-    if shape.buffer is not None:
-        first, second = ("sendbuf", "buf"), ("recvbuf",)
-        spec = _word(given, named, shape.buffer, second if shape.buffer else first, None)
-        parts_of_it = 1
-        if _is_in_place(mpi, spec) and shape.instead is not None:
-            spec = _word(given, named, shape.instead, second if shape.instead else first, None)
-            parts_of_it = comm.Get_size() if shape.cut else 1
-        size, element = _extent(mpi, spec)
-        parts.append(f"bytes {size // parts_of_it}, element {element}")
+        parts.append(f"op {_operation(mpi, _word(words, named, shape.op, ('op',), mpi.SUM))}")
     return ", ".join(parts)
+
+
+def _size(comm: Any, shape: _Shape, words: Sequence[Any], named: dict[str, Any]) -> str:
+    """`bytes 800, element f8` of the buffer that is as large on all ranks; empty where the way in which it is given does not tell."""
+    mpi: Any = sys.modules[_MODULE]
+    names = (("sendbuf", "buf"), ("recvbuf",))
+    parts = 1
+    try:
+        spec = _word(words, named, shape.buffer or 0, names[shape.buffer or 0], None)
+        if _is_in_place(mpi, spec) and shape.instead is not None:
+            spec = _word(words, named, shape.instead, names[shape.instead], None)
+            parts = comm.Get_size() if shape.cut else 1
+        size, element = _extent(mpi, spec)
+    except Exception:  # which the library refuses in its own words, or knows better
+        return ""
+    return f"bytes {size // parts}, element {element}"
 
 
 def _word(words: Sequence[Any], named: dict[str, Any], place: int, names: Sequence[str], usual: Any) -> Any:
@@ -158,16 +172,22 @@ def _operation(mpi: Any, op: Any) -> str:
 
 
 def _extent(mpi: Any, spec: Any) -> tuple[int, str]:
-    """Bytes of a buffer's data, and what one element is: `f8`; one-byte elements count as bytes."""
-    if not isinstance(spec, (list, tuple)):
-        element = spec.dtype.str[1:] if hasattr(spec, "dtype") and hasattr(spec.dtype, "str") else "u1"
-        return memoryview(spec).nbytes, _element(element)
-    data, *rest = spec
-    datatype = rest[-1]
-    counts = [each for each in rest[:-1] if isinstance(each, int)]
+    """Bytes of a buffer's data, and what one element is: `f8`; one-byte elements count as bytes. Raises where that cannot be told."""
+    data, *rest = spec if isinstance(spec, (list, tuple)) else (spec,)
+    view = memoryview(data)
+    counts = [each for each in rest if isinstance(each, int)]
+    if (
+        not all(each is None or isinstance(each, (int, str, mpi.Datatype)) for each in rest)
+        or len(counts) > 1
+    ):
+        raise ValueError("counts and places for each rank")
+    datatype = next((each for each in rest if isinstance(each, (str, mpi.Datatype))), None)
+    if datatype is None:
+        element = data.dtype.str[1:] if hasattr(data, "dtype") else f"{view.format}{view.itemsize}"
+        return (counts[0] * view.itemsize if counts else view.nbytes), _element(element)
     if isinstance(datatype, str):
         datatype = mpi.Datatype.fromcode(datatype)
-    count = counts[0] if counts else memoryview(data).nbytes // max(1, datatype.Get_extent()[1])
+    count = counts[0] if counts else view.nbytes // max(1, datatype.Get_extent()[1])
     size = count * datatype.Get_size()
     while not datatype.is_predefined:
         datatype = datatype.decode()[0]
@@ -175,4 +195,4 @@ def _extent(mpi: Any, spec: Any) -> tuple[int, str]:
 
 
 def _element(typestr: str) -> str:
-    return "byte" if typestr[1:] == "1" else typestr
+    return "byte" if typestr[1:] == "1" else _FORMATS.get(typestr, typestr)
