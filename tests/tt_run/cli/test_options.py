@@ -10,6 +10,7 @@ import pytest
 from tt_run.cli.command_line import CommandLine
 from tt_run.cli.idle import CONDITIONS, idle_options
 from tt_run.cli.options import Option
+from tt_run.cli.outputs import asked_outputs
 from tt_run.cli.owners import launch_request
 from tt_run.cli.parse import parse
 from tt_run.launch.options import LaunchOptions
@@ -64,6 +65,17 @@ def test_its_type_is_that_of_its_values(option: Option) -> None:
 def test_what_looks_like_a_path_is_declared_as_one(option: Option) -> None:
     what = option.metavar.strip("[=]")
     assert option.is_path == (what in ("FILE", "DIR")) and option.is_folder == (what == "DIR")
+
+
+def test_what_was_asked_to_be_written() -> None:
+    words = "--report r.json --predict --memory=m.json --record r --ledger l.json --hardware galaxy_4u prog"
+    asked = [(option.name, text) for option, text in asked_outputs(parse(words.split()))]
+    assert sorted(asked) == [
+        ("--ledger", "l.json"),
+        ("--memory", "m.json"),
+        ("--record", "r"),
+        ("--report", "r.json"),
+    ]
 
 
 @by_key

@@ -165,6 +165,20 @@ def test_words_between_the_options_of_a_subcommand() -> None:
         read(["--shapes-only=lax"], Sample)
 
 
+def test_words_of_mpirun_are_foreign_to_a_launch_alone() -> None:
+    with pytest.raises(UsageError) as caught:
+        read(["--hostfile", "h"], Sample)
+    assert caught.value.diagnostics[0].help == "see --help"
+    with pytest.raises(UsageError) as caught:
+        parse(["--hostfile", "h", "prog"])
+    assert caught.value.diagnostics[0].help not in ("see --help", "")
+
+
+@pytest.mark.parametrize("seconds", ["0.01", "1", "1.0", "90"])
+def test_any_time_above_zero_is_one(seconds: str) -> None:
+    assert parse(["--timeout", seconds, "prog"]).timeout == float(seconds)
+
+
 @pytest.mark.parametrize(
     ("words", "kept"),
     [
