@@ -11,7 +11,7 @@ import pytest
 
 from tt_run.runtime.ccl.gather import Piece
 from tt_run.runtime.comm.world import Peer
-from tt_run.runtime.record import frames
+from tt_run.runtime.record import arrays, frames
 from tt_run.runtime.record.arrays import Flat, digest, row_digests
 from tt_run.runtime.record.facts import Facts
 from tt_run.runtime.record.frames import FrameWriter
@@ -171,3 +171,22 @@ def test_signs_that_change_in_pairs_change_the_digest(where: Any, dtype: Any) ->
     rows = row_digests(before), row_digests(after)
     assert rows[0] == b"".join(digest(row) for row in before)
     assert rows[0][:8] != rows[1][:8] and rows[0][8:] == rows[1][8:]
+
+
+def test_what_never_pays_is_tried_ever_more_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried, packed, compress = [], [], arrays.zlib.compress
+
+    def counted(data: Any, level: int) -> bytes:
+        tried.append(len(packed))
+        return compress(data, level)
+
+    monkeypatch.setattr(arrays.zlib, "compress", counted)
+    packer, rng = arrays.Packer(), np.random.default_rng(2)
+    for _ in range(800):
+        array = rng.random(512)
+        packed.append(packer.pack([array], [arrays.digest(array)]))
+    assert tried == [0, 32, 96, 224, 480, 736]
+    for value in range(300):  # until it is tried again, and from then on
+        array = np.full(512, float(value))
+        parts = packer.pack([array], [arrays.digest(array)])
+    assert len(parts[1]) < 100

@@ -25,7 +25,8 @@ DIGEST_BYTES = 8
 _PART = struct.Struct("<BQ")
 _RAW, _PACKED, _HALVES, _SAME = 0, 1, 2, 4  # bits of how an array is written; _SAME is followed by its place
 _SAMPLE, _WORTH = 16384, 0.6  # bytes that are tried first, and the ratio below which compressing pays
-_UNTRIED = 31  # arrays of a kind that are not tried after one that did not pay
+_UNTRIED = 31  # arrays of a kind that are not tried after one that did not pay, each time twice as many,
+_LONGEST_UNTRIED = 255  # to this: a trial of 2 KiB costs as much as recording six such calls
 _SMALL = 256  # bytes below which nothing is tried
 _REMEMBERED = 4096  # arrays that may be named again
 _FEW = 4096  # words that are looked at in one go
@@ -149,7 +150,8 @@ class Packer:
     def __init__(self) -> None:
         self._places: OrderedDict[Known, int] = OrderedDict()
         self._fresh: list[tuple[Known, int]] = []
-        self._untried: dict[tuple[np.dtype[Any], int], int] = {}
+        self._untried: dict[tuple[np.dtype[Any], int], tuple[int, int]] = {}
+        """How many arrays of a kind are left alone still, and how many after the next trial that does not pay."""
         self._room, self._used = np.empty(0, np.uint16), 0
         """For the halves of the arrays of one body, again and again: fresh memory costs as much as filling it."""
 
@@ -207,15 +209,17 @@ class Packer:
         self, how: int, data: bytes | memoryview, kind: tuple[np.dtype[Any], int]
     ) -> tuple[int, bytes | memoryview]:
         """The same compressed where a piece of it shows that it pays; of a kind that did not, only now and then one is tried."""
-        if self._untried.get(kind, 0):
-            self._untried[kind] -= 1
+        left, pause = self._untried.get(kind, (0, _UNTRIED))
+        if left:
+            self._untried[kind] = left - 1, pause
             return how, data
         middle = len(data) // 2
         sample = data[middle - _SAMPLE : middle] if middle > _SAMPLE else data
         tried = zlib.compress(sample, 1)
         if len(tried) < _WORTH * len(sample):
+            self._untried.pop(kind, None)
             return how | _PACKED, tried if sample is data else zlib.compress(data, 1)
-        self._untried[kind] = _UNTRIED
+        self._untried[kind] = pause, min(2 * pause + 1, _LONGEST_UNTRIED)
         return how, data
 
 
