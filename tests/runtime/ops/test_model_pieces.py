@@ -196,7 +196,7 @@ def test_gates(one: MeshDevice) -> None:
 def test_the_weight_of_expert_zero(one: MeshDevice) -> None:
     x, masks = (
         sample(F32, 1, 1, 32, 64),
-        [np.zeros((1, 1, 32, 64), np.float32), np.zeros((1, 1, 32, 32), np.float32)],
+        [np.zeros((1, 1, 1, 64), np.float32), np.zeros((1, 1, 1, 32), np.float32)],
     )
     found = call("moe", put(one, x), *(put(one, m) for m in masks), 32)
     best = np.argsort(-x, -1)[..., :32]

@@ -61,7 +61,7 @@ def test_statistics_of_matrices(one: MeshDevice, name: str):
 
 
 def test_moving_average(one: MeshDevice):
-    check(one, "ema", [sample(1, 2, 3, 40)], 0.75, steps=8)
+    check(one, "ema", [sample(1, 2, 3, 40)], 0.75, dtype=BF16)
 
 
 def test_correlation():

@@ -62,7 +62,10 @@ CALLS: dict[str, Callable[[Make], Any]] = {
     "clone": lambda t: ops.clone(t(4, 8)),
     "tilize": lambda t: ops.tilize(ops.to_layout(t(4, 8), Layout.ROW_MAJOR)),
     "sampling": lambda t: ops.sampling(
-        t(1, 1, 32, 8), t(1, 1, 32, 8, dtype=I32), t(32, dtype=U32), t(32), t(32)
+        t(1, 1, 32, 64, dtype=BF16),
+        t(1, 1, 32, 64, dtype=I32),
+        t(32, dtype=U32),
+        *(ops.to_layout(t(32, dtype=BF16), ROW) for _ in "pt"),
     ),
     "sdpa": lambda t: op("transformer.scaled_dot_product_attention")(
         t(1, 4, 6, 8), t(1, 2, 6, 8), t(1, 2, 6, 8)

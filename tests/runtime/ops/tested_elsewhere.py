@@ -117,7 +117,7 @@ ELSEWHERE: dict[str, str] = {
     moe_expert_token_remap moe_routing_remap sparse_matmul
     """,
     "ops/test_more_rows.py": """
-    alt_complex_rotate90 angle angle_bw batch_norm bcast bernoulli bitcast conj conj_bw dequantize experimental.broadcast_to
+    ema alt_complex_rotate90 angle angle_bw batch_norm bcast bernoulli bitcast conj conj_bw dequantize experimental.broadcast_to
     experimental.complex_mul experimental.dropout experimental.fft experimental.ifft experimental.intimg
     experimental.is_tensor_prefetcher_supported experimental.rotate_half experimental.transpose_rm
     fill_implicit_tile_padding fill_ones_rm fill_rm imag imag_bw index_fill index_fill_new indexed_fill

@@ -191,7 +191,6 @@ _enter("cumsum cumprod", *(Call(low=0.7, high=1.3, arguments=(d,), steps=64, til
 _enter(
     "cumsum", Call(low=0.7, high=1.3, arguments=(0,), keywords={"reverse_order": True}, steps=64, tiles=True)
 )
-_enter("ema", Call(shapes=((1, 2, 32, 64),), arguments=(0.3,), steps=64))
 _enter(
     "softmax",
     *_each((-1,), "dim", tiles=True),

@@ -163,6 +163,14 @@ def scale_mask_softmax_in_place(
     numeric_stable: bool = True,
 ) -> Tensor:
     """`scale_mask_softmax` written over its input; returns the input."""
+    rows = getattr(program_config, "block_h", None)
+    if mask is not None and input_tensor.memory_config().is_sharded() and rows is not None:
+        columns = getattr(program_config, "block_w", 0)
+        if not 0 < columns * rows * TILE_SIZE**2 < 2**64:
+            raise fatal(
+                "block_h must be greater than 0 and block_w * block_h * tile_hw must not overflow; "
+                f"got block_w = {columns}, block_h = {rows}"
+            )
     input_tensor.overwrite(masked_softmax(input_tensor, scale, mask, None, numeric_stable).shards)
     return input_tensor
 

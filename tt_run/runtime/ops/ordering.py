@@ -14,6 +14,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops import families, goldens
+from tt_run.runtime.ops.choice_checks import check_sampling, check_seeds
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import axis_of, into, on_device, settle, volume
 from tt_run.runtime.ops.reduction_checks import check_topk
@@ -199,6 +200,7 @@ def manual_seed(
     sub_core_grids: CoreRangeSet | None = None,
 ) -> None:
     """Start the random numbers of `sampling` anew: for everyone, or for the users listed, each with its own seed."""
+    check_seeds(seeds, user_ids, device)
     _seeds.drawn = 0
     values = _listed(seeds)
     if user_ids is None:
@@ -233,6 +235,13 @@ def sampling(
     """
     tensors = (input_values_tensor, input_indices_tensor, k, p, temp)
     on_device(*tensors, kind="sampling")
+    check_sampling(
+        input_values_tensor,
+        input_indices_tensor,
+        {"k": k, "p": p, "temp": temp},
+        sub_core_grids,
+        output_tensor,
+    )
     users, width = input_values_tensor.shape[-2:]
     draw = _seeds.drawn
     _seeds.drawn += 1

@@ -83,7 +83,7 @@ def _placement(tensor: Tensor, memory_config: MemoryConfig | None, cores: CoreRa
     if cores is not None:
         if not cores.ranges():
             raise fatal("Program core grid must not be empty", "!program_grid.ranges().empty()")
-        _on_grid("Program core grid", cores, tensor, "device grid")
+        check_on_grid("Program core grid", cores, tensor, "device grid")
         if own.shard_spec is not None and own.buffer_type is BufferType.L1:
             grid = own.shard_spec.grid
             if not cores.contains(grid):
@@ -111,7 +111,8 @@ def _placement(tensor: Tensor, memory_config: MemoryConfig | None, cores: CoreRa
         )
 
 
-def _on_grid(what: str, cores: CoreRangeSet, tensor: Tensor, where: str = "device compute grid") -> None:
+def check_on_grid(what: str, cores: CoreRangeSet, tensor: Tensor, where: str = "device compute grid") -> None:
+    """Raises RuntimeError for cores that the tensor's device does not have."""
     device = tensor.device()
     assert device is not None
     size = device.compute_with_storage_grid_size()
@@ -156,7 +157,7 @@ def check_argmax(
             raise fatal(
                 f"Multicore argmax only supports up to 2 core grid ranges, but got {len(cores.ranges())} ranges"
             )
-        _on_grid("Argmax Multicore argmax sub_core_grids", cores, tensor)
+        check_on_grid("Argmax Multicore argmax sub_core_grids", cores, tensor)
 
 
 def _argmax_dim(dim: int | None, rank: int) -> None:
@@ -239,7 +240,7 @@ def check_topk(
     if places is not None and places.dtype not in _TOPK_PLACES:
         raise fatal(f"Optional indices tensor must be UINT16, UINT32, or INT32, got: {cpp(places.dtype)}")
     if cores is not None:
-        _on_grid("TopK sub_core_grids", cores, tensor)
+        check_on_grid("TopK sub_core_grids", cores, tensor)
         if size >= _MULTI_CORE_TOPK and len(cores.ranges()) != 1:
             raise fatal(f"Only one core range is supported right now, got {len(cores.ranges())}")
 

@@ -23,6 +23,7 @@ from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import evaluate, finish
 from tt_run.runtime.ops import gradient_shapes
 from tt_run.runtime.ops.binary import align, check_broadcast
+from tt_run.runtime.ops.choice_checks import CHECKS
 from tt_run.runtime.ops.costs import tensors
 from tt_run.runtime.ops.dispatch import Golden, Operation, operation
 from tt_run.runtime.ops.element_types import check_pair, check_unary
@@ -171,6 +172,8 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
             f"{row.name} does not support integer input dtype {cpp(first.dtype)}",
             hint="ttnn.typecast(tensor, ttnn.float32)",
         )
+    if row.name in CHECKS:
+        CHECKS[row.name](arguments)
     function = torch_cpu.named(row.function) if isinstance(row.function, str) else row.function
     target = arguments.get("dtype") or row.dtype or first.dtype
     if row.name.endswith("_bw"):
