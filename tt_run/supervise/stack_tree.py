@@ -29,6 +29,14 @@ def stack_tree(stacks: Sequence[RankStack]) -> Branch:
     return root
 
 
+def without_emulation(stack: RankStack) -> RankStack:
+    """A stack down to the innermost line that is not the emulation's own: where in it a rank waits parts ranks that are in the same call."""
+    inner = next(
+        (n for n, frame in enumerate(stack.frames) if "/tt_run/runtime/" not in frame.file), len(stack.frames)
+    )
+    return RankStack(stack.rank, stack.frames[inner:] or stack.frames)
+
+
 def tree_lines(root: Branch) -> list[str]:
     """The tree as text: a line for each call, indented where ranks part; the smaller branch first, since the odd one out is where to look."""
     silent = [rank for rank in root.ranks if not any(rank in call.ranks for call in root.calls.values())]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tt_run.supervise.runs import ENDED, LOST, RUNNING, find_runs, parent_of_runs, read_run, remove
-from tt_run.supervise.stack_tree import stack_tree, tree_lines
+from tt_run.supervise.stack_tree import stack_tree, tree_lines, without_emulation
 from tt_run.supervise.stacks import Frame, RankStack
 
 NOBODY = 2**22 - 3  # a process number that the tests' machine does not reach
@@ -95,3 +95,14 @@ def stack(rank: int, *outermost_first: Frame) -> RankStack:
 )
 def test_stacks_as_a_tree(stacks: list[RankStack], lines: list[str]) -> None:
     assert tree_lines(stack_tree(stacks)) == lines
+
+
+def test_ranks_in_one_call_are_not_parted_by_where_the_emulation_waits() -> None:
+    user, runtime = Frame("/w/a.py", 3, "step"), "/x/tt_run/runtime/guard/watch.py"
+    stacks = [
+        RankStack(0, (Frame(runtime, 9, "spin"), user)),
+        RankStack(1, (Frame(runtime, 5, "sleep"), Frame(runtime, 4, "wait"), user)),
+        RankStack(2, (Frame(runtime, 4, "wait"),)),
+    ]
+    shown = [without_emulation(stack) for stack in stacks]
+    assert [stack.frames for stack in shown[:2]] == [(user,), (user,)] and shown[2] == stacks[2]

@@ -18,6 +18,7 @@ class Stacks(Arguments):
     log_dir: str | None = option(
         "Options", "--log-dir", "DIR", "Where the runs are [./tt-run-logs].", "folder"
     )
+    all: bool = option("Options", "--all", "", "Also the calls inside of the emulation.")
     help: bool = option("Options", "-h --help", "", "This text.")
 
 
@@ -30,12 +31,13 @@ def command(words: Sequence[str]) -> int:
         print(command_help(Stacks))
         return Exit.OK
     from tt_run.supervise.runs import ask_stacks
-    from tt_run.supervise.stack_tree import stack_tree, tree_lines
+    from tt_run.supervise.stack_tree import stack_tree, tree_lines, without_emulation
 
     run = one_run(given.rest, given.log_dir)
     stacks = ask_stacks(run)
     if not stacks:
         print(f"{run.name}: {run.sentence}; no Python rank of it runs on this machine")
         return Exit.FAILED
-    print("\n".join(tree_lines(stack_tree(stacks))))
+    shown = stacks if given.all else [without_emulation(stack) for stack in stacks]
+    print("\n".join(tree_lines(stack_tree(shown))))
     return Exit.OK
