@@ -222,7 +222,7 @@ class Decoder:
     def sampled(self, logits):
         """The next token of every user: each device offers the likeliest of its part of the vocabulary."""
         values, indices = map(self.gathered, ttnn.topk(logits, 32, dim=-1))
-        return ttnn.sampling(values, ttnn.typecast(indices, ttnn.int32), *self.choice, seed=1)
+        return ttnn.sampling(values, ttnn.untilize(ttnn.typecast(indices, ttnn.int32)), *self.choice, seed=1)
 
 
 class FusedDecoder(Decoder):
@@ -400,7 +400,7 @@ class FusedDecoder(Decoder):
             )
             for t in (values, indices)
         )
-        return ttnn.sampling(values, ttnn.typecast(indices, ttnn.int32), *self.choice, seed=1)
+        return ttnn.sampling(values, ttnn.untilize(ttnn.typecast(indices, ttnn.int32)), *self.choice, seed=1)
 
 
 def main():
