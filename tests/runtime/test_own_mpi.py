@@ -53,6 +53,7 @@ assert rank == 0 or one[0] == rank
 comm.Reduce(b, None if rank else a, op=MPI.SUM, root=0)
 comm.Allgatherv(np.zeros(rank + 1), [np.zeros(sum(range(1, size + 1))), [each + 1 for each in range(size)]])
 comm.Bcast((b, (4, 0), MPI.DOUBLE) if rank else (b, 4), 0)
+comm.Bcast([np.zeros(2), 16, MPI.BYTE] if rank else np.zeros(2), 0)
 comm.Bcast(array.array("d", [1, 2]) if rank else np.zeros(2), 0)
 comm.Bcast([memoryview(bytearray(8)), 8, "B"] if rank else bytearray(8), 0)
 comm.Reduce_scatter(np.zeros(size), np.zeros(1), [1] * size)

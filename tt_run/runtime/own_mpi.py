@@ -121,7 +121,7 @@ def _agree(comm: Any, name: str, shape: _Shape, words: Sequence[Any], named: dic
     # All are here. A buffer may be given in ways that tell no size: those ranks have no say.
     told = everyone.allgather_bytes(_size(comm, shape, words, named).encode())
     known = [each.decode() for each in told if each]
-    if len(set(known)) > 1:
+    if _differ(set(known)):
         own = told[everyone.rank].decode() or known[0]
         detail = f"{detail}, {own}" if detail else own
         guard.collective(everyone, guard.Signature(operation, detail=detail), depth=2)
@@ -152,6 +152,15 @@ def _size(comm: Any, shape: _Shape, words: Sequence[Any], named: dict[str, Any])
     except Exception:  # which the library refuses in its own words, or knows better
         return ""
     return f"bytes {size // parts}, element {element}"
+
+
+def _differ(sizes: set[str]) -> bool:
+    """Whether sizes contradict each other. Whoever moves bytes leaves open what they are, which every MPI lets pass."""
+    plain = {size.replace(", element byte", "") for size in sizes}
+    return (
+        len({size.partition(",")[0] for size in plain}) > 1
+        or len({size for size in plain if "," in size}) > 1
+    )
 
 
 def _word(words: Sequence[Any], named: dict[str, Any], place: int, names: Sequence[str], usual: Any) -> Any:
