@@ -18,7 +18,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.rowwise import along_last
-from tt_run.runtime.ops import families, goldens
+from tt_run.runtime.ops import attention_goldens, families, goldens
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.norms import masked_softmax
 from tt_run.runtime.ops.operands import on_device, settle
@@ -251,7 +251,9 @@ def prefill(
     return settle(operands, shards, q.dtype, memory_config=memory_config or in_dram(q))
 
 
-@operation("ttnn.transformer.attention_softmax", family=families.ATTENTION)
+@operation(
+    "ttnn.transformer.attention_softmax", family=families.ATTENTION, golden=attention_goldens.softmax_of_heads
+)
 def attention_softmax(
     tensor: Tensor,
     *,

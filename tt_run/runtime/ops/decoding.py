@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import attention_goldens, families
 from tt_run.runtime.ops.attention import attend, causal_mask, check_heads, sink_of
 from tt_run.runtime.ops.cache_blocks import blocks_of, check_ring
 from tt_run.runtime.ops.dispatch import operation
@@ -121,7 +121,11 @@ def _decode_mask(settings: Decode, mask: Array | None, user: int, keys: int, las
     return None if mask is None else mask[user % len(mask)].transpose(1, 0, 2)
 
 
-@operation("ttnn.transformer.scaled_dot_product_attention_decode", family=families.ATTENTION)
+@operation(
+    "ttnn.transformer.scaled_dot_product_attention_decode",
+    family=families.ATTENTION,
+    golden=attention_goldens.decode,
+)
 def scaled_dot_product_attention_decode(
     input_tensor_q: Tensor,
     input_tensor_k: Tensor,
@@ -145,7 +149,11 @@ def scaled_dot_product_attention_decode(
     return decode(input_tensor_q, input_tensor_k, input_tensor_v, settings, named, memory_config)
 
 
-@operation("ttnn.transformer.paged_scaled_dot_product_attention_decode", family=families.ATTENTION)
+@operation(
+    "ttnn.transformer.paged_scaled_dot_product_attention_decode",
+    family=families.ATTENTION,
+    golden=attention_goldens.paged_decode,
+)
 def paged_scaled_dot_product_attention_decode(
     input_tensor_q: Tensor,
     input_tensor_k: Tensor,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.enums import TensorMemoryLayout
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import attention_goldens, families
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.movement import moved, settled
 from tt_run.runtime.ops.operands import on_device, settle
@@ -94,7 +94,11 @@ def _by_sequence(transpose_key: bool) -> Callable[[Array, int, bool], Array]:
     return arrange
 
 
-@operation("ttnn.transformer.split_query_key_value_and_split_heads", family=families.HEADS)
+@operation(
+    "ttnn.transformer.split_query_key_value_and_split_heads",
+    family=families.HEADS,
+    golden=attention_goldens.split_heads,
+)
 def split_query_key_value_and_split_heads(
     input_tensor: Tensor,
     kv_input_tensor: Tensor | None = None,
@@ -228,7 +232,7 @@ def _by_user(tensor: Tensor) -> Tensor:
     return tensor if config is None else tensor.derive(tensor.shards, memory_config=config)
 
 
-@operation("ttnn.transformer.concatenate_heads", family=families.HEADS)
+@operation("ttnn.transformer.concatenate_heads", family=families.HEADS, golden=attention_goldens.join_heads)
 def concatenate_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
     """[B, H, S, D] -> [B, S, H*D]."""
     on_device(input_tensor, kind="concatenate heads")

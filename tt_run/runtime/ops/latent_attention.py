@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import attention_goldens, families
 from tt_run.runtime.ops.attention import attention_softmax, causal_mask, check_chunks, prefill
 from tt_run.runtime.ops.cache_blocks import blocks_of
 from tt_run.runtime.ops.decoding import Decode, cache_of, decode
@@ -78,7 +78,11 @@ def _chunk(
     )
 
 
-@operation("ttnn.transformer.chunked_scaled_dot_product_attention", family=families.ATTENTION)
+@operation(
+    "ttnn.transformer.chunked_scaled_dot_product_attention",
+    family=families.ATTENTION,
+    golden=attention_goldens.chunked,
+)
 def chunked_scaled_dot_product_attention(
     input_tensor_q: Tensor,
     input_tensor_k: Tensor,
@@ -107,7 +111,11 @@ def chunked_scaled_dot_product_attention(
     )  # fmt: skip
 
 
-@operation("ttnn.transformer.chunked_flash_mla_prefill", family=families.ATTENTION)
+@operation(
+    "ttnn.transformer.chunked_flash_mla_prefill",
+    family=families.ATTENTION,
+    golden=attention_goldens.chunked_latent,
+)
 def chunked_flash_mla_prefill(
     input_tensor_q: Tensor,
     input_tensor_k: Tensor,
@@ -127,7 +135,7 @@ def chunked_flash_mla_prefill(
     )  # fmt: skip
 
 
-@operation("ttnn.transformer.flash_mla_prefill", family=families.ATTENTION)
+@operation("ttnn.transformer.flash_mla_prefill", family=families.ATTENTION, golden=attention_goldens.latent)
 def flash_mla_prefill(
     input_tensor_q: Tensor,
     input_tensor_k: Tensor,
@@ -162,7 +170,11 @@ def flash_mla_prefill(
     )  # fmt: skip
 
 
-@operation("ttnn.transformer.flash_multi_latent_attention_decode", family=families.ATTENTION)
+@operation(
+    "ttnn.transformer.flash_multi_latent_attention_decode",
+    family=families.ATTENTION,
+    golden=attention_goldens.decode,
+)
 def flash_multi_latent_attention_decode(
     input_tensor_q: Tensor,
     input_tensor_k: Tensor,
@@ -186,7 +198,11 @@ def flash_multi_latent_attention_decode(
     return _latent(input_tensor_q, input_tensor_k, input_tensor_v, head_dim_v, settings, named, memory_config)
 
 
-@operation("ttnn.transformer.paged_flash_multi_latent_attention_decode", family=families.ATTENTION)
+@operation(
+    "ttnn.transformer.paged_flash_multi_latent_attention_decode",
+    family=families.ATTENTION,
+    golden=attention_goldens.decode,
+)
 def paged_flash_multi_latent_attention_decode(
     input_tensor_q: Tensor,
     input_tensor_k: Tensor,
@@ -226,7 +242,11 @@ def _latent(
     return decode(q, k, k if v is None else v, settings, named, memory_config, width if v is None else None)
 
 
-@operation("ttnn.transformer.joint_scaled_dot_product_attention", family=families.ATTENTION)
+@operation(
+    "ttnn.transformer.joint_scaled_dot_product_attention",
+    family=families.ATTENTION,
+    golden=attention_goldens.joint,
+)
 def joint_scaled_dot_product_attention(
     input_tensor_q: Tensor,
     input_tensor_k: Tensor,
@@ -330,7 +350,11 @@ def ring_distributed_scaled_dot_product_attention(
     return prefill(tensors, {"at": positions}, mask_of, scale, memory_config)
 
 
-@operation("ttnn.transformer.attention_softmax_", family=families.ATTENTION)
+@operation(
+    "ttnn.transformer.attention_softmax_",
+    family=families.ATTENTION,
+    golden=attention_goldens.softmax_of_heads,
+)
 def attention_softmax_(
     tensor: Tensor,
     *,

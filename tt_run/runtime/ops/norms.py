@@ -16,7 +16,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.rowwise import along, along_last
-from tt_run.runtime.ops import families, goldens
+from tt_run.runtime.ops import attention_goldens, families, goldens
 from tt_run.runtime.ops.binary import align, check_broadcast
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.movement import repeat
@@ -121,7 +121,7 @@ def masked_softmax(
     )
 
 
-@operation("ttnn.scale_mask_softmax", family=families.NORM)
+@operation("ttnn.scale_mask_softmax", family=families.NORM, golden=attention_goldens.masked_softmax)
 def scale_mask_softmax(
     input_tensor: Tensor,
     scale: float | None = None,
@@ -151,7 +151,7 @@ def softmax_in_place(
     return input_tensor
 
 
-@operation("ttnn.scale_mask_softmax_in_place", family=families.NORM)
+@operation("ttnn.scale_mask_softmax_in_place", family=families.NORM, golden=attention_goldens.masked_softmax)
 def scale_mask_softmax_in_place(
     input_tensor: Tensor,
     scale: float | None = None,

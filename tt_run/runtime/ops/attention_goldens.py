@@ -1,0 +1,218 @@
+"""Golden functions of attention over caches, in blocks or not, of joined sequences and of heads, said with torch.
+
+Each user's keys are gathered by positions and handed to torch's own attention. None where a call names what no golden function here
+knows: sinks, other geometries of a cache. Source: shapes as the reference library 0.81.1 gives them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tt_run.runtime.kernels.torch_cpu import library, named
+
+
+def _attend(q: Any, k: Any, v: Any, mask: Any, scale: float | None) -> Any:
+    """q (H, Sq, D) against k, v (Hkv, Sk, D), heads of keys repeated; computed in float32."""
+    times = q.shape[0] // k.shape[0]
+    k, v = (t.float().repeat_interleave(times, 0) for t in (k, v))
+    mask = mask.float() if mask is not None and mask.is_floating_point() else mask
+    found = named("nn.functional.scaled_dot_product_attention")(q.float(), k, v, attn_mask=mask, scale=scale)
+    return found.to(q.dtype)
+
+
+def _sees(queries: int, keys: int, first: int, window: int | None) -> Any:
+    """Which keys query i, at position first + i, sees: those up to its own, `window` of them if there is one."""
+    torch = library()
+    at = torch.arange(first, first + queries)[:, None]
+    of = torch.arange(keys)[None]
+    seen = of <= at
+    return seen if window is None else seen & (of > at - window)
+
+
+def _in_order(cache: Any, pages: Any, user: int) -> Any:
+    """A user's keys or values (Hkv, S, D) out of blocks (blocks, Hkv, rows, D)."""
+    blocks = cache[pages[user].long().clamp(min=0)]
+    return blocks.permute(1, 0, 2, 3).reshape(cache.shape[1], -1, cache.shape[-1])
+
+
+def _chunk(q: Any, k: Any, v: Any, pages: Any, start: Any, scale: float | None, window: int | None) -> Any:
+    first = int(start.reshape(-1)[0]) if hasattr(start, "reshape") else int(start)
+    out = []
+    for user in range(q.shape[0]):
+        keys, values = _in_order(k, pages, user), _in_order(v, pages, user)
+        out.append(_attend(q[user], keys, values, _sees(q.shape[2], keys.shape[1], first, window), scale))
+    return library().stack(out)
+
+
+def chunked(
+    input_tensor_q: Any,
+    input_tensor_k: Any,
+    input_tensor_v: Any,
+    page_table_tensor: Any,
+    chunk_start_idx: int | None = None,
+    *,
+    chunk_start_idx_tensor: Any = None,
+    scale: float | None = None,
+    sliding_window_size: int | None = None,
+    attention_sink: Any = None,
+    paged_cache_geometry: Any = None,
+    **_: Any,
+) -> Any:
+    """A chunk of queries from a position on, causally, against caches in blocks; None for sinks and other geometries."""
+    if attention_sink is not None or paged_cache_geometry is not None:
+        return None
+    start = chunk_start_idx if chunk_start_idx_tensor is None else chunk_start_idx_tensor
+    return _chunk(
+        input_tensor_q,
+        input_tensor_k,
+        input_tensor_v,
+        page_table_tensor,
+        start,
+        scale,
+        sliding_window_size,
+    )
+
+
+def chunked_latent(
+    input_tensor_q: Any,
+    input_tensor_k: Any,
+    head_dim_v: int,
+    page_table_tensor: Any,
+    chunk_start_idx: int,
+    *,
+    scale: float | None = None,
+    **_: Any,
+) -> Any:
+    """As `chunked`, the values being the first columns of the keys."""
+    values = input_tensor_k[..., :head_dim_v]
+    return _chunk(input_tensor_q, input_tensor_k, values, page_table_tensor, chunk_start_idx, scale, None)
+
+
+def latent(
+    input_tensor_q: Any,
+    input_tensor_k: Any,
+    head_dim_v: Any = None,
+    *,
+    input_tensor_v: Any = None,
+    attn_mask: Any = None,
+    is_causal: bool = True,
+    scale: float | None = None,
+    **_: Any,
+) -> Any:
+    """Attention whose values are the first columns of the keys, or a tensor of their own."""
+    v = head_dim_v if hasattr(head_dim_v, "dim") else input_tensor_v
+    v = input_tensor_k[..., :head_dim_v] if v is None else v
+    queries, keys = input_tensor_q.shape[2], input_tensor_k.shape[2]
+    triangle = _sees(queries, keys, 0, None) if is_causal else None
+    out = []
+    for user, query in enumerate(input_tensor_q):
+        mask = triangle if attn_mask is None else attn_mask[user % len(attn_mask)]
+        out.append(_attend(query, input_tensor_k[user], v[user], mask, scale))
+    return library().stack(out)
+
+
+def joint(
+    input_tensor_q: Any,
+    input_tensor_k: Any,
+    input_tensor_v: Any,
+    joint_tensor_q: Any,
+    joint_tensor_k: Any,
+    joint_tensor_v: Any,
+    *,
+    joint_strategy: str = "rear",
+    scale: float | None = None,
+    **_: Any,
+) -> Any:
+    """Attention over two sequences put together, cut again; None for a strategy other than `rear`."""
+    if joint_strategy != "rear":
+        return None
+    pairs = ((input_tensor_q, joint_tensor_q), (input_tensor_k, joint_tensor_k), (input_tensor_v, joint_tensor_v))  # fmt: skip
+    q, k, v = (library().cat(pair, 2) for pair in pairs)
+    out = library().stack([_attend(*user, None, scale) for user in zip(q, k, v, strict=True)])
+    return out[:, :, : input_tensor_q.shape[2]], out[:, :, input_tensor_q.shape[2] :]
+
+
+def decode(
+    input_tensor_q: Any,
+    input_tensor_k: Any,
+    input_tensor_v: Any = None,
+    head_dim_v: int | None = None,
+    page_table_tensor: Any = None,
+    *,
+    is_causal: bool = True,
+    attn_mask: Any = None,
+    cur_pos: Sequence[int] = (),
+    cur_pos_tensor: Any = None,
+    scale: float | None = None,
+    sliding_window_size: int | None = None,
+    attention_sink: Any = None,
+    paged_cache_geometry: Any = None,
+    cache_position_modulo: int | None = None,
+    **_: Any,
+) -> Any:
+    """One query of each user, q (1, B, H, D), against its cache up to its position; a position of -1 gives zeros.
+
+    None for sinks, other geometries and rings.
+    """
+    if any(each is not None for each in (attention_sink, paged_cache_geometry, cache_position_modulo)):
+        return None
+    v = input_tensor_k[..., :head_dim_v] if input_tensor_v is None else input_tensor_v
+    positions = [int(p) for p in (cur_pos_tensor.reshape(-1) if cur_pos_tensor is not None else cur_pos)]
+    out = []
+    for user in range(input_tensor_q.shape[1]):
+        if page_table_tensor is None:
+            keys, values = (cache[user % len(cache)] for cache in (input_tensor_k, v))
+        else:
+            keys, values = (_in_order(cache, page_table_tensor, user) for cache in (input_tensor_k, v))
+        last = positions[user] if positions else keys.shape[1] - 1
+        query = input_tensor_q[0, user][:, None]
+        if is_causal:
+            mask = _sees(1, keys.shape[1], last, sliding_window_size)
+        else:  # (B, 1, H, S): a row of scores for each head
+            mask = None if attn_mask is None else attn_mask[user % len(attn_mask)].permute(1, 0, 2)
+        there = _attend(query, keys, values, mask, scale)[:, 0]
+        out.append(there if last >= 0 else library().zeros_like(there))
+    return library().stack(out)[None]
+
+
+def paged_decode(
+    input_tensor_q: Any, input_tensor_k: Any, input_tensor_v: Any, page_table_tensor: Any, **options: Any
+) -> Any:
+    """As `decode`, with caches in blocks."""
+    return decode(input_tensor_q, input_tensor_k, input_tensor_v, None, page_table_tensor, **options)
+
+
+def masked_softmax(x: Any, scale: float | None = None, mask: Any = None, **_: Any) -> Any:
+    """softmax(x * scale + mask) along the last dimension."""
+    x = x if scale is None else x * scale
+    return library().softmax(x if mask is None else x + mask, -1)
+
+
+def softmax_of_heads(x: Any, *, head_size: int | None = None, attention_mask: Any = None, **_: Any) -> Any:
+    """softmax(x / sqrt(head_size) + mask) along the last dimension."""
+    return masked_softmax(x, None if head_size is None else 1 / math.sqrt(head_size), attention_mask)
+
+
+def split_heads(
+    x: Any,
+    kv: Any = None,
+    *,
+    num_heads: int,
+    num_kv_heads: int | None = None,
+    transpose_key: bool = True,
+    **_: Any,
+) -> Any:
+    """(B, S, q | k | v) -> queries (B, H, S, D), keys (B, Hkv, D, S) or (B, Hkv, S, D), values (B, Hkv, S, D)."""
+    of_keys = num_heads if num_kv_heads is None else num_kv_heads
+    whole = x if kv is None else library().cat((x, kv), -1)
+    width = whole.shape[-1] // (num_heads + 2 * of_keys)
+    parts = whole.split([num_heads * width, of_keys * width, of_keys * width], -1)
+    q, k, v = (part.unflatten(-1, (-1, width)).transpose(-2, -3) for part in parts)
+    return q, k.transpose(-1, -2) if transpose_key else k, v
+
+
+def join_heads(x: Any, **_: Any) -> Any:
+    """(B, H, S, D) -> (B, S, H * D)."""
+    return x.transpose(1, 2).flatten(2)
