@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.tensor.borders.arrays import from_torch
-from tt_run.runtime.tensor.conversion.layouts import to_layout
 from tt_run.runtime.tensor.distribution.mappers import ShardTensorToMesh
 from tt_run.runtime.tensor.distribution.per_device import get_device_tensors
 from tt_run.runtime.tensor.tensor import Tensor
@@ -102,7 +101,6 @@ def test_a_pad_value_shares_the_exponent_of_the_block_it_fills_up(
         from_torch(values, dtype, pad_value=100.0),
         Tensor(tensor=values, data_type=dtype, pad_value=100.0),
         Tensor(values.ravel().tolist(), values.shape, dtype, Layout.TILE, pad_value=100.0),
-        to_layout(from_torch(values), Layout.TILE, dtype, pad_value=100.0),
         get_device_tensors(from_torch(values, dtype, pad_value=100.0, mesh_mapper=mapper))[1],
     ):
         found = padded.to_numpy()
