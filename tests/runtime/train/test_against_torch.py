@@ -11,6 +11,7 @@ import pytest
 from tests.runtime.train import references
 from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.train.common import periodic
 from tt_run.runtime.train.models.decoders.llama import GroupedQueryAttention
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase
@@ -216,7 +217,7 @@ def scheduled(name: str, optimizer: Any) -> Any:
     if name == "linear":
         return schedulers.LinearScheduler(optimizer, 0.25, 1.0, 6)
     if name == "cosine":
-        return schedulers.CosineAnnealingScheduler(optimizer, 12, 0.01)
+        return periodic.CosineAnnealingScheduler(optimizer, 12, 0.01)
     parts = [schedulers.LinearScheduler(optimizer, 0.25, 1.0, 4), schedulers.StepScheduler(optimizer, 2, 0.5)]
     return schedulers.SequentialScheduler(optimizer, parts, [4])
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.enums import DataType
+from tt_run.runtime.train.common import periodic
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.distributed import (
     concat_mesh_to_tensor_composer,
@@ -375,6 +376,8 @@ def test_schedules() -> None:
     assert rates(schedulers.StepScheduler(fresh(), 2, 0.5), 4) == [1.0, 0.5, 0.5, 0.25]
     assert rates(schedulers.LinearScheduler(fresh(), 0.0, 1.0, 4), 5) == [0.25, 0.5, 0.75, 1.0, 1.0]
     cosine = schedulers.CosineAnnealingScheduler(fresh(), 4, 0.1)
+    assert rates(cosine, 6) == [0.868198, 0.55, 0.231802, 0.1, 0.1, 0.1]  # held, not restarted
+    cosine = periodic.CosineAnnealingScheduler(fresh(), 4, 0.1)  # of ttml.common.schedulers
     assert rates(cosine, 8) == [0.868198, 0.55, 0.231802, 0.1, 0.231802, 0.55, 0.868198, 1.0]  # up again
     assert rates(schedulers.LambdaScheduler(fresh(), lambda step: 1 / step), 2) == [1.0, 0.5]
     optimizer = fresh()

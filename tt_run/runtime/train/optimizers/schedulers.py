@@ -129,7 +129,7 @@ class LinearScheduler(SchedulerBase):
 
 
 class CosineAnnealingScheduler(SchedulerBase):
-    """eta_min + (base - eta_min) * (1 + cos(pi * step / T_max)) / 2, which rises again after T_max, as torch's does."""
+    """eta_min + (base - eta_min) * (1 + cos(pi * step / T_max)) / 2 until T_max, then eta_min: no restart."""
 
     _settings = ("_T_max", "_eta_min")
 
@@ -141,7 +141,7 @@ class CosineAnnealingScheduler(SchedulerBase):
 
     def rate(self, step: int) -> float:
         """The learning rate after `step` steps."""
-        turn = math.pi * step / self._T_max
+        turn = math.pi * min(step, self._T_max) / self._T_max
         return self._eta_min + (self._base_lr - self._eta_min) * (1 + math.cos(turn)) / 2
 
 
