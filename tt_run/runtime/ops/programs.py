@@ -73,38 +73,34 @@ def program_of(
 ) -> tuple[object, ...]:
     """The key of a call, whose positional arguments are called `names`."""
     key: list[object] = [_ONE_NAME.get(name, name)]
-    rank = -1
     for place, value in enumerate(args):
-        if isinstance(value, Tensor):
+        if type(value) is Tensor or isinstance(value, Tensor):
             key.append(value.spec.program)
         elif value is not None:
-            if rank < 0:
-                rank = len(args[0].shape) if isinstance(args[0], Tensor) else 0
-            word = names[place] if place < len(names) else ""
-            _add(key, word, value, rank, family)
-    if kwargs:
-        rank = len(args[0].shape) if args and isinstance(args[0], Tensor) else 0
-        for word, value in kwargs.items():
-            if value is not None:
-                _add(key, word, value, rank, family)
+            _add(key, names[place] if place < len(names) else "", value, args, family)
+    for word, value in kwargs.items():
+        if value is not None:
+            _add(key, word, value, args, family)
     return tuple(key)
 
 
-def _add(key: list[object], word: str, value: Any, rank: int, family: Family | None) -> None:
+def _add(key: list[object], word: str, value: Any, args: Sequence[Any], family: Family | None) -> None:
     """Add an argument to a key: its name and its value, or nothing."""
-    scalars = family in _SCALARS
     kind = type(value)
     if kind is float:
-        if not scalars and word in _COMPILED_NUMBERS:
+        if word in _COMPILED_NUMBERS and family not in _SCALARS:
             key += (word, value)
     elif word in _AT_RUN_TIME or (word == "keepdim" and family is families.REDUCTION):
         return
+    elif kind in _KEPT or (kind not in _OTHER and _is_kept(kind)):
+        key += (word, value)
     elif kind is int:
         if word.startswith("dim"):
+            rank = len(args[0].shape) if args and isinstance(args[0], Tensor) else 0
             key += (word, value % rank if rank else value)
-        elif not scalars:
+        elif family not in _SCALARS:
             key += (word, value)
-    elif kind is Tensor or isinstance(value, Tensor):
+    elif isinstance(value, Tensor):
         key += (word, value.spec.program)
     elif kind is list or kind is tuple:
         key.append(word)
@@ -112,6 +108,15 @@ def _add(key: list[object], word: str, value: Any, rank: int, family: Family | N
             if isinstance(part, (list, tuple)):
                 key.append(tuple(map(repr, part)))
             elif part is not None:
-                _add(key, "dims" if word.startswith("dim") else "", part, rank, None)
-    elif isinstance(value, (str, bool, Enum, MemoryConfig, CoreRangeSet)):
-        key += (word, value)
+                _add(key, "dims" if word.startswith("dim") else "", part, args, None)
+
+
+_KEPT: set[type] = {str, bool, MemoryConfig, CoreRangeSet}
+_OTHER: set[type] = {int, Tensor, list, tuple}
+
+
+def _is_kept(kind: type) -> bool:
+    """Whether values of a type stand in a key as they are; looked at once for each type."""
+    kept = issubclass(kind, (str, bool, Enum, MemoryConfig, CoreRangeSet))
+    (_KEPT if kept else _OTHER).add(kind)
+    return kept

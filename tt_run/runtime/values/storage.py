@@ -42,14 +42,31 @@ class Place:
     """Where a buffer lies on the devices: of one buffer alone, or also of what an operation made of it without moving anything.
 
     Of the latter, `owner` is the buffer that was there first. As in reference library 0.81.1, it goes when one of the others is given back by
-    force; they stay readable when it goes.
+    force; they stay readable when it goes. Every buffer has one and few are shared, so an unshared one holds nothing.
     """
 
-    __slots__ = ("owner", "sharers")
+    __slots__ = ("_owner", "_sharers")
+    _owner: weakref.ref[Buffer]
+    _sharers: tuple[weakref.ref[object], ...]
 
-    def __init__(self) -> None:
-        self.owner: weakref.ref[Buffer] | None = None
-        self.sharers: tuple[weakref.ref[object], ...] = ()
+    @property
+    def owner(self) -> Buffer | None:
+        """The buffer that was there first; None for an unshared place, and once it is gone."""
+        found = getattr(self, "_owner", None)
+        return found if found is None else found()
+
+    @property
+    def sharers(self) -> tuple[weakref.ref[object], ...]:
+        """The tensors over it, if there is more than one."""
+        return getattr(self, "_sharers", ())
+
+    def share(self, owner: Buffer, *tensors: object) -> None:
+        """Note tensors over these bytes, which `owner` has held first unless another is known."""
+        if not hasattr(self, "_owner"):
+            self._owner = weakref.ref(owner)
+        added = {id(tensor) for tensor in tensors}
+        others = (ref for ref in self.sharers if (one := ref()) is not None and id(one) not in added)
+        self._sharers = (*others, *map(weakref.ref, tensors))
 
 
 class Buffer:
@@ -106,8 +123,7 @@ class Buffer:
 
     def free(self) -> None:
         """Give the memory back; later reads raise."""
-        owner = None if self.place.owner is None else self.place.owner()
-        for buffer in (self,) if owner is None else (self, owner):
+        for buffer in (self, self.place.owner or self):
             buffer._shards = buffer._packed = None
             dense.forget(id(buffer))
         if Buffer.freed is not None:
@@ -126,12 +142,7 @@ class Buffer:
 
     def seen_as(self, *tensors: object) -> None:
         """Note tensors over these bytes, of which one is new and has another shape."""
-        place = self.place
-        if place.owner is None:
-            place.owner = weakref.ref(self)
-        added = {id(tensor) for tensor in tensors}
-        others = (ref for ref in place.sharers if (one := ref()) is not None and id(one) not in added)
-        place.sharers = (*others, *map(weakref.ref, tensors))
+        self.place.share(self, *tensors)
 
     def follow(self, move: Move) -> None:
         """Count the devices anew after a reshape of the mesh; nothing happens once freed."""
