@@ -74,7 +74,7 @@ def program_of(
     """The key of a call, whose positional arguments are called `names`."""
     key: list[object] = [_ONE_NAME.get(name, name)]
     for place, value in enumerate(args):
-        if type(value) is Tensor or isinstance(value, Tensor):
+        if isinstance(value, Tensor):
             key.append(value.spec.program)
         elif value is not None:
             _add(key, names[place] if place < len(names) else "", value, args, family)

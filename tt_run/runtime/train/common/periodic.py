@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from tt_run.runtime.train.optimizers import schedulers
 
 
@@ -12,5 +10,4 @@ class CosineAnnealingScheduler(schedulers.CosineAnnealingScheduler):
 
     def rate(self, step: int) -> float:
         """The learning rate after `step` steps."""
-        turn = math.pi * step / self._T_max
-        return self._eta_min + (self._base_lr - self._eta_min) * (1 + math.cos(turn)) / 2
+        return self._annealed(step)

@@ -141,7 +141,10 @@ class CosineAnnealingScheduler(SchedulerBase):
 
     def rate(self, step: int) -> float:
         """The learning rate after `step` steps."""
-        turn = math.pi * min(step, self._T_max) / self._T_max
+        return self._annealed(min(step, self._T_max))
+
+    def _annealed(self, step: int) -> float:
+        turn = math.pi * step / self._T_max
         return self._eta_min + (self._base_lr - self._eta_min) * (1 + math.cos(turn)) / 2
 
 
