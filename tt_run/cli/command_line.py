@@ -260,6 +260,7 @@ class CommandLine(Arguments):
         "output",
         bare="-",
         variable=contract.MEMORY,
+        beside=".svg",
     )
     enforce_memory: bool = option(
         EMULATION,

@@ -23,12 +23,15 @@ class Option:
     value is read: a tuple of words to choose from, "text", "seconds" (more than 0), "count" (0 or more), "number" (1 or more), a "file" or
     "folder" that is read, or an "output" or "output folder" that is written. Of a `repeated` option every value counts, not only the last one.
 
+    `beside` is what an "output" adds to its name for a second file.
+
     `variable` makes it an option of emulated ranks: they find its value there ("1" for a flag; the values of a repeated option one on each line).
     `needs` names the condition of `tt_run.cli.idle` without which it has no effect. `key` is the attribute.
     """
 
     __slots__ = (
         "bare",
+        "beside",
         "default",
         "group",
         "help",
@@ -53,6 +56,7 @@ class Option:
         repeated: bool = False,
         variable: str = "",
         needs: str = "",
+        beside: str = "",
     ) -> None:
         self.group = group
         self.names = tuple(names.split())
@@ -63,6 +67,7 @@ class Option:
         self.repeated = repeated
         self.default = () if repeated else default if metavar else False
         self.variable = variable
+        self.beside = beside
         self.needs = needs or ("emulate" if variable else "")
         self.key = ""
 
@@ -115,9 +120,10 @@ def option(
     repeated: bool = False,
     variable: str = "",
     needs: str = "",
+    beside: str = "",
 ) -> Any:
     """An attribute that is an option; its annotation is the type of the value. See `Option`."""
-    return Option(group, names, metavar, help, kind, default, bare, repeated, variable, needs)
+    return Option(group, names, metavar, help, kind, default, bare, repeated, variable, needs, beside)
 
 
 class Arguments:

@@ -33,6 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "pins.yaml").write_text("rank_pinnings: [{rank: 0, host: a}]\n")
     (tmp_path / "x.py").write_text("import argparse\nparser = argparse.ArgumentParser()\n")
     (tmp_path / "own.py").write_text("parser.add_argument('--timeout')\n")
+    (tmp_path / "m.json.svg").mkdir()
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -92,6 +93,42 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "write --record DIR",
         ),
         ("--emulate --system n300 --report . python x.py", "TTR036", "it is a folder", "write --report FILE"),
+        (
+            "--emulate --system n300 --predict=/proc/x python x.py",
+            "TTR036",
+            "nothing may be written in /proc",
+            "write --predict=FILE",
+        ),
+        (
+            "--emulate --system n300 --log-dir /proc python x.py",
+            "TTR036",
+            "nothing may be written in /proc",
+            "write --log-dir DIR",
+        ),
+        (
+            f"--emulate --system n300 --timeline {'t' * 300} python x.py",
+            "TTR036",
+            "File name too long",
+            "write --timeline FILE",
+        ),
+        (
+            "--emulate --system n300 --memory=m.json python x.py",
+            "TTR036",
+            "m.json.svg is written beside it: it is a folder",
+            "write --memory=FILE",
+        ),
+        (
+            "--emulate --system n300 --ledger new/same.json --predict=new/../new/same.json python x.py",
+            "TTR036",
+            "--ledger writes it too",
+            "write --predict=FILE",
+        ),
+        (
+            "validate-model --calibrate x.py --output /proc/x",
+            "TTR036",
+            "nothing may be written in /proc",
+            "write --output FILE",
+        ),
     ],
 )
 def test_one_mistake_is_one_message(

@@ -105,7 +105,9 @@ def test_the_command_makes_the_same_page(
     assert run(["report", one.name[:8], "-o", "-"]) == Exit.OK
     assert capsysbinary.readouterr().out == reported.page.read_bytes()
     assert run(["report", "-o", str(tmp_path)]) == Exit.USAGE
-    assert b"cannot be written" in capsysbinary.readouterr().err
+    assert b"TTR036" in capsysbinary.readouterr().err
+    assert run(["report", "-o", str(tmp_path / "new" / "page.html")]) == Exit.OK
+    assert (tmp_path / "new" / "page.html").stat().st_size
     assert run(["report", "1999"]) == Exit.USAGE
 
 

@@ -49,9 +49,12 @@ def command(words: Sequence[str]) -> int:
                 "TTR042", f"one run at a time, not {len(given.rest)}", help="tt-run report RUN -o FILE.html"
             )
         )
+    from tt_run.cli.outputs import refuse_lost_outputs
     from tt_run.report.page import render
 
     run = one_run(given.rest, given.log_dir)
+    if given.output != "-":
+        refuse_lost_outputs(given)
     page = render(run)
     if given.output == "-":
         sys.stdout.buffer.write(page)
@@ -59,6 +62,7 @@ def command(words: Sequence[str]) -> int:
         return Exit.OK
     path = Path(given.output) if given.output else run.folder.path / "report.html"
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(page)
     except OSError as error:
         wrong = f"{path} cannot be written: {error.strerror}"

@@ -99,6 +99,9 @@ def command(words: Sequence[str]) -> int:
     import json
     import subprocess
 
+    from tt_run.cli.outputs import refuse_lost_outputs
+
+    refuse_lost_outputs(given)
     names = (
         "points",
         "calibrate",

@@ -165,6 +165,7 @@ def _calibrate(bench: Bench, options: Request, source: Path) -> int:
         print(text, end="")
         return 0
     try:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
         options.output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise PointsError(f"{options.output}: {error.strerror}; nothing was written") from None
