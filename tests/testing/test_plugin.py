@@ -73,6 +73,40 @@ def test_blackhole_only(bh_1d_mesh_device):
     raise AssertionError("must be skipped on Wormhole")
 """
 
+OWN_CONFTEST = """
+import pytest
+import ttnn
+
+
+def pytest_addoption(parser):
+    parser.addoption("--tt-arch", choices=["wormhole_b0", "blackhole"], default=ttnn.get_arch_name())
+    parser.addoption("--device-id", type=int, default=0)
+    parser.addoption("--input-path", action="store", default="nowhere")
+
+
+def pytest_generate_tests(metafunc):
+    if "silicon_arch_name" in metafunc.fixturenames:
+        metafunc.parametrize("silicon_arch_name", (metafunc.config.getoption("--tt-arch"),), scope="session")
+
+
+@pytest.fixture
+def device(request, device_params):
+    settings = {"dispatch_core_config": ttnn.DispatchCoreConfig(None, device_params.get("dispatch_core_axis"))}
+    opened = ttnn.CreateDevice(device_id=request.config.getoption("device_id"), **settings)
+    yield opened
+    ttnn.close_device(opened)
+"""
+
+UNDER_IT = """
+def test_options_and_fixtures(device, silicon_arch_name, input_path):
+    assert (silicon_arch_name, input_path) == ("wormhole_b0", "nowhere")
+    assert device.get_num_devices() == 1
+
+
+def test_fixtures_that_it_lacks(mesh_device):
+    assert mesh_device.get_num_devices() == 8
+"""
+
 OVER_RANKS = """
 import pytest
 import ttnn
@@ -97,10 +131,12 @@ def test_both_skip():
 """
 
 
-def run(folder: Path, text: str, *words: str) -> subprocess.CompletedProcess[str]:
+def run(
+    folder: Path, text: str, *words: str, plugin: str = "-p tt_run.pytest"
+) -> subprocess.CompletedProcess[str]:
     """Pytest with the plugin on a file of its own."""
     (folder / "test_it.py").write_text(text)
-    (folder / "pytest.ini").write_text("[pytest]\naddopts = -p tt_run.pytest -p no:cacheprovider\n")
+    (folder / "pytest.ini").write_text(f"[pytest]\naddopts = {plugin} -p no:cacheprovider\n")
     return subprocess.run(
         ["timeout", "-k", "5", "150", sys.executable, "-m", "pytest", "-rs", "-q", *words],
         # Without the plugins that happen to be installed: Hypothesis alone takes longer than all else, in every rank too.
@@ -114,6 +150,18 @@ def test_fixtures_of_the_reference(tmp_path: Path) -> None:
     assert "8 passed, 2 skipped" in done.stdout
     assert "a mesh of 8x4 needs more devices than the 8 of this system" in done.stdout
     assert "this test is for blackhole" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("plugin", "conftest"),
+    [("-p tt_run.pytest", OWN_CONFTEST), ("", 'pytest_plugins = ["tt_run.pytest"]')],
+    ids=["a conftest with the same options", "a conftest that loads the plugin"],
+)
+def test_the_conftest_of_a_suite(tmp_path: Path, plugin: str, conftest: str) -> None:
+    (tmp_path / "conftest.py").write_text(conftest)
+    text = UNDER_IT if plugin else UNDER_IT.replace('"nowhere"', '""')
+    done = run(tmp_path, text, "--device-id=0", plugin=plugin)
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.wide

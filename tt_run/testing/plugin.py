@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,31 +17,46 @@ from tt_run.testing.ranks import RanksTest, Recorder, asked_ranks
 _RECORDER = pytest.StashKey[Recorder]()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options of the emulation, and those that the reference's suites define."""
-    group = parser.getgroup("tt-run", "TT-NN emulation")
-    group.addoption("--tt-system", metavar="NAME", help="the machine to emulate (n300, t3000, galaxy, …)")
-    for words, settings in (
-        (("--tt-arch",), {"choices": ["grayskull", "wormhole_b0", "blackhole"], "default": None}),
-        (("--pipeline-type",), {"default": ""}),
-        (("--device-id",), {"type": int, "default": 0}),
-        (("--input-method",), {"choices": ["json", "cli"], "default": None}),
-        (("--input-path",), {"default": ""}),
-        (("--cli-input",), {"default": None}),
-        (("--metal-timeout",), {"default": None}),
-        (("--didt-workload-iterations",), {"default": None}),
-        (("--determinism-check-interval",), {"default": None}),
-    ):
-        try:
-            group.addoption(*words, help="as in the reference's test suites", **settings)
-        except ValueError:
-            continue  # the suite's own conftest brings it
+# Options that the reference's own conftest defines and that their tests and our fixtures read.
+_OF_THE_SUITES: dict[str, dict[str, Any]] = {
+    "--tt-arch": {"choices": ["grayskull", "wormhole_b0", "blackhole"], "default": None},
+    "--pipeline-type": {"default": ""},
+    "--device-id": {"type": int, "default": 0},
+    "--input-method": {"choices": ["json", "cli"], "default": None},
+    "--input-path": {"default": ""},
+    "--cli-input": {"default": None},
+    "--metal-timeout": {"default": None},
+    "--didt-workload-iterations": {"default": None},
+    "--determinism-check-interval": {"default": None},
+}
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
-    """Put the shims on the path before a conftest imports `ttnn`."""
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    """The emulation's own option; where a conftest has loaded this plugin, the suites' options too, which are late then."""
+    parser.getgroup("tt-run", "TT-NN emulation").addoption(
+        "--tt-system", metavar="NAME", help="the machine to emulate (n300, t3000, galaxy, …)"
+    )
+    if any(Path(name).name == "conftest.py" for name, _ in pluginmanager.list_name_plugin()):
+        _add_options_of_the_suites(parser)
+
+
+def _add_options_of_the_suites(parser: pytest.Parser) -> None:
+    """Those that no conftest has brought: the reference's own suites define them without asking whether anybody has."""
+    group = parser.getgroup("tt-run")
+    for word, settings in _OF_THE_SUITES.items():
+        with suppress(ValueError):
+            group.addoption(word, help="as in the reference's test suites", **settings)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser
+) -> Generator[None, object, object]:
+    """Put the shims on the path before a conftest imports `ttnn`, and add after it the options that it has left out."""
     shims.activate(getattr(early_config.known_args_namespace, "tt_system", None))
+    result = yield
+    _add_options_of_the_suites(parser)
+    return result
 
 
 def pytest_configure(config: pytest.Config) -> None:

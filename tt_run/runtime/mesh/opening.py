@@ -163,7 +163,7 @@ def create_device(
     num_command_queues: int = 1,
     l1_small_size: int = 0,
     trace_region_size: int = 0,
-    DispatchCoreConfig: object = None,
+    dispatch_core_config: object = None,
     *,
     worker_l1_size: int = 0,
 ) -> MeshDevice:
@@ -172,7 +172,7 @@ def create_device(
         device_id,
         l1_small_size,
         trace_region_size,
-        DispatchCoreConfig,
+        dispatch_core_config,
         worker_l1_size,
         num_command_queues,
     )
@@ -183,13 +183,13 @@ def create_devices(
     num_command_queues: int = 1,
     l1_small_size: int = 0,
     trace_region_size: int = 0,
-    DispatchCoreConfig: object = None,
+    dispatch_core_config: object = None,
     *,
     worker_l1_size: int = 0,
 ) -> dict[int, MeshDevice]:
     """Open several single devices: id -> device."""
     return _single_devices(
-        device_ids, l1_small_size, trace_region_size, num_command_queues, DispatchCoreConfig, worker_l1_size
+        device_ids, l1_small_size, trace_region_size, num_command_queues, dispatch_core_config, worker_l1_size
     )
 
 
