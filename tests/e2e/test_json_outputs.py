@@ -72,7 +72,7 @@ OUTPUTS: dict[str, Callable[[Path], str]] = {
     "ls": tool("tt-run", "ls", "--json"),
     "status": tool("tt-run", "status", "--json"),
     "chaos": tool("tt-run", "chaos", "--runs", "1", "--format", "json", "--", *EMULATED, "python", PROGRAM),
-    "what-if": tool("tt-run", "what-if", "--systems", "t3000", "--format", "json", "--", "python", PROGRAM),
+    "what-if": tool("tt-run", "what-if", "--systems", "t3000,n300", "--format", "json", "--", "python", PROGRAM),
     "validate-model": tool("tt-run", "validate-model", "--points", "points.tsv", "--format", "json"),
     "report": file("report.json"),
     "ledger": file("ledger.json"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import inf
 
 from mgd.lean import dataclass, field
 from tt_run.hardware.data_files import HardwareError
@@ -100,23 +101,36 @@ def scaled(hw: Hardware, factors: Mapping[str, float]) -> Hardware:
     return Hardware(hw.architecture, hw.system, hw.devices, numbers, hw.path)
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one `--set` says: a number's value in the file's unit, or a factor for all keys that begin so."""
+
+    key: str
+    value: float | None = None
+    factor: float | None = None
+
+
+def read_change(text: str) -> Change:
+    """`KEY=VALUE` or `KEY*=FACTOR`. Raises HardwareError for what is no such text, or no number above 0."""
+    name, _, said = text.partition("=")
+    try:
+        number = float(said)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < inf:
+        raise HardwareError(f"{text!r}: write KEY=VALUE or KEY*=FACTOR with a number above 0")
+    key = name.removesuffix("*").strip()
+    return Change(key, factor=number) if name.endswith("*") else Change(key, value=number)
+
+
 def adjusted(hw: Hardware, settings: Iterable[str]) -> Hardware:
     """The hardware with other numbers: `KEY=VALUE` in the file's unit, `KEY*=FACTOR` for all keys that begin so.
 
     Raises HardwareError for what is no such text, and for a key that the file has not, with the nearest.
     """
-    for text in settings:
-        name, sign, value = text.partition("=")
-        times = name.endswith("*")
-        key = name.removesuffix("*").strip()
-        try:
-            number = float(value)
-        except ValueError:
-            sign = ""
-            number = 0.0
-        if not sign or not number > 0:
-            raise HardwareError(f"{text!r}: write KEY=VALUE or KEY*=FACTOR with a number above 0")
-        known = any(k.startswith(key) for k in hw.numbers) if times else key in hw.numbers
+    for change in map(read_change, settings):
+        key = change.key
+        known = key in hw.numbers if change.factor is None else any(k.startswith(key) for k in hw.numbers)
         if not known:
             from difflib import get_close_matches
 
@@ -124,9 +138,9 @@ def adjusted(hw: Hardware, settings: Iterable[str]) -> Hardware:
             raise HardwareError(
                 f"{hw.architecture} has no number {key}" + (f"; did you mean {near[0]}?" if near else "")
             )
-        if times:
-            hw = scaled(hw, {key: number})
-        else:
-            numbers = {**hw.numbers, key: hw.numbers[key].worth(number)}
+        if change.factor is not None:
+            hw = scaled(hw, {key: change.factor})
+        elif change.value is not None:
+            numbers = {**hw.numbers, key: hw.numbers[key].worth(change.value)}
             hw = Hardware(hw.architecture, hw.system, hw.devices, numbers, hw.path)
     return hw

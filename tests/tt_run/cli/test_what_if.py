@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tt_run.cli.comparison.candidates import candidates
-from tt_run.cli.comparison.outcomes import Outcome, as_rows, front, outcome, table
+from tt_run.cli.comparison.outcomes import Outcome, as_rows, flat, front, outcome, table
 from tt_run.cli.main import run
 from tt_run.contract import Exit
 
@@ -60,10 +60,44 @@ def test_numbers_with_several_values_are_candidates() -> None:
     assert words[3:6] == ["--hardware=own.yaml", "--set=dram.sharded=250", "--set=dram.banks*=2"]
 
 
+def test_what_sets_a_candidate_apart_has_fields_of_its_own() -> None:
+    found = candidates(
+        *(["galaxy"], ["1x2"], [("mesh", ["4x8"])], ["dram.sharded=250", "fabric.channels*=2"], ["t.py"]),
+        degraded=["M1D4-D5:1,D7"],
+        hardware="own.yaml",
+    )
+    figures = {"devices": 32, "step_us": 4.0, "architecture": "wormhole", "mesh": (4, 8)}
+    whole, lost = (one.facts() for one in found)
+    assert whole == {
+        "system": "galaxy",
+        "split": [1, 2],
+        "values": {"mesh": "4x8"},
+        "hardware": "own.yaml",
+        "settings": [
+            {"key": "dram.sharded", "value": 250.0, "factor": None},
+            {"key": "fabric.channels", "value": None, "factor": 2.0},
+        ],
+        "degraded": [],
+    }
+    ran, failed = as_rows([Outcome("a", **figures, facts=whole), Outcome("b", failure="no", facts=lost)])
+    assert list(ran) == list(failed)
+    assert (ran["mesh"], ran["failure"], failed["mesh"], failed["failure"]) == ([4, 8], None, None, "no")
+    cells = flat([ran, failed])
+    shown = ("split", "mesh", "values.mesh", "settings", "degraded")
+    settings = "dram.sharded=250,fabric.channels*=2"
+    assert [cells[0][name] for name in shown] == ["1x2", "4x8", "4x8", settings, ""]
+    assert [cells[1][name] for name in shown] == ["1x2", None, "4x8", settings, "M1D4-D5:1,D7"]
+
+
 def test_what_is_lost_makes_candidates_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     found = candidates(["galaxy"], [], [], [], ["t.py"], degraded=["D0-D1", "D0-D1:1,D5"])
     assert [one.label for one in found] == ["galaxy", "galaxy without D0-D1", "galaxy without D0-D1:1,D5"]
     assert "--degrade=D0-D1:1,D5" in found[2].words("/p", "/m", shapes=False)
+    assert found[0].facts()["degraded"] == []
+    assert found[2].facts()["degraded"] == [
+        {"mesh": 0, "device": 0, "other": 1, "cables": 1},
+        {"mesh": 0, "device": 5, "other": None, "cables": None},
+    ]
     for words in (["what-if", "--degrade", "D0+D1", "--", "x"], ["--emulate", "--degrade", "D0+D1", "x"]):
         assert run(words) == Exit.USAGE
         assert "D0+D1: 'D0+D1' names no link" in capsys.readouterr().err
@@ -71,6 +105,8 @@ def test_what_is_lost_makes_candidates_of_its_own(capsys: pytest.CaptureFixture[
 
 def prediction(name: str, us: float, devices: int = 8) -> dict[str, Any]:
     return {
+        "architecture": "wormhole",
+        "mesh": [1, devices],
         "devices": devices,
         "total_us": 2 * us,
         "critical_path": {"makespan_us": 3 * us},
@@ -110,7 +146,7 @@ def test_rows_are_sorted_scaled_and_marked() -> None:
     assert front(outcomes) == {"box", "galaxy"}
     rows = as_rows(outcomes)
     assert [row["candidate"] for row in rows] == ["galaxy", "full", "box", "wasteful", "small"]
-    assert [row.get("efficiency") for row in rows] == [0.8, 1.3333, 1.0, 0.2, None]
+    assert [row["efficiency"] for row in rows] == [0.8, 1.3333, 1.0, 0.2, None]
     said = table(rows)
     assert said.splitlines()[1].startswith("* galaxy")
     assert "failed: too few devices" in said
@@ -137,7 +173,8 @@ def test_candidates_run_and_one_that_cannot_says_why(
     assert [found[f"n300 n={n}"]["devices"] for n in (1, 2)] == ["1", "2"]
     assert float(found["n300 n=1"]["step_us"]) > 0
     assert int(found["n300 n=1"]["memory_bytes"]) > 0 and found["n300 n=1"]["fits"] == "True"
-    assert found["n300 n=4"]["failure"]
+    assert found["n300 n=2"]["mesh"] == "1x2" and found["n300 n=2"]["values.n"] == "2"
+    assert found["n300 n=4"]["failure"] and not found["n300 n=4"]["step_us"]
 
 
 @pytest.mark.parametrize(
@@ -145,6 +182,8 @@ def test_candidates_run_and_one_that_cannot_says_why(
     [
         ([], "no program"),
         (["--vary", "mesh", "--", "x"], "--vary mesh"),
+        (["--splits", "1x2,2", "--", "x"], "--splits 2"),
+        (["--set", "dram.sharded=200,fast", "--", "x"], "'dram.sharded=fast': write KEY=VALUE"),
         (["--vary", "n=1,2", "--", "x", "n"], "no word of the program holds {n}"),
     ],
 )

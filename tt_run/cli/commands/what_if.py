@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from mgd.diagnostics import Diagnostic
+from mgd.lean import replace
 from tt_run.cli.comparison.candidates import Candidate, alternatives, candidates
-from tt_run.cli.comparison.outcomes import Outcome, as_rows, outcome, table
+from tt_run.cli.comparison.outcomes import Outcome, as_rows, flat, outcome, table
 from tt_run.cli.options import Arguments, option
 from tt_run.cli.parse import read
 from tt_run.contract import Exit
@@ -96,6 +97,11 @@ def command(words: Sequence[str]) -> int:
         raise _usage("no program", "write tt-run what-if --systems t3000,galaxy -- python train.py")
     for text in given.degrade:
         _check_loss(text)
+    for text in _listed(given.splits or ""):
+        if not re.fullmatch(r"[1-9]\d*x[1-9]\d*", text):
+            raise _usage(f"--splits {text}", "write --splits 1x2,2x2")
+    for text in given.set:
+        _check_change(text)
     shapes = [f"mesh={given.mesh_shapes}"] if given.mesh_shapes is not None else []
     varied = [_varied(text) for text in (*shapes, *given.vary)]
     for name, values in varied:
@@ -114,7 +120,10 @@ def command(words: Sequence[str]) -> int:
         given.degrade,
         given.hardware or "",
     )
-    outcomes = [_try(one, number, len(found), given) for number, one in enumerate(found, 1)]
+    outcomes = [
+        replace(_try(one, number, len(found), given), facts=one.facts())
+        for number, one in enumerate(found, 1)
+    ]
     _show(as_rows(outcomes), given.format, [text for text in given.set if len(alternatives(text)) == 1])
     return Exit.FAILED if all(one.failure for one in outcomes) else Exit.OK
 
@@ -130,6 +139,18 @@ def _check_loss(text: str) -> None:
         read_losses(text)
     except LossError as error:
         raise _usage(f"--degrade {text}: {error}", "write --degrade D0-D1") from None
+
+
+def _check_change(text: str) -> None:
+    from tt_run.hardware.numbers import HardwareError, read_change
+
+    try:
+        for one in alternatives(text):
+            read_change(one)
+    except HardwareError as error:
+        raise _usage(
+            f"--set {text}: {error}", "write --set dram.sharded=200 or --set 'fabric.channels*=2'"
+        ) from None
 
 
 def _listed(text: str) -> list[str]:
@@ -200,10 +221,10 @@ def _show(rows: Sequence[dict[str, object]], form: str, settings: Sequence[str])
     elif form == "csv":
         import csv
 
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        writer = csv.DictWriter(sys.stdout, names, lineterminator="\n")
+        cells = flat(rows)
+        writer = csv.DictWriter(sys.stdout, list(cells[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows(cells)
     else:
         print(table(rows, _width()))
         if settings:

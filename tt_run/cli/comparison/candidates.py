@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 from mgd.lean import dataclass
 
@@ -36,6 +37,25 @@ class Candidate:
         words = [self.system, self.split, *(f"{n}={v}" for n, v in self.values), *self.chosen, self.links]
         words += [f"without {self.lost}"] if self.lost else []
         return " ".join(word for word in words if word)
+
+    def facts(self) -> dict[str, Any]:
+        """What sets it apart, one key for each: lost links and chips and changed numbers are taken apart."""
+        from tt_run.degraded import read_losses
+        from tt_run.hardware.numbers import read_change
+
+        changes = map(read_change, self.settings)
+        losses = read_losses(self.lost)
+        return {
+            "system": self.system,
+            "split": [int(word) for word in self.split.split("x")] if self.split else None,
+            "values": dict(self.values),
+            "hardware": self.hardware or None,
+            "settings": [{"key": one.key, "value": one.value, "factor": one.factor} for one in changes],
+            "degraded": [
+                {"mesh": one.mesh_id, "device": one.device, "other": one.other, "cables": one.cables}
+                for one in losses
+            ],
+        }
 
     def words(self, target: str, memory: str, shapes: bool) -> list[str]:
         """The command line of its launch, which writes its prediction to `target` and what devices hold to `memory`."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mgd.lean import dataclass
+from mgd.lean import dataclass, field
 
 _SIZES = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 _UNITS = ((1e6, "s"), (1e3, "ms"), (1.0, "us"))
@@ -16,6 +16,7 @@ class Outcome:
     """One candidate's prediction, or why there is none. `step_us` is one pass of the region that takes most of the time.
 
     `memory_bytes` is the peak of the fullest device's DRAM; `fits` tells whether every bank of every device, also of L1, holds its part.
+    `facts` are those of `Candidate.facts`; `mesh` is the shape that the program opened.
     """
 
     label: str
@@ -27,6 +28,9 @@ class Outcome:
     memory_bytes: int = 0
     fits: bool = True
     failure: str = ""
+    architecture: str = ""
+    mesh: tuple[int, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def steps_per_second(self) -> float:
@@ -52,6 +56,8 @@ def outcome(label: str, prediction: Mapping[str, Any], memory: Sequence[Mapping[
         max((link["bytes"] for link in prediction["links"]), default=0.0),
         max((held["peak"] for held in sets if held["memory"] == "DRAM"), default=0),
         all(held["fits"] for held in sets),
+        architecture=prediction["architecture"],
+        mesh=tuple(prediction["mesh"]),
     )
 
 
@@ -80,32 +86,72 @@ def front(outcomes: Sequence[Outcome]) -> set[str]:
 
 
 def as_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """Plain rows, the fastest first and failures last. Efficiency compares throughput per device with the first candidate's."""
+    """Plain rows with the same keys, the fastest first and failures last, whose figures are None.
+
+    Efficiency compares throughput per device with the first candidate's.
+    """
     best = front(outcomes)
     base = next((one for one in outcomes if not one.failure), None)
-    rows = []
-    for one in sorted(outcomes, key=lambda one: (bool(one.failure), one.step_us)):
-        row: dict[str, Any] = {"candidate": one.label}
-        if one.failure or base is None:
-            rows.append({**row, "failure": one.failure})
-            continue
-        efficiency = base.devices * base.step_us / (one.devices * one.step_us)
-        rows.append(
-            {
-                **row,
-                "devices": one.devices,
-                "region": one.region,
-                "step_us": round(one.step_us, 3),
-                "steps_per_second": float(f"{one.steps_per_second:.6g}"),
-                "efficiency": round(efficiency, 4),
-                "bound": one.bound,
-                "busiest_link_bytes": one.busiest_link_bytes,
-                "memory_bytes": one.memory_bytes,
-                "fits": one.fits,
-                "pareto": one.label in best,
-            }
-        )
-    return rows
+    return [
+        {
+            "candidate": one.label,
+            **one.facts,
+            **_figures(one, base or one),
+            "pareto": one.label in best,
+            "failure": one.failure or None,
+        }
+        for one in sorted(outcomes, key=lambda one: (bool(one.failure), one.step_us))
+    ]
+
+
+def _figures(one: Outcome, base: Outcome) -> dict[str, Any]:
+    """What was predicted of a candidate; None for each figure of one that failed."""
+    figures = {
+        "architecture": one.architecture,
+        "mesh": list(one.mesh),
+        "devices": one.devices,
+        "region": one.region,
+        "step_us": round(one.step_us, 3),
+        "steps_per_second": float(f"{one.steps_per_second:.6g}"),
+        "efficiency": 0.0 if one.failure else _efficiency(one, base),
+        "bound": one.bound,
+        "busiest_link_bytes": one.busiest_link_bytes,
+        "memory_bytes": one.memory_bytes,
+        "fits": one.fits,
+    }
+    return dict.fromkeys(figures) if one.failure else figures
+
+
+def _efficiency(one: Outcome, base: Outcome) -> float:
+    return round(base.devices * base.step_us / (one.devices * one.step_us), 4)
+
+
+def flat(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows for a spreadsheet: shapes as RxC, a column for each value of `--vary`, and changes and losses as they are typed."""
+    return [dict(_cells_of(row)) for row in rows]
+
+
+def _cells_of(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in row.items():
+        if name == "values":
+            yield from ((f"values.{key}", each) for key, each in value.items())
+        elif name == "settings":
+            yield name, ",".join(_typed_change(each) for each in value)
+        elif name == "degraded":
+            yield name, ",".join(_typed_loss(each) for each in value)
+        else:
+            yield name, "x".join(map(str, value)) if isinstance(value, list) else value
+
+
+def _typed_change(change: Mapping[str, Any]) -> str:
+    factor = change["factor"]
+    return f"{change['key']}={change['value']:g}" if factor is None else f"{change['key']}*={factor:g}"
+
+
+def _typed_loss(loss: Mapping[str, Any]) -> str:
+    link = "" if loss["other"] is None else f"-D{loss['other']}"
+    cables = "" if loss["cables"] is None else f":{loss['cables']}"
+    return f"{'M' + str(loss['mesh']) if loss['mesh'] else ''}D{loss['device']}{link}{cables}"
 
 
 # Columns of the table: head, width, whether to the left, and how many others go before it where the terminal is narrow (0: never).
@@ -125,15 +171,16 @@ UNFIT = "does not fit"
 def table(rows: Sequence[Mapping[str, Any]], width: int | None = None) -> str:
     """The rows as text, with a bar for the time; what a terminal of `width` has no room for is left out and said."""
     name = max([len(str(row["candidate"])) for row in rows] + [9])
-    unfit = any(not row.get("fits", True) for row in rows)
+    ran = [row for row in rows if not row["failure"]]
+    unfit = any(not row["fits"] for row in ran)
     kept, barred = _fitting(name + (len(UNFIT) + 2 if unfit else 0), width)
     left_out = [head for head, *_ in COLUMNS if head not in kept]
     heads = [_cell(head, head) for head in kept]
     lines = ["  ".join([f"  {'candidate':<{name}}", *heads])]
-    slowest = max((row["step_us"] for row in rows if "step_us" in row), default=1.0)
+    slowest = max((row["step_us"] for row in ran), default=1.0)
     for row in rows:
         label = f"{row['candidate']:<{name}}"
-        if "step_us" not in row:
+        if row["failure"]:
             lines.append(f"  {label}  failed: {row['failure']}")
             continue
         cells = _cells(row)
@@ -141,7 +188,7 @@ def table(rows: Sequence[Mapping[str, Any]], width: int | None = None) -> str:
         end = bar if row["fits"] else UNFIT
         shown = [_cell(head, cells[head]) for head in kept]
         lines.append("  ".join([f"{'*' if row['pareto'] else ' '} {label}", *shown, end]).rstrip())
-    if not any("step_us" in row for row in rows):
+    if not ran:
         return "\n".join(lines)
     lines += [
         "* no other is faster with as many devices or fewer; predicted, not measured;",
