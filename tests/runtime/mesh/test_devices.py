@@ -285,6 +285,21 @@ def test_an_open_mesh_keeps_its_fabric(mesh: MeshDevice) -> None:
     assert fabric.get_fabric_config() is FabricConfig.DISABLED
 
 
+@pytest.mark.parametrize("number", [True, 1])
+def test_the_number_of_a_fabric_stands_for_it(number: int) -> None:
+    fabric.set_fabric_config(number)
+    try:
+        assert fabric.get_fabric_config() is FabricConfig.FABRIC_1D_NEIGHBOR_EXCHANGE
+    finally:
+        fabric.set_fabric_config(FabricConfig.DISABLED)
+
+
+@pytest.mark.parametrize("wrong", [77, 2.0, "FABRIC_1D"])
+def test_what_is_no_fabric_is_refused(wrong: object) -> None:
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        fabric.set_fabric_config(wrong)  # type: ignore[arg-type]
+
+
 def test_a_block_closes_its_mesh() -> None:
     with opening.create_mesh_device(MeshShape(1, 2)) as device:
         assert device.is_open

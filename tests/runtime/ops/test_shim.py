@@ -151,8 +151,20 @@ def test_every_published_name_resolves(ttnn: ModuleType):
     assert len(modules) > 15
     for module in modules:
         for name in dir(module):
-            unset = name in ("CONFIG_PATH", "CONFIG_OVERRIDES")  # None until the environment names them
+            # None until the environment names them, and until a database is opened, which nothing does
+            unset = name in ("CONFIG_PATH", "CONFIG_OVERRIDES", "SQLITE_CONNECTION")
             assert getattr(module, name) is not None or unset, f"{module.__name__}.{name}"
+
+
+def test_suites_tidy_up_tools_that_are_not_there(ttnn: ModuleType) -> None:
+    """What the fixtures of the reference's suites do after every test."""
+    ttnn.database.DEVICE_IDS_IN_DATABASE.clear()
+    assert ttnn.database.SQLITE_CONNECTION is None
+    ttnn.tracer.disable_tracing()
+    assert not ttnn.tracer.is_tracing_enabled()
+    for begin in (ttnn.tracer.enable_tracing, ttnn.tracer.trace):
+        with pytest.raises(NotImplementedError, match=r"what ttnn[.]graph records"):
+            begin()
 
 
 @pytest.mark.parametrize("path", DOCUMENTED)

@@ -46,7 +46,7 @@ def _change(**fields: Any) -> None:
 
 
 def set_fabric_config(
-    config: FabricConfig,
+    config: FabricConfig | int,
     reliability_mode: FabricReliabilityMode = FabricReliabilityMode.STRICT_INIT,
     num_planes: int | None = None,
     fabric_tensix_config: FabricTensixConfig = FabricTensixConfig.DISABLED,
@@ -56,8 +56,10 @@ def set_fabric_config(
 ) -> None:
     """Choose the routing of meshes opened from now on.
 
-    Raises TypeError for anything but a FabricConfig, RuntimeError for another than DISABLED while a mesh is open. Planes, tensix, UDM, manager and router settings tune hardware; the emulation has nothing that they change.
+    A member's number stands for the member, as the reference takes it; suites say `fabric_config: True`. Raises TypeError for anything else, RuntimeError for another than DISABLED while a mesh is open. Planes, tensix, UDM, manager and router settings tune hardware; the emulation has nothing that they change.
     """
+    if isinstance(config, int) and config in {member.value for member in FabricConfig}:
+        config = FabricConfig(int(config))
     if not isinstance(config, FabricConfig):
         members = " | ".join(f"ttnn.{member}" for member in FabricConfig)
         raise incompatible(

@@ -196,6 +196,7 @@ _SUBMODULES = (
     "ccl",
     "cluster",
     "core",
+    "database",
     "device",
     "distributed",
     "dot_access",
@@ -207,6 +208,7 @@ _SUBMODULES = (
     "operation_tracer",
     "operations",
     "profiler",
+    "tracer",
     "transformer",
     "types",
 )

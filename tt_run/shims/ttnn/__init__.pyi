@@ -272,6 +272,7 @@ from tt_run.runtime.registration import create_module_if_not_exists as create_mo
 from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config as create_sharded_memory_config
 from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config_ as create_sharded_memory_config_
 from tt_run.runtime.sockets.socket import create_socket_pair as create_socket_pair
+from . import database as database
 from . import decorators as decorators
 from tt_run.runtime.tensor.model_parameters.group_norm import determine_expected_group_norm_dram_grid_size as determine_expected_group_norm_dram_grid_size
 from tt_run.runtime.tensor.model_parameters.group_norm import determine_expected_group_norm_sharded_config_and_grid_size as determine_expected_group_norm_sharded_config_and_grid_size
@@ -364,6 +365,7 @@ from tt_run.runtime.cores import split_work_to_cores as split_work_to_cores
 from tt_run.runtime.marks import start_tracy_zone as start_tracy_zone
 from tt_run.runtime.marks import stop_tracy_zone as stop_tracy_zone
 from tt_run.runtime.queues import synchronize_device as synchronize_device
+from . import tracer as tracer
 from tt_run.runtime.marks import tracy_frame as tracy_frame
 from tt_run.runtime.marks import tracy_message as tracy_message
 from . import transformer as transformer

@@ -1,0 +1,37 @@
+"""Tools of the reference that suites tidy up after each test, whether they used them or not.
+
+`ttnn.tracer` draws the calls of PyTorch and `ttnn` in one graph; `ttnn.database` held the tables of a report in releases before 0.81.
+Neither is emulated: no tracing ever runs and no database is ever open, which is what tidying up finds here. Beginning one raises.
+Source: reference library 0.81.1 and the suites written for releases before it.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+ENABLE_TRACER = False
+"""`ttnn.tracer`: whether calls are traced."""
+
+DEVICE_IDS_IN_DATABASE: set[int] = set()
+"""`ttnn.database`: devices whose entry is in the open database."""
+
+
+def is_tracing_enabled() -> bool:
+    """Whether calls are traced."""
+    return ENABLE_TRACER
+
+
+def disable_tracing() -> None:
+    """Trace no more; there is nothing to end."""
+
+
+def enable_tracing() -> NoReturn:
+    """Raise NotImplementedError: what the emulation has instead."""
+    raise NotImplementedError(
+        "ttnn.tracer is not emulated; what ttnn.graph records between begin_graph_capture() and end_graph_capture() serves, or tt-run --timeline FILE"
+    )
+
+
+def trace() -> NoReturn:
+    """As `enable_tracing`."""
+    enable_tracing()
