@@ -69,6 +69,16 @@ def test_the_fabric_is_taken_down():
     assert ttnn.get_fabric_config() is ttnn.FabricConfig.DISABLED
 
 
+@pytest.mark.use_module_device(device_params={"l1_small_size": 16384})
+def test_what_a_module_asks_by_keyword(device_module, device_params):
+    assert device_params == {"l1_small_size": 16384}
+    assert device_module.get_num_devices() == 1
+
+
+def test_options_of_stress_tests(grid_size, determinism_check_interval, didt_workload_iterations):
+    assert (grid_size, determinism_check_interval, didt_workload_iterations) == ((4, 8), -1, 100_000)
+
+
 def test_blackhole_only(bh_1d_mesh_device):
     raise AssertionError("must be skipped on Wormhole")
 """
@@ -145,9 +155,9 @@ def run(
 
 
 def test_fixtures_of_the_reference(tmp_path: Path) -> None:
-    done = run(tmp_path, ONE_PROCESS)
+    done = run(tmp_path, ONE_PROCESS, "--grid-size=4x8")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "8 passed, 2 skipped" in done.stdout
+    assert "10 passed, 2 skipped" in done.stdout
     assert "a mesh of 8x4 needs more devices than the 8 of this system" in done.stdout
     assert "this test is for blackhole" in done.stdout
 

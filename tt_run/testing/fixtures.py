@@ -153,6 +153,30 @@ def silicon_arch_name(request: pytest.FixtureRequest) -> str:
     return str(request.config.getoption("--tt-arch") or _ttnn().get_arch_name())
 
 
+@pytest.fixture
+def grid_size(request: pytest.FixtureRequest) -> tuple[int, int] | None:
+    """The value of --grid-size as rows and columns of cores; None without it. Raises ValueError for another form than 8x8."""
+    asked = request.config.getoption("--grid-size")
+    if not asked:
+        return None
+    form = re.fullmatch(r"(\d+)x(\d+)", asked)
+    if form is None:
+        raise ValueError(f"--grid-size {asked}: rows x columns of cores, such as 8x8, are expected")
+    return int(form[1]), int(form[2])
+
+
+@pytest.fixture
+def determinism_check_interval(request: pytest.FixtureRequest) -> int:
+    """After how many rounds a result is compared with the first; -1 without --determinism-check-interval."""
+    return int(request.config.getoption("--determinism-check-interval") or -1)
+
+
+@pytest.fixture
+def didt_workload_iterations(request: pytest.FixtureRequest) -> int:
+    """Rounds of a test of power: 100,000 without --didt-workload-iterations, as in the reference's suites."""
+    return int(request.config.getoption("--didt-workload-iterations") or 100_000)
+
+
 def _only(arch: str, name: str) -> str:
     if arch != name:
         pytest.skip(f"this test is for {name}; the system has {arch}")
@@ -180,9 +204,15 @@ def silicon_arch_grayskull(silicon_arch_name: str) -> str:
 @pytest.fixture
 def device_params(request: pytest.FixtureRequest) -> dict[str, Any]:
     """What a test asks of its device, by indirect parametrisation or with `@pytest.mark.use_module_device({…})`."""
+    return dict(getattr(request, "param", None) or _marked(request))
+
+
+def _marked(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What `use_module_device` says a device is opened with: its dictionary, by place or as `device_params`."""
     mark = request.node.get_closest_marker("use_module_device")
-    marked = next((given for given in (mark.args if mark else ()) if isinstance(given, dict)), {})
-    return dict(getattr(request, "param", None) or marked)
+    if mark is None:
+        return {}
+    return next((given for given in (*mark.args, *mark.kwargs.values()) if isinstance(given, dict)), {})
 
 
 @pytest.fixture
@@ -199,10 +229,8 @@ def device(request: pytest.FixtureRequest, device_params: dict[str, Any]) -> Ite
 def device_module(request: pytest.FixtureRequest) -> Iterator[Any]:
     """One device for all tests of a file; `pytestmark = pytest.mark.use_module_device({…})` says what it is opened with."""
     ttnn = _ttnn()
-    mark = request.node.get_closest_marker("use_module_device")
-    params = next((given for given in (mark.args if mark else ()) if isinstance(given, dict)), {})
     number = int(request.config.getoption("device_id"))
-    with _opened(ttnn.open_device, params, device_id=number) as opened:
+    with _opened(ttnn.open_device, _marked(request), device_id=number) as opened:
         ttnn.SetDefaultDevice(opened)
         yield opened
 

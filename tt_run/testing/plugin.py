@@ -28,6 +28,8 @@ _OF_THE_SUITES: dict[str, dict[str, Any]] = {
     "--metal-timeout": {"default": None},
     "--didt-workload-iterations": {"default": None},
     "--determinism-check-interval": {"default": None},
+    "--grid-size": {"default": None},
+    "--trace-params": {"action": "store_true", "default": False},
 }
 
 
