@@ -13,6 +13,7 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
+from tt_run.runtime.tuning.blocks import LayerNormDefaultProgramConfig, SoftmaxDefaultProgramConfig
 from tt_run.runtime.values.shards import Shards
 
 DTYPES = [F32, BF16, BFP8]
@@ -49,6 +50,27 @@ def test_softmax_extremes(one: MeshDevice):
     np.testing.assert_allclose(found[0], [1 / (1 + np.exp(-1)), 1 / (1 + np.exp(1)), 0], rtol=1e-6)
     assert found[1].tolist() == [0, 0, 0]
     assert np.isnan(held(ops.softmax(put(one, x[:1]), numeric_stable=False))).any()
+
+
+def test_default_programs_are_taken(one: MeshDevice):
+    x = sample(F32, 2, 3, 8, 7)
+    found = ops.softmax_in_place(put(one, x), program_config=SoftmaxDefaultProgramConfig())
+    near(found, softmax(x.astype(float)), steps=4)
+    near(
+        ops.layer_norm(put(one, x), program_config=LayerNormDefaultProgramConfig()),
+        held(ops.layer_norm(put(one, x))),
+        steps=0,
+    )
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_mask_of_heads_one_below_the_other(one: MeshDevice, causal: bool, in_place: bool):
+    x, mask = sample(F32, 2, 3, 8, 7), sample(F32, 2, 1, 4, 7)
+    given = np.concatenate([mask, mask], axis=2) if causal else mask[:, :, :1]
+    operation = ops.scale_mask_softmax_in_place if in_place else ops.scale_mask_softmax
+    found = operation(put(one, x), 0.3, put(one, mask), is_causal_mask=causal)
+    near(found, softmax(x.astype(float) * 0.3 + given), steps=4)
 
 
 def test_masked_softmax(one: MeshDevice):

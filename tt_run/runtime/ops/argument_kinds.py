@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from tt_run.runtime import tuning
 from tt_run.runtime.enums import NamedEnum
 from tt_run.runtime.errors import type_name
+from tt_run.runtime.native import Native
 from tt_run.runtime.tensor.tensor import Tensor
 
 
@@ -168,8 +169,11 @@ def _named(*names: str, words: tuple[str, ...] = ()) -> Kind:
 
 
 def _tuned(value: Any) -> bool:
-    """Made by a class of `tt_run.runtime.tuning`, where all program configurations are."""
-    return any(base.__module__.startswith(tuning.__name__) for base in type(value).__mro__)
+    """Made by a class of `tt_run.runtime.tuning`, where all program configurations are; not all share a base, but all that are bound say so."""
+    kind = type(value)
+    return any(base.__module__.startswith(tuning.__name__) for base in kind.__mro__) or (
+        isinstance(kind, Native) and kind.__name__.endswith("ProgramConfig")
+    )
 
 
 _COUNT = Kind(frozenset({type(None), int}), _whole, "int")

@@ -16,7 +16,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.rowwise import along, along_last
-from tt_run.runtime.ops import attention_goldens, families, goldens
+from tt_run.runtime.ops import attention_goldens, families, goldens, joining
 from tt_run.runtime.ops.binary import align, check_broadcast
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.movement import repeat
@@ -133,7 +133,23 @@ def scale_mask_softmax(
     numeric_stable: bool = True,
 ) -> Tensor:
     """softmax(x * scale + mask) along the last dimension; the mask is added and broadcasts."""
+    mask = _mask_of_rows(mask, input_tensor, is_causal_mask)
     return masked_softmax(input_tensor, scale, mask, memory_config, numeric_stable)
+
+
+def _mask_of_rows(mask: Tensor | None, x: Tensor, causal: bool) -> Tensor | None:
+    """The mask for every row of `x`, where heads may lie one below the other and the mask has another number of rows than they.
+
+    A causal one begins anew after its last row; of another one the first row counts, as it does where the mask was padded to a tile.
+    """
+    if mask is None or x.shape.rank < 2 or mask.shape.rank < 2:
+        return mask
+    rows, height = x.shape[-2], mask.shape[-2]
+    if height in (1, rows) or rows % height:
+        return mask
+    if causal:
+        return repeat.compute(mask, [*(1,) * (mask.shape.rank - 2), rows // height, 1])
+    return joining.slice.compute(mask, [0] * mask.shape.rank, [*mask.shape[:-2], 1, mask.shape[-1]])
 
 
 @operation("ttnn.softmax_in_place", family=families.NORM, golden=goldens.softmax)
@@ -171,6 +187,7 @@ def scale_mask_softmax_in_place(
                 "block_h must be greater than 0 and block_w * block_h * tile_hw must not overflow; "
                 f"got block_w = {columns}, block_h = {rows}"
             )
+    mask = _mask_of_rows(mask, input_tensor, is_causal_mask)
     input_tensor.overwrite(masked_softmax(input_tensor, scale, mask, None, numeric_stable).shards)
     return input_tensor
 
@@ -189,10 +206,7 @@ def scale_causal_mask_hw_dims_softmax_in_place(
 
     The mask is a matrix for all batches and heads, also where the heads lie one below the other: it begins anew after its last row.
     """
-    if mask is not None and input_tensor.shape.rank > 1:
-        rows, height = input_tensor.shape[-2], mask.shape[-2]
-        if 1 < height < rows and rows % height == 0:
-            mask = repeat.compute(mask, [*(1,) * (mask.shape.rank - 2), rows // height, 1])
+    mask = _mask_of_rows(mask, input_tensor, causal=True)
     input_tensor.overwrite(masked_softmax(input_tensor, scale, mask, None, numeric_stable).shards)
     return input_tensor
 
