@@ -10,6 +10,7 @@ import pytest
 
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, U32, held, near, put, rounded
+from tt_run.runtime import catalog
 from tt_run.runtime.cores import CoreGrid
 from tt_run.runtime.enums import DataType, ShardStrategy
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice
@@ -20,7 +21,9 @@ from tt_run.runtime.tuning.blocks import SDPAProgramConfig
 
 
 def op(name: str) -> Any:
-    return ops.registry[f"ttnn.{name}"]
+    found = catalog.find(f"ttnn.{name}")
+    assert found is not None, name
+    return found
 
 
 def sample(dtype: DataType, *shape: int, seed: int = 0) -> np.ndarray:
@@ -178,11 +181,11 @@ def test_attention_refusals(one: MeshDevice):
 
 @pytest.mark.parametrize("dtype", [F32, BF16])
 def test_heads(one: MeshDevice, dtype: DataType):
-    x = sample(dtype, 2, 33, 8 * 16)
-    q, k, v = np.split(x, [64, 96], axis=-1)
+    x = sample(dtype, 2, 33, 8 * 32)
+    q, k, v = np.split(x, [128, 192], axis=-1)
 
     def heads(part: np.ndarray, count: int) -> np.ndarray:
-        return part.reshape(2, 33, count, 16).transpose(0, 2, 1, 3)
+        return part.reshape(2, 33, count, 32).transpose(0, 2, 1, 3)
 
     wanted = heads(q, 4), heads(k, 2), heads(v, 2)
     split = op("transformer.split_query_key_value_and_split_heads")
@@ -190,7 +193,7 @@ def test_heads(one: MeshDevice, dtype: DataType):
     for tensor, value in zip(found, (wanted[0], wanted[1].swapaxes(-1, -2), wanted[2]), strict=True):
         assert np.array_equal(held(tensor), value)
     apart = split(
-        put(one, q, dtype), put(one, x[..., 64:], dtype), num_heads=4, num_kv_heads=2, transpose_key=False
+        put(one, q, dtype), put(one, x[..., 128:], dtype), num_heads=4, num_kv_heads=2, transpose_key=False
     )
     for tensor, value in zip(apart, wanted, strict=True):
         assert np.array_equal(held(tensor), value)
@@ -202,9 +205,39 @@ def test_heads(one: MeshDevice, dtype: DataType):
     assert np.array_equal(held(op("experimental.nlp_concat_heads")(found[0])), q[:, None])
     alone = nlp(put(one, q[:, None], dtype), num_heads=4, num_kv_heads=0)
     assert np.array_equal(held(alone[0]), wanted[0])
-    assert [tuple(tensor.shape) for tensor in alone[1:]] == [(2, 0, 16, 33), (2, 0, 33, 16)]
+    assert [tuple(tensor.shape) for tensor in alone[1:]] == [(2, 0, 32, 33), (2, 0, 33, 32)]
     with pytest.raises(RuntimeError, match="Head dimension must divide"):
-        split(put(one, x, dtype), num_heads=5)
+        nlp(put(one, x[:, None], dtype), num_heads=5)
+
+
+M = 2**32 - 1
+HEAD_COUNTS = [
+    ("transformer.split_query_key_value_and_split_heads", 3, {"num_heads": 0}, "num_heads must be greater than 0"),
+    ("transformer.split_query_key_value_and_split_heads", 3, {"num_heads": 1, "num_kv_heads": 0}, "num_kv_heads must be greater than 0"),
+    ("transformer.split_query_key_value_and_split_heads", 3, {"num_heads": 2, "num_kv_heads": M}, "8589934592 heads do not fit in the hidden dimension"),
+    ("transformer.split_query_key_value_and_split_heads", 3, {"num_heads": 4}, "Invalid head size: 16. The head size must be a multiple of the tile"),
+    ("transformer.split_query_key_value_and_split_heads", 2, {"num_heads": 1, "num_kv_heads": 2**31}, r"2 \* num_kv_heads .* exceeds the KV hidden"),
+    ("experimental.nlp_create_qkv_heads", 3, {"num_heads": 0}, "num_q_heads must be greater than 0"),
+    ("experimental.nlp_create_qkv_heads", 3, {"num_heads": 2, "num_kv_heads": M}, "exceeds the fused width"),
+    ("experimental.nlp_create_qkv_heads_boltz", 2, {"num_heads": 1, "num_kv_heads": 0}, "num_kv_heads must be greater than 0 when"),
+    ("experimental.nlp_create_qkv_heads_boltz", 2, {"num_heads": 1, "num_kv_heads": 2**31}, "exceeds the KV width"),
+    ("experimental.create_qkv_heads", 3, {"num_heads": 0}, "num_q_heads must be greater than 0"),
+    ("experimental.create_qkv_heads", 3, {"num_heads": 1, "num_kv_heads": 0}, "num_kv_heads must be greater than 0"),
+    ("experimental.create_qkv_heads", 3, {"num_heads": 2, "num_kv_heads": M}, "exceeds the flattened hidden dimension"),
+    ("experimental.create_qkv_heads_from_separate_tensors", 2, {"num_heads": 0}, "num_q_heads must be greater than 0"),
+    ("experimental.create_qkv_heads_from_separate_tensors", 2, {"num_heads": 1, "num_kv_heads": 2**31}, "exceeds the KV hidden dimension"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "parts", "counts", "message"), HEAD_COUNTS)
+def test_head_counts_are_refused(
+    one: MeshDevice, name: str, parts: int, counts: dict[str, int], message: str
+):
+    pytest.importorskip("torch")
+    lead = (1, 32) if "split" in name else (1, 1, 32)
+    widths = (192,) if parts == 3 else (64, 128)
+    with pytest.raises(RuntimeError, match=message):
+        op(name)(*(put(one, np.zeros((*lead, width))) for width in widths), **counts)
 
 
 def test_heads_of_one_token(one: MeshDevice):

@@ -45,6 +45,25 @@ def test_a_ring_keeps_the_last_positions(one: MeshDevice):
         assert np.array_equal(held(found), held(wanted))
 
 
+@pytest.mark.parametrize("form", ["paged_update_cache", "paged_fused_update_cache"])
+def test_positions_and_pages_may_lie_once_on_each_core(one: MeshDevice, form: str):
+    pytest.importorskip("torch")
+    tokens = [put(one, sample(F32, 1, 2, 2, 32, seed=seed)) for seed in (1, 2)]
+    found = []
+    for copies in (1, 16):
+        caches = [put(one, np.zeros((4, 2, 32, 32))) for _ in tokens]
+        words = {
+            "update_idxs_tensor": put(one, np.array([[5, 40]] * copies), I32, ROW),
+            "page_table": put(one, np.tile(TABLE, (copies, 1)), I32, ROW),
+        }
+        if form == "paged_update_cache":
+            op(f"experimental.{form}")(caches[0], tokens[0], **words)
+        else:
+            op(f"experimental.{form}")(caches[0], tokens[0], caches[1], tokens[1], **words)
+        found.append([held(cache) for cache in caches])
+    assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True)) and found[0][0].any()
+
+
 def test_blocks_are_seen_by_tiles(one: MeshDevice):
     """What is written with other heads and sizes is read with them, and the tiles lie in the order of a block."""
     cache = sample(F32, 4, 2, 32, 64)

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from tests.runtime.ops.golden import compare
-from tests.runtime.ops.tensors import BF16, BFP8, F32, ROW, TILE, put, rounded
+from tests.runtime.ops.tensors import BF16, BFP8, F32, ROW, TILE, held, put, rounded
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
-from tt_run.runtime.tuning.conv import Conv2dConfig, PaddingMode
+from tt_run.runtime.tuning.conv import Conv2dConfig, Conv3dConfig, PaddingMode
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -163,21 +163,69 @@ def test_conv_transpose2d(one: MeshDevice, groups: int, mirror: bool) -> None:
     compare(result, images(golden), 32)
 
 
-def test_conv3d(one: MeshDevice) -> None:
-    x, filters, bias = sample((1, 4, 5, 6, 7), 1), sample((8, 4, 3, 3, 3), 2), sample((1, 8), 3)
-    video = put(one, x.transpose(0, 2, 3, 4, 1), F32, ROW)
-    words = {"dtype": F32, "output_channels": 8, "kernel_size": (3, 3, 3), "padding": (1, 1, 0)}
-    golden = F.conv3d(wide(x), wide(filters), wide(bias.ravel()), padding=(1, 1, 0)).numpy()
-    prepared = call("experimental.prepare_conv3d_weights", weight_tensor=host(filters), device=one)
+VIDEO = {"dtype": F32, "output_channels": 32, "kernel_size": (3, 3, 3), "padding": (1, 1, 0)}
+
+
+def padded(x: np.ndarray, channels: int) -> np.ndarray:
+    """Images with zeros up to so many channels."""
+    return np.concatenate([x, np.zeros((*x.shape[:-1], channels - x.shape[-1]), x.dtype)], -1)
+
+
+@pytest.mark.parametrize(
+    ("inner", "groups", "block"), [(4, 1, 0), (64, 1, 0), (64, 1, 32), (64, 1, 64), (12, 4, 32), (64, 2, 16)]
+)
+def test_conv3d(one: MeshDevice, inner: int, groups: int, block: int) -> None:
+    x, filters, bias = (
+        sample((1, inner, 4, 5, 6), 1),
+        sample((32, inner // groups, 3, 3, 3), 2),
+        sample((1, 32), 3),
+    )
+    frames = padded(x.transpose(0, 2, 3, 4, 1), -(-inner // 32) * 32)
+    words = VIDEO | {"groups": groups, "config": Conv3dConfig(C_in_block=block)}
+    golden = F.conv3d(wide(x), wide(filters), wide(bias.ravel()), padding=(1, 1, 0), groups=groups).numpy()
+    prepared = call(
+        "experimental.prepare_conv3d_weights", weight_tensor=host(filters), device=one, groups=groups, C_in_block=block or 32
+    )  # fmt: skip
+    assert tuple(prepared.shape) == (27 * frames.shape[-1], 32)
     for weights in (host(filters), prepared):
         result = call(
-            "experimental.conv3d", input_tensor=video, weight_tensor=weights, bias_tensor=host(bias), device=one, **words
+            "experimental.conv3d", input_tensor=put(one, frames, F32, ROW), weight_tensor=weights, bias_tensor=host(bias),
+            device=one, **words,
         )  # fmt: skip
         compare(result, golden.transpose(0, 2, 3, 4, 1), 32)
 
 
+def test_rows_of_video_filters_go_by_blocks_of_channels(one: MeshDevice) -> None:
+    filters = np.arange(32 * 64 * 2, dtype=np.float32).reshape(32, 64, 2, 1, 1)
+    made = call("experimental.prepare_conv3d_weights", weight_tensor=host(filters), device=one, C_in_block=32)
+    by_hand = filters.reshape(32, 2, 32, 2).transpose(1, 3, 2, 0).reshape(128, 32)
+    np.testing.assert_array_equal(held(made), by_hand)
+    assert made.layout == host(filters).layout
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"stride": (0, 1, 1)}, r"stride must be greater than 0, got \(0, 1, 1\)"),
+        ({"groups": 0}, "groups must be greater than 0"),
+        ({"groups": 3}, "Got input channels 32 and groups 3"),
+        (
+            {"config": Conv3dConfig(C_in_block=48)},
+            r"Input channels \(32\) must be divisible by C_in_block \(48\)",
+        ),
+        ({"config": Conv3dConfig(C_in_block=8)}, r"C_in_block \(8\) must be a multiple of 16"),
+        ({"kernel_size": (3, 3, 1)}, "Weight patch size must match input patch size. got 864 vs 288"),
+        ({"output_channels": 64}, "got 32 vs 64"),
+    ],
+)
+def test_conv3d_refuses(one: MeshDevice, changed: dict[str, Any], message: str) -> None:
+    frames, matrix = put(one, sample((1, 4, 5, 6, 32), 1), F32, ROW), host(sample((864, 32), 2))
+    with pytest.raises(RuntimeError, match=message):
+        call("experimental.conv3d", input_tensor=frames, weight_tensor=matrix, device=one, **VIDEO | changed)
+
+
 def test_conv3d_with_weights_in_two_parts(one: MeshDevice) -> None:
-    x, filters = sample((1, 4, 5, 6, 7), 1), sample((8, 4, 3, 3, 3), 2)
+    x, filters = sample((1, 32, 5, 6, 7), 1), sample((8, 32, 3, 3, 3), 2)
     video = put(one, x.transpose(0, 2, 3, 4, 1), F32, ROW)
     high = rounded(filters, BF16)
     words = {
@@ -197,6 +245,34 @@ def test_conv3d_with_weights_in_two_parts(one: MeshDevice) -> None:
     for word in ("logical_h_mask", "logical_w_mask", "output_pad_h", "output_pad_w"):
         with pytest.raises(RuntimeError, match=f"{word} is not emulated"):
             call("experimental.conv3d", **words, **parts, **{word: 1})
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"stride": (0, 1)}, r"stride must be greater than 0, got \(0, 1\)"),
+        ({"groups": 0}, "groups must be greater than 0"),
+        ({"conv_config": Conv2dConfig(act_block_w_div=0)}, "act_block_w_div must be greater than 0"),
+        (
+            {"conv_config": Conv2dConfig(act_block_h_override=16)},
+            r"act_block_h_override \(16\) must be a multiple of 32",
+        ),
+        ({"conv_config": Conv2dConfig(override_sharding_config=True)}, "Core grid must be provided"),
+        (
+            {"conv_config": Conv2dConfig(output_layout=ROW), "dtype": BFP8},
+            "Conv output can't be in Row Major",
+        ),
+    ],
+)
+def test_settings_of_convolutions_are_refused(one: MeshDevice, changed: dict[str, Any], message: str) -> None:
+    x, filters = put(one, sample((1, 1, 64, 32), 1), F32, ROW), host(sample((32, 32, 3, 3), 2))
+    words = {
+        "input_tensor": x, "weight_tensor": filters, "device": one, "in_channels": 32, "out_channels": 32, "batch_size": 1,
+        "input_height": 8, "input_width": 8, "kernel_size": (3, 3), "stride": (1, 1), "padding": (1, 1),
+    }  # fmt: skip
+    for name in ("conv2d", "conv_transpose2d"):
+        with pytest.raises(RuntimeError, match=message):
+            call(name, **words | changed)
 
 
 def test_padding_that_leaves_nothing_of_a_transposed_convolution(one: MeshDevice) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.golden import compare
-from tests.runtime.ops.tensors import BF16, F32, ROW, held, put
+from tests.runtime.ops.tensors import BF16, F32, ROW, TILE, held, put
 from tests.runtime.ops.test_convolutions import call, host, images, sample, wide
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
@@ -87,9 +87,39 @@ def test_divisor_and_dtype(one: MeshDevice) -> None:
 @pytest.mark.parametrize("kind", ["avg", "max"])
 def test_adaptive_pools(one: MeshDevice, kind: str) -> None:
     x = planes()
-    found = call(f"adaptive_{kind}_pool2d", put(one, images(x), F32, ROW), *SIZES, (4, 5))
-    golden = getattr(F, f"adaptive_{kind}_pool2d")(wide(x), (4, 5))
-    compare(found, images(golden.numpy()), 8)
+    for size in ((4, 4), (3, 12), (1, 1), (9, 2)):
+        found = call(f"adaptive_{kind}_pool2d", put(one, images(x), F32, ROW), *SIZES, size)
+        golden = getattr(F, f"adaptive_{kind}_pool2d")(wide(x), size)
+        compare(found, images(golden.numpy()), 8)
+
+
+@pytest.mark.parametrize(("image", "size", "message"), [
+    ((6, 6), (4, 4), r"kernel=\[2,2\], stride=\[1,1\], padding=\[0,0,0,0\]\) do not produce uniform pooling behavior"),
+    ((19, 19), (7, 7), r"Height kernel pattern \[3,4,4,3,4,4,3\] - middle elements not uniform"),
+    ((12, 23), (4, 14), r"Width kernel pattern \[2,3,2,3,3,2,3,3,2,3,3,2,3,2\]"),
+])  # fmt: skip
+def test_adaptive_pools_without_windows_of_one_size(
+    one: MeshDevice, image: tuple[int, int], size: tuple[int, int], message: str
+) -> None:
+    x = put(one, sample((1, 1, image[0] * image[1], 32), 1), F32, ROW)
+    for kind in ("avg", "max"):
+        with pytest.raises(RuntimeError, match=message):
+            call(f"adaptive_{kind}_pool2d", x, 1, *image, 32, size)
+
+
+@pytest.mark.parametrize(("kernel", "stride", "padding", "message"), [
+    ((0, 1), (1, 1), (0, 0), r"Kernel size must be greater than 0 in both dimensions, got \(0, 1\)"),
+    ((2, 2), (0, 1), (0, 0), r"stride must be greater than 0, got \(0, 1\)"),
+    ((3, 3), (1, 1), (2, 2), r"should not exceed half of kernel size \(3, 3\)"),
+])  # fmt: skip
+def test_windows_are_refused(one: MeshDevice, kernel: Any, stride: Any, padding: Any, message: str) -> None:
+    x = put(one, images(planes()), F32, ROW)
+    for call_it in (
+        lambda: call("max_pool2d", x, *SIZES, kernel, stride, padding, (1, 1)),
+        lambda: call("avg_pool2d", x, *SIZES, kernel, stride, padding),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            call_it()
 
 
 def test_global_mean(one: MeshDevice) -> None:
@@ -114,14 +144,14 @@ def test_fold(one: MeshDevice, collapse: bool) -> None:
     compare(found, golden.reshape(1, 1, 32, 24) if collapse else golden, 0)
     turned = call("fold", put(one, x.transpose(0, 3, 1, 2), F32, ROW), 2, 3, True, collapse_output=collapse)
     assert np.array_equal(held(turned), held(found))
-    with pytest.raises(RuntimeError, match="blocks of 5x3 do not divide an image of 8x12"):
+    with pytest.raises(RuntimeError, match=r"logical H \(8\) must be divisible by stride_h \(5\)"):
         call("fold", put(one, x, F32, ROW), 5, 3)
 
 
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("align", [True, False])
 def test_grid_sample(one: MeshDevice, align: bool, together: bool) -> None:
-    x = planes()
+    x = np.tile(planes(), (1, 4, 1, 1))
     grid = np.random.default_rng(2).uniform(-1.2, 1.2, (2, 4, 5, 4)).astype(np.float32)
     found = call(
         "grid_sample", put(one, x.transpose(0, 2, 3, 1), F32, ROW), put(one, grid, F32, ROW), align_corners=align,
@@ -132,9 +162,25 @@ def test_grid_sample(one: MeshDevice, align: bool, together: bool) -> None:
         .numpy()
         .transpose(0, 2, 3, 1)
     )
-    compare(found, golden.reshape(2, 4, 5, 16) if together else golden, 64)
+    compare(found, golden.reshape(2, 4, 5, 64) if together else golden, 64)
     with pytest.raises(RuntimeError, match="precomputed grid must be BFLOAT16"):
-        call("grid_sample", put(one, x, F32, ROW), put(one, grid, F32, ROW), use_precomputed_grid=True)
+        call(
+            "grid_sample", put(one, images(x), F32, ROW), put(one, grid, F32, ROW), use_precomputed_grid=True
+        )
+
+
+@pytest.mark.parametrize(("channels", "layout", "words", "message"), [
+    (32, ROW, {"padding_mode": "border"}, "Only zeros padding mode is currently supported"),
+    (32, TILE, {}, "Input tensor must be ROW_MAJOR layout"),
+    (32, ROW, {"mode": "nearest"}, "use_precomputed_grid = false is not supported with mode = 'nearest'"),
+    (31, ROW, {}, "Input tensor last dimension must be divisible by TILE_WIDTH"),
+])  # fmt: skip
+def test_what_a_grid_cannot_read(
+    one: MeshDevice, channels: int, layout: Any, words: dict[str, Any], message: str
+) -> None:
+    x, grid = sample((1, 8, 8, channels), 1), np.zeros((1, 6, 6, 2), np.float32)
+    with pytest.raises(RuntimeError, match=message):
+        call("grid_sample", put(one, x, F32, layout), put(one, grid, F32, ROW), **words)
 
 
 def test_goldens_of_pools_agree_with_the_operations(one: MeshDevice):
@@ -159,7 +205,7 @@ def test_goldens_of_pools_agree_with_the_operations(one: MeshDevice):
 @pytest.mark.parametrize("mode", ["bilinear", "nearest"])
 @pytest.mark.parametrize("align", [True, False])
 def test_a_prepared_grid_reads_the_same_places(one: MeshDevice, align: bool, mode: str) -> None:
-    x = planes().transpose(0, 2, 3, 1)
+    x = np.tile(planes(), (1, 4, 1, 1)).transpose(0, 2, 3, 1)
     grid = np.random.default_rng(2).uniform(-1.2, 1.2, (2, 4, 6, 2)).astype(np.float32)
     made = call("prepare_grid_sample_grid", host(grid), list(x.shape), mode=mode, align_corners=align)
     found = call(
@@ -173,7 +219,7 @@ def test_a_prepared_grid_reads_the_same_places(one: MeshDevice, align: bool, mod
     packed = from_torch(to_torch(made).reshape(2, 4, 3, pairs), dtype=BF16, device=one)
     words = {"mode": mode, "use_precomputed_grid": True, "batch_output_channels": True}
     joined = call("grid_sample", put(one, x, F32, ROW), packed, **words)
-    assert np.array_equal(held(joined), held(found).reshape(2, 4, 3, 16))
+    assert np.array_equal(held(joined), held(found).reshape(2, 4, 3, 64))
 
 
 @pytest.mark.parametrize(("place", "mode", "wanted"), [

@@ -74,7 +74,7 @@ CALLS: dict[str, Callable[[Make], Any]] = {
         t(1, 2, 4, 8), t(2, 2, 6, 8), t(2, 2, 6, 8), cur_pos=[1, 2]
     ),
     "split heads": lambda t: op("transformer.split_query_key_value_and_split_heads")(
-        t(1, 4, 48), num_heads=2
+        t(1, 4, 192), num_heads=2
     ),
     "heads decode": lambda t: op("experimental.nlp_create_qkv_heads_decode")(t(1, 1, 4, 48), num_heads=2),
     "concatenate heads": lambda t: op("transformer.concatenate_heads")(t(1, 2, 4, 8)),

@@ -139,7 +139,8 @@ def paged_update_cache(
     """One token per user into the cache, each at its own position (-1: none), in place: input [1, B, H or more, D].
 
     The cache is [B, H, length, D], or [blocks, H, block size, D] with a page table [B, blocks per user]; its blocks may be seen with another
-    `block_size` and `num_kv_heads`, and as a ring of `cache_position_modulo` positions. Raises RuntimeError when those do not fit.
+    `block_size` and `num_kv_heads`, and as a ring of `cache_position_modulo` positions. Positions [cores, B] and a page table of as many
+    copies lie once on each core. Raises RuntimeError when those do not fit.
     """
     if bool(update_idxs) == (update_idxs_tensor is not None):
         raise fatal("paged_update_cache needs one of update_idxs and update_idxs_tensor")
@@ -152,7 +153,7 @@ def paged_update_cache(
 
     def write(held: Array, new: Array, *others: Array) -> None:
         rest, row = dict(zip(named, others, strict=True)), blocks.seen(held)
-        positions = listed or [int(p) for p in rest["positions"].ravel().astype(np.int32)]
+        positions = listed or _of_first_core(rest["positions"])
         for user, position in enumerate(positions):
             if position >= 0:
                 position %= cache_position_modulo or position + 1
@@ -161,6 +162,11 @@ def paged_update_cache(
         _keep(held, row)
 
     return _rewrite(cache_tensor, (input_tensor, *named.values()), write, mesh_coords)
+
+
+def _of_first_core(positions: Array) -> list[int]:
+    """Positions [B], or [cores, B] where each core has a copy of its own."""
+    return [int(p) for p in positions.reshape(-1, positions.shape[-1])[0].astype(np.int32)]
 
 
 def _keep(held: Array, row: Array) -> None:

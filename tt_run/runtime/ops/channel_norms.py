@@ -110,11 +110,15 @@ def _rotated(
 ) -> Any:  # fmt: skip
     """Images [N, H, W, C] turned counter-clockwise; the way of torchvision, whose function is the golden one."""
     if expand:
-        raise fatal("rotate: expand is not supported")
+        raise fatal(
+            "expand=True is not supported. Only same-size rotation (expand=False) is implemented", "!expand"
+        )
     if interpolation_mode not in ("nearest", "bilinear"):
-        raise fatal(f"rotate: interpolation_mode is 'nearest' or 'bilinear', got {interpolation_mode!r}")
+        raise fatal(
+            f"Only 'nearest' and 'bilinear' interpolation_mode are supported, got {interpolation_mode!r}"
+        )
     if x.dim() != 4:
-        raise fatal(f"rotate takes images [N, H, W, C], got shape {list(x.shape)}")
+        raise fatal(f"Input tensor must be 4D (N, H, W, C), got rank {x.dim()}")
     torch = torch_cpu.library()
     height, width = x.shape[1], x.shape[2]
     middle = (width / 2, height / 2) if center is None else center

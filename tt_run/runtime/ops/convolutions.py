@@ -19,11 +19,12 @@ from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.activations import activation as activation_of
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import families, video_filters
 from tt_run.runtime.ops.conversions import typecast
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.images import Borders, borders, pair, to_planes, to_rows
 from tt_run.runtime.ops.operands import settle
+from tt_run.runtime.ops.window_limits import check_convolution
 from tt_run.runtime.tensor.conversion.devices import to_device
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -70,6 +71,7 @@ def conv2d(
         pair("kernel_size", kernel_size), borders(padding), pair("stride", stride), pair("dilation", dilation),
     )  # fmt: skip
     config = conv_config or Conv2dConfig()
+    check_convolution(steps, groups, config)
     weights = _prepared(weight_tensor, device, config, (out_channels, in_channels // groups, *kernel))
     bias = None if bias_tensor is None else _row(bias_tensor, device, config, out_channels)
 
@@ -126,6 +128,7 @@ def conv1d(
     before, after = (padding, padding) if isinstance(padding, int) else pair("padding", padding)
     sides = Borders(before, after, 0, 0)
     config = conv_config or Conv2dConfig()
+    check_convolution((stride, 1), groups, config)
     kernel = (kernel_size, 1)
     weights = _prepared(weight_tensor, device, config, (out_channels, in_channels // groups, *kernel))
     bias = None if bias_tensor is None else _row(bias_tensor, device, config, out_channels)
@@ -184,6 +187,7 @@ def conv_transpose2d(
         pair("output_padding", output_padding),
     )  # fmt: skip
     config = conv_config or Conv2dConfig()
+    check_convolution(steps, groups, config)
     weights = _prepared(weight_tensor, device, config, (in_channels, out_channels // groups, *kernel))
     bias = None if bias_tensor is None else _row(bias_tensor, device, config, out_channels)
     out = tuple(
@@ -245,9 +249,10 @@ def conv3d(
 ) -> Tensor:
     """Convolution of videos `(N, T, H, W, C)`, row-major; gives `(N, To, Ho, Wo, output_channels)`.
 
-    Weights are `(out, in / groups, kt, kh, kw)`, or `(kt*kh*kw*in / groups, out)` as `prepare_conv3d_weights` makes them;
-    `padding_mode` is zeros or replicate. weight_lo_tensor is what bfloat16 weights lack, laid out as they are. Raises RuntimeError when
-    the sizes do not fit, and for halos, masks, offsets and padding of the result, which no document gives values to.
+    Weights are `(out, in / groups, kt, kh, kw)`, or `(kt*kh*kw*in, out)` as `prepare_conv3d_weights` makes them with the `C_in_block`
+    of the configuration; `padding_mode` is zeros or replicate. weight_lo_tensor is what bfloat16 weights lack, laid out as they are.
+    Raises RuntimeError when the sizes do not fit, and for halos, masks, offsets and padding of the result, which no document gives
+    values to.
     """
     for word, value in (
         ("halo_buffer", halo_buffer), ("logical_h_mask", logical_h_mask), ("logical_w_mask", logical_w_mask),
@@ -268,32 +273,35 @@ def conv3d(
     if padding_mode not in ("zeros", "replicate"):
         raise fatal(f"padding_mode must be zeros or replicate, got {padding_mode}")
     mode = "constant" if padding_mode == "zeros" else "replicate"
+    settings = config if config is not None else Conv3dConfig()
+    rows = video_filters.Rows(
+        kernel, channels, video_filters.block(kernel, settings.C_in_block), output_channels
+    )
+    video_filters.check(rows, steps, groups)
 
     def matrix(weights: Tensor) -> Tensor:
         flat = weights
         if len(weights.shape) == 5:
-            flat = _laid_out(weights, where, weights.dtype, _three_flat)
+            flat = _laid_out(
+                weights, where, weights.dtype,
+                lambda stack: video_filters.matrix(stack, groups, rows.block, settings.alignment),
+            )  # fmt: skip
+        video_filters.check_weights(tuple(flat.shape), rows)
         return _on(flat, where)
 
     flat = matrix(weight_tensor)
     if weight_lo_tensor is not None:
         rest = matrix(weight_lo_tensor)
-        if rest.shape != flat.shape:
-            raise fatal(f"weight_lo_tensor {rest.shape} must be laid out as the weights {flat.shape}")
         flat = typecast.compute(flat, DataType.FLOAT32)
         flat = flat.derive(combine(np.add, flat.shards, rest.shards))
     bias = None if bias_tensor is None else _laid_out(bias_tensor, where, bias_tensor.dtype, _one_row)
 
     def forward(x: Any, filters: Any, b: Any) -> Any:
         planes = torch_cpu.named("nn.functional.pad")(x.permute(0, 4, 1, 2, 3), (w, w, h, h, t, t), mode=mode)
-        shape = (*kernel, channels // groups, output_channels)
-        filters = filters.reshape(-1, output_channels)[: int(np.prod(shape[:-1]))]
-        filters = filters.reshape(shape).permute(4, 3, 0, 1, 2)
-        out = torch_cpu.named("nn.functional.conv3d")(planes, filters, b, steps, 0, spread, groups)
-        return out.permute(0, 2, 3, 4, 1)
+        convolve = torch_cpu.named("nn.functional.conv3d")
+        return convolve(planes, rows.filters(filters), b, steps, 0, spread).permute(0, 2, 3, 4, 1)
 
-    layout = config.output_layout if config is not None else Layout.ROW_MAJOR
-    return _computed(forward, input_tensor, flat, bias, dtype, memory_config, None, layout)
+    return _computed(forward, input_tensor, flat, bias, dtype, memory_config, None, settings.output_layout)
 
 
 @operation("ttnn.experimental.prepare_conv3d_weights", family=families.CONVERSION)
@@ -305,9 +313,17 @@ def prepare_conv3d_weights(
     alignment: int = 32,
     device: MeshDevice | None = None,
 ) -> Tensor:
-    """Filters `(out, in / groups, kt, kh, kw)` as the matrix `(kt*kh*kw*in / groups, out)` in tiles, on the device if one is given."""
+    """Filters `(out, in / groups, kt, kh, kw)` as the matrix `(kt*kh*kw*in, out)`, in the layout of the filters, on a device that is given.
+
+    Groups are filled with zeros, and so is `in` up to a multiple of `alignment`; rows go by blocks of `C_in_block` channels (0: one),
+    then by place in the kernel. Raises RuntimeError when the blocks do not divide the channels.
+    """
     where = device or weight_tensor.device()
-    return _laid_out(weight_tensor, where, weight_tensor.dtype, _three_flat)
+
+    def arrange(stack: Array) -> Array:
+        return video_filters.matrix(stack, groups, C_in_block, alignment)
+
+    return _laid_out(weight_tensor, where, weight_tensor.dtype, arrange, weight_tensor.layout)
 
 
 @operation("ttnn.prepare_conv_weights", family=families.CONVERSION)
@@ -338,9 +354,10 @@ def prepare_conv_weights(
     """Filters as `conv2d` keeps them: the matrix `(1, 1, kh*kw*in / groups, out)` in tiles on the device."""
     if weights_format != "OIHW":
         raise fatal(f"weights_format must be OIHW, got {weights_format}")
-    kernel = pair("kernel_size", kernel_size)
+    kernel, config = pair("kernel_size", kernel_size), conv_config or Conv2dConfig()
+    check_convolution(pair("stride", stride), groups, config)
     shape = (out_channels, in_channels // groups, *kernel)
-    return _prepared(weight_tensor, device, conv_config or Conv2dConfig(), shape)
+    return _prepared(weight_tensor, device, config, shape)
 
 
 @operation("ttnn.prepare_conv_bias", family=families.CONVERSION)
@@ -399,9 +416,10 @@ def prepare_conv_transpose2d_weights(
     """Filters as `conv_transpose2d` keeps them: the matrix `(1, 1, kh*kw*out / groups, in)` in tiles on the device."""
     if weights_format != "IOHW":
         raise fatal(f"weights_format must be IOHW, got {weights_format}")
-    kernel = pair("kernel_size", kernel_size)
+    kernel, config = pair("kernel_size", kernel_size), conv_config or Conv2dConfig()
+    check_convolution(pair("stride", stride), groups, config)
     shape = (in_channels, out_channels // groups, *kernel)
-    return _prepared(weight_tensor, device, conv_config or Conv2dConfig(), shape)
+    return _prepared(weight_tensor, device, config, shape)
 
 
 @operation("ttnn.prepare_conv_transpose2d_bias", family=families.CONVERSION)
@@ -449,11 +467,6 @@ def _flat(stack: Array, rows: int, columns: int) -> Array:
     return planes.reshape(devices, 1, 1, rows * columns * second, first)
 
 
-def _three_flat(stack: Array) -> Array:
-    devices, first = stack.shape[:2]
-    return stack.transpose(0, 3, 4, 5, 2, 1).reshape(devices, -1, first)
-
-
 def _one_row(stack: Array) -> Array:
     return stack.reshape(len(stack), 1, 1, 1, -1)
 
@@ -464,11 +477,13 @@ def _row(bias: Tensor, device: MeshDevice, config: Conv2dConfig, channels: int) 
     return _laid_out(bias, device, config.weights_dtype or bias.dtype, _one_row)
 
 
-def _laid_out(tensor: Tensor, device: MeshDevice | None, dtype: DataType, arrange: Any) -> Tensor:
-    """A tensor's shards rearranged, in tiles of an element type, on the device."""
+def _laid_out(
+    tensor: Tensor, device: MeshDevice | None, dtype: DataType, arrange: Any, layout: Layout = Layout.TILE
+) -> Tensor:
+    """A tensor's shards rearranged, in a layout and an element type, on the device."""
     shards = tensor.shards
     values = quantize(np.ascontiguousarray(arrange(shards.data)), dtype)
-    made = settle((tensor,), Shards(values, shards.index), dtype, layout=Layout.TILE)
+    made = settle((tensor,), Shards(values, shards.index), dtype, layout=layout)
     return made if device is None else _on(made, device)
 
 
@@ -490,6 +505,8 @@ def _computed(
     """The function on each device, the fused activation, and one rounding."""
     given = [images, weights, *([bias] if bias is not None else [])]
     target = dtype or images.dtype
+    if layout is Layout.ROW_MAJOR and target is DataType.BFLOAT8_B:
+        raise fatal("Conv output can't be in Row Major if output dtype is BFloat8_B.")
 
     def on_stacks(*stacks: Array) -> tuple[Array, ...]:
         def each(x: Any, w: Any, b: Any = None) -> Any:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.enums import TensorMemoryLayout
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops import attention_goldens, families
+from tt_run.runtime.ops import attention_goldens, families, head_counts
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.movement import moved, settled
 from tt_run.runtime.ops.operands import on_device, settle
@@ -114,6 +114,7 @@ def split_query_key_value_and_split_heads(
     A tensor that is cut over cores has the queries, the key and the value of one head of keys side by side, as for `create_qkv_heads`.
     """
     kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+    head_counts.check_split(*_widths(input_tensor, kv_input_tensor), num_heads, kv_heads)
     grouped = input_tensor.is_sharded() and kv_input_tensor is None and not use_falcon7b_backend
     return _split(
         input_tensor,
@@ -169,6 +170,7 @@ def nlp_create_qkv_heads(
 ) -> Three:
     """[B, 1, S, q | k | v] -> query [B, H, S, D], key [B, Hkv, D, S] (or [B, Hkv, S, D]), value [B, Hkv, S, D]."""
     kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+    head_counts.check_create(*_widths(input, input_kv), num_heads, kv_heads)
     arrange = _by_sequence(transpose_k_heads)
     return _split(input, input_kv, num_heads, kv_heads, arrange, memory_config, output_tensors, kv_tied)
 
@@ -331,10 +333,10 @@ def nlp_create_qkv_heads_boltz(
     output_tensors: Sequence[Tensor | None] | None = None,
 ) -> Three:
     """[B, 1, S, q | k | v] -> query [B, H, S, D], key [B, Hkv, D, S] (or [B, Hkv, S, D]), value [B, Hkv, S, D]."""
+    kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+    head_counts.check_create(*_widths(input, input_kv), num_heads, kv_heads)
     arrange = _by_sequence(transpose_k_heads)
-    return _split(
-        input, input_kv, num_heads, num_kv_heads or num_heads, arrange, memory_config, output_tensors
-    )
+    return _split(input, input_kv, num_heads, kv_heads, arrange, memory_config, output_tensors)
 
 
 @operation("ttnn.experimental.nlp_create_qkv_heads_vit", family=families.HEADS)
@@ -346,6 +348,10 @@ def nlp_create_qkv_heads_vit(
 ) -> Three:
     """[B, 1, S, q | k | v] of 12 heads -> query, key and value [B, 12, S, D]."""
     return _split(input, None, 12, 12, _by_sequence(False), memory_config, output_tensors)
+
+
+def _widths(x: Tensor, kv: Tensor | None) -> tuple[int, int | None]:
+    return x.shape[-1], None if kv is None else kv.shape[-1]
 
 
 def _four(tensor: Tensor) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.activations import activation as function_of
 from tt_run.runtime.kernels.torch_cpu import library
 from tt_run.runtime.mesh import MeshCoordinate
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import families, head_counts
 from tt_run.runtime.ops.caches import paged_update_cache
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.joining import chunk
@@ -82,7 +82,8 @@ def _separate(
     x: Any, kv: Any, num_heads: int, num_kv_heads: int | None = None, transpose_k_heads: bool = True
 ) -> Any:
     """Heads of queries from one tensor, of keys and values from another in which they alternate."""
-    groups = num_kv_heads or num_heads
+    groups = num_heads if num_kv_heads is None else num_kv_heads
+    head_counts.check_grouped(x.shape[-1], kv.shape[-1], num_heads, groups)
     pieces = kv.reshape(*kv.shape[:-1], groups, 2, -1)
     keys, values = (pieces[..., i, :].flatten(-2) for i in (0, 1))
     return [_heads(x, num_heads), _heads(keys, groups, transpose_k_heads), _heads(values, groups)]
@@ -90,7 +91,8 @@ def _separate(
 
 def _grouped(x: Any, num_heads: int, num_kv_heads: int | None = None, transpose_k_heads: bool = True) -> Any:
     """Heads of a tensor in which each group has its queries, then its key, then its value."""
-    groups = num_kv_heads or num_heads
+    groups = num_heads if num_kv_heads is None else num_kv_heads
+    head_counts.check_grouped(x.shape[-1], None, num_heads, groups)
     per = num_heads // groups
     batch, _, length, width = x.shape
     pieces = x.reshape(batch, length, groups, per + 2, width // (groups * (per + 2)))

@@ -17,8 +17,10 @@ from tt_run.runtime.ops import families, pool_goldens, sample_places
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.images import Borders, borders, pair, to_planes, to_rows
 from tt_run.runtime.ops.operands import on_device, settle
+from tt_run.runtime.ops.window_limits import check_adaptive, check_pool
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
 from tt_run.runtime.tuning.conv import Op2DSliceConfig
 from tt_run.runtime.values.shards import Shards, combine_all
@@ -75,6 +77,7 @@ def max_pool2d(
     kernel, steps, spread, sides = (
         pair("kernel_size", kernel_size), pair("stride", stride), pair("dilation", dilation), borders(padding),
     )  # fmt: skip
+    check_pool(kernel, steps, sides)
 
     def forward(x: Any) -> Any:
         planes = to_planes(x, batch_size, input_h, input_w, channels)
@@ -138,6 +141,7 @@ def avg_pool2d(
 ) -> Tensor:
     """The mean of each window, as `(1, 1, N*Ho*Wo, C)`; `count_include_pad` counts the borders, `divisor_override` replaces the count."""
     kernel, steps, sides = pair("kernel_size", kernel_size), pair("stride", stride), borders(padding)
+    check_pool(kernel, steps, sides)
 
     def forward(x: Any) -> Any:
         planes = to_planes(x, batch_size, input_h, input_w, channels)
@@ -159,16 +163,17 @@ def avg_pool2d(
 def global_avg_pool2d(
     input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, dtype: DataType | None = None
 ) -> Tensor:
-    """The mean of each channel of images `(N, H, W, C)`, as `(N, 1, 1, C)`."""
+    """The mean of each channel of images `(N, H, W, C)`, as `(N, 1, 1, C)` in tiles."""
     return _one(
         lambda x: x.mean((1, 2), keepdim=True), input_tensor,
-        dtype=dtype, layout=input_tensor.layout, memory_config=memory_config,
+        dtype=dtype, layout=Layout.TILE, memory_config=memory_config,
     )  # fmt: skip
 
 
 def _adaptive(path: str, input_tensor: Tensor, sizes: tuple[int, ...], output_size: Sequence[int],
               memory_config: MemoryConfig | None) -> Tensor:  # fmt: skip
     size = pair("output_size", output_size)
+    check_adaptive((sizes[1], sizes[2]), size)
 
     def forward(x: Any) -> Any:
         return to_rows(torch_cpu.named(path)(to_planes(x, *sizes), size))
@@ -231,7 +236,14 @@ def upsample(
     Raises RuntimeError for another mode.
     """
     if mode not in ("nearest", "bilinear"):
-        raise fatal(f"upsample: mode must be nearest or bilinear, got {mode}")
+        raise fatal("mode must be 'nearest' or 'bilinear'", hint=f"ttnn.upsample has no mode {mode!r}")
+    if len(input_tensor.shape) != 4:
+        raise fatal(f"upsample takes images (N, H, W, C), got shape {list(input_tensor.shape)}")
+    if input_tensor.padded_shape != input_tensor.shape:
+        raise fatal(
+            "Tiled input must be tile-aligned (no padding difference)",
+            hint="ttnn.to_layout(x, ttnn.ROW_MAJOR_LAYOUT)",
+        )
     both = (scale_factor, scale_factor) if isinstance(scale_factor, (int, float)) else tuple(scale_factor)
     factors = tuple(float(f) for f in both)
 
@@ -241,7 +253,7 @@ def upsample(
             0, 2, 3, 1
         )
 
-    return _one(forward, input_tensor, layout=input_tensor.layout, memory_config=memory_config)
+    return _one(forward, input_tensor, memory_config=memory_config)
 
 
 @operation("ttnn.fold", family=families.MOVEMENT)
@@ -278,8 +290,11 @@ def fold(
         x = pad(x, (0, left, 0, top, 0, back)) if turned else pad(x, (front, back, left, right, top, bottom))
         x = x.permute(0, 2, 3, 1) if turned else x
         batch, height, width, channels = x.shape
-        if height % stride_h or width % stride_w:
-            raise fatal(f"fold: blocks of {stride_h}x{stride_w} do not divide an image of {height}x{width}")
+        for word, size, step in (("H", height, stride_h), ("W", width, stride_w)):
+            if size % step:
+                raise fatal(
+                    f"Fold: logical {word} ({size}) must be divisible by stride_{word.lower()} ({step})."
+                )
         rows, columns = height // stride_h, width // stride_w
         blocks = x.reshape(batch, rows, stride_h, columns, stride_w, channels).permute(0, 1, 3, 2, 4, 5)
         deep = blocks.reshape(batch, rows, columns, -1)
@@ -306,6 +321,22 @@ def grid_sample(
     With K places in each element the result is `(N, Ho, Wo*K, C)`, or `(N, Ho, Wo, C*K)` with `batch_output_channels`.
     With `use_precomputed_grid` the grid is what `prepare_grid_sample_grid` made of one. Raises RuntimeError if it is not.
     """
+    if padding_mode != "zeros":
+        raise fatal(
+            "Only zeros padding mode is currently supported", hint=f"got padding_mode={padding_mode!r}"
+        )
+    if input_tensor.layout is not Layout.ROW_MAJOR:
+        raise fatal("Input tensor must be ROW_MAJOR layout", hint="ttnn.to_layout(x, ttnn.ROW_MAJOR_LAYOUT)")
+    if mode == "nearest" and not use_precomputed_grid:
+        raise fatal(
+            "use_precomputed_grid = false is not supported with mode = 'nearest'. Please use precomputed grid with nearest mode.",
+            hint="ttnn.prepare_grid_sample_grid(grid, …, mode='nearest')",
+        )
+    if input_tensor.shape[-1] % TILE_SIZE:
+        raise fatal(
+            f"Input tensor last dimension must be divisible by TILE_WIDTH ({TILE_SIZE}), but got {input_tensor.shape[-1]} "
+            f"in padded shape {input_tensor.padded_shape}"
+        )
     if use_precomputed_grid and grid.dtype is not DataType.BFLOAT16:
         raise fatal(
             f"grid_sample: a precomputed grid must be BFLOAT16, got {cpp(grid.dtype)}", hint="ttnn.prepare_grid_sample_grid(grid, …)"

@@ -900,7 +900,7 @@ def gez(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, ou
     """gez of every element; dtype, shape and placement of the input."""
     ...
 def global_avg_pool2d(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None) -> _Tensor:
-    """The mean of each channel of images `(N, H, W, C)`, as `(N, 1, 1, C)`."""
+    """The mean of each channel of images `(N, H, W, C)`, as `(N, 1, 1, C)` in tiles."""
     ...
 def glu(input_tensor: _Tensor, dim: int = -1, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The first half along `dim` times the sigmoid of the second."""

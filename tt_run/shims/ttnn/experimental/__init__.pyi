@@ -333,7 +333,7 @@ def prefix_scan(a: _Tensor, bx: _Tensor, h_prev: _Tensor, *, memory_config: _Mem
     """The states h = a h + bx of a sequence (1, 1, L, E), row after row from h_prev on."""
     ...
 def prepare_conv3d_weights(*, weight_tensor: _Tensor, groups: int = 1, C_in_block: int = 0, alignment: int = 32, device: _MeshDevice | None = None) -> _Tensor:
-    """Filters `(out, in / groups, kt, kh, kw)` as the matrix `(kt*kh*kw*in / groups, out)` in tiles, on the device if one is given."""
+    """Filters `(out, in / groups, kt, kh, kw)` as the matrix `(kt*kh*kw*in, out)`, in the layout of the filters, on a device that is given."""
     ...
 def prepare_generic_op(*args: _Any, **kwargs: _Any) -> None:
     """Refused: it runs a kernel of the program's own."""
