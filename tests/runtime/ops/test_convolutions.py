@@ -251,7 +251,7 @@ def test_conv3d_with_weights_in_two_parts(one: MeshDevice) -> None:
     ("changed", "message"),
     [
         ({"stride": (0, 1)}, r"stride must be greater than 0, got \(0, 1\)"),
-        ({"groups": 0}, "groups must be greater than 0"),
+        ({"groups": -1}, "groups must be greater than 0"),
         ({"conv_config": Conv2dConfig(act_block_w_div=0)}, "act_block_w_div must be greater than 0"),
         (
             {"conv_config": Conv2dConfig(act_block_h_override=16)},
@@ -273,6 +273,18 @@ def test_settings_of_convolutions_are_refused(one: MeshDevice, changed: dict[str
     for name in ("conv2d", "conv_transpose2d"):
         with pytest.raises(RuntimeError, match=message):
             call(name, **words | changed)
+
+
+@pytest.mark.parametrize("name", ["conv2d", "conv_transpose2d", "conv1d"])
+def test_no_groups_are_one(one: MeshDevice, name: str) -> None:
+    shape, kernel = ((1, 64, 32), 3) if name == "conv1d" else ((1, 1, 64, 32), (3, 3))
+    filters = host(sample((32, 32, 3, *((3,) if name != "conv1d" else ())), 2))
+    words: dict[str, Any] = {
+        "input_tensor": put(one, sample(shape, 1), F32, ROW), "weight_tensor": filters, "device": one, "in_channels": 32,
+        "out_channels": 32, "batch_size": 1, "kernel_size": kernel,
+    }  # fmt: skip
+    words |= {"input_length": 64} if name == "conv1d" else {"input_height": 8, "input_width": 8}
+    np.testing.assert_array_equal(held(call(name, groups=0, **words)), held(call(name, groups=1, **words)))
 
 
 def test_padding_that_leaves_nothing_of_a_transposed_convolution(one: MeshDevice) -> None:

@@ -71,6 +71,7 @@ def conv2d(
         pair("kernel_size", kernel_size), borders(padding), pair("stride", stride), pair("dilation", dilation),
     )  # fmt: skip
     config = conv_config or Conv2dConfig()
+    groups = groups or 1  # 0 says, too, that channels are not grouped
     check_convolution(steps, groups, config)
     weights = _prepared(weight_tensor, device, config, (out_channels, in_channels // groups, *kernel))
     bias = None if bias_tensor is None else _row(bias_tensor, device, config, out_channels)
@@ -128,6 +129,7 @@ def conv1d(
     before, after = (padding, padding) if isinstance(padding, int) else pair("padding", padding)
     sides = Borders(before, after, 0, 0)
     config = conv_config or Conv2dConfig()
+    groups = groups or 1  # 0 says, too, that channels are not grouped
     check_convolution((stride, 1), groups, config)
     kernel = (kernel_size, 1)
     weights = _prepared(weight_tensor, device, config, (out_channels, in_channels // groups, *kernel))
@@ -187,6 +189,7 @@ def conv_transpose2d(
         pair("output_padding", output_padding),
     )  # fmt: skip
     config = conv_config or Conv2dConfig()
+    groups = groups or 1  # 0 says, too, that channels are not grouped
     check_convolution(steps, groups, config)
     weights = _prepared(weight_tensor, device, config, (in_channels, out_channels // groups, *kernel))
     bias = None if bias_tensor is None else _row(bias_tensor, device, config, out_channels)
