@@ -241,16 +241,19 @@ def test_head_counts_are_refused(
 
 
 def test_heads_of_one_token(one: MeshDevice):
-    x = sample(F32, 1, 1, 3, 8 * 16)
-    q, k, v = op("experimental.nlp_create_qkv_heads_decode")(put(one, x), num_heads=4, num_kv_heads=2)
-    assert np.array_equal(held(q), x[..., :64].reshape(1, 3, 4, 16))
-    assert np.array_equal(held(k), x[..., 64:96].reshape(1, 3, 2, 16))
-    assert np.array_equal(held(v), x[..., 96:].reshape(1, 3, 2, 16))
+    x = sample(F32, 1, 1, 3, 8 * 32)
+    split = op("experimental.nlp_create_qkv_heads_decode")
+    q, k, v = split(put(one, x), num_heads=4, num_kv_heads=2)
+    assert np.array_equal(held(q), x[..., :128].reshape(1, 3, 4, 32))
+    assert np.array_equal(held(k), x[..., 128:192].reshape(1, 3, 2, 32))
+    assert np.array_equal(held(v), x[..., 192:].reshape(1, 3, 2, 32))
+    with pytest.raises(RuntimeError, match=r"shard shape \(32, 16\) must be tile"):
+        split(put(one, x[..., :128]), num_heads=4, num_kv_heads=2)
     back = op("experimental.nlp_concat_heads_decode")(q, num_heads=4)
     # As many rows as the tiles of the users have, also in the shape: recorded from the reference library 0.81.1.
-    assert back.shape == (1, 1, 32, 64)
-    assert np.array_equal(held(back)[:, :, :3], x[..., :64]) and not held(back)[:, :, 3:].any()
-    assert op("experimental.nlp_concat_heads_decode")(q, num_heads=3).shape == (1, 1, 32, 48)
+    assert back.shape == (1, 1, 32, 128)
+    assert np.array_equal(held(back)[:, :, :3], x[..., :128]) and not held(back)[:, :, 3:].any()
+    assert op("experimental.nlp_concat_heads_decode")(q, num_heads=3).shape == (1, 1, 32, 96)
 
 
 def test_rotary_embedding(one: MeshDevice):

@@ -113,7 +113,7 @@ def test_blocks_that_do_not_fit(one: MeshDevice, words: dict[str, Any], message:
 
 
 def test_users_of_a_slice(one: MeshDevice):
-    x = sample(F32, 1, 1, 6, 8 * 16)
+    x = sample(F32, 1, 1, 6, 8 * 32)
     heads, words = op("experimental.nlp_create_qkv_heads_decode"), {"num_heads": 4, "num_kv_heads": 2}
     found = heads(put(one, x), batch_offset=put(one, [2], I32, ROW), slice_size=3, **words)
     for tensor, wanted in zip(found, heads(put(one, x[:, :, 2:5]), **words), strict=True):

@@ -238,7 +238,9 @@ def test_random_tensors(one: MeshDevice):
     assert 2 <= held(full).min() < 2.1 < 4.9 < held(full).max() <= 5
     assert call("uniform", full, **{"from": -1.0, "to": 0.0}) is full
     assert held(full).max() <= 0
-    coins = held(call("bernoulli", put(one, np.full((64, 64), 0.25)), 7))
+    tossed = call("bernoulli", put(one, np.full((64, 64), 0.25), BF16), 7)
+    assert tossed.dtype is F32
+    coins = held(tossed)
     assert set(np.unique(coins)) == {0, 1}
     assert 0.2 < coins.mean() < 0.3
 

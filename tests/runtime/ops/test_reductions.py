@@ -183,3 +183,28 @@ def test_empty_and_rank_zero(one: MeshDevice):
     scalar = ops.sum(put(one, np.ones((2, 2))))
     assert held(ops.add(scalar, scalar)).item() == 8
     assert scalar.layout is TILE
+
+
+def test_rows_that_are_reduced_in_tiles_come_back_in_tiles(one: MeshDevice):
+    """Of rows: recorded from the reference library 0.81.1, which sums matrices, and batches of BFLOAT16, in tiles."""
+    x = {dtype: put(one, sample(dtype, 2, 3, 50, 70), dtype, ROW) for dtype in (F32, BF16)}
+    for dtype, dim, layout in (
+        (BF16, -1, ROW), (BF16, 0, TILE), (F32, 0, ROW), (BF16, (2, 3), TILE), (F32, (2, 3), TILE), (BF16, None, TILE), (F32, None, ROW)
+    ):  # fmt: skip
+        assert ops.sum(x[dtype], dim).layout is layout, (dtype, dim)
+    assert [ops.mean(x[BF16], dim).layout for dim in (0, None, (2, 3))] == [ROW, ROW, TILE]
+    for found in (
+        ops.prod(x[BF16], -1),
+        ops.softmax(x[BF16], -1),
+        ops.tril(x[BF16]),
+        ops.outer(x[BF16], x[BF16]),
+    ):
+        assert found.layout is TILE
+
+
+def test_places_are_wide_where_the_elements_are(one: MeshDevice):
+    for dtype, wide in ((F32, U32), (BF16, U16)):
+        x = put(one, sample(dtype, 64, 64), dtype)
+        for found in (ops.sort(x), ops.topk(x, 5)):
+            assert isinstance(found, list)
+            assert [part.dtype for part in found] == [dtype, wide]

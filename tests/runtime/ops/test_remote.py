@@ -76,10 +76,10 @@ CALLS: dict[str, Callable[[Make], Any]] = {
     "split heads": lambda t: op("transformer.split_query_key_value_and_split_heads")(
         t(1, 4, 192), num_heads=2
     ),
-    "heads decode": lambda t: op("experimental.nlp_create_qkv_heads_decode")(t(1, 1, 4, 48), num_heads=2),
+    "heads decode": lambda t: op("experimental.nlp_create_qkv_heads_decode")(t(1, 1, 4, 192), num_heads=2),
     "concatenate heads": lambda t: op("transformer.concatenate_heads")(t(1, 2, 4, 8)),
     "nlp concat heads": lambda t: op("experimental.nlp_concat_heads")(t(1, 2, 4, 8)),
-    "concat heads decode": lambda t: op("experimental.nlp_concat_heads_decode")(t(1, 3, 4, 8), num_heads=2),
+    "concat heads decode": lambda t: op("experimental.nlp_concat_heads_decode")(t(1, 3, 4, 32), num_heads=2),
     "rotary": lambda t: op("experimental.rotary_embedding")(t(1, 2, 4, 8), t(1, 1, 4, 8), t(1, 1, 4, 8)),
     "rotary llama": lambda t: op("experimental.rotary_embedding_llama")(
         t(1, 2, 4, 32), t(1, 1, 4, 32), t(1, 1, 4, 32), t(1, 1, 32, 32)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tt_run.runtime.cores import core_of
-from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, Operation, no_tensor, operation
@@ -142,6 +142,12 @@ def interleaved_to_sharded(
     preallocated_output: Tensor | None = None,
 ) -> Tensor:
     """The tensor spread over cores: `(x, memory_config[, dtype])`, or `(x, grid, shard_shape, shard_scheme, shard_orientation[, dtype])`."""
+    on_device(input_tensor, kind="data movement")
+    if input_tensor.memory_config().is_sharded():
+        raise fatal(
+            f"Input tensor memory layout must be INTERLEAVED, but got {cpp(input_tensor.memory_config().memory_layout)}",
+            hint="ttnn.reshard(tensor, memory_config)",
+        )
     config = sharded_memory_config or (grid if isinstance(grid, MemoryConfig) else None)
     if config is not None:
         if config.shard_spec is not None and min(config.shard_spec.shape) < 1:
@@ -173,7 +179,17 @@ def interleaved_to_sharded(
 def sharded_to_interleaved(
     input_tensor: Tensor, memory_config: MemoryConfig | None = None, output_dtype: DataType | None = None
 ) -> Tensor:
-    """The tensor spread over memory banks again."""
+    """The tensor spread over memory banks again; one that is not sharded stays what it is.
+
+    Raises RuntimeError for another element type in rows.
+    """
+    on_device(input_tensor, kind="data movement")
+    if not input_tensor.memory_config().is_sharded():
+        return input_tensor.alias()
+    if output_dtype not in (None, input_tensor.dtype) and input_tensor.layout is not Layout.TILE:
+        raise fatal(
+            "If diff output type, tensor must be TILED", hint="ttnn.typecast(tensor, dtype) takes rows"
+        )
     return _copied(input_tensor, output_dtype, memory_config or DRAM_MEMORY_CONFIG)
 
 

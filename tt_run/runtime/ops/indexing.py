@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops import families, joining
 from tt_run.runtime.ops.dispatch import operation
@@ -139,9 +140,9 @@ INDEXED = declare(
         "A copy of [N, K, C] with rows of channels [N, W, C] at places [N, W].",
         golden=lambda x, i, s, **_: x.scatter(1, i.long().unsqueeze(-1).expand(-1, -1, x.shape[-1]), s)),
     Row("tril", f"(input_tensor: Tensor, *, diagonal: int = 0, {PLACED})", _triangle(np.tril),
-        "The lower triangle of every matrix, zeros above the diagonal.", golden="tril"),
+        "The lower triangle of every matrix, zeros above the diagonal.", golden="tril", layout=Layout.TILE),
     Row("triu", f"(input_tensor: Tensor, *, diagonal: int = 0, {PLACED})", _triangle(np.triu),
-        "The upper triangle of every matrix, zeros below the diagonal.", golden="triu"),
+        "The upper triangle of every matrix, zeros below the diagonal.", golden="triu", layout=Layout.TILE),
     Row("narrow", "(input_tensor: Tensor, dim: int, start: int, length: int)", _narrow,
         "`length` entries of dimension `dim` from `start` on.", golden="narrow"),
     Row("alt_complex_rotate90", "(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, "

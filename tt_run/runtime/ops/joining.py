@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import finish
-from tt_run.runtime.ops import families, goldens
+from tt_run.runtime.ops import families, fitted_shards, goldens
 from tt_run.runtime.ops.composites import compile_scatter
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.movement import moved, settled, unmoved
@@ -83,7 +83,7 @@ def stack(input_tensors: Sequence[Tensor], dim: int) -> Tensor:
         raise fatal(f"stack expects tensors of one shape, got {[list(t.shape) for t in parts]}")
     dtype = parts[0].dtype
     shards = combine(lambda *s: settled(np.stack(s, axis=axis + 1), dtype), *(t.shards for t in parts))
-    return settle(parts, shards, dtype)
+    return settle(parts, shards, dtype, memory_config=fitted_shards.in_dram_if_sharded(parts[0]))
 
 
 def _same_kind(tensors: Sequence[Tensor], name: str) -> list[Tensor]:
@@ -151,6 +151,9 @@ def slice(
     if everything and output_tensor is None and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
     whole = (builtins.slice(None), *index)
+    if memory_config is None and output_tensor is None:
+        lengths = [len(range(i.start, i.stop, i.step)) for i in index]
+        memory_config = fitted_shards.of_part(input_tensor, lengths)
     return moved(input_tensor, lambda s: s[whole], memory_config, output_tensor)
 
 
@@ -268,7 +271,9 @@ def _pieces(
     found, start = [], 0
     for size in sizes:
         cut = builtins.slice(start, start + size)
-        found.append(moved(tensor, lambda s, at=(*ahead, cut): s[at], memory_config))  # type: ignore[misc]
+        shape = [size if d == axis else length for d, length in enumerate(tensor.shape)]
+        place = memory_config or fitted_shards.of_pieces(tensor, shape)
+        found.append(moved(tensor, lambda s, at=(*ahead, cut): s[at], place))  # type: ignore[misc]
         start += size
     return found
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.ordering import in_order
-from tt_run.runtime.ops import families, goldens, larger_shards
+from tt_run.runtime.ops import families, fitted_shards, goldens, larger_shards
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.operands import axis_of, ints, on_device, settle, volume
 from tt_run.runtime.tensor.conversion import framing
@@ -134,6 +134,8 @@ def reshape(
     if wanted == tuple(input_tensor.shape) and memory_config in (None, input_tensor.memory_config()):
         return input_tensor.alias()
     stayed = stays(input_tensor, wanted, memory_config)
+    if memory_config is None and not stayed:
+        memory_config = fitted_shards.of_reshape(input_tensor, wanted)
     return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), memory_config, view=stayed)
 
 
@@ -185,7 +187,8 @@ def permute(
         )
     if order == sorted(order) and not pad_value and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
-    result = moved(input_tensor, lambda s: s.transpose(0, *(d + 1 for d in order)), memory_config)
+    place = memory_config or fitted_shards.of_order(input_tensor, order)
+    result = moved(input_tensor, lambda s: s.transpose(0, *(d + 1 for d in order)), place)
     return framing.filled(result, pad_value) if pad_value else result
 
 
@@ -206,7 +209,10 @@ def transpose(
     alike = first == second or input_tensor.shape[first - 1] == input_tensor.shape[second - 1] == 1
     if alike and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
-    return moved(input_tensor, lambda s: s.swapaxes(first, second), memory_config)
+    order = list(range(rank))
+    order[first - 1], order[second - 1] = second - 1, first - 1
+    place = memory_config or fitted_shards.of_order(input_tensor, order)
+    return moved(input_tensor, lambda s: s.swapaxes(first, second), place)
 
 
 def _within(dim: int, rank: int) -> int:
@@ -261,9 +267,9 @@ def expand(
     full = [o if w == -1 else w for w, o in zip(wanted, old, strict=True)]
     if full == list(shape) and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
-    return moved(
-        input_tensor, lambda s: np.broadcast_to(s.reshape(len(s), *old), (len(s), *full)), memory_config
-    )
+    times = [new // length if length else 1 for new, length in zip(full, old, strict=True)]
+    place = memory_config or larger_shards.of_repetition(input_tensor, times, full)
+    return moved(input_tensor, lambda s: np.broadcast_to(s.reshape(len(s), *old), (len(s), *full)), place)
 
 
 @operation("ttnn.repeat", family=families.MOVEMENT, golden=goldens.repeat)
@@ -303,7 +309,8 @@ def repeat_interleave(
     axis = axis_of(dim, len(input_tensor.shape)) + 1
     if repeats == 1 and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
-    return moved(input_tensor, lambda s: np.repeat(s, repeats, axis=axis), memory_config)
+    place = memory_config or fitted_shards.in_dram_if_sharded(input_tensor)
+    return moved(input_tensor, lambda s: np.repeat(s, repeats, axis=axis), place)
 
 
 @operation("ttnn.roll", family=families.MOVEMENT, golden=goldens.roll)

@@ -62,9 +62,13 @@ def _check_normed(tensor: Tensor) -> None:
 
 def _check_softmax(tensor: Tensor, along_rows: bool = True) -> None:
     _check_normed(tensor)
-    # Rows in whole tiles are tilized on the way; the others are not.
-    whole = along_rows and all(length % TILE_SIZE == 0 for length in tuple(tensor.shape)[-2:])
-    if tensor.layout is not Layout.TILE and not whole:
+    if tensor.layout is not Layout.TILE and not along_rows:  # rows are tilized on the way
+        raise fatal("Inputs to softmax must be tilized", hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)")
+
+
+def _check_in_place(tensor: Tensor) -> None:
+    on_device(tensor, kind="softmax")
+    if tensor.layout is not Layout.TILE:
         raise fatal("Inputs to softmax must be tilized", hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)")
 
 
@@ -90,7 +94,9 @@ def softmax(
         return along(axis, function, input_tensor.dtype, rows).reshape(stack.shape)
 
     shards = input_tensor.shards.map(compute)
-    return settle((input_tensor,), shards, input_tensor.dtype, memory_config=memory_config)
+    return settle(
+        (input_tensor,), shards, input_tensor.dtype, memory_config=memory_config, layout=Layout.TILE
+    )
 
 
 def masked_softmax(
@@ -116,9 +122,8 @@ def masked_softmax(
         added = align(bias, stack.ndim - 1).astype(np.float32, copy=False)
         return along_last(lambda out, rows, m: function(out, rows * factor + m), x.dtype, stack, added)
 
-    return settle(
-        operands, combine(compute, *(t.shards for t in operands)), x.dtype, memory_config=memory_config
-    )
+    shards = combine(compute, *(t.shards for t in operands))
+    return settle(operands, shards, x.dtype, memory_config=memory_config, layout=Layout.TILE)
 
 
 @operation("ttnn.scale_mask_softmax", family=families.NORM, golden=attention_goldens.masked_softmax)
@@ -162,6 +167,7 @@ def softmax_in_place(
     numeric_stable: bool = True,
 ) -> Tensor:
     """`softmax` written over its input; returns the input."""
+    _check_in_place(input_tensor)
     result: Tensor = softmax.compute(input_tensor, dim, numeric_stable=numeric_stable)
     input_tensor.overwrite(result.shards)
     return input_tensor
@@ -179,6 +185,7 @@ def scale_mask_softmax_in_place(
     numeric_stable: bool = True,
 ) -> Tensor:
     """`scale_mask_softmax` written over its input; returns the input."""
+    _check_in_place(input_tensor)
     rows = getattr(program_config, "block_h", None)
     if mask is not None and input_tensor.memory_config().is_sharded() and rows is not None:
         columns = getattr(program_config, "block_w", 0)

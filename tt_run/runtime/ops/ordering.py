@@ -75,7 +75,8 @@ def _chosen(
         tensor.shards,
         places,
     )
-    wide = axis > 0 and tensor.shape[axis - 1] > np.iinfo(np.uint16).max + 1
+    many = axis > 0 and tensor.shape[axis - 1] > np.iinfo(np.uint16).max + 1
+    wide = many or tensor.dtype is DataType.FLOAT32
     kind = DataType.UINT32 if wide else DataType.UINT16
     indices = Shards(places.data.astype(np.uint32 if wide else np.uint16), places.index)
     first = settle(
@@ -106,8 +107,8 @@ def topk(
     indices_tensor: Tensor | None = None,
     output_tensor: tuple[Tensor, Tensor] | None = None,
     stable: bool = False,
-) -> tuple[Tensor, Tensor]:
-    """The k largest (or smallest) elements along `dim`, in order, and their places (UINT16, or UINT32 where they need it)."""
+) -> list[Tensor]:
+    """The k largest (or smallest) elements along `dim`, in order, and their places (UINT16, or UINT32 where they need it or the elements are FLOAT32)."""
     check_topk(input_tensor, k, dim, memory_config, sub_core_grids, indices_tensor, output_tensor)
     axis = axis_of(dim, len(input_tensor.shape))
     places = input_tensor.shards.map(lambda s: _order(s, axis + 1, largest, k))
@@ -120,7 +121,7 @@ def topk(
             places,
         )
         indices = settle((input_tensor, indices_tensor), named, indices_tensor.dtype)
-    return values, indices
+    return [values, indices]
 
 
 @operation("ttnn.sort", family=families.SORT, golden=goldens.sort)
@@ -132,7 +133,7 @@ def sort(
     *,
     memory_config: MemoryConfig | None = None,
     out: tuple[Tensor, Tensor] | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> list[Tensor]:
     """All elements along `dim` in order, and their places."""
     on_device(input_tensor, kind="sort")
     rank = len(input_tensor.shape)
@@ -141,7 +142,7 @@ def sort(
     places = input_tensor.shards.map(
         lambda s: _order(s, axis, descending) if rank else np.zeros(s.shape, np.int64)
     )
-    return _chosen(input_tensor, axis, places, memory_config, out)
+    return [*_chosen(input_tensor, axis, places, memory_config, out)]
 
 
 @operation("ttnn.nonzero", family=families.SORT)

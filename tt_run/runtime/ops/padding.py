@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tt_run.runtime.cores import CoreCoord, CoreRangeSet
 from tt_run.runtime.enums import DataType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.errors import fatal, throw
-from tt_run.runtime.ops import conversions, families, joining, movement
+from tt_run.runtime.ops import conversions, families, fitted_shards, joining, movement
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import ints, on_device, settle, volume
 from tt_run.runtime.tensor.conversion import copies, framing
@@ -118,7 +118,8 @@ def untilize_with_unpadding(
     rows = conversions.untilize.compute(input_tensor)
     if any(map(operator.gt, ends, shape)):  # the padding is asked for as well
         rows = rows.derive(framing.frame_of(input_tensor))
-    result: Tensor = joining.slice.compute(rows, [0] * len(shape), ends, memory_config=memory_config)
+    place = memory_config or fitted_shards.of_tiles(input_tensor, ends)
+    result: Tensor = joining.slice.compute(rows, [0] * len(shape), ends, memory_config=place)
     return result
 
 

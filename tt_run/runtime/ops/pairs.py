@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType
+from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.elementwise import BFLOAT16
 from tt_run.runtime.ops import families
@@ -138,7 +138,7 @@ _GLU = f"(input_tensor: Tensor, dim: int = -1, *, {PLACED})"
 WHOLE = declare(
     families.BINARY,
     Row("outer", f"{_PAIR}, *, {PLACED})", _outer, "The products of every element of a with every one of b, by rows.",
-        golden=_outer_golden),
+        golden=_outer_golden, layout=Layout.TILE),
     Row("glu", _GLU, _gated(f.sigmoid), "The first half along `dim` times the sigmoid of the second.",
         integers=False, golden=_golden_glu("sigmoid")),
     Row("reglu", _GLU, _gated(lambda x: f.at_least(x, 0)), "The first half along `dim` times the relu of the second.",

@@ -84,7 +84,7 @@ def product(
     if memory_config is not None and memory_config.is_sharded():
         *batch, high, wide = shards.data.shape[1:]
         memory_config = of_product(
-            device, memory_config, core_grid, program_config, math.prod(batch) * high, wide
+            device, memory_config, core_grid, program_config, math.prod(batch), high, wide
         )
     return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor, tile=tile)
 

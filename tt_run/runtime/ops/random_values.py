@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import floating, on_device, settle
@@ -86,11 +87,18 @@ def bernoulli(
     memory_config: MemoryConfig | None = None,
     compute_kernel_config: object = None,
 ) -> Tensor:
-    """1 with the probability that an element says, else 0; dtype of the input unless given."""
+    """1 with the probability that an element says, else 0; FLOAT32 unless `dtype` says otherwise. Raises RuntimeError for rows and other types."""
     on_device(input, kind="bernoulli")
-    floating("bernoulli", input)
+    if input.dtype not in (DataType.FLOAT32, DataType.BFLOAT16):
+        raise fatal(
+            "Bernoulli: Input tensor must be Float32 or Bfloat16", hint="ttnn.typecast(tensor, ttnn.bfloat16)"
+        )
+    if input.layout is not Layout.TILE:
+        raise fatal(
+            "Bernoulli: Input tensor must be tilized", hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)"
+        )
     shape = tuple(input.shape)
     coins: Any = random_source(seed).random(math.prod(shape), np.float32).reshape(shape)
-    target = output.dtype if output is not None else dtype or input.dtype
+    target = output.dtype if output is not None else dtype or DataType.FLOAT32
     shards = input.shards.map(lambda stack: convert((coins < stack).astype(np.float32), target))
     return settle((input,), shards, target, memory_config=memory_config, output_tensor=output)

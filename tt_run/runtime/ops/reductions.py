@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.elementwise import finish
-from tt_run.runtime.ops import families, goldens
+from tt_run.runtime.ops import families, fitted_shards, goldens
 from tt_run.runtime.ops.dispatch import Operation, operation
 from tt_run.runtime.ops.operands import axes_of, axis_of, on_device, settle
 from tt_run.runtime.ops.reduction_checks import (
@@ -34,7 +34,7 @@ Dims = int | Sequence[int] | None
 Scaled = Callable[[Array, float], Array]
 
 
-# Extremes and moments come back in tiles, of row-major tensors too; sums and means in the layout of what they are taken of.
+# Extremes, moments and products come back in tiles, of row-major tensors too; sums and means mostly in the layout of what they are taken of.
 def reduced(
     tensor: Tensor,
     dim: Dims,
@@ -59,6 +59,9 @@ def reduced(
             values = function(ordered_sums.rows_of(stack, axes))
         return finish(values, target).reshape(len(stack), *ordered_sums.reduced_shape(shape, axes, keepdim))
 
+    if memory_config is None and output_tensor is None:
+        kept, left = (ordered_sums.reduced_shape(shape, axes, keep) for keep in (True, keepdim))
+        memory_config = fitted_shards.of_reduction(tensor, kept, left, layout or tensor.layout)
     shards = tensor.shards.map(compute)
     return settle(
         (tensor,), shards, target, memory_config=memory_config, layout=layout, output_tensor=output_tensor
@@ -100,6 +103,15 @@ def _std(rows: Array, scalar: float, correction: bool) -> Array:
     return _scaled(np.sqrt(ordered_sums.variance(rows, int(correction))), abs(scalar))
 
 
+def _layout_of_total(name: str, tensor: Tensor, dim: Dims) -> Layout | None:
+    """TILE where the reference reduces rows in tiles: shards, whole matrices, and sums of BFLOAT16 over batch dimensions."""
+    rank = len(tensor.shape)
+    axes = axes_of(dim, rank)
+    matrices = rank > 1 and axes == (rank - 2, rank - 1)
+    batches = name == "sum" and tensor.dtype is DataType.BFLOAT16 and any(axis < rank - 2 for axis in axes)
+    return Layout.TILE if matrices or batches or tensor.memory_config().is_sharded() else None
+
+
 def _total(name: str, function: Scaled, doc: str) -> Operation:
     def compute(
         input_tensor: Tensor,
@@ -121,7 +133,7 @@ def _total(name: str, function: Scaled, doc: str) -> Operation:
             keepdim,
             _unless_alone(input_tensor, lambda rows: function(rows, scalar)),
             memory_config=memory_config,
-            layout=output_layout,
+            layout=output_layout or _layout_of_total(name, input_tensor, dim),
         )
 
     return _named(name, compute, doc)
@@ -226,6 +238,7 @@ def prod(
         keepdim or dims is not None,
         lambda rows: np.multiply.reduce(rows, axis=-1),
         memory_config=memory_config,
+        layout=Layout.TILE,
         output_tensor=output_tensor,
     )
 

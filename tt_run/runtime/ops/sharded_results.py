@@ -42,16 +42,19 @@ def of_product(
     memory_config: MemoryConfig | None,
     core_grid: CoreGrid | None,
     program_config: object,
+    matrices: int,
     rows: int,
     columns: int,
 ) -> MemoryConfig | None:
     """A product's memory configuration with the cores that compute it, where it asks for shards and does not say which.
 
-    `rows` and `columns` are those of the whole result in elements. Blocks without a grid are one on the first core.
+    `rows` and `columns` are those of one of its matrices in elements. Blocks without a grid are one to a matrix; rows and columns
+    without one are cut as for one matrix alone, which more of them do not fit.
     """
     if memory_config is None or not memory_config.is_sharded() or memory_config.shard_spec is not None:
         return memory_config
-    high, wide = tiles(rows), tiles(columns)
+    one, wide = tiles(rows), tiles(columns)
+    high = matrices * one
     per_core = getattr(program_config, "per_core_M", 0), getattr(program_config, "per_core_N", 0)
     layout = memory_config.memory_layout
     if layout is _BLOCK:
@@ -60,13 +63,18 @@ def of_product(
         elif core_grid is not None:
             down, across = -(-high // core_grid.y), -(-wide // core_grid.x)
         else:
-            down, across = high, wide
+            down, across = one, wide
         grid = _rectangle(-(-wide // across), -(-high // down))
     elif program_config is None and core_grid is not None and layout is not _HEIGHT:
         down, across = high, -(-wide // (core_grid.x * core_grid.y))
         grid = _cut(core_grid, -(-wide // across))
     elif program_config is None and core_grid is None and layout is _HEIGHT:
-        return on_first_cores(device, high, layout, (TILE_SIZE, wide * TILE_SIZE)) or memory_config
+        return on_first_cores(device, one, layout, (TILE_SIZE, wide * TILE_SIZE)) or memory_config
+    elif program_config is None and core_grid is None:
+        cores = device.compute_with_storage_grid_size()
+        each = -(-wide // (cores.x * cores.y))
+        piece = (one * TILE_SIZE, each * TILE_SIZE)
+        return on_first_cores(device, -(-wide // each), layout, piece) or memory_config
     else:
         return memory_config
     spec = ShardSpec(grid, (down * TILE_SIZE, across * TILE_SIZE), ShardOrientation.ROW_MAJOR)

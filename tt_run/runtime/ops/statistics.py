@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.enums import Layout
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import operation
@@ -84,13 +85,13 @@ _ONE = f"(input_tensor: Tensor, *, {PLACED})"
 STATISTICS = declare(
     families.REDUCTION,
     Row("normalize_hw", _ONE, lambda x: _normalized(x, _last_two(x)),
-        "Each matrix less its mean, divided by its standard deviation.", integers=False, golden=_golden_normal((-2, -1))),
+        "Each matrix less its mean, divided by its standard deviation.", integers=False, layout=Layout.TILE, golden=_golden_normal((-2, -1))),
     Row("normalize_global", _ONE, lambda x: _normalized(x, range(x.ndim - 1)),
-        "The shard less its mean, divided by its standard deviation.", integers=False, golden=_golden_normal(None)),
+        "The shard less its mean, divided by its standard deviation.", integers=False, layout=Layout.TILE, golden=_golden_normal(None)),
     Row("var_hw", _ONE, _variance_hw, "The variance of each matrix over whole tiles: [N, C, 1, 1].",
-        integers=False, golden=_golden_hw(False)),
+        integers=False, layout=Layout.TILE, golden=_golden_hw(False)),
     Row("std_hw", _ONE, lambda x: np.sqrt(_variance_hw(x)),
-        "The standard deviation of each matrix over whole tiles: [N, C, 1, 1].", integers=False, golden=_golden_hw(True)),
+        "The standard deviation of each matrix over whole tiles: [N, C, 1, 1].", integers=False, layout=Layout.TILE, golden=_golden_hw(True)),
     engine=stacks,
 )  # fmt: skip
 

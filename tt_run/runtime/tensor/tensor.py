@@ -141,9 +141,13 @@ class Tensor(_Methods, metaclass=Native):
         tile: Tile | None = None,
         view: bool = False,
     ) -> Tensor:
-        """A new tensor on the same devices over new shards; what is not named stays as it is here. A `view` takes no room of its own."""
+        """A new tensor on the same devices over new shards; what is not named stays as it is here. A `view` takes no room of its own.
+
+        Raises RuntimeError for a `memory_config` whose pieces do not fit the shape or its cores.
+        """
         old = self._spec
         dims, layout, tile = shards.data.shape[1:], layout or old.layout, tile or old.tile
+        fits = memory_config is not None and self._device is not None
         if memory_config is None:
             memory_config = old.memory_config
         elif memory_config.nameless and self._device is not None:
@@ -153,7 +157,7 @@ class Tensor(_Methods, metaclass=Native):
             )
             cores = self._device.compute_with_storage_grid_size()
             memory_config = sharding.completed(memory_config, old.memory_config, padded.dims, steps, cores)
-        spec = spec_of(dims, dtype or old.dtype, layout, memory_config, tile)
+        spec = spec_of(dims, dtype or old.dtype, layout, memory_config, tile, fits=fits)
         if not view or self._device is None or not isinstance(self._storage, Buffer):
             return self._make(Buffer(shards), spec, topology or self._topology, self._device, self._site)
         seen = Buffer(shards, self._storage.place)

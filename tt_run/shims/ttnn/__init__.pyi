@@ -545,7 +545,7 @@ def bcast(input_a: _Tensor, input_b: _Tensor, math_op: _BcastOpMath, dim: _Bcast
     """a + b, a - b or a b, b repeated along the dimensions that `dim` names, where its length must be 1."""
     ...
 def bernoulli(input: _Tensor, seed: int = 0, *, output: _Tensor | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
-    """1 with the probability that an element says, else 0; dtype of the input unless given."""
+    """1 with the probability that an element says, else 0; FLOAT32 unless `dtype` says otherwise. Raises RuntimeError for rows and other types."""
     ...
 bfloat16: _DataType
 bfloat4_b: _DataType
@@ -1622,7 +1622,7 @@ def selu_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _Memo
     """The gradient of `selu`'s operand."""
     ...
 def sharded_to_interleaved(input_tensor: _Tensor, memory_config: _MemoryConfig | None = None, output_dtype: _DataType | None = None) -> _Tensor:
-    """The tensor spread over memory banks again."""
+    """The tensor spread over memory banks again; one that is not sharded stays what it is."""
     ...
 def sharded_to_interleaved_partial(input_tensor: _Tensor, cache_tensor: _Tensor, num_slices: int, slice_index: int, *, memory_config: _MemoryConfig | None = None, output_dtype: _DataType | None = None) -> _Tensor:
     """Write a sharded tensor over slice `slice_index` of `num_slices` of the rows of `cache_tensor`; returns that."""
@@ -1699,7 +1699,7 @@ def softsign(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = Non
 def softsign_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of `softsign`'s operand."""
     ...
-def sort(input_tensor: _Tensor, dim: int = -1, descending: bool = False, stable: bool = False, *, memory_config: _MemoryConfig | None = None, out: tuple[_Tensor, _Tensor] | None = None) -> tuple[_Tensor, _Tensor]:
+def sort(input_tensor: _Tensor, dim: int = -1, descending: bool = False, stable: bool = False, *, memory_config: _MemoryConfig | None = None, out: tuple[_Tensor, _Tensor] | None = None) -> list[_Tensor]:
     """All elements along `dim` in order, and their places."""
     ...
 def sparse_matmul(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, sparsity: _Tensor, nnz: int | None = None, is_input_a_sparse: bool = False, is_input_b_sparse: bool = True, indices: _Tensor | None = None, bias: _Tensor | None = None, program_config: object = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: object = None, core_grid: object = None, output_tile: object = None, optional_output_tensor: _Tensor | None = None, global_cb: object = None, sub_device_id: object = None) -> _Tensor:
@@ -1823,8 +1823,8 @@ def to_memory_config(tensor: _Tensor, memory_config: _MemoryConfig, dtype: _Data
 def to_torch(tensor: _Tensor, dtype: _Any = None, *, torch_rank: int | None = None, mesh_composer: _CppMeshToTensor | None = None, device: _MeshDevice_ | None = None, cq_id: int | None = None) -> _Any:
     """The values as a torch tensor; where torch is not installed, as a NumPy array (bfloat16 as float32)."""
     ...
-def topk(input_tensor: _Tensor, k: int = 32, dim: int = -1, largest: bool = True, sorted: bool = True, *, memory_config: _MemoryConfig | None = None, sub_core_grids: _CoreRangeSet | None = None, indices_tensor: _Tensor | None = None, output_tensor: tuple[_Tensor, _Tensor] | None = None, stable: bool = False) -> tuple[_Tensor, _Tensor]:
-    """The k largest (or smallest) elements along `dim`, in order, and their places (UINT16, or UINT32 where they need it)."""
+def topk(input_tensor: _Tensor, k: int = 32, dim: int = -1, largest: bool = True, sorted: bool = True, *, memory_config: _MemoryConfig | None = None, sub_core_grids: _CoreRangeSet | None = None, indices_tensor: _Tensor | None = None, output_tensor: tuple[_Tensor, _Tensor] | None = None, stable: bool = False) -> list[_Tensor]:
+    """The k largest (or smallest) elements along `dim`, in order, and their places (UINT16, or UINT32 where they need it or the elements are FLOAT32)."""
     ...
 def tosa_gather(input: _Tensor, index: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Rows of channels [N, K, C] by places [N, W]: [N, W, C]."""

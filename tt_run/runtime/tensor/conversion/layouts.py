@@ -25,6 +25,8 @@ def to_layout(
 ) -> Tensor:
     """The tensor in another layout, and on a device in another element type if `dtype` is given: a host tensor keeps its own.
 
+    A tensor that has the layout stays what it is: `dtype` and `memory_config` count only where the layout changes.
+
     A block float that leaves TILE layout becomes bfloat16 on a device; on the host it cannot leave, and the tensor stays as it is.
     Padding is never stored: `pad_value` counts only in the shared exponents of a block float.
     """
@@ -32,6 +34,8 @@ def to_layout(
         raise ArgumentMismatch(f"layout must be a ttnn.Layout, got {layout!r}")
     if tensor.device() is None:
         dtype = None
+    if layout is tensor.layout:
+        return tensor.alias()
     if layout is not Layout.TILE and tensor.device() is None and tensor.dtype in BLOCK_FLOATS:
         return tensor.alias()
     wanted = dtype or tensor.dtype
@@ -39,8 +43,6 @@ def to_layout(
         if dtype is not None:
             check_layout(wanted, layout)
         wanted = DataType.BFLOAT16
-    if wanted is tensor.dtype and layout is tensor.layout and memory_config in (None, tensor.memory_config()):
-        return tensor.alias()
     return _converted(tensor, wanted, layout, memory_config, pad_value)
 
 
@@ -106,6 +108,11 @@ def to_memory_config(
         raise fatal(
             "Device Operations expect device tensors as inputs",
             hint="ttnn.to_device(tensor, device, memory_config) puts it there",
+        )
+    if memory_config.nameless:
+        raise fatal(
+            "bad optional access",
+            hint=f"{memory_config.memory_layout} names no cores: give a ShardSpec, or use ttnn.create_sharded_memory_config",
         )
     if dtype in BLOCK_FLOATS and tensor.layout is not Layout.TILE:
         raise fatal(f"Only TILE layout is supported for {dtype.name} dtype!")

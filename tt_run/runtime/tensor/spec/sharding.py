@@ -172,9 +172,11 @@ def _check_pieces(
     height, width = spec.shape
     if layout is Layout.TILE and (height % tile[0] or width % tile[1]):
         raise _unaligned(f"({height}, {width})", tile)
-    rows, columns = math.prod(padded[:-1]), padded[-1]
     if min(height, width) <= 0:
         raise _unfit(f"Shard shape must be greater than 0 in each sharded dim, got [{height}, {width}]")
+    rows, columns = math.prod(padded[:-1]), padded[-1]
+    if layout is not Layout.TILE:
+        columns = _up(columns, width)  # rows are padded to whole pieces
     down, across = -(-rows // height), -(-columns // width)
     cores = spec.grid.num_cores()
     if kind is TensorMemoryLayout.HEIGHT_SHARDED:

@@ -315,14 +315,26 @@ _specs: dict[tuple[object, ...], tuple[TensorSpec, MemoryConfig]] = {}
 
 
 def spec_of(
-    dims: tuple[int, ...], dtype: DataType, layout: Layout, memory_config: MemoryConfig, tile: Tile
+    dims: tuple[int, ...],
+    dtype: DataType,
+    layout: Layout,
+    memory_config: MemoryConfig,
+    tile: Tile,
+    *,
+    fits: bool = False,
 ) -> TensorSpec:
-    """The spec of a shard, one object for all tensors that are alike: programs make the same ones over and over."""
-    key = (dims, dtype, layout, id(memory_config), id(tile))
+    """The spec of a shard, one object for all tensors that are alike: programs make the same ones over and over.
+
+    `fits`: raises RuntimeError for pieces that do not fit the shape or their cores.
+    """
+    fits = fits and memory_config.shard_spec is not None
+    key = (dims, dtype, layout, id(memory_config), id(tile), fits)
     known = _specs.get(key)
     if known is None:
         if len(_specs) >= 4096:
             _specs.clear()
+        if fits:
+            sharding.settled(memory_config, padded_shape(dims, layout, tile).dims, layout, tile.tile_shape)
         # A key has the configuration by its identity: the entry keeps that one alive.
         made = TensorSpec._unchecked(Shape(dims), dtype, layout, memory_config, tile)
         known = _specs[key] = made, memory_config

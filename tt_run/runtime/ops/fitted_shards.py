@@ -1,0 +1,191 @@
+"""Where a sharded tensor lies once its shape is another, and the call does not say: on the same cores, cut anew as evenly as tiles allow.
+
+Source: memory configurations of results of reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.tensor.spec import sharding
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import element_size
+
+_HEIGHT, _WIDTH, _BLOCK = (
+    TensorMemoryLayout.HEIGHT_SHARDED,
+    TensorMemoryLayout.WIDTH_SHARDED,
+    TensorMemoryLayout.BLOCK_SHARDED,
+)
+_L1_ALIGNMENT = 16  # bytes
+_ROW_STEP = 64  # bytes that the rows of a block without tiles are cut by
+
+
+def _sharded(tensor: Tensor) -> MemoryConfig | None:
+    """The configuration of a tensor whose rows, columns or blocks lie on cores; None for any other."""
+    memory = tensor.memory_config()
+    return None if memory.shard_spec is None or tensor.device() is None else memory
+
+
+def _steps(tensor: Tensor, layout: Layout | None = None) -> tuple[int, int]:
+    return tensor.tile.tile_shape if (layout or tensor.layout) is Layout.TILE else (1, 1)
+
+
+def _even(
+    tensor: Tensor,
+    memory: MemoryConfig,
+    shape: Sequence[int],
+    kind: TensorMemoryLayout | None = None,
+    layout: Layout | None = None,
+) -> MemoryConfig:
+    spec = memory.shard_spec
+    assert spec is not None
+    padded = padded_shape(tuple(shape), layout or tensor.layout, tensor.tile).dims
+    if not math.prod(padded):
+        return memory  # of nothing
+    return sharding.cut_in_two(
+        kind or memory.memory_layout,
+        padded,
+        _steps(tensor, layout),
+        memory.buffer_type,
+        spec.grid,
+        spec.orientation,
+    )
+
+
+def _named(memory: MemoryConfig, padded: Sequence[int]) -> MemoryConfig:
+    """Rows cut into one piece are a cut by width."""
+    spec = memory.shard_spec
+    if memory.memory_layout is not _HEIGHT or spec is None or spec.shape[0] != math.prod(padded[:-1]):
+        return memory
+    return MemoryConfig(_WIDTH, memory.buffer_type, spec, memory.nd_shard_spec)
+
+
+def of_part(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
+    """What `slice` makes of its operand's cores. None for a tensor that is not sharded."""
+    memory = _sharded(tensor)
+    return None if memory is None else _even(tensor, memory, shape)
+
+
+def _uneven(tensor: Tensor, memory: MemoryConfig, shape: Sequence[int]) -> bool:
+    """Whether the cores of a cut would not have whole tiles, all as many."""
+    padded = padded_shape(tuple(shape), tensor.layout, tensor.tile).dims
+    spec = memory.shard_spec
+    assert spec is not None
+    size = spec.grid.bounding_box().grid_size()
+    count, kind = spec.grid.num_cores(), memory.memory_layout
+    down, across = {_HEIGHT: (count, 1), _WIDTH: (1, count)}.get(kind, (size.y, size.x))
+    steps = _steps(tensor)
+    return bool(math.prod(padded[:-1]) % (down * steps[0]) or padded[-1] % (across * steps[1]))
+
+
+def of_pieces(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
+    """What `split` and `chunk` do: as `slice` does, but tiles that the cores cannot share evenly go to DRAM. None for a tensor that is not sharded."""
+    memory = _sharded(tensor)
+    if memory is None:
+        return None
+    fitted = _even(tensor, memory, shape)
+    if tensor.layout is Layout.TILE and _uneven(tensor, memory, shape):
+        return DRAM_MEMORY_CONFIG
+    return fitted
+
+
+def of_tiles(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
+    """What rows keep of the cores of the tiles that they were. None for a tensor that is not sharded."""
+    memory = _sharded(tensor)
+    return None if memory is None else _even(tensor, memory, shape, layout=Layout.TILE)
+
+
+def in_dram_if_sharded(tensor: Tensor) -> MemoryConfig | None:
+    """The device's DRAM for a sharded operand, None for another: the operation follows only operands that are not sharded."""
+    return None if _sharded(tensor) is None else DRAM_MEMORY_CONFIG
+
+
+def of_reduction(
+    tensor: Tensor, kept: Sequence[int], shape: Sequence[int], layout: Layout
+) -> MemoryConfig | None:
+    """What a reduction to `kept`, with its ones, makes of its operand's cores; dropping them to `shape` is a reshape."""
+    memory = _sharded(tensor)
+    if memory is None:
+        return None
+    if memory.memory_layout is _BLOCK:
+        reduced = _even(tensor, memory, kept, layout=layout)
+        return _blocks(tensor, reduced, shape, layout) if shape and tuple(kept) != tuple(shape) else reduced
+    fitted = _even(tensor, memory, shape, layout=layout)
+    return _named(fitted, padded_shape(tuple(shape), layout, tensor.tile).dims)
+
+
+def of_reshape(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
+    """What `reshape` makes of its operand's cores. None for a tensor that is not sharded.
+
+    Raises RuntimeError when the rows of a piece would not be whole multiples of L1's alignment.
+    """
+    memory = _sharded(tensor)
+    if memory is None:
+        return None
+    if memory.memory_layout is _BLOCK:
+        return _blocks(tensor, memory, shape, tensor.layout)
+    fitted = _even(tensor, memory, shape)
+    spec = fitted.shard_spec
+    assert spec is not None
+    if tensor.layout is not Layout.TILE and spec.shape[1] * element_size(tensor.dtype) % _L1_ALIGNMENT:
+        raise fatal(
+            "Shard page size must currently have L1 aligned page size",
+            hint=f"rows of a piece are {spec.shape[1]} elements of {tensor.dtype.name}, and {_L1_ALIGNMENT} bytes must divide them",
+        )
+    return _named(fitted, padded_shape(tuple(shape), tensor.layout, tensor.tile).dims)
+
+
+def _blocks(tensor: Tensor, memory: MemoryConfig, shape: Sequence[int], layout: Layout) -> MemoryConfig:
+    """Blocks over as many rows and columns of the rectangle as share the tiles evenly; memory banks where rows are too short."""
+    spec = memory.shard_spec
+    assert spec is not None
+    padded = padded_shape(tuple(shape), layout, tensor.tile).dims
+    high, wide = math.prod(padded[:-1]), padded[-1]
+    steps = _steps(tensor, layout) if layout is Layout.TILE else (1, _ROW_STEP // element_size(tensor.dtype))
+    if high % steps[0] or wide % steps[1] or not high * wide:
+        return MemoryConfig(TensorMemoryLayout.INTERLEAVED, memory.buffer_type)
+    box = spec.grid.bounding_box()
+    size, by_row = box.grid_size(), spec.orientation is ShardOrientation.ROW_MAJOR
+    rows = _sharers(high // steps[0], size.y if by_row else size.x)
+    columns = _sharers(wide // steps[1], size.x if by_row else size.y)
+    across, down = (columns, rows) if by_row else (rows, columns)
+    start = box.start
+    cores = CoreRangeSet([CoreRange(start, CoreCoord(start.x + across - 1, start.y + down - 1))])
+    return MemoryConfig(
+        _BLOCK, memory.buffer_type, ShardSpec(cores, [high // rows, wide // columns], spec.orientation)
+    )
+
+
+def _sharers(units: int, most: int) -> int:
+    return next(count for count in range(min(units, most), 0, -1) if units % count == 0)
+
+
+def of_order(tensor: Tensor, order: Sequence[int]) -> MemoryConfig | None:
+    """What `permute` and `transpose` make of their operand's cores. None for a tensor that is not sharded.
+
+    The same cut where the last dimension stays; a cut by height of one matrix becomes one by width where it does not. What does not come
+    out even in tiles lies in memory banks.
+    """
+    memory = _sharded(tensor)
+    if memory is None:
+        return None
+    old = tuple(tensor.shape)
+    shape = [old[d] for d in order]
+    banks = MemoryConfig(TensorMemoryLayout.INTERLEAVED, memory.buffer_type)
+    kind, tiled = memory.memory_layout, tensor.layout is Layout.TILE
+    if order[-1] != len(old) - 1 and kind is not _BLOCK:
+        if kind is _WIDTH and tiled:
+            return banks
+        kind = _WIDTH if math.prod(old[:-2]) == 1 else kind
+    fitted = _even(tensor, memory, shape, kind)
+    spec = fitted.shard_spec
+    if spec is None or not tiled:
+        return fitted
+    padded = padded_shape(tuple(shape), tensor.layout, tensor.tile).dims
+    return banks if math.prod(padded[:-1]) % spec.shape[0] or padded[-1] % spec.shape[1] else fitted
