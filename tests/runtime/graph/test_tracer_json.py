@@ -12,6 +12,7 @@ from tt_run.runtime.graph import capture
 from tt_run.runtime.graph.tracer_json import GraphTracerUtils
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops import binary
+from tt_run.runtime.ops.movement import reshape
 from tt_run.runtime.tensor.creation.from_shape import empty
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG
 
@@ -58,14 +59,15 @@ def test_a_captured_graph(one: MeshDevice) -> None:
     operand = empty((64, 64), DataType.BFLOAT16, Layout.TILE, device=one)
     capture.begin_graph_capture(capture.RunMode.NO_DISPATCH)
     binary.add(operand, operand)
+    reshape(operand, (1, 64, 64))
     content = GraphTracerUtils.serialize_graph(capture.end_graph_capture())["content"]
     assert [part["operation"] for part in content] == [
-        *("ttnn.add", "BinaryNgDeviceOperation", "tt::tt_metal::create_device_tensor"),
+        *("BinaryNgDeviceOperation", "tt::tt_metal::create_device_tensor", "Tensor::reshape"),
     ]
-    tensor = content[0]["arguments"][0]["arg0"]["Tensor"]
+    tensor = content[2]["arguments"][0]["arg0"]["Tensor"]
     assert (tensor["storage"], tensor["tensor_spec"]["logical_shape"]) == ({}, [64, 64])
     layout = tensor["tensor_spec"]["tensor_layout"]
     assert layout["page_config"]["config"]["tile"]["face_shape"] == "{16, 16}"
     assert layout["alignment"] == [32, 32]
-    assert content[2]["arguments"][0] == {"arg0": {"Shape": [64, 64]}}
+    assert content[1]["arguments"][0] == {"arg0": {"Shape": [64, 64]}}
     json.dumps([part for part in content if part["operation"] != "BinaryNgDeviceOperation"])

@@ -36,7 +36,7 @@ class TensorInfo(metaclass=Native):
 class PeakMemoryUsagePerCore:
     """The largest use of one core's L1 in bytes, of each kind and of all at once.
 
-    Circular buffers, dataflow buffers and scratchpads belong to kernels, which are not emulated: 0, but in a graph of the reference.
+    Circular buffers, dataflow buffers and scratchpads belong to kernels; a capture here knows them of operations by element alone.
     """
 
     peak_cb: int
@@ -168,7 +168,8 @@ _TITLES = {
     "function_start": "Function Start: {name}",
     "function_end": "Function End:   {name}",
     "tensor": "Add Tensor: {tensor_id}",
-    # Of captures of the reference; kernels are not emulated.
+    "sub_device_manager": "Sub-Device Manager: {sub_device_manager_id}",
+    "program_execution": "Program Execution: sub-device {sub_device_id}",
     "circular_buffer_allocate": "Allocate Circular Buffer",
     "dataflow_buffer_allocate": "Allocate Dataflow Buffer",
     "scratchpad_allocate": "Allocate Kernel Scratchpad",

@@ -1,6 +1,6 @@
 """What kernels set aside in L1 in a captured graph: circular buffers, dataflow buffers and scratchpads, core by core.
 
-Graphs captured here hold none, since kernels are not emulated; those that the reference library captured and a tool saved do.
+Graphs captured here hold those of operations by element; those that the reference library captured and a tool saved hold all.
 """
 
 from __future__ import annotations
@@ -37,9 +37,12 @@ class KernelMemory:
         if kind is None:
             return False
         params = node["params"]
-        if str(params.get("globally_allocated", "0")) == "0":  # else it lies in a tensor's buffer
-            size = int(params["size"])
+        size = int(params["size"])
+        # What lies in a tensor's buffer takes no room of its own; of circular buffers the reference's total says it does.
+        borrows = any(str(params.get(key, "0")) != "0" for key in ("globally_allocated", "borrows_memory"))
+        if kind == "cb" or not borrows:
             self.total += size
+        if not borrows:
             self._cores.setdefault(kind, Counter()).update(
                 dict.fromkeys(_cores(params.get("core_range_set", "")), size)
             )

@@ -16,15 +16,23 @@ Vertex = dict[str, Any]
 def extract_levelized_graph(trace: Sequence[Node], max_level: int = 1) -> list[Vertex]:
     """A vertex for each function that is at most `max_level` deep, 1 being what the program called, in the order of their beginnings.
 
-    `internals` are the functions that one calls itself; edges are numbers of vertices.
+    Tensors that go into the outermost functions themselves, or come from them, are vertices before. `internals` are the functions that
+    one calls itself; edges are numbers of vertices.
     """
     starts = [
         node
         for node in trace
         if node["node_type"] == "function_start" and node["stacking_level"] <= max_level
     ]
-    vertices = {node["counter"]: _vertex(number, node) for number, node in enumerate(starts)}
+    outermost = [node for node in trace if node["node_type"] == "tensor" and node["stacking_level"] == 1]
+    if max_level < 1:
+        outermost = []
+    vertices = {node["counter"]: _vertex(number, node) for number, node in enumerate([*outermost, *starts])}
     makers = _makers(trace, starts, vertices)
+    for node in outermost:
+        tensor = vertices[node["counter"]]
+        tensor["in_edges"] = [maker["counter"] for maker in [makers.get(node["counter"])] if maker]
+        makers[node["counter"]] = tensor
     _nest(trace, vertices)
     for node in starts:
         taker = vertices[node["counter"]]
@@ -43,15 +51,16 @@ def extract_levelized_graph(trace: Sequence[Node], max_level: int = 1) -> list[V
 
 
 def _vertex(number: int, node: Node) -> Vertex:
+    is_tensor = node["node_type"] == "tensor"
     return {
         "arguments": list(node["arguments"]),
         "counter": number,
         "in_edges": [],
         "internals": [],
-        "name": node["params"]["name"],
+        "name": f"tensor[{node['params']['tensor_id']}]" if is_tensor else node["params"]["name"],
         "out_edges": [],
         "output_info": [],
-        "output_shape": [],
+        "output_shape": [node["params"]["shape"]] if is_tensor else [],
         "stacking_level": node["stacking_level"],
     }
 
@@ -84,7 +93,7 @@ def _nest(trace: Sequence[Node], vertices: dict[int, Vertex]) -> None:
     open_ones: list[Vertex] = []
     for node in trace:
         vertex = vertices.get(node["counter"])
-        if vertex is None:
+        if vertex is None or node["node_type"] == "tensor":
             continue
         while open_ones and open_ones[-1]["stacking_level"] >= vertex["stacking_level"]:
             open_ones.pop()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from tt_run.runtime import events
 from tt_run.runtime.enums import BufferType, Layout
 from tt_run.runtime.memory.footprint import Footprint
-from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
+from tt_run.runtime.tensor.spec.tensor_spec import Shape, TensorSpec
 from tt_run.runtime.tensor.tensor import Tensor
 
 Node = dict[str, Any]
@@ -63,13 +64,25 @@ class Nodes:
         """How many functions are open."""
         return len(self._open) - 1
 
-    def function_start(self, name: str, arguments: list[str], inputs: int) -> int:
-        """Open a function."""
-        return int(self._begin("function_start", {"inputs": str(inputs), "name": name}, arguments)["counter"])
+    @property
+    def next(self) -> int:
+        """The number that the next node will have."""
+        return len(self.nodes)
 
-    def reshapes(self, function: int) -> None:
-        """An open function turned out to give a tensor another shape: of the tensor, a logical and a padded shape."""
-        self.nodes[function]["params"] = {"inputs": "3", "name": "Tensor::reshape"}
+    def function_start(self, name: str, arguments: list[str], inputs: int, more: Params | None = None) -> int:
+        """Open a function."""
+        params = {"inputs": str(inputs), "name": name, **(more or {})}
+        return int(self._begin("function_start", params, arguments)["counter"])
+
+    def forget(self, first: int) -> None:
+        """Take back everything from the node `first` on, functions that are still open included."""
+        while self._open[-1] >= first:
+            self._open.pop()
+            self._began.pop()
+        del self.nodes[first:]
+        for node in self.nodes:
+            node["connections"] = [number for number in node["connections"] if number < first]
+        self._finished = None
 
     def take(self, function: int, tensors: list[int]) -> None:
         """Tensors go into a function."""
@@ -77,10 +90,12 @@ class Nodes:
         for tensor in tensors:
             self.connect(tensor, function)
 
-    def function_end(self, outputs: list[int], reason: str | None = None) -> int:
+    def function_end(self, outputs: list[int], reason: str | None = None, *, aborted: bool = False) -> int:
         """Close the last function."""
         start = self._open.pop()
         params = {"name": self.nodes[start]["params"]["name"]}
+        if aborted:
+            params = {"aborted": "true", **params}
         if reason is not None:
             params = {"aborted": "true", "error": reason, **params}
         return self._close("function_end", params, start, outputs)
@@ -101,8 +116,10 @@ class Nodes:
         self._finished = node["counter"]
         return int(node["counter"])
 
-    def tensor(self, tensor: Tensor, address: int | None, level: int) -> int:
-        """A node for a tensor; `level` is that of the function it goes into or comes from."""
+    def tensor(
+        self, tensor: Tensor, address: int | None, level: int, shape: Iterable[int], *, view: bool = False
+    ) -> int:
+        """A node for a tensor; `level` is that of the function it goes into or comes from. A `view` tells no address of its own."""
         spec = tensor.spec
         device = tensor.device()
         held: Params = {"storage_type": "HOST"}
@@ -119,11 +136,13 @@ class Nodes:
                 "memory_config": repr(spec.memory_config),
                 "storage_type": "DEVICE",
             }
+            if view:
+                del held["address"], held["device_id"]
         params: Params = {
             **held,
             "dtype": f"DataType::{spec.dtype.name}",
             "layout": f"Layout::{'ROW_MAJOR' if spec.layout is Layout.ROW_MAJOR else 'TILE'}",
-            "shape": repr(spec.shape),
+            "shape": repr(Shape(tuple(shape))),
             "size": tensor.logical_volume() * tensor.element_size(),
             "tensor_id": tensor.tensor_id,
         }
@@ -138,7 +157,7 @@ class Nodes:
             "size": size.total,
             "type": spec.memory_config.buffer_type.name,
         }
-        return self._inside("buffer", params, [])
+        return self.inside("buffer", params, [])
 
     def allocate(self, buffer: int, spec: TensorSpec, size: Footprint, address: int) -> None:
         """The moment in which a buffer gets its room."""
@@ -149,15 +168,16 @@ class Nodes:
             "page_size": size.page,
         }
         self._room[buffer] = dict(sorted({**self.nodes[buffer]["params"], **more}.items()))
-        self._inside("buffer_allocate", dict(self._room[buffer]), [buffer])
+        self.inside("buffer_allocate", dict(self._room[buffer]), [buffer])
 
     def deallocate(self, buffer: int) -> None:
         """The moment in which a buffer goes."""
         self.function_start("Tensor::deallocate", [], 0)
-        self._inside("buffer_deallocate", dict(self._room[buffer]), [buffer])
+        self.inside("buffer_deallocate", dict(self._room[buffer]), [buffer])
         self.function_end([])
 
-    def _inside(self, kind: str, params: Params, connections: list[int]) -> int:
+    def inside(self, kind: str, params: Params, connections: list[int]) -> int:
+        """A node of what is open."""
         node = self._add(kind, params, connections, self.depth)
         self.connect(self._open[-1], node["counter"])
         return int(node["counter"])

@@ -115,6 +115,9 @@ class ProgramCache:
             self._programs.add(program)
         return False
 
+    def __contains__(self, program: object) -> bool:
+        return program in self._programs
+
     def clear(self) -> None:
         """Forget all programs."""
         self._programs.clear()

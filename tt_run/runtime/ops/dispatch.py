@@ -101,6 +101,8 @@ class FastOperation(late_methods("tt_run.runtime.golden.GoldenMembers", "golden_
     is_experimental = False  # what the reference's operations say of themselves
     crossing: ClassVar[Callable[[FastOperation, tuple[Any, ...], dict[str, Any]], Any] | None] = None
     """Computes a direct operation while a graph is captured, which no event tells of."""
+    dispatched: ClassVar[bool] = True
+    """Whether programs go to a device, which keeps them; not while a graph is captured with NO_DISPATCH."""
 
     def __init__(
         self,
@@ -182,10 +184,14 @@ class FastOperation(late_methods("tt_run.runtime.golden.GoldenMembers", "golden_
         if device is None:
             return
         check_queue(device)
-        if programs.changes_nothing(self.name, args, result):
+        if not FastOperation.dispatched or programs.changes_nothing(self.name, args, result):
             return
+        device.program_cache.use(self.program(args, kwargs))
+
+    def program(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
+        """What the program of a call is known by in the cache of its mesh."""
         names = (self.kinds or self._learned()).names
-        device.program_cache.use(programs.program_of(self.name, self.family, names, args, kwargs))
+        return programs.program_of(self.name, self.family, names, args, kwargs)
 
     def _explain(self, error: Exception, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> NoReturn:
         """Raise the reference's text when the arguments fit no signature; any other error goes on as it is."""
