@@ -2,11 +2,14 @@
 
 `ttnn.tracer` draws the calls of PyTorch and `ttnn` in one graph; `ttnn.database` held the tables of a report in releases before 0.81.
 Neither is emulated: no tracing ever runs and no database is ever open, which is what tidying up finds here. Beginning one raises.
+`ttnn.tools.trace_allocation_tracker` watches buffers that a replayed trace may write over; the emulation gives each tensor memory of its own.
 Source: reference library 0.81.1 and the suites written for releases before it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 ENABLE_TRACER = False
@@ -35,3 +38,13 @@ def enable_tracing() -> NoReturn:
 def trace() -> NoReturn:
     """As `enable_tracing`."""
     enable_tracing()
+
+
+def acknowledge_corruptible(tensor: object) -> None:
+    """Say that a replayed trace may write over a tensor; here none does."""
+
+
+@contextmanager
+def corruptible_allocation_scope(mesh_device: object) -> Iterator[None]:
+    """Say that replayed traces may write over what is allocated inside; here none does."""
+    yield

@@ -60,24 +60,25 @@ def publish(
 
 
 class _Absent:
-    """Words the error for a module of `ttnn` that no finder has; it stands behind all others."""
+    """Words the error for a module of `ttnn` or `tracy` that no finder has; it stands behind all others."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
-        if not name.startswith("ttnn."):
+        package = name.partition(".")[0]
+        if package not in ("ttnn", "tracy") or name == package:
             return
         from tt_run.runtime import reference
 
         text = (
             reference.sentence(name)
-            if name in reference.names()
-            else f"the emulation of ttnn has no module {name!r}"
+            if reference.has(name)
+            else f"the emulation of {package} has no module {name!r}"
         )
         raise ModuleNotFoundError(text, name=name)
 
 
 def tell_absent_modules() -> None:
-    """Let the import of a module of `ttnn` that is missing say whether the reference has it."""
+    """Let the import of a module of `ttnn` or `tracy` that is missing say whether the reference has it."""
     if _Absent not in sys.meta_path:
         sys.meta_path.append(_Absent)
 

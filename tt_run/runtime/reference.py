@@ -11,11 +11,31 @@ from pathlib import Path
 VERSION = "TT-NN 0.81.1"
 PAGE = "docs/reference/operations.md"
 
+_MODULES = frozenset(
+    f"{package}.{module}"
+    for package, modules in {
+        "ttnn": "_experimental experimental_loader download_sfpi",
+        "ttnn._experimental": "fabric_mux layer_completion moe_compute_utils reload tensor_prefetcher_matmul",
+        "ttnn.experimental_loader": "golden_functions",
+        "tracy": (
+            "common compare_full_op_report compare_ops_logs device_post_proc_config merge_meta_class perf_counter_analysis "
+            "process_device_log process_model_log process_ops_logs profile_sweeps profile_this serve_wasm tracy_state tracy_ttnn"
+        ),
+    }.items()
+    for module in modules.split()
+)
+"""Modules of the reference that `reference_names.txt` has no names of."""
+
 # Why a name is left out, by words of it; the first that fits is told.
 _KERNELS = "is part of writing kernels, which the emulation does not run"
 _REASONS: dict[str, tuple[str, ...]] = {
+    "reads what the profiler of a device has logged, which the emulation does not write; tt-run --timeline shows where time goes": (
+        "tracy.",
+    ),
+    "has golden functions of operations: ttnn.get_golden_function(operation) gives those": ("experimental_loader",),
+    "fetches the compiler of kernels, which the emulation does not run": ("download_sfpi",),
     _KERNELS: (
-        "generic_op", "ProgramDescriptor", "KernelDescriptor", "CBDescriptor", "CBFormatDescriptor", "SemaphoreDescriptor",
+        "ttnn._experimental", "generic_op", "ProgramDescriptor", "KernelDescriptor", "CBDescriptor", "CBFormatDescriptor", "SemaphoreDescriptor",
         "ConfigDescriptor", "TileDescriptor", "RuntimeArgs", "circular_buffer", "prefetcher", "program_descriptor", "cb_descriptor",
         "get_cb_address", "TensorAccessorArgs", "ProgramFactory", "DeviceOperation", "select_program_factory", "matmul_attributes",
         "fabric_connection_rt_args", "fabric_kernel_defines", "eth_forwarding_direction", "forwarding_link_indices", "fabric_mux",
@@ -55,6 +75,11 @@ def names() -> dict[str, bool]:
         Path(__file__).with_name("reference_names.txt").read_text(encoding="utf-8").split("\n")
     )  # installed beside this module
     return {line.removesuffix("()"): line.endswith("()") for line in lines if line and line[0] != "#"}
+
+
+def has(name: str) -> bool:
+    """Whether the reference has a name or a module of that name."""
+    return name in names() or name in _MODULES
 
 
 def operations(namespace: str = "ttnn") -> list[str]:

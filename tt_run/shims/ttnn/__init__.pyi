@@ -253,9 +253,11 @@ from tt_run.runtime.mesh import close_mesh_device as close_mesh_device
 from . import cluster as cluster
 from tt_run.runtime.tensor.distribution.per_device import combine_device_tensors as combine_device_tensors
 from tt_run.runtime.queues import command_queue as command_queue
+from . import comparison as comparison
 from tt_run.runtime.mesh import compute_distribution_to_mesh_mapping as compute_distribution_to_mesh_mapping
 from tt_run.runtime.descriptors.kernels import compute_program_descriptor_hash as compute_program_descriptor_hash
 from tt_run.runtime.tensor.distribution.composers import concat_mesh_to_tensor_composer as concat_mesh_to_tensor_composer
+from . import config_serialization as config_serialization
 from . import core as core
 from tt_run.runtime.cores import corerange_to_cores as corerange_to_cores
 from tt_run.runtime.descriptors.refused import create_global_circular_buffer as create_global_circular_buffer
@@ -348,6 +350,7 @@ from . import operations as operations
 from . import profiler as profiler
 from tt_run.runtime.registration import query_registered_operations as query_registered_operations
 from tt_run.runtime.queues import record_event as record_event
+from . import reflection as reflection
 from tt_run.runtime.hooks import register_post_operation_hook as register_post_operation_hook
 from tt_run.runtime.hooks import register_pre_operation_hook as register_pre_operation_hook
 from tt_run.runtime.registration import register_python_operation as register_python_operation
@@ -365,6 +368,7 @@ from tt_run.runtime.cores import split_work_to_cores as split_work_to_cores
 from tt_run.runtime.marks import start_tracy_zone as start_tracy_zone
 from tt_run.runtime.marks import stop_tracy_zone as stop_tracy_zone
 from tt_run.runtime.queues import synchronize_device as synchronize_device
+from . import tools as tools
 from . import tracer as tracer
 from tt_run.runtime.marks import tracy_frame as tracy_frame
 from tt_run.runtime.marks import tracy_message as tracy_message

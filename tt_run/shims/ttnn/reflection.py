@@ -1,0 +1,7 @@
+"""`ttnn.reflection`: names only."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {"tt_run.runtime.popping": "pop_argument"}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)
