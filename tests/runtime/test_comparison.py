@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import F32, ROW, U32, held, put
 from tt_run.runtime import catalog, comparison, events
 from tt_run.runtime.golden import get_golden_function
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
+from tt_run.runtime.ops.dispatch import FastOperation
 from tt_run.runtime.ops.unary import GeluVariant
+from tt_run.runtime.registration import attach_golden_function
 from tt_run.runtime.settings import CONFIG
 
 assert comparison  # it follows the setting once it is imported
@@ -245,3 +248,29 @@ def test_it_ends_when_switched_off(pair: MeshDevice):
     assert events.listening
     CONFIG.enable_comparison_mode = False
     assert not events.listening
+
+
+def test_what_stands_between_an_operation_and_its_golden_function(pair: MeshDevice, comparing: None) -> None:
+    """A golden function of other units: arguments are made for it, and its result made comparable."""
+    doubled = FastOperation("ttnn.own_test.doubled", lambda x, factor: ops.multiply(x, 2 * factor))
+    seen: list[Any] = []
+
+    def inputs(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return args, {"percent": 100 * kwargs["factor"]}
+
+    def outputs(output: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        seen.append((output, args, kwargs))
+        return output / 100
+
+    def golden(x: Any, percent: float) -> Any:
+        return x * 2 * percent
+
+    x = put(pair, X, F32, ROW)
+    attach_golden_function(
+        doubled, golden, preprocess_golden_function_inputs=inputs, postprocess_golden_function_outputs=outputs
+    )
+    assert np.array_equal(held(doubled(x, factor=3)), X * 6)
+    assert [(args, kwargs) for _, args, kwargs in seen] == [((x,), {"factor": 3})]
+    attach_golden_function(doubled, lambda x, percent: -x * percent, preprocess_golden_function_inputs=inputs)
+    with pytest.raises(RuntimeError, match="Comparing output tensor 0 against CPU failed"):
+        doubled(x, factor=3)

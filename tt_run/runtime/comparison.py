@@ -77,11 +77,16 @@ def _golden(operation: FastOperation, args: Any, kwargs: Any, device: int) -> An
     )
 
     bound = inspect.signature(operation.compute).bind(*args, **kwargs)
+    before, after = (
+        operation.__dict__.get(f"{word}process_golden_function_{side}")
+        for word, side in (("pre", "inputs"), ("post", "outputs"))
+    )
     with torch_cpu.quiet():
-        return get_golden_function(operation)(
-            *(_shard(a, device) for a in bound.args),
-            **{k: _shard(v, device) for k, v in bound.kwargs.items()},
+        given, named = before(args, kwargs) if before else (bound.args, bound.kwargs)
+        result = get_golden_function(operation)(
+            *(_shard(a, device) for a in given), **{k: _shard(v, device) for k, v in named.items()}
         )
+        return _shard(after(result, args, kwargs), device) if after else result
 
 
 def _shard(value: Any, device: int) -> Any:

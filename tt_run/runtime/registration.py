@@ -40,7 +40,10 @@ def register_python_operation(
         function.__doc__ = doc or function.__doc__
         made = operation(name, golden=golden_function)(function) if not is_method else None
         if made is None:
-            return FastOperation(name, function, golden=golden_function)
+            made = FastOperation(name, function, golden=golden_function)
+            _convert_golden(made, preprocess_golden_function_inputs, postprocess_golden_function_outputs)
+            return made
+        _convert_golden(made, preprocess_golden_function_inputs, postprocess_golden_function_outputs)
         made.__dict__.update(is_cpp_operation=False, is_experimental=is_experimental)
         home, _, last = name.rpartition(".")
         setattr(create_module_if_not_exists(home), last, made)
@@ -69,8 +72,21 @@ def attach_golden_function(
     preprocess_golden_function_inputs: Callable[..., Any] | None = None,
     postprocess_golden_function_outputs: Callable[..., Any] | None = None,
 ) -> None:
-    """Compare an operation with `golden_function`, a function of torch tensors, from now on."""
+    """Compare an operation with `golden_function`, a function of torch tensors, from now on.
+
+    The other two, if given, make its arguments of the operation's, `(args, kwargs)` of both, and its result comparable.
+    """
     operation.golden = golden_function
+    _convert_golden(operation, preprocess_golden_function_inputs, postprocess_golden_function_outputs)
+
+
+def _convert_golden(
+    operation: FastOperation, inputs: Callable[..., Any] | None, outputs: Callable[..., Any] | None
+) -> None:
+    """Say what stands between an operation and its golden function when they are compared."""
+    operation.__dict__.update(
+        preprocess_golden_function_inputs=inputs, postprocess_golden_function_outputs=outputs
+    )
 
 
 def query_registered_operations(include_experimental: bool = False) -> list[FastOperation]:

@@ -11,13 +11,13 @@ from tt_run.runtime.ccl.collectives import gather_as
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.ops import binary, distributed_norms, families
+from tt_run.runtime.ops import binary, distributed_norms, families, norm_goldens
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 
 
-@operation("ttnn.fused_rms_minimal", family=families.COLLECTIVE)
+@operation("ttnn.fused_rms_minimal", family=families.COLLECTIVE, golden=norm_goldens.fused_rms)
 def fused_rms_minimal(
     input_tensor: Tensor,
     program_config: object,

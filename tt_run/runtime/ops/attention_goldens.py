@@ -216,3 +216,11 @@ def split_heads(
 def join_heads(x: Any, **_: Any) -> Any:
     """(B, H, S, D) -> (B, S, H * D)."""
     return x.transpose(1, 2).flatten(2)
+
+
+def rotated(x: Any, cos: Any, sin: Any, token_index: int | None = None, *_: Any, **__: Any) -> Any:
+    """x cos + rotate_half(x) sin; with a token's index every row by the angle of that position."""
+    half = x.shape[-1] // 2
+    rows = slice(0, x.shape[-2]) if token_index is None else slice(token_index, token_index + 1)
+    turned = library().cat((-x[..., half:], x[..., :half]), dim=-1)
+    return x * cos[..., rows, :] + turned * sin[..., rows, :]

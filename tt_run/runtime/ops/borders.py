@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import creation_goldens, families
 from tt_run.runtime.ops.dispatch import Operation, operation
 from tt_run.runtime.ops.families import Family
 from tt_run.runtime.tensor.borders import arrays, files
@@ -17,7 +17,13 @@ from tt_run.runtime.tensor.creation import allocation, from_shape
 
 
 def _borders(family: Family, *functions: Callable[..., Any]) -> dict[str, Operation]:
-    return {f.__name__: operation(f"ttnn.{f.__name__}", family=family, direct=True)(f) for f in functions}
+    goldens = creation_goldens.BORDERS
+    return {
+        f.__name__: operation(
+            f"ttnn.{f.__name__}", family=family, direct=True, golden=goldens.get(f.__name__)
+        )(f)
+        for f in functions
+    }
 
 
 BORDERS = {

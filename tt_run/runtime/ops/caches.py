@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh import MeshCoordinate
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import cache_goldens, families
 from tt_run.runtime.ops.cache_blocks import Blocks, blocks_of, check_ring
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import ints, on_device
@@ -68,13 +68,13 @@ def _fill(cache: Tensor, input: Tensor, user: int, start: int) -> Tensor:
     return _rewrite(cache, (input,), write)
 
 
-@operation("ttnn.fill_cache", family=families.CACHE)
+@operation("ttnn.fill_cache", family=families.CACHE, golden=cache_goldens.FILL)
 def fill_cache(cache_tensor: Tensor, input_tensor: Tensor, batch_idx: int, *, update_idx: int = 0) -> Tensor:
     """cache[batch_idx, :, update_idx : update_idx + S] = input [1, H, S, D], in place; returns the cache [B, H, length, D]."""
     return _fill(cache_tensor, input_tensor, batch_idx, update_idx)
 
 
-@operation("ttnn.kv_cache.fill_cache_for_user_", family=families.CACHE)
+@operation("ttnn.kv_cache.fill_cache_for_user_", family=families.CACHE, golden=cache_goldens.FILL)
 def fill_cache_for_user_(cache: Tensor, input: Tensor, batch_index: int, *, update_idx: int = 0) -> Tensor:
     """cache[batch_index, :, update_idx : update_idx + S] = input [1, H, S, D], in place; returns the cache [B, H, length, D]."""
     return _fill(cache, input, batch_index, update_idx)
@@ -95,7 +95,7 @@ def _update(cache: Tensor, input: Tensor, position: int, offset: int) -> Tensor:
     return _rewrite(cache, (input,), write)
 
 
-@operation("ttnn.update_cache", family=families.CACHE)
+@operation("ttnn.update_cache", family=families.CACHE, golden=cache_goldens.UPDATE)
 def update_cache(
     cache: Tensor,
     input: Tensor,
@@ -108,7 +108,7 @@ def update_cache(
     return _update(cache, input, update_idx, batch_offset)
 
 
-@operation("ttnn.kv_cache.update_cache_for_token_", family=families.CACHE)
+@operation("ttnn.kv_cache.update_cache_for_token_", family=families.CACHE, golden=cache_goldens.UPDATE)
 def update_cache_for_token_(
     cache: Tensor,
     input: Tensor,
@@ -175,7 +175,9 @@ def _keep(held: Array, row: Array) -> None:
         held[...] = Blocks(*held.shape[1:]).seen(row)
 
 
-@operation("ttnn.experimental.indexed_fused_update_cache", family=families.CACHE)
+@operation(
+    "ttnn.experimental.indexed_fused_update_cache", family=families.CACHE, golden=cache_goldens.indexed_update
+)
 def indexed_fused_update_cache(
     cache_tensor1: Tensor,
     input_tensor1: Tensor,
@@ -255,7 +257,7 @@ def paged_fill_cache(
     return _rewrite(cache_tensor, (input_tensor, page_table, *named.values()), write, mesh_coords)
 
 
-@operation("ttnn.plus_one", family=families.MOVEMENT)
+@operation("ttnn.plus_one", family=families.MOVEMENT, golden=cache_goldens.plus_one)
 def plus_one(
     input_tensor: Tensor, sub_core_grids: CoreRangeSet | None = None, skip_negative_entries: bool = False
 ) -> Tensor:

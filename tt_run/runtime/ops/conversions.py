@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from tt_run.runtime.cores import core_of
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops import families, goldens
+from tt_run.runtime.ops import creation_goldens, families, goldens
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, Operation, no_tensor, operation
 from tt_run.runtime.ops.operands import ints, on_device, settle
 from tt_run.runtime.tensor.conversion import layouts
@@ -34,7 +34,12 @@ to_memory_config: Operation = operation(
 )(layouts.to_memory_config)
 
 
-@operation("ttnn.typecast", family=families.CONVERSION, aliases=["ttnn.experimental.typecast"])
+@operation(
+    "ttnn.typecast",
+    family=families.CONVERSION,
+    golden=creation_goldens.typecast,
+    aliases=["ttnn.experimental.typecast"],
+)
 def typecast(
     input_tensor: Tensor,
     dtype: DataType | None = None,
@@ -108,7 +113,7 @@ def move(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> 
     return result
 
 
-@operation("ttnn.assign", family=families.CONVERSION)
+@operation("ttnn.assign", family=families.CONVERSION, golden=creation_goldens.assign)
 def assign(
     input: Tensor,
     output_tensor: Tensor | None = None,
@@ -122,7 +127,7 @@ def assign(
     )
 
 
-@operation("ttnn.copy", family=families.CONVERSION)
+@operation("ttnn.copy", family=families.CONVERSION, golden=creation_goldens.copy)
 def copy(input_a: Tensor, input_b: Tensor) -> Tensor:
     """The values of a written into b; returns b."""
     return _copied(input_a, input_b.dtype, None, input_b)

@@ -19,7 +19,7 @@ from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.activations import activation as activation_of
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.ops import families, video_filters
+from tt_run.runtime.ops import families, pool_goldens, video_filters
 from tt_run.runtime.ops.conversions import typecast
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.images import Borders, borders, pair, to_planes, to_rows
@@ -36,7 +36,7 @@ from tt_run.runtime.values.shards import Shards, combine, combine_all
 Array = npt.NDArray[Any]
 
 
-@operation("ttnn.conv2d", family=families.CONVOLUTION)
+@operation("ttnn.conv2d", family=families.CONVOLUTION, golden=pool_goldens.golden_conv2d)
 def conv2d(
     *,
     input_tensor: Tensor,

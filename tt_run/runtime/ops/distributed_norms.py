@@ -15,7 +15,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.elementwise import finish
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import families, norm_goldens
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.norms import flat, row_of
 from tt_run.runtime.ops.operands import on_device, settle
@@ -86,7 +86,9 @@ def _normalised(
     return settle((x, stats, *given), shards, target, memory_config=memory_config)
 
 
-@operation("ttnn.rms_norm_pre_all_gather", family=families.NORM)
+@operation(
+    "ttnn.rms_norm_pre_all_gather", family=families.NORM, golden=norm_goldens.statistics(centred=False)
+)
 def rms_norm_pre_all_gather(
     input_tensor: Tensor,
     *,
@@ -102,7 +104,9 @@ def rms_norm_pre_all_gather(
     return _statistics(input_tensor, residual_input_tensor, dtype, memory_config, False)
 
 
-@operation("ttnn.rms_norm_post_all_gather", family=families.NORM)
+@operation(
+    "ttnn.rms_norm_post_all_gather", family=families.NORM, golden=norm_goldens.normalised(centred=False)
+)
 def rms_norm_post_all_gather(
     input_tensor: Tensor,
     stats: Tensor,
@@ -120,7 +124,9 @@ def rms_norm_post_all_gather(
     return _normalised(input_tensor, stats, epsilon, weight, bias, dtype, memory_config, False)
 
 
-@operation("ttnn.layer_norm_pre_all_gather", family=families.NORM)
+@operation(
+    "ttnn.layer_norm_pre_all_gather", family=families.NORM, golden=norm_goldens.statistics(centred=True)
+)
 def layer_norm_pre_all_gather(
     input_tensor: Tensor,
     *,
@@ -136,7 +142,9 @@ def layer_norm_pre_all_gather(
     return _statistics(input_tensor, residual_input_tensor, dtype, memory_config, True)
 
 
-@operation("ttnn.layer_norm_post_all_gather", family=families.NORM)
+@operation(
+    "ttnn.layer_norm_post_all_gather", family=families.NORM, golden=norm_goldens.normalised(centred=True)
+)
 def layer_norm_post_all_gather(
     input_tensor: Tensor,
     stats: Tensor,

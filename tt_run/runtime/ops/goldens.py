@@ -273,3 +273,28 @@ def roll(x: Any, shifts: Any, dim: Any = None, **_: Any) -> Any:
         shifts if isinstance(shifts, int) else tuple(shifts),
         dim if dim is None or isinstance(dim, int) else tuple(dim),
     )
+
+
+def nonzero(x: Any, **_: Any) -> list[Any]:
+    """The count of elements that are not zero, [1, 1, 1, 8], and their four coordinates one after the other, [1, 1, 1, 4 * volume]."""
+    found = library().nonzero(x.reshape((1,) * (4 - x.dim()) + tuple(x.shape)))
+    count, places = (
+        library().zeros(1, 1, 1, 8, dtype=found.dtype),
+        library().zeros(1, 1, 1, 4 * x.numel(), dtype=found.dtype),
+    )
+    count[..., 0] = len(found)
+    places[..., : found.numel()] = found.reshape(-1)
+    return [count, places]
+
+
+def prelu(x: Any, weight: Any, **_: Any) -> Any:
+    """x above zero, weight times x below; a weight of one dimension has one value for each channel."""
+    slope = weight if hasattr(weight, "dim") else library().tensor(weight, dtype=x.dtype)
+    if slope.dim() > 1 and tuple(slope.shape) != (1,) * slope.dim():
+        return x.where(x > 0, slope * x)
+    return named("nn.functional.prelu")(x, slope.reshape(-1))
+
+
+def batched_weights(x: Any, weights: Sequence[Any], *_: Any, **__: Any) -> list[Any]:
+    """The product with each of several matrices."""
+    return [x @ weight.to(x.dtype) for weight in weights]

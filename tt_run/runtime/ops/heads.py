@@ -127,7 +127,11 @@ def split_query_key_value_and_split_heads(
     )
 
 
-@operation("ttnn.experimental.split_query_key_value_and_split_heads", family=families.HEADS)
+@operation(
+    "ttnn.experimental.split_query_key_value_and_split_heads",
+    family=families.HEADS,
+    golden=attention_goldens.split_heads,
+)
 def split_fused_heads(
     input_tensor: Tensor,
     compute_with_storage_grid_size: CoreCoord | None = None,
@@ -287,7 +291,11 @@ def nlp_concat_heads_decode(
     return moved(input_tensor, joined, config or memory_config, output_tensor)
 
 
-@operation("ttnn.experimental.concatenate_heads", family=families.HEADS)
+@operation(
+    "ttnn.experimental.concatenate_heads",
+    family=families.HEADS,
+    golden=lambda x, *_: attention_goldens.join_heads(x).unsqueeze(1),
+)
 def experimental_concatenate_heads(
     input_tensor: Tensor,
     compute_with_storage_grid_size: CoreCoord,

@@ -14,7 +14,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.activations import activation as function_of
 from tt_run.runtime.kernels.torch_cpu import library
 from tt_run.runtime.mesh import MeshCoordinate
-from tt_run.runtime.ops import families, head_counts
+from tt_run.runtime.ops import creation_goldens, families, head_counts
 from tt_run.runtime.ops.caches import paged_update_cache
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.joining import chunk
@@ -285,7 +285,7 @@ def minimal_matmul_split(
     return list(chunk.compute(whole, chunks, dim))
 
 
-@operation("ttnn.experimental.slice_write", family=families.MOVEMENT)
+@operation("ttnn.experimental.slice_write", family=families.MOVEMENT, golden=creation_goldens.written_slice)
 def slice_write(
     input_tensor: Tensor, output_tensor: Tensor, start: Sequence[int], end: Sequence[int], step: Sequence[int]
 ) -> Tensor:

@@ -15,7 +15,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.torch_cpu import gradients, library, named, on_each
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import creation_goldens, families
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import on_device, settle
 from tt_run.runtime.ops.rows import Row, declare
@@ -388,7 +388,7 @@ MOVEMENT = declare(
 )  # fmt: skip
 
 
-@operation("ttnn.moreh_full", family=families.CREATION)
+@operation("ttnn.moreh_full", family=families.CREATION, golden=creation_goldens.full)
 def moreh_full(
     shape: Sequence[int],
     fill_value: float,
@@ -402,7 +402,7 @@ def moreh_full(
     return from_shape.full(shape, fill_value, dtype, layout, device, memory_config)
 
 
-@operation("ttnn.moreh_full_like", family=families.CREATION)
+@operation("ttnn.moreh_full_like", family=families.CREATION, golden=creation_goldens.full_like)
 def moreh_full_like(
     input: Tensor,
     fill_value: float,
@@ -414,7 +414,12 @@ def moreh_full_like(
     return from_shape.full_like(input, fill_value, dtype, layout, None, memory_config)
 
 
-@operation("ttnn.moreh_arange", family=families.CREATION, aliases=["ttnn.operations.moreh.arange"])
+@operation(
+    "ttnn.moreh_arange",
+    family=families.CREATION,
+    golden=creation_goldens.moreh_arange,
+    aliases=["ttnn.operations.moreh.arange"],
+)
 def moreh_arange(
     start: float = 0,
     end: float = 0,

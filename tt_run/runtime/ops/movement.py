@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.ordering import in_order
-from tt_run.runtime.ops import families, fitted_shards, goldens, larger_shards
+from tt_run.runtime.ops import creation_goldens, families, fitted_shards, goldens, larger_shards
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.operands import axis_of, ints, on_device, settle, volume
 from tt_run.runtime.tensor.conversion import framing
@@ -244,7 +244,7 @@ def unsqueeze(input_tensor: Tensor, dim: int) -> Tensor:
     return moved(input_tensor, lambda s: np.expand_dims(s, place + 1), view=stays(input_tensor, wanted))
 
 
-@operation("ttnn.unsqueeze_to_4D", family=families.MOVEMENT)
+@operation("ttnn.unsqueeze_to_4D", family=families.MOVEMENT, golden=creation_goldens.unsqueeze_to_4d)
 def unsqueeze_to_4D(tensor: Tensor) -> Tensor:
     """Dimensions of length 1 put in front until there are four."""
     placed(tensor)

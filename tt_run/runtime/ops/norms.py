@@ -16,7 +16,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.rowwise import along, along_last
-from tt_run.runtime.ops import attention_goldens, families, goldens, joining
+from tt_run.runtime.ops import attention_goldens, families, goldens, joining, norm_goldens
 from tt_run.runtime.ops.binary import align, check_broadcast
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.movement import repeat
@@ -199,7 +199,11 @@ def scale_mask_softmax_in_place(
     return input_tensor
 
 
-@operation("ttnn.scale_causal_mask_hw_dims_softmax_in_place", family=families.NORM)
+@operation(
+    "ttnn.scale_causal_mask_hw_dims_softmax_in_place",
+    family=families.NORM,
+    golden=attention_goldens.masked_softmax,
+)
 def scale_causal_mask_hw_dims_softmax_in_place(
     input_tensor: Tensor,
     scale: float | None = None,
@@ -346,7 +350,7 @@ def _standardised(epsilon: np.float32, out: Array, rows: Array) -> None:
     np.divide(out, np.sqrt(ordered_sums.variance(rows) + epsilon)[:, None], out)
 
 
-@operation("ttnn.group_norm", family=families.NORM)
+@operation("ttnn.group_norm", family=families.NORM, golden=norm_goldens.group_norm)
 def group_norm(
     input_tensor: Tensor,
     *,

@@ -145,7 +145,7 @@ def sort(
     return [*_chosen(input_tensor, axis, places, memory_config, out)]
 
 
-@operation("ttnn.nonzero", family=families.SORT)
+@operation("ttnn.nonzero", family=families.SORT, golden=goldens.nonzero)
 def nonzero(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> list[Tensor]:
     """How many elements of the shard are not zero, and their places: [1, 1, 1, 8] with the count first, [1, 1, 1, 4 * volume].
 

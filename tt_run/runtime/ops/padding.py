@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tt_run.runtime.cores import CoreCoord, CoreRangeSet
 from tt_run.runtime.enums import DataType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.errors import fatal, throw
-from tt_run.runtime.ops import conversions, families, fitted_shards, joining, movement
+from tt_run.runtime.ops import conversions, creation_goldens, families, fitted_shards, joining, movement
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import ints, on_device, settle, volume
 from tt_run.runtime.tensor.conversion import copies, framing
@@ -157,7 +157,9 @@ def _slice_rows(tensor: Tensor, num_slices: int, slice_index: int) -> tuple[int,
     return slice_index * length, (slice_index + 1) * length
 
 
-@operation("ttnn.interleaved_to_sharded_partial", family=families.CONVERSION)
+@operation(
+    "ttnn.interleaved_to_sharded_partial", family=families.CONVERSION, golden=creation_goldens.partial_slice
+)
 def interleaved_to_sharded_partial(
     input_tensor: Tensor,
     grid: CoreCoord | CoreRangeSet | Sequence[int],
@@ -179,7 +181,9 @@ def interleaved_to_sharded_partial(
     return result
 
 
-@operation("ttnn.sharded_to_interleaved_partial", family=families.CONVERSION)
+@operation(
+    "ttnn.sharded_to_interleaved_partial", family=families.CONVERSION, golden=creation_goldens.partial_write
+)
 def sharded_to_interleaved_partial(
     input_tensor: Tensor,
     cache_tensor: Tensor,
@@ -238,7 +242,7 @@ def reshape_on_device(
     return result
 
 
-@operation("ttnn.bitcast", family=families.CONVERSION)
+@operation("ttnn.bitcast", family=families.CONVERSION, golden=creation_goldens.bitcast)
 def bitcast(
     input_tensor: Tensor,
     dtype: DataType,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.elementwise import BFLOAT16
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import families, goldens
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.element_types import check_pair, check_unary
 from tt_run.runtime.ops.operands import axis_of, on_device
@@ -171,7 +171,7 @@ def nextafter(
     )
 
 
-@operation("ttnn.prelu", family=families.BINARY)
+@operation("ttnn.prelu", family=families.BINARY, golden=goldens.prelu)
 def prelu(
     input_tensor_a: Tensor,
     weight: Tensor | float | list[float],

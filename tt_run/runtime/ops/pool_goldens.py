@@ -1,4 +1,4 @@
-"""Pools and resampling as functions of torch tensors: what `ttnn.operations.pool` calls golden.
+"""Pools, convolutions and resampling as functions of torch tensors: what `ttnn.operations.pool` calls golden.
 
 Images are [N, H, W, C], pools also take them flat, [1, 1, N * H * W, C], and give them so. Source: reference library 0.81.1.
 """
@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.torch_cpu import named
+from tt_run.runtime.ops.creation_goldens import of_type
+from tt_run.runtime.ops.dispatch import registry
 
 
 def golden_upsample(
@@ -25,6 +28,43 @@ def golden_upsample(
 def golden_global_avg_pool2d(input_tensor: Any) -> Any:
     """The mean of each channel: [N, 1, 1, C]."""
     return input_tensor.mean((1, 2), keepdim=True)
+
+
+def golden_conv2d(
+    input_tensor: Any,
+    weight_tensor: Any,
+    in_channels: int,
+    out_channels: int,
+    batch_size: int,
+    input_height: int,
+    input_width: int,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: Sequence[int] = (1, 1),
+    groups: int = 1,
+    bias_tensor: Any = None,
+    conv_config: Any = None,
+    dtype: DataType | None = None,
+    **_: Any,
+) -> Any:
+    """The convolution of images whose channels are cut to `in_channels`; padding is one number, two, or (top, bottom, left, right).
+
+    The activation of `conv_config` comes last, without its parameters.
+    """
+    image = input_tensor.reshape(batch_size, input_height, input_width, -1)[..., :in_channels]
+    sides = (padding,) * 4 if isinstance(padding, int) else tuple(padding)
+    top, bottom, left, right = sides if len(sides) == 4 else (sides[0], sides[0], sides[1], sides[1])
+    planes = named("nn.functional.pad")(image.permute(0, 3, 1, 2).float(), (left, right, top, bottom))
+    bias = None if bias_tensor is None else bias_tensor.reshape(-1)[:out_channels].float()
+    found = named("nn.functional.conv2d")(
+        planes, weight_tensor.float(), bias, tuple(stride), 0, tuple(dilation), groups or 1
+    )
+    activation = getattr(conv_config, "activation", None)
+    if activation is not None:
+        golden: Any = registry[f"ttnn.{activation.op_type.name.lower()}"].golden
+        found = (named(golden) if isinstance(golden, str) else golden)(found)
+    return of_type(_flat(found), dtype)
 
 
 def golden_maxpool2d(

@@ -382,7 +382,7 @@ def swiglu(values: Array) -> Array:
     return gated.reshape(*rest, width // 2)
 
 
-@operation("ttnn.matmul_batched_weights", family=families.MATMUL)
+@operation("ttnn.matmul_batched_weights", family=families.MATMUL, golden=goldens.batched_weights)
 def matmul_batched_weights(
     input_tensor_a: Tensor,
     input_tensors_b: Sequence[Tensor],

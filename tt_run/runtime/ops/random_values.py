@@ -14,7 +14,7 @@ import numpy as np
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import creation_goldens, families
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import floating, on_device, settle
 from tt_run.runtime.tensor.creation.from_shape import drawn, random_source
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tt_run.runtime.mesh.device import MeshDevice
 
 
-@operation("ttnn.randn", family=families.RANDOM, direct=True)
+@operation("ttnn.randn", family=families.RANDOM, direct=True, golden=creation_goldens.drawn("randn"))
 def randn(
     shape: Sequence[int] | Shape,
     device: MeshDevice,
@@ -74,10 +74,11 @@ uniform = operation(
     "uniform(input: ttnn.Tensor, from: float = 0, to: float = 1, seed: int = 0, *, memory_config: ttnn.MemoryConfig | None = None, "
     "compute_kernel_config: object = None) -> ttnn.Tensor",
     family=families.RANDOM,
+    golden=creation_goldens.uniform,
 )(_uniform)
 
 
-@operation("ttnn.bernoulli", family=families.RANDOM)
+@operation("ttnn.bernoulli", family=families.RANDOM, golden=creation_goldens.bernoulli)
 def bernoulli(
     input: Tensor,
     seed: int = 0,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.elementwise import finish
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops import attention_goldens, families
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import on_device, settle, volume
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -21,7 +21,7 @@ from tt_run.runtime.values.shards import combine
 Array = npt.NDArray[Any]
 
 
-@operation("ttnn.experimental.rotary_embedding", family=families.ROTARY)
+@operation("ttnn.experimental.rotary_embedding", family=families.ROTARY, golden=attention_goldens.rotated)
 def rotary_embedding(
     input_tensor: Tensor,
     cos_cache: Tensor,
