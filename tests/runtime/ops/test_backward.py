@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.ops.golden import compare
-from tests.runtime.ops.tensors import BF16, F32, I32, put, rounded
+from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U32, put, rounded
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
@@ -151,13 +151,14 @@ def test_where_chooses_and_embedding_sums(one: MeshDevice) -> None:
     first, second = where(*(put(one, a) for a in (gradient, mask, gradient, gradient)))
     compare(first, gradient * mask, 0)
     compare(second, gradient * (1 - mask), 0)
-    table, indices = sample((6, 8), -1, 1, F32, 4), np.array([[1, 1, 5, 0]], np.int32)
+    table, indices = sample((6, 8), -1, 1, F32, 4), np.array([[1, 1, 5, 0]], np.uint32)
     embedding = catalog.find("ttnn.embedding_bw")
     assert embedding is not None
-    found = embedding(put(one, indices, I32), put(one, table), put(one, gradient.reshape(1, 1, 4, 8)))
+    found = embedding(put(one, indices, U32, ROW), put(one, table), put(one, gradient.reshape(1, 1, 4, 8)))
     wanted = np.zeros((6, 8))
     np.add.at(wanted, indices.ravel(), gradient)
-    compare(found, wanted, 4)
+    compare(found, wanted[None, None], 4)
+    assert (found.dtype, found.layout) == (F32, TILE)
 
 
 def test_gradients_nobody_asked_for_are_none_and_room_is_used(one: MeshDevice) -> None:

@@ -86,6 +86,7 @@ REFUSED: list[tuple[str, Callable[[MeshDevice], Any]]] = [
     (r"temp must have shape \[32\]", lambda d: drawn(d, temp=zeros(d, 16, layout=ROW))),
     ("Device must be provided when seeds", lambda d: manual_seed(4)),
     (r"must be in the range \[0, 31\]", lambda d: manual_seed(4, device=d, user_ids=32)),
+    ("user_ids must not be provided as a scalar", lambda d: manual_seed(seeds(d), user_ids=7)),
     ("Seeds tensor must be of type UINT32", lambda d: manual_seed(seeds(d, dtype=I32), user_ids=seeds(d))),
     ("User IDs tensor must have ROW_MAJOR layout", lambda d: manual_seed(seeds(d), user_ids=seeds(d, layout=TILE))),
     ("Got seeds volume: 3 and user_ids volume: 4", lambda d: manual_seed(seeds(d), user_ids=seeds(d, 4))),

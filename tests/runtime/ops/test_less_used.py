@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.runtime.ops.tensors import BF16, BFP8, F32, ROW, TILE, held, near, put
+from tests.runtime.ops.tensors import BF16, BFP8, F32, ROW, TILE, held, near, put, rounded
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import BufferType, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.conversion.layouts import to_memory_config
 from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,
     CoreCoord,
@@ -32,6 +33,13 @@ def sample(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
+def over_cores(kind: str, cores: int, shard: tuple[int, int]) -> MemoryConfig:
+    """Pieces in L1 on the first cores of the first row."""
+    grid = CoreRangeSet({CoreRange(CoreCoord(0, 0), CoreCoord(cores - 1, 0))})
+    layout = getattr(TensorMemoryLayout, f"{kind}_SHARDED")
+    return MemoryConfig(layout, BufferType.L1, ShardSpec(grid, shard, ShardOrientation.ROW_MAJOR))
+
+
 @pytest.mark.parametrize("kind", ["layer_norm_{}_all_gather", "experimental.dit_layernorm_{}_allgather"])
 def test_norms_in_two_steps(one: MeshDevice, kind: str):
     x, w, b = sample(1, 1, 33, 64), sample(1, 1, 1, 64, seed=1), sample(1, 1, 1, 64, seed=2)
@@ -48,22 +56,65 @@ def test_norms_in_two_steps(one: MeshDevice, kind: str):
 
 @pytest.mark.torch
 def test_channels_first_and_last(one: MeshDevice):
-    x = sample(1, 1, 6, 40)
-    turned = call("experimental.convert_to_hwc", put(one, x, BF16, ROW))
-    assert held(turned).tolist() == held(put(one, x.swapaxes(-1, -2), BF16)).tolist()
-    assert held(call("experimental.convert_to_chw", turned)).tolist() == held(put(one, x, BF16)).tolist()
+    x = rounded(sample(1, 1, 6, 64), BF16)
+    wide = over_cores("WIDTH", 2, (6, 32))
+    turned = call("experimental.convert_to_hwc", to_memory_config(put(one, x, BF16, ROW), wide))
+    # Rows of 16 bytes: recorded from the reference library 0.81.1, as where the results lie.
+    assert turned.shape == (1, 1, 64, 8) and turned.memory_config() == over_cores("HEIGHT", 2, (32, 8))
+    assert held(turned)[..., :6].tolist() == x.swapaxes(-1, -2).tolist() and not held(turned)[..., 6:].any()
+    back = call("experimental.convert_to_chw", turned)
+    assert back.memory_config() == over_cores("WIDTH", 2, (8, 32))
+    assert held(back)[:, :, :6].tolist() == x.tolist()
+    floats = call("experimental.convert_to_hwc", to_memory_config(put(one, x[:, :, :3], F32, ROW), wide))
+    assert floats.shape == (1, 1, 64, 4)
+
+
+def test_channels_that_do_not_lie_over_cores(one: MeshDevice):
+    x = sample(1, 1, 4, 64)
+    rows = put(one, x, BF16, ROW)
+    with pytest.raises(
+        RuntimeError, match="When input tensor is in DRAM, output memory_config must be explicitly specified"
+    ):
+        call("experimental.convert_to_hwc", rows)
+    cut = to_memory_config(rows, over_cores("WIDTH", 2, (4, 32)))
+    with pytest.raises(RuntimeError, match=r"rounded up to next multiple of 8 .*\(width was 4\)"):
+        call("experimental.convert_to_hwc", cut, memory_config=over_cores("HEIGHT", 2, (32, 4)))
+    with pytest.raises(RuntimeError, match="must be sharded to infer output memory config"):
+        call("experimental.convert_to_chw", rows)
+    with pytest.raises(RuntimeError, match="must be height sharded"):
+        call("experimental.convert_to_chw", cut)
 
 
 def test_slices_into_buffers_with_padding(one: MeshDevice):
-    x = sample(2, 5, 6, 8)
-    found = call(
-        "experimental.padded_slice",
-        put(one, x, F32, ROW),
-        [0, 1, 0, 0],
-        [2, 3, 6, 8],
-        memory_config=DRAM_MEMORY_CONFIG,
-    )
-    assert held(found).tolist() == x[:, 1:3].tolist()
+    x = sample(2, 4, 6, 8)
+
+    def cut(memory_config: Any, **words: Any) -> Any:
+        given = put(one, x, F32, ROW)
+        return call(
+            "experimental.padded_slice",
+            given,
+            [0, 1, 0, 0],
+            [2, 3, 6, 8],
+            memory_config=memory_config,
+            **words,
+        )
+
+    high = over_cores("HEIGHT", 8, (3, 12))
+    found = cut(high)
+    assert found.shape == (1, 1, 24, 12) and found.memory_config() == high
+    assert held(found)[..., :8].tolist() == x[:, 1:3].reshape(1, 1, 24, 8).tolist()
+    assert not held(found)[..., 8:].any()
+    assert (held(cut(high, pad_value=2.0))[..., 8:] == 2).all()
+    assert cut(over_cores("WIDTH", 2, (24, 6))).shape == (1, 1, 24, 8)
+    with pytest.raises(RuntimeError, match="Output Memory Config must be sharded"):
+        cut(DRAM_MEMORY_CONFIG)
+    with pytest.raises(RuntimeError, match="Steps != 1"):
+        cut(high, padded_slice_step=[1, 1, 2, 1])
+    tiles = call(
+        "experimental.padded_slice", put(one, sample(1, 2, 32, 32), BFP8), [0, 0, 0, 0], [1, 2, 16, 32],
+        memory_config=over_cores("HEIGHT", 2, (16, 32)),
+    )  # fmt: skip
+    assert (tiles.shape, tiles.dtype, tiles.layout) == ((1, 1, 32, 32), BF16, ROW)
 
 
 def test_weights_in_another_element_type(one: MeshDevice):

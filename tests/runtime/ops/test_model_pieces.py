@@ -24,7 +24,10 @@ def test_state_space(one: MeshDevice) -> None:
         rows.append(state)
     found = call("experimental.prefix_scan", put(one, a), put(one, bx), put(one, h[:, :, :1]))
     near(found, np.concatenate(rows, 2).astype(np.float32), steps=16)
-    near(call("experimental.hc_sum_reduce", put(one, a)), a.reshape(1, 1, 33, 2, 32).sum(-1), steps=16)
+    wide = sample(F32, 1, 1, 32, 2048, seed=6)
+    near(call("experimental.hc_sum_reduce", put(one, wide)), wide.reshape(1, 1, 32, 64, 32).sum(-1), steps=16)
+    with pytest.raises(RuntimeError, match="Final dim/TILE_SIZE must be a multiple of latent size"):
+        call("experimental.hc_sum_reduce", put(one, a))
     small, big = sample(F32, 1, 1, 32, 32, seed=4), sample(F32, 1, 1, 32, 64, seed=5)
     product = call("experimental.repeat_and_interleave_eltwise_mul", put(one, small), put(one, big))
     near(product, np.tile(small, (1, 1, 1, 64)) * np.repeat(big, 32, -1), steps=1)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.ops.golden import check, compare
-from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U8, U16, U32, held, message, put
+from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, TILE, U8, U16, U32, held, message, put
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.golden import get_golden_function
@@ -385,6 +385,13 @@ def test_images_are_turned(one: MeshDevice):
     assert (corner == 7).all()
     with pytest.raises(RuntimeError, match="Only same-size rotation"):
         call("rotate", put(one, x, F32, ROW), 45.0, expand=True)
+
+
+def test_random_numbers_are_refused(one: MeshDevice):
+    with pytest.raises(RuntimeError, match="Uniform: Input tensor must be Float32 or Bfloat16"):
+        call("uniform", put(one, np.ones((32, 32)), BFP8))
+    with pytest.raises(RuntimeError, match="Dropout operation requires tensor to be in Tile layout"):
+        call("experimental.dropout", put(one, np.ones((64, 64)), BF16, ROW), 0.25, 4 / 3, 11)
 
 
 def test_what_is_a_kernel_is_refused_with_a_sentence(one: MeshDevice):

@@ -216,15 +216,46 @@ def test_embedding(one: MeshDevice):
 
 
 def test_embedding_of_sharded_ids_and_tables(mesh: MeshDevice):
-    table = sample(F32, 16, 8 * 4)
+    table = sample(BF16, 16, 8 * 4)
     ids = np.arange(16, dtype=np.uint32).reshape(8, 2)
-    by_ids = ops.embedding(put(mesh, ids, U32, ROW, shard=0), put(mesh, table, F32, ROW))
-    by_width = ops.embedding(put(mesh, ids, U32, ROW), put(mesh, table, F32, ROW, shard=1))
+    by_ids = ops.embedding(put(mesh, ids, U32, ROW, shard=0), put(mesh, table, BF16, ROW))
+    by_width = ops.embedding(put(mesh, ids, U32, ROW), put(mesh, table, BF16, ROW, shard=1))
     for device in range(8):
         assert np.array_equal(held(by_ids, device), table[ids[device : device + 1].astype(int)])
         assert np.array_equal(
             held(by_width, device), table[ids.astype(int)][..., device * 4 : device * 4 + 4]
         )
+
+
+def test_tables_and_results_of_embedding(one: MeshDevice):
+    ids = put(one, np.arange(4, dtype=np.uint32).reshape(1, 4), U32, ROW)
+    with pytest.raises(RuntimeError, match="Weights tensor must have BFLOAT16 dtype"):
+        ops.embedding(ids, put(one, sample(F32, 8, 32), F32, ROW))
+    table = put(one, sample(BF16, 8, 32), BF16, ROW)
+    with pytest.raises(RuntimeError, match="Can only typecast output embeddings when producing TILE_LAYOUT"):
+        ops.embedding(ids, table, dtype=BFP8)
+    assert ops.embedding(ids, table, dtype=BFP8, layout=TILE).dtype is BFP8
+
+
+@pytest.mark.parametrize("into", ["add", "add_", "copy", "typecast", "slice_write"])
+def test_what_is_written_into_is_distributed_as_it_says_with_what_is_written(mesh: MeshDevice, into: str):
+    """A shard wins over a copy, in either direction: recorded from the reference library 0.81.1."""
+    for theirs, ours in ((0, None), (None, 0), (None, None)):
+        source, target = (
+            put(mesh, np.ones((8 if dim == 0 else 1, 32)), F32, ROW, shard=dim) for dim in (theirs, ours)
+        )
+        calls = {
+            "add": lambda a=source, b=target: ops.add(a, a, output_tensor=b),
+            "add_": lambda a=source, b=target: ops.add_(b, a),
+            "copy": lambda a=source, b=target: ops.copy(a, b),
+            "typecast": lambda a=source, b=target: ops.typecast(a, F32, output_tensor=b),
+            "slice_write": lambda a=source, b=target: getattr(ops, "experimental.slice_write")(
+                a, b, [0, 0], [1, 32], [1, 1]
+            ),
+        }
+        wanted = (source if ours is None else target).tensor_topology()
+        written = calls[into]()
+        assert written.tensor_topology() == target.tensor_topology() == wanted
 
 
 @pytest.mark.parametrize("name", ["softmax", "scale_mask_softmax", "layer_norm", "rms_norm"])

@@ -69,6 +69,7 @@ MODULES = (
     "backward",
     "convolutions",
     "pooling",
+    "sharded_movement",
 )
 """The modules of this package that declare operations, those that programs use most in front."""
 

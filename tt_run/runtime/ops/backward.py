@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tt_run.runtime.enums import Layout
 from tt_run.runtime.kernels.torch_cpu import gradients, library, named
 from tt_run.runtime.ops import families
 from tt_run.runtime.ops.rows import PLACED, Row, declare
@@ -152,7 +153,7 @@ def _looked_up(indices: Any, weight: Any, gradient: Any) -> Any:
         found = named("nn.functional.embedding")(indices.long(), table)
         return found.reshape(gradient.shape)
 
-    return gradients(forward)(gradient, weight)[0]
+    return gradients(forward)(gradient, weight.reshape(-1, weight.shape[-1]))[0][None, None]
 
 
 _F = "nn.functional."
@@ -242,5 +243,5 @@ TERNARY = declare(
     Row("embedding_bw",
         "(input_tensor: Tensor, weight_tensor: Tensor, output_gradient_tensor: Tensor, *, dtype: DataType | None = None, "
         f"{PLACED}, output_tensor: Tensor | None = None)", _looked_up,
-        "The gradient of an embedding's table: each row's gradients summed."),
+        "The gradient of an embedding's table, (1, 1, rows, width): each row's gradients summed.", layout=Layout.TILE, like=2),
 )  # fmt: skip

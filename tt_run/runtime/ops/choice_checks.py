@@ -117,6 +117,8 @@ def check_seeds(seeds: int | Tensor, users: int | Tensor | None, device: object)
         _check([(device is not None, "Device must be provided when seeds is a uint32_t value.")])
     if isinstance(users, int):
         _check([(0 <= users < _USERS, f"User IDs scalar must be in the range [0, {_USERS - 1}].")])
+        scalar = "Seeds were provided as a tensor, so user_ids must not be provided as a scalar."
+        _check([(not isinstance(seeds, Tensor), scalar)])
     given = {"Seeds": seeds, "User IDs": users}
     for name, tensor in given.items():
         if isinstance(tensor, Tensor):

@@ -12,7 +12,7 @@ from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation,
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops import creation_goldens, families, goldens
 from tt_run.runtime.ops.dispatch import ArgumentMismatch, Operation, no_tensor, operation
-from tt_run.runtime.ops.operands import ints, on_device, settle
+from tt_run.runtime.ops.operands import ints, on_device, relabel, settle
 from tt_run.runtime.tensor.conversion import layouts
 from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,
@@ -56,9 +56,10 @@ def typecast(
     first = dtype if input_dtype is None else input_dtype
     if first is None:
         raise ArgumentMismatch("typecast needs a dtype")
-    return layouts.typecast(
+    found = layouts.typecast(
         input_tensor, first, output_dtype, memory_config=memory_config, output_tensor=output_tensor
     )
+    return found if output_tensor is None else relabel(found, (input_tensor,))
 
 
 def _copied(

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType
+from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops import conversions, families, joining, movement
+from tt_run.runtime.ops import conversions, families, movement
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import floating, on_device, settle
 from tt_run.runtime.ops.rows import PLACED, Row, declare, stacks
@@ -96,6 +96,12 @@ def dropout(
     """Elements times `scale`, each zero with a probability. The places follow from the seed, and are the same on every device."""
     on_device(input_tensor, kind="dropout")
     floating("dropout", input_tensor)
+    if input_tensor.layout is not Layout.TILE and not input_tensor.is_sharded():
+        raise fatal(
+            "Dropout operation requires tensor to be in Tile layout when working with non-sharded input tensor. "
+            f"Input tensor layout: {int(input_tensor.layout)}",
+            hint="ttnn.to_layout(x, ttnn.TILE_LAYOUT)",
+        )
     if not 0 <= probability < 1:
         raise fatal(f"dropout: a probability from 0 to below 1 is needed, got {probability}")
     kept: Any = random_source(seed).random(tuple(input_tensor.shape), np.float32) >= probability
@@ -104,27 +110,6 @@ def dropout(
     return settle(
         (input_tensor,), shards, input_tensor.dtype, memory_config=memory_config, output_tensor=output_tensor
     )
-
-
-@operation("ttnn.experimental.padded_slice", family=families.MOVEMENT)
-def padded_slice(
-    input_tensor: Tensor,
-    padded_slice_start: Sequence[int],
-    padded_slice_end: Sequence[int],
-    padded_slice_step: Sequence[int] | None = None,
-    *,
-    memory_config: MemoryConfig,
-    output_tensor: Tensor | None = None,
-    pad_value: float | None = None,
-) -> Tensor:
-    """`slice` into a sharded buffer, whose padding is not stored."""
-    found: Tensor = joining.slice.compute(
-        input_tensor, padded_slice_start, padded_slice_end, padded_slice_step, memory_config=memory_config
-    )
-    if output_tensor is None:
-        return found
-    output_tensor.overwrite(found.shards)
-    return output_tensor
 
 
 @operation("ttnn.experimental.quantize_weights_via_host", family=families.CONVERSION)

@@ -57,6 +57,13 @@ def embedding(
             hint=f"the ids are {input_tensor.dtype.name}: ttnn.typecast(ids, ttnn.uint32)",
         )
 
+    if weight.dtype is not DataType.BFLOAT16:
+        raise fatal("Weights tensor must have BFLOAT16 dtype", hint="ttnn.typecast(weight, ttnn.bfloat16)")
+    if target is not weight.dtype and (layout or weight.layout) is not Layout.TILE:
+        raise fatal(
+            "Can only typecast output embeddings when producing TILE_LAYOUT output",
+            hint="layout=ttnn.TILE_LAYOUT",
+        )
     shape = tuple(input_tensor.shape)
     if len(shape) > 2:
         if volume(shape[1:-1]) != 1:

@@ -19,13 +19,14 @@ from tt_run.runtime.ops.caches import paged_update_cache
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.joining import chunk
 from tt_run.runtime.ops.norms import rms_norm
-from tt_run.runtime.ops.operands import on_device
+from tt_run.runtime.ops.operands import on_device, relabel
 from tt_run.runtime.ops.products import minimal_matmul
 from tt_run.runtime.ops.rotary import rotary_embedding_llama
 from tt_run.runtime.ops.rows import PLACED, Row, declare
 from tt_run.runtime.ops.unary import apply
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.shards import combine
 
 _GRID = "compute_with_storage_grid_size: object = None"
@@ -43,6 +44,15 @@ def _scan(a: Any, bx: Any, before: Any) -> Any:
         state = a[:, :, row : row + 1] * state + bx[:, :, row : row + 1]
         rows.append(state)
     return library().cat(rows, 2)
+
+
+def _summed_states(x: Any) -> Any:
+    if x.shape[-1] % (LATENT * TILE_SIZE):
+        raise fatal(
+            "Final dim/TILE_SIZE must be a multiple of latent size!",
+            f"{x.shape[-1]} / {TILE_SIZE} % {LATENT} == 0",
+        )
+    return x.reshape(*x.shape[:-1], -1, LATENT).sum(-1)
 
 
 def _repeated_product(a: Any, b: Any) -> Any:
@@ -148,7 +158,7 @@ STATE_SPACE = declare(
     Row("experimental.prefix_scan", f"(a: Tensor, bx: Tensor, h_prev: Tensor, {_STATE})", _scan,
         "The states h = a h + bx of a sequence (1, 1, L, E), row after row from h_prev on.", integers=False),
     Row("experimental.hc_sum_reduce", f"(input: Tensor, {_STATE})",
-        lambda x: x.reshape(*x.shape[:-1], -1, LATENT).sum(-1),
+        _summed_states,
         "The sums of each 32 elements of the last dimension.", integers=False),
     Row("experimental.repeat_and_interleave_eltwise_mul", f"(a: Tensor, b: Tensor, {_STATE})", _repeated_product,
         "a repeated as a whole times b with each element repeated 32 times.", integers=False),
@@ -309,7 +319,7 @@ def slice_write(
         return result
 
     output_tensor.overwrite(combine(write, input_tensor.shards, output_tensor.shards))
-    return output_tensor
+    return relabel(output_tensor, (input_tensor,))
 
 
 @operation("ttnn.experimental.dit_rms_norm_unary_fused", family=families.NORM)

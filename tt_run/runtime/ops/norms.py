@@ -20,7 +20,7 @@ from tt_run.runtime.ops import attention_goldens, families, goldens, joining, no
 from tt_run.runtime.ops.binary import align, check_broadcast
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.movement import repeat
-from tt_run.runtime.ops.operands import axis_of, floating, on_device, settle, volume
+from tt_run.runtime.ops.operands import axis_of, floating, on_device, relabel, settle, volume
 from tt_run.runtime.tensor.model_parameters.group_norm import channel_values
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -196,7 +196,7 @@ def scale_mask_softmax_in_place(
             )
     mask = _mask_of_rows(mask, input_tensor, is_causal_mask)
     input_tensor.overwrite(masked_softmax(input_tensor, scale, mask, None, numeric_stable).shards)
-    return input_tensor
+    return input_tensor if mask is None else relabel(input_tensor, (mask,))
 
 
 @operation(

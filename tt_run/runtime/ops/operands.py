@@ -104,7 +104,7 @@ def settle(
     """
     first = operands[0]
     if output_tensor is not None:
-        return into(output_tensor, shards, dtype, first)
+        return relabel(into(output_tensor, shards, dtype, first), operands)
     topology = result_topology(operands)
     if (
         topology is first.tensor_topology()
@@ -146,6 +146,14 @@ def into(output: Tensor, shards: Shards, dtype: DataType, like: Tensor) -> Tenso
         )
     output.overwrite(shards)
     return output
+
+
+def relabel(written: Tensor, operands: Sequence[Tensor]) -> Tensor:
+    """A tensor that was there before, distributed as what was written into it and it itself say together; returns it."""
+    topology = result_topology((written, *operands))
+    if topology is not written.tensor_topology():
+        written.update_tensor_topology(topology)
+    return written
 
 
 def axis_of(dim: int, rank: int, refusal: str | None = None) -> int:

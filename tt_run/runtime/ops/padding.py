@@ -17,7 +17,7 @@ from tt_run.runtime.enums import DataType, Layout, ShardOrientation, TensorMemor
 from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.ops import conversions, creation_goldens, families, fitted_shards, joining, movement
 from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.ops.operands import ints, on_device, settle, volume
+from tt_run.runtime.ops.operands import ints, on_device, relabel, settle, volume
 from tt_run.runtime.tensor.conversion import copies, framing
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
@@ -204,7 +204,7 @@ def sharded_to_interleaved_partial(
         return result
 
     cache_tensor.overwrite(combine(placed, cache_tensor.shards, input_tensor.shards))
-    return cache_tensor
+    return relabel(cache_tensor, (input_tensor,))
 
 
 @operation("ttnn.copy_host_to_device_tensor_partial", family=families.BORDER, direct=True)

@@ -355,17 +355,3 @@ def grid_sample(
         return found.reshape(batch, rows, columns, -1) if batch_output_channels else found
 
     return _one(forward, input_tensor, grid, memory_config=memory_config)
-
-
-@operation("ttnn.experimental.convert_to_chw", family=families.MOVEMENT)
-def convert_to_chw(input: Tensor, *, dtype: DataType | None = None) -> Tensor:
-    """`(1, 1, H*W, C)` as `(1, 1, C, H*W)`, row-major."""
-    return _one(lambda x: x.transpose(-1, -2), input, dtype=dtype)
-
-
-@operation("ttnn.experimental.convert_to_hwc", family=families.MOVEMENT)
-def convert_to_hwc(
-    input: Tensor, *, memory_config: MemoryConfig | None = None, dtype: DataType | None = None
-) -> Tensor:
-    """`(1, 1, C, H*W)` as `(1, 1, H*W, C)`, row-major."""
-    return _one(lambda x: x.transpose(-1, -2), input, dtype=dtype, memory_config=memory_config)

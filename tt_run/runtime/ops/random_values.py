@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops import creation_goldens, families
 from tt_run.runtime.ops.dispatch import operation
@@ -60,7 +60,10 @@ def _uniform(
     if named:
         raise TypeError(f"got an unexpected keyword argument {next(iter(named))!r}")
     on_device(input, kind="uniform")
-    floating("uniform", input)
+    if input.dtype not in (DataType.FLOAT32, DataType.BFLOAT16):
+        raise fatal(
+            "Uniform: Input tensor must be Float32 or Bfloat16", hint=f"the input is {cpp(input.dtype)}"
+        )
     values = random_source(seed).random(tuple(input.shape), np.float32) * np.float32(high - low) + np.float32(
         low
     )
