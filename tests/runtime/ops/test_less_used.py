@@ -65,7 +65,8 @@ def test_channels_first_and_last(one: MeshDevice):
     back = call("experimental.convert_to_chw", turned)
     assert back.memory_config() == over_cores("WIDTH", 2, (8, 32))
     assert held(back)[:, :, :6].tolist() == x.tolist()
-    floats = call("experimental.convert_to_hwc", to_memory_config(put(one, x[:, :, :3], F32, ROW), wide))
+    narrow = to_memory_config(put(one, x[:, :, :3], F32, ROW), over_cores("WIDTH", 2, (3, 32)))
+    floats = call("experimental.convert_to_hwc", narrow)
     assert floats.shape == (1, 1, 64, 4)
 
 

@@ -16,7 +16,7 @@ from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops import creation_goldens, families
 from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.ops.operands import floating, on_device, settle
+from tt_run.runtime.ops.operands import on_device, settle
 from tt_run.runtime.tensor.creation.from_shape import drawn, random_source
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape

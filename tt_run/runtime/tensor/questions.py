@@ -6,12 +6,13 @@ Source: reference library 0.81.1.
 from __future__ import annotations
 
 import importlib
+import math
 from typing import Any
 
-from tt_run.runtime.cores import CoreCoord, corerange_to_cores
-from tt_run.runtime.enums import BufferType, DataType, ShardOrientation, StorageType
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, corerange_to_cores
+from tt_run.runtime.enums import BufferType, DataType, ShardOrientation, StorageType, TensorMemoryLayout
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, element_size
@@ -51,20 +52,37 @@ def torch_dtype(dtype: DataType) -> Any:
 
 
 def worker_cores_of(tensor: Tensor, noc: object = None) -> list[CoreCoord]:
-    """The worker cores for the shards of a tensor that is cut over cores: its own cores in L1, one for each bank in DRAM.
+    """The worker cores for the shards of a tensor that is cut over cores: of its own cores in L1 those that hold one, else one for each bank.
 
     Raises RuntimeError for another tensor.
     """
     memory, device = tensor.memory_config(), tensor.device()
     spec = memory.shard_spec or memory.nd_shard_spec
     if spec is None or device is None:
-        raise fatal("Tensor must be a sharded tensor on a device", "tensor.is_sharded()")
+        raise fatal("Tensor must be sharded to compute optimal worker cores.", "tensor.is_sharded()")
     by_row = spec.orientation is ShardOrientation.ROW_MAJOR
-    cores = corerange_to_cores(spec.grid, row_wise=by_row)
+    shape = tuple(tensor.padded_shape)
+    if isinstance(spec, NdShardSpec):
+        cut = _pieces(shape, tuple(spec.shard_shape))
+    else:
+        cut = _pieces((math.prod(shape[:-1]), shape[-1]), tuple(spec.shape))
+    grid = spec.grid
+    if memory.memory_layout is TensorMemoryLayout.BLOCK_SHARDED and not isinstance(spec, NdShardSpec):
+        high, wide = cut if by_row else cut[::-1]
+        start = grid.bounding_box().start
+        end = CoreCoord(start.x + wide - 1, start.y + high - 1)
+        grid = CoreRangeSet({CoreRange(start, end)})
+    cores = corerange_to_cores(grid, row_wise=by_row)[: math.prod(cut)]
     if memory.buffer_type is BufferType.L1:
         return cores
     near = device.dram_bank_workers()
     return [near[core.x] for core in cores]
+
+
+def _pieces(shape: tuple[int, ...], piece: tuple[int, ...]) -> tuple[int, ...]:
+    """Into how many shards each dimension is cut; dimensions in front that a shard does not name are cut into single ones."""
+    whole = (1,) * (len(shape) - len(piece)) + piece
+    return tuple(-(-length // part) for length, part in zip(shape, whole, strict=True))
 
 
 def is_sharded(tensor: Tensor) -> bool:

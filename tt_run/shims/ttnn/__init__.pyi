@@ -743,7 +743,7 @@ def embedding(input_tensor: _Tensor, weight: _Tensor, *, padding_idx: int | None
     """Rows of `weight` [vocabulary, width] (leading ones allowed) by the ids of the input: [1, 8] ids -> [1, 8, width]."""
     ...
 def embedding_bw(input_tensor: _Tensor, weight_tensor: _Tensor, output_gradient_tensor: _Tensor, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
-    """The gradient of an embedding's table: each row's gradients summed."""
+    """The gradient of an embedding's table, (1, 1, rows, width): each row's gradients summed."""
     ...
 def empty(shape: _Sequence[int] | _Shape, dtype: _DataType = _DataType.BFLOAT16, layout: _Layout = _Layout.ROW_MAJOR, *args: _Any, device: _MeshDevice_ | None = None, memory_config: _MemoryConfig = ...) -> _Tensor:
     """A device tensor whose content is not specified (here zeros). Raises TypeError without a device."""

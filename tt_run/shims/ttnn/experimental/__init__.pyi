@@ -105,10 +105,10 @@ def conv3d(*, input_tensor: _Tensor, weight_tensor: _Tensor, device: _MeshDevice
     """Convolution of videos `(N, T, H, W, C)`, row-major; gives `(N, To, Ho, Wo, output_channels)`."""
     ...
 def convert_to_chw(input: _Tensor, *, dtype: _DataType | None = None) -> _Tensor:
-    """`(1, 1, H*W, C)` as `(1, 1, C, H*W)`, row-major."""
+    """`(1, 1, H*W, C)`, its height over cores, as `(1, 1, C, H*W)`, row-major, its width over them."""
     ...
 def convert_to_hwc(input: _Tensor, *, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None) -> _Tensor:
-    """`(1, 1, C, H*W)` as `(1, 1, H*W, C)`, row-major."""
+    """`(1, B, C, H*W)`, its width over cores, as `(1, 1, B*H*W, C)`, row-major, its height over them; zeros fill rows of 16 bytes."""
     ...
 def create_global_circular_buffer_for_matmul_1d(*args: _Any, **kwargs: _Any) -> None:
     """Refused: it starts cores that prefetch weights for kernels; without it the same products give the same values."""
@@ -318,7 +318,7 @@ def nlp_kv_cache_load_slice(input_tensor: _Tensor, *, seq_len_start: int, seq_le
     """Rows of a cache."""
     ...
 def padded_slice(input_tensor: _Tensor, padded_slice_start: _Sequence[int], padded_slice_end: _Sequence[int], padded_slice_step: _Sequence[int] | None = None, *, memory_config: _MemoryConfig, output_tensor: _Tensor | None = None, pad_value: float | None = None) -> _Tensor:
-    """`slice` into a sharded buffer, whose padding is not stored."""
+    """A slice of `(N, H, W, C)` as rows `(1, 1, N*H*W, C)` over cores; over the height of it with `pad_value` up to the width of a shard."""
     ...
 def paged_fill_cache(cache_tensor: _Tensor, input_tensor: _Tensor, page_table: _Tensor, *, batch_idx_tensor: _Tensor | None = None, batch_idx: int = 0, compute_kernel_config: object = None, mesh_coords: _Set[_MeshCoordinate] | None = None, block_size: int | None = None, cache_position_modulo: int | None = None, valid_seq_len_tensor: _Tensor | None = None) -> _Tensor:
     """A user's first S positions into its blocks, in place: input [1, H, S, D], cache [blocks, H, block size, D]."""
