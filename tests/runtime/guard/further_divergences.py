@@ -156,8 +156,8 @@ FURTHER: dict[str, Divergence] = {
         code="TTG001",
     ),
     "a submesh before the mesh": Divergence(
-        "half = mesh.create_submeshes(ttnn.MeshShape(2, 2))[0]\n"
-        "for device in (half, mesh) if odd else (mesh, half):\n    ttnn.all_reduce(tensor(1, 1, 32, 32, device=device), cluster_axis=1)  # here\n",
+        "row = mesh.create_submeshes(ttnn.MeshShape(1, 4))[0]\n"
+        "for device in (row, mesh) if odd else (mesh, row):\n    ttnn.all_reduce(tensor(1, 1, 32, 32, device=device), cluster_axis=1)  # here\n",
         code="TTG001|TTG004",
         symmetric=False,
         blamed=(),
