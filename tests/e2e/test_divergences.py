@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.launch import tt_run
-from tests.runtime.guard.divergences import DIVERGENCES, SOCKETS, Divergence
+from tests.runtime.guard.divergences import DIVERGENCES, HEAD, SOCKETS, Divergence
 from tests.runtime.guard.further_divergences import FURTHER
 from tests.runtime.guard.further_odd_programs import FURTHER_ODD
-from tests.runtime.guard.odd_programs import ODD
+from tests.runtime.guard.mpi_divergences import BY_MPI, MPI, RIGHT_BY_MPI
+from tests.runtime.guard.odd_programs import CLOSE, ODD
 from tests.runtime.guard.program_divergences import PROGRAMS
 from tests.sweep import sweep
 
-EVERY = {**DIVERGENCES, **FURTHER, **PROGRAMS}
-ALL_RIGHT = {**ODD, **FURTHER_ODD}
+EVERY = {**DIVERGENCES, **FURTHER, **PROGRAMS, **BY_MPI}
+ALL_RIGHT = {**ODD, **FURTHER_ODD, **RIGHT_BY_MPI}
 SPLITS = {2: "1x2", 4: "1x4", 8: "2x4"}
 # One of each family; all of them are the slow set.
 SAMPLE = (
@@ -25,14 +26,17 @@ SAMPLE = (
     "a tensor of another shape through a socket",
     "another root of MPI",
     "a message of MPI that is too long",
+    "two copies of MPI's world in another order",
+    "receives of MPI before sends",
 )
 
 
 def check(folder: Path, divergence: Divergence, ranks: int) -> None:
     (folder / "program.py").write_text(divergence.source)
     words = ("--emulate", "--system", "t3000", "--split", SPLITS[ranks], *divergence.options)
-    # Only a rank that never comes costs the deadline.
-    patience = {"TT_RUN_GUARD_TIMEOUT": "3" if divergence.code == "TTG005" else "30"}
+    # Only a rank, or a message, that never comes costs the deadline.
+    waits_in_vain = divergence.code == "TTG005" or divergence.at_deadline
+    patience = {"TT_RUN_GUARD_TIMEOUT": "3" if waits_in_vain else "30"}
     ran = tt_run(*words, "python", "program.py", cwd=folder, env=patience, timeout=80)
     assert ran.code == divergence.exit_code, ran.err
     assert any(f"error[{code}]" in ran.err for code in divergence.code.split("|")), ran.err
@@ -59,6 +63,14 @@ def test_every_divergence_is_told(tmp_path: Path, name: str, ranks: int) -> None
     if ranks == 8 and SOCKETS in EVERY[name].head:
         pytest.skip("its sockets lie between columns of the mesh, which two ranks share here")
     check(tmp_path, EVERY[name], ranks)
+
+
+def test_right_calls_of_mpi_are_not_blamed(tmp_path: Path) -> None:
+    start, end = HEAD + MPI, CLOSE
+    bodies = [source.removeprefix(start).removesuffix(end) for source, _ in RIGHT_BY_MPI.values()]
+    (tmp_path / "program.py").write_text(start + "\n".join(bodies) + end)
+    words = ("--emulate", "--system", "t3000", "--split", SPLITS[4], "python", "program.py")
+    assert "at fault" not in tt_run(*words, cwd=tmp_path, timeout=80).check().err
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ class Divergence:
     """A program and its verdict: `code` is the guard's (several apart by `|`), `says` are words of the report beside the lines.
 
     `blamed` is rank 1 unless said; a `symmetric` one is a tie where two ranks meet. `pair`: only ranks 0 and 1 take part, so that there is a
-    tie with four ranks too.
+    tie with four ranks too. `at_deadline`: nothing is certain any sooner.
     """
 
     body: str
@@ -80,6 +80,7 @@ class Divergence:
     tail: str = TAIL
     options: tuple[str, ...] = ()
     exit_code: int = 1
+    at_deadline: bool = False
 
     @property
     def source(self) -> str:

@@ -59,7 +59,7 @@ PROGRAMS: dict[str, Divergence] = {
         says="shape",
     ),
     "a value of its own decides": Divergence(
-        "loss = float(ttnn.to_torch(ttnn.get_device_tensors(tensor(1, 1, 32, 32))[rank * 4 // size]).sum()) + rank\nif loss > 0.5 and odd:\n"
+        "loss = float(ttnn.to_torch(ttnn.get_device_tensors(tensor(1, 1, 32, 32))[rank if size == 8 else rank * 4 // size]).sum()) + rank\nif loss > 0.5 and odd:\n"
         "    ttnn.all_gather(x, dim=2, cluster_axis=1)  # here\nelse:\n    ttnn.all_reduce(x, cluster_axis=1)  # there\n",
         says="operation",
     ),
@@ -239,8 +239,11 @@ PROGRAMS: dict[str, Divergence] = {
     ),
     "a receive of MPI that nobody answers": Divergence(
         MPI + "if odd:\n    comm.recv(source=0, tag=9)  # here\nttnn.all_reduce(x, cluster_axis=1)  # there\n",
-        code="TTG005",
+        code="TTG004",
+        says="wait for each other",
         symmetric=False,
+        blamed=(),
+        at_deadline=True,
     ),
     "a message of MPI that is too long": Divergence(
         MPI + "if rank == 0:\n    comm.Send(np.zeros(100), dest=1)\nif odd:\n    comm.Recv(np.zeros(10), source=0)  # here\nttnn.all_reduce(x, cluster_axis=1)  # there\n",

@@ -99,8 +99,24 @@ def test_a_rank_that_came_to_the_call_and_then_ended_is_not_absent() -> None:
 def test_what_other_hosts_told_counts_when_it_is_late() -> None:
     states = known(waiting(0, 1), waiting(1, 0, remote=True))
     assert deadlock(states, 0) is None
-    late = deadlock(states, 0, with_other_hosts=True)
+    late = deadlock(states, 0, at_last=True)
     assert late is not None and late.culprits == (0, 1)
+
+
+def test_a_message_of_the_programs_own_may_be_under_way_until_the_deadline() -> None:
+    states = known(waiting(0, 1, kind="message"), waiting(1, 0))
+    assert (blockers(states, 0), deadlock(states, 0)) == ((), None)
+    late = deadlock(states, 0, at_last=True)
+    assert late is not None and late.culprits == (0, 1)
+
+
+def test_whoever_may_send_keeps_a_receive_from_any_source_alive() -> None:
+    waits = waiting(0, 1, 2, kind="message")
+    assert blockers(known(waits, waiting(1, 0), RankState(2)), 0, at_last=True) == ()
+    assert blockers(known(waits, waiting(1, 0), waiting(2, 0)), 0, at_last=True) == (1, 2)
+    assert absence(known(waits, RankState(1, ENDED), RankState(2)), 0) is None
+    gone = absence(known(waits, RankState(1, ENDED), RankState(2, RAISED)), 0)
+    assert gone is not None and gone.culprits == (2,)
 
 
 def test_a_chain_is_no_deadlock() -> None:

@@ -39,6 +39,7 @@ __all__ = [
     "precede",
     "start",
     "until",
+    "until_message",
     "wait",
     "watches",
 ]
@@ -126,6 +127,15 @@ def until(
         return
     # No group and number: having come to the call, which is what those stand for, does not excuse a rank here.
     _guard.wait_until(done, lambda: Wait("collective", what, events.call_site(), (), 0, missing()), bell=bell)
+
+
+def until_message(done: Callable[[], bool], what: str, peers: Callable[[], tuple[int, ...]]) -> None:
+    """Return when `done()`, which the ranks `peers()` bring about by messages of the program's own, in whichever order they come.
+
+    Raises GuardError like `collective`, but no sooner than at the deadline as long as one of them may still do so.
+    """
+    assert _guard is not None, "only ranks that have met are waited for"
+    _guard.wait_until(done, lambda: Wait("message", what, events.call_site(), (), 0, peers()))
 
 
 def watches() -> bool:

@@ -50,13 +50,13 @@ def absence(states: Mapping[int, RankState], me: int) -> Finding | None:
     )
 
 
-def deadlock(states: Mapping[int, RankState], me: int, with_other_hosts: bool = False) -> Finding | None:
+def deadlock(states: Mapping[int, RankState], me: int, at_last: bool = False) -> Finding | None:
     """Ranks that wait for one another in a circle that I wait for too.
 
-    What ranks of other hosts told may be out of date, so they count only once the deadline has passed.
+    What ranks of other hosts told may be out of date, so they count only once the deadline has passed (`at_last`).
     """
     edges = {
-        rank: () if state.remote and not with_other_hosts else blockers(states, rank)
+        rank: () if state.remote and not at_last else blockers(states, rank, at_last)
         for rank, state in states.items()
     }
     circle = _circle(edges, me)
@@ -150,15 +150,20 @@ def _name_of(item: str) -> str:
     return {"on": "mesh", "from": "sender or receiver", "input": "input memory"}.get(word, word)
 
 
-def blockers(states: Mapping[int, RankState], rank: int) -> tuple[int, ...]:
+def blockers(states: Mapping[int, RankState], rank: int, at_last: bool = False) -> tuple[int, ...]:
     """The ranks that a waiting rank really waits for.
 
-    A message that is already under way blocks nobody, nor does a rank that has come to the same call.
+    A message that is already under way blocks nobody, nor does a rank that has come to the same call. Messages of a program's own MPI may be
+    under way unseen, and any of several ranks may send one: those are blocked when all who could are gone, or wait as well `at_last`.
     """
     state = states[rank]
     if not state.waiting or state.wait is None:
         return ()
     wait = state.wait
+    if wait.kind == "message":
+        peers = [states.get(peer) for peer in wait.missing]
+        stuck = all(peer is not None and (peer.gone or (at_last and peer.waiting)) for peer in peers)
+        return wait.missing if stuck else ()
     if wait.kind in ("send", "receive"):
         key = f"{rank}:{wait.channel}"
         return tuple(

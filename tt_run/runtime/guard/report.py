@@ -25,7 +25,7 @@ def render(finding: Finding, states: Mapping[int, RankState], now: float) -> str
     shown = sorted(states)
     for rank in shown:
         mark = "  <-" if rank in finding.culprits else ""
-        lines.append(f"  rank {rank}: {where(states[rank], now, blockers(states, rank))}{mark}")
+        lines.append(f"  rank {rank}: {where(states[rank], now, blockers(states, rank, at_last=True))}{mark}")
     lines += [f"  {line}" for line in finding.explanation]
     lines.append(f"  help: {guard_rule(finding.code).help}")
     return "\n".join(lines)
@@ -45,7 +45,7 @@ def where(state: RankState, now: float, missing: tuple[int, ...] = ()) -> str:
     if wait is not None and state.waiting:
         for_whom = f", waiting for {_list(missing)}" if missing else ""
         # The calls of a group are counted together; messages have numbers that only their two ends share.
-        call = wait.call if wait.kind in ("send", "receive") else f"call {wait.number} {wait.call}"
+        call = wait.call if wait.kind in ("send", "receive", "message") else f"call {wait.number} {wait.call}"
         called = f", from {wait.callers}" if wait.callers else ""
         return f"in {call} at {wait.site}{called}{for_whom} since {max(now - wait.since, 0):.1f} s"
     if state.remote and not state.last:

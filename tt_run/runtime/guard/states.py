@@ -16,7 +16,7 @@ History = dict[int, tuple[str, str]]
 class Wait:
     """What a rank waits for. `number` is the ordinal of the call on its group or channel, `missing` the ranks that have not come.
 
-    `kind` is collective, send, receive or exit. `since` and `checked` are seconds of the host's clock: when the wait began, when
+    `kind` is collective, send, receive, message (of the program's own MPI: from whom and how many is not counted) or exit. `since` and `checked` are seconds of the host's clock: when the wait began, when
     `missing` was last found to be so. `channel` names a point-to-point stream, `callers` the lines that led to `site`.
     """
 

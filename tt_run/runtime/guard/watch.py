@@ -226,7 +226,7 @@ class Guard:
         if circle is not None and suspicion.confirmed(circle, known):
             self._conclude(circle, known)
         if late:
-            far = diagnosis.deadlock(known, self.rank, with_other_hosts=True)
+            far = diagnosis.deadlock(known, self.rank, at_last=True)
             self._conclude(far or diagnosis.overdue(known, self.rank, self.timeout), known)
 
     def diverged(self, group: tuple[int, ...], number: int, call: Call) -> NoReturn:

@@ -1,0 +1,138 @@
+"""The words of a collective that a program makes with mpi4py itself: what all ranks must mean alike, and which sizes they have to share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+_MODULE = "mpi4py.MPI"
+BYTE = "byte"
+
+
+class Shape(NamedTuple):
+    """Where the words of a call stand: its root and its operation, and the buffer whose size all ranks share.
+
+    Where that buffer is MPI.IN_PLACE, `instead` stands for it, with a part for each rank in it if it is `cut`.
+    """
+
+    root: int | None = None
+    op: int | None = None
+    buffer: int | None = None
+    instead: int | None = None
+    cut: bool = False
+
+
+OBJECTS = {
+    "barrier": Shape(),
+    "bcast": Shape(root=1),
+    "gather": Shape(root=1),
+    "scatter": Shape(root=1),
+    "allgather": Shape(),
+    "alltoall": Shape(),
+    "reduce": Shape(op=1, root=2),
+    "allreduce": Shape(op=1),
+    "scan": Shape(op=1),
+    "exscan": Shape(op=1),
+}
+BUFFERS = {
+    "Barrier": Shape(),
+    "Bcast": Shape(root=1, buffer=0),
+    "Gather": Shape(root=2, buffer=0, instead=1, cut=True),
+    "Gatherv": Shape(root=2),
+    "Scatter": Shape(root=2, buffer=1, instead=0, cut=True),
+    "Scatterv": Shape(root=2),
+    "Allgather": Shape(buffer=0, instead=1, cut=True),
+    "Allgatherv": Shape(),
+    "Alltoall": Shape(buffer=0, instead=1),
+    "Alltoallv": Shape(),
+    "Alltoallw": Shape(),
+    "Reduce": Shape(op=2, root=3, buffer=0, instead=1),
+    "Allreduce": Shape(op=2, buffer=0, instead=1),
+    "Reduce_scatter_block": Shape(op=2, buffer=0, instead=1),
+    "Reduce_scatter": Shape(op=3, buffer=0, instead=1),
+    "Scan": Shape(op=2, buffer=0, instead=1),
+    "Exscan": Shape(op=2, buffer=0, instead=1),
+}
+_operations: dict[int, str] = {}  # names of MPI's own, by handle
+# Formats of arrays without a type of NumPy.
+_FORMATS = {"d8": "f8", "f4": "f4", "i4": "i4", "l8": "i8", "q8": "i8", "L8": "u8", "Q8": "u8", "I4": "u4"}
+
+
+def detail_of(shape: Shape, words: Sequence[Any], named: dict[str, Any]) -> str:
+    """What all ranks must mean alike, whatever they move: `root 1, op SUM`."""
+    mpi: Any = sys.modules[_MODULE]
+    parts = []
+    if shape.root is not None:
+        parts.append(f"root {word(words, named, shape.root, ('root',), 0)}")
+    if shape.op is not None:
+        parts.append(f"op {_operation(mpi, word(words, named, shape.op, ('op',), mpi.SUM))}")
+    return ", ".join(parts)
+
+
+def size_of(comm: Any, shape: Shape, words: Sequence[Any], named: dict[str, Any]) -> tuple[int, str] | None:
+    """Bytes of the buffer that is as large on all ranks, and what an element is: 800, `f8`. None where the way in which it is given does not tell."""
+    mpi: Any = sys.modules[_MODULE]
+    names = (("sendbuf", "buf"), ("recvbuf",))
+    parts = 1
+    try:
+        spec = word(words, named, shape.buffer or 0, names[shape.buffer or 0], None)
+        if _is_in_place(mpi, spec) and shape.instead is not None:
+            spec = word(words, named, shape.instead, names[shape.instead], None)
+            parts = comm.Get_size() if shape.cut else 1
+        size, element = _extent(mpi, spec)
+    except Exception:  # which the library refuses in its own words, or knows better
+        return None
+    return size // parts, element
+
+
+def differ(sizes: set[tuple[int, str]]) -> bool:
+    """Whether sizes contradict each other. Whoever moves bytes leaves open what they are, which every MPI lets pass."""
+    return len({size for size, _ in sizes}) > 1 or len({element for _, element in sizes} - {BYTE}) > 1
+
+
+def word(words: Sequence[Any], named: dict[str, Any], place: int, names: Sequence[str], usual: Any) -> Any:
+    """A word of a call, given by its place or by one of its names."""
+    if place < len(words):
+        return words[place]
+    return next((named[name] for name in names if name in named), usual)
+
+
+def _is_in_place(mpi: Any, spec: Any) -> bool:
+    return type(spec) is type(mpi.IN_PLACE) and spec == mpi.IN_PLACE
+
+
+def _operation(mpi: Any, op: Any) -> str:
+    if not isinstance(op, mpi.Op):
+        return "of the program"
+    if not _operations:
+        named = {name: value for name, value in vars(mpi).items() if name.isupper()}
+        _operations.update({value.handle: name for name, value in named.items() if isinstance(value, mpi.Op)})
+    return _operations.get(op.handle, "of the program")
+
+
+def _extent(mpi: Any, spec: Any) -> tuple[int, str]:
+    """Bytes of a buffer's data, and what one element is: `f8`; one-byte elements count as bytes. Raises where that cannot be told."""
+    data, *rest = spec if isinstance(spec, (list, tuple)) else (spec,)
+    view = memoryview(data)
+    counts = [each for each in rest if isinstance(each, int)]
+    if (
+        not all(each is None or isinstance(each, (int, str, mpi.Datatype)) for each in rest)
+        or len(counts) > 1
+    ):
+        raise ValueError("counts and places for each rank")
+    datatype = next((each for each in rest if isinstance(each, (str, mpi.Datatype))), None)
+    if datatype is None:
+        element = data.dtype.str[1:] if hasattr(data, "dtype") else f"{view.format}{view.itemsize}"
+        return (counts[0] * view.itemsize if counts else view.nbytes), _element(element)
+    if isinstance(datatype, str):
+        datatype = mpi.Datatype.fromcode(datatype)
+    count = counts[0] if counts else view.nbytes // max(1, datatype.Get_extent()[1])
+    size = count * datatype.Get_size()
+    while not datatype.is_predefined:
+        datatype = datatype.decode()[0]
+    return size, _element(datatype.typestr)
+
+
+def _element(typestr: str) -> str:
+    return BYTE if typestr[1:] == "1" else _FORMATS.get(typestr, typestr)

@@ -1,0 +1,112 @@
+"""Waiting for what a program has started with mpi4py itself: messages and requests, until the guard's deadline."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from tt_run.runtime import guard
+from tt_run.runtime.comm.world import world
+from tt_run.runtime.own_mpi.members import Members, is_watched
+
+# Requests of a rank that gave them up: MPI still reads and writes their buffers.
+_given_up: list[Any] = []
+
+
+def await_done(done: Callable[[], bool], what: str, peers: Callable[[], tuple[int, ...]]) -> None:
+    """Return when `done()`, which the ranks `peers()` bring about. Raises GuardError at the deadline, or when all of them are gone."""
+    if is_watched() and not done():
+        guard.until_message(done, what, peers)
+
+
+def await_request(request: Any, what: str, peers: tuple[int, ...]) -> None:
+    """Return when a request is complete; it keeps its buffer for as long as MPI uses that."""
+    try:
+        await_done(request.Test, what, lambda: peers)
+    except guard.GuardError:
+        _given_up.append(request)
+        raise
+    request.Wait()
+
+
+def watched_requests(mpi: Any) -> tuple[type, type]:
+    """The classes of requests whose waits have a deadline. The library's own requests count as instances of them."""
+    plain, persistent = mpi.Request, mpi.Prequest
+
+    class Kind(type):
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, persistent if issubclass(cls, persistent) else plain)
+
+        def __subclasscheck__(cls, subclass: type) -> bool:
+            return issubclass(subclass, persistent if persistent in cls.__mro__ else plain)
+
+    def waits(base: Any) -> dict[str, Any]:
+        single = {name: _wait(name, getattr(base, name)) for name in ("Wait", "wait")}
+        several: dict[str, Any] = {
+            name: classmethod(_wait_for_several(name, getattr(base, name), enough))
+            for enough, names in {all: ("Waitall", "waitall"), any: _ANY}.items()
+            for name in names
+        }
+        return {**single, **several, "__module__": base.__module__}
+
+    return Kind("Request", (plain,), waits(plain)), Kind("Prequest", (persistent,), waits(persistent))
+
+
+_ANY = ("Waitany", "waitany", "Waitsome", "waitsome")
+
+
+def marked(request: Any, what: str, peers: tuple[int, ...]) -> Any:
+    """A request whose wait has a deadline, and can say whom it waits for."""
+    mpi = sys.modules["mpi4py.MPI"]
+    kind: Any = mpi.Prequest if isinstance(request, mpi.Prequest) else mpi.Request
+    watched = kind(request)
+    watched._tt_run = (what, peers)
+    return watched
+
+
+def peer_of(members: Members, rank: Any) -> tuple[int, ...]:
+    """The world rank of a communicator's rank: all others for ANY_SOURCE, none for PROC_NULL or what the library refuses."""
+    mpi = sys.modules["mpi4py.MPI"]
+    if rank == mpi.ANY_SOURCE:
+        return members.others
+    return (members.order[rank],) if isinstance(rank, int) and 0 <= rank < len(members.order) else ()
+
+
+def _wait(name: str, library: Any) -> Any:
+    def call(self: Any, *words: Any, **named: Any) -> Any:
+        _await_requests([self], all, name)
+        return library(self, *words, **named)
+
+    call.__name__ = name
+    return call
+
+
+def _wait_for_several(name: str, library: Any, enough: Callable[[Iterable[bool]], bool]) -> Any:
+    def call(cls: Any, requests: Sequence[Any], *words: Any, **named: Any) -> Any:
+        _await_requests(requests, enough, name)
+        return library(requests, *words, **named)
+
+    call.__name__ = name
+    return call
+
+
+def _await_requests(requests: Sequence[Any], enough: Callable[[Iterable[bool]], bool], name: str) -> None:
+    if not requests or not is_watched():
+        return
+    told = [getattr(request, "_tt_run", ("", ())) for request in requests]
+    named = sorted({what for what, _ in told if what})
+    everybody = tuple(rank for rank in range(world().size) if rank != world().rank)
+
+    def peers() -> tuple[int, ...]:
+        open_ = [of for (_, of), each in zip(told, requests, strict=True) if not each.Get_status()]
+        return tuple(sorted({rank for of in open_ for rank in of or everybody}))
+
+    def done() -> bool:
+        return enough([bool(request.Get_status()) for request in requests])
+
+    try:
+        await_done(done, f"MPI {name} of {', '.join(named) or 'requests'}", peers)
+    except guard.GuardError:
+        _given_up.extend(requests)
+        raise
