@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tt_run.errors import LauncherError
+from tt_run.launch.discover import _locked
+
 REPOSITORY = Path(__file__).resolve().parents[3]
 DESCRIPTOR = REPOSITORY / "configs/mgd/t3k_2x4_two_hosts.textproto"
 DEADLINE = 60
@@ -228,3 +231,13 @@ def test_a_factory_descriptor_that_is_missing_is_told_first(machine: Path) -> No
     answer = discovered(machine, "--factory-system-descriptor", "gone", "--check", "off", "--dry-run", "true")
     assert answer.returncode == 66
     assert "factory system descriptor not found: gone" in answer.stderr
+
+
+def test_another_launch_that_discovers_is_waited_for_but_not_for_ever(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    with _locked(lock, 5), pytest.raises(LauncherError) as caught, _locked(lock, 0):
+        raise AssertionError("two hold the lock")
+    (finding,) = caught.value.diagnostics
+    assert finding.code == "TTR512" and f"another launch has discovered in {tmp_path}" in finding.message
+    with _locked(lock, 0):
+        pass

@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -286,6 +287,41 @@ def test_a_script_that_is_not_here_is_told_before_the_ranks_find_out(
 def test_python_that_would_not_find_the_emulation_is_told(line: str, told: str | None) -> None:
     found = isolated_python(parse(line.split()))
     assert [finding.message.startswith(told or "-") for finding in found] == [True] * bool(told)
+    assert all(finding.code == "TTR049" for finding in found)
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "says", "help"),
+    [
+        ("--hang-timeout never --rank-binding ranks.yaml true", "TTR034", "--hang-timeout 'never' is not understood", "seconds, auto or off"),
+        ("--print-env 7 --rank-binding ranks.yaml true", "TTR035", "--print-env 7: the plan has ranks 0 to 1", "--print-env 0"),
+        ("--explain TTR2040", "TTR037", "there is no code TTR2040", "TTR204"),
+        ("examples nowhere", "TTR037", "there is no example nowhere", "tt-run examples"),
+        ("status yesterday", "TTR042", "there are no runs in", "--log-dir DIR"),
+    ],
+)  # fmt: skip
+def test_what_does_not_exist_is_told(
+    folder: Path, capsys: pytest.CaptureFixture[str], line: str, code: str, says: str, help: str
+) -> None:
+    assert run(line.split()) == Exit.USAGE
+    told = capsys.readouterr().err
+    assert f"error[{code}]" in told and says in told and help in told
+
+
+def test_a_bug_of_ours_is_one_line_and_a_file(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("by nothing")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(main, "parse", broken)
+    assert run(["--rank-binding", "ranks.yaml", "true"]) == Exit.INTERNAL
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == "error[TTR900]: a bug in tt-run: ZeroDivisionError: by nothing" and len(told) == 2
+    (kept,) = folder.glob("tt-run-bug-*.txt")
+    assert str(kept) in told[1]
+    assert "tt-run --rank-binding ranks.yaml true" in kept.read_text() and "Traceback" in kept.read_text()
 
 
 @pytest.mark.parametrize(

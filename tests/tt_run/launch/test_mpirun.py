@@ -80,6 +80,14 @@ def test_no_launcher_says_how_to_get_one(tmp_path: Path) -> None:
     assert "pip install" in caught.value.diagnostics[0].help
 
 
+def test_a_launcher_that_MPIRUN_names_and_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(LauncherError) as caught:
+        find_launcher({"PATH": "/usr/bin:/bin", "MPIRUN": str(tmp_path / "mpirun")})
+    (finding,) = caught.value.diagnostics
+    assert finding.code == "TTR502" and f"MPIRUN={tmp_path}/mpirun: no such executable" in finding.message
+    assert "unset MPIRUN" in finding.help
+
+
 def test_a_file_that_is_not_executable_is_no_launcher(tmp_path: Path) -> None:
     (tmp_path / "mpirun").write_text("")
     assert list(candidates({"PATH": str(tmp_path)})) == []

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from mgd.connections import InterLink
+from mgd.diagnostics import Severity
 from mgd.graph import Mesh, MeshGraph, PinGroup
 from tests.tt_run.plan.placement.machines import galaxy, plain_grid, t3000_yaml
 from tt_run.errors import InputError, RefusedError
@@ -19,7 +20,7 @@ from tt_run.inputs.clusters import galaxy_slot, parse_cluster, read_cluster
 from tt_run.plan.allocation import files, ranks
 from tt_run.plan.model import HostSlots
 from tt_run.plan.placement import assign as assigning
-from tt_run.plan.placement import regions
+from tt_run.plan.placement import explain, regions
 from tt_run.plan.placement.demand import mesh_demand
 from tt_run.plan.placement.explain import _constraints, out_of_time
 from tt_run.plan.placement.physical import PhysicalGraph, build
@@ -131,6 +132,9 @@ def test_relaxed_takes_the_smallest_shortfall_and_tells_it() -> None:
         placed.lacking[0] == f"M0D0-D1:{placed.meshes[0].shortfalls[0].wanted - 1}"
         and len(placed.lacking) == 10
     )
+    (told,) = explain.shortfalls([(0, 10, ())], "m.textproto")
+    assert (told.code, told.severity) == ("TTR178", Severity.WARNING)
+    assert "mesh 0: 10 links run on fewer channels" in told.message
 
 
 def test_pins_move_the_result(t3000: PhysicalGraph) -> None:
@@ -207,6 +211,26 @@ def test_bad_descriptors_are_named(old: str, new: str, words: str) -> None:
     assert words in " ".join(f"{found.message} {found.help}" for found in bad.value.diagnostics)
 
 
+def test_a_chip_in_two_places_is_told() -> None:
+    text = (
+        t3000_yaml() + "chip_unique_ids: {" + ", ".join(f"{chip}: {70 + chip}" for chip in range(8)) + "}\n"
+    )
+    machine = build([parse_cluster(text, "a.yaml"), parse_cluster(text, "b.yaml")])
+    told = [finding for finding in machine.findings if finding.code == "TTR162"]
+    assert len(told) == 8 and all("belongs to two chips" in finding.message for finding in told)
+    assert told[0].labels[0].position.file in ("a.yaml", "b.yaml")
+
+
+def test_host_blocks_that_stand_in_the_way_are_told() -> None:
+    machine = build([galaxy(name, number, 2) for number, name in enumerate("ab")])
+    wanted = mesh(16, 4, hosts=(1, 2), channels=4)
+    with pytest.raises(RefusedError) as refused:
+        place(MeshGraph((wanted,)), machine, file="m.textproto")
+    told = [finding for finding in refused.value.diagnostics if finding.code == "TTR176"]
+    assert told and any("with host_topology 2x1" in finding.message for finding in told)
+    assert "host_topology { dims: [2, 1] }" in {finding.help for finding in told}
+
+
 def test_one_sided_cables_are_told_and_not_used() -> None:
     left, right = galaxy("a", 0, 2), galaxy("b", 1, 2)
     deaf = replace(right, remote_links=())
@@ -227,6 +251,11 @@ def test_hosts_without_descriptions_are_filled_in_order() -> None:
     assert files.rankfile(made) == "rank 0=b slot=0\nrank 1=b slot=1\nrank 2=a slot=0\nrank 3=a slot=1\n"
     with pytest.raises(RefusedError, match="4 host blocks"):
         ranks.allocate_on_hosts(graph, (HostSlots("a", 1),))
+    assert [finding.code for finding in made.findings] == ["TTR182"]
+    assert "several ranks share a, b" in made.findings[0].message
+    spread = ranks.allocate_on_hosts(graph, tuple(HostSlots(name, 1) for name in "abcdef"))
+    assert [finding.code for finding in spread.findings] == ["TTR181"]
+    assert "2 hosts without a rank: e, f" in spread.findings[0].message
 
 
 def test_generated_files_hold_the_placement(t3000: PhysicalGraph) -> None:
