@@ -33,10 +33,11 @@ HEIGHT = MemoryConfig(
         ([32, 416], DataType.BFLOAT16, Layout.TILE, DRAM_MEMORY_CONFIG, WORMHOLE, (13 * 2048, 4096, 12)),
         # a tile of bfloat8_b is 1088 B
         ([32, 32], DataType.BFLOAT8_B, Layout.TILE, DRAM_MEMORY_CONFIG, WORMHOLE, (1088, 1088, 1)),
-        # rows of 6 B, each aligned: 32 B in DRAM of one architecture, 64 in that of the other, 16 in L1
+        # rows of 6 B, each aligned: 32 B in DRAM of one architecture, 64 in that of the other, 16 in L1,
+        # where a buffer ends at a multiple of 32
         ([4, 3], DataType.BFLOAT16, Layout.ROW_MAJOR, DRAM_MEMORY_CONFIG, WORMHOLE, (4 * 32, 32, 4)),
         ([4, 3], DataType.BFLOAT16, Layout.ROW_MAJOR, DRAM_MEMORY_CONFIG, BLACKHOLE, (4 * 64, 64, 4)),
-        ([4, 3], DataType.BFLOAT16, Layout.ROW_MAJOR, L1_MEMORY_CONFIG, WORMHOLE, (4 * 16, 16, 4)),
+        ([4, 3], DataType.BFLOAT16, Layout.ROW_MAJOR, L1_MEMORY_CONFIG, WORMHOLE, (4 * 16, 32, 4)),
         # four cores with two tiles each; the last of them is only partly full but takes its whole piece
         ([128, 64], DataType.BFLOAT16, Layout.TILE, HEIGHT, WORMHOLE, (4 * 4096, 4096, 4)),
         ([100, 64], DataType.BFLOAT16, Layout.TILE, HEIGHT, WORMHOLE, (4 * 4096, 4096, 4)),

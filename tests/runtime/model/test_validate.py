@@ -155,8 +155,11 @@ def test_files_as_spreadsheets_and_editors_leave_them(tmp_path: Path) -> None:
 
 def test_calibration_says_why_it_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = table(tmp_path, ROWS[:2])
-    assert run(Request(calibrate=rows, all_rows=True, output=tmp_path / "no" / "x.yaml")) == 66
-    assert "No such file or directory; nothing was written" in capsys.readouterr().err
+    assert run(Request(calibrate=rows, all_rows=True, output=tmp_path)) == 66
+    assert "Is a directory; nothing was written" in capsys.readouterr().err
+    assert run(Request(calibrate=rows, all_rows=True, output=tmp_path / "new" / "x.yaml")) == 0
+    assert (tmp_path / "new" / "x.yaml").stat().st_size
+    capsys.readouterr()
     assert run(Request(calibrate=table(tmp_path, []), output=tmp_path / "x.yaml")) == 66
     assert "no row to fit to" in capsys.readouterr().err
 

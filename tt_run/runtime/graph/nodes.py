@@ -154,7 +154,7 @@ class Nodes:
             "buffer_type": _BUFFER_NUMBERS[spec.memory_config.buffer_type],
             "device_id": device_id,
             "layout": spec.memory_config.memory_layout.name,
-            "size": size.total,
+            "size": size.pages * size.page,
             "type": spec.memory_config.buffer_type.name,
         }
         return self.inside("buffer", params, [])
@@ -163,7 +163,7 @@ class Nodes:
         """The moment in which a buffer gets its room."""
         more = {
             "address": address,
-            "max_size_per_bank": size.per_bank,
+            "max_size_per_bank": size.deep * size.padded,
             "num_cores": size.banks if spec.memory_config.is_sharded() else 0,
             "page_size": size.page,
         }

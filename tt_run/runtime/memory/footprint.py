@@ -18,53 +18,78 @@ DRAM, L1 = "DRAM", "L1"
 
 @dataclass(frozen=True)
 class Bank:
-    """One kind of memory of a chip: how many banks, bytes of each for tensors, and to what a page is rounded up."""
+    """One kind of memory of a chip: how many banks, bytes of each for tensors, and to what a page and what a buffer takes are rounded up."""
 
     kind: str
     count: int
     size: int
     alignment: int
+    step: int
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """What one tensor takes on each device that holds a shard, in bytes; `banks` of them are used, `per_bank` of the fullest."""
+    """What one tensor takes on each device that holds a shard, in bytes; `banks` of them are used, `per_bank` of the fullest.
+
+    It has so many `pages` of `page` bytes, of which the fullest bank holds `deep`; each lies at a multiple of an alignment (`padded`).
+    """
 
     kind: str
     total: int
     per_bank: int
     banks: int
     page: int
+    pages: int
+    deep: int
+    padded: int
 
 
 @lru_cache(maxsize=8)
 def banks_of(arch: str) -> dict[str, Bank]:
     """The memories of a chip by name, from the hardware file of its architecture."""
-    numbers = load(shipped("blackhole" if arch.lower().startswith("blackhole") else "wormhole")).common
+    numbers = load(shipped(_file(arch))).common
 
     def number(key: str) -> int:
         return int(numbers[key].base)
 
     return {
-        DRAM: Bank(DRAM, number("dram.banks"), number("memory.dram_bank"), number("memory.dram_alignment")),
-        L1: Bank(L1, number("chip.cores_used"), number("memory.l1_bank"), number("memory.l1_alignment")),
+        DRAM: Bank(
+            DRAM, number("dram.banks"), number("memory.dram_bank"), *[number("memory.dram_alignment")] * 2
+        ),
+        L1: Bank(
+            L1,
+            number("chip.cores_used"),
+            number("memory.l1_bank"),
+            number("memory.l1_alignment"),
+            number("memory.dram_alignment"),
+        ),
     }
 
 
 @lru_cache(maxsize=64)
 def banks_beside(arch: str, regions: Regions) -> dict[str, Bank]:
     """The same without what a program keeps of each bank when it opens its mesh (`trace_region_size`, `l1_small_size`)."""
-    kept = {DRAM: regions.trace, L1: regions.l1_small}
-    return {
-        kind: replace(bank, size=max(bank.size - _up(kept[kind], bank.alignment), 0))
-        for kind, bank in banks_of(arch).items()
-    }
+    kept = kept_of_bank(arch, regions)
+    return {kind: replace(bank, size=max(bank.size - kept[kind], 0)) for kind, bank in banks_of(arch).items()}
+
+
+@lru_cache(maxsize=64)
+def kept_of_bank(arch: str, regions: Regions) -> dict[str, int]:
+    """What a program keeps of each bank: its share of the region for traces, in whole pieces; small buffers of L1."""
+    banks = banks_of(arch)
+    piece = int(load(shipped(_file(arch))).common["memory.trace_piece"].base)
+    share = _up(-(-regions.trace // banks[DRAM].count), piece)
+    return {DRAM: share, L1: _up(regions.l1_small, banks[L1].step)}
+
+
+def _file(arch: str) -> str:
+    return "blackhole" if arch.lower().startswith("blackhole") else "wormhole"
 
 
 def semaphore_footprint(cores: int, arch: str) -> Footprint:
     """A global semaphore: a word on each of its cores, rounded up to where buffers of L1 may begin."""
     word = banks_of(arch)[L1].alignment
-    return Footprint(L1, cores * word, word, cores, word)
+    return Footprint(L1, cores * word, word, cores, word, cores, 1, word)
 
 
 @lru_cache(maxsize=4096)
@@ -79,8 +104,7 @@ def footprint(spec: TensorSpec, arch: str) -> Footprint:
     shard = memory.shard_spec or memory.nd_shard_spec
     if shard is None:
         pages = -(-_volume(spec) // _page_elements(spec, spec.padded_shape[-1]))
-        each = -(-pages // bank.count) * _up(page, bank.alignment)
-        return Footprint(bank.kind, pages * _up(page, bank.alignment), each, min(bank.count, pages), page)
+        return _dealt(bank, page, pages, -(-pages // bank.count), min(bank.count, pages))
     piece = list(shard.shape if isinstance(shard, ShardSpec) else shard.shard_shape)
     page = _page(spec, piece[-1])
     held = -(-math.prod(_tiled(spec, piece)) // _page_elements(spec, piece[-1]))
@@ -89,8 +113,15 @@ def footprint(spec: TensorSpec, arch: str) -> Footprint:
         -(-have // cut) for have, cut in zip(_matrix(spec, len(piece)), _tiled(spec, piece), strict=True)
     )
     used = max(min(cores, pieces), 1)
-    each = -(-pieces // cores) * held * _up(page, bank.alignment) if pieces else 0
-    return Footprint(bank.kind, each * used, each, used, page)
+    each = -(-pieces // cores) * held if pieces else 0
+    return _dealt(bank, page, each * used, each, used)
+
+
+def _dealt(bank: Bank, page: int, pages: int, deep: int, used: int) -> Footprint:
+    padded = _up(page, bank.alignment)
+    return Footprint(
+        bank.kind, pages * padded, _up(deep * padded, bank.step), used, page, pages, deep, padded
+    )
 
 
 def _matrix(spec: TensorSpec, rank: int) -> tuple[int, ...]:

@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tt_run.runtime.enums import BufferType, TensorMemoryLayout
-from tt_run.runtime.memory.footprint import DRAM, L1, Footprint, banks_beside, banks_of, footprint
+from tt_run.runtime.memory.footprint import (
+    DRAM,
+    L1,
+    Footprint,
+    banks_beside,
+    banks_of,
+    footprint,
+    kept_of_bank,
+)
 from tt_run.runtime.memory.listen import running_account
 from tt_run.runtime.memory.space import Space
 from tt_run.runtime.mesh.device import MeshDevice
@@ -60,11 +68,12 @@ def _living(device: MeshDevice) -> Iterator[tuple[Tensor, Footprint, int]]:
 def get_memory_view(device: MeshDevice, buffer_type: BufferType) -> MemoryView:
     """The memory of each chip of a mesh: that of its fullest chip, with addresses and holes, where `--memory`, `--enforce-memory` or
     `--timeline` keep an account; else what lives on it now, closed up. Raises KeyError for memories that hold no tensors here."""
-    kept = {BufferType.TRACE: device.regions.trace, BufferType.L1_SMALL: device.regions.l1_small}
     banks = banks_beside(device.arch().name, device.regions)
-    if buffer_type in kept:
-        count = banks[DRAM if buffer_type is BufferType.TRACE else L1].count
-        return MemoryView(count, kept[buffer_type], 0)
+    kept = kept_of_bank(device.arch().name, device.regions)
+    if buffer_type is BufferType.TRACE:
+        return MemoryView(banks[DRAM].count, kept[DRAM], 0)
+    if buffer_type is BufferType.L1_SMALL:
+        return MemoryView(banks[L1].count if kept[L1] else 0, kept[L1], 0)
     kind = {BufferType.DRAM: DRAM, BufferType.L1: L1}[buffer_type]
     bank, account = banks[kind], running_account()
     held = None if account is None else account.fullest(frozenset(device.positions), kind)
@@ -137,7 +146,7 @@ def get_buffers(devices: MeshDevice | Sequence[MeshDevice]) -> list[BufferInfo]:
         BufferInfo(
             device.id(),
             start,
-            size.per_bank,
+            size.deep * size.page,
             tensor.memory_config().buffer_type,
             tensor.memory_config().memory_layout,
         )
@@ -147,13 +156,11 @@ def get_buffers(devices: MeshDevice | Sequence[MeshDevice]) -> list[BufferInfo]:
 
 
 def get_buffer_pages(devices: MeshDevice | Sequence[MeshDevice]) -> list[BufferPageInfo]:
-    """The pages of those buffers, dealt to the banks one after the other."""
+    """The pages of those buffers that lie in L1, dealt to the banks one after the other; of DRAM the reference tells none."""
     found = []
     for device in _listed(devices):
         for tensor, size, start in _living(device):
-            bank = banks_of(device.arch().name)[size.kind]
-            step = -(-size.page // bank.alignment) * bank.alignment
-            for number in range(size.total // step):
+            for number in range(size.pages if size.kind == L1 else 0):
                 place = number % size.banks
                 found.append(
                     BufferPageInfo(
@@ -163,7 +170,7 @@ def get_buffer_pages(devices: MeshDevice | Sequence[MeshDevice]) -> list[BufferP
                         place % 8,
                         place,
                         number,
-                        start + number // size.banks * step,
+                        start + number // size.banks * size.padded,
                         size.page,
                         tensor.memory_config().buffer_type,
                     )

@@ -28,7 +28,7 @@ from tt_run.runtime.native import Native
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """What the program keeps of each bank of its chips from tensors, in bytes: for traces in DRAM, for small buffers in L1."""
+    """What the program keeps of its chips from tensors, in bytes: for traces in all banks of DRAM together, for small buffers in each of L1."""
 
     trace: int = 0
     l1_small: int = 0

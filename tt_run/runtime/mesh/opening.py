@@ -41,8 +41,8 @@ def open_mesh_device(
 ) -> MeshDevice:
     """Open devices of the system mesh as one mesh; the whole system mesh when no shape is given.
 
-    `physical_device_ids` picks devices by process-local id instead of by place. `trace_region_size` and `l1_small_size` are bytes of each
-    bank that tensors cannot have, which the account of memory knows; dispatch settings have no effect on an emulated device. Ranks that host devices of the mesh must all call it. Raises RuntimeError for a shape that does not fit and for
+    `physical_device_ids` picks devices by process-local id instead of by place. `trace_region_size` (bytes of all banks of DRAM) and `l1_small_size` (of each
+    bank of L1) tensors cannot have, which the account of memory knows; dispatch settings have no effect on an emulated device. Ranks that host devices of the mesh must all call it. Raises RuntimeError for a shape that does not fit and for
     more than two command queues, TypeError for a shape that is no MeshShape.
     """
     if mesh_shape is not None and not isinstance(mesh_shape, MeshShape):
