@@ -46,6 +46,8 @@ __all__ = [
 
 Before = Callable[[str], None]
 
+_LOOKS = 300  # for a message before the processor is offered to others
+
 _guard: Any = None
 _before: Before | None = None
 _unwatched = 0  # calls that were made without a guard, while somebody wants to be asked
@@ -135,6 +137,9 @@ def until_message(done: Callable[[], bool], what: str, peers: Callable[[], tuple
     Raises GuardError like `collective`, but no sooner than at the deadline as long as one of them may still do so.
     """
     assert _guard is not None, "only ranks that have met are waited for"
+    for _ in range(0 if _guard.crowded else _LOOKS):
+        if done():
+            return
     _guard.wait_until(done, lambda: Wait("message", what, events.call_site(), (), 0, peers()))
 
 
