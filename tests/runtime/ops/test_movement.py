@@ -99,10 +99,10 @@ def test_dtypes(one: MeshDevice, dtype: DataType):
         (lambda t: ops.concat([t, t], -1), np.concatenate([x, x], -1)),
         (lambda t: ops.reshape(t, (-1,)), x.reshape(-1)),
     ):
-        # A block float shares its exponents with its new neighbours.
-        assert np.array_equal(
-            held(function(put(one, x, dtype))), rounded(np.ascontiguousarray(wanted), dtype)
-        )
+        # A block float shares its exponents with its new neighbours, or becomes bfloat16 where tiles do not fit together.
+        found = function(put(one, x, dtype))
+        assert found.dtype in ((dtype, BF16) if dtype is BFP8 else (dtype,))
+        assert np.array_equal(held(found), rounded(np.ascontiguousarray(wanted), found.dtype))
 
 
 def test_split_and_chunk(one: MeshDevice):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType
@@ -22,7 +23,7 @@ from tt_run.runtime.errors import fatal, type_name
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops import programs
 from tt_run.runtime.ops.argument_kinds import Kinds, kinds_of
-from tt_run.runtime.ops.costs import Cost
+from tt_run.runtime.ops.costs import Cost, tensors
 from tt_run.runtime.ops.families import NUMPY, Family
 from tt_run.runtime.ops.spellings import SPELLINGS, usual
 from tt_run.runtime.queues import check_queue, issued_to, issuing
@@ -161,6 +162,8 @@ class FastOperation(late_methods("tt_run.runtime.golden.GoldenMembers", "golden_
             result = perform(self, args, kwargs)
         except FAULTS as error:
             self._explain(error, args, kwargs)
+        except (IndexError, NotImplementedError) as error:
+            raise self._misfit(error, args, kwargs) from error
         self._compiled(args, kwargs, result)
         return result
 
@@ -202,6 +205,8 @@ class FastOperation(late_methods("tt_run.runtime.golden.GoldenMembers", "golden_
         else:
             fault = mismatch(self.compute, args, kwargs, error)
         if fault is None:
+            if isinstance(error, ValueError) and not self.direct:
+                raise self._misfit(error, args, kwargs) from error
             raise error
         raise TypeError(
             f"{self.name}(): incompatible function arguments.\n"
@@ -210,6 +215,16 @@ class FastOperation(late_methods("tt_run.runtime.golden.GoldenMembers", "golden_
             + "\n".join(f"    {s}" for s in self.described())
             + f"\n{fault}{nearest(self.compute, kwargs)}"
         ) from None
+
+    def _misfit(self, error: Exception, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Exception:
+        """What to raise for operands that NumPy or PyTorch stumbled over; what the tensor layer says by itself stays as it is."""
+        frame = error.__traceback__
+        while frame is not None and frame.tb_next is not None:
+            frame = frame.tb_next
+        if frame is None or "/runtime/tensor/" in frame.tb_frame.f_code.co_filename.replace(os.sep, "/"):
+            return error
+        given = ", ".join(f"{t.dtype.name} {t.shape}" for t in tensors([*args, *kwargs.values()]))
+        return fatal(f"{self.name}: the operands do not fit: {error}", hint=f"they are {given}")
 
     def described(self) -> tuple[str, ...]:
         """The signatures as text, in the reference's notation."""

@@ -94,6 +94,11 @@ _UNARY_NATIVE = {"logical_not": "LOGICAL_NOT_UNARY", "prelu": "PRELU_SFPU"}
 
 def check_unary(name: str, dtype: DataType, integers: bool = True) -> None:
     """Raises RuntimeError for integers that unary operation `name` does not take; `integers`: what it does where no table says."""
+    if name == "bitwise_not" and is_float(dtype):
+        raise fatal(
+            f"bitwise_not is of integers, got {cpp(dtype)}: a device would turn round the bits of its registers",
+            hint="ttnn.typecast(tensor, ttnn.int32)",
+        )
     taken = name not in _UNARY_INTEGERS or dtype in _UNARY_INTEGERS[name]
     if is_float(dtype) or (integers and taken):
         return

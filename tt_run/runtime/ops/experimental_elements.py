@@ -72,6 +72,11 @@ def isin(
     """0xFFFFFFFF where an element is among the test elements, else 0; the other way round with `invert`. UINT32."""
     given = (elements, test_elements)
     on_device(*given, kind="isin")
+    if elements.dtype is not test_elements.dtype:
+        raise fatal(
+            f"elements.dtype: {elements.dtype.name}, test_elements.dtype: {test_elements.dtype.name}, they must be equal",
+            hint="ttnn.typecast one of them to the other's element type",
+        )
 
     def among(stack: Array, tests: Array) -> Array:
         found = np.array([np.isin(a, b, invert=invert) for a, b in zip(stack, tests, strict=True)]).reshape(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import finish
@@ -24,9 +25,11 @@ from tt_run.runtime.ops.operands import axis_of, ints, on_device, settle
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, convert
 from tt_run.runtime.values.shards import Shards, combine
 
 Array = npt.NDArray[Any]
+_AS_BFLOAT16 = "ttnn.typecast(tensor, ttnn.bfloat16)"
 
 
 @operation("ttnn.concat", family=families.MOVEMENT, golden=goldens.concat)
@@ -55,6 +58,11 @@ def concat(
 
     if len(parts) == 1 and output_tensor is None and unmoved(first, memory_config):
         return first.alias()
+
+    apart = [[n * (d == axis) for d, n in enumerate(part.shape)] for part in parts]
+    if any(_of_rows(part, ends, (1,)) is not part for part, ends in zip(parts, apart, strict=True)):
+        parts = [_as_bfloat16(part) for part in parts]
+    first = parts[0]
 
     def joined(*stacks: Array) -> Array:
         if groups == 1:
@@ -151,10 +159,33 @@ def slice(
     if everything and output_tensor is None and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
     whole = (builtins.slice(None), *index)
+    input_tensor = _of_rows(input_tensor, [i.start for i in index], step)
     if memory_config is None and output_tensor is None:
         lengths = [len(range(i.start, i.stop, i.step)) for i in index]
         memory_config = fitted_shards.of_part(input_tensor, lengths)
     return moved(input_tensor, lambda s: s[whole], memory_config, output_tensor)
+
+
+def _of_rows(tensor: Tensor, starts: Sequence[int], step: Sequence[int]) -> Tensor:
+    """A tensor of block floats as its rows, BFLOAT16, where a cut does not begin with a tile; others as they are.
+
+    Raises RuntimeError for steps through block floats, and for BFLOAT4_B that would leave its tiles.
+    """
+    dtype = tensor.dtype
+    if dtype not in BLOCK_FLOATS:
+        return tensor
+    inside = any(start % edge for start, edge in zip(starts[-2:], tensor.tile.tile_shape, strict=False))
+    stepped = any(length != 1 for length in step)
+    if dtype is DataType.BFLOAT4_B and (inside or stepped):
+        raise fatal("Only TILE layout is supported for BFLOAT8_B dtype!", hint=_AS_BFLOAT16)
+    if stepped:
+        raise fatal("Strided slice is not supported for BFLOAT8 tensors", hint=_AS_BFLOAT16)
+    return _as_bfloat16(tensor) if inside else tensor
+
+
+def _as_bfloat16(tensor: Tensor) -> Tensor:
+    shards = tensor.shards.map(lambda stack: convert(stack, DataType.BFLOAT16))
+    return tensor.derive(shards, dtype=DataType.BFLOAT16)
 
 
 def _differ(bounds: Sequence[int] | Tensor | None) -> bool:
@@ -273,7 +304,9 @@ def _pieces(
         cut = builtins.slice(start, start + size)
         shape = [size if d == axis else length for d, length in enumerate(tensor.shape)]
         place = memory_config or fitted_shards.of_pieces(tensor, shape)
-        found.append(moved(tensor, lambda s, at=(*ahead, cut): s[at], place))  # type: ignore[misc]
+        starts = [start if d == axis else 0 for d in range(len(shape))]
+        part = _of_rows(tensor, starts, (1,))
+        found.append(moved(part, lambda s, at=(*ahead, cut): s[at], place))  # type: ignore[misc]
         start += size
     return found
 

@@ -64,6 +64,16 @@ def embedding(
             "Can only typecast output embeddings when producing TILE_LAYOUT output",
             hint="layout=ttnn.TILE_LAYOUT",
         )
+    if weight.memory_config().is_sharded():
+        raise fatal(
+            "Embedding does not currently support sharded weights", hint="ttnn.sharded_to_interleaved(weight)"
+        )
+    outer = tuple(weight.shape)[:-2]
+    if volume(outer) != 1:
+        raise fatal(
+            f"First two dimensions for the weights must be 1 but got {' and '.join(map(str, outer))}",
+            hint="one table serves all ids",
+        )
     shape = tuple(input_tensor.shape)
     if len(shape) > 2:
         if volume(shape[1:-1]) != 1:

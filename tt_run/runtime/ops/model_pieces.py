@@ -26,7 +26,7 @@ from tt_run.runtime.ops.rows import PLACED, Row, declare
 from tt_run.runtime.ops.unary import apply
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tile import TILE_SIZE
+from tt_run.runtime.tile import TILE_SIZE, whole_tiles
 from tt_run.runtime.values.shards import combine
 
 _GRID = "compute_with_storage_grid_size: object = None"
@@ -129,6 +129,12 @@ def _falcon_heads(x: Any) -> Any:
     return [_heads(q, 71), _heads(k, 1), _heads(v, 1)]
 
 
+def _over_batches(x: Any, dims: Sequence[int] = (0, 1)) -> Any:
+    height, width = x.shape[-2:]
+    spare = (0, whole_tiles(width) - width, 0, whole_tiles(height) - height)
+    return library().nn.functional.pad(x.sum(tuple(dims) or (0, 1), keepdim=True), spare)
+
+
 def _summed_in_two(x: Any, dim: int, split_output_width: int) -> list[Any]:
     _two_parts("fast_reduce_nc_split", x.shape, split_output_width)
     if dim not in (0, 1):
@@ -165,8 +171,7 @@ STATE_SPACE = declare(
     Row("experimental.fast_reduce_nc",
         f"(input: Tensor, *, dims: Sequence[int] = (0, 1), output: Tensor | None = None, {PLACED}, "
         "compute_kernel_config: object = None, sub_core_grids: CoreRangeSet | None = None)",
-        lambda x, dims=(0, 1): x.sum(tuple(dims) or (0, 1), keepdim=True),
-        "The sum over batch and channel dimensions, which stay as ones.", integers=False, memory=DRAM_MEMORY_CONFIG),
+        _over_batches, "The sum over batch and channel dimensions, which stay as ones; as many rows and columns as whole tiles have.", integers=False, memory=DRAM_MEMORY_CONFIG),
     Row("experimental.fast_reduce_nc_split",
         f"(input: Tensor, *, dim: int, split_output_width: int, {PLACED}, compute_kernel_config: object = None)", _summed_in_two,
         "The sum over dimension 0 or 1 of four, which stays as one, cut after split_output_width columns.", integers=False),

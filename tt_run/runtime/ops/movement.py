@@ -158,8 +158,22 @@ def _corner(
     return moved(tensor, cut, memory_config)
 
 
-@operation("ttnn.view", family=families.MOVEMENT, golden=goldens.reshape, aliases=["ttnn.experimental.view"])
+@operation("ttnn.view", family=families.MOVEMENT, golden=goldens.reshape)
 def view(input_tensor: Tensor, shape: Sequence[int] | int, *others: int) -> Tensor:
+    """`reshape` that moves nothing; the new shape as a sequence or as numbers. Raises RuntimeError for another last dimension."""
+    on_device(input_tensor, kind="data movement")
+    given = (shape, *others) if isinstance(shape, int) else shape
+    wanted = resolve_shape(given, tuple(input_tensor.shape))
+    if len(input_tensor.shape) and wanted and wanted[-1] != input_tensor.shape[-1]:
+        raise fatal(
+            f"The last dimension can not change in view, attempting to change last dimension from {input_tensor.shape[-1]} "
+            f"to {wanted[-1]}, use reshape instead"
+        )
+    return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), view=True)
+
+
+@operation("ttnn.experimental.view", family=families.MOVEMENT, golden=goldens.reshape)
+def experimental_view(input_tensor: Tensor, shape: Sequence[int] | int, *others: int) -> Tensor:
     """`reshape` that moves nothing; the new shape as a sequence or as numbers."""
     on_device(input_tensor, kind="data movement")
     given = (shape, *others) if isinstance(shape, int) else shape

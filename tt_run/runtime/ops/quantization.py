@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType
+from tt_run.runtime.enums import DataType, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops import families
 from tt_run.runtime.ops.dispatch import operation
@@ -90,6 +90,15 @@ def _golden_requantize(x: Any, a: Any, za: Any, b: Any, zb: Any, axis: int | Non
     return ((x - za) * (a / b) + zb).round()
 
 
+def _check_quantized(name: str, tensor: Tensor) -> None:
+    on_device(tensor)
+    if tensor.dtype not in (DataType.INT32, DataType.INT8, DataType.UINT8):
+        raise fatal(
+            f"{name} only supports int32, int8 or uint8 inputs for now, got {cpp(tensor.dtype)}",
+            hint="ttnn.quantize(tensor, scale, zero_point)",
+        )
+
+
 @operation("ttnn.quantize", family=families.QUANTIZATION, golden=_golden_quantize)
 def quantize(
     input_tensor: Tensor,
@@ -102,6 +111,9 @@ def quantize(
     output_tensor: Tensor | None = None,
 ) -> Tensor:
     """round(x / scale + zero_point), ties to even; int32 unless `dtype`, saturating."""
+    on_device(input_tensor)
+    if not is_float(input_tensor.dtype):
+        raise fatal("Quantize only takes floating-point number inputs", hint="ttnn.requantize takes integers")
     return _computed(
         lambda x, s, z: x / s + z,
         input_tensor,
@@ -125,6 +137,7 @@ def dequantize(
     output_tensor: Tensor | None = None,
 ) -> Tensor:
     """(x - zero_point) scale; bfloat16 unless `dtype`."""
+    _check_quantized("Dequantize", input_tensor)
     return _computed(
         lambda x, s, z: (x - z) * s,
         input_tensor,
@@ -150,6 +163,7 @@ def requantize(
     output_tensor: Tensor | None = None,
 ) -> Tensor:
     """Quantized values at another scale and zero point, rounded to even; int32 unless `dtype`, saturating."""
+    _check_quantized("Requantize", input_tensor)
     return _computed(
         lambda x, a, za, b, zb: (x - za) * (a / b) + zb,
         input_tensor,

@@ -1889,7 +1889,7 @@ def var_hw(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None)
     """The variance of each matrix over whole tiles: [N, C, 1, 1]."""
     ...
 def view(input_tensor: _Tensor, shape: _Sequence[int] | int, *others: int) -> _Tensor:
-    """`reshape` that moves nothing; the new shape as a sequence or as numbers."""
+    """`reshape` that moves nothing; the new shape as a sequence or as numbers. Raises RuntimeError for another last dimension."""
     ...
 def where(predicate: _Tensor, true_value: _Tensor | float | int, false_value: _Tensor | float | int, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """true_value where predicate is not zero, else false_value; dtype of the values, or of the predicate when both are numbers."""

@@ -174,7 +174,7 @@ def dropout(input_tensor: _Tensor, probability: float, scale: float, seed: int, 
     """Elements times `scale`, each zero with a probability. The places follow from the seed, and are the same on every device."""
     ...
 def fast_reduce_nc(input: _Tensor, *, dims: _Sequence[int] = ..., output: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """The sum over batch and channel dimensions, which stay as ones."""
+    """The sum over batch and channel dimensions, which stay as ones; as many rows and columns as whole tiles have."""
     ...
 def fast_reduce_nc_split(input: _Tensor, *, dim: int, split_output_width: int, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """The sum over dimension 0 or 1 of four, which stays as one, cut after split_output_width columns."""
