@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tt_run.runtime.ops as ops
-from tests.runtime.ops.tensors import F32, ROW, U32, held, put
+from tests.runtime.ops.tensors import BF16, F32, ROW, U32, held, put
 from tt_run.runtime import catalog, comparison, events
 from tt_run.runtime.golden import get_golden_function
 from tt_run.runtime.kernels import torch_cpu
@@ -184,7 +184,7 @@ CALLS: dict[str, Any] = {
     "argmax": lambda d: call("argmax", put(d, X), dim=-1),
     "sort": lambda d: call("sort", put(d, X), descending=True),
     "cumsum": lambda d: call("cumsum", put(d, X), 2, reverse_order=True),
-    "embedding": lambda d: call("embedding", put(d, [[1, 5, 2]], U32, ROW), put(d, W, F32, ROW)),
+    "embedding": lambda d: call("embedding", put(d, [[1, 5, 2]], U32, ROW), put(d, W, BF16, ROW)),
     "attention": lambda d: call("transformer.scaled_dot_product_attention", *[put(d, X)] * 3, is_causal=True),
     "tanh gelu": lambda d: call("gelu", put(d, X), variant=GeluVariant.Tanh),
     "split": lambda d: call("split", put(d, X), 2, dim=1),
