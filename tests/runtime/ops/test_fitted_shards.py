@@ -145,3 +145,9 @@ def test_a_tensor_that_has_the_layout_stays_what_it_is(one: MeshDevice):
     same = ops.to_layout(x, ROW, memory_config=L1_MEMORY_CONFIG)
     assert where(same) == DRAM_MEMORY_CONFIG
     assert ops.to_layout(ops.to_layout(x, TILE), TILE, ops.sort(x)[1].dtype).dtype is BF16
+
+
+def test_expanded_and_joined(one: MeshDevice):
+    tall = lying(one, *TALL, TILE)
+    assert where(ops.expand(tall, (2, 1, -1, -1))) == (HEIGHT, (7, 0), (32, 64))
+    assert where(ops.repeat_interleave(tall, 2, 2)) == DRAM_MEMORY_CONFIG
