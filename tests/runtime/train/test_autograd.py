@@ -14,6 +14,7 @@ from tt_run.runtime import events
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.ops import argmax
 from tt_run.runtime.tensor.creation.from_shape import from_buffer
+from tt_run.runtime.train import stacks
 from tt_run.runtime.train.autocast import AutocastTensor
 from tt_run.runtime.train.device_tensor import DeviceTensor
 from tt_run.runtime.train.function import Function
@@ -229,6 +230,28 @@ def test_a_function_of_operations_needs_no_backward(opened: Any) -> None:
     assert (x.get_grad().to_numpy() == 4 + 6 + 5 * 3).all() and (
         y.get_grad().to_numpy() == 4 + 6 + 5 * 2
     ).all()
+
+
+def test_a_gradient_of_none_for_an_argument_that_was_left_out() -> None:
+    """As PyTorch has it: what is too much at the end must be None."""
+
+    class Shifted(Function):
+        surplus: Any = None
+
+        @staticmethod
+        def forward(context: Any, x: Tensor, shift: Tensor | None = None) -> Any:
+            return stacks.full_like(x.get_value(), 1.0)
+
+        @classmethod
+        def backward(cls, context: Any, gradient: Any) -> Any:
+            return gradient, cls.surplus
+
+    x = Tensor.from_numpy(np.ones((1, 1, 32, 32), np.float32))
+    Shifted.apply(x).backward(False)
+    assert x.get_grad_tensor().to_numpy().tolist() == np.ones((1, 1, 32, 32)).tolist()
+    Shifted.surplus = stacks.full_like(x.get_value(), 2.0)
+    with pytest.raises(RuntimeError, match=r"Shifted\.backward returned 2 gradients for 1 tensors"):
+        Shifted.apply(x).backward(False)
 
 
 @pytest.mark.parametrize("call", [Function.forward, Function.backward])

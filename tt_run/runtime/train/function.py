@@ -84,6 +84,9 @@ class Function:
     def _pass_on(cls, context: FunctionContext, inputs: list[Tensor], *gradients: Value) -> None:
         found = cls.backward(context, *gradients)
         own = found if isinstance(found, (tuple, list)) else (found,)
+        # None at the end is for arguments that were left out, as PyTorch has it.
+        while len(own) > len(inputs) and own[-1] is None:
+            own = own[:-1]
         if len(own) != len(inputs):
             raise RuntimeError(
                 f"{cls.__name__}.backward returned {len(own)} gradients for {len(inputs)} tensors"
