@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tt_run.runtime.enums import NamedEnum
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.native import native
@@ -33,7 +35,18 @@ class BcastOpDim(NamedEnum):
 _OPERATIONS = {BcastOpMath.ADD: add, BcastOpMath.SUB: subtract, BcastOpMath.MUL: multiply}
 
 
-@operation("ttnn.bcast", family=families.BINARY)
+def _golden(in0: Any, in1: Any, math_op: BcastOpMath, dim: BcastOpDim, *_: Any, **__: Any) -> Any:
+    """What `bcast` computes, of torch tensors; of a longer second operand the first row or column counts."""
+    if dim in (BcastOpDim.H, BcastOpDim.HW):
+        in1 = in1[..., :1, :]
+    if dim in (BcastOpDim.W, BcastOpDim.HW):
+        in1 = in1[..., :1]
+    return {BcastOpMath.ADD: in0.__add__, BcastOpMath.SUB: in0.__sub__, BcastOpMath.MUL: in0.__mul__}[
+        math_op
+    ](in1)
+
+
+@operation("ttnn.bcast", family=families.BINARY, golden=_golden)
 def bcast(
     input_a: Tensor,
     input_b: Tensor,

@@ -15,7 +15,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.torch_cpu import gradients, library, named, on_each
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.ops import creation_goldens, families
+from tt_run.runtime.ops import creation_goldens, families, step_goldens
 from tt_run.runtime.ops.dispatch import operation
 from tt_run.runtime.ops.operands import on_device, settle
 from tt_run.runtime.ops.rows import Row, declare
@@ -230,23 +230,6 @@ def _adamw(*values: Any) -> list[Any]:
     return _adam(*values, decoupled=True)
 
 
-def _sgd(
-    p: Any,
-    g: Any,
-    held: Any,
-    lr: float,
-    momentum: float,
-    dampening: float,
-    weight_decay: float,
-    nesterov: bool,
-) -> list[Any]:
-    g = g + weight_decay * p if weight_decay else g
-    if not momentum:
-        return [p - lr * g]
-    kept = g.clone() if held is None else momentum * held + (1 - dampening) * g
-    return [p - lr * (g + momentum * kept if nesterov else kept), kept]
-
-
 _SOFT = "input_tensor: Tensor, dim: int, *, output_tensor: Tensor | None = None, op: object = None, strategy: object = None"
 _BACK = "output_tensor: Tensor, output_grad_tensor: Tensor, dim: int, *, input_grad_tensor: Tensor | None = None, op: object = None, strategy: object = None"  # fmt: skip
 _MOMENTS = "max_exp_avg_sq_in: Tensor | None = None, param_out: Tensor | None = None, exp_avg_out: Tensor | None = None, exp_avg_sq_out: Tensor | None = None, max_exp_avg_sq_out: Tensor | None = None"  # fmt: skip
@@ -443,7 +426,12 @@ def moreh_arange(
     return output
 
 
-@operation("ttnn.moreh_clip_grad_norm", family=families.MOREH, aliases=["ttnn.operations.moreh.clip_grad_norm"])  # fmt: skip
+@operation(
+    "ttnn.moreh_clip_grad_norm",
+    family=families.MOREH,
+    aliases=["ttnn.operations.moreh.clip_grad_norm"],
+    golden=step_goldens.clip_grad_norm,
+)
 def moreh_clip_grad_norm(
     inputs: Sequence[Tensor],
     max_norm: float,
@@ -461,7 +449,7 @@ def moreh_clip_grad_norm(
     on_device(*inputs, kind="clip_grad_norm")
 
     def clip(*parts: Any) -> list[Any]:
-        return _clipped(parts, max_norm, norm_type, error_if_nonfinite)
+        return step_goldens.clipped(parts, max_norm, norm_type, error_if_nonfinite)
 
     found, *scaled = combine_all(lambda *stacks: on_each(clip, stacks), *(t.shards for t in inputs))
     dtype = inputs[0].dtype
@@ -474,19 +462,12 @@ def moreh_clip_grad_norm(
     return total_norm
 
 
-def _clipped(parts: Sequence[Any], max_norm: float, norm_type: float, error_if_nonfinite: bool) -> list[Any]:
-    torch = library()
-    measure = torch.linalg.vector_norm
-    total = measure(torch.stack([measure(g, ord=norm_type) for g in parts]), ord=norm_type)
-    if error_if_nonfinite and not bool(torch.isfinite(total)):
-        raise RuntimeError(
-            f"The total norm of order {norm_type} for gradients is non-finite, so it cannot be clipped."
-        )
-    factor = torch.clamp(max_norm / (total + 1e-6), max=1.0)
-    return [total.reshape(1, 1), *(g * factor for g in parts)]
-
-
-@operation("ttnn.moreh_sgd", family=families.MOREH, aliases=["ttnn.operations.moreh.sgd"])
+@operation(
+    "ttnn.moreh_sgd",
+    family=families.MOREH,
+    aliases=["ttnn.operations.moreh.sgd"],
+    golden=step_goldens.sgd,
+)
 def moreh_sgd(
     param_in: Tensor,
     grad: Tensor,
@@ -510,7 +491,7 @@ def moreh_sgd(
     on_device(*given, kind="sgd")
 
     def step(p: Any, g: Any, kept: Any = None) -> list[Any]:
-        return _sgd(p, g, kept, lr, momentum, dampening, weight_decay, nesterov)
+        return step_goldens.descended(p, g, kept, lr, momentum, dampening, weight_decay, nesterov)
 
     rooms = (
         (param_out, param_out_memory_config),
