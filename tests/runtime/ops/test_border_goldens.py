@@ -109,7 +109,7 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("layer_norm_post_all_gather", (X, statistics(SQUARES, SUMS, SQUARES * 2, SUMS)), {"weight": W, "bias": B, "epsilon": 1e-5}),
     ("group_norm", (X,), {"num_groups": 4, "weight": W, "bias": B, "epsilon": 1e-3}),
     ("scale_causal_mask_hw_dims_softmax_in_place", (draw(1, 2, 32, 32), 0.5, draw(1, 1, 32, 32)), {}),
-    ("interleaved_to_sharded_partial", (ROWS, (1, 2), [16, 64], 2, 1), {}),
+    ("interleaved_to_sharded_partial", (ROWS, (1, 1), [32, 64], 2, 1), {}),
     ("sharded_to_interleaved_partial", (draw(1, 1, 32, 64), ROWS, 2, 1), {}),
 ]  # fmt: skip
 
