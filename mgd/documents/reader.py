@@ -22,6 +22,8 @@ LONGEST = 4000
 ROOM = 100_000
 """Nodes that aliases may add to any file, and for each node written TIMES more: 4,096 ranks share an environment of 50 variables."""
 TIMES = 20
+# What libyaml 0.2.6 (PyYAML 6.0.4) says at 1,000 levels, where its scanner may be before the event of the level that is one too many here.
+_LIBRARY_BOUND = "exceeded maximum nesting depth"
 
 # What YAML 1.1 lets stand in a text (its production c-printable).
 _FORBIDDEN = re.compile("[^\x09\x0a\x0d\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -115,6 +117,8 @@ class _Composer:
             return self._build(parser, yaml)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
+            if error.problem == _LIBRARY_BOUND:
+                raise self._broken("bound", self._too_deep(), mark) from None
             reason = " ".join(part for part in (error.context, error.problem) if part)
             raise self._broken("syntax", reason, mark) from None
         except yaml.YAMLError as error:
@@ -137,7 +141,7 @@ class _Composer:
             elif kind is yaml.SequenceStartEvent or kind is yaml.MappingStartEvent:
                 self._check_tag(event, "seq" if kind is yaml.SequenceStartEvent else "map")
                 if len(open_nodes) >= self.deepest:
-                    raise self._broken("bound", f"nested deeper than {self.deepest} levels", event.start_mark)
+                    raise self._broken("bound", self._too_deep(), event.start_mark)
                 made: Sequence | Mapping = (
                     Sequence(event.start_mark)
                     if kind is yaml.SequenceStartEvent
@@ -225,6 +229,9 @@ class _Composer:
                 self.file,
                 "write <<: *name",
             )
+
+    def _too_deep(self) -> str:
+        return f"nested deeper than {self.deepest} levels"
 
     def _check_tag(self, event: Any, own: str) -> None:
         if event.tag not in (None, "!", f"tag:yaml.org,2002:{own}"):

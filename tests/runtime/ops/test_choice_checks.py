@@ -120,6 +120,7 @@ def test_what_fails_on_a_device_fails_here(one: MeshDevice, message: str, call: 
         call(one)
 
 
+@pytest.mark.torch
 def test_masks_of_one_row_have_any_rank(one: MeshDevice):
     found = [moe(zeros(one, 1, 1, 32, 64), zeros(one, *n, 64), zeros(one, *n, 32)).shape for n in ((), (1,))]
     assert [tuple(shape) for shape in found] == [(1, 1, 32, 1)] * 2

@@ -256,6 +256,7 @@ def test_a_corner_of_a_padded_buffer(one: MeshDevice):
         ops.reshape(put(one, x), (1, 1, 1, 64), (1, 1, 64, 64))
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     ("call", "shape", "filler"),
     [
