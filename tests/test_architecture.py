@@ -49,6 +49,13 @@ RUNTIME = (
     "tensor.distribution",
     "tensor.borders",
     "tensor.creation tensor.model_parameters",
+    "ops.declaration",
+    "ops.goldens ops.placement",
+    "ops.data_movement",
+    "ops.elementwise",
+    "ops.gradients ops.images ops.products ops.reduction",
+    "ops.experts ops.normalisation",
+    "ops.attention",
     "ops",
     "catalog ccl golden sockets trace",
     "activation_goldens comparison exports faults hooks ledger memory registration replicas train",
@@ -276,7 +283,7 @@ BY_NAME = {
     "tt_run.runtime.catalog",
     "tt_run.runtime.comm.world",
     "tt_run.runtime.events",
-    "tt_run.runtime.ops.dispatch",
+    "tt_run.runtime.ops.declaration.dispatch",
     "tt_run.runtime.tensor.tensor",
 }
 

@@ -10,7 +10,7 @@ import pytest
 from tests.runtime.mpi import ROOT
 from tt_run.runtime import catalog, reference
 from tt_run.runtime.golden import get_golden_function
-from tt_run.runtime.ops.dispatch import ACCEPTED, REFUSED, VALUES
+from tt_run.runtime.ops.declaration.dispatch import ACCEPTED, REFUSED, VALUES
 
 
 def test_every_operation_is_declared_whole():

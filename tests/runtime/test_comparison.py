@@ -15,8 +15,8 @@ from tt_run.runtime import catalog, comparison, events
 from tt_run.runtime.golden import get_golden_function
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
-from tt_run.runtime.ops.dispatch import FastOperation
-from tt_run.runtime.ops.unary import GeluVariant
+from tt_run.runtime.ops.declaration.dispatch import FastOperation
+from tt_run.runtime.ops.elementwise.unary import GeluVariant
 from tt_run.runtime.registration import attach_golden_function
 from tt_run.runtime.settings import CONFIG
 

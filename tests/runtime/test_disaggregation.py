@@ -8,7 +8,7 @@ import pytest
 from tt_run.runtime import disaggregation as tables
 from tt_run.runtime.mesh import MeshShape, open_mesh_device
 from tt_run.runtime.mesh.view import FabricNodeId, MeshId
-from tt_run.runtime.ops import expert_layouts as layouts
+from tt_run.runtime.ops.experts import expert_layouts as layouts
 from tt_run.runtime.tensor.borders import packing
 from tt_run.runtime.values.blockfloat import round_blocks
 

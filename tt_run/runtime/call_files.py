@@ -17,8 +17,8 @@ from typing import Any
 
 from tt_run.runtime import events
 from tt_run.runtime.hooks import following
-from tt_run.runtime.ops.costs import tensors
-from tt_run.runtime.ops.dispatch import FastOperation
+from tt_run.runtime.ops.declaration.costs import tensors
+from tt_run.runtime.ops.declaration.dispatch import FastOperation
 from tt_run.runtime.settings import CONFIG
 from tt_run.runtime.tensor.borders.arrays import to_numpy
 from tt_run.runtime.tensor.tensor import Tensor

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from tt_run.runtime import ops
-from tt_run.runtime.ops.dispatch import Operation, registry
+from tt_run.runtime.ops.declaration.dispatch import Operation, registry
 
 _MODULES = (
     *(f"tt_run.runtime.ops.{name}" for name in ops.MODULES),

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from tt_run.runtime import events
 from tt_run.runtime.kernels import torch_cpu
-from tt_run.runtime.ops.costs import tensors
-from tt_run.runtime.ops.dispatch import FastOperation
+from tt_run.runtime.ops.declaration.costs import tensors
+from tt_run.runtime.ops.declaration.dispatch import FastOperation
 from tt_run.runtime.settings import CONFIG, follow
 from tt_run.runtime.tensor.tensor import Tensor
 

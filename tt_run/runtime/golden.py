@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tt_run.runtime.kernels import torch_cpu
-from tt_run.runtime.ops.dispatch import FastOperation
-from tt_run.runtime.ops.rows import PLACING
+from tt_run.runtime.ops.declaration.dispatch import FastOperation
+from tt_run.runtime.ops.declaration.rows import PLACING
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
 from tt_run.runtime.tensor.tensor import Tensor
 

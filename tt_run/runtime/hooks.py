@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tt_run.runtime import events
-from tt_run.runtime.ops.dispatch import FastOperation
+from tt_run.runtime.ops.declaration.dispatch import FastOperation
 
 Before = Callable[[FastOperation, tuple[Any, ...], dict[str, Any]], object]
 After = Callable[[FastOperation, tuple[Any, ...], dict[str, Any], Any], object]

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from tt_run.runtime import catalog
-from tt_run.runtime.ops.dispatch import FastOperation, operation
+from tt_run.runtime.ops.declaration.dispatch import FastOperation, operation
 
 _EXPERIMENTAL = "ttnn.experimental."
 

@@ -21,7 +21,7 @@ from tt_run.runtime.errors import fatal, incompatible, throw
 from tt_run.runtime.mesh import captures, transfer_rules
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.native import Native, native
-from tt_run.runtime.ops.dispatch import Operation, perform
+from tt_run.runtime.ops.declaration.dispatch import Operation, perform
 from tt_run.runtime.queues import queue_number
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards

@@ -9,7 +9,7 @@ import pytest
 
 from tests.runtime.mpi import ROOT, mpirun, run_ranks
 from tt_run.runtime import catalog
-from tt_run.runtime.ops import families
+from tt_run.runtime.ops.declaration import families
 
 PROGRAM = Path(__file__).with_name("forms_program.py")
 DESCRIPTORS = {

@@ -15,10 +15,10 @@ from tt_run.runtime.graph.capture import RunMode
 from tt_run.runtime.graph.levels import extract_levelized_graph
 from tt_run.runtime.memory.views import get_buffer_pages, get_buffers, get_device_info, get_memory_view
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.ops.binary import add
-from tt_run.runtime.ops.borders import BORDERS
-from tt_run.runtime.ops.dispatch import FastOperation
-from tt_run.runtime.ops.movement import reshape
+from tt_run.runtime.ops.data_movement.borders import BORDERS
+from tt_run.runtime.ops.data_movement.movement import reshape
+from tt_run.runtime.ops.declaration.dispatch import FastOperation
+from tt_run.runtime.ops.elementwise.binary import add
 from tt_run.runtime.ops.products import matmul
 from tt_run.runtime.tensor.creation.from_shape import empty
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG

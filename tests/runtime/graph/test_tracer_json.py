@@ -11,8 +11,8 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.graph import capture
 from tt_run.runtime.graph.tracer_json import GraphTracerUtils
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.ops import binary
-from tt_run.runtime.ops.movement import reshape
+from tt_run.runtime.ops.data_movement.movement import reshape
+from tt_run.runtime.ops.elementwise import binary
 from tt_run.runtime.tensor.creation.from_shape import empty
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG
 

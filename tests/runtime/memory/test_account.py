@@ -18,11 +18,10 @@ from tt_run.runtime.memory.views import get_memory_view
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.opening import open_mesh_device
 from tt_run.runtime.mesh.shape import MeshShape
-from tt_run.runtime.ops.attention import scaled_dot_product_attention
-from tt_run.runtime.ops.binary import add
-from tt_run.runtime.ops.joining import concat
-from tt_run.runtime.ops.joining import slice as cut
-from tt_run.runtime.ops.movement import (
+from tt_run.runtime.ops.attention.prefill import scaled_dot_product_attention
+from tt_run.runtime.ops.data_movement.joining import concat
+from tt_run.runtime.ops.data_movement.joining import slice as cut
+from tt_run.runtime.ops.data_movement.movement import (
     pad,
     permute,
     repeat,
@@ -32,6 +31,7 @@ from tt_run.runtime.ops.movement import (
     unsqueeze,
     unsqueeze_to_4D,
 )
+from tt_run.runtime.ops.elementwise.binary import add
 from tt_run.runtime.ops.products import linear, matmul
 from tt_run.runtime.tensor.conversion.layouts import to_memory_config
 from tt_run.runtime.tensor.creation.from_shape import empty

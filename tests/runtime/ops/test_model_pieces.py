@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.runtime.ops.attention.test_attention import sample
+from tests.runtime.ops.attention.test_latent_attention import call
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, held, near, put
-from tests.runtime.ops.test_attention import sample
-from tests.runtime.ops.test_latent_attention import call
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
 

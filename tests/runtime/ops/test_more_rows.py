@@ -15,9 +15,9 @@ from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.golden import get_golden_function
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.ops.broadcasting import BcastOpDim, BcastOpMath
-from tt_run.runtime.ops.complex_numbers import COMPLEX, ComplexTensor
-from tt_run.runtime.ops.losses import LossReductionMode
+from tt_run.runtime.ops.elementwise.bcast import BcastOpDim, BcastOpMath
+from tt_run.runtime.ops.elementwise.complex_numbers import COMPLEX, ComplexTensor
+from tt_run.runtime.ops.reduction.losses import LossReductionMode
 
 pytestmark = pytest.mark.torch
 INT8 = DataType.INT8

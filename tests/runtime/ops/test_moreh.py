@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.runtime.ops.attention.test_latent_attention import call
 from tests.runtime.ops.golden import compare
+from tests.runtime.ops.images.test_convolutions import sample, wide
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, held, put
-from tests.runtime.ops.test_convolutions import sample, wide
-from tests.runtime.ops.test_latent_attention import call
 from tt_run.runtime.mesh import MeshDevice
 
 torch = pytest.importorskip("torch")

@@ -10,7 +10,7 @@ import pytest
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import I32, ROW, held, near, put
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.ops.unary import GeluVariant
+from tt_run.runtime.ops.elementwise.unary import GeluVariant
 
 torch = pytest.importorskip("torch", reason="compares with PyTorch")
 pytestmark = pytest.mark.torch

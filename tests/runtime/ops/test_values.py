@@ -17,7 +17,7 @@ from tests.runtime.ops.value_cases import CALLS, Call, Shape
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.ops.dispatch import VALUES
+from tt_run.runtime.ops.declaration.dispatch import VALUES
 
 pytestmark = pytest.mark.torch
 FLOATS = [

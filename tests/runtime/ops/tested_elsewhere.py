@@ -39,7 +39,7 @@ ELSEWHERE: dict[str, str] = {
     "graph/test_capture.py": """
     deallocate
     """,
-    "ops/test_attention.py": """
+    "ops/attention/test_attention.py": """
     experimental.nlp_concat_heads experimental.nlp_concat_heads_decode experimental.nlp_create_qkv_heads
     experimental.nlp_create_qkv_heads_decode experimental.paged_fill_cache experimental.paged_update_cache
     experimental.rotary_embedding experimental.rotary_embedding_llama fill_cache kv_cache.fill_cache_for_user_
@@ -47,18 +47,18 @@ ELSEWHERE: dict[str, str] = {
     transformer.paged_scaled_dot_product_attention_decode transformer.scaled_dot_product_attention
     transformer.scaled_dot_product_attention_decode transformer.split_query_key_value_and_split_heads update_cache
     """,
-    "ops/test_backward.py": """
+    "ops/gradients/test_backward.py": """
     assign embedding_bw
     """,
-    "ops/test_convolutions.py": """
+    "ops/images/test_convolutions.py": """
     conv1d conv2d conv_transpose2d experimental.conv3d experimental.prepare_conv3d_weights prepare_conv_bias
     prepare_conv_transpose2d_bias prepare_conv_transpose2d_weights prepare_conv_weights
     """,
-    "ops/test_gated_and_sparse_attention.py": """
+    "ops/attention/test_gated_and_sparse_attention.py": """
     experimental.topk_large_indices transformer.chunk_gated_delta_rule transformer.fused_recurrent_gated_delta_rule
     transformer.gated_delta_attn_seq transformer.sparse_sdpa transformer.sparse_sdpa_msa
     """,
-    "ops/test_pieces_by_token.py": """
+    "ops/experts/test_pieces_by_token.py": """
     experimental.apply_twiddles experimental.apply_twiddles_xl experimental.bluestein_fft experimental.fft_radix_pass
     experimental.fft_three_pass experimental.concatenate_heads experimental.deepseek_prefill.attn_res_weighted_reduce_nc
     experimental.deepseek_prefill.moe_hash_gate experimental.deepseek_prefill.per_token_cast_back
@@ -66,31 +66,31 @@ ELSEWHERE: dict[str, str] = {
     experimental.matmul_decode experimental.multi_scale_deformable_attn experimental.nlp_concat_heads_boltz
     experimental.nlp_create_qkv_heads_boltz experimental.nlp_create_qkv_heads_vit
     """,
-    "ops/test_gates_and_indexer.py": """
+    "ops/experts/test_gates_and_indexer.py": """
     experimental.can_use_fused_msda_from_offsets_l1_value experimental.deepseek.moe.deepseek_moe_gate
     experimental.deepseek.moe.generalized_moe_gate experimental.deepseek_prefill.mhc_split_sinkhorn experimental.fast_reduce_nc_split
     experimental.fused_msda_from_offsets experimental.indexer_score_dsa experimental.indexer_score_msa
     experimental.nlp_create_q_heads_split
     """,
-    "ops/test_delta_transitions.py": """
+    "ops/attention/test_delta_transitions.py": """
     experimental.kda.affine_exclusive_scan experimental.kda.chain_affine_transforms experimental.kda.qkv_causal_conv1d_silu
     experimental.kda.reduce_affine_transforms
     """,
-    "ops/test_delta_attention.py": """
+    "ops/attention/test_delta_attention.py": """
     experimental.kda.prepare_chunk_recurrence experimental.kda.recurrent_chunk_scan experimental.kda.sigmoid_gated_rms_norm
     """,
-    "ops/test_padded_caches.py": """
+    "ops/attention/test_padded_caches.py": """
     experimental.deepseek_prefill.rotary_embedding_indexed experimental.deepseek_prefill.update_padded_kv_cache
     experimental.deepseek_prefill.zero_padded_kv_cache experimental.deepseek_prefill.moe_padding_config
     """,
-    "ops/test_latent_attention.py": """
+    "ops/attention/test_latent_attention.py": """
     transformer.attention_softmax transformer.attention_softmax_ transformer.chunked_flash_mla_prefill
     transformer.chunked_scaled_dot_product_attention transformer.flash_mla_prefill
     transformer.flash_multi_latent_attention_decode transformer.joint_scaled_dot_product_attention
     transformer.paged_flash_multi_latent_attention_decode transformer.ring_distributed_scaled_dot_product_attention
     """,
     "ccl/test_expert_offsets.py": "experimental.deepseek_prefill.offset_cumsum",
-    "ops/test_expert_prefill.py": """
+    "ops/experts/test_expert_prefill.py": """
     experimental.deepseek_moe_fast_reduce_nc_fused experimental.deepseek_prefill.extract experimental.deepseek_prefill.insert
     experimental.deepseek_prefill.masked_bincount experimental.deepseek_prefill.moe_grouped_topk
     experimental.deepseek_prefill.post_combine_reduce experimental.deepseek_prefill.routed_expert_ffn
@@ -132,26 +132,26 @@ ELSEWHERE: dict[str, str] = {
     moreh_mean moreh_mean_backward moreh_nll_loss moreh_nll_loss_backward moreh_nll_loss_unreduced_backward moreh_norm
     moreh_norm_backward moreh_sgd moreh_sum moreh_sum_backward
     """,
-    "ops/test_movement.py": """
+    "ops/data_movement/test_movement.py": """
     concat gather scatter stack tilize typecast unsqueeze_to_4D untilize
     """,
-    "ops/test_norms.py": """
+    "ops/normalisation/test_norms.py": """
     embedding experimental.wan_fused_rmsnorm_post_allgather experimental.wan_fused_rmsnorm_pre_allgather group_norm
     scale_mask_softmax scale_mask_softmax_in_place
     """,
-    "ops/test_pooling.py": """
+    "ops/images/test_pooling.py": """
     adaptive_avg_pool2d adaptive_max_pool2d avg_pool2d fold global_avg_pool2d grid_sample max_pool2d prepare_grid_sample_grid upsample
     """,
     "ops/test_products.py": """
     experimental.minimal_matmul
     """,
-    "ops/test_video.py": """
+    "ops/images/test_video.py": """
     rgb_to_yuv
     """,
-    "ops/test_reductions.py": """
+    "ops/reduction/test_reductions.py": """
     manual_seed nonzero sampling sort topk
     """,
-    "ops/test_rows.py": """
+    "ops/declaration/test_rows.py": """
     nextafter prelu unary_chain
     """,
     "sockets/program.py": """

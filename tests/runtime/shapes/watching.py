@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from tt_run.runtime import events
-from tt_run.runtime.ops.costs import tensors
-from tt_run.runtime.ops.dispatch import Operation
+from tt_run.runtime.ops.declaration.costs import tensors
+from tt_run.runtime.ops.declaration.dispatch import Operation
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.shards import Shards

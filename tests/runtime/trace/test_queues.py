@@ -10,8 +10,8 @@ from tt_run.runtime.ccl.semaphores import create_global_semaphore
 from tt_run.runtime.cores import CoreRange, CoreRangeSet
 from tt_run.runtime.enums import Layout
 from tt_run.runtime.mesh import MeshShape, open_mesh_device
-from tt_run.runtime.ops.borders import BORDERS
-from tt_run.runtime.ops.unary import PLAIN
+from tt_run.runtime.ops.data_movement.borders import BORDERS
+from tt_run.runtime.ops.elementwise.unary import PLAIN
 from tt_run.runtime.tensor.borders.arrays import from_torch
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.ops.unary import GeluVariant
+from tt_run.runtime.ops.elementwise.unary import GeluVariant
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.ops import (
     attention,

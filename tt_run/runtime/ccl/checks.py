@@ -12,7 +12,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.shape import MeshShape
-from tt_run.runtime.ops.dispatch import ArgumentMismatch, no_tensor
+from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, no_tensor
 from tt_run.runtime.tensor.tensor import Tensor
 
 _SUMMED = (DataType.BFLOAT16, DataType.BFLOAT8_B, DataType.FLOAT32)

@@ -22,9 +22,9 @@ from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.ops import families
-from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.ops.operands import on_device, settle
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
 

@@ -20,12 +20,12 @@ from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.activations import activation as function_of
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.ops import families
-from tt_run.runtime.ops.conversions import typecast
-from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.ops.movement import permute, reshape
-from tt_run.runtime.ops.operands import floating, on_device, settle
-from tt_run.runtime.ops.rotary import rotary_embedding_llama
+from tt_run.runtime.ops.attention.rotary import rotary_embedding_llama
+from tt_run.runtime.ops.data_movement.conversions import typecast
+from tt_run.runtime.ops.data_movement.movement import permute, reshape
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import floating, on_device, settle
 from tt_run.runtime.tensor.model_parameters.group_norm import channel_values
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor

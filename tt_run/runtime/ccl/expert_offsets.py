@@ -6,9 +6,9 @@ import numpy as np
 
 from tt_run.runtime.ccl.collectives import gather_as
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.ops import families
-from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.ops.operands import settle
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import settle
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE

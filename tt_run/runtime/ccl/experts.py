@@ -22,8 +22,8 @@ from tt_run.runtime.ccl.plans import planned
 from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.ops import families
-from tt_run.runtime.ops.dispatch import operation
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards

@@ -8,7 +8,7 @@ from typing import Any
 
 from tt_run.runtime.enums import ReduceType
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.ops.dispatch import ArgumentMismatch
+from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch
 from tt_run.runtime.tensor.tensor import Tensor
 
 

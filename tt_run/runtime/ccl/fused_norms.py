@@ -11,8 +11,11 @@ from tt_run.runtime.ccl.collectives import gather_as
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.ops import binary, distributed_norms, families, norm_goldens
-from tt_run.runtime.ops.dispatch import operation
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.elementwise import binary
+from tt_run.runtime.ops.goldens import norm_goldens
+from tt_run.runtime.ops.normalisation import distributed_norms
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 

@@ -22,10 +22,10 @@ from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.enums import DataType, Layout, Topology, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.ops import families
-from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.ops.expert_prefill import every_expert
-from tt_run.runtime.ops.operands import on_device, settle
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.experts.expert_prefill import every_expert
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.choices import RoutedExpertActivation

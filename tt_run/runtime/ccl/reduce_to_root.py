@@ -19,8 +19,8 @@ from tt_run.runtime.enums import BufferType, DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.ops import families
-from tt_run.runtime.ops.dispatch import operation
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.bfloat16 import round_bfloat16
 from tt_run.runtime.values.shards import Shards

@@ -13,9 +13,10 @@ from tt_run.runtime.enums import DataType, Layout, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.elementwise import finish
-from tt_run.runtime.ops import binary, families
-from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.ops.operands import on_device, settle
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.elementwise import binary
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import combine

@@ -18,12 +18,12 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.ops import families
-from tt_run.runtime.ops.attention import causal_mask, prefill
-from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.ops.joining import concat
-from tt_run.runtime.ops.joining import slice as cut
-from tt_run.runtime.ops.operands import on_device, settle
+from tt_run.runtime.ops.attention.prefill import causal_mask, prefill
+from tt_run.runtime.ops.data_movement.joining import concat
+from tt_run.runtime.ops.data_movement.joining import slice as cut
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards, combine
 

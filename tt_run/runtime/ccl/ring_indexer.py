@@ -10,9 +10,10 @@ from tt_run.runtime.ccl.collectives import gather_as
 from tt_run.runtime.ccl.plans import on_subdevice
 from tt_run.runtime.enums import Topology
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops import families, indexer
-from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.ops.operands import on_device
+from tt_run.runtime.ops.attention import indexer
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import on_device
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.shards import Shards

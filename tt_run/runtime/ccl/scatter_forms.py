@@ -13,10 +13,10 @@ from tt_run.runtime.ccl.collectives import scatter_as, sum_as
 from tt_run.runtime.enums import DataType, Layout, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.ops import families
-from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
-from tt_run.runtime.ops.heads import nlp_create_qkv_heads_decode, users_of
-from tt_run.runtime.ops.joining import concat
+from tt_run.runtime.ops.attention.heads import nlp_create_qkv_heads_decode, users_of
+from tt_run.runtime.ops.data_movement.joining import concat
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import convert

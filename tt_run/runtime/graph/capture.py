@@ -21,9 +21,9 @@ from tt_run.runtime.memory.account import Account, Allocation
 from tt_run.runtime.memory.footprint import footprint
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.native import native
-from tt_run.runtime.ops import programs
-from tt_run.runtime.ops.costs import tensors
-from tt_run.runtime.ops.dispatch import FastOperation
+from tt_run.runtime.ops.declaration import programs
+from tt_run.runtime.ops.declaration.costs import tensors
+from tt_run.runtime.ops.declaration.dispatch import FastOperation
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes

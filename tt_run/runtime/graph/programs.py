@@ -13,7 +13,7 @@ from typing import Any
 from tt_run.runtime.graph.device_operations import BINARY, UNARY
 from tt_run.runtime.graph.nodes import Nodes, Params
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.ops.dispatch import FastOperation
+from tt_run.runtime.ops.declaration.dispatch import FastOperation
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.dtypes import tile_bytes

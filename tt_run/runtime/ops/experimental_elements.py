@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops import conversions, families, movement
-from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.ops.operands import floating, on_device, settle
-from tt_run.runtime.ops.rows import PLACED, Row, declare, stacks
+from tt_run.runtime.ops.data_movement import conversions, movement
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import floating, on_device, settle
+from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare, stacks
 from tt_run.runtime.tensor.creation.from_shape import random_source
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
-from tt_run.runtime.ops import families
-from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.ops.each_device import on_each_device
-from tt_run.runtime.ops.operands import on_device, settle
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.each_device import on_each_device
+from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.tensor.tensor import Tensor
 
 Array = npt.NDArray[Any]

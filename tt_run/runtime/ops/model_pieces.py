@@ -14,16 +14,18 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.activations import activation as function_of
 from tt_run.runtime.kernels.torch_cpu import library
 from tt_run.runtime.mesh import MeshCoordinate
-from tt_run.runtime.ops import creation_goldens, families, head_counts
-from tt_run.runtime.ops.caches import paged_update_cache
-from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.ops.joining import chunk
-from tt_run.runtime.ops.norms import rms_norm
-from tt_run.runtime.ops.operands import on_device, relabel
+from tt_run.runtime.ops.attention import head_counts
+from tt_run.runtime.ops.attention.caches import paged_update_cache
+from tt_run.runtime.ops.attention.rotary import rotary_embedding_llama
+from tt_run.runtime.ops.data_movement.joining import chunk
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import on_device, relabel
+from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare
+from tt_run.runtime.ops.elementwise.unary import apply
+from tt_run.runtime.ops.goldens import creation_goldens
+from tt_run.runtime.ops.normalisation.norms import rms_norm
 from tt_run.runtime.ops.products import minimal_matmul
-from tt_run.runtime.ops.rotary import rotary_embedding_llama
-from tt_run.runtime.ops.rows import PLACED, Row, declare
-from tt_run.runtime.ops.unary import apply
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE, whole_tiles

@@ -15,10 +15,11 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.torch_cpu import gradients, library, named, on_each
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.ops import creation_goldens, families, step_goldens
-from tt_run.runtime.ops.dispatch import operation
-from tt_run.runtime.ops.operands import on_device, settle
-from tt_run.runtime.ops.rows import Row, declare
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.declaration.rows import Row, declare
+from tt_run.runtime.ops.goldens import creation_goldens, step_goldens
 from tt_run.runtime.tensor.creation import from_shape
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor

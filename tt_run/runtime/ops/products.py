@@ -21,11 +21,12 @@ from tt_run.runtime.kernels.activations import Activation, Function
 from tt_run.runtime.kernels.activations import activation as function_of
 from tt_run.runtime.kernels.elementwise import evaluate, finish
 from tt_run.runtime.kernels.functions import silu
-from tt_run.runtime.ops import families, goldens
-from tt_run.runtime.ops.binary import align
-from tt_run.runtime.ops.dispatch import no_tensor, operation
-from tt_run.runtime.ops.operands import on_device, settle
-from tt_run.runtime.ops.sharded_results import in_dram, of_product
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.broadcast import align
+from tt_run.runtime.ops.declaration.dispatch import no_tensor, operation
+from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.ops.placement.sharded_results import in_dram, of_product
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor

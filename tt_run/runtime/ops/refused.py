@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops import conversions, families, goldens
-from tt_run.runtime.ops.dispatch import REFUSED, Operation, operation
-from tt_run.runtime.ops.families import Family
+from tt_run.runtime.ops.data_movement import conversions
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import REFUSED, Operation, operation
+from tt_run.runtime.ops.declaration.families import Family
+from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.tensor.tensor import Tensor
 
 _PREFETCHES = (

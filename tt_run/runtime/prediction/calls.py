@@ -12,7 +12,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.events import Begun, Event
 from tt_run.runtime.model.operations import HOST, Operand, work_of
 from tt_run.runtime.model.work import Collective, Kernel, Matmul, Work
-from tt_run.runtime.ops.costs import Call
+from tt_run.runtime.ops.declaration.costs import Call
 from tt_run.runtime.prediction import fused
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.traffic import Fabric, NoWay, ring_order

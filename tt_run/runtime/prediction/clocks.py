@@ -11,7 +11,7 @@ from tt_run.runtime.cores import CoreRangeSet
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.model.cost import in_program
 from tt_run.runtime.model.work import Cost, Work
-from tt_run.runtime.ops.costs import tensors
+from tt_run.runtime.ops.declaration.costs import tensors
 from tt_run.runtime.prediction.account import Account
 from tt_run.runtime.prediction.overlap import COPIES, Stream, Streams
 from tt_run.runtime.values.storage import Buffer, BufferPart

@@ -21,7 +21,7 @@ from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.fabric import fabric_of
 from tt_run.runtime.mesh.system import system_mesh
 from tt_run.runtime.model.work import Collective, Kernel, Work
-from tt_run.runtime.ops.costs import tensors
+from tt_run.runtime.ops.declaration.costs import tensors
 from tt_run.runtime.prediction import calls
 from tt_run.runtime.prediction.account import STEP, Account
 from tt_run.runtime.prediction.clocks import Clocks, part_of, stalled

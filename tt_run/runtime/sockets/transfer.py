@@ -8,8 +8,8 @@ import numpy as np
 
 from tt_run.runtime import events, guard
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops import families
-from tt_run.runtime.ops.dispatch import ArgumentMismatch, operation
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.sockets.arriving import Arriving
 from tt_run.runtime.sockets.config import SocketConnection, SocketEndpoint
 from tt_run.runtime.sockets.socket import MeshSocket

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.kernels.elementwise import evaluate, finish
-from tt_run.runtime.ops.result_topology import result_topology
+from tt_run.runtime.ops.declaration.result_topology import result_topology
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import convert, is_float
 from tt_run.runtime.values.shards import Shards, combine

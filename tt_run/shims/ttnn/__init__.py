@@ -150,10 +150,10 @@ _TABLE = {
         TensorAccessorArgs setup_fabric_connection setup_routing_plane_connection create_global_circular_buffer
     """,
     "tt_run.runtime.tuning.fabric": "FabricRouterConfig",
-    "tt_run.runtime.ops.unary": "GeluVariant SigmoidMode",
-    "tt_run.runtime.ops.lookup": "EmbeddingsType",
-    "tt_run.runtime.ops.broadcasting": "BcastOpMath BcastOpDim",
-    "tt_run.runtime.ops.losses": "LossReductionMode",
+    "tt_run.runtime.ops.elementwise.unary": "GeluVariant SigmoidMode",
+    "tt_run.runtime.ops.data_movement.lookup": "EmbeddingsType",
+    "tt_run.runtime.ops.elementwise.bcast": "BcastOpMath BcastOpDim",
+    "tt_run.runtime.ops.reduction.losses": "LossReductionMode",
     "tt_run.runtime.golden": "get_golden_function get_fallback_function",
     "tt_run.runtime.hooks": "register_pre_operation_hook register_post_operation_hook",
     "tt_run.runtime.registration": """

@@ -37,13 +37,13 @@ from tt_run.runtime.mesh.queries import latest_programs_perf_data as _latest_pro
 from tt_run.runtime.mesh.queries import pcie_device_id as _pcie_device_id
 from tt_run.runtime.mesh.queries import physical_mesh_shapes as _physical_mesh_shapes
 from tt_run.runtime.mesh.queries import read_device_profiler as _read_device_profiler
-from tt_run.runtime.ops.broadcasting import BcastOpDim as _BcastOpDim
-from tt_run.runtime.ops.broadcasting import BcastOpMath as _BcastOpMath
-from tt_run.runtime.ops.complex_numbers import ComplexTensor as _ComplexTensor
-from tt_run.runtime.ops.lookup import EmbeddingsType as _EmbeddingsType
-from tt_run.runtime.ops.losses import LossReductionMode as _LossReductionMode
-from tt_run.runtime.ops.unary import GeluVariant as _GeluVariant
-from tt_run.runtime.ops.unary import SigmoidMode as _SigmoidMode
+from tt_run.runtime.ops.data_movement.lookup import EmbeddingsType as _EmbeddingsType
+from tt_run.runtime.ops.elementwise.bcast import BcastOpDim as _BcastOpDim
+from tt_run.runtime.ops.elementwise.bcast import BcastOpMath as _BcastOpMath
+from tt_run.runtime.ops.elementwise.complex_numbers import ComplexTensor as _ComplexTensor
+from tt_run.runtime.ops.elementwise.unary import GeluVariant as _GeluVariant
+from tt_run.runtime.ops.elementwise.unary import SigmoidMode as _SigmoidMode
+from tt_run.runtime.ops.reduction.losses import LossReductionMode as _LossReductionMode
 from tt_run.runtime.queues import current_queue as _current_queue
 from tt_run.runtime.sockets.stage_gates import UNGATED_SLOT as _UNGATED_SLOT
 from tt_run.runtime.tensor.distribution.composers import CppMeshToTensor as _CppMeshToTensor
@@ -73,8 +73,8 @@ from tt_run.runtime.tuning.conv import SliceTypeEnum as _SliceTypeEnum
 from tt_run.runtime.tuning.video import YUVCoefficients as _YUVCoefficients
 from typing import Any as _Any
 from tt_run.runtime.mesh.hardware import Arch as Arch
-from tt_run.runtime.ops.broadcasting import BcastOpDim as BcastOpDim
-from tt_run.runtime.ops.broadcasting import BcastOpMath as BcastOpMath
+from tt_run.runtime.ops.elementwise.bcast import BcastOpDim as BcastOpDim
+from tt_run.runtime.ops.elementwise.bcast import BcastOpMath as BcastOpMath
 from tt_run.runtime.tuning.choices import BinaryOpType as BinaryOpType
 from tt_run.runtime.enums import BufferType as BufferType
 from tt_run.runtime.descriptors.buffers import CBDescriptor as CBDescriptor
@@ -114,7 +114,7 @@ from tt_run.runtime.mesh.hardware import DispatchCoreConfig as DispatchCoreConfi
 from tt_run.runtime.mesh.hardware import DispatchCoreType as DispatchCoreType
 from tt_run.runtime.tuning.choices import DistributedLayerNormStage as DistributedLayerNormStage
 from tt_run.runtime.enums import DumpTensorMode as DumpTensorMode
-from tt_run.runtime.ops.lookup import EmbeddingsType as EmbeddingsType
+from tt_run.runtime.ops.data_movement.lookup import EmbeddingsType as EmbeddingsType
 from tt_run.runtime.enums import FabricConfig as FabricConfig
 from tt_run.runtime.tuning.choices import FabricManagerMode as FabricManagerMode
 from tt_run.runtime.mesh import FabricNodeId as FabricNodeId
@@ -124,7 +124,7 @@ from tt_run.runtime.enums import FabricTensixConfig as FabricTensixConfig
 from tt_run.runtime.tuning.choices import FabricType as FabricType
 from tt_run.runtime.tuning.choices import FabricUDMMode as FabricUDMMode
 from tt_run.runtime.descriptors.buffers import FaceGeometry as FaceGeometry
-from tt_run.runtime.ops.unary import GeluVariant as GeluVariant
+from tt_run.runtime.ops.elementwise.unary import GeluVariant as GeluVariant
 from tt_run.runtime.sockets.host import H2DMode as H2DMode
 from tt_run.runtime.sockets.host import H2DSocket as H2DSocket
 from tt_run.runtime.sockets.host_stream import H2DStreamService as H2DStreamService
@@ -139,7 +139,7 @@ from tt_run.runtime.tuning.blocks import LayerNormDefaultProgramConfig as LayerN
 from tt_run.runtime.tuning.blocks import LayerNormShardedMultiCoreProgramConfig as LayerNormShardedMultiCoreProgramConfig
 from tt_run.runtime.tuning.choices import LayerNormType as LayerNormType
 from tt_run.runtime.enums import Layout as Layout
-from tt_run.runtime.ops.losses import LossReductionMode as LossReductionMode
+from tt_run.runtime.ops.reduction.losses import LossReductionMode as LossReductionMode
 from tt_run.runtime.tuning.choices import MMSignalAggregatorMode as MMSignalAggregatorMode
 from tt_run.runtime.enums import MathFidelity as MathFidelity
 from tt_run.runtime.tuning.matmul import MatmulMultiCoreReuseMultiCast1DProgramConfig as MatmulMultiCoreReuseMultiCast1DProgramConfig
@@ -200,7 +200,7 @@ from tt_run.runtime.tensor.spec.memory_config import ShardSpec as ShardSpec
 from tt_run.runtime.enums import ShardStrategy as ShardStrategy
 from tt_run.runtime.tensor.distribution.mappers import ShardTensor2dMesh as ShardTensor2dMesh
 from tt_run.runtime.tensor.distribution.mappers import ShardTensorToMesh as ShardTensorToMesh
-from tt_run.runtime.ops.unary import SigmoidMode as SigmoidMode
+from tt_run.runtime.ops.elementwise.unary import SigmoidMode as SigmoidMode
 from tt_run.runtime.mesh.distributed import Size as Size
 from tt_run.runtime.tuning.conv import SlidingWindowParallelConfig as SlidingWindowParallelConfig
 from tt_run.runtime.sockets.config import SocketConfig as SocketConfig

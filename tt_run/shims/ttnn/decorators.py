@@ -3,7 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.ops.dispatch": "FastOperation Operation",
+    "tt_run.runtime.ops.declaration.dispatch": "FastOperation Operation",
     "tt_run.runtime.golden": "get_golden_function",
     "tt_run.runtime.hooks": "register_pre_operation_hook register_post_operation_hook",
     "tt_run.runtime.registration": """

@@ -4,8 +4,8 @@
 from tt_run.runtime.queues import current_queue as _current_queue
 from tt_run.runtime.queues import pop_queue as _pop_queue
 from tt_run.runtime.queues import push_queue as _push_queue
-from tt_run.runtime.ops.dispatch import FastOperation as FastOperation
-from tt_run.runtime.ops.dispatch import Operation as Operation
+from tt_run.runtime.ops.declaration.dispatch import FastOperation as FastOperation
+from tt_run.runtime.ops.declaration.dispatch import Operation as Operation
 from tt_run.runtime.registration import attach_golden_function as attach_golden_function
 from tt_run.runtime.queues import command_queue as command_queue
 from tt_run.runtime.registration import create_module_if_not_exists as create_module_if_not_exists

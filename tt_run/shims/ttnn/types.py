@@ -3,7 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.ops.broadcasting": "BcastOpMath BcastOpDim",
+    "tt_run.runtime.ops.elementwise.bcast": "BcastOpMath BcastOpDim",
     "tt_run.runtime.enums": """
         DataType Layout StorageType BufferType TensorMemoryLayout ShardOrientation ShardStrategy Topology
         FabricConfig FabricReliabilityMode FabricTensixConfig ReduceType MathFidelity DumpTensorMode

@@ -6,8 +6,8 @@ from tt_run.runtime.enums import Layout as _Layout
 from tt_run.runtime.enums import StorageType as _StorageType
 from tt_run.runtime.tensor.questions import worker_cores_of as _worker_cores_of
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig as _WormholeComputeKernelConfig
-from tt_run.runtime.ops.broadcasting import BcastOpDim as BcastOpDim
-from tt_run.runtime.ops.broadcasting import BcastOpMath as BcastOpMath
+from tt_run.runtime.ops.elementwise.bcast import BcastOpDim as BcastOpDim
+from tt_run.runtime.ops.elementwise.bcast import BcastOpMath as BcastOpMath
 from tt_run.runtime.tuning.choices import BinaryOpType as BinaryOpType
 from tt_run.runtime.enums import BufferType as BufferType
 from tt_run.runtime.descriptors.buffers import CBDescriptor as CBDescriptor

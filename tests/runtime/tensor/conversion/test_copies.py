@@ -7,7 +7,7 @@ import pytest
 
 from tests.runtime.tensor.made import ar, made, sharded
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.ops.movement import unsqueeze
+from tt_run.runtime.ops.data_movement.movement import unsqueeze
 from tt_run.runtime.tensor.conversion.copies import (
     copy_device_to_host_tensor,
     copy_host_to_device_tensor,

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.kernels import functions, gemm
-from tt_run.runtime.ops.result_topology import result_topology
+from tt_run.runtime.ops.declaration.result_topology import result_topology
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train import stacks
 from tt_run.runtime.train.operation import recorded, result

@@ -15,7 +15,7 @@ _TABLE = {
     "tt_run.runtime.tuning.choices": """
         CoreType NOC
     """,
-    "tt_run.runtime.ops.broadcasting": """
+    "tt_run.runtime.ops.elementwise.bcast": """
         BcastOpDim BcastOpMath
     """,
     "tt_run.runtime.tensor.spec.memory_config": "CoreGrid DRAM_MEMORY_CONFIG L1_MEMORY_CONFIG",

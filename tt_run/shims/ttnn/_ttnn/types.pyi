@@ -2,8 +2,8 @@
 """`ttnn._ttnn.types`."""
 
 from tt_run.runtime.enums import StorageType as _StorageType
-from tt_run.runtime.ops.broadcasting import BcastOpDim as BcastOpDim
-from tt_run.runtime.ops.broadcasting import BcastOpMath as BcastOpMath
+from tt_run.runtime.ops.elementwise.bcast import BcastOpDim as BcastOpDim
+from tt_run.runtime.ops.elementwise.bcast import BcastOpMath as BcastOpMath
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid as CoreGrid
 from tt_run.runtime.tuning.choices import CoreType as CoreType
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG as DRAM_MEMORY_CONFIG

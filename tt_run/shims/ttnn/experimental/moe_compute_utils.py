@@ -3,7 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.ops.expert_layouts": """
+    "tt_run.runtime.ops.experts.expert_layouts": """
         W2_TILES_PER_A2A_ITER_W cluster_distance map_shared_experts add_shared_expert_weights
         get_shared_experts_per_device auto_output_width_shard_dim effective_matmul_ring_size
         _shard_tiles=shard_tiles _w2_shard_tiles=w2_shard_tiles

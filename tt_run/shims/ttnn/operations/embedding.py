@@ -2,6 +2,6 @@
 
 from tt_run.runtime.exports import publish as _publish
 
-_TABLE = {"tt_run.runtime.ops.lookup": "EmbeddingsType"}
+_TABLE = {"tt_run.runtime.ops.data_movement.lookup": "EmbeddingsType"}
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

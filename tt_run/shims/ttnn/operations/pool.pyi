@@ -5,13 +5,13 @@ from collections.abc import Sequence as _Sequence
 from tt_run.runtime.enums import DataType as _DataType
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig as _MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor as _Tensor
-from tt_run.runtime.ops.pool_goldens import golden_adaptive_avg_pool2d as golden_adaptive_avg_pool2d
-from tt_run.runtime.ops.pool_goldens import golden_adaptive_max_pool2d as golden_adaptive_max_pool2d
-from tt_run.runtime.ops.pool_goldens import golden_avg_pool2d as golden_avg_pool2d
-from tt_run.runtime.ops.pool_goldens import golden_global_avg_pool2d as golden_global_avg_pool2d
-from tt_run.runtime.ops.pool_goldens import golden_grid_sample as golden_grid_sample
-from tt_run.runtime.ops.pool_goldens import golden_maxpool2d as golden_maxpool2d
-from tt_run.runtime.ops.pool_goldens import golden_upsample as golden_upsample
+from tt_run.runtime.ops.goldens.pool_goldens import golden_adaptive_avg_pool2d as golden_adaptive_avg_pool2d
+from tt_run.runtime.ops.goldens.pool_goldens import golden_adaptive_max_pool2d as golden_adaptive_max_pool2d
+from tt_run.runtime.ops.goldens.pool_goldens import golden_avg_pool2d as golden_avg_pool2d
+from tt_run.runtime.ops.goldens.pool_goldens import golden_global_avg_pool2d as golden_global_avg_pool2d
+from tt_run.runtime.ops.goldens.pool_goldens import golden_grid_sample as golden_grid_sample
+from tt_run.runtime.ops.goldens.pool_goldens import golden_maxpool2d as golden_maxpool2d
+from tt_run.runtime.ops.goldens.pool_goldens import golden_upsample as golden_upsample
 
 def global_avg_pool2d(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None) -> _Tensor:
     """The mean of each channel of images `(N, H, W, C)`, as `(N, 1, 1, C)` in tiles."""

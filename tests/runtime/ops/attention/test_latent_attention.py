@@ -1,0 +1,123 @@
+"""Attention in chunks, over joined sequences and with latent values, against plain attention in float64."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.ops.attention.test_attention import causal, reference, sample
+from tests.runtime.ops.tensors import F32, I32, ROW, held, near, put
+from tt_run.runtime import catalog
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.values import shapes
+
+
+def call(name: str, *args: Any, **words: Any) -> Any:
+    found = catalog.find(f"ttnn.{name}")
+    assert found is not None, name
+    return found(*args, **words)
+
+
+PAGES = np.array([[3, 0, 5], [4, 1, 2]], np.int32)  # blocks of two users in the order of their positions
+
+
+def paged(values: np.ndarray) -> np.ndarray:
+    """(B, H, 3 * 32, D) as blocks of 32 rows in the places that PAGES names."""
+    blocks = np.zeros((6, values.shape[1], 32, values.shape[3]), np.float32)
+    for user, table in enumerate(PAGES):
+        for number, block in enumerate(table):
+            blocks[block] = values[user, :, 32 * number : 32 * number + 32]
+    return blocks
+
+
+@pytest.mark.parametrize("as_tensor", [False, True])
+def test_a_chunk_sees_what_came_before(one: MeshDevice, as_tensor: bool) -> None:
+    q, k, v = sample(F32, 2, 4, 96, 16), sample(F32, 2, 2, 96, 16, seed=1), sample(F32, 2, 2, 96, 16, seed=2)
+    whole = reference(q, k, v, causal(96, 96))
+    start = {"chunk_start_idx_tensor": put(one, np.array([32], np.int32), I32, ROW)} if as_tensor else {"chunk_start_idx": 32}  # fmt: skip
+    found = call(
+        "transformer.chunked_scaled_dot_product_attention", put(one, q[:, :, 32:64]), put(one, paged(k)), put(one, paged(v)),
+        put(one, PAGES, I32, ROW), **start,
+    )  # fmt: skip
+    near(found, whole[:, :, 32:64].astype(np.float32), steps=64)
+    told = {80: "queries 80 to 112 are outside of the 96 positions", -32: "non-negative"}
+    for first, words in told.items():
+        with pytest.raises(RuntimeError, match=words), shapes.only() if as_tensor else nullcontext():
+            call(
+                "transformer.chunked_scaled_dot_product_attention", put(one, q[:, :, 32:64]), put(one, paged(k)),
+                put(one, paged(v)), put(one, PAGES, I32, ROW), first,
+            )  # fmt: skip
+
+
+def test_latent_values_are_columns_of_the_keys(one: MeshDevice) -> None:
+    q, k = sample(F32, 2, 4, 96, 24), sample(F32, 2, 1, 96, 24, seed=1)
+    wanted = reference(q, k, k[..., :16], causal(96, 96)).astype(np.float32)
+    near(call("transformer.flash_mla_prefill", put(one, q), put(one, k), 16), wanted, steps=64)
+    near(
+        call("transformer.flash_mla_prefill", put(one, q), put(one, k), put(one, k[..., :16])),
+        wanted,
+        steps=64,
+    )
+    chunk = call(
+        "transformer.chunked_flash_mla_prefill", put(one, q[:, :, 64:]), put(one, paged(k)), 16, put(one, PAGES, I32, ROW), 64
+    )  # fmt: skip
+    near(chunk, wanted[:, :, 64:], steps=64)
+    free = reference(q, k, k[..., :16], 0.0).astype(np.float32)
+    near(call("transformer.flash_mla_prefill", put(one, q), put(one, k), 16, is_causal=False), free, steps=64)
+
+
+def test_latent_decoding(one: MeshDevice) -> None:
+    q, k = sample(F32, 2, 4, 1, 24), sample(F32, 2, 1, 96, 24, seed=1)
+    positions = [40, 70]
+    seen = np.where(np.arange(96)[None, None, None] <= np.array(positions)[:, None, None, None], 0.0, -np.inf)
+    wanted = reference(q, k, k[..., :16], seen).astype(np.float32).transpose(2, 0, 1, 3)
+    queries = put(one, q.transpose(2, 0, 1, 3))
+    plain = call(
+        "transformer.flash_multi_latent_attention_decode", queries, put(one, k), None, 16, cur_pos=positions
+    )
+    near(plain, wanted, steps=64)
+    blocks = call(
+        "transformer.paged_flash_multi_latent_attention_decode", queries, put(one, paged(k)), head_dim_v=16,
+        page_table_tensor=put(one, PAGES, I32, ROW), cur_pos_tensor=put(one, np.array(positions, np.int32), I32, ROW),
+    )  # fmt: skip
+    assert np.array_equal(held(blocks), held(plain))
+
+
+def test_joined_sequences(one: MeshDevice) -> None:
+    first = [sample(F32, 1, 2, 40, 16, seed=s) for s in (1, 2, 3)]
+    rear = [sample(F32, 1, 2, 24, 16, seed=s) for s in (4, 5, 6)]
+    whole = reference(*(np.concatenate(pair, 2) for pair in zip(first, rear, strict=True))).astype(np.float32)
+    tensors = [put(one, t) for t in (*first, *rear)]
+    found = call("transformer.joint_scaled_dot_product_attention", *tensors, joint_strategy="rear")
+    near(found[0], whole[:, :, :40], steps=64)
+    near(found[1], whole[:, :, 40:], steps=64)
+    with pytest.raises(RuntimeError, match="joint_strategy must be rear, got front"):
+        call("transformer.joint_scaled_dot_product_attention", *tensors, joint_strategy="front")
+
+
+def test_queries_of_a_ring_fall_to_devices_in_two_chunks(mesh: MeshDevice) -> None:
+    ring = "transformer.ring_distributed_scaled_dot_product_attention"
+    q, k, v = sample(F32, 1, 4, 64, 16), sample(F32, 1, 2, 64, 16, seed=1), sample(F32, 1, 2, 64, 16, seed=2)
+    whole = np.split(reference(q, k, v, causal(64, 64)).astype(np.float32), 8, axis=2)
+    tensors = [put(mesh, t) for t in (q, k, v)]
+    found = call(ring, *tensors, 4)
+    for device, coord in enumerate(mesh.local_coords):
+        wanted = np.concatenate([whole[coord[1]], whole[7 - coord[1]]], axis=2)
+        np.testing.assert_allclose(held(found, device), wanted, rtol=1e-4, atol=1e-5)
+    near(call(ring, *tensors, 4, 3), np.concatenate([whole[3], whole[4]], axis=2), steps=64)
+    with pytest.raises(RuntimeError, match="no single axis of the mesh"):
+        call(ring, *tensors, 8)
+    with pytest.raises(RuntimeError, match=r"divisible by 2 \* ring_size = 10"):
+        call(ring, *tensors, 5, 0)
+    with pytest.raises(RuntimeError, match="ring_id must be 0 to 3, got 4"):
+        call(ring, *tensors, 4, 4)
+
+
+def test_softmax_in_place(one: MeshDevice) -> None:
+    scores = put(one, sample(F32, 1, 2, 8, 32))
+    wanted = held(call("transformer.attention_softmax", scores, head_size=16))
+    assert call("transformer.attention_softmax_", scores, head_size=16) is scores
+    assert np.array_equal(held(scores), wanted)

@@ -1,0 +1,247 @@
+"""Pools, resampling and folding against PyTorch in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt_run.runtime.ops as ops
+from tests.runtime.ops.golden import compare
+from tests.runtime.ops.images.test_convolutions import call, host, images, sample, wide
+from tests.runtime.ops.tensors import BF16, F32, ROW, TILE, held, put
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
+from tt_run.runtime.tensor.conversion.devices import to_device
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+F = torch.nn.functional
+SIZES = (2, 9, 12, 8)  # batch, height, width, channels
+
+
+def planes(dtype: DataType = F32) -> np.ndarray:
+    n, h, w, c = SIZES
+    return sample((n, c, h, w), 1, dtype)
+
+
+def padded(x: np.ndarray, pads: tuple[int, int, int, int], value: float) -> Any:
+    top, bottom, left, right = pads
+    return F.pad(wide(x), (left, right, top, bottom), value=value)
+
+
+WINDOWS = [
+    ((2, 2), (2, 2), (0, 0), False),
+    ((3, 3), (2, 2), (1, 1), False),
+    ((3, 2), (1, 2), (1, 0), False),
+    ((3, 3), (2, 2), (1, 1), True),
+    ((3, 3), (2, 2), (0, 1, 1, 0), False),
+]
+
+
+@pytest.mark.parametrize(("kernel", "stride", "padding", "ceil"), WINDOWS)
+def test_max_pool(one: MeshDevice, kernel: Any, stride: Any, padding: Any, ceil: bool) -> None:
+    x = planes()
+    found, places = call(
+        "max_pool2d", put(one, images(x), F32, ROW), *SIZES, kernel, stride, padding, (1, 1), ceil, return_indices=True, dtype=F32
+    )  # fmt: skip
+    if len(padding) == 4:
+        golden, where = F.max_pool2d(padded(x, padding, -np.inf), kernel, stride, return_indices=True)
+        width = SIZES[2] + padding[2] + padding[3]
+        where = (where // width - padding[0]) * SIZES[2] + where % width - padding[2]
+    else:
+        golden, where = F.max_pool2d(wide(x), kernel, stride, padding, ceil_mode=ceil, return_indices=True)
+    compare(found, images(golden.numpy()), 1)
+    np.testing.assert_array_equal(held(places), images(where.numpy()))
+
+
+@pytest.mark.parametrize("count", [True, False])
+@pytest.mark.parametrize(("kernel", "stride", "padding", "ceil"), WINDOWS)
+def test_avg_pool(one: MeshDevice, kernel: Any, stride: Any, padding: Any, ceil: bool, count: bool) -> None:
+    x = planes()
+    found = call(
+        "avg_pool2d", put(one, images(x), F32, ROW), *SIZES, kernel, stride, padding, ceil, count, dtype=F32
+    )
+    if len(padding) == 4:
+        ones = padded(np.ones_like(x), padding, 0)
+        total, inside = (
+            F.avg_pool2d(v, kernel, stride, divisor_override=1) for v in (padded(x, padding, 0), ones)
+        )
+        golden = total / (kernel[0] * kernel[1] if count else inside)
+    else:
+        golden = F.avg_pool2d(wide(x), kernel, stride, padding, ceil, count)
+    compare(found, images(golden.numpy()), 8)
+
+
+def test_divisor_and_dtype(one: MeshDevice) -> None:
+    x = planes(BF16)
+    found = call(
+        "avg_pool2d", put(one, images(x), BF16, ROW), *SIZES, (3, 3), (1, 1), (0, 0), divisor_override=5
+    )
+    assert (found.dtype, found.layout) == (BF16, ROW)
+    compare(found, images(F.avg_pool2d(wide(x), 3, 1, divisor_override=5).numpy()), 2)
+
+
+@pytest.mark.parametrize("kind", ["avg", "max"])
+def test_adaptive_pools(one: MeshDevice, kind: str) -> None:
+    x = planes()
+    for size in ((4, 4), (3, 12), (1, 1), (9, 2)):
+        found = call(f"adaptive_{kind}_pool2d", put(one, images(x), F32, ROW), *SIZES, size)
+        golden = getattr(F, f"adaptive_{kind}_pool2d")(wide(x), size)
+        compare(found, images(golden.numpy()), 8)
+
+
+@pytest.mark.parametrize(("image", "size", "message"), [
+    ((6, 6), (4, 4), r"kernel=\[2,2\], stride=\[1,1\], padding=\[0,0,0,0\]\) do not produce uniform pooling behavior"),
+    ((19, 19), (7, 7), r"Height kernel pattern \[3,4,4,3,4,4,3\] - middle elements not uniform"),
+    ((12, 23), (4, 14), r"Width kernel pattern \[2,3,2,3,3,2,3,3,2,3,3,2,3,2\]"),
+])  # fmt: skip
+def test_adaptive_pools_without_windows_of_one_size(
+    one: MeshDevice, image: tuple[int, int], size: tuple[int, int], message: str
+) -> None:
+    x = put(one, sample((1, 1, image[0] * image[1], 32), 1), F32, ROW)
+    for kind in ("avg", "max"):
+        with pytest.raises(RuntimeError, match=message):
+            call(f"adaptive_{kind}_pool2d", x, 1, *image, 32, size)
+
+
+@pytest.mark.parametrize(("kernel", "stride", "padding", "message"), [
+    ((0, 1), (1, 1), (0, 0), r"Kernel size must be greater than 0 in both dimensions, got \(0, 1\)"),
+    ((2, 2), (0, 1), (0, 0), r"stride must be greater than 0, got \(0, 1\)"),
+    ((3, 3), (1, 1), (2, 2), r"should not exceed half of kernel size \(3, 3\)"),
+])  # fmt: skip
+def test_windows_are_refused(one: MeshDevice, kernel: Any, stride: Any, padding: Any, message: str) -> None:
+    x = put(one, images(planes()), F32, ROW)
+    for call_it in (
+        lambda: call("max_pool2d", x, *SIZES, kernel, stride, padding, (1, 1)),
+        lambda: call("avg_pool2d", x, *SIZES, kernel, stride, padding),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            call_it()
+
+
+def test_global_mean(one: MeshDevice) -> None:
+    x = planes().transpose(0, 2, 3, 1)
+    compare(call("global_avg_pool2d", put(one, x)), x.astype(np.float64).mean((1, 2), keepdims=True), 8)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear"])
+@pytest.mark.parametrize("factor", [2, (2, 3), 1.5])
+def test_upsample(one: MeshDevice, factor: Any, mode: str) -> None:
+    x = planes()
+    found = call("upsample", put(one, x.transpose(0, 2, 3, 1), F32, ROW), factor, mode=mode)
+    golden = F.interpolate(wide(x), scale_factor=factor, mode=mode).numpy()
+    compare(found, golden.transpose(0, 2, 3, 1), 64)
+
+
+@pytest.mark.parametrize("collapse", [True, False])
+def test_fold(one: MeshDevice, collapse: bool) -> None:
+    x = sample((2, 8, 12, 4), 1)
+    found = call("fold", put(one, x, F32, ROW), 2, 3, collapse_output=collapse)
+    golden = x.reshape(2, 4, 2, 4, 3, 4).transpose(0, 1, 3, 2, 4, 5).reshape(2, 4, 4, 24)
+    compare(found, golden.reshape(1, 1, 32, 24) if collapse else golden, 0)
+    turned = call("fold", put(one, x.transpose(0, 3, 1, 2), F32, ROW), 2, 3, True, collapse_output=collapse)
+    assert np.array_equal(held(turned), held(found))
+    with pytest.raises(RuntimeError, match=r"logical H \(8\) must be divisible by stride_h \(5\)"):
+        call("fold", put(one, x, F32, ROW), 5, 3)
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("align", [True, False])
+def test_grid_sample(one: MeshDevice, align: bool, together: bool) -> None:
+    x = np.tile(planes(), (1, 4, 1, 1))
+    grid = np.random.default_rng(2).uniform(-1.2, 1.2, (2, 4, 5, 4)).astype(np.float32)
+    found = call(
+        "grid_sample", put(one, x.transpose(0, 2, 3, 1), F32, ROW), put(one, grid, F32, ROW), align_corners=align,
+        batch_output_channels=together,
+    )  # fmt: skip
+    golden = (
+        F.grid_sample(wide(x), wide(grid.reshape(2, 4, 10, 2)), align_corners=align)
+        .numpy()
+        .transpose(0, 2, 3, 1)
+    )
+    compare(found, golden.reshape(2, 4, 5, 64) if together else golden, 64)
+    with pytest.raises(RuntimeError, match="precomputed grid must be BFLOAT16"):
+        call(
+            "grid_sample", put(one, images(x), F32, ROW), put(one, grid, F32, ROW), use_precomputed_grid=True
+        )
+
+
+@pytest.mark.parametrize(("channels", "layout", "words", "message"), [
+    (32, ROW, {"padding_mode": "border"}, "Only zeros padding mode is currently supported"),
+    (32, TILE, {}, "Input tensor must be ROW_MAJOR layout"),
+    (32, ROW, {"mode": "nearest"}, "use_precomputed_grid = false is not supported with mode = 'nearest'"),
+    (31, ROW, {}, "Input tensor last dimension must be divisible by TILE_WIDTH"),
+])  # fmt: skip
+def test_what_a_grid_cannot_read(
+    one: MeshDevice, channels: int, layout: Any, words: dict[str, Any], message: str
+) -> None:
+    x, grid = sample((1, 8, 8, channels), 1), np.zeros((1, 6, 6, 2), np.float32)
+    with pytest.raises(RuntimeError, match=message):
+        call("grid_sample", put(one, x, F32, layout), put(one, grid, F32, ROW), **words)
+
+
+def test_goldens_of_pools_agree_with_the_operations(one: MeshDevice):
+    image = torch.randn(2, 6, 5, 8)
+    flat, size = image.reshape(1, 1, 60, 8), {"batch_size": 2, "input_h": 6, "input_w": 5, "channels": 8}
+    window = {"kernel_size": [3, 2], "stride": [2, 1], "padding": [1, 1]}
+    calls = [
+        (ops.max_pool2d, flat, size | window | {"dilation": [1, 1]}),
+        (ops.max_pool2d, flat, size | window | {"dilation": [1, 1], "padding": [1, 0, 1, 1]}),
+        (ops.avg_pool2d, flat, size | window | {"ceil_mode": True}),
+        (ops.avg_pool2d, flat, size | window | {"padding": [1, 0, 0, 1]}),
+        (ops.upsample, image, {"scale_factor": 2}),
+        (ops.upsample, image, {"scale_factor": (2, 3), "mode": "bilinear"}),
+    ]
+    for operation, given, keywords in calls:
+        wanted = operation.golden_function(given, **keywords)
+        found = operation(put(one, given.numpy(), F32, ROW), **keywords)
+        # A pool rounds to bfloat16 unless it is told otherwise.
+        np.testing.assert_allclose(held(found).reshape(wanted.shape), wanted.numpy(), rtol=2**-8, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+@pytest.mark.parametrize("align", [True, False])
+def test_a_prepared_grid_reads_the_same_places(one: MeshDevice, align: bool, mode: str) -> None:
+    x = np.tile(planes(), (1, 4, 1, 1)).transpose(0, 2, 3, 1)
+    grid = np.random.default_rng(2).uniform(-1.2, 1.2, (2, 4, 6, 2)).astype(np.float32)
+    made = call("prepare_grid_sample_grid", host(grid), list(x.shape), mode=mode, align_corners=align)
+    found = call(
+        "grid_sample", put(one, x, F32, ROW), to_device(made, one), mode=mode, use_precomputed_grid=True
+    )
+    golden = F.grid_sample(
+        wide(x.transpose(0, 3, 1, 2)), wide(grid), mode=mode, align_corners=align
+    )  # weights of eight bits
+    np.testing.assert_allclose(held(found), golden.numpy().transpose(0, 2, 3, 1), atol=0.03)
+    pairs = made.shape[-1] * 2
+    packed = from_torch(to_torch(made).reshape(2, 4, 3, pairs), dtype=BF16, device=one)
+    words = {"mode": mode, "use_precomputed_grid": True, "batch_output_channels": True}
+    joined = call("grid_sample", put(one, x, F32, ROW), packed, **words)
+    assert np.array_equal(held(joined), held(found).reshape(2, 4, 3, 64))
+
+
+@pytest.mark.parametrize(("place", "mode", "wanted"), [
+    ((0.0, 0.0), "nearest", [4, 4]), ((-1.0, -1.0), "nearest", [0, 0]), ((1.1, 0.0), "nearest", [-1, -1]),
+    ((0.0, 0.0), "bilinear", [3, 4, 0.5, 0, 0.5, 0]), ((-1.0, -1.0), "bilinear", [-1, -1, 0, 0, 0, 0.25]),
+])  # fmt: skip
+def test_a_place_is_prepared_as_the_reference_does(
+    place: tuple[float, float], mode: str, wanted: list[float]
+) -> None:
+    grid = host(np.array(place, np.float32).reshape(1, 1, 1, 2))
+    made = to_torch(call("prepare_grid_sample_grid", grid, [1, 8, 9, 16], mode=mode)).reshape(-1)
+    assert made.view(torch.int16)[:2].tolist() == wanted[:2]
+    assert made[2:].tolist() == wanted[2:]
+
+
+@pytest.mark.parametrize(("grid", "words", "message"), [
+    (np.zeros((2, 3, 2)), {}, "must be 4D"),
+    (np.zeros((1, 2, 3, 4)), {}, "last dimension must be 2"),
+    (np.zeros((1, 2, 3, 2)), {"padding_mode": "border"}, "Currently only 'zeros' padding mode"),
+    (np.zeros((1, 2, 3, 2)), {"mode": "cubic"}, "mode must be bilinear or nearest"),
+    (np.zeros((1, 2, 3, 2)), {"output_dtype": F32}, "Currently only BFLOAT16"),
+])  # fmt: skip
+def test_what_is_no_grid_is_refused(grid: np.ndarray, words: dict[str, Any], message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        call("prepare_grid_sample_grid", host(grid.astype(np.float32)), [1, 8, 9, 16], **words)

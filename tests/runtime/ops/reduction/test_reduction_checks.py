@@ -1,0 +1,172 @@
+"""What reductions refuse, in the words that the reference's host side was heard to say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U32, put
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.reduction.ordering import topk
+from tt_run.runtime.ops.reduction.reductions import REDUCTIONS, argmax, cumsum, prod
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
+
+HEIGHT, BLOCK, L1 = TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.BLOCK_SHARDED, BufferType.L1
+Refused = tuple[str, Callable[[MeshDevice], Any]]
+
+
+def zeros(device: MeshDevice, *shape: int, dtype: DataType = BF16, layout: Layout = TILE) -> Tensor:
+    return put(device, np.zeros(shape or (32, 32)), dtype, layout)
+
+
+def host(*shape: int, dtype: DataType = BF16) -> Tensor:
+    return from_torch(np.zeros(shape, np.float32), dtype, layout=TILE)
+
+
+def cores(*ranges: tuple[int, int, int, int]) -> CoreRangeSet:
+    return CoreRangeSet([CoreRange(CoreCoord(a, b), CoreCoord(c, d)) for a, b, c, d in ranges])
+
+
+def sharded(grid: CoreRangeSet, *shape: int, kind: TensorMemoryLayout = HEIGHT) -> MemoryConfig:
+    return MemoryConfig(kind, L1, ShardSpec(grid, list(shape), ShardOrientation.ROW_MAJOR))
+
+
+def over(name: str, *shape: int, dtype: DataType = BF16, **options: Any) -> Callable[[MeshDevice], Any]:
+    return lambda device: REDUCTIONS[name](zeros(device, *shape, dtype=dtype), **{"dim": -1, **options})
+
+
+def best(k: int = 32, *shape: int, dtype: DataType = BF16, **options: Any) -> Callable[[MeshDevice], Any]:
+    return lambda device: topk(zeros(device, *(shape or (1, 1, 32, 64)), dtype=dtype), k, **options)
+
+
+REFUSED: dict[str, Refused] = {
+    "one dimension twice": (
+        "duplicate axis after sorting \\(indices 0 and 1, value 1\\)",
+        over("sum", dim=[1, -1]),
+    ),
+    "no dimension": ("at least 0 and less than rank 2", over("sum", dim=2)),
+    "a number beyond all": (
+        "Dimension must be in the range \\[-2147483648, 2147483647\\]",
+        over("std", dim=1 << 40),
+    ),
+    "a mean of integers": (
+        "ttnn.mean does not support integer inputs - got DataType::INT32.",
+        over("mean", dtype=I32),
+    ),
+    "short integers": (
+        "supported for generic reduction .* - got DataType::UINT16",
+        over("sum", dtype=DataType.UINT16),
+    ),
+    "nothing to choose from": ("Expected reduction dim 0 to have non-zero size", over("max", 0, 32, dim=0)),
+    "no cores": ("Program core grid must not be empty", over("sum", sub_core_grids=CoreRangeSet())),
+    "cores that are not there": (
+        "Program core grid {\\[0-0 - 99-99\\]} must be contained in device grid {\\[0-0 - 7-7\\]}",
+        over("sum", sub_core_grids=cores((0, 0, 99, 99))),
+    ),
+    "shards without cores": (
+        "TensorMemoryLayout::HEIGHT_SHARDED requires either nd_shard_spec or shard_spec",
+        over("sum", memory_config=MemoryConfig(HEIGHT, L1)),
+    ),
+    "pieces without a spec": (
+        "ND_SHARDED memory layout requires nd_shard_spec to be set",
+        over("var", memory_config=MemoryConfig(TensorMemoryLayout.ND_SHARDED, L1)),
+    ),
+    "blocks over two rectangles": (
+        "Block sharding requires a single CoreRange, got 2 ranges",
+        over("sum", 64, 64, memory_config=sharded(cores((0, 0, 0, 0), (2, 2, 2, 2)), 32, 32, kind=BLOCK)),
+    ),
+    "the variance of integers": (
+        "supported for Std/Var reduction - got DataType::INT32",
+        over("var", dtype=I32),
+    ),
+    "float32 through bfloat16": (
+        "requires fp32_dest_acc_en=true",
+        over("var", dtype=F32, compute_kernel_config=WormholeComputeKernelConfig(fp32_dest_acc_en=False)),
+    ),
+    "argmax on the host": ("Input tensor must be on device", lambda d: argmax(host(32, 32), dim=-1)),
+    "argmax of no dimension": (
+        "expected to be in range of \\[-2, 1\\], but got 2",
+        lambda d: argmax(zeros(d), dim=2),
+    ),
+    "argmax of all in tiles": ("dim parameter must be specified", lambda d: argmax(zeros(d))),
+    "argmax of integers in tiles": (
+        "Only BFLOAT16, FLOAT32 are supported for inputs with TILE layout",
+        lambda d: argmax(zeros(d, dtype=I32), dim=-1),
+    ),
+    "argmax of integer columns": (
+        "only argmax on the last dim is supported. Got dim=0 \\(normalized=0\\), expected 1",
+        lambda d: argmax(zeros(d, dtype=I32, layout=ROW), dim=0),
+    ),
+    "argmax into tiles": (
+        "Output tensor must have ROW_MAJOR layout",
+        lambda d: argmax(zeros(d), dim=-1, keepdim=True, output_tensor=zeros(d, 32, 1, dtype=U32)),
+    ),
+    "argmax into signed places": (
+        "Only UINT32 is supported for outputs, got DataType::INT32",
+        lambda d: argmax(
+            zeros(d), dim=-1, keepdim=True, output_tensor=zeros(d, 32, 1, dtype=I32, layout=ROW)
+        ),
+    ),
+    "argmax of nothing": (
+        "Expected reduction dim 1 to have non-zero size",
+        lambda d: argmax(zeros(d, 32, 0, layout=ROW), dim=1),
+    ),
+    "topk of no dimension": ("expected to be in range of \\[-4, 3\\]", best(dim=4)),
+    "more than there are": ("K=128, dimension size=64", best(128)),
+    "topk of rows": (
+        "The input must be in tiled format",
+        lambda d: topk(zeros(d, 1, 1, 32, 64, layout=ROW), 32),
+    ),
+    "topk of integers": ("Input tensor must be BFLOAT16, BFLOAT8_B, or FLOAT32", best(dtype=I32)),
+    "topk into shards": (
+        "Sharded implementation not supported yet",
+        best(memory_config=sharded(cores((0, 0, 0, 0)), 32, 32)),
+    ),
+    "topk into another shape": (
+        "Preallocated values tensor has incorrect shape",
+        lambda d: topk(zeros(d, 1, 64), 32, output_tensor=(zeros(d, 1, 64), zeros(d, 1, 32, dtype=U32))),
+    ),
+    "topk into the host": (
+        "Preallocated output indices tensor must be on device",
+        lambda d: topk(zeros(d, 1, 64), 32, output_tensor=(zeros(d, 1, 32), host(1, 32))),
+    ),
+    "prod of no dimension": ("expected to be in range of \\[-2, 1\\]", lambda d: prod(zeros(d), 2)),
+    "prod of integers": ("unsupported data type for prod", lambda d: prod(zeros(d, dtype=I32))),
+    "prod over width into a tensor": (
+        "Unsupported dim 3 for prod nc op",
+        lambda d: prod(zeros(d, 2, 2, 32, 32), zeros(d, 1, 2, 32, 32), dims=[0, 3]),
+    ),
+    "prod of rank 3 into a tensor": (
+        "rank should be 4, got rank: 3",
+        lambda d: prod(zeros(d, 2, 32, 32), zeros(d, 1, 32, 32), dims=[0]),
+    ),
+    "a running sum of no dimension": (
+        "The requested accumulation axis is 4, while the input tensor has rank 2.",
+        lambda d: cumsum(zeros(d), 4),
+    ),
+    "a running sum of rows": ("non-tile layout: ROW_MAJOR", lambda d: cumsum(zeros(d, layout=ROW), 0)),
+    "a running sum into another shape": (
+        "Shape mismatch: input tensor shape Shape\\(\\[32, 32\\]\\)",
+        lambda d: cumsum(zeros(d), 0, out=zeros(d, 32, 64)),
+    ),
+}
+
+
+@pytest.mark.parametrize(("message", "call"), REFUSED.values(), ids=REFUSED)
+def test_what_fails_on_a_device_fails_here(one: MeshDevice, message: str, call: Callable[[MeshDevice], Any]):
+    with pytest.raises(RuntimeError, match=message):
+        call(one)
+
+
+def test_extremes_and_moments_of_rows_come_in_tiles(one: MeshDevice):
+    rows = zeros(one, 4, 32, layout=ROW)
+    found = {name: REDUCTIONS[name](rows, dim=-1).layout for name in REDUCTIONS}
+    assert found == dict.fromkeys(("max", "min", "var", "std"), TILE) | {"sum": ROW, "mean": ROW}

@@ -1,0 +1,1 @@
+"""Attention: of whole sequences, of one query against a cache, to chosen keys, by states that decay; heads, caches and positions."""

@@ -1,0 +1,371 @@
+"""Splitting fused projections into attention heads and joining heads again.
+
+Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.cores import CoreCoord
+from tt_run.runtime.enums import TensorMemoryLayout
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.attention import head_counts
+from tt_run.runtime.ops.data_movement.movement import moved, settled
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.goldens import attention_goldens
+from tt_run.runtime.ops.placement.sharded_results import in_dram, on_first_cores
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE, whole_tiles
+from tt_run.runtime.values.shards import combine
+
+Array = npt.NDArray[Any]
+Three = tuple[Tensor, Tensor, Tensor]
+
+
+def _split(
+    x: Tensor,
+    kv: Tensor | None,
+    heads: int,
+    kv_heads: int,
+    arrange: Callable[[Array, int, bool], Array],
+    memory_config: MemoryConfig | None,
+    outputs: Sequence[Tensor | None] | None = None,
+    tied: bool = False,
+    groups: int = 1,
+) -> Three:
+    """Query, key and value out of [q | k | v], or out of q and [k | v]. `arrange(columns, heads, is_key)` shapes one of them.
+
+    With `groups` the columns are [q | k | v] of the first group of heads, then of the second, and so on.
+    """
+    operands = (x,) if kv is None else (x, kv)
+    on_device(*operands, kind="create heads")
+    columns = heads if kv is not None else heads + (1 if tied else 2) * kv_heads
+    width = x.shape[-1]
+    if width % columns:
+        raise fatal(
+            f"Head dimension must divide the input: width {width}, {heads} query heads, {kv_heads} key and value heads"
+        )
+    depth = width // columns
+    rest, start = (x, heads * depth) if kv is None else (kv, 0)
+    if rest.shape[-1] - start != (1 if tied else 2) * kv_heads * depth:
+        raise fatal(f"key and value need {2 * kv_heads * depth} columns, got {rest.shape[-1] - start}")
+    stop = start + kv_heads * depth
+    cuts = [(x, slice(0, heads * depth), heads, False), (rest, slice(start, stop), kv_heads, True)]
+    cuts.append((rest, slice(start, stop) if tied else slice(stop, None), kv_heads, False))
+    places: Sequence[Tensor | None] = outputs or (None, None, None)
+    made = []
+    for (source, cut, count, is_key), place in zip(cuts, places, strict=True):
+        if not count:  # a result without heads has their width nevertheless
+            source, cut = x, slice(0, depth)
+
+        def shaped(s: Array, c: slice = cut, n: int = count, key: bool = is_key) -> Array:
+            arranged = arrange(_of_groups(s, c, groups), n or 1, key)
+            return settled(arranged if n else arranged[:, :, :0], x.dtype)
+
+        shards = source.shards.map(shaped)
+        made.append(settle(operands, shards, x.dtype, memory_config=memory_config, output_tensor=place))
+    return made[0], made[1], made[2]
+
+
+def _of_groups(stack: Array, cut: slice, groups: int) -> Array:
+    """The columns of queries, keys or values, which `cut` says as if all queries came first."""
+    if groups == 1:
+        return stack[..., cut]
+    width = stack.shape[-1] // groups
+    start, stop = (cut.start or 0) // groups, width if cut.stop is None else cut.stop // groups
+    pieces = stack.reshape(*stack.shape[:-1], groups, width)[..., start:stop]
+    return pieces.reshape(*stack.shape[:-1], groups * (stop - start))
+
+
+def _by_sequence(transpose_key: bool) -> Callable[[Array, int, bool], Array]:
+    """(shards, B, …, S, heads * D) -> (shards, B, heads, S, D); keys (…, D, S) if transposed."""
+
+    def arrange(columns: Array, heads: int, is_key: bool) -> Array:
+        shards, batch, length, width = len(columns), columns.shape[1], columns.shape[-2], columns.shape[-1]
+        split = columns.reshape(shards, batch, length, heads, width // heads)
+        return split.transpose(0, 1, 3, 4, 2) if is_key and transpose_key else split.transpose(0, 1, 3, 2, 4)
+
+    return arrange
+
+
+@operation(
+    "ttnn.transformer.split_query_key_value_and_split_heads",
+    family=families.HEADS,
+    golden=attention_goldens.split_heads,
+)
+def split_query_key_value_and_split_heads(
+    input_tensor: Tensor,
+    kv_input_tensor: Tensor | None = None,
+    *,
+    num_heads: int,
+    num_kv_heads: int | None = None,
+    transpose_key: bool = True,
+    memory_config: MemoryConfig | None = None,
+    use_falcon7b_backend: bool = False,
+) -> Three:
+    """[B, S, q | k | v] -> query [B, H, S, D], key [B, Hkv, D, S] (or [B, Hkv, S, D]), value [B, Hkv, S, D].
+
+    A tensor that is cut over cores has the queries, the key and the value of one head of keys side by side, as for `create_qkv_heads`.
+    """
+    kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+    head_counts.check_split(*_widths(input_tensor, kv_input_tensor), num_heads, kv_heads)
+    grouped = input_tensor.is_sharded() and kv_input_tensor is None and not use_falcon7b_backend
+    return _split(
+        input_tensor,
+        kv_input_tensor,
+        num_heads,
+        kv_heads,
+        _by_sequence(transpose_key),
+        memory_config,
+        groups=kv_heads if grouped else 1,
+    )
+
+
+@operation(
+    "ttnn.experimental.split_query_key_value_and_split_heads",
+    family=families.HEADS,
+    golden=attention_goldens.split_heads,
+)
+def split_fused_heads(
+    input_tensor: Tensor,
+    compute_with_storage_grid_size: CoreCoord | None = None,
+    *,
+    memory_config: MemoryConfig | None = None,
+    num_heads: int = 16,
+    output_tensors: Sequence[Tensor | None] | None = None,
+) -> Three:
+    """[B, 1, S, q | k | v] -> query [B, H, S, D], key [B, H, D, S], value [B, H, S, D].
+
+    Of a tensor that is cut over cores each core has [q | k | v] of its own heads.
+    """
+    spec = input_tensor.memory_config().shard_spec
+    groups = 1 if spec is None else input_tensor.padded_shape[-1] // spec.shape[1]
+    if num_heads % groups:
+        raise fatal(f"{num_heads} heads cannot be cut over {groups} columns of cores")
+    return _split(
+        input_tensor,
+        None,
+        num_heads,
+        num_heads,
+        _by_sequence(True),
+        memory_config,
+        output_tensors,
+        groups=groups,
+    )
+
+
+@operation("ttnn.experimental.nlp_create_qkv_heads", family=families.HEADS)
+def nlp_create_qkv_heads(
+    input: Tensor,
+    input_kv: Tensor | None = None,
+    *,
+    num_heads: int,
+    num_kv_heads: int | None = None,
+    transpose_k_heads: bool = True,
+    kv_tied: bool = False,
+    memory_config: MemoryConfig | None = None,
+    output_tensors: Sequence[Tensor | None] | None = None,
+) -> Three:
+    """[B, 1, S, q | k | v] -> query [B, H, S, D], key [B, Hkv, D, S] (or [B, Hkv, S, D]), value [B, Hkv, S, D]."""
+    kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+    head_counts.check_create(*_widths(input, input_kv), num_heads, kv_heads)
+    arrange = _by_sequence(transpose_k_heads)
+    return _split(input, input_kv, num_heads, kv_heads, arrange, memory_config, output_tensors, kv_tied)
+
+
+@operation("ttnn.experimental.nlp_create_qkv_heads_decode", family=families.HEADS)
+def nlp_create_qkv_heads_decode(
+    input_tensor: Tensor,
+    *,
+    num_heads: int,
+    num_kv_heads: int | None = None,
+    output_tensors: Sequence[Tensor] | None = None,
+    overlap_qk_coregrid: bool | None = True,
+    batch_offset: Tensor | None = None,
+    slice_size: int | None = None,
+    memory_config: MemoryConfig | None = None,
+) -> Three:
+    """[1, 1, B, q | k | v] -> query [1, B, H, D], key and value [1, B, Hkv, D].
+
+    With `slice_size` of that many users, on each device from its `batch_offset` on. Raises RuntimeError when they are not there.
+    """
+    if (batch_offset is None) != (slice_size is None):
+        raise fatal("nlp_create_qkv_heads_decode: batch_offset and slice_size go together")
+    if batch_offset is not None and slice_size is not None:
+        input_tensor = users_of(input_tensor, batch_offset, slice_size)
+
+    def arrange(columns: Array, heads: int, is_key: bool) -> Array:
+        return columns.reshape(len(columns), 1, columns.shape[-2], heads, columns.shape[-1] // heads)
+
+    kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+    found = _split(input_tensor, None, num_heads, kv_heads, arrange, memory_config, output_tensors)
+    if output_tensors is not None:
+        return found
+    query, key, value = (_by_user(tensor) for tensor in found)
+    return query, key, value
+
+
+def users_of(tensor: Tensor, offsets: Tensor, count: int) -> Tensor:
+    """`count` rows of each device from its own offset on. Raises RuntimeError when they are not there."""
+    on_device(tensor, offsets, kind="create heads")
+
+    def chosen(stack: Array, starts: Array) -> Array:
+        rows = []
+        for row, own in zip(stack, starts, strict=True):
+            start = int(own.reshape(-1)[0])
+            if not 0 <= start <= row.shape[-2] - count:
+                raise fatal(
+                    f"batch_offset: position {start} is outside of what {row.shape[-2]} users have for slice_size {count}"
+                )
+            rows.append(row[..., start : start + count, :])
+        return np.stack(rows) if rows else stack[..., :count, :].copy()
+
+    shards = combine(chosen, tensor.shards, offsets.shards)
+    return settle((tensor,), shards, tensor.dtype, memory_config=in_dram(tensor))
+
+
+def _by_user(tensor: Tensor) -> Tensor:
+    """[1, B, H, D] with the heads of each user on a core of its own, whatever memory was asked for."""
+    _, users, heads, depth = _four(tensor)
+    layout, piece = TensorMemoryLayout.HEIGHT_SHARDED, (whole_tiles(heads), depth)
+    config = on_first_cores(on_device(tensor), users, layout, piece)
+    return tensor if config is None else tensor.derive(tensor.shards, memory_config=config)
+
+
+@operation("ttnn.transformer.concatenate_heads", family=families.HEADS, golden=attention_goldens.join_heads)
+def concatenate_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
+    """[B, H, S, D] -> [B, S, H*D]."""
+    on_device(input_tensor, kind="concatenate heads")
+    batch, heads, length, depth = _four(input_tensor)
+    return moved(
+        input_tensor,
+        lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, length, heads * depth),
+        memory_config,
+    )
+
+
+@operation("ttnn.experimental.nlp_concat_heads", family=families.HEADS)
+def nlp_concat_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
+    """[B, H, S, D] -> [B, 1, S, H*D]."""
+    on_device(input_tensor, kind="concatenate heads")
+    batch, heads, length, depth = _four(input_tensor)
+    return moved(
+        input_tensor,
+        lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, 1, length, heads * depth),
+        memory_config,
+    )
+
+
+@operation("ttnn.experimental.nlp_concat_heads_decode", family=families.HEADS)
+def nlp_concat_heads_decode(
+    input_tensor: Tensor,
+    *,
+    num_heads: int,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """[1, B, H or more, D] -> [1, 1, B, H*D], the first num_heads heads of each user.
+
+    The rows of the result are B rounded up to whole tiles, in its shape too, as the reference has it; those of no user are zeros. Each head
+    is on a core of its own, whatever memory is asked for.
+    """
+    on_device(input_tensor, kind="concatenate heads")
+    length, users, found, depth = _four(input_tensor)
+    if num_heads > found:
+        raise fatal(f"num_heads {num_heads} must be at most the {found} heads of the input")
+    spare = -users % TILE_SIZE
+
+    def joined(stack: Array) -> Array:
+        rows = stack[..., :num_heads, :].reshape(len(stack), length, 1, users, num_heads * depth)
+        return np.pad(rows, ((0, 0), (0, 0), (0, 0), (0, spare), (0, 0))) if spare else rows
+
+    layout = TensorMemoryLayout.WIDTH_SHARDED
+    config = on_first_cores(on_device(input_tensor), num_heads, layout, (users + spare, depth))
+    return moved(input_tensor, joined, config or memory_config, output_tensor)
+
+
+@operation(
+    "ttnn.experimental.concatenate_heads",
+    family=families.HEADS,
+    golden=lambda x, *_: attention_goldens.join_heads(x).unsqueeze(1),
+)
+def experimental_concatenate_heads(
+    input_tensor: Tensor,
+    compute_with_storage_grid_size: CoreCoord,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """[B, H, S, D] -> [B, 1, S, H*D]."""
+    on_device(input_tensor, kind="concatenate heads")
+    batch, heads, length, depth = _four(input_tensor)
+    return moved(
+        input_tensor,
+        lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, 1, length, heads * depth),
+        memory_config,
+        output_tensor,
+    )
+
+
+@operation("ttnn.experimental.nlp_concat_heads_boltz", family=families.HEADS)
+def nlp_concat_heads_boltz(
+    input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, output_tensor: Tensor | None = None
+) -> Tensor:
+    """[H, S, S, D] -> [1, S, S, H*D]."""
+    on_device(input_tensor, kind="concatenate heads")
+    heads, rows, columns, depth = _four(input_tensor)
+    return moved(
+        input_tensor,
+        lambda s: s.transpose(0, 2, 3, 1, 4).reshape(len(s), 1, rows, columns, heads * depth),
+        memory_config,
+        output_tensor,
+    )
+
+
+@operation("ttnn.experimental.nlp_create_qkv_heads_boltz", family=families.HEADS)
+def nlp_create_qkv_heads_boltz(
+    input: Tensor,
+    input_kv: Tensor | None = None,
+    *,
+    num_heads: int,
+    num_kv_heads: int | None = None,
+    transpose_k_heads: bool = True,
+    memory_config: MemoryConfig | None = None,
+    output_tensors: Sequence[Tensor | None] | None = None,
+) -> Three:
+    """[B, 1, S, q | k | v] -> query [B, H, S, D], key [B, Hkv, D, S] (or [B, Hkv, S, D]), value [B, Hkv, S, D]."""
+    kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+    head_counts.check_create(*_widths(input, input_kv), num_heads, kv_heads)
+    arrange = _by_sequence(transpose_k_heads)
+    return _split(input, input_kv, num_heads, kv_heads, arrange, memory_config, output_tensors)
+
+
+@operation("ttnn.experimental.nlp_create_qkv_heads_vit", family=families.HEADS)
+def nlp_create_qkv_heads_vit(
+    input: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensors: Sequence[Tensor | None] | None = None,
+) -> Three:
+    """[B, 1, S, q | k | v] of 12 heads -> query, key and value [B, 12, S, D]."""
+    return _split(input, None, 12, 12, _by_sequence(False), memory_config, output_tensors)
+
+
+def _widths(x: Tensor, kv: Tensor | None) -> tuple[int, int | None]:
+    return x.shape[-1], None if kv is None else kv.shape[-1]
+
+
+def _four(tensor: Tensor) -> tuple[int, ...]:
+    shape = tuple(tensor.shape)
+    if len(shape) != 4:
+        raise fatal(f"Input must have rank 4, got shape {tensor.shape}")
+    return shape

@@ -1,0 +1,371 @@
+"""Attention in chunks against a paged cache, over two joined sequences, of the queries that fall to a device, and with values that are part
+of the keys (latent attention).
+
+Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.attention.cache_blocks import blocks_of
+from tt_run.runtime.ops.attention.decoding import Decode, cache_of, decode
+from tt_run.runtime.ops.attention.prefill import attention_softmax, causal_mask, check_chunks, prefill
+from tt_run.runtime.ops.data_movement.joining import concat
+from tt_run.runtime.ops.data_movement.joining import slice as cut
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import ints, on_device
+from tt_run.runtime.ops.goldens import attention_goldens
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tuning.blocks import PagedCacheGeometryOverride
+from tt_run.runtime.values.shards import Shards, combine
+
+Array = npt.NDArray[Any]
+
+
+def _chunk(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    pages: Tensor,
+    start: int | Tensor | None,
+    scale: float | None,
+    memory_config: MemoryConfig | None,
+    *,
+    width: int | None = None,
+    window: int | None = None,
+    sink: Tensor | None = None,
+    geometry: PagedCacheGeometryOverride | None = None,
+) -> Tensor:
+    """Causal attention of queries that begin at position `start` against the blocks that the page table orders, seen as `geometry` says."""
+    if start is None:
+        raise fatal("chunked attention needs chunk_start_idx or chunk_start_idx_tensor")
+    named = {"pages": pages, "sink": sink, "start": start if isinstance(start, Tensor) else None}
+    seen = geometry or PagedCacheGeometryOverride()
+    blocks = blocks_of(k, q.shape[-1], seen.num_kv_heads, seen.block_size)
+    if seen.active:
+        width = q.shape[-1]
+    length = pages.shape[-1] * blocks.size
+
+    def within(first: int) -> int:
+        if first < 0:
+            raise fatal(f"chunk_start_idx must be non-negative. Got chunk_start_idx: {first}")
+        if first + q.shape[2] > length:
+            raise fatal(
+                f"queries {first} to {first + q.shape[2]} are outside of the {length} positions of the page table"
+            )
+        return first
+
+    # A number is known without values, those of a tensor only where there are some.
+    known = None if isinstance(start, Tensor) else within(int(start))
+
+    def mask_of(rest: dict[str, Array], user: int) -> Array:
+        first = within(int(rest["start"].ravel()[0])) if known is None else known
+        return causal_mask(q.shape[2], length, window, first)
+
+    def of_user(held: Array, rest: dict[str, Array], user: int) -> Array:
+        return cache_of(blocks.seen(held) if seen.active else held, user, rest["pages"])
+
+    return prefill(
+        (q, k, v), named, mask_of, scale, memory_config, width=width, of_user=of_user, key_heads=blocks.heads
+    )
+
+
+@operation(
+    "ttnn.transformer.chunked_scaled_dot_product_attention",
+    family=families.ATTENTION,
+    golden=attention_goldens.chunked,
+)
+def chunked_scaled_dot_product_attention(
+    input_tensor_q: Tensor,
+    input_tensor_k: Tensor,
+    input_tensor_v: Tensor,
+    page_table_tensor: Tensor,
+    chunk_start_idx: int | None = None,
+    *,
+    chunk_start_idx_tensor: Tensor | None = None,
+    scale: float | None = None,
+    memory_config: MemoryConfig | None = None,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+    paged_cache_geometry: PagedCacheGeometryOverride | None = None,
+    sliding_window_size: int | None = None,
+    attention_sink: Tensor | None = None,
+) -> Tensor:
+    """A chunk of queries [B, H, Sq, D] from position chunk_start_idx on, causally, against caches in blocks [blocks, Hkv, block size, D].
+
+    page_table [B, blocks per user] orders the blocks, which may be seen with other heads and sizes. Raises RuntimeError for positions that
+    it does not have, and for blocks that do not fit.
+    """
+    start = chunk_start_idx_tensor if chunk_start_idx_tensor is not None else chunk_start_idx
+    return _chunk(
+        input_tensor_q, input_tensor_k, input_tensor_v, page_table_tensor, start, scale, memory_config,
+        window=sliding_window_size, sink=attention_sink, geometry=paged_cache_geometry,
+    )  # fmt: skip
+
+
+@operation(
+    "ttnn.transformer.chunked_flash_mla_prefill",
+    family=families.ATTENTION,
+    golden=attention_goldens.chunked_latent,
+)
+def chunked_flash_mla_prefill(
+    input_tensor_q: Tensor,
+    input_tensor_k: Tensor,
+    head_dim_v: int,
+    page_table_tensor: Tensor,
+    chunk_start_idx: int,
+    *,
+    scale: float | None = None,
+    memory_config: MemoryConfig | None = None,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+) -> Tensor:
+    """As `chunked_scaled_dot_product_attention`, the values being the first head_dim_v columns of the keys."""
+    return _chunk(
+        input_tensor_q, input_tensor_k, input_tensor_k, page_table_tensor, chunk_start_idx, scale, memory_config,
+        width=head_dim_v,
+    )  # fmt: skip
+
+
+@operation("ttnn.transformer.flash_mla_prefill", family=families.ATTENTION, golden=attention_goldens.latent)
+def flash_mla_prefill(
+    input_tensor_q: Tensor,
+    input_tensor_k: Tensor,
+    head_dim_v: int | Tensor | None = None,
+    *,
+    input_tensor_v: Tensor | None = None,
+    attn_mask: Tensor | None = None,
+    is_causal: bool = True,
+    scale: float | None = None,
+    memory_config: MemoryConfig | None = None,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+) -> Tensor:
+    """Attention whose values are the first head_dim_v columns of the keys, or a tensor of their own in its place.
+
+    q [B, H, Sq, D], k [B, Hkv, Sk, D] -> [B, H, Sq, head_dim_v]. A mask is added to the scores; without one queries see keys up to
+    their own position unless is_causal is false.
+    """
+    v = head_dim_v if isinstance(head_dim_v, Tensor) else input_tensor_v
+    if v is None and not isinstance(head_dim_v, int):
+        raise fatal("flash_mla_prefill needs head_dim_v or a tensor of values")
+    queries, keys = input_tensor_q.shape[2], input_tensor_k.shape[2]
+    triangle = causal_mask(queries, keys) if is_causal and attn_mask is None else None
+
+    def mask_of(rest: dict[str, Array], user: int) -> Array | None:
+        return rest["mask"][user % len(rest["mask"])] if "mask" in rest else triangle
+
+    width = None if v is not None else head_dim_v
+    return prefill(
+        (input_tensor_q, input_tensor_k, input_tensor_k if v is None else v), {"mask": attn_mask}, mask_of, scale, memory_config,
+        width=width,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+@operation(
+    "ttnn.transformer.flash_multi_latent_attention_decode",
+    family=families.ATTENTION,
+    golden=attention_goldens.decode,
+)
+def flash_multi_latent_attention_decode(
+    input_tensor_q: Tensor,
+    input_tensor_k: Tensor,
+    input_tensor_v: Tensor | None = None,
+    head_dim_v: int | None = None,
+    *,
+    is_causal: bool = True,
+    attn_mask: Tensor | None = None,
+    cur_pos: Sequence[int] = (),
+    cur_pos_tensor: Tensor | None = None,
+    attention_sink: Tensor | None = None,
+    scale: float | None = None,
+    sliding_window_size: int | None = None,
+    memory_config: MemoryConfig | None = None,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+) -> Tensor:
+    """As `scaled_dot_product_attention_decode`, the values being the first head_dim_v columns of the keys unless given."""
+    settings = Decode(is_causal, scale, sliding_window_size, ints(cur_pos) or None)
+    named = {"mask": attn_mask, "positions": cur_pos_tensor, "sink": attention_sink}
+    return _latent(input_tensor_q, input_tensor_k, input_tensor_v, head_dim_v, settings, named, memory_config)
+
+
+@operation(
+    "ttnn.transformer.paged_flash_multi_latent_attention_decode",
+    family=families.ATTENTION,
+    golden=attention_goldens.decode,
+)
+def paged_flash_multi_latent_attention_decode(
+    input_tensor_q: Tensor,
+    input_tensor_k: Tensor,
+    input_tensor_v: Tensor | None = None,
+    head_dim_v: int | None = None,
+    page_table_tensor: Tensor | None = None,
+    *,
+    is_causal: bool = True,
+    attn_mask: Tensor | None = None,
+    cur_pos_tensor: Tensor | None = None,
+    attention_sink: Tensor | None = None,
+    scale: float | None = None,
+    sliding_window_size: int | None = None,
+    memory_config: MemoryConfig | None = None,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+) -> Tensor:
+    """As `flash_multi_latent_attention_decode`, with a cache in blocks that page_table [B, blocks per user] orders."""
+    if page_table_tensor is None:
+        raise fatal("paged_flash_multi_latent_attention_decode needs page_table_tensor")
+    settings = Decode(is_causal, scale, sliding_window_size, None)
+    named = {
+        "mask": attn_mask,
+        "positions": cur_pos_tensor,
+        "sink": attention_sink,
+        "pages": page_table_tensor,
+    }
+    return _latent(input_tensor_q, input_tensor_k, input_tensor_v, head_dim_v, settings, named, memory_config)
+
+
+def _latent(
+    q: Tensor, k: Tensor, v: Tensor | None, width: int | None, settings: Decode,
+    named: dict[str, Tensor | None], memory_config: MemoryConfig | None,
+) -> Tensor:  # fmt: skip
+    if v is None and width is None:
+        raise fatal("latent attention needs head_dim_v or a tensor of values")
+    return decode(q, k, k if v is None else v, settings, named, memory_config, width if v is None else None)
+
+
+@operation(
+    "ttnn.transformer.joint_scaled_dot_product_attention",
+    family=families.ATTENTION,
+    golden=attention_goldens.joint,
+)
+def joint_scaled_dot_product_attention(
+    input_tensor_q: Tensor,
+    input_tensor_k: Tensor,
+    input_tensor_v: Tensor,
+    joint_tensor_q: Tensor,
+    joint_tensor_k: Tensor,
+    joint_tensor_v: Tensor,
+    *,
+    joint_strategy: str,
+    program_config: object = None,
+    scale: float | None = None,
+    compute_kernel_config: object = None,
+) -> tuple[Tensor, Tensor]:
+    """Attention, without a mask, over two sequences put together; the results of the first and of the joined one.
+
+    Raises RuntimeError for a strategy other than `rear`.
+    """
+    if joint_strategy != "rear":
+        raise fatal(f"joint_strategy must be rear, got {joint_strategy}", 'joint_strategy == "rear"')
+    if (heads := input_tensor_q.shape[1]) != input_tensor_k.shape[1] or heads == 0:
+        raise fatal(
+            f"Q num_heads must be equal to K num_heads, and greater than 0. Got Q: {heads}, K: {input_tensor_k.shape[1]}",
+            "nkv > 0 && nqh == nkv",
+        )
+    check_chunks(program_config)
+    length, both = input_tensor_q.shape[2], input_tensor_q.shape[2] + joint_tensor_q.shape[2]
+    pairs = (
+        (input_tensor_q, joint_tensor_q),
+        (input_tensor_k, joint_tensor_k),
+        (input_tensor_v, joint_tensor_v),
+    )
+    q, k, v = (concat.compute([first, second], 2) for first, second in pairs)
+    whole = prefill((q, k, v), {}, lambda rest, user: None, scale, None)
+    batch, heads, _, depth = whole.shape
+    return tuple(
+        cut.compute(whole, [0, 0, first, 0], [batch, heads, last, depth])
+        for first, last in ((0, length), (length, both))
+    )
+
+
+def _ring_axis(q: Tensor, ring_size: int) -> int:
+    """The one axis of the mesh that has the length of the ring."""
+    shape = q.site.shape
+    axes = [axis for axis in range(shape.dims()) if shape[axis] == ring_size]
+    if len(axes) != 1:
+        raise fatal(f"no single axis of the mesh {shape} has ring_size {ring_size} devices: give ring_id")
+    return axes[0]
+
+
+@operation("ttnn.transformer.ring_distributed_scaled_dot_product_attention", family=families.ATTENTION)
+def ring_distributed_scaled_dot_product_attention(
+    input_tensor_q: Tensor,
+    input_tensor_k: Tensor,
+    input_tensor_v: Tensor,
+    ring_size: int,
+    ring_id: int | None = None,
+    *,
+    scale: float | None = None,
+    memory_config: MemoryConfig | None = None,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+    page_table: Tensor | None = None,
+    chunk_start_idx: int | None = None,
+) -> Tensor:
+    """Causal attention of a device's share of the queries: q [B, H, S, D] -> [B, H, S/ring_size, D], chunk i and chunk 2 ring_size - 1 - i.
+
+    i is `ring_id`, or the device's place along the axis of the mesh that has ring_size devices. Raises RuntimeError when S is not cut evenly
+    into 2 ring_size chunks, and for paged keys.
+    """
+    q, length = input_tensor_q, input_tensor_q.shape[2]
+    if page_table is not None or chunk_start_idx is not None:
+        raise fatal("ring_distributed_scaled_dot_product_attention: paged keys are not emulated")
+    if length % (2 * ring_size) or input_tensor_k.shape[2] != length:
+        raise fatal(
+            f"{length} queries and {input_tensor_k.shape[2]} keys: the sequence must be one and divisible by 2 * ring_size = {2 * ring_size}"
+        )
+    on_device(q, input_tensor_k, input_tensor_v, kind="ring attention")
+    part = length // (2 * ring_size)
+    if ring_id is None:
+        axis = _ring_axis(q, ring_size)
+        places = [coord[axis] for coord in q.site.local_coords]
+    else:
+        places = [ring_id] * len(q.site.local_coords)
+    if not all(0 <= place < ring_size for place in places):
+        raise fatal(f"ring_id must be 0 to {ring_size - 1}, got {ring_id}")
+    chunks = [(place, 2 * ring_size - 1 - place) for place in places]
+    each = [np.concatenate([np.arange(c * part, (c + 1) * part) for c in pair]) for pair in chunks]
+    held = [None if row < 0 else at.astype(np.int32) for at, row in zip(each, q.shards.index, strict=True)]
+    positions = q.derive(Shards.from_each(held), dtype=DataType.INT32, layout=Layout.ROW_MAJOR)
+
+    def pick(stack: Array, at: Array) -> Array:
+        return np.stack([queries[:, :, rows] for queries, rows in zip(stack, at, strict=True)])
+
+    mine = q.derive(combine(pick, q.shards, positions.shards))
+    keys = np.arange(length)
+
+    def mask_of(rest: dict[str, Array], user: int) -> Array:
+        return np.where(keys[None] <= rest["at"].ravel()[:, None], np.float32(0), np.float32(-np.inf))[None]
+
+    tensors = (mine, input_tensor_k, input_tensor_v)
+    return prefill(tensors, {"at": positions}, mask_of, scale, memory_config)
+
+
+@operation(
+    "ttnn.transformer.attention_softmax_",
+    family=families.ATTENTION,
+    golden=attention_goldens.softmax_of_heads,
+)
+def attention_softmax_(
+    tensor: Tensor,
+    *,
+    head_size: int | None = None,
+    attention_mask: Tensor | None = None,
+    program_config: object = None,
+    causal_mask: bool | None = False,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """`attention_softmax` in the place of its operand, which it returns."""
+    result: Tensor = attention_softmax.compute(tensor, head_size=head_size, attention_mask=attention_mask)
+    tensor.overwrite(result.shards)
+    return tensor

@@ -1,0 +1,270 @@
+"""Scaled dot-product attention of whole sequences, and the masks and sums that decoding shares (`decoding`).
+
+Scores are kept in float32 from the first product to the rounding of the result. Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels import gemm
+from tt_run.runtime.kernels.elementwise import finish
+from tt_run.runtime.kernels.rowwise import along_last
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.goldens import attention_goldens
+from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.ops.normalisation.norms import masked_softmax
+from tt_run.runtime.ops.placement.sharded_results import in_dram
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
+from tt_run.runtime.values.shards import combine
+
+Array = npt.NDArray[Any]
+
+# Scores of more than this many elements are made for one head at a time.
+_SCORES = 1 << 24
+_MINUS_INFINITY = np.float32(-np.inf)
+
+
+def attend(q: Array, k: Array, v: Array, scale: float, mask: Array | None, sink: Array | None) -> Array:
+    """softmax(scale q k^T + mask) v of one user: q (heads, Sq, D), k and v (kv heads, Sk, D) -> (heads, Sq, D).
+
+    Query heads share key heads in order. `mask` (1 or heads, Sq, Sk) is added; `sink` (heads), times scale, takes weight and
+    gives nothing.
+    """
+    heads = len(q)
+    if heads * q.shape[-2] * k.shape[-2] > _SCORES and heads > 1:
+        share = heads // len(k)
+        parts = [
+            attend(
+                q[h : h + 1],
+                k[h // share : h // share + 1],
+                v[h // share : h // share + 1],
+                scale,
+                _of(mask, h),
+                _of(sink, h),
+            )
+            for h in range(heads)
+        ]
+        return np.concatenate(parts)
+    if len(k) != heads:
+        k, v = np.repeat(k, heads // len(k), axis=0), np.repeat(v, heads // len(v), axis=0)
+    scores = gemm.matmul(q, k.swapaxes(-1, -2))
+    extra = [] if mask is None else [mask]
+    if sink is not None:
+        extra.append(np.broadcast_to(np.float32(scale) * sink[:, None, None], (heads, 1, scores.shape[-1])))
+    function = partial(_weights, np.float32(scale), mask is not None, sink is not None)
+    weights = along_last(function, DataType.FLOAT32, scores, *extra)
+    return gemm.matmul(weights, np.ascontiguousarray(v))
+
+
+def _of(values: Array | None, head: int) -> Array | None:
+    return values if values is None or len(values) == 1 else values[head : head + 1]
+
+
+def _weights(factor: np.float32, masked: bool, sunk: bool, out: Array, rows: Array, *rest: Array) -> None:
+    """Softmax of rows of scores times a factor; rows that may attend to nothing give zeros."""
+    np.multiply(rows, factor, out)
+    if masked:
+        np.add(out, rest[0], out)
+    top = out.max(axis=-1, keepdims=True)
+    if sunk:
+        top = np.maximum(top, rest[-1][:, :1])
+    top = np.where(np.isneginf(top), np.float32(0), top)
+    np.exp(np.subtract(out, top, out), out)
+    sums = np.add.reduce(out, axis=-1, keepdims=True)
+    if sunk:
+        sums = sums + np.exp(rest[-1][:, :1] - top)
+    np.divide(out, np.where(sums == 0, np.float32(1), sums), out)
+
+
+def sink_of(given: Array, heads: int, user: int) -> Array:
+    """A score per head: [heads, a tile's width] has them in its first column, [users, …] each user's own, others list them."""
+    if given.ndim == 2 and len(given) == heads:
+        return np.asarray(given[:, 0])
+    if given.ndim > 2 and len(given) > 1:
+        given = given[user]
+    return np.asarray(given.reshape(-1)[:heads])
+
+
+def band_mask(queries: int, keys: int, window: int) -> Array:
+    """0 where a key is at most half a window before or after a query, the last query being at the last key; -inf elsewhere."""
+    position = np.arange(queries)[:, None] + max(0, keys - queries)
+    seen = np.abs(np.arange(keys)[None] - position) <= window // 2
+    return np.where(seen, np.float32(0), _MINUS_INFINITY)[None]
+
+
+def causal_mask(queries: int, keys: int, window: int | None = None, first: int = 0) -> Array:
+    """0 where query i (at position first + i) may see key j, -inf elsewhere: j up to its position, within `window` keys."""
+    position, key = np.arange(queries)[:, None] + first, np.arange(keys)[None]
+    seen = key <= position
+    if window:
+        seen &= key > position - window
+    return np.where(seen, np.float32(0), _MINUS_INFINITY)[None]
+
+
+def window_mask(queries: int, keys: int, bounds: Array, first: int = 0) -> Array:
+    """0 where query i (at position first + i) and key j lie in the same window, -inf elsewhere."""
+    of_query = np.searchsorted(bounds, np.arange(queries) + first, side="right")
+    of_key = np.searchsorted(bounds, np.arange(keys), side="right")
+    return np.where(of_query[:, None] == of_key[None], np.float32(0), _MINUS_INFINITY)[None]
+
+
+def check_heads(q: int, k: Tensor, v: Tensor, heads: int | None = None) -> None:
+    """Raises RuntimeError unless keys and values have one shape, but for their width, and their heads divide the query's.
+
+    `heads`: theirs, where a call sees others than the tensors have.
+    """
+    if tuple(k.shape)[:-1] != tuple(v.shape)[:-1]:
+        raise fatal(f"K and V must have the same shape, got {k.shape} and {v.shape}")
+    own = heads or k.shape[1]
+    if own == 0 or q < own:
+        raise fatal(
+            "Q num_heads must be >= K num_heads and divisible by K num_heads, and K num_heads must be greater than 0. "
+            f"Got Q: {q}, K: {own}",
+            "nkv > 0 && nqh >= nkv && nqh % nkv == 0",
+        )
+    if q % own:
+        raise fatal(f"Q num_heads must be divisible by K num_heads. Q: {q}, K: {own}")
+
+
+def check_chunks(program_config: object) -> None:
+    """Raises RuntimeError for chunks of a program configuration that are not whole tiles."""
+    for word in ("q_chunk_size", "k_chunk_size"):
+        size = getattr(program_config, word, None)
+        if size is not None and (size <= 0 or size % TILE_SIZE):
+            raise fatal(
+                f"{word} must be a positive multiple of TILE_SIZE. Got {word}: {size}, TILE_SIZE: {TILE_SIZE}",
+                f"{word} > 0 && {word} % tt::constants::TILE_WIDTH == 0",
+            )
+
+
+@operation(
+    "ttnn.transformer.scaled_dot_product_attention", family=families.ATTENTION, golden=goldens.attention
+)
+def scaled_dot_product_attention(
+    input_tensor_q: Tensor,
+    input_tensor_k: Tensor,
+    input_tensor_v: Tensor,
+    *,
+    attn_mask: Tensor | None = None,
+    is_causal: bool = True,
+    scale: float | None = None,
+    sliding_window_size: int | None = None,
+    memory_config: MemoryConfig | None = None,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+    attention_sink: Tensor | None = None,
+    cu_window_seqlens: Tensor | None = None,
+    windowed_q_token_offset: int = 0,
+    windowed_q_token_offset_tensor: Tensor | None = None,
+    output_concat_heads: bool = False,
+    attn_mask_block_map: Tensor | None = None,
+) -> Tensor:
+    """q [B, H, Sq, D], k and v [B, Hkv, Sk, D] -> [B, H, Sq, D], or [B, 1, Sq, H*D] with output_concat_heads.
+
+    The mask [B or 1, H or 1, Sq, Sk] is added to the scores and excludes is_causal. cu_window_seqlens [windows + 1] holds the bounds of
+    windows that see themselves only, counted from 0; it replaces is_causal. Without is_causal a query sees half a sliding window on either
+    side. scale: 1/sqrt(D) unless given; the sink's scores are times scale too.
+    """
+    if attn_mask_block_map is not None:
+        raise fatal("scaled_dot_product_attention: block maps of masks are not emulated; leave it out")
+    check_chunks(program_config)
+    windows = cu_window_seqlens is not None
+    if is_causal and attn_mask is not None:
+        raise fatal("attn_mask must not be provided when is_causal is true")
+    queries, keys = input_tensor_q.shape[2], input_tensor_k.shape[2]
+    triangle = None
+    if is_causal and not windows:
+        if queries != keys:
+            raise fatal(
+                f"Causal SDPA requires Q and K to have the same sequence length. Got Q: {queries}, K: {keys}"
+            )
+        triangle = causal_mask(queries, keys, sliding_window_size)
+    elif sliding_window_size and not windows:
+        triangle = band_mask(queries, keys, sliding_window_size)
+
+    def mask_of(rest: dict[str, Array], user: int) -> Array | None:
+        if "windows" in rest:
+            first = int(rest["offset"].ravel()[0]) if "offset" in rest else windowed_q_token_offset
+            return window_mask(queries, keys, rest["windows"].ravel(), first)
+        if "mask" not in rest:
+            return triangle
+        mask: Array = rest["mask"][user % len(rest["mask"])]
+        return mask if triangle is None else mask[..., :queries, :keys] + triangle
+
+    named = {"mask": attn_mask, "sink": attention_sink, "windows": cu_window_seqlens}
+    named["offset"] = windowed_q_token_offset_tensor
+    tensors = (input_tensor_q, input_tensor_k, input_tensor_v)
+    return prefill(tensors, named, mask_of, scale, memory_config, concat_heads=output_concat_heads)
+
+
+def prefill(
+    tensors: tuple[Tensor, Tensor, Tensor],
+    named: dict[str, Tensor | None],
+    mask_of: Callable[[dict[str, Array], int], Array | None],
+    scale: float | None,
+    memory_config: MemoryConfig | None,
+    *,
+    concat_heads: bool = False,
+    width: int | None = None,
+    of_user: Callable[[Array, dict[str, Array], int], Array] = lambda held, rest, user: held[user],
+    key_heads: int | None = None,
+) -> Tensor:
+    """Attention of every user's queries; `mask_of` gives the mask of a user from a device's shards of `named`.
+
+    `width`: of the values, where they are the first columns of a wider tensor. `of_user`: a user's keys or values (heads, S, D) of
+    what a device holds, of `key_heads` heads where they are not the tensor's.
+    """
+    q, k, v = tensors
+    given = {name: tensor for name, tensor in named.items() if tensor is not None}
+    on_device(q, k, v, *given.values(), kind="scaled dot product attention")
+    batch, heads, queries, depth = q.shape
+    check_heads(heads, k, v, key_heads)
+    factor = scale if scale is not None else 1 / math.sqrt(depth)
+    wide = width or v.shape[-1]
+
+    def compute(qs: Array, ks: Array, vs: Array, *others: Array) -> Array:
+        out = np.empty((*qs.shape[:-1], wide), np.float32)
+        for device in range(len(qs)):
+            rest = dict(zip(given, (o[device] for o in others), strict=True))
+            for user in range(batch):
+                sink = sink_of(rest["sink"], heads, user) if "sink" in rest else None
+                mask = mask_of(rest, user)
+                keys, values = (of_user(held[device], rest, user) for held in (ks, vs))
+                out[device, user] = attend(qs[device, user], keys, values[..., :wide], factor, mask, sink)
+        if concat_heads:
+            out = out.transpose(0, 1, 3, 2, 4).reshape(len(out), batch, 1, queries, heads * wide)
+        return finish(np.ascontiguousarray(out), q.dtype)
+
+    operands = (*tensors, *given.values())
+    shards = combine(compute, *(t.shards for t in operands))
+    return settle(operands, shards, q.dtype, memory_config=memory_config or in_dram(q))
+
+
+@operation(
+    "ttnn.transformer.attention_softmax", family=families.ATTENTION, golden=attention_goldens.softmax_of_heads
+)
+def attention_softmax(
+    tensor: Tensor,
+    *,
+    head_size: int | None = None,
+    attention_mask: Tensor | None = None,
+    program_config: object = None,
+    causal_mask: bool | None = False,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """softmax(scores / sqrt(head_size) + mask) along the last dimension; without head_size the scores are not scaled."""
+    scale = None if head_size is None else 1 / math.sqrt(head_size)
+    return masked_softmax(tensor, scale, attention_mask, memory_config)

@@ -1,0 +1,1 @@
+"""Operations that compute nothing: shape, order, joining, cutting, looking up, padding, layout, host and device."""

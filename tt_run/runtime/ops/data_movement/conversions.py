@@ -1,0 +1,249 @@
+"""Operations that change how a tensor is kept, not its values: dtype, layout, memory configuration, copies.
+
+The work is done by the tensor layer; entered as operations, traces record them. Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tt_run.runtime.cores import core_of
+from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout, cpp
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Operation, no_tensor, operation
+from tt_run.runtime.ops.declaration.operands import ints, on_device, relabel, settle
+from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.ops.goldens import creation_goldens
+from tt_run.runtime.tensor.conversion import layouts
+from tt_run.runtime.tensor.spec.memory_config import (
+    DRAM_MEMORY_CONFIG,
+    CoreCoord,
+    CoreRange,
+    CoreRangeSet,
+    MemoryConfig,
+    ShardSpec,
+)
+from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, Tile
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, check_layout, convert
+
+to_layout: Operation = operation("ttnn.to_layout", family=families.CONVERSION, golden=goldens.same)(
+    layouts.to_layout
+)
+to_memory_config: Operation = operation(
+    "ttnn.to_memory_config", family=families.CONVERSION, golden=goldens.same
+)(layouts.to_memory_config)
+
+
+@operation(
+    "ttnn.typecast",
+    family=families.CONVERSION,
+    golden=creation_goldens.typecast,
+    aliases=["ttnn.experimental.typecast"],
+)
+def typecast(
+    input_tensor: Tensor,
+    dtype: DataType | None = None,
+    output_dtype: DataType | None = None,
+    *,
+    input_dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """The tensor in another element type: `(x, dtype)` or `(x, input_dtype, output_dtype)`, the first of which must be the tensor's."""
+    if not isinstance(input_tensor, Tensor):
+        raise no_tensor("input_tensor", input_tensor)
+    first = dtype if input_dtype is None else input_dtype
+    if first is None:
+        raise ArgumentMismatch("typecast needs a dtype")
+    found = layouts.typecast(
+        input_tensor, first, output_dtype, memory_config=memory_config, output_tensor=output_tensor
+    )
+    return found if output_tensor is None else relabel(found, (input_tensor,))
+
+
+def _copied(
+    tensor: Tensor,
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    on_device(tensor, kind="copy")
+    target = dtype or tensor.dtype
+    check_layout(target, tensor.layout)
+    shards = tensor.shards.map(lambda stack: convert(stack, target))
+    return settle((tensor,), shards, target, memory_config=memory_config, output_tensor=output_tensor)
+
+
+@operation("ttnn.clone", family=families.CONVERSION, golden=goldens.same)
+def clone(
+    input: Tensor,
+    *,
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    compute_kernel_config: object = None,
+) -> Tensor:
+    """A tensor of its own with the same values. Raises RuntimeError for another element type in rows, and for shards made or undone."""
+    on_device(input, kind="data movement")
+    if dtype not in (None, input.dtype) and input.layout is not Layout.TILE:
+        raise fatal(
+            "Clone: data type conversion is only supported with tile layout",
+            hint="ttnn.typecast(tensor, dtype) takes rows",
+        )
+    if memory_config is not None and memory_config.is_sharded() != input.memory_config().is_sharded():
+        raise fatal(
+            "Clone: mixed sharded/interleaved layout not currently supported. Both input and output must have the same layout.",
+            hint="ttnn.to_memory_config(tensor, memory_config)",
+        )
+    return _copied(input, dtype, memory_config)
+
+
+@operation("ttnn.reallocate", family=families.CONVERSION, golden=goldens.same)
+def reallocate(tensor: Tensor, memory_config: MemoryConfig | None = None) -> Tensor:
+    """The values in a new buffer; the old one is given back."""
+    result = _copied(tensor, None, memory_config)
+    tensor.deallocate(True)
+    return result
+
+
+@operation("ttnn.move", family=families.CONVERSION, golden=goldens.same)
+def move(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
+    """The values in a new buffer; the old one is given back."""
+    result = _copied(input_tensor, None, memory_config)
+    input_tensor.deallocate(True)
+    return result
+
+
+@operation("ttnn.assign", family=families.CONVERSION, golden=creation_goldens.assign)
+def assign(
+    input: Tensor,
+    output_tensor: Tensor | None = None,
+    *,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataType | None = None,
+) -> Tensor:
+    """A copy of the values, in `output_tensor` if there is one."""
+    return _copied(
+        input, dtype or (output_tensor.dtype if output_tensor else None), memory_config, output_tensor
+    )
+
+
+@operation("ttnn.copy", family=families.CONVERSION, golden=creation_goldens.copy)
+def copy(input_a: Tensor, input_b: Tensor) -> Tensor:
+    """The values of a written into b; returns b."""
+    return _copied(input_a, input_b.dtype, None, input_b)
+
+
+@operation("ttnn.interleaved_to_sharded", family=families.CONVERSION, golden=goldens.same)
+def interleaved_to_sharded(
+    input_tensor: Tensor,
+    grid: MemoryConfig | CoreCoord | CoreRangeSet | Sequence[int] | None = None,
+    shard_shape: Sequence[int] | DataType | None = None,
+    shard_scheme: TensorMemoryLayout | None = None,
+    shard_orientation: ShardOrientation = ShardOrientation.ROW_MAJOR,
+    output_dtype: DataType | None = None,
+    *,
+    sharded_memory_config: MemoryConfig | None = None,
+    keep_l1_aligned: bool | None = False,
+    preallocated_output: Tensor | None = None,
+) -> Tensor:
+    """The tensor spread over cores: `(x, memory_config[, dtype])`, or `(x, grid, shard_shape, shard_scheme, shard_orientation[, dtype])`."""
+    on_device(input_tensor, kind="data movement")
+    if input_tensor.memory_config().is_sharded():
+        raise fatal(
+            f"Input tensor memory layout must be INTERLEAVED, but got {cpp(input_tensor.memory_config().memory_layout)}",
+            hint="ttnn.reshard(tensor, memory_config)",
+        )
+    config = sharded_memory_config or (grid if isinstance(grid, MemoryConfig) else None)
+    if config is not None:
+        if config.shard_spec is not None and min(config.shard_spec.shape) < 1:
+            raise fatal("shard_shape must be greater than 0", hint=f"{list(config.shard_spec.shape)}")
+        dtype = shard_shape if isinstance(shard_shape, DataType) else output_dtype
+        return _copied(input_tensor, dtype, config, preallocated_output)
+    if isinstance(grid, (tuple, list)):
+        grid = core_of(grid)
+    if (
+        not isinstance(grid, (CoreCoord, CoreRangeSet))
+        or shard_scheme is None
+        or isinstance(shard_shape, (DataType, type(None)))
+    ):
+        raise ArgumentMismatch("expected a sharded memory config, or grid, shard_shape and shard_scheme")
+    cores = (
+        grid
+        if isinstance(grid, CoreRangeSet)
+        else CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(grid.x - 1, grid.y - 1))])
+    )
+    if min(ints(shard_shape), default=0) < 1:
+        raise fatal("shard_shape must be greater than 0", hint=f"shard_shape is {list(shard_shape)}")
+    spec = ShardSpec(cores, list(ints(shard_shape)), shard_orientation)
+    return _copied(
+        input_tensor, output_dtype, MemoryConfig(shard_scheme, BufferType.L1, spec), preallocated_output
+    )
+
+
+@operation("ttnn.sharded_to_interleaved", family=families.CONVERSION, golden=goldens.same)
+def sharded_to_interleaved(
+    input_tensor: Tensor, memory_config: MemoryConfig | None = None, output_dtype: DataType | None = None
+) -> Tensor:
+    """The tensor spread over memory banks again; one that is not sharded stays what it is.
+
+    Raises RuntimeError for another element type in rows.
+    """
+    on_device(input_tensor, kind="data movement")
+    if not input_tensor.memory_config().is_sharded():
+        return input_tensor.alias()
+    if output_dtype not in (None, input_tensor.dtype) and input_tensor.layout is not Layout.TILE:
+        raise fatal(
+            "If diff output type, tensor must be TILED", hint="ttnn.typecast(tensor, dtype) takes rows"
+        )
+    return _copied(input_tensor, output_dtype, memory_config or DRAM_MEMORY_CONFIG)
+
+
+def _in_layout(
+    tensor: Tensor,
+    layout: Layout,
+    dtype: DataType | None,
+    memory_config: MemoryConfig | None,
+    tile: Tile | None = None,
+) -> Tensor:
+    on_device(tensor, kind="data movement")
+    dtype = dtype or tensor.dtype
+    check_layout(dtype, layout)
+    shards = tensor.shards.map(lambda stack: convert(stack, dtype))
+    return settle((tensor,), shards, dtype, memory_config=memory_config, layout=layout, tile=tile)
+
+
+@operation("ttnn.tilize", family=families.CONVERSION, golden=goldens.same)
+def tilize(
+    input_tensor: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataType | None = None,
+    use_multicore: bool = True,
+    use_low_perf: bool = False,
+    tile: Tile = DEFAULT_TILE,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """The same elements in TILE layout, in `dtype` if given."""
+    on_device(input_tensor, kind="data movement")
+    if input_tensor.layout is not Layout.ROW_MAJOR:
+        raise fatal("Can only tilize row major data", "input_tensor.layout() == Layout::ROW_MAJOR")
+    return _in_layout(input_tensor, Layout.TILE, dtype, memory_config, tile)
+
+
+@operation("ttnn.untilize", family=families.CONVERSION, golden=goldens.same)
+def untilize(
+    input_tensor: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    use_multicore: bool = True,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """The same elements in ROW_MAJOR layout; block floats become bfloat16, which they need to leave their tiles."""
+    on_device(input_tensor, kind="data movement")
+    if input_tensor.layout is not Layout.TILE:
+        raise fatal("Can only untilize tile major data", "input_tensor.layout() == Layout::TILE")
+    dtype = DataType.BFLOAT16 if input_tensor.dtype in BLOCK_FLOATS else None
+    return _in_layout(input_tensor, Layout.ROW_MAJOR, dtype, memory_config)

@@ -1,0 +1,202 @@
+"""Elements placed and taken by index tensors: fills, scatters, the TOSA forms; and parts of a tensor by position. NumPy computes them.
+
+Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import Layout
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.data_movement import joining
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import axis_of, on_device, settle
+from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare, stacks
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import combine
+
+Array = npt.NDArray[Any]
+
+
+def _places(index: Array, length: int, name: str) -> Array:
+    """An index tensor as places. Raises RuntimeError for one that lies outside."""
+    places = index.astype(np.int64)
+    if places.size and not (places.min() >= 0 and places.max() < length):
+        worst = int(places.max() if places.max() >= length else places.min())
+        raise fatal(f"{name}: index {worst} is out of range for a dimension of length {length}")
+    return places
+
+
+def _index_fill(x: Array, dim: int, index: Array, value: float) -> Array:
+    axis = axis_of(dim, x.ndim - 1)
+    result = x.copy()
+    for shard, own in zip(result, index, strict=True):
+        np.moveaxis(shard, axis, 0)[_places(own.reshape(-1), shard.shape[axis], "index_fill")] = value
+    return result
+
+
+def _indexed_fill(batch_id: Array, a: Array, b: Array, dim: int) -> Array:
+    axis = axis_of(dim, a.ndim - 1)
+    result = a.copy()
+    for shard, source, own in zip(result, b, batch_id, strict=True):
+        places = _places(own.reshape(-1), shard.shape[axis], "indexed_fill")
+        np.moveaxis(shard, axis, 0)[places] = np.moveaxis(source, axis, 0)[: len(places)]
+    return result
+
+
+def _channels(x: Array, index: Array, name: str) -> Array:
+    """Places [devices, N, W] of whole channels [devices, N, W, 1]."""
+    if x.ndim != 4 or index.ndim != 3:
+        raise fatal(f"{name} takes values [N, K, C] and indices [N, W]")
+    return _places(index, x.shape[2], name)[..., None]
+
+
+def _tosa_gather(x: Array, index: Array) -> Array:
+    return np.take_along_axis(x, _channels(x, index, "tosa_gather"), axis=2)
+
+
+def _tosa_scatter(x: Array, index: Array, source: Array) -> Array:
+    result = x.copy()
+    np.put_along_axis(
+        result, np.broadcast_to(_channels(x, index, "tosa_scatter"), source.shape), source, axis=2
+    )
+    return result
+
+
+def _triangle(keep: Any) -> Any:
+    def compute(x: Array, diagonal: int) -> Array:
+        if x.ndim < 3:
+            raise fatal("tril and triu need tensors of rank 2 or more")
+        kept: Array = np.where(keep(np.ones(x.shape[-2:], bool), diagonal), x, x.dtype.type(0))
+        return kept
+
+    return compute
+
+
+def _rotated(x: Array) -> Array:
+    pairs = x.reshape(*x.shape[:-1], -1, 2)
+    return np.stack([-pairs[..., 1], pairs[..., 0]], axis=-1).reshape(x.shape)
+
+
+def _narrow(x: Array, dim: int, start: int, length: int) -> Array:
+    axis = axis_of(dim, x.ndim - 1) + 1
+    start += x.shape[axis] if start < 0 else 0
+    if length < 0 or not 0 <= start <= x.shape[axis] - length:
+        raise fatal(
+            f"narrow: {start} to {start + length} is outside of a dimension of length {x.shape[axis]}"
+        )
+    return np.moveaxis(np.moveaxis(x, axis, 0)[start : start + length], 0, axis)
+
+
+def _fill_rm(
+    n: int, c: int, h: int, w: int, rows: int, columns: int, like: Array, high: float = 1, low: float = 0
+) -> Array:
+    result = np.full((len(like), n, c, h, w), low, like.dtype)
+    result[..., :rows, :columns] = high
+    return result
+
+
+def _golden_fill_rm(
+    n: int, c: int, h: int, w: int, rows: int, columns: int, like: Any, high: float = 1, low: float = 0
+) -> Any:
+    result = like.new_full((n, c, h, w), low)
+    result[..., :rows, :columns] = high
+    return result
+
+
+def _golden_indexed_fill(batch_id: Any, a: Any, b: Any, dim: int = 0, **_: Any) -> Any:
+    return a.clone().index_copy(dim, batch_id.flatten().long(), b.narrow(dim, 0, batch_id.numel()))
+
+
+def _golden_rotated(x: Any, **_: Any) -> Any:
+    real, imaginary = x.unflatten(-1, (-1, 2)).unbind(-1)
+    return (
+        (-imaginary)
+        .unsqueeze(-1)
+        .repeat_interleave(2, -1)
+        .index_copy(-1, x.new_ones(1).long(), real.unsqueeze(-1))
+        .flatten(-2)
+    )
+
+
+_FILL = f"(input: Tensor, dim: int, index: Tensor, value: float, *, {PLACED})"
+_RM = "(N: int, C: int, H: int, W: int, hOnes: int, wOnes: int, any: Tensor"
+
+INDEXED = declare(
+    families.MOVEMENT,
+    Row("index_fill", _FILL, _index_fill, "A copy with one value at the places `index` along `dim`.",
+        golden=lambda x, dim, index, value, **_: x.index_fill(dim, index.long(), value)),
+    Row("index_fill_new", _FILL, _index_fill, "A copy with one value at the places `index` along `dim`.",
+        golden=lambda x, dim, index, value, **_: x.index_fill(dim, index.long(), value)),
+    Row("tosa_gather", f"(input: Tensor, index: Tensor, *, {PLACED})", _tosa_gather,
+        "Rows of channels [N, K, C] by places [N, W]: [N, W, C].",
+        golden=lambda x, i, **_: x.gather(1, i.long().unsqueeze(-1).expand(-1, -1, x.shape[-1]))),
+    Row("tosa_scatter", f"(input: Tensor, index: Tensor, src: Tensor, *, {PLACED})", _tosa_scatter,
+        "A copy of [N, K, C] with rows of channels [N, W, C] at places [N, W].",
+        golden=lambda x, i, s, **_: x.scatter(1, i.long().unsqueeze(-1).expand(-1, -1, x.shape[-1]), s)),
+    Row("tril", f"(input_tensor: Tensor, *, diagonal: int = 0, {PLACED})", _triangle(np.tril),
+        "The lower triangle of every matrix, zeros above the diagonal.", golden="tril", layout=Layout.TILE),
+    Row("triu", f"(input_tensor: Tensor, *, diagonal: int = 0, {PLACED})", _triangle(np.triu),
+        "The upper triangle of every matrix, zeros below the diagonal.", golden="triu", layout=Layout.TILE),
+    Row("narrow", "(input_tensor: Tensor, dim: int, start: int, length: int)", _narrow,
+        "`length` entries of dimension `dim` from `start` on.", golden="narrow"),
+    Row("alt_complex_rotate90", "(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, "
+        "output_tensor: Tensor | None = None, sub_core_grids: CoreRangeSet | None = None)", _rotated,
+        "Pairs (a, b) along the last dimension become (-b, a).", golden=_golden_rotated),
+    engine=stacks,
+)  # fmt: skip
+
+# The dtype of the result is that of the first tensor, which here is not the index.
+FILLED = declare(
+    families.MOVEMENT,
+    Row("fill_rm", f"{_RM}, val_hi: float, val_lo: float, *, {PLACED})", _fill_rm,
+        "[N, C, H, W] with val_hi in the first hOnes rows and wOnes columns, val_lo elsewhere; dtype of `any`.",
+        golden=_golden_fill_rm),
+    Row("fill_ones_rm", f"{_RM}, *, {PLACED})", _fill_rm,
+        "[N, C, H, W] with ones in the first hOnes rows and wOnes columns, zeros elsewhere; dtype of `any`.",
+        golden=_golden_fill_rm),
+    engine=stacks,
+)  # fmt: skip
+
+
+@operation("ttnn.indexed_fill", family=families.MOVEMENT, golden=_golden_indexed_fill)
+def indexed_fill(
+    batch_id: Tensor,
+    input_tensor_a: Tensor,
+    input_tensor_b: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    dim: int = 0,
+) -> Tensor:
+    """A copy of a in which entry batch_id[i] along `dim` is entry i of b."""
+    given = (batch_id, input_tensor_a, input_tensor_b)
+    on_device(*given, kind="indexed_fill")
+    shards = combine(lambda ids, a, b: _indexed_fill(ids, a, b, dim), *(t.shards for t in given))
+    return settle((input_tensor_a, input_tensor_b), shards, input_tensor_a.dtype, memory_config=memory_config)
+
+
+@operation(
+    "ttnn.scatter_add",
+    family=families.MOVEMENT,
+    golden=lambda x, dim, i, s, **_: x.scatter_add(dim, i.long(), s),
+)
+def scatter_add(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """A copy of input to which src[…, i, …] is added at index[…, i, …] along `dim`, in the order of the index."""
+    result: Tensor = joining.scatter.compute(
+        input, dim, index, src, memory_config=memory_config, reduce="add"
+    )
+    return result

@@ -1,0 +1,410 @@
+"""Operations that join tensors, cut them up, or pick elements by index.
+
+Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels import torch_cpu
+from tt_run.runtime.kernels.elementwise import finish
+from tt_run.runtime.ops.data_movement.movement import moved, settled, unmoved
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.composites import compile_scatter
+from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
+from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, settle
+from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.ops.placement import fitted_shards
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values import shapes
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, convert
+from tt_run.runtime.values.shards import Shards, combine
+
+Array = npt.NDArray[Any]
+_AS_BFLOAT16 = "ttnn.typecast(tensor, ttnn.bfloat16)"
+
+
+@operation("ttnn.concat", family=families.MOVEMENT, golden=goldens.concat)
+def concat(
+    tensors: Sequence[Tensor],
+    dim: int = 0,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    groups: int = 1,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """Tensors one after the other along `dim`; groups > 1 takes a group's part of each in turn."""
+    parts = _same_kind(tensors, "concat")
+    if groups < 1:
+        raise fatal("groups must be greater than 0", hint=f"groups is {groups}")
+    first = parts[0]
+    axis = axis_of(dim, len(first.shape))
+    for other in parts[1:]:
+        rest = [d for d in range(len(first.shape)) if d != axis]
+        if len(other.shape) != len(first.shape) or any(other.shape[d] != first.shape[d] for d in rest):
+            raise fatal(
+                "All dimensions must be the same size except for the dimension along which the contenation is taking place.",
+                hint=f"{first.shape} and {other.shape}",
+            )
+
+    if len(parts) == 1 and output_tensor is None and unmoved(first, memory_config):
+        return first.alias()
+
+    apart = [[n * (d == axis) for d, n in enumerate(part.shape)] for part in parts]
+    if any(_of_rows(part, ends, (1,)) is not part for part, ends in zip(parts, apart, strict=True)):
+        parts = [_as_bfloat16(part) for part in parts]
+    first = parts[0]
+
+    def joined(*stacks: Array) -> Array:
+        if groups == 1:
+            return settled(np.concatenate(stacks, axis=axis + 1), first.dtype)
+        pieces = [np.split(s, groups, axis=axis + 1) for s in stacks]
+        return settled(
+            np.concatenate([p[g] for g in range(groups) for p in pieces], axis=axis + 1), first.dtype
+        )
+
+    shards = combine(joined, *(t.shards for t in parts))
+    if memory_config is None and first.memory_config().is_sharded():
+        memory_config = DRAM_MEMORY_CONFIG
+    return settle(parts, shards, first.dtype, memory_config=memory_config, output_tensor=output_tensor)
+
+
+@operation(
+    "ttnn.stack",
+    family=families.MOVEMENT,
+    golden=lambda tensors, dim, **_: torch_cpu.library().stack(list(tensors), dim),
+)
+def stack(input_tensors: Sequence[Tensor], dim: int) -> Tensor:
+    """Tensors of one shape along a new dimension at `dim`."""
+    parts = _same_kind(input_tensors, "stack")
+    axis = axis_of(dim, len(parts[0].shape) + 1)
+    if any(t.shape != parts[0].shape for t in parts):
+        raise fatal(f"stack expects tensors of one shape, got {[list(t.shape) for t in parts]}")
+    dtype = parts[0].dtype
+    shards = combine(lambda *s: settled(np.stack(s, axis=axis + 1), dtype), *(t.shards for t in parts))
+    return settle(parts, shards, dtype, memory_config=fitted_shards.in_dram_if_sharded(parts[0]))
+
+
+def _same_kind(tensors: Sequence[Tensor], name: str) -> list[Tensor]:
+    if isinstance(tensors, Tensor) or not isinstance(tensors, Sequence):
+        raise ArgumentMismatch(f"expected a sequence of tensors, got {type(tensors).__name__}")
+    parts = list(tensors)
+    if not parts:
+        raise fatal(f"ttnn.{name}: expected a non-empty list of Tensors!")
+    on_device(*parts, kind=name)
+    if any(t.dtype is not parts[0].dtype for t in parts):
+        raise fatal(f"{name}: all tensors need one dtype, got {', '.join(str(t.dtype) for t in parts)}")
+    return parts
+
+
+@operation("ttnn.slice", family=families.MOVEMENT, golden=goldens.cut)
+def slice(
+    input_tensor: Tensor,
+    starts: Sequence[int] | Tensor | None = None,
+    ends: Sequence[int] | Tensor | None = None,
+    steps: Sequence[int] | None = None,
+    *,
+    slice_start: Sequence[int] | None = None,
+    slice_end: Sequence[int] | None = None,
+    slice_step: Sequence[int] | None = None,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    pad_value: float | None = None,
+    slice_dim: int | None = None,
+    num_devices: int | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """Elements from starts up to, not including, ends; negative bounds count from the end.
+
+    Bounds given as tensors may differ from device to device; the pieces must have one shape. `num_devices` of them share the
+    elements along `slice_dim`. Raises RuntimeError for bounds that do not fit.
+    """
+    on_device(input_tensor, kind="data movement")
+    shape = tuple(input_tensor.shape)
+    if _differ(starts) or _differ(ends):
+        return _slice_each(input_tensor, starts, ends, slice_dim, num_devices, memory_config, output_tensor)
+    begin, end = _bounds(starts, slice_start), _bounds(ends, slice_end)
+    step = _bounds(steps, slice_step, (1,) * len(shape))
+    if not len(begin) == len(end) == len(step) == len(shape):
+        raise fatal(
+            f"Input rank {len(shape)} and begins {len(begin)} must have the same size",
+            hint=f"ends has {len(end)} entries and step {len(step)}",
+        )
+    if min(step, default=1) < 1:
+        raise fatal("Slice step must be greater than 0", hint=f"step is {list(step)}")
+    index = tuple(
+        builtins.slice(*builtins.slice(b, e, s).indices(n))
+        for b, e, s, n in zip(begin, end, step, shape, strict=True)
+    )
+    for d, (chosen, length) in enumerate(zip(index, shape, strict=True)):
+        where = f"slice [{begin[d]}:{end[d]}] of dimension {d}, which has length {length}"
+        if end[d] > input_tensor.padded_shape[d]:
+            raise fatal(
+                f"Ends {end[d]} must be less than or equal to the shape of the tensor {length}", hint=where
+            )
+        if chosen.start > chosen.stop:
+            raise fatal(f"End {end[d]} must be greater than or equal to start {begin[d]}", hint=where)
+        if end[d] > length:
+            raise fatal(f"slice [{begin[d]}:{end[d]}] does not fit dimension {d} of length {length}")
+    everything = all(i == builtins.slice(0, n, 1) for i, n in zip(index, shape, strict=True))
+    if everything and output_tensor is None and unmoved(input_tensor, memory_config):
+        return input_tensor.alias()
+    whole = (builtins.slice(None), *index)
+    input_tensor = _of_rows(input_tensor, [i.start for i in index], step)
+    if memory_config is None and output_tensor is None:
+        lengths = [len(range(i.start, i.stop, i.step)) for i in index]
+        memory_config = fitted_shards.of_part(input_tensor, lengths)
+    return moved(input_tensor, lambda s: s[whole], memory_config, output_tensor)
+
+
+def _of_rows(tensor: Tensor, starts: Sequence[int], step: Sequence[int]) -> Tensor:
+    """A tensor of block floats as its rows, BFLOAT16, where a cut does not begin with a tile; others as they are.
+
+    Raises RuntimeError for steps through block floats, and for BFLOAT4_B that would leave its tiles.
+    """
+    dtype = tensor.dtype
+    if dtype not in BLOCK_FLOATS:
+        return tensor
+    inside = any(start % edge for start, edge in zip(starts[-2:], tensor.tile.tile_shape, strict=False))
+    stepped = any(length != 1 for length in step)
+    if dtype is DataType.BFLOAT4_B and (inside or stepped):
+        raise fatal("Only TILE layout is supported for BFLOAT8_B dtype!", hint=_AS_BFLOAT16)
+    if stepped:
+        raise fatal("Strided slice is not supported for BFLOAT8 tensors", hint=_AS_BFLOAT16)
+    return _as_bfloat16(tensor) if inside else tensor
+
+
+def _as_bfloat16(tensor: Tensor) -> Tensor:
+    shards = tensor.shards.map(lambda stack: convert(stack, DataType.BFLOAT16))
+    return tensor.derive(shards, dtype=DataType.BFLOAT16)
+
+
+def _differ(bounds: Sequence[int] | Tensor | None) -> bool:
+    if not isinstance(bounds, Tensor) or shapes.active():
+        return False
+    rows = bounds.shards.data
+    return any(not np.array_equal(row, rows[0]) for row in rows[1:])
+
+
+def _slice_each(
+    x: Tensor,
+    starts: Any,
+    ends: Any,
+    slice_dim: int | None,
+    num_devices: int | None,
+    memory_config: MemoryConfig | None,
+    output_tensor: Tensor | None,
+) -> Tensor:
+    """A slice of its own on each local device."""
+    if not (isinstance(starts, Tensor) and isinstance(ends, Tensor)):
+        raise fatal("slice: starts and ends must both be tensors where they differ from device to device")
+    rank = len(x.shape)
+    made: list[Array | None] = []
+    each = zip(x.shards.each(), starts.shards.each(), ends.shards.each(), strict=True)
+    for shard, begin, end in each:
+        if shard is None or begin is None or end is None:
+            made.append(None)
+            continue
+        bounds = list(zip(ints(begin.ravel()), ints(end.ravel()), strict=True))
+        if len(bounds) != rank or any(not 0 <= b < e <= n for (b, e), n in zip(bounds, x.shape, strict=True)):
+            raise fatal(f"slice {bounds} does not fit a tensor of shape {x.shape}")
+        made.append(shard[tuple(builtins.slice(*each) for each in bounds)].copy())
+    sizes = {part.shape for part in made if part is not None}
+    if len(sizes) > 1:
+        raise fatal(f"slice: the pieces of the devices must have one shape, got {sorted(sizes)}")
+    if slice_dim is not None and num_devices:
+        expected = x.shape[slice_dim] // num_devices
+        if any(size[slice_dim] != expected for size in sizes):
+            raise fatal(
+                f"slice: pieces along dimension {slice_dim} must have {expected} elements for {num_devices} devices"
+            )
+    return settle(
+        (x,),
+        Shards.from_each(made),
+        x.dtype,
+        memory_config=memory_config,
+        output_tensor=output_tensor,
+    )
+
+
+def _bounds(
+    given: Sequence[int] | Tensor | None, alias: Sequence[int] | None, default: tuple[int, ...] = ()
+) -> tuple[int, ...]:
+    if given is not None and alias is not None:
+        raise ArgumentMismatch(f"a bound of slice is given twice, under two names: {given!r} and {alias!r}")
+    value = alias if given is None else given
+    if value is None:
+        if default:
+            return default
+        raise ArgumentMismatch("slice needs its starts and ends")
+    if isinstance(value, Tensor):
+        if shapes.active():
+            raise fatal(
+                "the bounds of slice are values of a tensor, and this run has shapes only",
+                hint="give the bounds as integers",
+            )
+        return ints(value.shards.data[0].ravel())
+    return ints(value)
+
+
+@operation(
+    "ttnn.split", family=families.MOVEMENT, golden=lambda x, size, dim=0, **_: list(x.split(size, dim))
+)
+def split(
+    input_tensor: Tensor,
+    split_size: int | Sequence[int],
+    dim: int = 0,
+    *,
+    memory_config: MemoryConfig | None = None,
+) -> list[Tensor]:
+    """Pieces of `split_size` along `dim`, the last one possibly shorter, or pieces of the sizes listed."""
+    on_device(input_tensor, kind="data movement")
+    axis = axis_of(dim, len(input_tensor.shape))
+    length = input_tensor.shape[axis]
+    if isinstance(split_size, int):
+        if split_size < 1:
+            raise fatal(f"split size must be positive, got {split_size}")
+        sizes = [min(split_size, length - start) for start in range(0, length, split_size)]
+    else:
+        sizes = list(ints(split_size))
+        if sum(sizes) != length:
+            raise fatal(f"split sizes {sizes} must sum to the {length} elements of dimension {dim}")
+    return _pieces(input_tensor, axis, sizes, memory_config)
+
+
+@operation(
+    "ttnn.chunk", family=families.MOVEMENT, golden=lambda x, chunks, dim, **_: list(x.chunk(chunks, dim))
+)
+def chunk(input_tensor: Tensor, chunks: int, dim: int) -> list[Tensor]:
+    """At most `chunks` pieces of equal size along `dim`; the last one may be shorter."""
+    on_device(input_tensor, kind="data movement")
+    axis = axis_of(dim, len(input_tensor.shape))
+    length = input_tensor.shape[axis]
+    if chunks < 1:
+        raise fatal(f"chunk needs a positive number of chunks, got {chunks}")
+    size = max(1, -(-length // chunks))
+    return _pieces(input_tensor, axis, [min(size, length - start) for start in range(0, length, size)], None)
+
+
+def _pieces(
+    tensor: Tensor, axis: int, sizes: Sequence[int], memory_config: MemoryConfig | None
+) -> list[Tensor]:
+    ahead = (builtins.slice(None),) * (axis + 1)
+    found, start = [], 0
+    for size in sizes:
+        cut = builtins.slice(start, start + size)
+        shape = [size if d == axis else length for d, length in enumerate(tensor.shape)]
+        place = memory_config or fitted_shards.of_pieces(tensor, shape)
+        starts = [start if d == axis else 0 for d in range(len(shape))]
+        part = _of_rows(tensor, starts, (1,))
+        found.append(moved(part, lambda s, at=(*ahead, cut): s[at], place))  # type: ignore[misc]
+        start += size
+    return found
+
+
+@operation(
+    "ttnn.gather", family=families.MOVEMENT, golden=lambda x, dim, index, **_: x.gather(dim, index.long())
+)
+def gather(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    *,
+    sparse_grad: bool = False,
+    memory_config: MemoryConfig | None = None,
+    out: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """out[…, i, …] = input[…, index[…, i, …], …] along `dim`; shape of the index."""
+    on_device(input, index, kind="gather")
+    axis = axis_of(dim, len(input.shape)) + 1
+    _check_index(input, index, axis - 1)
+
+    def picked(values: Array, places: Array) -> Array:
+        region = tuple(
+            builtins.slice(0, n) if d != axis else builtins.slice(None) for d, n in enumerate(places.shape)
+        )
+        return settled(np.take_along_axis(values[region], places.astype(np.int64), axis=axis), input.dtype)
+
+    shards = combine(picked, input.shards, index.shards)
+    return settle((input, index), shards, input.dtype, memory_config=memory_config, output_tensor=out)
+
+
+@operation("ttnn.scatter", family=families.MOVEMENT, golden=goldens.scatter)
+def scatter(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    reduce: str | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """A copy of input with out[…, index[…, i, …], …] = src[…, i, …] along `dim`; later ones win.
+
+    reduce `add`, `multiply`, `amax` or `amin` combines with what is there, in the order of the index.
+    """
+    on_device(input, index, src, kind="scatter")
+    combine_with = {
+        None: None,
+        "add": np.add,
+        "multiply": np.multiply,
+        "amax": np.maximum,
+        "amin": np.minimum,
+    }
+    if reduce not in combine_with:
+        raise fatal(f"unknown scatter reduction {reduce!r}; known are add, multiply, amax, amin")
+    axis = axis_of(dim, len(input.shape)) + 1
+    _check_index(input, index, axis - 1)
+    if len(index.shape) != len(src.shape) or any(map(operator.gt, index.shape, src.shape)):
+        raise fatal(f"scatter needs a source as large as its index, got {src.shape} and {index.shape}")
+    compile_scatter(input, index, src, axis - 1)
+    function = combine_with[reduce]
+
+    def placed(values: Array, places: Array, source: Array) -> Array:
+        result = values.copy()
+        where: list[Array] = list(np.indices(places.shape, sparse=True))
+        for position in range(places.shape[axis]):
+            # One slice at a time: an index may name a place twice, and the order decides.
+            at = [
+                w
+                if w.shape[axis] == 1
+                else w[(builtins.slice(None),) * axis + (builtins.slice(position, position + 1),)]
+                for w in where
+            ]
+            at[axis] = np.take(places, [position], axis=axis).astype(np.int64)
+            new = np.take(source[tuple(map(builtins.slice, places.shape))], [position], axis=axis)
+            new = new.astype(result.dtype)
+            result[tuple(at)] = new if function is None else function(result[tuple(at)], new)
+        return finish(result, input.dtype)
+
+    shards = combine(placed, input.shards, index.shards, src.shards)
+    return settle((input, index, src), shards, input.dtype, memory_config=memory_config)
+
+
+def _check_index(input: Tensor, index: Tensor, axis: int) -> None:
+    if len(input.shape) != len(index.shape):
+        raise fatal(
+            f"Index and input tensor must have the same number of dimensions, got {index.shape} and {input.shape}"
+        )
+    if any(n > m for d, (n, m) in enumerate(zip(index.shape, input.shape, strict=True)) if d != axis):
+        raise fatal(
+            f"Index tensor shape {index.shape} must not exceed the input's {input.shape} outside of dimension {axis}"
+        )
+    data = index.shards.data
+    if data.size and not (data.min() >= 0 and data.max() < input.shape[axis]):
+        raise fatal(
+            f"index {int(data.max())} is out of range for dimension {axis} of length {input.shape[axis]}"
+        )

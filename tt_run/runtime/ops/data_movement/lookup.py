@@ -1,0 +1,103 @@
+"""Tables looked up by index: embedding. Source: reference library 0.81.1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout, NamedEnum
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.native import native
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import on_device, settle, volume
+from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import convert
+from tt_run.runtime.values.shards import combine
+
+Array = npt.NDArray[Any]
+
+
+@native("ttnn._ttnn.operations.embedding.EmbeddingsType")
+class EmbeddingsType(NamedEnum):
+    """How a device reads the table; the rows are the same."""
+
+    GENERIC = 0
+    PADDED = 1
+    BINARY = 2
+
+
+@operation("ttnn.embedding", family=families.EMBEDDING, golden=goldens.embedding)
+def embedding(
+    input_tensor: Tensor,
+    weight: Tensor,
+    *,
+    padding_idx: int | None = None,
+    layout: Layout | None = None,
+    embeddings_type: EmbeddingsType = EmbeddingsType.GENERIC,
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """Rows of `weight` [vocabulary, width] (leading ones allowed) by the ids of the input: [1, 8] ids -> [1, 8, width].
+
+    Ids of rank 3 or 4 count as [first, last], their other lengths are 1. The result has the dtype and the layout of the weight unless
+    given. Raises RuntimeError for an
+    id outside of the table; the device would read past it.
+    """
+    on_device(input_tensor, weight, kind="embedding")
+    rows, width = weight.shape[-2], weight.shape[-1]
+    target = dtype or weight.dtype
+    if input_tensor.dtype not in (DataType.UINT32, DataType.BFLOAT16):
+        raise fatal(
+            "Input must be UINT32 or BFLOAT16",
+            hint=f"the ids are {input_tensor.dtype.name}: ttnn.typecast(ids, ttnn.uint32)",
+        )
+
+    if weight.dtype is not DataType.BFLOAT16:
+        raise fatal("Weights tensor must have BFLOAT16 dtype", hint="ttnn.typecast(weight, ttnn.bfloat16)")
+    if target is not weight.dtype and (layout or weight.layout) is not Layout.TILE:
+        raise fatal(
+            "Can only typecast output embeddings when producing TILE_LAYOUT output",
+            hint="layout=ttnn.TILE_LAYOUT",
+        )
+    if weight.memory_config().is_sharded():
+        raise fatal(
+            "Embedding does not currently support sharded weights", hint="ttnn.sharded_to_interleaved(weight)"
+        )
+    outer = tuple(weight.shape)[:-2]
+    if volume(outer) != 1:
+        raise fatal(
+            f"First two dimensions for the weights must be 1 but got {' and '.join(map(str, outer))}",
+            hint="one table serves all ids",
+        )
+    shape = tuple(input_tensor.shape)
+    if len(shape) > 2:
+        if volume(shape[1:-1]) != 1:
+            raise fatal(
+                f"embedding: ids of shape {input_tensor.shape}; dimensions between the first and the last must be 1"
+            )
+        shape = (shape[0], shape[-1])
+
+    def picked(ids: Array, table: Array) -> Array:
+        if ids.size and not (ids.min() >= 0 and ids.max() < rows):
+            raise fatal(f"embedding: id {int(ids.max())} is outside of the table of {rows} rows")
+        ids = ids.reshape(len(ids), *shape)
+        found = np.empty((*ids.shape, width), table.dtype)
+        for out, row, entries in zip(found, ids, table.reshape(len(table), rows, width), strict=True):
+            np.take(entries, row.astype(np.int64), axis=0, out=out)
+        return convert(found, target)
+
+    shards = combine(picked, input_tensor.shards, weight.shards)
+    return settle(
+        (input_tensor, weight),
+        shards,
+        target,
+        memory_config=memory_config,
+        output_tensor=output_tensor,
+        layout=layout or weight.layout,
+    )

@@ -1,0 +1,400 @@
+"""Operations that move elements without computing: shape, order, selection and joining of shards.
+
+They act on each shard alone, so placements stay as they were, also where a dimension moved. Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels.ordering import in_order
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
+from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, settle, volume
+from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.ops.goldens import creation_goldens
+from tt_run.runtime.ops.placement import fitted_shards, larger_shards
+from tt_run.runtime.tensor.conversion import framing
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, quantize, stored_dtype
+
+Array = npt.NDArray[Any]
+
+
+def moved(
+    tensor: Tensor,
+    function: Callable[[Array], Array],
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    *,
+    view: bool = False,
+) -> Tensor:
+    """`function` of the stack of shards, which only moves elements; dtype, layout and placement of the input. A `view` does not move them."""
+    placed(tensor)
+    dtype = tensor.dtype
+    shards = tensor.shards.map(lambda stack: settled(function(stack), dtype))
+    return settle(
+        (tensor,), shards, dtype, memory_config=memory_config, output_tensor=output_tensor, view=view
+    )
+
+
+def unmoved(tensor: Tensor, memory_config: MemoryConfig | None = None) -> bool:
+    """Whether an operation that changes nothing gives the tensor itself back: on a device, and to lie where it lies."""
+    if tensor.device() is None or tensor.memory_config().is_sharded():
+        return False
+    return memory_config in (None, tensor.memory_config())
+
+
+def stays(tensor: Tensor, shape: Sequence[int], memory_config: MemoryConfig | None = None) -> bool:
+    """Whether a tensor has another shape without moving: its rows stay, and of tiles whole ones or the same number of rows.
+
+    Source: captures of reference library 0.81.1.
+    """
+    if tensor.device() is None or memory_config not in (None, tensor.memory_config()):
+        return False
+    old, new = (
+        (1, *dims)[-2:] if len(dims) < 2 else tuple(dims)[-2:] for dims in (tuple(tensor.shape), shape)
+    )
+    if not shape or old[-1] != new[-1]:
+        return False
+    rows = tensor.get_tile().tile_shape[0]
+    return tensor.layout is Layout.ROW_MAJOR or old[0] == new[0] or not (old[0] % rows or new[0] % rows)
+
+
+def placed(tensor: Tensor) -> None:
+    """Checks a tensor that may be on the host as well, as those of reshaping and padding may."""
+    if not isinstance(tensor, Tensor) or tensor.device() is not None:
+        on_device(tensor, kind="data movement")
+
+
+def settled(values: Array, dtype: DataType) -> Array:
+    """Moved elements in C order; block floats share their exponents with new neighbours."""
+    values = in_order(values)
+    return quantize(values, dtype) if dtype in BLOCK_FLOATS else values
+
+
+def resolve_shape(shape: Sequence[int], old: Sequence[int]) -> tuple[int, ...]:
+    """A requested shape with its one -1 filled in. Raises RuntimeError when the volumes differ."""
+    wanted = ints(shape)
+    total = volume(old)
+    if wanted.count(-1) > 1:
+        raise fatal(
+            "Shape cannot have more than 1 elements that is set to -1! "
+            f"Shape used: ({','.join(map(str, wanted))},)"
+        )
+    if wanted.count(-1) == 1:
+        known = volume([d for d in wanted if d != -1])
+        if known and total % known == 0:
+            wanted = tuple(total // known if d == -1 else d for d in wanted)
+    if any(d < 0 for d in wanted) or volume(wanted) != total:
+        raise fatal(
+            "Invalid arguments to reshape",
+            hint=f"shape {list(wanted)} does not hold the {total} elements of {list(old)}",
+        )
+    return wanted
+
+
+def _either(given: Sequence[Any] | None, alias: Sequence[Any] | None, name: str) -> Sequence[Any]:
+    """The value of a parameter that goes by two names."""
+    if given is not None and alias is not None:
+        raise ArgumentMismatch(f"{name!r} is given twice, under two names")
+    value = alias if given is None else given
+    if value is None:
+        raise ArgumentMismatch(f"missing argument {name!r}")
+    return value
+
+
+@operation("ttnn.reshape", family=families.MOVEMENT, golden=goldens.reshape)
+def reshape(
+    input_tensor: Tensor,
+    shape: Sequence[int] | None = None,
+    padded_shape: Sequence[int] | None = None,
+    *,
+    logical_shape: Sequence[int] | None = None,
+    memory_config: MemoryConfig | None = None,
+    pad_value: float | None = None,
+    reshape_tile_mode: object = None,
+    sub_core_grids: CoreRangeSet | None = None,
+    skip_padding_fill: bool = False,
+) -> Tensor:
+    """The same elements in row-major order under another shape; one length may be -1. Padding follows from the layout.
+
+    With `padded_shape` the buffer, padding included, is taken for that shape, of which `shape` is the corner that counts.
+    """
+    placed(input_tensor)
+    given = ints(_either(shape, logical_shape, "shape"))
+    if padded_shape is not None and -1 not in given and volume(given) != volume(tuple(input_tensor.shape)):
+        return _corner(input_tensor, given, ints(padded_shape), memory_config)
+    wanted = resolve_shape(given, tuple(input_tensor.shape))
+    if wanted == tuple(input_tensor.shape) and memory_config in (None, input_tensor.memory_config()):
+        return input_tensor.alias()
+    stayed = stays(input_tensor, wanted, memory_config)
+    if memory_config is None and not stayed:
+        memory_config = fitted_shards.of_reshape(input_tensor, wanted)
+    return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), memory_config, view=stayed)
+
+
+def _corner(
+    tensor: Tensor, shape: tuple[int, ...], padded: tuple[int, ...], memory_config: MemoryConfig | None
+) -> Tensor:
+    """The elements of a padded buffer under another padded shape, as far as the logical shape reaches."""
+    old, buffer = tuple(tensor.shape), tuple(tensor.padded_shape)
+    if len(shape) != len(padded) or volume(buffer) != volume(padded) or any(map(operator.gt, shape, padded)):
+        raise fatal(
+            "Invalid arguments to reshape",
+            hint=f"a buffer of {list(buffer)} is no [{', '.join(map(str, padded))}] with a corner of {list(shape)}",
+        )
+
+    def cut(stack: Array) -> Array:
+        filled = np.zeros((len(stack), *buffer), stack.dtype)
+        filled[tuple(map(slice, (len(stack), *old)))] = stack
+        return filled.reshape(len(stack), *padded)[tuple(map(slice, (len(stack), *shape)))]
+
+    return moved(tensor, cut, memory_config)
+
+
+@operation("ttnn.view", family=families.MOVEMENT, golden=goldens.reshape)
+def view(input_tensor: Tensor, shape: Sequence[int] | int, *others: int) -> Tensor:
+    """`reshape` that moves nothing; the new shape as a sequence or as numbers. Raises RuntimeError for another last dimension."""
+    on_device(input_tensor, kind="data movement")
+    given = (shape, *others) if isinstance(shape, int) else shape
+    wanted = resolve_shape(given, tuple(input_tensor.shape))
+    if len(input_tensor.shape) and wanted and wanted[-1] != input_tensor.shape[-1]:
+        raise fatal(
+            f"The last dimension can not change in view, attempting to change last dimension from {input_tensor.shape[-1]} "
+            f"to {wanted[-1]}, use reshape instead"
+        )
+    return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), view=True)
+
+
+@operation("ttnn.experimental.view", family=families.MOVEMENT, golden=goldens.reshape)
+def experimental_view(input_tensor: Tensor, shape: Sequence[int] | int, *others: int) -> Tensor:
+    """`reshape` that moves nothing; the new shape as a sequence or as numbers."""
+    on_device(input_tensor, kind="data movement")
+    given = (shape, *others) if isinstance(shape, int) else shape
+    wanted = resolve_shape(given, tuple(input_tensor.shape))
+    return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), view=True)
+
+
+@operation("ttnn.permute", family=families.MOVEMENT, golden="permute")
+def permute(
+    input_tensor: Tensor,
+    dims: Sequence[int],
+    pad_value: float = 0.0,
+    *,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """Dimensions in the order `dims`."""
+    on_device(input_tensor, kind="permute")
+    rank = len(input_tensor.shape)
+    given = ints(dims)
+    order = [axis_of(d, rank) for d in given] if len(given) == rank else []
+    if sorted(order) != list(range(rank)):
+        raise fatal(
+            "The number of dimensions in the tensor input does not match the length of the desired ordering",
+            hint=f"{rank} dimensions, ordered {list(dims)}",
+        )
+    if order == sorted(order) and not pad_value and unmoved(input_tensor, memory_config):
+        return input_tensor.alias()
+    place = memory_config or fitted_shards.of_order(input_tensor, order)
+    result = moved(input_tensor, lambda s: s.transpose(0, *(d + 1 for d in order)), place)
+    return framing.filled(result, pad_value) if pad_value else result
+
+
+@operation("ttnn.transpose", family=families.MOVEMENT, golden="transpose")
+def transpose(
+    input_tensor: Tensor,
+    dim1: int,
+    dim2: int,
+    pad_value: float = 0.0,
+    *,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """Dimensions dim1 and dim2 exchanged."""
+    on_device(input_tensor, kind="data movement")
+    rank = len(input_tensor.shape)
+    beyond = f"Index is out of bounds for the rank, should be between 0 and {rank - 1} however is "
+    first, second = (axis_of(dim, rank, f"{beyond}{dim}") + 1 for dim in (dim1, dim2))
+    alike = first == second or input_tensor.shape[first - 1] == input_tensor.shape[second - 1] == 1
+    if alike and unmoved(input_tensor, memory_config):
+        return input_tensor.alias()
+    order = list(range(rank))
+    order[first - 1], order[second - 1] = second - 1, first - 1
+    place = memory_config or fitted_shards.of_order(input_tensor, order)
+    return moved(input_tensor, lambda s: s.swapaxes(first, second), place)
+
+
+def _within(dim: int, rank: int) -> int:
+    if not -rank <= dim < rank:
+        raise fatal(
+            f"Dimension out of range (expected to be in range of [{-rank},{rank - 1}], but got {dim})"
+        )
+    return dim % rank
+
+
+@operation("ttnn.squeeze", family=families.MOVEMENT, golden=goldens.squeeze)
+def squeeze(input_tensor: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+    """Without its dimensions of length 1, all of them or those named."""
+    placed(input_tensor)
+    shape = tuple(input_tensor.shape)
+    listed = range(len(shape)) if dim is None else [dim] if isinstance(dim, int) else dim
+    drop = {_within(d, len(shape)) for d in listed}
+    wanted = [length for d, length in enumerate(shape) if not (d in drop and length == 1)]
+    return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), view=stays(input_tensor, wanted))
+
+
+@operation("ttnn.unsqueeze", family=families.MOVEMENT, golden="unsqueeze")
+def unsqueeze(input_tensor: Tensor, dim: int) -> Tensor:
+    """A dimension of length 1 put in at `dim`."""
+    placed(input_tensor)
+    place = _within(dim, len(input_tensor.shape) + 1)
+    shape = tuple(input_tensor.shape)
+    wanted = (*shape[:place], 1, *shape[place:])
+    return moved(input_tensor, lambda s: np.expand_dims(s, place + 1), view=stays(input_tensor, wanted))
+
+
+@operation("ttnn.unsqueeze_to_4D", family=families.MOVEMENT, golden=creation_goldens.unsqueeze_to_4d)
+def unsqueeze_to_4D(tensor: Tensor) -> Tensor:
+    """Dimensions of length 1 put in front until there are four."""
+    placed(tensor)
+    missing = 4 - len(tensor.shape)
+    if missing < 0:
+        raise fatal("Tensor rank is greater than 4", hint=f"it is {len(tensor.shape)}")
+    return moved(tensor, lambda s: s.reshape(len(s), *(1,) * missing, *s.shape[1:]), view=True)
+
+
+@operation("ttnn.expand", family=families.MOVEMENT, golden=lambda x, shape, **_: x.expand(*shape))
+def expand(
+    input_tensor: Tensor, output_shape: Sequence[int], *, memory_config: MemoryConfig | None = None
+) -> Tensor:
+    """Dimensions of length 1 repeated up to output_shape; -1 keeps a length."""
+    on_device(input_tensor, kind="data movement")
+    shape, wanted = tuple(input_tensor.shape), ints(output_shape)
+    old = (1,) * (len(wanted) - len(shape)) + shape
+    if len(old) != len(wanted) or any(w not in (-1, o) and o != 1 for w, o in zip(wanted, old, strict=True)):
+        raise fatal(f"Cannot expand shape {list(shape)} to {list(wanted)}")
+    full = [o if w == -1 else w for w, o in zip(wanted, old, strict=True)]
+    if full == list(shape) and unmoved(input_tensor, memory_config):
+        return input_tensor.alias()
+    times = [new // length if length else 1 for new, length in zip(full, old, strict=True)]
+    place = memory_config or larger_shards.of_repetition(input_tensor, times, full)
+    return moved(input_tensor, lambda s: np.broadcast_to(s.reshape(len(s), *old), (len(s), *full)), place)
+
+
+@operation("ttnn.repeat", family=families.MOVEMENT, golden=goldens.repeat)
+def repeat(
+    input_tensor: Tensor,
+    repeat_dims: Sequence[int],
+    *,
+    memory_config: MemoryConfig | None = None,
+    optional_output_tensor: Tensor | None = None,
+) -> Tensor:
+    """The whole repeated repeat_dims[d] times along each dimension d."""
+    on_device(input_tensor, kind="repeat")
+    times = ints(repeat_dims)
+    rank = max(len(input_tensor.shape), len(times))
+    times = (1,) * (rank - len(times)) + times
+    shape = (1,) * (rank - len(input_tensor.shape)) + tuple(input_tensor.shape)
+    same = set(times) <= {1} and rank == len(input_tensor.shape) and optional_output_tensor is None
+    if same and unmoved(input_tensor, memory_config):
+        return input_tensor.alias()
+    if memory_config is None and optional_output_tensor is None:
+        repeated = [length * count for length, count in zip(shape, times, strict=True)]
+        memory_config = larger_shards.of_repetition(input_tensor, times, repeated)
+    return moved(
+        input_tensor,
+        lambda s: np.tile(s.reshape(len(s), *shape), (1, *times)),
+        memory_config,
+        optional_output_tensor,
+    )
+
+
+@operation("ttnn.repeat_interleave", family=families.MOVEMENT, golden="repeat_interleave")
+def repeat_interleave(
+    input_tensor: Tensor, repeats: int, dim: int, *, memory_config: MemoryConfig | None = None
+) -> Tensor:
+    """Every slice along `dim` repeated `repeats` times in a row."""
+    on_device(input_tensor, kind="data movement")
+    axis = axis_of(dim, len(input_tensor.shape)) + 1
+    if repeats == 1 and unmoved(input_tensor, memory_config):
+        return input_tensor.alias()
+    place = memory_config or fitted_shards.in_dram_if_sharded(input_tensor)
+    return moved(input_tensor, lambda s: np.repeat(s, repeats, axis=axis), place)
+
+
+@operation("ttnn.roll", family=families.MOVEMENT, golden=goldens.roll)
+def roll(
+    input_tensor: Tensor,
+    shifts: int | Sequence[int],
+    dim: int | Sequence[int] | None = None,
+    *,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """Elements moved by `shifts` along `dim`, coming in again at the other end; the flattened tensor without a dim."""
+    on_device(input_tensor, kind="data movement")
+    rank = len(input_tensor.shape)
+    if dim is None:
+        size = volume(tuple(input_tensor.shape))
+        return moved(
+            input_tensor,
+            lambda s: np.roll(s.reshape(len(s), size), shifts, axis=1).reshape(s.shape),
+            memory_config=memory_config,
+        )
+    axes = [axis_of(d, rank) + 1 for d in ([dim] if isinstance(dim, int) else dim)]
+    amounts = [shifts] if isinstance(shifts, int) else list(shifts)
+    return moved(input_tensor, lambda s: np.roll(s, amounts, axis=axes), memory_config=memory_config)
+
+
+@operation("ttnn.pad", family=families.MOVEMENT, golden=goldens.pad)
+def pad(
+    input_tensor: Tensor,
+    padding: Sequence[Any] | None = None,
+    input_tensor_start: Sequence[int] | float | None = None,
+    value: float = 0.0,
+    *,
+    output_padded_shape: Sequence[int] | None = None,
+    use_multicore: bool = True,
+    memory_config: MemoryConfig | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """`value` put around the elements: (before, after) per dimension, the last ones if fewer are given.
+
+    Also `pad(x, padding, value)` and `pad(x, output_shape, input_tensor_start, value)`.
+    """
+    placed(input_tensor)
+    if isinstance(input_tensor_start, (int, float)):
+        value, input_tensor_start = input_tensor_start, None
+    shape = tuple(input_tensor.shape)
+    padding = _either(padding, output_padded_shape, "padding")
+    if input_tensor_start is None:
+        widths = [ints(pair) for pair in padding]
+        if len(widths) > len(shape):
+            raise fatal("ttnn.pad: padding len can't be larger than input tensor rank")
+        widths = [(0, 0)] * (len(shape) - len(widths)) + widths
+    else:
+        pairs = zip(ints(padding), ints(input_tensor_start), shape, strict=True)
+        widths = [(start, total - start - length) for total, start, length in pairs]
+    if len(widths) != len(shape) or any(len(w) != 2 or min(w) < 0 for w in widths):
+        raise fatal(f"padding {list(map(tuple, widths))} does not fit a tensor of shape {list(shape)}")
+    if input_tensor.layout is Layout.TILE and input_tensor.device() is not None and any(w[0] for w in widths):
+        raise fatal(
+            "ttnn.pad: on device tile padding does not support front padding",
+            hint="ttnn.to_layout(tensor, ttnn.ROW_MAJOR_LAYOUT) first",
+        )
+    if not any(map(any, widths)) and unmoved(input_tensor, memory_config):
+        return input_tensor.alias()
+    if memory_config is None and any(map(any, widths)):
+        padded = [length + sum(around) for length, around in zip(shape, widths, strict=True)]
+        memory_config = larger_shards.of_padding(input_tensor, padded)
+    fill = np.array(value).astype(stored_dtype(input_tensor.dtype))
+    if fill.dtype == np.float32:
+        fill = quantize(fill.reshape(1), input_tensor.dtype)[0]
+    return moved(input_tensor, lambda s: np.pad(s, [(0, 0), *widths], constant_values=fill), memory_config)

@@ -1,0 +1,280 @@
+"""Layouts with padding, shards of a part, bits taken for another type. Source: reference library 0.81.1.
+
+Padding is never stored (it cannot leak into a result), so what only fills it gives the same logical tensor.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.cores import CoreCoord, CoreRangeSet
+from tt_run.runtime.enums import DataType, Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.errors import fatal, throw
+from tt_run.runtime.ops.data_movement import conversions, joining, movement
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import ints, on_device, relabel, settle, volume
+from tt_run.runtime.ops.goldens import creation_goldens
+from tt_run.runtime.ops.placement import fitted_shards
+from tt_run.runtime.tensor.conversion import copies, framing
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import Shape
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.bfloat16 import round_bfloat16
+from tt_run.runtime.values.shards import combine
+
+Array = npt.NDArray[Any]
+_BITS = {
+    DataType.BFLOAT16: 16,
+    DataType.UINT16: 16,
+    DataType.FLOAT32: 32,
+    DataType.UINT32: 32,
+    DataType.INT32: 32,
+}
+
+
+@operation("ttnn.tilize_with_zero_padding", family=families.CONVERSION, golden=lambda x, **_: x)
+def tilize_with_zero_padding(
+    input_tensor: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_dtype: DataType | None = None,
+    use_multicore: bool = True,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """The same elements in TILE layout, whole tiles filled up with zeros; a tensor that has it already stays as it is."""
+    if input_tensor.layout is Layout.TILE:
+        return input_tensor.alias()
+    result: Tensor = conversions.tilize.compute(input_tensor, memory_config=memory_config, dtype=output_dtype)
+    return result
+
+
+@operation("ttnn.tilize_with_val_padding", family=families.CONVERSION, golden=lambda x, *_, **__: x)
+def tilize_with_val_padding(
+    input_tensor: Tensor,
+    output_tensor_shape: Sequence[int],
+    pad_value: float,
+    *,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataType | None = None,
+    use_multicore: bool = True,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """The same elements in TILE layout; `output_tensor_shape` is the shape with padding, which must hold them and is `pad_value` elsewhere.
+
+    A tensor that is in TILE layout already stays as it is.
+    """
+    if input_tensor.layout is Layout.TILE:
+        return input_tensor.alias()
+    padded, shape = ints(output_tensor_shape), tuple(input_tensor.shape)
+    if len(padded) < len(shape):
+        raise throw(
+            f"ShapeBase[] index out of range. {len(padded)} not in [-{max(4, len(padded))}, {len(padded)})"
+        )
+    for place, (room, length) in enumerate(zip(padded, shape, strict=False)):
+        if room < length:
+            raise fatal(
+                f"Output tensor shape {Shape(padded)} must be greater than or equal to input shape {input_tensor.shape} "
+                f"in each dimension, but is smaller in dimension {place}",
+                "input_shape[i] <= operation_attributes.output_padded_shape[i]",
+            )
+    if framing.tile_multiple(padded) != padded:
+        raise fatal(
+            f"To be tilizable output tensor shape {Shape(padded)} must be divisible by tile size (32, 32)",
+            "inner_dim % TILE_WIDTH == 0 && num_rows % TILE_HEIGHT == 0",
+        )
+    result: Tensor = conversions.tilize.compute(input_tensor, memory_config=memory_config, dtype=dtype)
+    # A tensor cut into two-dimensional pieces is padded as far as its tiles reach.
+    extent = None if result.memory_config().shard_spec is not None else padded
+    return framing.filled(result, pad_value, extent)
+
+
+def _golden_unpadded(x: Any, output_tensor_end: Sequence[int], **_: Any) -> Any:
+    return x[tuple(slice(0, int(end) + 1) for end in output_tensor_end)]
+
+
+@operation("ttnn.untilize_with_unpadding", family=families.CONVERSION, golden=_golden_unpadded)
+def untilize_with_unpadding(
+    input_tensor: Tensor,
+    output_tensor_end: Sequence[int],
+    *,
+    memory_config: MemoryConfig | None = None,
+    use_multicore: bool = True,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """The elements up to and with `output_tensor_end` in ROW_MAJOR layout."""
+    on_device(input_tensor, kind="data movement")
+    if input_tensor.layout is not Layout.TILE:
+        raise fatal("Can only untilize tile major data", "input_tensor.layout() == Layout::TILE")
+    ends = [end + 1 for end in ints(output_tensor_end)]
+    shape = tuple(input_tensor.shape)
+    room = tuple(input_tensor.padded_shape)
+    if len(ends) != len(shape) or any(end > n for end, n in zip(ends, room, strict=True)):
+        raise fatal(
+            f"untilize_with_unpadding: end {list(ints(output_tensor_end))} is outside of shape {list(room)}"
+        )
+    rows = conversions.untilize.compute(input_tensor)
+    if any(map(operator.gt, ends, shape)):  # the padding is asked for as well
+        rows = rows.derive(framing.frame_of(input_tensor))
+    place = memory_config or fitted_shards.of_tiles(input_tensor, ends)
+    result: Tensor = joining.slice.compute(rows, [0] * len(shape), ends, memory_config=place)
+    return result
+
+
+@operation("ttnn.fill_implicit_tile_padding", family=families.CONVERSION, golden=lambda x, *_, **__: x)
+def fill_implicit_tile_padding(
+    input_tensor: Tensor, fill_value: float, *, memory_config: MemoryConfig | None = None
+) -> Tensor:
+    """The same tensor, the padding of its tiles being `fill_value`: no operation reads it, `to_torch_with_padded_shape` shows it."""
+    on_device(input_tensor, kind="data movement")
+    if input_tensor.layout is not Layout.TILE:
+        raise fatal("FillPad should only be used for tile layout", "input_tensor.layout() == TILE_LAYOUT")
+    result: Tensor = conversions.clone.compute(input_tensor, memory_config=memory_config)
+    return framing.filled(result, fill_value)
+
+
+@operation("ttnn.reshard", family=families.CONVERSION, golden=lambda x, *_, **__: x)
+def reshard(
+    input_tensor: Tensor, output_memory_config: MemoryConfig, output_tensor: Tensor | None = None
+) -> Tensor:
+    """The same elements spread over cores in another way."""
+    result: Tensor = conversions.to_memory_config.compute(
+        input_tensor, output_memory_config, output_tensor=output_tensor
+    )
+    return result
+
+
+def _slice_rows(tensor: Tensor, num_slices: int, slice_index: int) -> tuple[int, int]:
+    """First and last-but-one row of a slice of a tensor taken as rows of its width."""
+    rows = volume(tuple(tensor.shape)[:-1])
+    if num_slices < 1:
+        raise fatal("num_slices must be greater than 0", hint=f"num_slices is {num_slices}")
+    if rows % num_slices or not 0 <= slice_index < num_slices:
+        raise fatal(f"slice {slice_index} of {num_slices} does not cut {rows} rows evenly")
+    length = rows // num_slices
+    return slice_index * length, (slice_index + 1) * length
+
+
+@operation(
+    "ttnn.interleaved_to_sharded_partial", family=families.CONVERSION, golden=creation_goldens.partial_slice
+)
+def interleaved_to_sharded_partial(
+    input_tensor: Tensor,
+    grid: CoreCoord | CoreRangeSet | Sequence[int],
+    shard_shape: Sequence[int],
+    num_slices: int,
+    slice_index: int,
+    shard_scheme: TensorMemoryLayout,
+    shard_orientation: ShardOrientation,
+    *,
+    output_dtype: DataType | None = None,
+) -> Tensor:
+    """Slice `slice_index` of `num_slices` of the rows, [1, 1, rows, width], spread over cores."""
+    first, last = _slice_rows(input_tensor, num_slices, slice_index)
+    rows = movement.reshape.compute(input_tensor, [1, 1, -1, input_tensor.shape[-1]])
+    part = joining.slice.compute(rows, [0, 0, first, 0], [1, 1, last, input_tensor.shape[-1]])
+    result: Tensor = conversions.interleaved_to_sharded.compute(
+        part, grid, shard_shape, shard_scheme, shard_orientation, output_dtype
+    )
+    return result
+
+
+@operation(
+    "ttnn.sharded_to_interleaved_partial", family=families.CONVERSION, golden=creation_goldens.partial_write
+)
+def sharded_to_interleaved_partial(
+    input_tensor: Tensor,
+    cache_tensor: Tensor,
+    num_slices: int,
+    slice_index: int,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_dtype: DataType | None = None,
+) -> Tensor:
+    """Write a sharded tensor over slice `slice_index` of `num_slices` of the rows of `cache_tensor`; returns that."""
+    on_device(input_tensor, cache_tensor, kind="data movement")
+    first, last = _slice_rows(cache_tensor, num_slices, slice_index)
+    width = cache_tensor.shape[-1]
+
+    def placed(whole: Array, part: Array) -> Array:
+        result = whole.copy()
+        result.reshape(len(whole), -1, width)[:, first:last] = part.reshape(len(part), last - first, width)
+        return result
+
+    cache_tensor.overwrite(combine(placed, cache_tensor.shards, input_tensor.shards))
+    return relabel(cache_tensor, (input_tensor,))
+
+
+@operation("ttnn.copy_host_to_device_tensor_partial", family=families.BORDER, direct=True)
+def copy_host_to_device_tensor_partial(
+    host_tensor: Tensor, device_tensor: Tensor, logical_core_filter: CoreRangeSet, cq_id: int | None = None
+) -> None:
+    """Copy a host tensor into a sharded device tensor on the cores named: on all that hold it, or on none.
+
+    Raises RuntimeError for a tensor that is not sharded, and for some of its cores: which elements those hold is not emulated.
+    """
+    if logical_core_filter.empty():
+        return
+    spec = device_tensor.memory_config().shard_spec
+    if spec is None:
+        raise fatal("copy_host_to_device_tensor_partial needs a device tensor with a sharded buffer")
+    if not logical_core_filter.contains(spec.grid):
+        raise fatal(
+            "copy_host_to_device_tensor_partial: the filter leaves out cores that hold the tensor, and the emulation does "
+            "not place elements on cores",
+            hint="name all cores of the shard spec, or none",
+        )
+    copies.copy_host_to_device_tensor(host_tensor, device_tensor, cq_id)
+
+
+@operation(
+    "ttnn.reshape_on_device",
+    family=families.MOVEMENT,
+    golden=lambda x, w, z, y, last, **_: x.reshape(w, z, y, last),
+)
+def reshape_on_device(
+    input_tensor: Tensor, W: int, Z: int, Y: int, X: int, *, memory_config: MemoryConfig | None = None
+) -> Tensor:
+    """The same elements as [W, Z, Y, X]; one of them may be -1."""
+    result: Tensor = movement.reshape.compute(input_tensor, [W, Z, Y, X], memory_config=memory_config)
+    return result
+
+
+@operation("ttnn.bitcast", family=families.CONVERSION, golden=creation_goldens.bitcast)
+def bitcast(
+    input_tensor: Tensor,
+    dtype: DataType,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """The same bits taken for elements of another type of the same size: UINT16 and BFLOAT16, UINT32, INT32 and FLOAT32."""
+    on_device(input_tensor, kind="bitcast")
+    old = input_tensor.dtype
+    if _BITS.get(old) is None or _BITS.get(old) != _BITS.get(dtype):
+        raise fatal(f"bitcast: {old} and {dtype} are not types of the same size")
+
+    def reread(stack: Array) -> Array:
+        stack = np.ascontiguousarray(stack)
+        if old is dtype:
+            return stack.copy()
+        if old is DataType.BFLOAT16:
+            return (stack.view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+        if dtype is DataType.BFLOAT16:
+            return round_bfloat16((stack.astype(np.uint32) << np.uint32(16)).view(np.float32))
+        kinds = {DataType.FLOAT32: np.float32, DataType.UINT32: np.uint32, DataType.INT32: np.int32}
+        return stack.view(kinds[dtype]).copy()
+
+    return settle(
+        (input_tensor,),
+        input_tensor.shards.map(reread),
+        dtype,
+        memory_config=memory_config,
+        output_tensor=output_tensor,
+    )

@@ -1,0 +1,376 @@
+"""From a call to a result: one point through which every operation of the library goes.
+
+An `Operation` is a name and a function whose own signature declares the parameters, so Python binds arguments at its own speed and
+`inspect` and editors see them. Around it: queue options, events, the program cache, and the reference's text for wrong arguments.
+What else is known of an operation (family, cost, golden function, what becomes of its arguments) stands in the same declaration.
+Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import CodeType
+from typing import Any, ClassVar, NoReturn
+
+from tt_run.runtime import events
+from tt_run.runtime.arguments import FAULTS, mismatch, nearest
+from tt_run.runtime.errors import ArgumentMismatch as ArgumentMismatch
+from tt_run.runtime.errors import fatal, type_name
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.declaration import programs
+from tt_run.runtime.ops.declaration.argument_kinds import Kinds, kinds_of
+from tt_run.runtime.ops.declaration.costs import Cost, tensors
+from tt_run.runtime.ops.declaration.families import NUMPY, Family
+from tt_run.runtime.ops.declaration.spellings import SPELLINGS, usual
+from tt_run.runtime.queues import check_queue, issued_to, issuing
+from tt_run.runtime.tensor.late_methods import late_methods
+from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import stored_dtype
+
+QUEUES = 2
+"""Command queues that a mesh device may have; `queue_id` names one."""
+
+
+# Classes that programs know as `ttnn.…`.
+_PUBLIC = re.compile(
+    r"\b(Tensor|DataType|Layout|MemoryConfig|CoreRangeSet|CoreGrid|Tile|MeshDevice|MeshCoordinate)\b"
+)
+
+
+Golden = Callable[..., Any] | str
+"""A function of torch tensors, or its path below torch: `nn.functional.silu`."""
+
+
+# Operations that the reference registers from Python; the first are Python functions, whose wrong arguments Python words.
+_PYTHON_FUNCTIONS = frozenset(
+    f"ttnn.{word}"
+    for word in (
+        "as_tensor", "dump_tensor", "from_torch", "load_tensor", "pearson_correlation_coefficient", "to_torch",
+    )
+)  # fmt: skip
+_FROM_PYTHON = _PYTHON_FUNCTIONS | {
+    f"ttnn.{word}"
+    for word in (
+        "allocate_tensor_on_device", "allocate_tensor_on_host", "copy_device_to_host_tensor", "copy_host_to_device_tensor",
+        "copy_host_to_device_tensor_partial", "deallocate", "from_device", "reallocate", "to_device", "unsqueeze_to_4D",
+    )
+}  # fmt: skip
+
+
+def no_tensor(what: str, value: object) -> ArgumentMismatch:
+    """What to raise for `what`, an argument that must be a tensor of the library and is something else."""
+    text = f"{what} is a {type_name(value)}, not a ttnn.Tensor"
+    if type(value).__module__.partition(".")[0] in ("torch", "numpy"):
+        text += "\nhelp: ttnn.from_torch(tensor, dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device) makes one of it"
+    return ArgumentMismatch(text)
+
+
+VALUES, ACCEPTED, REFUSED = "values", "accepted", "refused"
+"""States of an operation: it computes true values; it is accepted and changes nothing; it is refused with a sentence."""
+
+
+class FastOperation(late_methods("tt_run.runtime.golden.GoldenMembers", "golden_function")):  # type: ignore[misc]
+    """A function of the library on mesh tensors. Call it as the function it is.
+
+    `name` is the qualified name (`ttnn.add`), `signatures` what a wrong call is shown; by default the function's own. `family` says
+    what kind of operation it is, `cost` how its work is counted, `engine` which library computes it. `golden` is the same operation
+    on torch tensors, or the path of a function below torch; None where there is none. A `direct` one is nothing but its function: no
+    trace records it, no event tells of it. The class has the reference's name; `golden_function` comes from a module above this one
+    and is found when it is first asked for.
+    """
+
+    __slots__ = (
+        "__dict__",
+        "compute",
+        "cost",
+        "direct",
+        "engine",
+        "family",
+        "golden",
+        "kinds",
+        "name",
+        "python_fully_qualified_name",
+        "signatures",
+        "spellings",
+        "state",
+    )
+    is_experimental = False  # what the reference's operations say of themselves
+    crossing: ClassVar[Callable[[FastOperation, tuple[Any, ...], dict[str, Any]], Any] | None] = None
+    """Computes a direct operation while a graph is captured, which no event tells of."""
+    dispatched: ClassVar[bool] = True
+    """Whether programs go to a device, which keeps them; not while a graph is captured with NO_DISPATCH."""
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        signatures: tuple[str, ...] = (),
+        *,
+        family: Family | None = None,
+        cost: Cost | None = None,
+        engine: str | None = None,
+        golden: Golden | None = None,
+        state: str = VALUES,
+        direct: bool = False,
+    ) -> None:
+        self.name = self.python_fully_qualified_name = name
+        self.compute = function
+        self.signatures = signatures
+        self.family = family
+        self.cost = cost or (family.cost if family else None)
+        self.engine = engine or (family.engine if family else NUMPY)
+        self.golden = golden
+        self.state = state
+        self.direct = direct
+        self.spellings = SPELLINGS.get(name)
+        self.is_cpp_operation = name not in _FROM_PYTHON
+        self.kinds: Kinds | None = None
+        self.__name__ = name
+        self.__qualname__ = self.short_name
+        self.__doc__ = function.__doc__
+        self.__wrapped__ = function
+
+    @property
+    def short_name(self) -> str:
+        """The last part of the name: `add`."""
+        return self.name.rpartition(".")[2]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.direct and not self._on_queue(kwargs):
+            try:
+                if FastOperation.crossing is not None:
+                    return FastOperation.crossing(self, args, kwargs)
+                return self.compute(*args, **kwargs)
+            except TypeError as error:
+                if self.name in _PYTHON_FUNCTIONS:
+                    raise
+                self._explain(error, args, kwargs)
+        if kwargs:
+            if self._on_queue(kwargs):
+                with issuing(_queue(kwargs)):
+                    return self(*args, **kwargs)
+            if self.spellings is not None:
+                kwargs = usual(self.spellings, kwargs)
+        try:
+            if kwargs or len(args) > 1:
+                _check_kinds(self.kinds or self._learned(), args, kwargs)
+            result = perform(self, args, kwargs)
+        except FAULTS as error:
+            self._explain(error, args, kwargs)
+        except (IndexError, NotImplementedError) as error:
+            raise self._misfit(error, args, kwargs) from error
+        self._compiled(args, kwargs, result)
+        return result
+
+    def _on_queue(self, kwargs: Mapping[str, Any]) -> bool:
+        """Whether a call names its queue, and that is not the function's own affair."""
+        if "queue_id" not in kwargs and "cq_id" not in kwargs:
+            return False
+        own = inspect.signature(self.compute).parameters
+        return "queue_id" not in own and "cq_id" not in own
+
+    def _learned(self) -> Kinds:
+        """The kinds of the parameters, found at the first call that needs them."""
+        self.kinds = kinds_of(self.compute)
+        return self.kinds
+
+    def _compiled(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> None:
+        """Enter the call into the program cache of its mesh."""
+        first = args[0] if args else None
+        device = first.device() if isinstance(first, Tensor) else None
+        device = device or _device_of(args) or _device_of(kwargs.values())
+        if device is None:
+            return
+        check_queue(device)
+        if not FastOperation.dispatched or programs.changes_nothing(self.name, args, result):
+            return
+        device.program_cache.use(self.program(args, kwargs))
+
+    def program(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
+        """What the program of a call is known by in the cache of its mesh."""
+        names = (self.kinds or self._learned()).names
+        return programs.program_of(self.name, self.family, names, args, kwargs)
+
+    def _explain(self, error: Exception, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> NoReturn:
+        """Raise the reference's text when the arguments fit no signature; any other error goes on as it is."""
+        if isinstance(error, ArgumentMismatch):
+            fault: str | None = str(error)
+        elif self.direct and "incompatible function arguments" in str(error):
+            fault = getattr(error, "__notes__", [""])[-1]
+        else:
+            fault = mismatch(self.compute, args, kwargs, error)
+        if fault is None:
+            if isinstance(error, ValueError) and not self.direct:
+                raise self._misfit(error, args, kwargs) from error
+            raise error
+        raise TypeError(
+            f"{self.name}(): incompatible function arguments.\n"
+            f"Called with:\n    {_call_text(self.short_name, args, kwargs)}\n"
+            f"Available signatures:\n"
+            + "\n".join(f"    {s}" for s in self.described())
+            + f"\n{fault}{nearest(self.compute, kwargs)}"
+        ) from None
+
+    def _misfit(self, error: Exception, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Exception:
+        """What to raise for operands that NumPy or PyTorch stumbled over; what the tensor layer says by itself stays as it is."""
+        frame = error.__traceback__
+        while frame is not None and frame.tb_next is not None:
+            frame = frame.tb_next
+        if frame is None or "/runtime/tensor/" in frame.tb_frame.f_code.co_filename.replace(os.sep, "/"):
+            return error
+        given = ", ".join(f"{t.dtype.name} {t.shape}" for t in tensors([*args, *kwargs.values()]))
+        return fatal(f"{self.name}: the operands do not fit: {error}", hint=f"they are {given}")
+
+    def described(self) -> tuple[str, ...]:
+        """The signatures as text, in the reference's notation."""
+        if self.signatures:
+            return self.signatures
+        text = _PUBLIC.sub(r"ttnn.\1", str(inspect.signature(self.compute)).replace("'", ""))
+        return (f"{self.short_name}{text}",)
+
+    def __repr__(self) -> str:
+        return f"FastOperation(python_fully_qualified_name={self.name!r})"
+
+
+Operation = FastOperation
+
+
+def view(operation: Operation, *args: Any) -> Any:
+    """Compute what is no program of its own, such as a tensor in another shape: recorded and observed, but not compiled."""
+    return perform(operation, args, {})
+
+
+def perform(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Compute an operation: the one path of every call, whether anybody listens or not."""
+    begun = events.begin("op", operation.name, operation, args, kwargs) if events.listening else None
+    try:
+        result = operation.compute(*args, **kwargs)
+    except BaseException as error:
+        if begun is not None:
+            begun.fail(error)
+        raise
+    if begun is not None:
+        first = result[0] if isinstance(result, (list, tuple)) and result else result
+        if isinstance(first, Tensor):
+            spec, device = first._spec if first._storage.allocated else None, first._device
+        else:
+            spec = device = None
+        ended = events.now()
+        layout = (0, (), ()) if device is None else (device.mesh_id, device.positions, device.local_positions)
+        begun.end(
+            result, (operation_event, operation.name, begun.start, ended, *events.place(), *layout, spec)
+        )
+    return result
+
+
+def operation_event(
+    name: str,
+    start: float,
+    end: float,
+    code: CodeType | None,
+    at: int,
+    mesh_id: int,
+    positions: Sequence[int],
+    local: Sequence[int],
+    spec: TensorSpec | None,
+) -> events.Event:
+    """The event of an operation: on a mesh whose devices are at `positions`, those with the numbers `local` here; `spec` of the first result."""
+    # Not from the shards: a tensor that is still to be received must not be waited for here.
+    size = math.prod(spec.shape) * stored_dtype(spec.dtype).itemsize if spec is not None and local else 0
+    return events.Event(
+        "op",
+        name,
+        start=start,
+        end=end,
+        site=events.site_of(code, at),
+        mesh_id=mesh_id,
+        devices=tuple(positions[i] for i in local),
+        bytes=size,
+    )
+
+
+registry: dict[str, Operation] = {}
+"""Every operation by its qualified name, as far as the modules that declare them are loaded (see `tt_run.runtime.catalog`)."""
+
+
+def operation(
+    name: str,
+    *signatures: str,
+    family: Family | None = None,
+    cost: Cost | None = None,
+    engine: str | None = None,
+    golden: Golden | None = None,
+    state: str = VALUES,
+    direct: bool = False,
+    aliases: Sequence[str] = (),
+) -> Callable[[Callable[..., Any]], Operation]:
+    """Declare a function as the operation `name`, and enter it into the registry under that and its `aliases`.
+
+    The parameters are those of `FastOperation`. The function's own signature is the operation's; its docstring begins with one sentence.
+    """
+
+    def enter(function: Callable[..., Any]) -> Operation:
+        made = Operation(
+            name,
+            function,
+            signatures,
+            family=family,
+            cost=cost,
+            engine=engine,
+            golden=golden,
+            state=state,
+            direct=direct,
+        )
+        for word in (name, *aliases):
+            registry[word] = made
+        return made
+
+    return enter
+
+
+def _device_of(values: Iterable[Any]) -> MeshDevice | None:
+    """The mesh of the first tensor on one among arguments, or in a sequence of them."""
+    for value in values:
+        if isinstance(value, Tensor):
+            device = value.device()
+        elif isinstance(value, (list, tuple)) and value and isinstance(value[0], Tensor):
+            device = value[0].device()
+        else:
+            continue
+        if device is not None:
+            return device
+    return None
+
+
+def _queue(kwargs: dict[str, Any]) -> int:
+    """The queue that a call names, taken out of its keywords: values are the same on each; one that does not exist is refused."""
+    found = issued_to()
+    for word in ("queue_id", "cq_id"):
+        queue = kwargs.pop(word, None)
+        if queue is None:
+            continue
+        found = int(queue)
+        if not 0 <= found < QUEUES:
+            raise fatal(f"cq_id {found} is out of range")
+    return found
+
+
+def _check_kinds(kinds: Kinds, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Raise ArgumentMismatch for an argument of a kind that no signature takes: most would be ignored, or fail far inside."""
+    for name, kind, value in zip(kinds.names, kinds.places, args, strict=False):
+        if kind is not None and not kind.takes(value):
+            raise ArgumentMismatch(kind.fault(name, value))
+    for word, value in kwargs.items():
+        kind = kinds.words.get(word)
+        if kind is not None and not kind.takes(value):
+            raise ArgumentMismatch(kind.fault(word, value))
+
+
+def _call_text(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    words = [*map(type_name, args), *(f"{k}: {type_name(v)}" for k, v in kwargs.items())]
+    return f"{name}({', '.join(words)})".replace("tt_run.runtime.enums.", "ttnn.")

@@ -1,0 +1,201 @@
+"""What all operations check of their arguments and do with their results."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, no_tensor
+from tt_run.runtime.ops.declaration.result_topology import result_topology
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import Tile
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, is_float
+from tt_run.runtime.values.shards import Shards
+from tt_run.runtime.values.storage import Buffer
+
+if TYPE_CHECKING:
+    from tt_run.runtime.mesh import MeshDevice
+
+_LETTERS = "ABCDEFGH"
+_DIMENSIONS = 1 << 31
+
+
+def on_device(*tensors: Tensor, kind: str = "eltwise binary") -> MeshDevice:
+    """The one mesh device of all operands.
+
+    Raises RuntimeError for a host tensor and for tensors of different meshes, and what leads to the list of signatures for anything
+    that is no tensor.
+    """
+    first: MeshDevice | None = None
+    for position, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise no_tensor(f"tensor {position + 1} of the call", tensor)
+        device = tensor.device()
+        if device is None:
+            raise fatal(
+                _host_text(kind, position, tensor),
+                hint="ttnn.to_device(tensor, device) puts it there; so does device=… where it is made",
+            )
+        if first is None:
+            first = device
+        elif device is not first:
+            raise fatal(f"Operands to {kind} need to be on the same device!")
+    if first is None:
+        raise ArgumentMismatch("no ttnn.Tensor among the arguments")
+    if not first.is_open:
+        first.require_open(kind)
+    return first
+
+
+# What the reference says of a host tensor by the kind of operation, where it is not the sentence of most.
+_HOST_TEXTS = {
+    "matmul": "Operand to matmul must be on device",
+    "softmax": "input_tensor.device() == nullptr, No device found, move input_tensor to device",
+    "reduction": "Expected input tensor to be on device",
+    "topk": "Input tensor must be on device",
+    "permute": "Tensor must already be on device",
+    "repeat": "View requires the tensor be stored on device, use reshape instead",
+    **dict.fromkeys(
+        ("data movement", "embedding", "sort"), "Device Operations expect device tensors as inputs"
+    ),
+}
+
+
+def _host_text(kind: str, position: int, tensor: Tensor) -> str:
+    if kind in _HOST_TEXTS:
+        return _HOST_TEXTS[kind]
+    if kind == "unary":
+        return f"Unary operation requires input to be on Device. Input storage type: {tensor.storage_type().value}"
+    return f"Input tensor {_LETTERS[position % 8]} must be on device, got storage type: {cpp(tensor.storage_type())}"
+
+
+def floating(name: str, *tensors: Tensor) -> None:
+    """Raises RuntimeError for tensors of integers, whose results would all be cut to 0."""
+    for tensor in tensors:
+        if not is_float(tensor.dtype):
+            raise fatal(
+                f"{name} works on floating-point tensors, got {tensor.dtype}",
+                hint="ttnn.typecast(tensor, ttnn.bfloat16)",
+            )
+
+
+def settle(
+    operands: Sequence[Tensor],
+    shards: Shards,
+    dtype: DataType,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    layout: Layout | None = None,
+    tile: Tile | None = None,
+    view: bool = False,
+) -> Tensor:
+    """The result tensor: on the devices of the first operand, or written into `output_tensor` when there is one.
+
+    A `view` lies where the first operand does and takes no room of its own.
+
+    `shards` hold values of `dtype` already. Raises RuntimeError when `output_tensor` has another shape, dtype or device.
+    """
+    first = operands[0]
+    if output_tensor is not None:
+        return relabel(into(output_tensor, shards, dtype, first), operands)
+    topology = result_topology(operands)
+    if (
+        topology is first.tensor_topology()
+        and dtype is first.dtype
+        and layout is None
+        and tile is None
+        and not view
+        and memory_config is None
+        and first.shape == shards.data.shape[1:]
+    ):
+        # The most frequent case by far: nothing but the values is new.
+        return first.on(Buffer(shards))
+    if dtype in BLOCK_FLOATS and layout is None and first.layout is not Layout.TILE:
+        layout = Layout.TILE
+    return first.derive(
+        shards,
+        dtype=dtype,
+        layout=layout,
+        memory_config=memory_config,
+        topology=topology,
+        tile=tile,
+        view=view,
+    )
+
+
+def into(output: Tensor, shards: Shards, dtype: DataType, like: Tensor) -> Tensor:
+    """Put a result into an existing tensor and return that."""
+    if not isinstance(output, Tensor):
+        raise no_tensor("output_tensor", output)
+    if output.device() is not like.device():
+        raise fatal("The output tensor needs to be on the same device as the operands!")
+    if output.shape != shards.shape:
+        raise fatal(
+            f"Shape of Output Tensor {output.shape} should match the computed shape Shape({list(shards.shape)})!"
+        )
+    if output.dtype is not dtype:
+        raise fatal(
+            f"If both output dtype and output tensor are provided, their data types should match: {dtype} and {output.dtype}"
+        )
+    output.overwrite(shards)
+    return output
+
+
+def relabel(written: Tensor, operands: Sequence[Tensor]) -> Tensor:
+    """A tensor that was there before, distributed as what was written into it and it itself say together; returns it."""
+    topology = result_topology((written, *operands))
+    if topology is not written.tensor_topology():
+        written.update_tensor_topology(topology)
+    return written
+
+
+def axis_of(dim: int, rank: int, refusal: str | None = None) -> int:
+    """A tensor dimension counted from the front. Raises RuntimeError, with `refusal` if one is given, when there is none such."""
+    if isinstance(dim, bool) or not isinstance(dim, int):
+        raise ArgumentMismatch(f"a dimension is an int, not {type(dim).__name__}")
+    if not -rank <= dim < max(rank, 1):
+        raise fatal(refusal or f"ShapeBase[] index out of range. {dim} not in [-{max(rank, 4)}, {rank})")
+    return dim % max(rank, 1)
+
+
+def axes_of(dims: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """Dimensions of a reduction, each once, in order; None means all of them. Raises RuntimeError for one there is none of."""
+    if dims is None:
+        return tuple(range(rank))
+    listed = [dims] if isinstance(dims, int) else list(dims)
+    for place, dim in enumerate(listed):
+        if isinstance(dim, int) and not -_DIMENSIONS <= dim < _DIMENSIONS:
+            raise fatal(f"Dimension must be in the range [{-_DIMENSIONS}, {_DIMENSIONS - 1}]")
+        if isinstance(dim, int) and not -rank <= dim < max(rank, 1):
+            raise fatal(
+                f"Unsupported dim {dim + rank if dim < 0 else dim} at index {place}. After possible adjustment, needs to be at "
+                f"least 0 and less than rank {rank}, or exactly 0 for a rank 0 tensor."
+            )
+    found = sorted(axis_of(dim, rank) for dim in listed)
+    for place, (one, other) in enumerate(pairwise(found)):
+        if one == other:
+            raise fatal(
+                f"reduce dim list contains a duplicate axis after sorting (indices {place} and {place + 1}, value {one})",
+                "dim[i] != dim[i - 1]",
+            )
+    return tuple(found or range(rank))
+
+
+def volume(shape: Sequence[int]) -> int:
+    """Number of elements of a shape."""
+    return math.prod(shape)
+
+
+def ints(values: Any) -> tuple[int, ...]:
+    """A shape or list of dimensions as given by a program. Raises what lists the signatures for anything else."""
+    try:
+        return tuple(operator.index(v) for v in values)
+    except (TypeError, ValueError):
+        raise ArgumentMismatch(f"expected a sequence of ints, got {values!r}") from None

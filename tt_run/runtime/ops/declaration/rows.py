@@ -1,0 +1,317 @@
+"""Operations by table: a row is a name, a signature, a function of arrays, and one sentence; the rest is the same for all.
+
+A row's function gets the *values* of the call in the order of the signature: tensors as its engine's arrays, everything else as given.
+Parameters that place a result or tune hardware (`PLACING`) stay outside. Results have the dtype and layout of the first tensor, unless
+the call's `dtype` or the row says otherwise; bfloat16 is computed in float32 and rounded once.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels import torch_cpu
+from tt_run.runtime.kernels.elementwise import evaluate, finish
+from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
+from tt_run.runtime.ops.declaration.costs import tensors
+from tt_run.runtime.ops.declaration.dispatch import Golden, Operation, operation
+from tt_run.runtime.ops.declaration.element_types import check_unary
+from tt_run.runtime.ops.declaration.families import NUMPY, TORCH, Family
+from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import is_float, stored_dtype
+from tt_run.runtime.values.shards import Shards, combine, combine_all
+
+Array = npt.NDArray[Any]
+Function = Callable[..., Any] | str
+"""A function of an engine's arrays and numbers, or the path of one below torch: `special.digamma`."""
+
+Engine = Callable[[Callable[..., Any], Sequence[Any], Sequence[Tensor], DataType], tuple[list[Shards], bool]]
+"""Computes a function of a call's values, the tensors among them, into shards of a dtype; says whether there are several results."""
+
+Check = Callable[[str, Sequence[Tensor], Mapping[str, Any]], None]
+"""Raises RuntimeError for arguments that an operation refuses: its name, the tensors among its values, and all arguments by name."""
+
+PLACING = frozenset(
+    [
+        "memory_config",
+        "output_mem_config",
+        "output_memory_config",
+        "output",
+        "output_tensor",
+        "output_tensors",
+        "optional_output_tensor",
+        "dtype",
+        "sub_core_grids",
+        "sub_device_id",
+        "compute_kernel_config",
+        "core_grid",
+        "program_config",
+        "math_fidelity",
+        "output_tile",
+        "global_cb",
+        "input_grad",
+        "other_grad",
+        "input_a_grad",
+        "input_b_grad",
+        "are_required_outputs",
+    ]
+)
+"""Parameters that say where a result goes or how a device should work; they are no values of the function."""
+
+PLACED = "memory_config: MemoryConfig | None = None"
+WRITTEN = f"{PLACED}, output_tensor: Tensor | None = None"
+UNARY_TAIL = f"*, {WRITTEN}, sub_core_grids: CoreRangeSet | None = None"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One operation of a table.
+
+    `name` is below `ttnn`; `signature` as Python writes it, without the result; `doc` one sentence. `integers`: tensors of integers are
+    taken. `check`: what else it refuses before it computes. `dtype`: of the results, where it is not that of tensor `like`; `layout` likewise; `memory`: where the
+    results are unless a call says. `golden` where it is not the function itself.
+    `rooms`: the parameters into which results may go, result by result, where they are not the usual ones; from `on_request` on a result
+    is None unless there is room for it, or `are_required_outputs` or the switch `asked_by` asks. A room in `seen` is handed to the
+    function too.
+    """
+
+    name: str
+    signature: str
+    function: Function
+    doc: str
+    integers: bool = True
+    check: Check | None = None
+    dtype: DataType | None = None
+    layout: Layout | None = None
+    golden: Golden | None = None
+    aliases: Sequence[str] = ()
+    like: int = 0
+    memory: MemoryConfig | None = None
+    rooms: Sequence[str] = ()
+    on_request: int | None = None
+    asked_by: str = ""
+    seen: Sequence[str] = ()
+
+
+def declare(
+    family: Family, *rows: Row, engine: Engine | None = None, check: Check | None = None
+) -> dict[str, Operation]:
+    """Enter rows into the registry; the operations by their names. `engine`: `torch_shards` unless given. `check`: of rows that name none."""
+    return {
+        row.name: _declared(family, replace(row, check=row.check or check), engine or torch_shards)
+        for row in rows
+    }
+
+
+def _declared(family: Family, row: Row, engine: Engine) -> Operation:
+    compute = with_signature(row.name, row.signature, partial(_compute, row, engine), row.doc)
+    by_torch = engine is torch_shards
+    return operation(
+        f"ttnn.{row.name}",
+        family=family,
+        engine=TORCH if by_torch else NUMPY,
+        golden=row.golden or (_golden(row, compute) if by_torch else None),
+        aliases=[f"ttnn.{alias}" for alias in row.aliases],
+    )(compute)
+
+
+def _golden(row: Row, compute: Callable[..., Any]) -> Golden:
+    """The row's own function with the operation's parameters: by position, by keyword or left out."""
+    signature = inspect.signature(compute)
+
+    def golden(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        function = torch_cpu.named(row.function) if isinstance(row.function, str) else row.function
+        return function(*_values(row, bound.arguments))
+
+    return golden
+
+
+def _values(row: Row, arguments: Mapping[str, Any]) -> list[Any]:
+    """The arguments that are values of the row's function."""
+    outside = (PLACING | set(row.rooms)) - set(row.seen)
+    return [value for name, value in arguments.items() if name not in outside]
+
+
+def with_signature(
+    name: str, signature: str, body: Callable[[dict[str, Any]], Any], doc: str
+) -> Callable[..., Any]:
+    """A function of that signature which hands its arguments by name to `body`: Python binds them, `inspect` and editors see them."""
+    word = re.sub(r"\W", "_", name)
+    source = (
+        f"from __future__ import annotations\ndef {word}{signature} -> Tensor:\n    return _body(locals())\n"
+    )
+    space: dict[str, Any] = {"_body": body, **_NAMES}
+    exec(compile(source, f"<operation {name}>", "exec"), space)
+    made: Callable[..., Any] = space[word]
+    made.__doc__ = doc
+    made.__module__ = __name__
+    return made
+
+
+# What defaults in signatures may name.
+_NAMES = {"DataType": DataType, "Layout": Layout, "MemoryConfig": MemoryConfig}
+
+
+def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
+    values = _values(row, arguments)
+    given = list(tensors(values))
+    on_device(*given, kind=row.name)
+    first = given[row.like]
+    if len(given) == 1:
+        check_unary(row.name, first.dtype)
+    if not row.integers and not all(is_float(t.dtype) for t in given):
+        raise fatal(
+            f"{row.name} does not support integer input dtype {cpp(first.dtype)}",
+            hint="ttnn.typecast(tensor, ttnn.float32)",
+        )
+    if row.check is not None:
+        row.check(row.name, given, arguments)
+    function = torch_cpu.named(row.function) if isinstance(row.function, str) else row.function
+    target = arguments.get("dtype") or row.dtype or first.dtype
+    try:
+        found, several = engine(function, values, given, target)
+    except RuntimeError as error:
+        raise _unfit(row.name, given, error) from None
+    rooms = [arguments.get(name) for name in row.rooms] or _outputs(arguments, len(found))
+    results = [
+        settle(
+            given,
+            shards,
+            target,
+            memory_config=_given(arguments, _MEMORY) or row.memory,
+            output_tensor=output,
+            layout=row.layout,
+        )
+        for shards, output in zip(found, rooms, strict=True)
+    ]
+    if not several:
+        return results[0]
+    wanted = arguments.get("are_required_outputs")
+    if row.on_request is None:
+        return _required(results, wanted)
+    asked = [*(wanted or ()), *([bool(row.asked_by and arguments[row.asked_by])] * len(results))]
+    return [
+        result if number < row.on_request or room is not None or asked[number] else None
+        for number, (result, room) in enumerate(zip(results, rooms, strict=True))
+    ]
+
+
+_DOES_NOT_FIT = (
+    "must match the size of tensor",
+    "must match the existing size",
+    "expanded size of the tensor",
+)
+
+
+def _unfit(name: str, given: Sequence[Tensor], error: RuntimeError) -> RuntimeError:
+    """What to raise for an error of PyTorch: one of shapes that do not fit names them all, any other stays as it is."""
+    if not any(words in str(error) for words in _DOES_NOT_FIT):
+        return error
+    shapes = ", ".join(str(tensor.shape) for tensor in given)
+    return fatal(f"{name}: the shapes {shapes} do not broadcast against each other")
+
+
+def torch_shards(
+    function: Callable[..., Any], values: Sequence[Any], given: Sequence[Tensor], target: DataType
+) -> tuple[list[Shards], bool]:
+    """The function of torch tensors, one device's shards at a time."""
+    several = False
+
+    def noted(*shards: Any) -> Any:
+        nonlocal several
+        result = _called(function, values, *shards)
+        several = isinstance(result, (list, tuple))
+        return result
+
+    def on_stacks(*stacks: Array) -> list[Array]:
+        return [finish(a, target) for a in torch_cpu.on_each(noted, [_real(s) for s in stacks])]
+
+    return combine_all(on_stacks, *(t.shards for t in given)), several
+
+
+def stacks(
+    function: Callable[..., Any], values: Sequence[Any], given: Sequence[Tensor], target: DataType
+) -> tuple[list[Shards], bool]:
+    """The function of NumPy stacks (devices, *shard): every device at once. It must treat every shard by itself."""
+
+    def on_stacks(*arrays: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return finish(np.ascontiguousarray(_called(function, values, *arrays)), target)
+
+    return [combine(on_stacks, *(t.shards for t in given))], False
+
+
+def elements(
+    function: Callable[..., Any], values: Sequence[Any], given: Sequence[Tensor], target: DataType
+) -> tuple[list[Shards], bool]:
+    """The function of NumPy blocks, element by element; tensors broadcast against each other.
+
+    It computes in float32 where one tensor or the result is of a floating type, else in the type of the first tensor.
+    """
+    for other in given[1:]:
+        check_broadcast(given[0].shape, other.shape)
+    rank = max(len(t.shape) for t in given)
+    real = is_float(target) or any(is_float(t.dtype) for t in given)
+    compute = np.dtype(np.float32) if real else stored_dtype(given[0].dtype)
+
+    def on_stacks(*arrays: Array) -> Array:
+        aligned = [align(a.astype(compute, copy=False), rank) for a in arrays]
+        return evaluate(partial(_called, function, values), target, *aligned)
+
+    return [combine(on_stacks, *(t.shards for t in given))], False
+
+
+def _called(function: Callable[..., Any], values: Sequence[Any], *shards: Any) -> Any:
+    """The function on shards, put in the places of their tensors."""
+    left = iter(shards)
+    return function(*(_placed(value, left) for value in values))
+
+
+def _placed(value: Any, left: Any) -> Any:
+    if isinstance(value, Tensor):
+        return next(left)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_placed(item, left) for item in value)
+    return value
+
+
+def _real(stack: Array) -> Array:
+    """A stack in an element type that PyTorch computes in: it has no arithmetic on unsigned 16 and 32 bits."""
+    return stack.astype(np.int64) if stack.dtype in (np.uint32, np.uint16) else stack
+
+
+# Where results go that a caller has made room for: one, several, or the gradients of a first and a second operand.
+_MEMORY = ("memory_config", "output_mem_config", "output_memory_config")
+_ROOMS = ("output_tensor", "optional_output_tensor", "output_tensors", "output")
+_FIRST, _SECOND = ("input_grad", "input_a_grad"), ("other_grad", "input_b_grad")
+
+
+def _outputs(arguments: dict[str, Any], count: int) -> list[Tensor | None]:
+    output = _given(arguments, _ROOMS)
+    if output is None:
+        pair = [_given(arguments, _FIRST), _given(arguments, _SECOND)]
+        return [*pair, *([None] * count)][:count]
+    return list(output) if isinstance(output, (list, tuple)) else [output]
+
+
+def _given(arguments: dict[str, Any], names: Sequence[str]) -> Any:
+    return next((arguments[name] for name in names if arguments.get(name) is not None), None)
+
+
+def _required(results: list[Tensor], wanted: Sequence[bool] | None) -> list[Tensor | None]:
+    """Results, None in the place of those that a caller does not ask for."""
+    wanted = [*(wanted or ()), *([True] * len(results))]
+    return [result if keep else None for result, keep in zip(results, wanted, strict=False)]

@@ -1,0 +1,249 @@
+"""Binary operations with parameters of their own: divide, pow, maximum and kin, and those that write over an operand.
+
+Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels import functions as f
+from tt_run.runtime.kernels.activations import Activation
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Operation, operation
+from tt_run.runtime.ops.elementwise.binary import BINARY, WIDE, Operand, Rule, apply
+from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import is_float
+
+Array = npt.NDArray[Any]
+
+_DIVISIONS = {
+    None: Rule("divide", np.divide, "a / b.", real=True, widens=True, promotes=WIDE, follows=True),
+    "floor": Rule("floor_div", f.floor_divide, "The floor of a / b.", promotes=WIDE, follows=True),
+    "trunc": Rule("div_trunc", f.trunc_divide, "a / b cut towards zero.", promotes=WIDE, follows=True),
+}
+_RSUB = Rule("rsub", lambda a, b: np.subtract(b, a), "b - a.")
+_MAXIMUM = Rule("maximum", np.maximum, "The larger of a and b.")
+_MINIMUM = Rule("minimum", np.minimum, "The smaller of a and b.")
+_POWER = Rule("pow", f.power, "a to the power of b.", real=True)
+_WHOLE_POWER = Rule("pow", f.whole_power, "a to the power of b, integers, which wrap.")
+
+
+@operation("ttnn.divide", family=families.BINARY, golden=goldens.divide)
+def divide(
+    input_tensor_a: Operand,
+    input_tensor_b: Operand | None = None,
+    *,
+    value: float | None = None,
+    fast_and_approximate_mode: bool = False,
+    rounding_mode: str | None = None,
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    activations: Sequence[Activation] = (),
+    input_tensor_a_activations: Sequence[Activation] = (),
+    input_tensor_b_activations: Sequence[Activation] = (),
+    sub_core_grids: CoreRangeSet | None = None,
+    sub_device_id: object = None,
+) -> Tensor:
+    """a / b; rounding_mode `floor` or `trunc` rounds the quotient. Two int32 tensors give float32 without one."""
+    if rounding_mode not in _DIVISIONS:
+        raise fatal(f"Incorrect rounding mode (expected None, 'trunc', or 'floor'), got '{rounding_mode}'")
+    divisor = _either(input_tensor_b, value, "input_tensor_b", "value")
+    fused = (activations, input_tensor_a_activations, input_tensor_b_activations)
+    return apply(
+        _DIVISIONS[rounding_mode], input_tensor_a, divisor, dtype, memory_config, output_tensor, *fused
+    )
+
+
+div = operation("ttnn.div", family=families.BINARY, golden=goldens.divide)(divide.compute)
+
+
+def _in_place(plain: Operation) -> Operation:
+    """An operation that writes its result over its first operand."""
+    name = plain.name.removesuffix("_") + "_"
+
+    def compute(
+        input_a: Tensor,
+        input_b: Operand,
+        *,
+        activations: Sequence[Activation] = (),
+        input_tensor_a_activations: Sequence[Activation] = (),
+        input_tensor_b_activations: Sequence[Activation] = (),
+        sub_core_grids: CoreRangeSet | None = None,
+        sub_device_id: object = None,
+    ) -> Tensor:
+        result: Tensor = plain.compute(
+            input_a,
+            input_b,
+            activations=activations,
+            input_tensor_a_activations=input_tensor_a_activations,
+            input_tensor_b_activations=input_tensor_b_activations,
+            output_tensor=input_a,
+        )
+        return result
+
+    def in_a_mode(
+        input_a: Tensor,
+        input_b: Operand,
+        *,
+        activations: Sequence[Activation] = (),
+        input_tensor_a_activations: Sequence[Activation] = (),
+        input_tensor_b_activations: Sequence[Activation] = (),
+        fast_and_approximate_mode: bool | None = _FAST.get(name),
+        sub_core_grids: CoreRangeSet | None = None,
+        sub_device_id: object = None,
+    ) -> Tensor:
+        return compute(
+            input_a,
+            input_b,
+            activations=activations,
+            input_tensor_a_activations=input_tensor_a_activations,
+            input_tensor_b_activations=input_tensor_b_activations,
+        )
+
+    compute.__doc__ = in_a_mode.__doc__ = f"`{plain.name}` written over its first operand; returns that."
+    aliases = [f"ttnn.{_SHORT[name]}"] if name in _SHORT else ()
+    declared = operation(name, family=families.BINARY, golden=plain.golden, aliases=aliases)
+    return declared(in_a_mode if name in _FAST else compute)
+
+
+_FAST = {
+    "ttnn.add_": True,
+    "ttnn.subtract_": True,
+    "ttnn.multiply_": False,
+    "ttnn.divide_": False,
+    "ttnn.rsub_": True,
+}
+"""The operations with a fast mode, which is computed exactly too, and whether a device takes it unless told otherwise."""
+
+
+_SHORT = {"ttnn.subtract_": "sub_", "ttnn.multiply_": "mul_", "ttnn.divide_": "div_"}
+_OVERWRITING = [
+    "add",
+    "subtract",
+    "multiply",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "ldexp",
+    "logaddexp",
+    "logaddexp2",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "squared_difference",
+    "bias_gelu",
+]
+
+
+@operation("ttnn.floor_div", family=families.BINARY, golden=goldens.comparison("floor_divide"))
+def floor_div(
+    input_tensor_a: Operand,
+    input_tensor_b: Operand,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """The floor of a / b."""
+    return apply(_DIVISIONS["floor"], input_tensor_a, input_tensor_b, None, memory_config, output_tensor)
+
+
+def _with_second(rule: Rule) -> Operation:
+    """An operation whose second operand has a name for a number and one for a tensor."""
+
+    def compute(
+        input_tensor_a: Operand,
+        input_tensor_b: Operand | None = None,
+        *,
+        input_b: Operand | None = None,
+        dtype: DataType | None = None,
+        memory_config: MemoryConfig | None = None,
+        output_tensor: Tensor | None = None,
+        activations: Sequence[Activation] = (),
+        input_tensor_a_activations: Sequence[Activation] = (),
+        input_tensor_b_activations: Sequence[Activation] = (),
+    ) -> Tensor:
+        second = _either(input_tensor_b, input_b, "input_tensor_b", "input_b")
+        fused = (activations, input_tensor_a_activations, input_tensor_b_activations)
+        return apply(rule, input_tensor_a, second, dtype, memory_config, output_tensor, *fused)
+
+    compute.__doc__ = f"{rule.doc} Tensors broadcast; the second operand may be a number."
+    return operation(f"ttnn.{rule.name}", family=families.BINARY, golden=goldens.comparison(rule.name))(
+        compute
+    )
+
+
+maximum, minimum = _with_second(_MAXIMUM), _with_second(_MINIMUM)
+
+
+@operation("ttnn.rsub", family=families.BINARY, golden=goldens.BINARY["rsub"])
+def rsub(
+    input_tensor_a: Operand,
+    input_tensor_b: Operand | None = None,
+    *,
+    input_b: Operand | None = None,
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    activations: Sequence[Activation] = (),
+    input_tensor_a_activations: Sequence[Activation] = (),
+    input_tensor_b_activations: Sequence[Activation] = (),
+    fast_and_approximate_mode: bool | None = True,
+) -> Tensor:
+    """b - a. Tensors broadcast; the second operand may be a number. Computed exactly in every mode."""
+    second = _either(input_tensor_b, input_b, "input_tensor_b", "input_b")
+    fused = (activations, input_tensor_a_activations, input_tensor_b_activations)
+    return apply(_RSUB, input_tensor_a, second, dtype, memory_config, output_tensor, *fused)
+
+
+IN_PLACE: dict[str, Operation] = {
+    f"{plain.short_name}_": _in_place(plain) for plain in (*(BINARY[n] for n in _OVERWRITING), divide, rsub)
+}
+"""The operations that write over their first operand."""
+
+
+@operation("ttnn.pow", family=families.BINARY, golden=goldens.comparison("pow"))
+def pow(
+    input_tensor: Operand,
+    exponent: Operand,
+    *,
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    activations: Sequence[Activation] = (),
+    input_tensor_a_activations: Sequence[Activation] = (),
+    input_tensor_b_activations: Sequence[Activation] = (),
+) -> Tensor:
+    """input_tensor to the power of exponent; either may be a number. Integers wrap, and take a whole number of at least 0."""
+    fused = (activations, input_tensor_a_activations, input_tensor_b_activations)
+    whole = isinstance(input_tensor, Tensor) and not is_float(input_tensor.dtype)
+    if whole and (isinstance(exponent, Tensor) or exponent < 0 or exponent != int(exponent)):
+        given = "a tensor" if isinstance(exponent, Tensor) else exponent
+        raise fatal(
+            f"pow of integers needs a whole number of at least 0 as exponent, got {given}",
+            hint="ttnn.typecast(tensor, ttnn.float32)",
+        )
+    if isinstance(exponent, Tensor) and not is_float(exponent.dtype):
+        whole = isinstance(input_tensor, numbers.Integral)
+    rule = _WHOLE_POWER if whole else _POWER
+    return apply(rule, input_tensor, exponent, dtype, memory_config, output_tensor, *fused)
+
+
+def _either(one: Any, other: Any, name: str, alias: str) -> Any:
+    """The value of a parameter that goes by two names."""
+    if (one is None) == (other is None):
+        raise ArgumentMismatch(f"expected one of {name!r} and {alias!r}")
+    return other if one is None else one

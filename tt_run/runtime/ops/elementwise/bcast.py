@@ -1,0 +1,68 @@
+"""The older binary operation that names how its second operand is spread. Source: reference library 0.81.1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tt_run.runtime.enums import NamedEnum
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.native import native
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.elementwise.binary import add, multiply, subtract
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+
+
+@native("ttnn._ttnn.types.BcastOpMath")
+class BcastOpMath(NamedEnum):
+    """What `bcast` computes."""
+
+    ADD = 0
+    SUB = 1
+    MUL = 2
+
+
+@native("ttnn._ttnn.types.BcastOpDim")
+class BcastOpDim(NamedEnum):
+    """Along which dimensions the second operand of `bcast` is repeated: height, width or both."""
+
+    H = 0
+    W = 1
+    HW = 2
+
+
+_OPERATIONS = {BcastOpMath.ADD: add, BcastOpMath.SUB: subtract, BcastOpMath.MUL: multiply}
+
+
+def _golden(in0: Any, in1: Any, math_op: BcastOpMath, dim: BcastOpDim, *_: Any, **__: Any) -> Any:
+    """What `bcast` computes, of torch tensors; of a longer second operand the first row or column counts."""
+    if dim in (BcastOpDim.H, BcastOpDim.HW):
+        in1 = in1[..., :1, :]
+    if dim in (BcastOpDim.W, BcastOpDim.HW):
+        in1 = in1[..., :1]
+    return {BcastOpMath.ADD: in0.__add__, BcastOpMath.SUB: in0.__sub__, BcastOpMath.MUL: in0.__mul__}[
+        math_op
+    ](in1)
+
+
+@operation("ttnn.bcast", family=families.BINARY, golden=_golden)
+def bcast(
+    input_a: Tensor,
+    input_b: Tensor,
+    math_op: BcastOpMath,
+    dim: BcastOpDim,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """a + b, a - b or a b, b repeated along the dimensions that `dim` names, where its length must be 1."""
+    height, width = input_b.shape[-2], input_b.shape[-1]
+    if dim in (BcastOpDim.H, BcastOpDim.HW) and height != 1:
+        raise fatal(f"bcast along the height needs a second operand of height 1, got shape {input_b.shape}")
+    if dim in (BcastOpDim.W, BcastOpDim.HW) and width != 1:
+        raise fatal(f"bcast along the width needs a second operand of width 1, got shape {input_b.shape}")
+    result: Tensor = _OPERATIONS[math_op].compute(
+        input_a, input_b, memory_config=memory_config, output_tensor=output_tensor
+    )
+    return result

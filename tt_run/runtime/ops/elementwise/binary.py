@@ -1,0 +1,384 @@
+"""Binary operations: two tensors that broadcast against each other, or a tensor and a scalar.
+
+Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels import functions as f
+from tt_run.runtime.kernels.activations import Activation, chain, counted
+from tt_run.runtime.kernels.elementwise import CLOSED, SUMS, evaluate
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
+from tt_run.runtime.ops.declaration.dispatch import Golden, Operation, no_tensor, operation
+from tt_run.runtime.ops.declaration.element_types import check_pair
+from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.ops.placement.sharded_results import follows_sharded
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import is_float, stored_dtype
+from tt_run.runtime.values.shards import Shards, combine
+
+Array = npt.NDArray[Any]
+Kernel = Callable[[Any, Any], Array]
+Operand = Tensor | float | int
+_FLOAT32 = np.dtype(np.float32)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A binary function: the NumPy kernel, and what it needs of integers."""
+
+    name: str
+    kernel: Kernel
+    doc: str
+    # Integers go through float32: the function leaves the integers.
+    real: bool = False
+    # Two int32 tensors give float32, as the reference's true division does.
+    widens: bool = False
+    # The function is one of bits: floating-point tensors are refused.
+    integer: bool = False
+    # Element types of tensors that a float scalar takes to float32.
+    promotes: tuple[DataType, ...] = ()
+    # A tensor of 32-bit integers goes over to the type of a floating-point one after it.
+    follows: bool = False
+    # Comparisons answer in 16 bits where the operands have 8.
+    compares: bool = False
+
+
+WIDE = (DataType.INT32, DataType.UINT32)
+"""The integers of 32 bits."""
+
+
+def squared_difference(a: Any, b: Any) -> Array:
+    """(a - b) squared."""
+    difference = np.subtract(a, b)
+    return np.multiply(difference, difference)
+
+
+def _shifted_down(a: Any, b: Any) -> Array:
+    """A shift down that keeps the sign: counts end at 31, and a negative one is as many."""
+    first, amount = np.asarray(a), np.asarray(b)
+    if first.dtype.kind == "u":
+        return np.asarray(np.right_shift(first, np.minimum(amount, first.dtype.type(31))))
+    return np.asarray(np.right_shift(first, np.where((amount >= 0) & (amount < 32), amount, 31)))
+
+
+def _shifted(shift: Kernel) -> Kernel:
+    """A shift of the bits as they are, without a sign; none are left when it is as wide as the element."""
+
+    def compute(a: Any, b: Any) -> Array:
+        first, amount = np.asarray(a), np.asarray(b)
+        bits = first.dtype.itemsize * 8
+        unsigned = first.view(f"u{first.dtype.itemsize}")
+        moved = shift(unsigned, amount.astype(unsigned.dtype) % unsigned.dtype.type(bits))
+        inside = (amount >= 0) & (amount < bits)
+        return np.where(inside, moved, unsigned.dtype.type(0)).view(first.dtype)
+
+    return compute
+
+
+RULES = {
+    rule.name: rule
+    for rule in (
+        Rule("add", np.add, "a + b."),
+        Rule("subtract", np.subtract, "a - b."),
+        Rule("multiply", np.multiply, "a * b.", promotes=WIDE, follows=True),
+        Rule("eq", np.equal, "1 where a = b, else 0.", compares=True),
+        Rule("ne", np.not_equal, "1 where a differs from b, else 0.", compares=True),
+        Rule("lt", np.less, "1 where a < b, else 0.", compares=True),
+        Rule("le", np.less_equal, "1 where a <= b, else 0.", compares=True),
+        Rule("gt", np.greater, "1 where a > b, else 0.", compares=True),
+        Rule("ge", np.greater_equal, "1 where a >= b, else 0.", compares=True),
+        Rule("logical_and", np.logical_and, "1 where both are not zero, else 0."),
+        Rule("logical_or", np.logical_or, "1 where one is not zero, else 0."),
+        Rule("logical_xor", np.logical_xor, "1 where exactly one is not zero, else 0."),
+        Rule("squared_difference", squared_difference, "(a - b) squared."),
+        Rule("ldexp", lambda a, b: a * np.exp2(b), "a * 2**b.", real=True),
+        Rule("logaddexp", np.logaddexp, "log(exp(a) + exp(b)).", real=True),
+        Rule("logaddexp2", np.logaddexp2, "log2(2**a + 2**b).", real=True),
+        Rule("hypot", np.hypot, "sqrt(a*a + b*b).", real=True),
+        Rule("atan2", np.arctan2, "The angle of the point (b, a).", real=True),
+        Rule(
+            "xlogy",
+            lambda a, b: np.where((a == 0) & ~np.isnan(b), np.float32(0), a * np.log(b)),
+            "a * log(b), 0 where a is 0 and b a number.",
+            real=True,
+        ),
+        Rule("bitwise_and", np.bitwise_and, "The bits that both have.", integer=True),
+        Rule("bitwise_or", np.bitwise_or, "The bits that one has.", integer=True),
+        Rule("bitwise_xor", np.bitwise_xor, "The bits that exactly one has.", integer=True),
+        Rule("bitwise_left_shift", _shifted(np.left_shift), "a moved b bits up; 0 from 32 on.", integer=True),
+        Rule(
+            "bitwise_right_shift",
+            _shifted_down,
+            "a moved b bits down, the sign coming in; counts end at 31.",
+            integer=True,
+        ),
+        Rule("logical_left_shift", _shifted(np.left_shift), "a moved b bits up; 0 from 32 on.", integer=True),
+        Rule(
+            "logical_right_shift",
+            _shifted(np.right_shift),
+            "a moved b bits down, zeros coming in; 0 from 32 on.",
+            integer=True,
+        ),
+        Rule("gcd", np.gcd, "The greatest common divisor.", integer=True),
+        Rule("lcm", lambda a, b: np.abs(np.lcm(a, b)), "The least common multiple.", integer=True),
+        Rule("bias_gelu", lambda a, b: f.gelu(np.add(a, b)), "GELU of a + b.", real=True),
+        Rule(
+            "remainder",
+            np.remainder,
+            "What is left of a after the floor of a / b times b.",
+            promotes=(DataType.INT32,),
+        ),
+        Rule(
+            "fmod",
+            np.fmod,
+            "What is left of a after a / b cut towards zero times b.",
+            promotes=(DataType.INT32,),
+        ),
+    )
+}
+
+
+def apply(
+    rule: Rule,
+    a: Operand,
+    b: Operand,
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    activations: Sequence[Activation] = (),
+    a_activations: Sequence[Activation] = (),
+    b_activations: Sequence[Activation] = (),
+) -> Tensor:
+    """One binary operation, at least one operand a device tensor. dtype: that of the first tensor unless given."""
+    tensors = _tensors(a, b)
+    on_device(*tensors)
+    kernel = rule.kernel
+    if activations or a_activations or b_activations:
+        kernel = _fused(kernel, chain(activations), chain(a_activations), chain(b_activations))
+    own, other = tensors[0].dtype, tensors[-1].dtype
+    real = rule.real or is_float(own) or is_float(other)
+    if len(tensors) == 2:
+        check_pair(rule.name, own, other, joins=rule.follows)
+    if rule.integer and real:
+        raise fatal(f"{rule.name} works on the bits of integers, got {own} and {other}")
+    promoted = (
+        len(tensors) == 1 and not is_float(own) and _promotes(rule, own, b if isinstance(a, Tensor) else a)
+    )
+    real = real or promoted
+    if dtype is None:
+        dtype = own
+        if isinstance(output_tensor, Tensor):
+            dtype = output_tensor.dtype
+        elif rule.follows and own in WIDE and is_float(other):
+            dtype = other
+        elif promoted or (rule.widens and own is DataType.INT32):
+            dtype = DataType.FLOAT32
+        elif rule.compares and own is DataType.UINT8:
+            dtype = DataType.UINT16
+    shards = _computed(kernel, dtype, _FLOAT32 if real else stored_dtype(own), a, b)
+    # Row-major only where both are; one tile operand makes tiles of the result.
+    tiled = tensors[0].layout is Layout.ROW_MAJOR and tensors[-1].layout is Layout.TILE
+    if (
+        memory_config is None
+        and output_tensor is None
+        and tensors[0].memory_config() is not tensors[-1].memory_config()
+    ):
+        memory_config = follows_sharded(tensors)
+    return settle(
+        tensors,
+        shards,
+        dtype,
+        memory_config=memory_config,
+        output_tensor=output_tensor,
+        layout=Layout.TILE if tiled else None,
+    )
+
+
+def _promotes(rule: Rule, dtype: DataType, scalar: Any) -> bool:
+    """Whether a scalar takes a tensor of integers to float32.
+
+    A float does so where the rule says, by its type, not its value. Raises RuntimeError for a scalar that is no integer of the dtype
+    in the other operations, which stay among the integers.
+    """
+    if dtype in rule.promotes:
+        return not isinstance(scalar, numbers.Integral) or not -(1 << 31) <= int(scalar) < 1 << 32
+    if rule.real:
+        return False
+    bounds = np.iinfo(stored_dtype(dtype))
+    whole = math.isfinite(scalar) and float(scalar).is_integer()
+    if not whole or (dtype in WIDE and not bounds.min <= scalar <= bounds.max):
+        raise fatal(
+            f"Binary operation {rule.name.upper()} with a {cpp(dtype)} tensor cannot represent the scalar {scalar}: only a finite "
+            f"integer within the range of {cpp(dtype)} survives being packed as one, and this value would be changed silently. "
+            "Typecast the input to a floating-point dtype first."
+        )
+    return False
+
+
+def _tensors(a: Operand, b: Operand) -> tuple[Tensor, ...]:
+    """The operands that are tensors; the other one must be a number."""
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        return (a, b)
+    tensor, number = (a, b) if isinstance(a, Tensor) else (b, a)
+    _check_scalar(number)
+    return (tensor,) if isinstance(tensor, Tensor) else ()
+
+
+def _computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operand, b: Operand) -> Shards:
+    if not isinstance(b, Tensor):
+        value, left = _scalar(b, compute), a.shards  # type: ignore[union-attr]
+        return Shards(evaluate(kernel, dtype, _cast(left.data, compute), value), left.index)
+    if not isinstance(a, Tensor):
+        value, right = _scalar(a, compute), b.shards
+        return Shards(evaluate(kernel, dtype, value, _cast(right.data, compute)), right.index)
+    left, right = a.shards, b.shards
+    ours, theirs = left.shape, right.shape
+    if ours != theirs:
+        check_broadcast(ours, theirs)
+    if len(ours) == len(theirs):
+        if left.index is right.index or left.index == right.index:
+            short = a.dtype is b.dtype is DataType.BFLOAT16
+            rounds = not (short and kernel in CLOSED)
+            values = evaluate(
+                kernel,
+                dtype,
+                _cast(left.data, compute),
+                _cast(right.data, compute),
+                rounds=rounds,
+                whole_units=short and kernel in SUMS,
+            )
+            return Shards(values, left.index)
+        return combine(
+            lambda x, y: evaluate(kernel, dtype, _cast(x, compute), _cast(y, compute)), left, right
+        )
+    rank = max(len(ours), len(theirs))
+    return combine(
+        lambda x, y: evaluate(kernel, dtype, align(_cast(x, compute), rank), align(_cast(y, compute), rank)),
+        left,
+        right,
+    )
+
+
+def _cast(values: Array, dtype: np.dtype[Any]) -> Array:
+    return values if values.dtype == dtype else values.astype(dtype)
+
+
+def _check_scalar(value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise no_tensor("an operand", value)
+
+
+def _scalar(value: Operand, dtype: np.dtype[Any]) -> Any:
+    """A scalar operand in the type that the operation computes in; integers wrap."""
+    if dtype.kind == "f":
+        return dtype.type(value)
+    return np.array(int(value)).astype(dtype)[()]  # type: ignore[arg-type]
+
+
+def _fused(kernel: Kernel, after: Any, on_a: Any, on_b: Any) -> Kernel:
+    def fused(a: Any, b: Any) -> Array:
+        # Activations work in place on what they are given, which a lone number has none of.
+        a, b = (np.atleast_1d(a) if on_a else a), (np.atleast_1d(b) if on_b else b)
+        values = kernel(counted(on_a(a), a) if on_a else a, counted(on_b(b), b) if on_b else b)
+        return after(counted(values, a)) if after else values
+
+    return fused
+
+
+def _golden(rule: Rule) -> Golden:
+    """The function on torch tensors or numbers."""
+    found = goldens.BINARY.get(rule.name, rule.name)
+    return goldens.comparison(found) if isinstance(found, str) else found
+
+
+def _binary(rule: Rule) -> Operation:
+    def compute(
+        input_tensor_a: Tensor | float,
+        input_tensor_b: Tensor | float,
+        *,
+        dtype: DataType | None = None,
+        memory_config: MemoryConfig | None = None,
+        output_tensor: Tensor | None = None,
+        activations: Sequence[Activation] = (),
+        input_tensor_a_activations: Sequence[Activation] = (),
+        input_tensor_b_activations: Sequence[Activation] = (),
+        sub_core_grids: CoreRangeSet | None = None,
+        sub_device_id: object = None,
+    ) -> Tensor:
+        return apply(
+            rule,
+            input_tensor_a,
+            input_tensor_b,
+            dtype,
+            memory_config,
+            output_tensor,
+            activations,
+            input_tensor_a_activations,
+            input_tensor_b_activations,
+        )
+
+    compute.__doc__ = f"{rule.doc} Tensors broadcast; either may be a number."
+    return operation(f"ttnn.{rule.name}", family=families.BINARY, golden=_golden(rule))(compute)
+
+
+def _moded(rule: Rule, approximate: bool) -> Operation:
+    def compute(
+        input_tensor_a: Tensor | float,
+        input_tensor_b: Tensor | float,
+        *,
+        fast_and_approximate_mode: bool = approximate,
+        dtype: DataType | None = None,
+        memory_config: MemoryConfig | None = None,
+        output_tensor: Tensor | None = None,
+        activations: Sequence[Activation] = (),
+        input_tensor_a_activations: Sequence[Activation] = (),
+        input_tensor_b_activations: Sequence[Activation] = (),
+        sub_core_grids: CoreRangeSet | None = None,
+        sub_device_id: object = None,
+    ) -> Tensor:
+        return apply(
+            rule,
+            input_tensor_a,
+            input_tensor_b,
+            dtype,
+            memory_config,
+            output_tensor,
+            activations,
+            input_tensor_a_activations,
+            input_tensor_b_activations,
+        )
+
+    compute.__doc__ = f"{rule.doc} Tensors broadcast; either may be a number; computed exactly in every mode."
+    aliases = [f"ttnn.{_SHORT[rule.name]}"] if rule.name in _SHORT else ()
+    return operation(f"ttnn.{rule.name}", family=families.BINARY, golden=_golden(rule), aliases=aliases)(
+        compute
+    )
+
+
+_APPROXIMATE = {"add": True, "subtract": True, "multiply": False, "bias_gelu": False}
+"""The operations with a fast mode, and whether a device takes it unless told otherwise."""
+
+_SHORT = {"subtract": "sub", "multiply": "mul"}
+
+BINARY: dict[str, Operation] = {
+    name: _moded(rule, _APPROXIMATE[name]) if name in _APPROXIMATE else _binary(rule)
+    for name, rule in RULES.items()
+}
+"""The operations that differ in nothing but their kernel."""
+
+add, subtract, multiply = BINARY["add"], BINARY["subtract"], BINARY["multiply"]

@@ -1,0 +1,205 @@
+"""Elementwise functions of two and three tensors with parameters of their own. Source: reference library 0.81.1. NumPy computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.kernels import functions as f
+from tt_run.runtime.kernels.elementwise import BFLOAT16
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
+from tt_run.runtime.ops.declaration.element_types import check_pair, check_unary
+from tt_run.runtime.ops.declaration.operands import axis_of, on_device
+from tt_run.runtime.ops.declaration.rows import PLACED, WRITTEN, Row, declare, elements, stacks
+from tt_run.runtime.ops.elementwise.ternary import ternary
+from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+
+Array = npt.NDArray[Any]
+_PAIR = "(input_tensor_a: Tensor, input_tensor_b: Tensor"
+_GATED = "(gate: Tensor, up: Tensor"
+_GATED_TAIL = f"*, {PLACED}, sub_core_grids: CoreRangeSet | None = None, sub_device_id: Any = None)"
+
+
+def _isclose(a: Array, b: Array, rtol: float, atol: float, equal_nan: bool) -> Array:
+    if a.dtype.kind != "f" or b.dtype.kind != "f":
+        a, b = (
+            a.astype(np.float32),
+            b.astype(np.float32),
+        )  # the difference of two integers may not fit into one
+    near = np.abs(a - b) <= np.float32(atol) + np.float32(rtol) * np.abs(b)
+    close = np.where(np.isfinite(a) & np.isfinite(b), near, a == b)
+    return close | (np.isnan(a) & np.isnan(b)) if equal_nan else close
+
+
+def _no_nan(a: Array, b: Any, value: float | None) -> Array:
+    if (b is None) is (value is None):
+        raise ArgumentMismatch("div_no_nan divides by input_tensor_b or by value, not both")
+    divisor = np.asarray(b if value is None else value, np.float32)
+    return np.where(divisor == 0, np.float32(0), a / divisor)
+
+
+def _no_nan_golden(a: Any, b: Any = None, value: float | None = None, **_: Any) -> Any:
+    divisor = a * 0 + (b if value is None else value)
+    return (a / divisor).masked_fill(divisor == 0, 0)
+
+
+def _clamped(gate: Array, up: Array, limit: float) -> Array:
+    return f.silu(f.at_most(gate, limit)) * f.limited(up, -limit, limit)
+
+
+def _situ(gate: Array, up: Array, beta1: float, beta2: float) -> Array:
+    one, two = np.float32(beta1), np.float32(beta2)
+    return one * np.tanh(gate / one) * f.sigmoid(gate) * (two * np.tanh(up / two))
+
+
+def _situ_golden(gate: Any, up: Any, beta1: float, beta2: float, **_: Any) -> Any:
+    return beta1 * (gate / beta1).tanh() * gate.sigmoid() * beta2 * (up / beta2).tanh()
+
+
+def _clamped_golden(gate: Any, up: Any, limit: float, **_: Any) -> Any:
+    gate = gate.clamp(max=limit)
+    return gate * gate.sigmoid() * up.clamp(-limit, limit)
+
+
+def _check_types(name: str, tensors: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    first, second = (tensor.dtype for tensor in tensors)
+    check_pair(name, first, second, joins=name == "isclose")
+
+
+PAIRS = declare(
+    families.BINARY,
+    Row("addalpha", f"{_PAIR}, alpha: float, *, {WRITTEN})", lambda a, b, alpha: a + a.dtype.type(alpha) * b,
+        "a + alpha b.", check=_check_types, golden=lambda a, b, alpha, **_: a + alpha * b),
+    Row("subalpha", f"{_PAIR}, alpha: float, *, {WRITTEN})", lambda a, b, alpha: a - a.dtype.type(alpha) * b,
+        "a - alpha b.", check=_check_types, golden=lambda a, b, alpha, **_: a - alpha * b),
+    Row("isclose", f"{_PAIR}, *, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, {PLACED})", _isclose,
+        "1 where a and b differ by at most atol + rtol |b|, else 0; NaN equals NaN if equal_nan.", check=_check_types, golden="isclose"),
+    Row("div_no_nan", f"(input_tensor_a: Tensor, input_tensor_b: Tensor | float | None = None, *, value: float | None = None, {PLACED})", _no_nan,
+        "a / b, 0 where b is 0.", integers=False,
+        golden=_no_nan_golden),
+    Row("clamped_silu_glu", f"{_GATED}, limit: float, {_GATED_TAIL}", _clamped,
+        "silu of the gate, at most `limit`, times up limited to [-limit, limit].", integers=False, golden=_clamped_golden),
+    Row("situ_glu", f"{_GATED}, beta1: float, beta2: float, {_GATED_TAIL}", _situ,
+        "beta1 tanh(gate / beta1) sigmoid(gate) beta2 tanh(up / beta2).", integers=False, golden=_situ_golden),
+    engine=elements,
+)  # fmt: skip
+
+TRIPLES = declare(
+    families.TERNARY,
+    Row("mac", f"(input_tensor_a: Tensor, input_tensor_b: Tensor | float, input_tensor_c: Tensor | float, *, {WRITTEN}, "
+        "sub_core_grids: CoreRangeSet | None = None)", lambda a, b, c: a * b + c, "a b + c.",
+        golden=lambda a, b, c, **_: a * b + c),
+    Row("snake_beta", f"(input_tensor: Tensor, alpha: Tensor, beta: Tensor, *, {WRITTEN})",
+        lambda x, alpha, beta: x + np.square(np.sin(alpha * x)) / beta, "x + sin(alpha x)² / beta.",
+        integers=False, golden=lambda x, alpha, beta, **_: x + (alpha * x).sin() ** 2 / beta),
+    engine=elements,
+)  # fmt: skip
+
+
+def _outer(a: Array, b: Array) -> Array:
+    return a[..., :, None] * b[..., None, :]
+
+
+def _outer_golden(a: Any, b: Any, **_: Any) -> Any:
+    return a.unsqueeze(-1) * b.unsqueeze(-2)
+
+
+def _halves(x: Array, dim: int) -> tuple[Array, Array]:
+    axis = axis_of(dim, x.ndim - 1) + 1
+    first, second = np.split(x, 2, axis)
+    return np.ascontiguousarray(first), np.ascontiguousarray(second)
+
+
+def _gated(function: Any) -> Any:
+    def compute(x: Array, dim: int, *variant: Any) -> Array:
+        values, gate = _halves(x, dim)
+        return np.asarray(values * function(gate, *variant))
+
+    return compute
+
+
+def _gelu(x: Array, variant: Any) -> Array:
+    return f.gelu_tanh(x) if getattr(variant, "name", "") == "Tanh" else f.gelu(x)
+
+
+def _golden_glu(path: str) -> Any:
+    def golden(x: Any, dim: int = -1, variant: Any = None, **_: Any) -> Any:
+        from tt_run.runtime.kernels.torch_cpu import named
+
+        values, gate = x.chunk(2, dim)
+        tanh = {"approximate": "tanh"} if getattr(variant, "name", "") == "Tanh" else {}
+        return values * named(path)(gate, **tanh)
+
+    return golden
+
+
+_GLU = f"(input_tensor: Tensor, dim: int = -1, *, {PLACED})"
+
+WHOLE = declare(
+    families.BINARY,
+    Row("outer", f"{_PAIR}, *, {PLACED})", _outer, "The products of every element of a with every one of b, by rows.",
+        golden=_outer_golden, layout=Layout.TILE),
+    Row("glu", _GLU, _gated(f.sigmoid), "The first half along `dim` times the sigmoid of the second.",
+        integers=False, golden=_golden_glu("sigmoid")),
+    Row("reglu", _GLU, _gated(lambda x: f.at_least(x, 0)), "The first half along `dim` times the relu of the second.",
+        golden=_golden_glu("relu")),
+    Row("swiglu", _GLU, _gated(f.silu), "The first half along `dim` times the silu of the second.",
+        integers=False, golden=_golden_glu("nn.functional.silu")),
+    Row("geglu", f"(input_tensor: Tensor, dim: int = -1, *, {PLACED}, variant: Any = None)", _gated(_gelu),
+        "The first half along `dim` times the gelu of the second; `variant` chooses the form by tanh.",
+        integers=False, golden=_golden_glu("nn.functional.gelu")),
+    engine=stacks,
+)  # fmt: skip
+
+
+@operation("ttnn.nextafter", family=families.BINARY, golden="nextafter")
+def nextafter(
+    input_tensor_a: Tensor, input_tensor_b: Tensor, *, memory_config: MemoryConfig | None = None
+) -> Tensor:
+    """The value of the dtype that comes after a on the way to b."""
+    on_device(input_tensor_a, input_tensor_b)
+    check_pair("nextafter", input_tensor_a.dtype, input_tensor_b.dtype)
+    short = input_tensor_a.dtype is DataType.BFLOAT16
+    return ternary(
+        (lambda a, b: np.nextafter(a.astype(BFLOAT16), b.astype(BFLOAT16)).astype(np.float32))
+        if short
+        else np.nextafter,
+        (input_tensor_a, input_tensor_b),
+        input_tensor_a.dtype,
+        memory_config,
+        None,
+    )
+
+
+@operation("ttnn.prelu", family=families.BINARY, golden=goldens.prelu)
+def prelu(
+    input_tensor_a: Tensor,
+    weight: Tensor | float | list[float],
+    *,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """x above zero, weight times x below; a weight of one dimension has one value for each channel (dimension 1)."""
+    from tt_run.runtime.ops.data_movement.movement import reshape
+
+    on_device(input_tensor_a)
+    check_unary("prelu", input_tensor_a.dtype)
+    rank = len(input_tensor_a.shape)
+    if isinstance(weight, (list, tuple)):
+        weight = float(weight[0])  # the reference reads the first of a list
+    elif isinstance(weight, Tensor) and len(weight.shape) == 1 and rank > 1:
+        weight = reshape.compute(weight, [1, weight.shape[0], *[1] * (rank - 2)])
+    slope: Any = weight
+    return ternary(
+        lambda x, w: np.where(x > 0, x, w * x),
+        (input_tensor_a, slope),
+        input_tensor_a.dtype,
+        memory_config,
+        None,
+    )

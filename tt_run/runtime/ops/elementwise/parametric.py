@@ -1,0 +1,105 @@
+"""Functions of one tensor with parameters, and activations beyond the table of `unary`. Source: reference library 0.81.1.
+
+NumPy computes them: each is a few of its calls on a block in cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels import functions as f
+from tt_run.runtime.kernels.activations import chain
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.rows import PLACED, UNARY_TAIL, Row, declare, elements
+
+Array = npt.NDArray[Any]
+
+
+def polyval(x: Array, coefficients: Sequence[float]) -> Array:
+    """The polynomial whose coefficients are given, highest power first, by Horner's rule."""
+    if not len(coefficients):
+        raise fatal("polyval: coeffs is empty")
+    value = x * 0 + f.number(x, coefficients[0])
+    for coefficient in coefficients[1:]:
+        value *= x
+        value += f.number(x, coefficient)
+    return value
+
+
+def chained(x: Array, activations: Sequence[Any]) -> Array:
+    """Activations one after the other."""
+    function = chain(activations)
+    if function is None:
+        raise fatal("unary_chain: ops_chain is empty")
+    return function(x)
+
+
+def _golden_logit(x: Any, eps: float | None = None, **_: Any) -> Any:
+    if eps is not None and eps > 0.5:
+        x, eps = x.clamp(1 - eps, eps), None
+    return x.logit(eps=eps)
+
+
+def _golden_xielu(x: Any, alpha_p: float = 0.8, alpha_n: float = 0.8, **_: Any) -> Any:
+    below = alpha_n * x.clamp(max=-1e-6).expm1() - alpha_n * x + 0.5 * x
+    return (alpha_p * x * x + 0.5 * x).where(x > 0, below)
+
+
+def _golden_rdiv(x: Any, value: float, rounding_mode: str | None = None, **_: Any) -> Any:
+    return (x * 0 + value).div(x, rounding_mode=rounding_mode)
+
+
+def _golden_polyval(x: Any, coefficients: Sequence[float], **_: Any) -> Any:
+    value = x * 0
+    for coefficient in coefficients:
+        value = value * x + coefficient
+    return value
+
+
+PARAMETRIC = declare(
+    families.UNARY,
+    Row("hardmish", f"(input_tensor: Tensor, {UNARY_TAIL})", f.hardmish, "x times x / 2 + 1 limited to [0, 1].",
+        integers=False, golden=lambda x, **_: x * (x * 0.5 + 1).clamp(0, 1)),
+    Row("sigmoid_accurate", f"(input_tensor: Tensor, fast_and_approximate_mode: bool = False, {UNARY_TAIL})",
+        lambda x, fast: f.sigmoid(x), "1 / (1 + exp(-x)), computed accurately in every mode.",
+        integers=False, golden="sigmoid"),
+    Row("logit", f"(input_tensor: Tensor, *, eps: float | None = None, {UNARY_TAIL[3:]})", f.logit,
+        "log(x / (1 - x)), of x limited to [eps, 1 - eps] if eps is given.", integers=False, golden=_golden_logit),
+    Row("xielu", f"(input_tensor: Tensor, *, alpha_p: float = 0.8, alpha_n: float = 0.8, {UNARY_TAIL[3:]})", f.xielu,
+        "alpha_p x² + x / 2 above zero, alpha_n (exp(x) - 1 - x) + x / 2 below.", integers=False, golden=_golden_xielu),
+    Row("softcap", f"(input_tensor: Tensor, beta: float, {UNARY_TAIL})",
+        f.softcap, "beta tanh(x / beta).",
+        integers=False, golden=lambda x, beta, **_: beta * (x / beta).tanh()),
+    Row("heaviside", f"(input_tensor: Tensor, value: float, {UNARY_TAIL})",
+        f.heaviside,
+        "0 below zero, 1 above, `value` at zero.",
+        golden=lambda x, value, **_: x.heaviside(x * 0 + value)),
+    Row("threshold", f"(input_tensor: Tensor, threshold: float, value: float, {UNARY_TAIL})",
+        f.threshold,
+        "x above the threshold, `value` elsewhere.", golden="nn.functional.threshold"),
+    Row("relu_max", f"(input_tensor: Tensor, upper_limit: float, {UNARY_TAIL})",
+        f.relu_max, "x limited to [0, upper_limit].",
+        golden=lambda x, upper_limit, **_: x.clamp(max=upper_limit).relu()),
+    Row("relu_min", f"(input_tensor: Tensor, lower_limit: float, {UNARY_TAIL})", f.at_least,
+        "The larger of x and lower_limit.", golden=lambda x, lower_limit, **_: x.clamp(min=lower_limit)),
+    Row("rdiv", f"(input_tensor: Tensor, value: float, *, rounding_mode: str | None = None, {UNARY_TAIL[3:]})",
+        f.divided, "value / x; rounding_mode `floor` or `trunc` rounds the quotient.", integers=False, golden=_golden_rdiv),
+    Row("rpow", f"(input_tensor: Tensor, exponent: float, {UNARY_TAIL})",
+        f.rpow, "`exponent` to the power of x.",
+        golden=lambda x, exponent, **_: (x * 0 + exponent).pow(x)),
+    Row("fill", f"(input_tensor: Tensor, fill_value: float, {UNARY_TAIL})", np.full_like,
+        "A tensor like the input with one value everywhere.", golden="full_like"),
+    Row("bitwise_not", f"(input_tensor: Tensor, {UNARY_TAIL})", np.invert, "The bits that x has not.",
+        golden="bitwise_not"),
+    Row("polyval", f"(input_tensor_a: Tensor, coeffs: Sequence[float], *, {PLACED})", polyval,
+        "The polynomial with these coefficients, highest power first, of every element.",
+        integers=False, golden=_golden_polyval),
+    Row("unary_chain", f"(input_tensor: Tensor, ops_chain: Sequence[Any], {UNARY_TAIL})", chained,
+        "The functions of a chain of `UnaryWithParam`, one after the other, rounded once."),
+    engine=elements,
+)  # fmt: skip

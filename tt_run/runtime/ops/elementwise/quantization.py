@@ -1,0 +1,175 @@
+"""Quantized integers: values divided by a scale, moved by a zero point, rounded. Source: reference library 0.81.1. NumPy computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, cpp
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import axis_of, on_device, settle
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import convert, is_float, stored_dtype
+from tt_run.runtime.values.shards import combine
+
+Array = npt.NDArray[Any]
+Level = Tensor | float
+"""A scale or a zero point: one number, one for each entry of an axis, or a tensor of one."""
+
+
+def _computed(
+    function: Callable[..., Array],
+    x: Tensor,
+    levels: tuple[Level, ...],
+    axis: int | None,
+    dtype: DataType,
+    memory_config: MemoryConfig | None,
+    output_tensor: Tensor | None,
+) -> Tensor:
+    """`function` of the values and levels in float32, one level for each entry of `axis`; integers saturate."""
+    given = [x, *(level for level in levels if isinstance(level, Tensor))]
+    on_device(*given, kind="quantization")
+    target = output_tensor.dtype if output_tensor is not None else dtype
+    rank = len(x.shape)
+    place = None if axis is None else axis_of(axis, rank)
+    wanted = 1 if place is None else x.shape[place]
+    for level in given[1:]:
+        if level.logical_volume() not in (1, wanted):
+            raise fatal(
+                f"a scale or zero point has one value, or one for each of the {wanted} entries of axis {axis}; got {level.shape}"
+            )
+
+    def level_of(stack: Array) -> Array:
+        if place is None or stack[0].size == 1:
+            return stack.reshape(len(stack), *(1,) * rank)
+        return stack.reshape(len(stack), *(1,) * place, -1, *(1,) * (rank - 1 - place))
+
+    def on_stacks(values: Array, *stacks: Array) -> Array:
+        left = iter(stacks)
+        scales = [
+            level_of(next(left).astype(np.float32)) if isinstance(v, Tensor) else np.float32(v)
+            for v in levels
+        ]
+        with np.errstate(all="ignore"):
+            found = function(np.ascontiguousarray(values, np.float32), *scales)
+        if not is_float(target):
+            found = np.rint(found)
+            bounds = np.iinfo(stored_dtype(target))
+            found = np.clip(found.astype(np.float64), bounds.min, bounds.max).astype(bounds.dtype)
+        return convert(np.ascontiguousarray(found), target)
+
+    shards = combine(on_stacks, *(t.shards for t in given))
+    return settle(given, shards, target, memory_config=memory_config, output_tensor=output_tensor)
+
+
+def _by_axis(level: Any, x: Any, axis: int | None) -> Any:
+    """A torch level with one value for each entry of an axis, in the place of that axis."""
+    if axis is None or not hasattr(level, "numel"):
+        return level
+    shape = [1] * x.dim()
+    shape[axis] = level.numel()
+    return level.reshape(shape)
+
+
+def _golden_quantize(x: Any, scale: Any, zero_point: Any, axis: int | None = None, **_: Any) -> Any:
+    return (x / _by_axis(scale, x, axis) + _by_axis(zero_point, x, axis)).round()
+
+
+def _golden_dequantize(x: Any, scale: Any, zero_point: Any, axis: int | None = None, **_: Any) -> Any:
+    return (x - _by_axis(zero_point, x, axis)) * _by_axis(scale, x, axis)
+
+
+def _golden_requantize(x: Any, a: Any, za: Any, b: Any, zb: Any, axis: int | None = None, **_: Any) -> Any:
+    a, za, b, zb = (_by_axis(level, x, axis) for level in (a, za, b, zb))
+    return ((x - za) * (a / b) + zb).round()
+
+
+def _check_quantized(name: str, tensor: Tensor) -> None:
+    on_device(tensor)
+    if tensor.dtype not in (DataType.INT32, DataType.INT8, DataType.UINT8):
+        raise fatal(
+            f"{name} only supports int32, int8 or uint8 inputs for now, got {cpp(tensor.dtype)}",
+            hint="ttnn.quantize(tensor, scale, zero_point)",
+        )
+
+
+@operation("ttnn.quantize", family=families.QUANTIZATION, golden=_golden_quantize)
+def quantize(
+    input_tensor: Tensor,
+    scale: Level,
+    zero_point: Level,
+    *,
+    axis: int | None = None,
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """round(x / scale + zero_point), ties to even; int32 unless `dtype`, saturating."""
+    on_device(input_tensor)
+    if not is_float(input_tensor.dtype):
+        raise fatal("Quantize only takes floating-point number inputs", hint="ttnn.requantize takes integers")
+    return _computed(
+        lambda x, s, z: x / s + z,
+        input_tensor,
+        (scale, zero_point),
+        axis,
+        dtype or DataType.INT32,
+        memory_config,
+        output_tensor,
+    )
+
+
+@operation("ttnn.dequantize", family=families.QUANTIZATION, golden=_golden_dequantize)
+def dequantize(
+    input_tensor: Tensor,
+    scale: Level,
+    zero_point: Level,
+    *,
+    axis: int | None = None,
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """(x - zero_point) scale; bfloat16 unless `dtype`."""
+    _check_quantized("Dequantize", input_tensor)
+    return _computed(
+        lambda x, s, z: (x - z) * s,
+        input_tensor,
+        (scale, zero_point),
+        axis,
+        dtype or DataType.BFLOAT16,
+        memory_config,
+        output_tensor,
+    )
+
+
+@operation("ttnn.requantize", family=families.QUANTIZATION, golden=_golden_requantize)
+def requantize(
+    input_tensor: Tensor,
+    in_scale: Level,
+    in_zero_point: Level,
+    out_scale: Level,
+    out_zero_point: Level,
+    *,
+    axis: int | None = None,
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """Quantized values at another scale and zero point, rounded to even; int32 unless `dtype`, saturating."""
+    _check_quantized("Requantize", input_tensor)
+    return _computed(
+        lambda x, a, za, b, zb: (x - za) * (a / b) + zb,
+        input_tensor,
+        (in_scale, in_zero_point, out_scale, out_zero_point),
+        axis,
+        dtype or DataType.INT32,
+        memory_config,
+        output_tensor,
+    )

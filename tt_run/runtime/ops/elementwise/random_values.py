@@ -1,0 +1,109 @@
+"""Random tensors: normal, uniform in place, and coin tosses. Source: reference library 0.81.1.
+
+Every rank draws the same numbers, so a program means the same on any split; a seed of 0 or None takes the next of a fixed sequence.
+The numbers are NumPy's, not a device's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.goldens import creation_goldens
+from tt_run.runtime.tensor.creation.from_shape import drawn, random_source
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import Shape
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values import shapes
+from tt_run.runtime.values.dtypes import convert
+
+if TYPE_CHECKING:
+    from tt_run.runtime.mesh.device import MeshDevice
+
+
+@operation("ttnn.randn", family=families.RANDOM, direct=True, golden=creation_goldens.drawn("randn"))
+def randn(
+    shape: Sequence[int] | Shape,
+    device: MeshDevice,
+    *,
+    dtype: DataType = DataType.BFLOAT16,
+    layout: Layout = Layout.TILE,
+    memory_config: MemoryConfig = DRAM_MEMORY_CONFIG,
+    compute_kernel_config: object = None,
+    seed: int | None = None,
+) -> Tensor:
+    """Values of the normal distribution with mean 0 and variance 1, the same on every device."""
+    dims, source = tuple(Shape(shape)), random_source(seed)
+    values = shapes.zeros(dims, np.float32) if shapes.active() else source.standard_normal(dims, np.float32)
+    return drawn(values, device, dtype, layout, memory_config)
+
+
+def _uniform(
+    input: Tensor,
+    low: float = 0,
+    high: float = 1,
+    seed: int = 0,
+    *,
+    memory_config: MemoryConfig | None = None,
+    compute_kernel_config: object = None,
+    **named: float,
+) -> Tensor:
+    """Overwrite a tensor with uniform values between `from` and `to`; returns it."""
+    low, high = named.pop("from", low), named.pop("to", high)
+    if named:
+        raise TypeError(f"got an unexpected keyword argument {next(iter(named))!r}")
+    on_device(input, kind="uniform")
+    if input.dtype not in (DataType.FLOAT32, DataType.BFLOAT16):
+        raise fatal(
+            "Uniform: Input tensor must be Float32 or Bfloat16", hint=f"the input is {cpp(input.dtype)}"
+        )
+    values = random_source(seed).random(tuple(input.shape), np.float32) * np.float32(high - low) + np.float32(
+        low
+    )
+    stored = convert(values, input.dtype)
+    input.overwrite(input.shards.map(lambda stack: np.broadcast_to(stored, stack.shape)))
+    return input
+
+
+uniform = operation(
+    "ttnn.uniform",
+    "uniform(input: ttnn.Tensor, from: float = 0, to: float = 1, seed: int = 0, *, memory_config: ttnn.MemoryConfig | None = None, "
+    "compute_kernel_config: object = None) -> ttnn.Tensor",
+    family=families.RANDOM,
+    golden=creation_goldens.uniform,
+)(_uniform)
+
+
+@operation("ttnn.bernoulli", family=families.RANDOM, golden=creation_goldens.bernoulli)
+def bernoulli(
+    input: Tensor,
+    seed: int = 0,
+    *,
+    output: Tensor | None = None,
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    compute_kernel_config: object = None,
+) -> Tensor:
+    """1 with the probability that an element says, else 0; FLOAT32 unless `dtype` says otherwise. Raises RuntimeError for rows and other types."""
+    on_device(input, kind="bernoulli")
+    if input.dtype not in (DataType.FLOAT32, DataType.BFLOAT16):
+        raise fatal(
+            "Bernoulli: Input tensor must be Float32 or Bfloat16", hint="ttnn.typecast(tensor, ttnn.bfloat16)"
+        )
+    if input.layout is not Layout.TILE:
+        raise fatal(
+            "Bernoulli: Input tensor must be tilized", hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)"
+        )
+    shape = tuple(input.shape)
+    coins: Any = random_source(seed).random(math.prod(shape), np.float32).reshape(shape)
+    target = output.dtype if output is not None else dtype or DataType.FLOAT32
+    shards = input.shards.map(lambda stack: convert((coins < stack).astype(np.float32), target))
+    return settle((input,), shards, target, memory_config=memory_config, output_tensor=output)

@@ -1,0 +1,42 @@
+"""Special functions: gamma and its logarithm's derivatives, Bessel functions, the inverse error function. Source: reference library 0.81.1.
+
+PyTorch computes them: NumPy has none, and PyTorch's are those of the golden functions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tt_run.runtime.kernels import torch_cpu
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.rows import UNARY_TAIL, WRITTEN, Row, declare
+
+_SATURATED = 88.5  # a device's Bessel functions look at no more of their argument
+_UNARY = f"(input_tensor: Tensor, {UNARY_TAIL})"
+
+
+def _i1(x: Any) -> Any:
+    return torch_cpu.named("special.i1")(x.clamp(-_SATURATED, _SATURATED))
+
+
+def _polygamma(x: Any, order: int) -> Any:
+    return x.polygamma(order)
+
+
+SPECIAL = declare(
+    families.UNARY,
+    Row("digamma", _UNARY, "special.digamma", "The logarithmic derivative of the gamma function.", integers=False),
+    Row("lgamma", _UNARY, "special.gammaln", "The logarithm of the absolute value of the gamma function.", integers=False),
+    Row("erfinv", _UNARY, "special.erfinv", "The inverse of the error function; infinite at -1 and 1.", integers=False),
+    Row("i0", _UNARY, "special.i0", "The modified Bessel function of the first kind and order 0.", integers=False),
+    Row("i1", _UNARY, _i1,
+        "The modified Bessel function of the first kind and order 1, of x limited to 88.5 on both sides as a device does.", integers=False),
+    Row(
+        "multigammaln", _UNARY, lambda x: x.mvlgamma(4),
+        "The logarithm of the multivariate gamma function of dimension 4.", integers=False,
+    ),
+    Row(
+        "polygamma", f"(input_tensor: Tensor, k: int, *, {WRITTEN})", _polygamma,
+        "The derivative of order k of the digamma function.", integers=False,
+    ),
+)  # fmt: skip

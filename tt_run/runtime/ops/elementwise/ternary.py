@@ -1,0 +1,204 @@
+"""Elementwise operations of three operands, tensors or numbers: where, clamp, addcmul and kin.
+
+Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels import functions as f
+from tt_run.runtime.kernels.activations import Applied
+from tt_run.runtime.kernels.elementwise import evaluate
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.elementwise import unary
+from tt_run.runtime.ops.elementwise.binary import Operand
+from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.ops.placement.sharded_results import follows_sharded
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import is_float, stored_dtype
+from tt_run.runtime.values.shards import combine
+
+Array = npt.NDArray[Any]
+
+
+def ternary(
+    kernel: Callable[..., Array],
+    operands: Sequence[Operand],
+    dtype: DataType,
+    memory_config: MemoryConfig | None,
+    output_tensor: Tensor | None,
+    *,
+    kept: int = 0,
+) -> Tensor:
+    """A kernel of several operands, tensors or numbers, that broadcast against each other.
+
+    Computed in the stored form of `dtype`; the first `kept` operands come as they are.
+    """
+    tensors = [t for t in operands if isinstance(t, Tensor)]
+    on_device(*tensors, kind="eltwise ternary")
+    for other in tensors[1:]:
+        check_broadcast(tensors[0].shape, other.shape)
+    rank = max(len(t.shape) for t in tensors)
+    compute = stored_dtype(dtype)
+
+    def on_stacks(*stacks: Array) -> Array:
+        typed = [s if i < kept else s.astype(compute, copy=False) for i, s in enumerate(stacks)]
+        arrays = iter([align(s, rank) for s in typed])
+        given = [next(arrays) if isinstance(o, Tensor) else compute.type(o) for o in operands]
+        return evaluate(kernel, dtype, *given)
+
+    shards = combine(on_stacks, *(t.shards for t in tensors))
+    if memory_config is None and output_tensor is None:
+        memory_config = follows_sharded(tensors)
+    return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
+
+
+@operation("ttnn.addcmul", family=families.TERNARY, golden="addcmul")
+def addcmul(
+    input_a: Tensor,
+    input_b: Tensor,
+    input_c: Tensor,
+    *,
+    value: float = 1.0,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """a + value * b * c."""
+    on_device(input_a, input_b, input_c, kind="eltwise ternary")
+    factor = stored_dtype(input_a.dtype).type(value)
+    return ternary(
+        lambda a, b, c: a + factor * b * c,
+        (input_a, input_b, input_c),
+        input_a.dtype,
+        memory_config,
+        output_tensor,
+    )
+
+
+@operation("ttnn.addcdiv", family=families.TERNARY, golden="addcdiv")
+def addcdiv(
+    input_a: Tensor,
+    input_b: Tensor,
+    input_c: Tensor,
+    *,
+    value: float = 1.0,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """a + value * b / c."""
+    on_device(input_a, input_b, input_c, kind="eltwise ternary")
+    if not is_float(input_a.dtype):
+        raise fatal(f"addcdiv needs floating-point tensors, got {input_a.dtype}")
+    factor = np.float32(value)
+    return ternary(
+        lambda a, b, c: a + factor * b / c,
+        (input_a, input_b, input_c),
+        input_a.dtype,
+        memory_config,
+        output_tensor,
+    )
+
+
+@operation("ttnn.where", family=families.TERNARY, golden=goldens.where)
+def where(
+    predicate: Tensor,
+    true_value: Operand,
+    false_value: Operand,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """true_value where predicate is not zero, else false_value; dtype of the values, or of the predicate when both are numbers."""
+    on_device(predicate, kind="eltwise ternary")
+    typed = next((v for v in (true_value, false_value) if isinstance(v, Tensor)), predicate)
+    return ternary(
+        _select,
+        (predicate, true_value, false_value),
+        typed.dtype,
+        memory_config,
+        output_tensor,
+        kept=1,
+    )
+
+
+def _select(predicate: Any, true_value: Any, false_value: Any) -> Array:
+    chosen: Array = np.where(predicate != 0, true_value, false_value)
+    return chosen
+
+
+@operation("ttnn.lerp", family=families.TERNARY, golden="lerp")
+def lerp(
+    input: Tensor,
+    end: Tensor,
+    weight: Operand,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """input + weight * (end - input)."""
+    on_device(input, end, kind="eltwise ternary")
+    return ternary(_between_ends, (input, end, weight), input.dtype, memory_config, output_tensor)
+
+
+def _between_ends(a: Any, b: Any, weight: Any) -> Array:
+    """From the nearer end, as torch does: at weight 1 the result is `b` itself."""
+    way = b - a
+    return np.where(np.abs(weight) < 0.5, a + weight * way, b - way * (1 - weight))
+
+
+@operation("ttnn.clamp", family=families.TERNARY, golden=goldens.clamp)
+def clamp(
+    input_tensor: Tensor,
+    min: Operand | None = None,
+    max: Operand | None = None,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """Elements limited to [min, max], numbers or tensors; one of them may be left out."""
+    if min is None and max is None:
+        raise fatal("Only one of 'min' or 'max' can be None. Please provide one value")
+    if not isinstance(min, Tensor) and not isinstance(max, Tensor):
+        return unary.apply(
+            input_tensor,
+            Applied(f.clamped, (min, max)),
+            memory_config,
+            output_tensor,
+            name="clamp_tss",
+            integers=True,
+        )
+    limits = [m for m in (min, max) if m is not None]
+    kernel: Callable[..., Array] = _between
+    if len(limits) == 1:
+        kernel = np.maximum if max is None else np.minimum
+    on_device(input_tensor, kind="eltwise ternary")
+    return ternary(kernel, (input_tensor, *limits), input_tensor.dtype, memory_config, output_tensor)
+
+
+@operation("ttnn.clip", family=families.TERNARY, golden=goldens.clamp)
+def clip(
+    input_tensor: Tensor,
+    min: Operand | None = None,
+    max: Operand | None = None,
+    *,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """Elements limited to [min, max], numbers or tensors; one of them may be left out."""
+    result: Tensor = clamp.compute(input_tensor, min, max, memory_config=memory_config)
+    return result
+
+
+def _between(x: Array, low: Array, high: Array) -> Array:
+    return np.minimum(np.maximum(x, low), high)

@@ -1,0 +1,346 @@
+"""Unary operations: one function of every element.
+
+Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, NamedEnum
+from tt_run.runtime.kernels import functions as f
+from tt_run.runtime.kernels.activations import FUNCTIONS, INTEGER_FUNCTIONS, Applied, Function, is_closed
+from tt_run.runtime.kernels.bfloat16_tables import look_up, pays
+from tt_run.runtime.kernels.elementwise import evaluate
+from tt_run.runtime.native import native
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import Operation, operation
+from tt_run.runtime.ops.declaration.element_types import check_unary
+from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import stored_dtype
+from tt_run.runtime.values.shards import Shards
+
+Array = npt.NDArray[Any]
+
+
+@native("ttnn._ttnn.operations.unary.GeluVariant")
+class GeluVariant(NamedEnum):
+    """Form of GELU: by the error function, a device's table of that one, which is computed exactly here, or by tanh."""
+
+    Accurate = 0
+    FastLut = 1
+    Tanh = 2
+
+
+@native("ttnn._ttnn.operations.unary.SigmoidMode")
+class SigmoidMode(NamedEnum):
+    """Precision of the device's sigmoid; the emulation computes the accurate one always."""
+
+    Accurate = 2
+    AccurateWithFastExp = 1
+    FastApproximate = 0
+
+
+def apply(
+    input_tensor: Tensor,
+    function: Function,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    *,
+    name: str,
+    integers: bool = False,
+) -> Tensor:
+    """`function` of every element, dtype and placement of the input. `integers`: the function takes integer arrays as they are.
+
+    Raises RuntimeError for integers where it does not.
+    """
+    on_device(input_tensor, kind="unary")
+    shards, dtype = input_tensor.shards, input_tensor.dtype
+    data = shards.data
+    if data.dtype != np.float32:
+        check_unary(name, dtype, integers)
+    closed = is_closed(function)
+    if dtype is DataType.BFLOAT16 and not closed and pays(function, data.size):
+        result = Shards(look_up(function, data), shards.index)
+    else:
+        result = Shards(evaluate(function, dtype, data, rounds=not closed), shards.index)
+    return settle((input_tensor,), result, dtype, memory_config=memory_config, output_tensor=output_tensor)
+
+
+def _plain(name: str, function: Function) -> Operation:
+    integers = name in INTEGER_FUNCTIONS
+
+    def compute(
+        input_tensor: Tensor,
+        *,
+        memory_config: MemoryConfig | None = None,
+        output_tensor: Tensor | None = None,
+        sub_core_grids: CoreRangeSet | None = None,
+    ) -> Tensor:
+        return apply(input_tensor, function, memory_config, output_tensor, name=name, integers=integers)
+
+    compute.__doc__ = f"{name} of every element; dtype, shape and placement of the input."
+    return operation(f"ttnn.{name}", family=families.UNARY, golden=goldens.UNARY.get(name, name))(compute)
+
+
+def _with_mode(name: str, function: Function) -> Operation:
+    def compute(
+        input_tensor: Tensor,
+        *,
+        fast_and_approximate_mode: bool = False,
+        memory_config: MemoryConfig | None = None,
+        output_tensor: Tensor | None = None,
+        sub_core_grids: CoreRangeSet | None = None,
+    ) -> Tensor:
+        return apply(input_tensor, function, memory_config, output_tensor, name=name)
+
+    compute.__doc__ = f"{name} of every element. The approximate mode of a device is computed exactly here."
+    return operation(f"ttnn.{name}", family=families.UNARY, golden=goldens.UNARY.get(name, name))(compute)
+
+
+_MODED = ("exp", "log", "sqrt", "rsqrt", "mish", "log2", "log10", "log1p", "erf", "erfc")
+_OTHERS = frozenset(
+    [
+        "gelu",
+        "gelu_approx",
+        "gelu_tanh",
+        "sigmoid",
+        "sigmoid_approx",
+        "tanh",
+        "softplus",
+        "recip",
+        "round",
+        "leaky_relu",
+        "elu",
+        "celu",
+        "selu",
+        "softshrink",
+        "hardshrink",
+        "hardtanh",
+        "identity",
+        "hardmish",
+        "erfinv",
+        "i0",
+        "i1",
+        "lgamma",
+        "digamma",
+    ]
+)
+
+PLAIN: dict[str, Operation] = {
+    name: (_with_mode if name in _MODED else _plain)(name, function)
+    for name, function in FUNCTIONS.items()
+    if name not in _OTHERS
+}
+"""The operations that are one entry of the table of functions each."""
+
+
+@operation("ttnn.logical_not_", family=families.UNARY, golden="logical_not")
+def logical_not_(
+    input_tensor: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """`ttnn.logical_not` written over its operand; returns that."""
+    result: Tensor = PLAIN["logical_not"].compute(input_tensor, output_tensor=input_tensor)
+    return result
+
+
+@operation("ttnn.identity", family=families.UNARY, golden="clone")
+def identity(
+    input_tensor: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """A copy."""
+    return apply(input_tensor, np.copy, memory_config, output_tensor, name="identity", integers=True)
+
+
+@operation("ttnn.gelu", family=families.UNARY, golden=goldens.gelu)
+def gelu(
+    input_tensor: Tensor,
+    *,
+    variant: GeluVariant = GeluVariant.Accurate,
+    fast_and_approximate_mode: bool = False,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """x times the normal distribution function of x, computed exactly in approximate mode too; the tanh form for that variant."""
+    function = f.gelu_tanh if variant is GeluVariant.Tanh else f.gelu
+    return apply(input_tensor, function, memory_config, output_tensor, name="gelu")
+
+
+@operation("ttnn.sigmoid", family=families.UNARY, golden="sigmoid")
+def sigmoid(
+    input_tensor: Tensor,
+    *,
+    vector_mode: int = 4,
+    mode: SigmoidMode = SigmoidMode.Accurate,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """1 / (1 + exp(-x)), computed accurately in every mode."""
+    return apply(input_tensor, f.sigmoid, memory_config, output_tensor, name="sigmoid")
+
+
+@operation("ttnn.tanh", family=families.UNARY, golden="tanh")
+def tanh(
+    input_tensor: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    fast_and_approximate_mode: bool = False,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """Hyperbolic tangent, computed accurately in every mode."""
+    return apply(input_tensor, np.tanh, memory_config, output_tensor, name="tanh")
+
+
+@operation("ttnn.softplus", family=families.UNARY, golden="nn.functional.softplus")
+def softplus(
+    input_tensor: Tensor,
+    *,
+    beta: float = 1.0,
+    threshold: float = 20.0,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
+    function = f.softplus if (beta, threshold) == (1.0, 20.0) else Applied(f.softplus, (beta, threshold))
+    return apply(input_tensor, function, memory_config, output_tensor, name="softplus")
+
+
+@operation("ttnn.round", family=families.UNARY, golden="round")
+def round(
+    input_tensor: Tensor,
+    *,
+    decimals: int = 0,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """x rounded to `decimals` places, ties to even."""
+    scale = np.float32(10.0**decimals)
+    return apply(
+        input_tensor, lambda x: np.rint(x * scale) / scale, memory_config, output_tensor, name="round"
+    )
+
+
+@operation("ttnn.leaky_relu", family=families.UNARY, golden="nn.functional.leaky_relu")
+def leaky_relu(
+    input_tensor: Tensor,
+    negative_slope: float = 0.01,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """x, times the slope below zero; unsigned integers are as they are."""
+    return apply(
+        input_tensor,
+        Applied(f.leaky_relu, (negative_slope,)),
+        memory_config,
+        output_tensor,
+        name="leaky_relu",
+        integers=stored_dtype(input_tensor.dtype).kind == "u",
+    )
+
+
+@operation("ttnn.elu", family=families.UNARY, golden="nn.functional.elu")
+def elu(
+    input_tensor: Tensor,
+    *,
+    alpha: float = 1.0,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """x above zero, alpha (exp(x) - 1) below."""
+    return apply(input_tensor, Applied(f.elu, (alpha,)), memory_config, output_tensor, name="elu")
+
+
+@operation("ttnn.celu", family=families.UNARY, golden="nn.functional.celu")
+def celu(
+    input_tensor: Tensor,
+    *,
+    alpha: float = 1.0,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """max(0, x) + min(0, alpha (exp(x / alpha) - 1))."""
+    return apply(input_tensor, Applied(f.celu, (alpha,)), memory_config, output_tensor, name="celu")
+
+
+@operation("ttnn.selu", family=families.UNARY, golden=goldens.selu)
+def selu(
+    input_tensor: Tensor,
+    *,
+    scale: float = f.SELU_SCALE,
+    alpha: float = f.SELU_ALPHA,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """scale times ELU; by default with the scale and alpha that keep means and variances."""
+    usual = (scale, alpha) == (f.SELU_SCALE, f.SELU_ALPHA)
+    function = f.selu if usual else Applied(f.selu, (scale, alpha))
+    return apply(input_tensor, function, memory_config, output_tensor, name="selu")
+
+
+@operation("ttnn.softshrink", family=families.UNARY, golden="nn.functional.softshrink")
+def softshrink(
+    input_tensor: Tensor,
+    *,
+    lambd: float = 0.5,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """x moved towards zero by lambd."""
+    return apply(
+        input_tensor, Applied(f.softshrink, (lambd,)), memory_config, output_tensor, name="softshrink"
+    )
+
+
+@operation("ttnn.hardshrink", family=families.UNARY, golden="nn.functional.hardshrink")
+def hardshrink(
+    input_tensor: Tensor,
+    *,
+    lambd: float = 0.5,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """x, zero within lambd of zero."""
+    return apply(
+        input_tensor, Applied(f.hardshrink, (lambd,)), memory_config, output_tensor, name="hardshrink"
+    )
+
+
+@operation("ttnn.hardtanh", family=families.UNARY, golden="nn.functional.hardtanh")
+def hardtanh(
+    input_tensor: Tensor,
+    *,
+    min_val: float = -1.0,
+    max_val: float = 1.0,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Tensor:
+    """x limited to [min_val, max_val]."""
+    return apply(
+        input_tensor, Applied(f.hardtanh, (min_val, max_val)), memory_config, output_tensor, name="hardtanh"
+    )

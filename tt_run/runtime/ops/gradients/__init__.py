@@ -1,0 +1,1 @@
+"""Backward operations: the gradients of operands from that of a result."""

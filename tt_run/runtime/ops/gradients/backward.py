@@ -1,0 +1,251 @@
+"""Backward operations: from the gradient of a result and the operands, the gradients of the operands. Source: reference library 0.81.1.
+
+PyTorch's automatic differentiation computes them, since each is defined as the gradient of a forward function that PyTorch has, and
+since the golden functions are the same calls. A gradient that a caller does not ask for (`are_required_outputs`) is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tt_run.runtime.enums import Layout
+from tt_run.runtime.kernels.torch_cpu import gradients, library, named
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare
+from tt_run.runtime.ops.gradients import gradient_shapes
+
+Function = Callable[..., Any]
+
+_TAIL = f"*, {PLACED}"
+_INTO = f"{_TAIL}, input_grad: Tensor | None = None"
+_ROOMS = frozenset(["exp", "neg", "rsqrt", "silu", "sqrt", "tanh", "fill"])
+"""The functions of one operand whose gradient can be written into a tensor of the caller."""
+_ONE = "grad_tensor: Tensor, input_tensor: Tensor"
+_TWO = "grad_tensor: Tensor, input_tensor_a: Tensor, input_tensor_b: Tensor"
+_OTHER = "grad_tensor: Tensor, input_tensor: Tensor, other_tensor: Tensor | float"
+_ASKED = f"*, are_required_outputs: Sequence[bool] = (True, True), {PLACED}"
+_INTO_AB = f"{_ASKED}, input_a_grad: Tensor | None = None, input_b_grad: Tensor | None = None"
+_INTO_OTHER = f"{_ASKED}, input_grad: Tensor | None = None, other_grad: Tensor | None = None"
+
+
+def _unary(name: str, forward: Function | str, extra: str = "", tail: str = "", doc: str = "") -> Row:
+    """A row whose result is the gradient of one operand. `extra`: parameters after the operands, `tail`: after the star."""
+    head = _ONE + (f", {extra}" if extra else "")
+    placed = _INTO if name in _ROOMS else _TAIL
+    signature = f"({head}, {placed})" if not tail else f"({head}, *, {tail}, {placed[3:]})"
+    text = f"The gradient of `{name}`'s operand{doc}."
+    return Row(f"{name}_bw", signature, gradients(forward), text, integers=False)
+
+
+def _binary(name: str, forward: Function | str, doc: str = "", extra: str = "", into: str = _TAIL) -> Row:
+    """A row whose results are the gradients of two tensors. `into`: the parameters that say where they go."""
+    head = _TWO + (f", {extra}" if extra else "")
+    text = f"The gradients of `{name}`'s two operands{doc}."
+    return Row(f"{name}_bw", f"({head}, {into})", gradients(forward, 2), text, integers=False)
+
+
+def _either(
+    name: str, forward: Function, extra: str = "", operands: str = _OTHER, into: str = _INTO_OTHER
+) -> Row:
+    """A row whose second operand is a tensor (two gradients) or a number (one)."""
+
+    def backward(gradient: Any, first: Any, other: Any, *rest: Any) -> Any:
+        count = 2 if hasattr(other, "requires_grad") else 1
+        return gradients(forward, count)(gradient, first, other, *rest)
+
+    signature = f"({operands}{f', {extra}' if extra else ''}, {into})"
+    text = f"The gradients of `{name}`'s operands; of the first alone where the second is a number."
+    return Row(f"{name}_bw", signature, backward, text, integers=False)
+
+
+def _zeros(gradient: Any, *_: Any) -> Any:
+    return [library().zeros_like(gradient)]
+
+
+def _zero(name: str, extra: str = "") -> Row:
+    """A row of a function that is constant between its steps."""
+    head = _ONE + (f", {extra}" if extra else "")
+    return Row(
+        f"{name}_bw", f"({head}, {_INTO if name in _ROOMS else _TAIL})", _zeros,
+        f"Zeros: `{name}` is constant between its steps.", integers=False,
+    )  # fmt: skip
+
+
+def _divided(x: Any, y: Any, rounding_mode: str | None = None) -> Any:
+    result = library().div(x, y, rounding_mode=rounding_mode)
+    return result if rounding_mode is None else _kept(result, x, y)
+
+
+def _kept(result: Any, *operands: Any) -> Any:
+    """A result without gradients tied to its operands, so that theirs are zeros."""
+    for operand in operands:
+        if hasattr(operand, "requires_grad"):
+            result = result + (operand * 0).nan_to_num(0, 0, 0)
+    return result
+
+
+def _reversed_division(gradient: Any, x: Any, scalar: float, rounding_mode: str | None = None) -> Any:
+    if rounding_mode is not None:
+        return [library().zeros_like(gradient)]
+    return gradients(lambda value: scalar / value)(gradient, x)
+
+
+def _divided_or_nothing(x: Any, scalar: float) -> Any:
+    return x / scalar if scalar else 0 * x
+
+
+def _power(gradient: Any, x: Any, exponent: float) -> Any:
+    (found,) = gradients("pow")(gradient, x, exponent)
+    return [found.masked_fill(x < 0, float("inf"))] if exponent else [found]
+
+
+def _power_of(gradient: Any, x: Any, exponent: float) -> Any:
+    (found,) = gradients("pow")(gradient, x, exponent)
+    return [found.masked_fill(x < 0, float("nan"))] if exponent else [found]
+
+
+def _gelu(gradient: Any, x: Any, variant: Any = None) -> Any:
+    form = "tanh" if getattr(variant, "name", "") == "Tanh" else "none"
+    return gradients(lambda value: named("nn.functional.gelu")(value, approximate=form))(gradient, x)
+
+
+def _bias_gelu(gradient: Any, x: Any, bias: Any, variant: Any = None, approximate: str | None = None) -> Any:
+    form = approximate or ("tanh" if getattr(variant, "name", "") == "Tanh" else "none")
+
+    def forward(value: Any, added: Any) -> Any:
+        return named("nn.functional.gelu")(value + added, approximate=form)
+
+    return gradients(forward, 2 if hasattr(bias, "requires_grad") else 1)(gradient, x, bias)
+
+
+def _clamped(gradient: Any, x: Any, low: Any = None, high: Any = None) -> Any:
+    return gradients(lambda value: library().clamp(value, low, high))(gradient, x)
+
+
+def _product(x: Any, dim: int | None = None) -> Any:
+    return library().prod(x) if dim is None else library().prod(x, dim=dim, keepdim=True)
+
+
+def _repeated(x: Any, shape: Any) -> Any:
+    return x.repeat(tuple(shape))
+
+
+def _chosen(gradient: Any, condition: Any, x: Any, y: Any) -> Any:
+    mask = condition != 0
+    return gradients(lambda a, b: library().where(mask, a, b), 2)(gradient, x, y)
+
+
+def _mixed(gradient: Any, x: Any, y: Any, weight: Any) -> Any:
+    count = 3 if hasattr(weight, "requires_grad") else 2
+    return gradients("lerp", count)(gradient, x, y, weight)
+
+
+def _added(gradient: Any, x: Any, y: Any, z: Any, alpha: float, *, forward: str) -> Any:
+    return gradients(lambda a, b, c: named(forward)(a, b, c, value=alpha), 3)(gradient, x, y, z)
+
+
+def _with_alpha(forward: str) -> Function:
+    return lambda x, y, alpha=1.0: named(forward)(x, y, alpha=alpha)
+
+
+def _looked_up(indices: Any, weight: Any, gradient: Any) -> Any:
+    def forward(table: Any) -> Any:
+        found = named("nn.functional.embedding")(indices.long(), table)
+        return found.reshape(gradient.shape)
+
+    return gradients(forward)(gradient, weight.reshape(-1, weight.shape[-1]))[0][None, None]
+
+
+_F = "nn.functional."
+
+# Functions of one operand whose forward PyTorch has under the path.
+_PLAIN = {
+    "abs": "abs", "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atanh": "atanh",
+    "cos": "cos", "cosh": "cosh", "deg2rad": "deg2rad", "digamma": "digamma", "erf": "erf", "erfc": "erfc",
+    "erfinv": "erfinv", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "hardsigmoid": _F + "hardsigmoid",
+    "hardswish": _F + "hardswish", "i0": "i0", "lgamma": "lgamma", "log": "log", "log10": "log10", "log1p": "log1p",
+    "log2": "log2", "log_sigmoid": _F + "logsigmoid", "logit": "logit", "neg": "neg", "rad2deg": "rad2deg",
+    "reciprocal": "reciprocal", "relu": "relu", "relu6": _F + "relu6", "rsqrt": "rsqrt", "selu": "selu",
+    "sigmoid": "sigmoid", "silu": _F + "silu", "sin": "sin", "sinh": "sinh", "softsign": _F + "softsign",
+    "sqrt": "sqrt", "square": "square", "tan": "tan", "tanh": "tanh", "tanhshrink": _F + "tanhshrink", "frac": "frac",
+}  # fmt: skip
+
+UNARY = declare(
+    families.BACKWARD,
+    *(_unary(name, path) for name, path in _PLAIN.items()),
+    *map(_zero, ("ceil", "floor", "round", "sign", "trunc", "fill", "fill_zero")),
+    _unary("multigammaln", lambda x: x.mvlgamma(4)),
+    _unary("celu", _F + "celu", tail="alpha: float = 1.0"),
+    _unary("elu", _F + "elu", tail="alpha: float = 1.0"),
+    _unary("hardshrink", _F + "hardshrink", tail="lambd: float = 0.5"),
+    _unary("softshrink", _F + "softshrink", tail="lambd: float = 0.5"),
+    _unary("hardtanh", _F + "hardtanh", tail="min: float = -1.0, max: float = 1.0"),
+    _unary("leaky_relu", _F + "leaky_relu", tail="negative_slope: float = 0.01"),
+    _unary("logiteps", lambda x, eps: named("logit")(x, eps), tail="eps: float = 0.0"),
+    _unary("softplus", _F + "softplus", tail="beta: float = 1.0, threshold: float = 20.0"),
+    _unary("threshold", _F + "threshold", "min: float, max: float"),
+    _unary("polygamma", lambda x, n: named("polygamma")(n, x), "n: int"),
+    _unary("div_no_nan", _divided_or_nothing, "scalar: float", doc="; zeros where the divisor is zero"),
+    _unary("prod", _product, tail="dim: int | None = None"),
+    _unary("repeat", _repeated, "shape: Sequence[int]"),
+    Row("pow_bw", f"({_ONE}, exponent: float, {_INTO})", _power,
+        "The gradient of a power's base; infinite where the base is negative, as on a device.", integers=False),
+    Row("rpow_bw", f"({_ONE}, exponent: float, {_TAIL})", _power_of,
+        "The gradient of a power's base; NaN where the base is negative.", integers=False),
+    Row("rdiv_bw", f"({_ONE}, scalar: float, *, rounding_mode: str | None = None, {PLACED})", _reversed_division,
+        "The gradient of the divisor of a number; zeros for a rounded quotient.", integers=False),
+    Row("gelu_bw", f"({_ONE}, *, variant: GeluVariant | None = None, {_INTO[3:]})", _gelu,
+        "The gradient of `gelu`'s operand, by the error function or in the tanh form.", integers=False),
+    *(Row(f"{name}_bw", f"({_ONE}, min: Tensor | float | None = None, max: Tensor | float | None = None, {_TAIL})", _clamped,
+          "The gradient of what is limited: that of the result inside the limits, zero outside.", integers=False)
+      for name in ("clamp", "clip")),
+    check=gradient_shapes.check,
+)  # fmt: skip
+
+BINARY = declare(
+    families.BACKWARD,
+    _binary("atan2", "atan2"),
+    _binary("hypot", "hypot"),
+    _binary("ldexp", "ldexp"),
+    _binary("logaddexp", "logaddexp"),
+    _binary("logaddexp2", "logaddexp2"),
+    _binary("max", "max"),
+    _binary("min", "min"),
+    _binary("squared_difference", lambda x, y: (x - y).square()),
+    _binary("xlogy", "xlogy"),
+    _binary("rsub", lambda x, y: y - x, into=_INTO_OTHER),
+    _binary("addalpha", _with_alpha("add"), extra="alpha: float = 1.0", into=_INTO_AB),
+    _binary("subalpha", _with_alpha("sub"), extra="alpha: float = 1.0", into=_INTO_OTHER),
+    _binary("concat", lambda x, y, dim=0: library().concat((x, y), dim), extra="dim: int = 0", into=_INTO_AB),
+    _either("add", lambda x, y: x + y),
+    _either("sub", lambda x, y: x - y),
+    _either("mul", lambda x, y: x * y),
+    _either("div", _divided, "rounding_mode: str | None = None"),
+    _either("fmod", lambda x, y: library().fmod(x, y), operands=f"{_TWO} | float", into=_TAIL),
+    _either("remainder", lambda x, y: library().remainder(x, y), operands=f"{_TWO} | float", into=_TAIL),
+    Row("assign_bw", f"({_ONE}, input_tensor_b: Tensor | None = None, {_INTO_AB})",
+        lambda gradient, *operands: [gradient.clone() for x in operands if x is not None],
+        "The gradient itself, for each operand.", integers=False),
+    Row("bias_gelu_bw",
+        f"({_ONE}, bias: Tensor | float, *, variant: GeluVariant | None = None, approximate: str | None = None, {PLACED})",
+        _bias_gelu, "The gradients of `bias_gelu`'s operands.", integers=False),
+    check=gradient_shapes.check,
+)  # fmt: skip
+
+TERNARY = declare(
+    families.BACKWARD,
+    Row("where_bw", f"({_TWO}, input_tensor_c: Tensor, {_INTO_AB})", _chosen,
+        "The gradients of the two tensors between which a condition chooses.", integers=False),
+    Row("lerp_bw", f"({_TWO}, weight: Tensor | float, *, {PLACED})", _mixed,
+        "The gradients of what is mixed, and of a weight that is a tensor.", integers=False),
+    *(Row(f"{name}_bw", f"({_TWO}, input_tensor_c: Tensor, alpha: float, *, {PLACED})",
+          lambda *values, forward=name: _added(*values, forward=forward),
+          f"The gradients of `{name}`'s three operands.", integers=False)
+      for name in ("addcdiv", "addcmul")),
+    Row("embedding_bw",
+        "(input_tensor: Tensor, weight_tensor: Tensor, output_gradient_tensor: Tensor, *, dtype: DataType | None = None, "
+        f"{PLACED}, output_tensor: Tensor | None = None)", _looked_up,
+        "The gradient of an embedding's table, (1, 1, rows, width): each row's gradients summed.", layout=Layout.TILE, like=2),
+    check=gradient_shapes.check,
+)  # fmt: skip

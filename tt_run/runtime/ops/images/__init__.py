@@ -1,0 +1,1 @@
+"""Operations on images, videos and signals: convolutions, pools, resampling, transforms."""

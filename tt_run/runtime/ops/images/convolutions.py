@@ -1,0 +1,530 @@
+"""Convolutions over one, two and three dimensions. Source: reference library 0.81.1.
+
+PyTorch computes them: NumPy has none. Sums are float32 over weights in their own element type, rounded once to the result's. How
+images are sliced and spread over cores (`conv_config`, `slice_config`, `compute_config`) is for hardware; of the configuration only
+the fused activation, the weights' dtype, the result's layout and the mode of the padding reach a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels import torch_cpu
+from tt_run.runtime.kernels.activations import activation as activation_of
+from tt_run.runtime.kernels.elementwise import finish
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.data_movement.conversions import typecast
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import settle
+from tt_run.runtime.ops.goldens import pool_goldens
+from tt_run.runtime.ops.images import video_filters
+from tt_run.runtime.ops.images.window_limits import check_convolution
+from tt_run.runtime.ops.images.windows import Borders, borders, pair, to_planes, to_rows
+from tt_run.runtime.tensor.conversion.devices import to_device
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
+from tt_run.runtime.tuning.conv import Conv2dConfig, Conv3dConfig, Op2DSliceConfig, PaddingMode
+from tt_run.runtime.values.dtypes import quantize
+from tt_run.runtime.values.shards import Shards, combine, combine_all
+
+Array = npt.NDArray[Any]
+
+
+@operation("ttnn.conv2d", family=families.CONVOLUTION, golden=pool_goldens.golden_conv2d)
+def conv2d(
+    *,
+    input_tensor: Tensor,
+    weight_tensor: Tensor,
+    device: MeshDevice,
+    in_channels: int,
+    out_channels: int,
+    batch_size: int,
+    input_height: int,
+    input_width: int,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] = (1, 1),
+    padding: Sequence[int] = (0, 0),
+    dilation: Sequence[int] = (1, 1),
+    groups: int = 1,
+    dtype: DataType | None = None,
+    bias_tensor: Tensor | None = None,
+    conv_config: Conv2dConfig | None = None,
+    compute_config: WormholeComputeKernelConfig | None = None,
+    memory_config: MemoryConfig | None = None,
+    slice_config: Op2DSliceConfig | None = None,
+    return_output_dim: bool = False,
+    return_weights_and_bias: bool = False,
+) -> Any:
+    """Convolution of images `(1, 1, N*H*W, C)` or `(N, H, W, C)`; gives `(1, 1, N*Ho*Wo, out_channels)` in tiles.
+
+    Weights are `(out, in / groups, kh, kw)`, or what an earlier call returned; `padding` has two numbers or (top, bottom, left, right).
+    With `return_output_dim` and `return_weights_and_bias`, a tuple with (Ho, Wo) and the weights and bias as they lie on the device.
+    Raises RuntimeError when the sizes do not fit.
+    """
+    kernel, sides, steps, spread = (
+        pair("kernel_size", kernel_size), borders(padding), pair("stride", stride), pair("dilation", dilation),
+    )  # fmt: skip
+    config = conv_config or Conv2dConfig()
+    groups = groups or 1  # 0 says, too, that channels are not grouped
+    check_convolution(steps, groups, config)
+    weights = _prepared(weight_tensor, device, config, (out_channels, in_channels // groups, *kernel))
+    bias = None if bias_tensor is None else _row(bias_tensor, device, config, out_channels)
+
+    def forward(x: Any, w: Any, b: Any) -> Any:
+        planes = _padded(
+            to_planes(x, batch_size, input_height, input_width, in_channels), sides, config.padding_mode
+        )
+        filters = _filters(w, out_channels, in_channels // groups, kernel)
+        return to_rows(torch_cpu.named("nn.functional.conv2d")(planes, filters, b, steps, 0, spread, groups))
+
+    result = _computed(
+        forward, _on(input_tensor, device), weights, bias, dtype, memory_config, config.activation, config.output_layout
+    )  # fmt: skip
+    out = (
+        _extent(input_height + sides.top + sides.bottom, kernel[0], steps[0], spread[0]),
+        _extent(input_width + sides.left + sides.right, kernel[1], steps[1], spread[1]),
+    )
+    return _returned(
+        result,
+        out if return_output_dim else None,
+        (weights, bias) if return_weights_and_bias else None,
+    )
+
+
+@operation("ttnn.conv1d", family=families.CONVOLUTION)
+def conv1d(
+    *,
+    input_tensor: Tensor,
+    weight_tensor: Tensor,
+    device: MeshDevice,
+    in_channels: int,
+    out_channels: int,
+    batch_size: int,
+    input_length: int,
+    kernel_size: int,
+    stride: int = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int = 1,
+    groups: int = 1,
+    dtype: DataType | None = None,
+    bias_tensor: Tensor | None = None,
+    conv_config: Conv2dConfig | None = None,
+    compute_config: WormholeComputeKernelConfig | None = None,
+    memory_config: MemoryConfig | None = None,
+    slice_config: Op2DSliceConfig | None = None,
+    return_output_dim: bool = False,
+    return_weights_and_bias: bool = False,
+) -> Any:
+    """Convolution of sequences `(N, L, C)` or `(1, 1, N*L, C)`; gives `(1, 1, N*Lo, out_channels)` in tiles.
+
+    Weights are `(out, in / groups, k)` or `(out, in / groups, k, 1)`; padding is one number or (before, after). Raises RuntimeError when
+    the sizes do not fit.
+    """
+    before, after = (padding, padding) if isinstance(padding, int) else pair("padding", padding)
+    sides = Borders(before, after, 0, 0)
+    config = conv_config or Conv2dConfig()
+    groups = groups or 1  # 0 says, too, that channels are not grouped
+    check_convolution((stride, 1), groups, config)
+    kernel = (kernel_size, 1)
+    weights = _prepared(weight_tensor, device, config, (out_channels, in_channels // groups, *kernel))
+    bias = None if bias_tensor is None else _row(bias_tensor, device, config, out_channels)
+
+    def forward(x: Any, w: Any, b: Any) -> Any:
+        planes = _padded(to_planes(x, batch_size, input_length, 1, in_channels), sides, config.padding_mode)
+        filters = _filters(w, out_channels, in_channels // groups, kernel)
+        convolve = torch_cpu.named("nn.functional.conv2d")
+        return to_rows(convolve(planes, filters, b, (stride, 1), 0, (dilation, 1), groups))
+
+    result = _computed(
+        forward, _on(input_tensor, device), weights, bias, dtype, memory_config, config.activation, config.output_layout
+    )  # fmt: skip
+    length = _extent(input_length + before + after, kernel_size, stride, dilation)
+    return _returned(
+        result,
+        length if return_output_dim else None,
+        (weights, bias) if return_weights_and_bias else None,
+    )
+
+
+@operation("ttnn.conv_transpose2d", family=families.CONVOLUTION)
+def conv_transpose2d(
+    *,
+    input_tensor: Tensor,
+    weight_tensor: Tensor,
+    device: MeshDevice,
+    in_channels: int,
+    out_channels: int,
+    batch_size: int,
+    input_height: int,
+    input_width: int,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] = (1, 1),
+    padding: Sequence[int] = (0, 0),
+    output_padding: Sequence[int] = (0, 0),
+    dilation: Sequence[int] = (1, 1),
+    groups: int = 1,
+    dtype: DataType | None = None,
+    bias_tensor: Tensor | None = None,
+    conv_config: Conv2dConfig | None = None,
+    compute_config: WormholeComputeKernelConfig | None = None,
+    memory_config: MemoryConfig | None = None,
+    dram_slice_config: Op2DSliceConfig | None = None,
+    mirror_kernel: bool = True,
+    return_output_dim: bool = False,
+    return_weights_and_bias: bool = False,
+) -> Any:
+    """Transposed convolution: the gradient of `conv2d` with respect to its images.
+
+    Weights are `(in, out / groups, kh, kw)`; `mirror_kernel=False` says that they are turned by half a circle already.
+    Raises RuntimeError when the sizes do not fit.
+    """
+    kernel, sides, steps, spread, extra = (
+        pair("kernel_size", kernel_size), borders(padding), pair("stride", stride), pair("dilation", dilation),
+        pair("output_padding", output_padding),
+    )  # fmt: skip
+    config = conv_config or Conv2dConfig()
+    groups = groups or 1  # 0 says, too, that channels are not grouped
+    check_convolution(steps, groups, config)
+    weights = _prepared(weight_tensor, device, config, (in_channels, out_channels // groups, *kernel))
+    bias = None if bias_tensor is None else _row(bias_tensor, device, config, out_channels)
+    out = tuple(
+        (size - 1) * step - first - last + reach * (extent - 1) + more + 1
+        for size, step, first, last, reach, extent, more in zip(
+            (input_height, input_width), steps, (sides.top, sides.left), (sides.bottom, sides.right), spread, kernel, extra,
+            strict=True,
+        )
+    )  # fmt: skip
+    if min(out) < 1:
+        raise fatal(
+            f"the result would be {out[0]} x {out[1]}: padding {tuple(padding)} takes more than there is"
+        )
+
+    def forward(x: Any, w: Any, b: Any) -> Any:
+        planes = to_planes(x, batch_size, input_height, input_width, in_channels)
+        filters = _filters(w, in_channels, out_channels // groups, kernel)
+        filters = filters if mirror_kernel else filters.flip((2, 3))
+        whole = torch_cpu.named("nn.functional.conv_transpose2d")(
+            planes, filters, b, steps, 0, extra, groups, spread
+        )
+        return to_rows(whole[..., sides.top : sides.top + out[0], sides.left : sides.left + out[1]])
+
+    result = _computed(
+        forward, _on(input_tensor, device), weights, bias, dtype, memory_config, config.activation, config.output_layout
+    )  # fmt: skip
+    return _returned(
+        result,
+        out if return_output_dim else None,
+        (weights, bias) if return_weights_and_bias else None,
+    )
+
+
+@operation("ttnn.experimental.conv3d", family=families.CONVOLUTION)
+def conv3d(
+    *,
+    input_tensor: Tensor,
+    weight_tensor: Tensor,
+    device: MeshDevice | None = None,
+    bias_tensor: Tensor | None = None,
+    config: Conv3dConfig | None = None,
+    dtype: DataType,
+    output_channels: int,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] = (1, 1, 1),
+    padding: Sequence[int] = (0, 0, 0),
+    dilation: Sequence[int] = (1, 1, 1),
+    padding_mode: str = "zeros",
+    groups: int = 1,
+    memory_config: MemoryConfig | None = None,
+    compute_kernel_config: WormholeComputeKernelConfig | None = None,
+    halo_buffer: Tensor | None = None,
+    logical_h_mask: int = 0,
+    logical_w_mask: int = 0,
+    pad_offset_tensor: Tensor | None = None,
+    output_pad_h: int = 0,
+    output_pad_w: int = 0,
+    weight_lo_tensor: Tensor | None = None,
+) -> Tensor:
+    """Convolution of videos `(N, T, H, W, C)`, row-major; gives `(N, To, Ho, Wo, output_channels)`.
+
+    Weights are `(out, in / groups, kt, kh, kw)`, or `(kt*kh*kw*in, out)` as `prepare_conv3d_weights` makes them with the `C_in_block`
+    of the configuration; `padding_mode` is zeros or replicate. weight_lo_tensor is what bfloat16 weights lack, laid out as they are.
+    Raises RuntimeError when the sizes do not fit, and for halos, masks, offsets and padding of the result, which no document gives
+    values to.
+    """
+    for word, value in (
+        ("halo_buffer", halo_buffer), ("logical_h_mask", logical_h_mask), ("logical_w_mask", logical_w_mask),
+        ("pad_offset_tensor", pad_offset_tensor), ("output_pad_h", output_pad_h), ("output_pad_w", output_pad_w),
+    ):  # fmt: skip
+        if value:
+            raise fatal(
+                f"conv3d: {word} is not emulated",
+                hint="ttnn.experimental.neighbor_pad_async gives a shard its neighbours' borders, ttnn.pad pads a result",
+            )
+    where = input_tensor.device() or device
+    if where is None:
+        raise fatal("conv3d needs its input on a device")
+    kernel, steps, spread, (t, h, w) = (
+        tuple(map(int, v)) for v in (kernel_size, stride, dilation, padding)
+    )  # fmt: skip
+    channels = input_tensor.shape[-1]
+    if padding_mode not in ("zeros", "replicate"):
+        raise fatal(f"padding_mode must be zeros or replicate, got {padding_mode}")
+    mode = "constant" if padding_mode == "zeros" else "replicate"
+    settings = config if config is not None else Conv3dConfig()
+    rows = video_filters.Rows(
+        kernel, channels, video_filters.block(kernel, settings.C_in_block), output_channels
+    )
+    video_filters.check(rows, steps, groups)
+
+    def matrix(weights: Tensor) -> Tensor:
+        flat = weights
+        if len(weights.shape) == 5:
+            flat = _laid_out(
+                weights, where, weights.dtype,
+                lambda stack: video_filters.matrix(stack, groups, rows.block, settings.alignment),
+            )  # fmt: skip
+        video_filters.check_weights(tuple(flat.shape), rows)
+        return _on(flat, where)
+
+    flat = matrix(weight_tensor)
+    if weight_lo_tensor is not None:
+        rest = matrix(weight_lo_tensor)
+        flat = typecast.compute(flat, DataType.FLOAT32)
+        flat = flat.derive(combine(np.add, flat.shards, rest.shards))
+    bias = None if bias_tensor is None else _laid_out(bias_tensor, where, bias_tensor.dtype, _one_row)
+
+    def forward(x: Any, filters: Any, b: Any) -> Any:
+        planes = torch_cpu.named("nn.functional.pad")(x.permute(0, 4, 1, 2, 3), (w, w, h, h, t, t), mode=mode)
+        convolve = torch_cpu.named("nn.functional.conv3d")
+        return convolve(planes, rows.filters(filters), b, steps, 0, spread).permute(0, 2, 3, 4, 1)
+
+    return _computed(forward, input_tensor, flat, bias, dtype, memory_config, None, settings.output_layout)
+
+
+@operation("ttnn.experimental.prepare_conv3d_weights", family=families.CONVERSION)
+def prepare_conv3d_weights(
+    *,
+    weight_tensor: Tensor,
+    groups: int = 1,
+    C_in_block: int = 0,
+    alignment: int = 32,
+    device: MeshDevice | None = None,
+) -> Tensor:
+    """Filters `(out, in / groups, kt, kh, kw)` as the matrix `(kt*kh*kw*in, out)`, in the layout of the filters, on a device that is given.
+
+    Groups are filled with zeros, and so is `in` up to a multiple of `alignment`; rows go by blocks of `C_in_block` channels (0: one),
+    then by place in the kernel. Raises RuntimeError when the blocks do not divide the channels.
+    """
+    where = device or weight_tensor.device()
+
+    def arrange(stack: Array) -> Array:
+        return video_filters.matrix(stack, groups, C_in_block, alignment)
+
+    return _laid_out(weight_tensor, where, weight_tensor.dtype, arrange, weight_tensor.layout)
+
+
+@operation("ttnn.prepare_conv_weights", family=families.CONVERSION)
+def prepare_conv_weights(
+    *,
+    weight_tensor: Tensor,
+    input_memory_config: MemoryConfig,
+    input_layout: Layout,
+    weights_format: str,
+    in_channels: int,
+    out_channels: int,
+    batch_size: int,
+    input_height: int,
+    input_width: int,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    has_bias: bool,
+    groups: int,
+    device: MeshDevice,
+    input_dtype: DataType,
+    output_dtype: DataType | None = None,
+    conv_config: Conv2dConfig | None = None,
+    compute_config: WormholeComputeKernelConfig | None = None,
+    slice_config: Op2DSliceConfig | None = None,
+) -> Tensor:
+    """Filters as `conv2d` keeps them: the matrix `(1, 1, kh*kw*in / groups, out)` in tiles on the device."""
+    if weights_format != "OIHW":
+        raise fatal(f"weights_format must be OIHW, got {weights_format}")
+    kernel, config = pair("kernel_size", kernel_size), conv_config or Conv2dConfig()
+    check_convolution(pair("stride", stride), groups, config)
+    shape = (out_channels, in_channels // groups, *kernel)
+    return _prepared(weight_tensor, device, config, shape)
+
+
+@operation("ttnn.prepare_conv_bias", family=families.CONVERSION)
+def prepare_conv_bias(
+    *,
+    bias_tensor: Tensor,
+    input_memory_config: MemoryConfig,
+    input_layout: Layout,
+    in_channels: int,
+    out_channels: int,
+    batch_size: int,
+    input_height: int,
+    input_width: int,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    device: MeshDevice,
+    input_dtype: DataType,
+    output_dtype: DataType | None = None,
+    conv_config: Conv2dConfig | None = None,
+    compute_config: WormholeComputeKernelConfig | None = None,
+    slice_config: Op2DSliceConfig | None = None,
+) -> Tensor:
+    """A bias as `conv2d` keeps it: `(1, 1, 1, out)` in tiles on the device."""
+    return _row(bias_tensor, device, conv_config or Conv2dConfig(), out_channels)
+
+
+@operation("ttnn.prepare_conv_transpose2d_weights", family=families.CONVERSION)
+def prepare_conv_transpose2d_weights(
+    *,
+    weight_tensor: Tensor,
+    input_memory_config: MemoryConfig,
+    input_layout: Layout,
+    weights_format: str,
+    in_channels: int,
+    out_channels: int,
+    batch_size: int,
+    input_height: int,
+    input_width: int,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    has_bias: bool,
+    groups: int,
+    device: MeshDevice,
+    input_dtype: DataType,
+    output_dtype: DataType | None = None,
+    conv_config: Conv2dConfig | None = None,
+    compute_config: WormholeComputeKernelConfig | None = None,
+    slice_config: Op2DSliceConfig | None = None,
+    mirror_kernel: bool = True,
+) -> Tensor:
+    """Filters as `conv_transpose2d` keeps them: the matrix `(1, 1, kh*kw*out / groups, in)` in tiles on the device."""
+    if weights_format != "IOHW":
+        raise fatal(f"weights_format must be IOHW, got {weights_format}")
+    kernel, config = pair("kernel_size", kernel_size), conv_config or Conv2dConfig()
+    check_convolution(pair("stride", stride), groups, config)
+    shape = (in_channels, out_channels // groups, *kernel)
+    return _prepared(weight_tensor, device, config, shape)
+
+
+@operation("ttnn.prepare_conv_transpose2d_bias", family=families.CONVERSION)
+def prepare_conv_transpose2d_bias(*, bias_tensor: Tensor, out_channels: int, device: MeshDevice, **tuning: Any) -> Tensor:  # fmt: skip
+    """A bias as `conv_transpose2d` keeps it: `(1, 1, 1, out)` in tiles on the device; the other settings change nothing."""
+    config = tuning.get("conv_config") or Conv2dConfig()
+    return _row(bias_tensor, device, config, out_channels)
+
+
+def _extent(size: int, window: int, step: int, spread: int) -> int:
+    return (size - spread * (window - 1) - 1) // step + 1
+
+
+def _on(tensor: Tensor, device: MeshDevice) -> Tensor:
+    return tensor if tensor.device() is not None else to_device(tensor, device)
+
+
+def _padded(planes: Any, sides: Borders, mode: PaddingMode) -> Any:
+    if not sides.any:
+        return planes
+    kind = "constant" if mode is PaddingMode.Zeros else "replicate"
+    return torch_cpu.named("nn.functional.pad")(planes, sides.torch(), mode=kind)
+
+
+def _prepared(
+    weights: Tensor, device: MeshDevice, config: Conv2dConfig, shape: tuple[int, int, int, int]
+) -> Tensor:
+    """Filters as a matrix on the device: of shape `(first, second, kh, kw)`, or such a matrix already."""
+    first, second, rows, columns = shape
+    given = tuple(weights.shape)
+    dtype = config.weights_dtype or weights.dtype
+    if given == (1, 1, rows * columns * second, first) and given != shape:
+        return _on(weights, device)
+    if given == shape or (given == (first, second, rows) and columns == 1):
+        return _laid_out(weights, device, dtype, lambda w: _flat(w, rows, columns))
+    raise fatal(
+        f"weights of shape {list(given)} are not {list(shape)}, nor prepared as {[1, 1, rows * columns * second, first]}",
+        "weight_tensor.logical_shape() == (out_channels, in_channels / groups, kernel_height, kernel_width)",
+    )
+
+
+def _flat(stack: Array, rows: int, columns: int) -> Array:
+    devices, first, second = stack.shape[:3]
+    planes = stack.reshape(devices, first, second, rows, columns).transpose(0, 3, 4, 2, 1)
+    return planes.reshape(devices, 1, 1, rows * columns * second, first)
+
+
+def _one_row(stack: Array) -> Array:
+    return stack.reshape(len(stack), 1, 1, 1, -1)
+
+
+def _row(bias: Tensor, device: MeshDevice, config: Conv2dConfig, channels: int) -> Tensor:
+    if int(np.prod(tuple(bias.shape))) != channels:
+        raise fatal(f"a bias of shape {list(bias.shape)} does not have {channels} elements")
+    return _laid_out(bias, device, config.weights_dtype or bias.dtype, _one_row)
+
+
+def _laid_out(
+    tensor: Tensor, device: MeshDevice | None, dtype: DataType, arrange: Any, layout: Layout = Layout.TILE
+) -> Tensor:
+    """A tensor's shards rearranged, in a layout and an element type, on the device."""
+    shards = tensor.shards
+    values = quantize(np.ascontiguousarray(arrange(shards.data)), dtype)
+    made = settle((tensor,), Shards(values, shards.index), dtype, layout=layout)
+    return made if device is None else _on(made, device)
+
+
+def _filters(matrix: Any, first: int, second: int, kernel: tuple[int, int]) -> Any:
+    """A prepared matrix as `(first, second, kh, kw)`."""
+    return matrix.reshape(*kernel, second, first).permute(3, 2, 0, 1)
+
+
+def _computed(
+    forward: Any,
+    images: Tensor,
+    weights: Tensor,
+    bias: Tensor | None,
+    dtype: DataType | None,
+    memory_config: MemoryConfig | None,
+    fused: Any,
+    layout: Layout,
+) -> Tensor:
+    """The function on each device, the fused activation, and one rounding."""
+    given = [images, weights, *([bias] if bias is not None else [])]
+    target = dtype or images.dtype
+    if layout is Layout.ROW_MAJOR and target is DataType.BFLOAT8_B:
+        raise fatal("Conv output can't be in Row Major if output dtype is BFloat8_B.")
+
+    def on_stacks(*stacks: Array) -> tuple[Array, ...]:
+        def each(x: Any, w: Any, b: Any = None) -> Any:
+            return forward(x, w, None if b is None else b.reshape(-1))
+
+        (found,) = torch_cpu.on_each(each, stacks)
+        return (found if fused is None else activation_of(fused)(found),)
+
+    (shards,) = combine_all(on_stacks, *(t.shards for t in given))
+    done = Shards(finish(shards.data, target), shards.index)
+    return settle(given, done, target, memory_config=memory_config, layout=layout)
+
+
+def _returned(result: Tensor, extent: Any, kept: Any) -> Any:
+    more = [value for value in (extent, kept) if value is not None]
+    return (result, *more) if more else result

@@ -1,0 +1,359 @@
+"""Pools, resampling and folding of images. Source: reference library 0.81.1.
+
+PyTorch computes them, since NumPy has none of them. Results are row-major and bfloat16 unless a call says otherwise, as the
+reference's. How images are spread over cores is for hardware and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout, cpp
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels import torch_cpu
+from tt_run.runtime.kernels.elementwise import finish
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.goldens import pool_goldens
+from tt_run.runtime.ops.images import sample_places
+from tt_run.runtime.ops.images.window_limits import check_adaptive, check_pool
+from tt_run.runtime.ops.images.windows import Borders, borders, pair, to_planes, to_rows
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
+from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
+from tt_run.runtime.tuning.conv import Op2DSliceConfig
+from tt_run.runtime.values.shards import Shards, combine_all
+
+Function = Callable[..., Any]
+
+
+def _each(function: Function, *given: Tensor) -> list[Shards]:
+    """The function on the shards of each device."""
+    on_device(*given, kind="pool")
+    return combine_all(lambda *stacks: torch_cpu.on_each(function, stacks), *(t.shards for t in given))
+
+
+def _one(
+    function: Function,
+    *given: Tensor,
+    dtype: DataType | None = None,
+    layout: Layout = Layout.ROW_MAJOR,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    (shards,) = _each(function, *given)
+    target = dtype or given[0].dtype
+    done = Shards(finish(shards.data, target), shards.index)
+    return settle(given, done, target, memory_config=memory_config, layout=layout)
+
+
+@operation("ttnn.max_pool2d", family=families.POOL, golden=pool_goldens.golden_maxpool2d)
+def max_pool2d(
+    input_tensor: Tensor,
+    batch_size: int,
+    input_h: int,
+    input_w: int,
+    channels: int,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool = False,
+    *,
+    memory_config: MemoryConfig | None = None,
+    dram_slice_config: Op2DSliceConfig | None = None,
+    applied_shard_scheme: TensorMemoryLayout | None = None,
+    deallocate_input: bool = False,
+    reallocate_halo_output: bool = True,
+    return_indices: bool = False,
+    dtype: DataType = DataType.BFLOAT16,
+    output_layout: Layout = Layout.ROW_MAJOR,
+    config_tensor_in_dram: bool = False,
+) -> Any:
+    """The largest value of each window, as `(1, 1, N*Ho*Wo, C)`; with `return_indices` also its place in the image, row by row.
+
+    Raises RuntimeError when the sizes do not fit.
+    """
+    kernel, steps, spread, sides = (
+        pair("kernel_size", kernel_size), pair("stride", stride), pair("dilation", dilation), borders(padding),
+    )  # fmt: skip
+    check_pool(kernel, steps, sides)
+
+    def forward(x: Any) -> Any:
+        planes = to_planes(x, batch_size, input_h, input_w, channels)
+        around, rest = _sides(planes, sides, float("-inf"))
+        values, places = torch_cpu.named("nn.functional.max_pool2d_with_indices")(
+            around, kernel, steps, rest, spread, ceil_mode
+        )
+        return to_rows(values), to_rows(_in_image(places, around.shape[-1], sides, rest, input_w))
+
+    values, places = _each(forward, input_tensor)
+    pooled = settle(
+        (input_tensor,), Shards(finish(values.data, dtype), values.index), dtype,
+        memory_config=memory_config, layout=output_layout,
+    )  # fmt: skip
+    if deallocate_input:
+        input_tensor.deallocate()
+    if not return_indices:
+        return pooled
+    kind = DataType.UINT16 if input_h * input_w <= 2**16 else DataType.UINT32
+    found = Shards(finish(places.data, kind), places.index)
+    return [pooled, settle((pooled,), found, kind, memory_config=memory_config, layout=Layout.ROW_MAJOR)]
+
+
+def _sides(planes: Any, sides: Borders, value: float) -> tuple[Any, tuple[int, int]]:
+    """An image and the padding left to PyTorch, which knows only like sides; others are added here."""
+    if sides.even:
+        return planes, (sides.top, sides.left)
+    return torch_cpu.named("nn.functional.pad")(planes, sides.torch(), value=value), (0, 0)
+
+
+def _in_image(places: Any, width: int, sides: Borders, rest: tuple[int, int], image_width: int) -> Any:
+    """Places in an image to which borders were added, as places in the image itself."""
+    if rest == (sides.top, sides.left):
+        return places
+    return (places // width - sides.top) * image_width + (places % width - sides.left)
+
+
+@operation("ttnn.avg_pool2d", family=families.POOL, golden=pool_goldens.golden_avg_pool2d)
+def avg_pool2d(
+    input_tensor: Tensor,
+    batch_size: int,
+    input_h: int,
+    input_w: int,
+    channels: int,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+    *,
+    memory_config: MemoryConfig | None = None,
+    dram_slice_config: Op2DSliceConfig | None = None,
+    applied_shard_scheme: TensorMemoryLayout | None = None,
+    compute_kernel_config: WormholeComputeKernelConfig | None = None,
+    deallocate_input: bool = False,
+    reallocate_halo_output: bool = True,
+    dtype: DataType = DataType.BFLOAT16,
+    output_layout: Layout = Layout.ROW_MAJOR,
+    config_tensor_in_dram: bool = False,
+) -> Tensor:
+    """The mean of each window, as `(1, 1, N*Ho*Wo, C)`; `count_include_pad` counts the borders, `divisor_override` replaces the count."""
+    kernel, steps, sides = pair("kernel_size", kernel_size), pair("stride", stride), borders(padding)
+    check_pool(kernel, steps, sides)
+
+    def forward(x: Any) -> Any:
+        planes = to_planes(x, batch_size, input_h, input_w, channels)
+        around, rest = _sides(planes, sides, 0.0)
+        pool = torch_cpu.named("nn.functional.avg_pool2d")
+        if sides.even or count_include_pad or divisor_override:
+            return to_rows(pool(around, kernel, steps, rest, ceil_mode, count_include_pad, divisor_override))
+        inside, _ = _sides(planes.new_ones((1, 1, input_h, input_w)), sides, 0.0)
+        total, count = (pool(v, kernel, steps, rest, ceil_mode, True, 1) for v in (around, inside))
+        return to_rows(total / count)
+
+    pooled = _one(forward, input_tensor, dtype=dtype, layout=output_layout, memory_config=memory_config)
+    if deallocate_input:
+        input_tensor.deallocate()
+    return pooled
+
+
+@operation("ttnn.global_avg_pool2d", family=families.POOL)
+def global_avg_pool2d(
+    input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, dtype: DataType | None = None
+) -> Tensor:
+    """The mean of each channel of images `(N, H, W, C)`, as `(N, 1, 1, C)` in tiles."""
+    return _one(
+        lambda x: x.mean((1, 2), keepdim=True), input_tensor,
+        dtype=dtype, layout=Layout.TILE, memory_config=memory_config,
+    )  # fmt: skip
+
+
+def _adaptive(path: str, input_tensor: Tensor, sizes: tuple[int, ...], output_size: Sequence[int],
+              memory_config: MemoryConfig | None) -> Tensor:  # fmt: skip
+    size = pair("output_size", output_size)
+    check_adaptive((sizes[1], sizes[2]), size)
+
+    def forward(x: Any) -> Any:
+        return to_rows(torch_cpu.named(path)(to_planes(x, *sizes), size))
+
+    return _one(forward, input_tensor, memory_config=memory_config)
+
+
+@operation("ttnn.adaptive_avg_pool2d", family=families.POOL, golden=pool_goldens.golden_adaptive_avg_pool2d)
+def adaptive_avg_pool2d(
+    input_tensor: Tensor,
+    batch_size: int,
+    input_h: int,
+    input_w: int,
+    channels: int,
+    output_size: Sequence[int],
+    *,
+    memory_config: MemoryConfig | None = None,
+    dram_slice_config: Op2DSliceConfig | None = None,
+    applied_shard_scheme: TensorMemoryLayout | None = None,
+    compute_kernel_config: WormholeComputeKernelConfig | None = None,
+    deallocate_input: bool = False,
+    reallocate_output: bool = True,
+) -> Tensor:
+    """Means of windows that divide each image into `output_size` parts."""
+    sizes = (batch_size, input_h, input_w, channels)
+    return _adaptive("nn.functional.adaptive_avg_pool2d", input_tensor, sizes, output_size, memory_config)
+
+
+@operation("ttnn.adaptive_max_pool2d", family=families.POOL, golden=pool_goldens.golden_adaptive_max_pool2d)
+def adaptive_max_pool2d(
+    input_tensor: Tensor,
+    batch_size: int,
+    input_h: int,
+    input_w: int,
+    channels: int,
+    output_size: Sequence[int],
+    *,
+    memory_config: MemoryConfig | None = None,
+    dram_slice_config: Op2DSliceConfig | None = None,
+    applied_shard_scheme: TensorMemoryLayout | None = None,
+    deallocate_input: bool = False,
+    reallocate_output: bool = True,
+) -> Tensor:
+    """Largest values of windows that divide each image into `output_size` parts."""
+    sizes = (batch_size, input_h, input_w, channels)
+    return _adaptive("nn.functional.adaptive_max_pool2d", input_tensor, sizes, output_size, memory_config)
+
+
+@operation("ttnn.upsample", family=families.POOL, golden=pool_goldens.golden_upsample)
+def upsample(
+    input_tensor: Tensor,
+    scale_factor: float | Sequence[float],
+    *,
+    mode: str = "nearest",
+    memory_config: MemoryConfig | None = None,
+    compute_kernel_config: WormholeComputeKernelConfig | None = None,
+) -> Tensor:
+    """Images `(N, H, W, C)` enlarged by a factor for height and width, by the nearest pixel or `bilinear`.
+
+    Raises RuntimeError for another mode.
+    """
+    if mode not in ("nearest", "bilinear"):
+        raise fatal("mode must be 'nearest' or 'bilinear'", hint=f"ttnn.upsample has no mode {mode!r}")
+    if len(input_tensor.shape) != 4:
+        raise fatal(f"upsample takes images (N, H, W, C), got shape {list(input_tensor.shape)}")
+    if input_tensor.padded_shape != input_tensor.shape:
+        raise fatal(
+            "Tiled input must be tile-aligned (no padding difference)",
+            hint="ttnn.to_layout(x, ttnn.ROW_MAJOR_LAYOUT)",
+        )
+    both = (scale_factor, scale_factor) if isinstance(scale_factor, (int, float)) else tuple(scale_factor)
+    factors = tuple(float(f) for f in both)
+
+    def forward(x: Any) -> Any:
+        planes = x.permute(0, 3, 1, 2)
+        return torch_cpu.named("nn.functional.interpolate")(planes, scale_factor=factors, mode=mode).permute(
+            0, 2, 3, 1
+        )
+
+    return _one(forward, input_tensor, memory_config=memory_config)
+
+
+@operation("ttnn.fold", family=families.MOVEMENT)
+def fold(
+    input: Tensor,
+    stride_h: int,
+    stride_w: int,
+    use_transpose_as_fold: bool = False,
+    output_shape: Sequence[int] | None = None,
+    padding: Sequence[int] = (0, 0),
+    grid_size: Any = None,
+    override_memory_config: MemoryConfig | None = None,
+    collapse_output: bool = False,
+) -> Tensor:
+    """Blocks of `stride_h` by `stride_w` pixels of images `(N, H, W, C)` become channels: `(N, H/sh, W/sw, C*sh*sw)`.
+
+    `use_transpose_as_fold` takes `(N, C, H, W)`; `collapse_output` gives `(1, 1, N*H/sh*W/sw, C*sh*sw)`; `padding` has two, four or six
+    numbers (height, width, channels). Raises RuntimeError when the strides do not divide the image.
+    """
+    if min(stride_h, stride_w) < 1:
+        raise fatal(
+            f"Fold: stride_h ({stride_h}) and stride_w ({stride_w}) must be > 0.",
+            hint="stride_h and stride_w must be greater than 0",
+        )
+    words = [int(v) for v in padding]
+    if len(words) not in (2, 4, 6):
+        raise fatal(f"fold: padding needs two, four or six numbers, got {words}")
+    top, bottom, left, right = words[:4] if len(words) > 2 else (words[0], words[0], words[1], words[1])
+    front, back = words[4:] if len(words) == 6 else (0, 0)
+    turned = use_transpose_as_fold
+
+    def forward(x: Any) -> Any:
+        pad = torch_cpu.named("nn.functional.pad")
+        x = pad(x, (0, left, 0, top, 0, back)) if turned else pad(x, (front, back, left, right, top, bottom))
+        x = x.permute(0, 2, 3, 1) if turned else x
+        batch, height, width, channels = x.shape
+        for word, size, step in (("H", height, stride_h), ("W", width, stride_w)):
+            if size % step:
+                raise fatal(
+                    f"Fold: logical {word} ({size}) must be divisible by stride_{word.lower()} ({step})."
+                )
+        rows, columns = height // stride_h, width // stride_w
+        blocks = x.reshape(batch, rows, stride_h, columns, stride_w, channels).permute(0, 1, 3, 2, 4, 5)
+        deep = blocks.reshape(batch, rows, columns, -1)
+        return deep.reshape(1, 1, batch * rows * columns, -1) if collapse_output else deep
+
+    return _one(forward, input, memory_config=override_memory_config)
+
+
+@operation("ttnn.grid_sample", family=families.POOL, golden=pool_goldens.golden_grid_sample)
+def grid_sample(
+    input_tensor: Tensor,
+    grid: Tensor,
+    *,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool = False,
+    use_precomputed_grid: bool = False,
+    batch_output_channels: bool = False,
+    memory_config: MemoryConfig | None = None,
+    compute_kernel_config: WormholeComputeKernelConfig | None = None,
+) -> Tensor:
+    """Images `(N, H, W, C)` read at the places of a grid `(N, Ho, Wo, 2*K)` of (x, y) from -1 to 1.
+
+    With K places in each element the result is `(N, Ho, Wo*K, C)`, or `(N, Ho, Wo, C*K)` with `batch_output_channels`.
+    With `use_precomputed_grid` the grid is what `prepare_grid_sample_grid` made of one. Raises RuntimeError if it is not.
+    """
+    if padding_mode != "zeros":
+        raise fatal(
+            "Only zeros padding mode is currently supported", hint=f"got padding_mode={padding_mode!r}"
+        )
+    if input_tensor.layout is not Layout.ROW_MAJOR:
+        raise fatal("Input tensor must be ROW_MAJOR layout", hint="ttnn.to_layout(x, ttnn.ROW_MAJOR_LAYOUT)")
+    if mode == "nearest" and not use_precomputed_grid:
+        raise fatal(
+            "use_precomputed_grid = false is not supported with mode = 'nearest'. Please use precomputed grid with nearest mode.",
+            hint="ttnn.prepare_grid_sample_grid(grid, …, mode='nearest')",
+        )
+    if input_tensor.shape[-1] % TILE_SIZE:
+        raise fatal(
+            f"Input tensor last dimension must be divisible by TILE_WIDTH ({TILE_SIZE}), but got {input_tensor.shape[-1]} "
+            f"in padded shape {input_tensor.padded_shape}"
+        )
+    if use_precomputed_grid and grid.dtype is not DataType.BFLOAT16:
+        raise fatal(
+            f"grid_sample: a precomputed grid must be BFLOAT16, got {cpp(grid.dtype)}", hint="ttnn.prepare_grid_sample_grid(grid, …)"
+        )  # fmt: skip
+
+    def forward(x: Any, places: Any) -> Any:
+        batch, rows, columns, numbers = places.shape
+        if use_precomputed_grid:
+            found = sample_places.read(x, places, mode)
+            return found.reshape(batch, rows, columns, -1) if batch_output_channels else found
+        several = numbers // 2
+        flat = places.reshape(batch, rows, columns * several, 2)
+        found = torch_cpu.named("nn.functional.grid_sample")(
+            x.permute(0, 3, 1, 2), flat, mode=mode, padding_mode=padding_mode, align_corners=align_corners
+        ).permute(0, 2, 3, 1)
+        return found.reshape(batch, rows, columns, -1) if batch_output_channels else found
+
+    return _one(forward, input_tensor, grid, memory_config=memory_config)

@@ -1,0 +1,1 @@
+"""Softmax and normalisations: over the last dimension, over channels, and with statistics gathered from devices."""

@@ -1,0 +1,403 @@
+"""Softmax and normalisations, also those whose statistics are gathered from several devices.
+
+Everything is computed in float32 and rounded once. Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout, cpp
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels import ordered_sums
+from tt_run.runtime.kernels.elementwise import finish
+from tt_run.runtime.kernels.rowwise import along, along_last
+from tt_run.runtime.ops.data_movement import joining
+from tt_run.runtime.ops.data_movement.movement import repeat
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import axis_of, floating, on_device, relabel, settle, volume
+from tt_run.runtime.ops.goldens import attention_goldens, norm_goldens
+from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.tensor.model_parameters.group_norm import channel_values
+from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
+from tt_run.runtime.values.copying import lines
+from tt_run.runtime.values.scratch import scratch
+from tt_run.runtime.values.shards import combine
+
+Array = npt.NDArray[Any]
+
+_LOWEST, _SMALL = np.finfo(np.float32).min, np.float32(0.5)
+
+
+def softmax_rows(out: Array, rows: Array) -> None:
+    """exp(x - max) / sum of every row; a row of nothing but -inf gives zeros."""
+    top = rows.max(axis=-1, keepdims=True)
+    np.subtract(rows, np.maximum(top, _LOWEST, out=top), out)
+    np.exp(out, out)
+    sums = np.add.reduce(out, axis=-1, keepdims=True)
+    # No sum lies between 0 and 1, and 0 divided by anything stays 0.
+    np.divide(out, np.maximum(sums, _SMALL, out=sums), out)
+
+
+def _unstable_softmax_rows(out: Array, rows: Array) -> None:
+    np.exp(rows, out)
+    np.divide(out, np.add.reduce(out, axis=-1, keepdims=True), out)
+
+
+_NORMED = (DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B)
+
+
+def _check_normed(tensor: Tensor) -> None:
+    if tensor.dtype not in _NORMED:
+        raise fatal(
+            f"Input tensor must be FLOAT32, BFLOAT16, or BFLOAT8_B, got: {cpp(tensor.dtype)}",
+            hint="ttnn.typecast(tensor, ttnn.bfloat16)",
+        )
+
+
+def _check_softmax(tensor: Tensor, along_rows: bool = True) -> None:
+    _check_normed(tensor)
+    if tensor.layout is not Layout.TILE and not along_rows:  # rows are tilized on the way
+        raise fatal("Inputs to softmax must be tilized", hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)")
+
+
+def _check_in_place(tensor: Tensor) -> None:
+    on_device(tensor, kind="softmax")
+    if tensor.layout is not Layout.TILE:
+        raise fatal("Inputs to softmax must be tilized", hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)")
+
+
+@operation("ttnn.softmax", family=families.NORM, golden=goldens.softmax)
+def softmax(
+    input_tensor: Tensor,
+    dim: int = -1,
+    *,
+    memory_config: MemoryConfig | None = None,
+    compute_kernel_config: object = None,
+    numeric_stable: bool = True,
+) -> Tensor:
+    """exp(x) / sum of exp(x) along `dim`; numeric_stable=False overflows as the formula does."""
+    on_device(input_tensor, kind="softmax")
+    rank = max(len(input_tensor.shape), 1)
+    beyond = f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})"
+    axis = axis_of(dim, rank, beyond) + 1
+    _check_softmax(input_tensor, axis == rank)
+    function = softmax_rows if numeric_stable else _unstable_softmax_rows
+
+    def compute(stack: Array) -> Array:
+        rows = stack if stack.ndim > 1 else stack[:, None]
+        return along(axis, function, input_tensor.dtype, rows).reshape(stack.shape)
+
+    shards = input_tensor.shards.map(compute)
+    return settle(
+        (input_tensor,), shards, input_tensor.dtype, memory_config=memory_config, layout=Layout.TILE
+    )
+
+
+def masked_softmax(
+    x: Tensor,
+    scale: float | None,
+    mask: Tensor | None,
+    memory_config: MemoryConfig | None,
+    stable: bool = True,
+) -> Tensor:
+    """softmax(x * scale + mask) along the last dimension; the mask broadcasts."""
+    operands = (x,) if mask is None else (x, mask)
+    on_device(*operands, kind="softmax")
+    _check_softmax(x)
+    floating("softmax", *operands)
+    if mask is not None:
+        check_broadcast(mask.shape, x.shape)
+    function = softmax_rows if stable else _unstable_softmax_rows
+    factor = np.float32(1 if scale is None else scale)
+
+    def compute(stack: Array, bias: Array | None = None) -> Array:
+        if bias is None:
+            return along_last(lambda out, rows: function(out, rows * factor), x.dtype, stack)
+        added = align(bias, stack.ndim - 1).astype(np.float32, copy=False)
+        return along_last(lambda out, rows, m: function(out, rows * factor + m), x.dtype, stack, added)
+
+    shards = combine(compute, *(t.shards for t in operands))
+    return settle(operands, shards, x.dtype, memory_config=memory_config, layout=Layout.TILE)
+
+
+@operation("ttnn.scale_mask_softmax", family=families.NORM, golden=attention_goldens.masked_softmax)
+def scale_mask_softmax(
+    input_tensor: Tensor,
+    scale: float | None = None,
+    mask: Tensor | None = None,
+    *,
+    memory_config: MemoryConfig | None = None,
+    is_causal_mask: bool = False,
+    compute_kernel_config: object = None,
+    numeric_stable: bool = True,
+) -> Tensor:
+    """softmax(x * scale + mask) along the last dimension; the mask is added and broadcasts."""
+    mask = _mask_of_rows(mask, input_tensor, is_causal_mask)
+    return masked_softmax(input_tensor, scale, mask, memory_config, numeric_stable)
+
+
+def _mask_of_rows(mask: Tensor | None, x: Tensor, causal: bool) -> Tensor | None:
+    """The mask for every row of `x`, where heads may lie one below the other and the mask has another number of rows than they.
+
+    A causal one begins anew after its last row; of another one the first row counts, as it does where the mask was padded to a tile.
+    """
+    if mask is None or x.shape.rank < 2 or mask.shape.rank < 2:
+        return mask
+    rows, height = x.shape[-2], mask.shape[-2]
+    if height in (1, rows) or rows % height:
+        return mask
+    if causal:
+        return repeat.compute(mask, [*(1,) * (mask.shape.rank - 2), rows // height, 1])
+    return joining.slice.compute(mask, [0] * mask.shape.rank, [*mask.shape[:-2], 1, mask.shape[-1]])
+
+
+@operation("ttnn.softmax_in_place", family=families.NORM, golden=goldens.softmax)
+def softmax_in_place(
+    input_tensor: Tensor,
+    dim: int = -1,
+    *,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+    numeric_stable: bool = True,
+) -> Tensor:
+    """`softmax` written over its input; returns the input."""
+    _check_in_place(input_tensor)
+    result: Tensor = softmax.compute(input_tensor, dim, numeric_stable=numeric_stable)
+    input_tensor.overwrite(result.shards)
+    return input_tensor
+
+
+@operation("ttnn.scale_mask_softmax_in_place", family=families.NORM, golden=attention_goldens.masked_softmax)
+def scale_mask_softmax_in_place(
+    input_tensor: Tensor,
+    scale: float | None = None,
+    mask: Tensor | None = None,
+    *,
+    program_config: object = None,
+    is_causal_mask: bool = False,
+    compute_kernel_config: object = None,
+    numeric_stable: bool = True,
+) -> Tensor:
+    """`scale_mask_softmax` written over its input; returns the input."""
+    _check_in_place(input_tensor)
+    rows = getattr(program_config, "block_h", None)
+    if mask is not None and input_tensor.memory_config().is_sharded() and rows is not None:
+        columns = getattr(program_config, "block_w", 0)
+        if not 0 < columns * rows * TILE_SIZE**2 < 2**64:
+            raise fatal(
+                "block_h must be greater than 0 and block_w * block_h * tile_hw must not overflow; "
+                f"got block_w = {columns}, block_h = {rows}"
+            )
+    mask = _mask_of_rows(mask, input_tensor, is_causal_mask)
+    input_tensor.overwrite(masked_softmax(input_tensor, scale, mask, None, numeric_stable).shards)
+    return input_tensor if mask is None else relabel(input_tensor, (mask,))
+
+
+@operation(
+    "ttnn.scale_causal_mask_hw_dims_softmax_in_place",
+    family=families.NORM,
+    golden=attention_goldens.masked_softmax,
+)
+def scale_causal_mask_hw_dims_softmax_in_place(
+    input_tensor: Tensor,
+    scale: float | None = None,
+    mask: Tensor | None = None,
+    *,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+    numeric_stable: bool = False,
+) -> Tensor:
+    """softmax(x * scale + mask) along the last dimension, written over its input.
+
+    The mask is a matrix for all batches and heads, also where the heads lie one below the other: it begins anew after its last row.
+    """
+    mask = _mask_of_rows(mask, input_tensor, causal=True)
+    input_tensor.overwrite(masked_softmax(input_tensor, scale, mask, None, numeric_stable).shards)
+    return input_tensor
+
+
+def row_of(parameter: Tensor | None, width: int, name: str) -> Tensor | None:
+    """Checks that a weight or bias has one value per column, alone or as the first row of a tile. Raises RuntimeError otherwise."""
+    if parameter is not None:
+        shape = tuple(parameter.shape)
+        a_tile_high = len(shape) > 1 and shape[-2:] == (TILE_SIZE, width) and volume(shape[:-2]) == 1
+        if volume(shape) != width and not a_tile_high:
+            raise fatal(
+                f"{name} of shape {parameter.shape} does not have one value for each of {width} columns"
+            )
+    return parameter
+
+
+def flat(stack: Array, dims: int, width: int) -> Array:
+    """A parameter's stack as (shards, 1, …, width), to broadcast over a stack of shards with `dims` dimensions."""
+    return lines(stack)[:, :width].reshape(len(stack), *(1,) * (dims - 1), width)
+
+
+def _affine(values: Array, parameters: list[Array], weighted: bool, biased: bool) -> Array:
+    rest = iter(parameters)
+    if weighted:
+        values = values * next(rest)
+    return values + next(rest) if biased else values
+
+
+def _check_tiles(x: Tensor, residual: Tensor | None, gamma: Tensor | None, beta: Tensor | None) -> None:
+    """The kernel takes whole tiles, and operands in tiles of one shape."""
+    if x.layout is not Layout.TILE:
+        return
+    own = "x".join(map(str, x.tile.tile_shape))
+    if own != "32x32":
+        raise fatal(
+            f"LayerNorm TILE input requires tile shape 32x32, got: {own}",
+            "tile_height == tt::constants::TILE_HEIGHT && tile_width == tt::constants::TILE_WIDTH",
+        )
+    for word, other in (("residual", residual), ("gamma", gamma), ("beta", beta)):
+        if other is not None and other.layout is Layout.TILE and other.tile != x.tile:
+            found = "x".join(map(str, other.tile.tile_shape))
+            raise fatal(
+                f"Input and {word} tile shapes must match, got input: {own} vs {word}: {found}",
+                f"{word}_tile == a.tensor_spec().tile()",
+            )
+
+
+def _normalised(
+    x: Tensor,
+    epsilon: float,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    residual: Tensor | None,
+    memory_config: MemoryConfig | None,
+    centre: bool,
+) -> Tensor:
+    width = x.shape[-1] if len(x.shape) else 1
+    row_of(weight, width, "weight"), row_of(bias, width, "bias")
+    given = [t for t in (residual, weight, bias) if t is not None]
+    on_device(x, *given, kind="layernorm")
+    _check_normed(x)
+    floating("layernorm", *given)
+    if not centre and x.layout is not Layout.TILE:
+        raise fatal("ttnn::rms_norm does not support ROW_MAJOR input tensors. Use TILE layout.")
+    if x.memory_config().memory_layout is TensorMemoryLayout.HEIGHT_SHARDED:
+        raise fatal("Height sharded inputs are not supported.", hint="shard the width, or blocks")
+    _check_tiles(x, residual, weight, bias)
+    if residual is not None and residual.shape != x.shape:
+        raise fatal(f"Input and residual shapes must be equal, got {x.shape} and {residual.shape}")
+    tiny = np.float32(epsilon)
+
+    def rows(out: Array, values: Array, *others: Array) -> None:
+        rest = list(others)
+        if residual is not None:
+            values = np.add(values, rest.pop(0), out)
+        if centre:
+            values = np.subtract(values, ordered_sums.mean(values)[:, None], out)
+        squares = np.square(values, scratch("norms", 1, out.size)[0][: out.size].reshape(out.shape))
+        power = ordered_sums.mean(squares)[:, None]
+        np.divide(values, np.sqrt(power + tiny), out)
+        if weight is not None:
+            np.multiply(out, rest.pop(0), out)
+        if bias is not None:
+            np.add(out, rest.pop(0), out)
+
+    def compute(stack: Array, *others: Array) -> Array:
+        dims = stack.ndim - 1
+        sides = [o if t is residual else flat(o, dims, width) for t, o in zip(given, others, strict=True)]
+        return along_last(rows, x.dtype, stack, *sides)
+
+    shards = combine(compute, *(t.shards for t in (x, *given)))
+    return settle((x, *given), shards, x.dtype, memory_config=memory_config)
+
+
+@operation("ttnn.layer_norm", family=families.NORM, golden=goldens.layer_norm)
+def layer_norm(
+    input_tensor: Tensor,
+    *,
+    epsilon: float = 1e-12,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    residual_input_tensor: Tensor | None = None,
+    memory_config: MemoryConfig | None = None,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+    recip_tensor: Tensor | None = None,
+) -> Tensor:
+    """(x - mean) / sqrt(variance + epsilon) * weight + bias along the last dimension, of input + residual."""
+    return _normalised(input_tensor, epsilon, weight, bias, residual_input_tensor, memory_config, True)
+
+
+@operation("ttnn.rms_norm", family=families.NORM, golden=goldens.rms_norm)
+def rms_norm(
+    input_tensor: Tensor,
+    *,
+    epsilon: float = 1e-12,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    residual_input_tensor: Tensor | None = None,
+    memory_config: MemoryConfig | None = None,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+) -> Tensor:
+    """x / sqrt(mean of x*x + epsilon) * weight + bias along the last dimension, of input + residual."""
+    return _normalised(input_tensor, epsilon, weight, bias, residual_input_tensor, memory_config, False)
+
+
+def _standardised(epsilon: np.float32, out: Array, rows: Array) -> None:
+    np.subtract(rows, ordered_sums.mean(rows)[:, None], out)
+    np.divide(out, np.sqrt(ordered_sums.variance(rows) + epsilon)[:, None], out)
+
+
+@operation("ttnn.group_norm", family=families.NORM, golden=norm_goldens.group_norm)
+def group_norm(
+    input_tensor: Tensor,
+    *,
+    num_groups: int,
+    epsilon: float = 1e-12,
+    input_mask: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataType | None = None,
+    core_grid: CoreGrid | None = None,
+    inplace: bool | None = True,
+    output_layout: Layout | None = None,
+    num_out_blocks: int | None = None,
+    compute_kernel_config: object = None,
+    negative_mask: Tensor | None = None,
+    use_welford: bool = False,
+) -> Tensor:
+    """Channels (last dimension of [N, 1, H*W, C]) normalised in `num_groups` groups over all positions of an image.
+
+    The masks tell a device which columns of a tile belong to a group; the groups are known here. Weight and bias hold one value per
+    channel, or chunks of them padded as `create_group_norm_weight_bias_rm` does; padding behind the last channel is allowed.
+    """
+    given = [t for t in (weight, bias) if t is not None]
+    on_device(input_tensor, *given, kind="groupnorm")
+    floating("groupnorm", input_tensor, *given)
+    channels = input_tensor.shape[-1]
+    if num_groups < 1:
+        raise fatal(f"num_groups must be greater than 0, got {num_groups}", "num_groups > 0")
+    if channels % num_groups:
+        raise fatal(f"channel must be divisible by num_groups: {channels} channels, {num_groups} groups")
+    target = dtype or input_tensor.dtype
+
+    def compute(stack: Array, *others: Array) -> Array:
+        shape = stack.shape
+        pixels, depth = volume(shape[2:-1]), channels // num_groups
+        images = stack.reshape(*shape[:2], pixels, num_groups, depth)
+        groups = np.ascontiguousarray(images.transpose(0, 1, 3, 2, 4)).reshape(
+            *shape[:2], num_groups, pixels * depth
+        )
+        values = along_last(partial(_standardised, np.float32(epsilon)), DataType.FLOAT32, groups)
+        back = values.reshape(*shape[:2], num_groups, pixels, depth).transpose(0, 1, 3, 2, 4).reshape(shape)
+        sides = [flat(channel_values(o, channels), len(shape) - 1, channels) for o in others]
+        return finish(_affine(back, sides, weight is not None, bias is not None), target)
+
+    shards = combine(compute, *(t.shards for t in (input_tensor, *given)))
+    return settle((input_tensor, *given), shards, target, memory_config=memory_config, layout=output_layout)

@@ -1,0 +1,1 @@
+"""Where results lie over cores when a call does not say."""

@@ -1,0 +1,196 @@
+"""What sampling, its seeds, expert routing and moving averages refuse before they compute, in the reference's order and words.
+
+Source: reference library 0.81.1, asked on its host side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tt_run.runtime.cores import CoreRangeSet
+from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout, cpp
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.declaration.operands import volume
+from tt_run.runtime.ops.reduction.reduction_checks import check_on_grid
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
+
+Demand = tuple[bool, str]
+"""Whether it is met, and what is said when it is not."""
+
+_PLACES = (DataType.UINT32, DataType.INT32)
+_USERS = 32
+_EXPERTS = 64
+_CHOICES = 32
+
+
+def _check(demands: Iterable[Demand]) -> None:
+    """Raises RuntimeError for the first demand that is not met."""
+    for met, words in demands:
+        if not met:
+            raise fatal(words)
+
+
+def _interleaved(tensor: Tensor) -> bool:
+    return tensor.memory_config().memory_layout is TensorMemoryLayout.INTERLEAVED
+
+
+def _height(mask: Tensor) -> int:
+    """Rows of a mask as the device keeps it."""
+    if mask.layout is Layout.TILE and mask.shape.rank < 2:
+        return TILE_SIZE
+    return int(mask.padded_shape[-2])
+
+
+def _power_of_two(number: int) -> bool:
+    return number & (number - 1) == 0
+
+
+def check_sampling(
+    values: Tensor,
+    indices: Tensor,
+    settings: Mapping[str, Tensor],
+    cores: CoreRangeSet | None,
+    output: Tensor | None,
+) -> None:
+    """Arguments of `ttnn.sampling`; `settings` are its k, p and temp."""
+    shape = tuple(values.shape)
+    _check((
+        (_interleaved(values), "Only INTERLEAVED memory layout is supported for inputs!"),
+        (values.dtype is DataType.BFLOAT16, "Only BFLOAT16 is supported for inputs!"),
+        (values.layout is Layout.TILE, "Only TILE_LAYOUT is supported for inputs!"),
+        (indices.dtype in _PLACES, "Only UINT32 & INT32 dtypes are supported for input indices!"),
+        (indices.layout is Layout.ROW_MAJOR, "Only ROW_MAJOR is supported for input indices!"),
+        (tuple(indices.shape) == shape, "Input values and indices must have the same shape!"),
+        (len(shape) == 4, f"Sampling input_values must be rank-4; got rank {len(shape)}"),
+    ))  # fmt: skip
+    users, width = shape[2:]
+    tiles = width // TILE_SIZE
+    _check((
+        (shape[:2] == (1, 1), f"Sampling requires input dims 0 and 1 (N, C) to be 1; got {list(shape)}!"),
+        (1 <= users <= _USERS, f"Sampling currently supports between 1 and {_USERS} users (one core per user); got {users}!"),
+        (width != 0 and width % TILE_SIZE == 0, f"Input inner dim ({width}) must be non-zero and divisible by 32, pad if needed!"),
+        (_power_of_two(tiles),
+         f"Input inner dim ({width}) must yield a power-of-2 number of tiles (Wt = W/32 = {tiles}); pad W up to the next power-of-2 "
+         "multiple of 32 (e.g. with -inf values and dummy indices) if needed!"),
+    ))  # fmt: skip
+    if cores is not None:
+        check_on_grid("Sampling sub_core_grids", cores, values)
+        many = cores.num_cores()
+        _check(
+            [
+                (
+                    many >= users,
+                    f"Subcore grid must supply at least num_users ({users}) cores, but found {many}!",
+                )
+            ]
+        )
+    if output is not None:
+        own = tuple(output.shape)
+        _check((
+            (output.dtype in _PLACES, "Only UINT32 & INT32 dtypes are supported for outputs!"),
+            (_interleaved(output), "Only INTERLEAVED memory layout is supported for outputs!"),
+            (len(own) == 4, f"Sampling preallocated output must be rank-4, got rank {len(own)}"),
+            (own == (1, 1, 1, users),
+             f"Sampling preallocated output logical shape must be [1,1,1,{users}] (input dim 2), got [{','.join(map(str, own))}]"),
+        ))  # fmt: skip
+    k = settings["k"].dtype
+    _check([(k in _PLACES, "Only UINT32 & INT32 dtypes are supported for k!")])
+    _check(
+        (settings[name].dtype is DataType.BFLOAT16, f"Only BFLOAT16 dtypes are supported for {name}!")
+        for name in ("p", "temp")
+    )
+    _check(
+        (tensor.layout is Layout.ROW_MAJOR, f"Only ROW_MAJOR layout is supported for {name}!")
+        for name, tensor in settings.items()
+    )
+    _check(
+        (tuple(tensor.shape) == (users,), f"{name} must have shape [{users}] (one per user)!")
+        for name, tensor in settings.items()
+    )
+
+
+def check_seeds(seeds: int | Tensor, users: int | Tensor | None, device: object) -> None:
+    """Arguments of `ttnn.manual_seed`."""
+    if not isinstance(seeds, Tensor):
+        _check([(device is not None, "Device must be provided when seeds is a uint32_t value.")])
+    if isinstance(users, int):
+        _check([(0 <= users < _USERS, f"User IDs scalar must be in the range [0, {_USERS - 1}].")])
+        scalar = "Seeds were provided as a tensor, so user_ids must not be provided as a scalar."
+        _check([(not isinstance(seeds, Tensor), scalar)])
+    given = {"Seeds": seeds, "User IDs": users}
+    for name, tensor in given.items():
+        if isinstance(tensor, Tensor):
+            _check((
+                (tensor.dtype is DataType.UINT32, f"{name} tensor must be of type UINT32."),
+                (tensor.layout is Layout.ROW_MAJOR, f"{name} tensor must have ROW_MAJOR layout."),
+            ))  # fmt: skip
+    if isinstance(seeds, Tensor) and isinstance(users, Tensor):
+        ours, theirs = tuple(seeds.shape), tuple(users.shape)
+        many, wanted = volume(ours), volume(theirs)
+        both = "Seeds tensor and User IDs tensor must"
+        _check((
+            (many == wanted,
+             f"{both} have the same number of elements. Got seeds volume: {many} and user_ids volume: {wanted}"),
+            (ours == theirs, f"{both} have the same shape."),
+            (len(ours) == 1, f"{both} be 1-dimensional."),
+        ))  # fmt: skip
+
+
+def check_moe(name: str, tensors: Sequence[Tensor], given: Mapping[str, Any]) -> None:
+    tensor, k, output, memory = (given[n] for n in ("input_tensor", "k", "output_tensor", "memory_config"))
+    shape, masks = tuple(tensor.shape), (("Topk", "topk_mask_tensor", "k", k), ("Expert", "expert_mask_tensor", "input_shape[-1]", tensor.shape[-1]))  # fmt: skip
+    if not volume(shape) and output is not None:
+        wanted = type(tensor.shape)([*shape[:-1], 1])
+        _check((
+            (output.device() is not None, "Preallocated output tensor must be on device"),
+            (output.shape == wanted, f"Preallocated output tensor has incorrect shape! Got : {output.shape}, expected: {wanted}"),
+        ))  # fmt: skip
+    if not volume(shape):
+        return
+    rows, width = volume(shape[:-1]), shape[-1]
+    _check((
+        (len(shape) == 4, f"Input shape must be 4D, got {len(shape)}"),
+        (k == _CHOICES, f"K must be equal to {_CHOICES}, pad with -infinity if necessary to get {_CHOICES}, got {k}"),
+        (width >= _EXPERTS, f"Input shape inner dim {width} must be a multiple of {_EXPERTS}, pad with -infinity if necessary"),
+        (_power_of_two(width), f"Input shape inner dim {width} must be a power of 2, pad with -infinity if necessary"),
+        (tensor.padded_shape[-2] * rows // shape[-2] % TILE_SIZE == 0,
+         f"Input height (combined input_shape[0-2]) {rows} must be a multiple of 32"),
+        (memory is None or not memory.is_sharded(), "Sharded implementation not supported yet"),
+        (tensor.layout is Layout.TILE, "The input must be in tiled format"),
+    ))  # fmt: skip
+    for name, word, what, size in masks:
+        own = given[word].shape
+        _check([(
+            own[-1] == size and volume(tuple(own)) == size,
+            f"{name} mask must be row-broadcastable with last dim == {what}. Got rank={own.rank} and shape={own} for {what}={size}",
+        )])  # fmt: skip
+    for name, word, _, _ in masks:
+        inner = _height(given[word])
+        _check([(inner == TILE_SIZE, f"{name} shape inner dim must be padded to {TILE_SIZE}, got {inner}")])
+
+
+def check_ema(name: str, tensors: Sequence[Tensor], given: Mapping[str, Any]) -> None:
+    tensor, output, alpha = given["input_tensor"], given["out"], given["alpha"]
+    shape = tuple(tensor.shape)
+
+    def kind(name: str, one: Tensor) -> tuple[Demand, Demand]:
+        return (
+            (one.dtype is DataType.BFLOAT16, f"{name} tensor must be BFLOAT16, got: {cpp(one.dtype)}"),
+            (one.layout is Layout.TILE, f"{name} tensor must have TILE layout, got: {cpp(one.layout)}"),
+        )
+
+    _check((
+        *kind("Input", tensor),
+        (len(shape) == 4, f"EMA input must be 4D [1, B, C, T], got rank {len(shape)}"),
+        (shape[0] == 1, f"EMA expects leading dimension to be 1, got {shape[0]}"),
+    ))  # fmt: skip
+    if output is not None:
+        _check([(output.device() is not None, "Device Operations expect device tensors as inputs")])
+        ours, theirs = (volume(tuple(t.padded_shape)) for t in (tensor, output))
+        _check((
+            *kind("Output", output),
+            (ours == theirs, f"Input and output must have the same volume, input: {ours}, output: {theirs}"),
+        ))  # fmt: skip
+    _check([(alpha == alpha, "EMA alpha must be a valid number, got NaN")])

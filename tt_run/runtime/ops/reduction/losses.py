@@ -1,0 +1,81 @@
+"""Losses: distances of predictions from what they should be. Source: reference library 0.81.1. NumPy computes them, in one fixed order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import NamedEnum
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels import ordered_sums
+from tt_run.runtime.kernels.elementwise import finish
+from tt_run.runtime.native import native
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import Operation, operation
+from tt_run.runtime.ops.declaration.operands import floating, on_device, settle
+from tt_run.runtime.ops.elementwise.binary import squared_difference
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import combine
+
+Array = npt.NDArray[Any]
+
+
+@native("ttnn._ttnn.operations.loss.LossReductionMode")
+class LossReductionMode(NamedEnum):
+    """What becomes of the losses of single elements: nothing, their mean, their sum."""
+
+    NONE = 0
+    MEAN = 1
+    SUM = 2
+
+
+_REDUCTIONS: dict[LossReductionMode, Callable[[Array], Array]] = {
+    LossReductionMode.SUM: ordered_sums.total,
+    LossReductionMode.MEAN: ordered_sums.mean,
+}
+
+
+def _loss(name: str, distance: Callable[[Array, Array], Array], path: str, doc: str) -> Operation:
+    def golden(
+        reference: Any, prediction: Any, reduction: LossReductionMode = LossReductionMode.NONE, **_: Any
+    ) -> Any:
+        from tt_run.runtime.kernels.torch_cpu import named
+
+        return named(path)(reference, prediction, reduction=reduction.name.lower())
+
+    def compute(
+        input_reference: Tensor,
+        input_prediction: Tensor,
+        *,
+        reduction: LossReductionMode = LossReductionMode.NONE,
+        memory_config: MemoryConfig | None = None,
+        output_tensor: Tensor | None = None,
+    ) -> Tensor:
+        given = (input_reference, input_prediction)
+        on_device(*given, kind="loss")
+        floating(name, *given)
+        if input_reference.shape != input_prediction.shape:
+            raise fatal(f"{name}: shapes {input_reference.shape} and {input_prediction.shape} differ")
+        dtype = input_reference.dtype
+
+        def on_stacks(a: Array, b: Array) -> Array:
+            values = distance(np.ascontiguousarray(a), np.ascontiguousarray(b))
+            if reduction is not LossReductionMode.NONE:
+                values = _REDUCTIONS[reduction](ordered_sums.rows_of(values, range(values.ndim - 1)))
+            return finish(values, dtype)
+
+        shards = combine(on_stacks, *(t.shards for t in given))
+        return settle(given, shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
+
+    compute.__doc__ = f"{doc}; its sum or mean over all elements by `reduction`, rounded once."
+    return operation(f"ttnn.{name}", family=families.LOSS, golden=golden)(compute)
+
+
+LOSSES = {
+    "l1_loss": _loss("l1_loss", lambda a, b: np.abs(a - b), "nn.functional.l1_loss", "|a - b|"),
+    "mse_loss": _loss("mse_loss", squared_difference, "nn.functional.mse_loss", "(a - b)²"),
+}

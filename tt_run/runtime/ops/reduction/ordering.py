@@ -1,0 +1,300 @@
+"""Operations whose result is a choice of elements: topk, sort, nonzero, sampling.
+
+Equal elements are taken in the order of their places, so results are the same on every machine. Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import axis_of, into, on_device, settle, volume
+from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.ops.reduction.choice_checks import check_sampling, check_seeds
+from tt_run.runtime.ops.reduction.reduction_checks import check_topk
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import Shards, combine
+
+Array = npt.NDArray[Any]
+
+
+def _order(values: Array, axis: int, descending: bool, first: int | None = None) -> Array:
+    """Places of the elements in sorted order along `axis`, equal ones in their own order, of the `first` few if given; NaN is the largest.
+
+    An element's rank and its place make one whole number, so no two are equal and any way of sorting gives the same order.
+    """
+    turned = np.moveaxis(values, axis, -1)
+    length = turned.shape[-1]
+    place = np.arange(length, dtype=np.uint64)
+    keys = _ranks(np.ascontiguousarray(turned)).astype(np.uint64)
+    if descending:
+        keys ^= np.uint64(0xFFFFFFFF)
+    keys <<= np.uint64(32)
+    keys |= place
+    if first is not None and first < length:
+        keys = np.ascontiguousarray(np.partition(keys, first - 1, axis=-1)[..., :first])
+    keys.sort(axis=-1)
+    keys &= np.uint64(0xFFFFFFFF)
+    return np.moveaxis(keys.astype(np.int64), -1, axis)
+
+
+def _ranks(values: Array) -> Array:
+    """Whole numbers in the order of the values: the bits of a float32, turned round below zero; zeros and NaNs are one each."""
+    if values.dtype != np.float32:
+        return (values.astype(np.int64) + (1 << 31 if values.dtype.kind == "i" else 0)).astype(np.uint32)
+    bits = (values + np.float32(0)).view(np.uint32)
+    negative = (bits.view(np.int32) >> np.int32(31)).view(np.uint32)
+    ranks: Array = bits ^ (negative | np.uint32(0x80000000))
+    unordered = np.isnan(values)
+    if unordered.any():
+        ranks[unordered] = 0xFFFFFFFF
+    return ranks
+
+
+def _chosen(
+    tensor: Tensor,
+    axis: int,
+    places: Shards,
+    memory_config: MemoryConfig | None,
+    outputs: tuple[Tensor, Tensor] | None,
+) -> tuple[Tensor, Tensor]:
+    """The elements at `places` along `axis` (of the stack), and the places themselves."""
+    values = combine(
+        lambda stack, at: (
+            np.ascontiguousarray(np.take_along_axis(stack, at.astype(np.int64), axis=axis))
+            if axis
+            else stack.copy()
+        ),
+        tensor.shards,
+        places,
+    )
+    many = axis > 0 and tensor.shape[axis - 1] > np.iinfo(np.uint16).max + 1
+    wide = many or tensor.dtype is DataType.FLOAT32
+    kind = DataType.UINT32 if wide else DataType.UINT16
+    indices = Shards(places.data.astype(np.uint32 if wide else np.uint16), places.index)
+    first = settle(
+        (tensor,),
+        values,
+        tensor.dtype,
+        memory_config=memory_config,
+        output_tensor=outputs[0] if outputs else None,
+    )
+    if outputs and outputs[1].dtype is DataType.UINT32:
+        kind, indices = DataType.UINT32, indices.map(lambda s: s.astype(np.uint32))
+    second = settle(
+        (tensor,), indices, kind, memory_config=memory_config, output_tensor=outputs[1] if outputs else None
+    )
+    return first, second
+
+
+@operation("ttnn.topk", family=families.SORT, golden=goldens.topk)
+def topk(
+    input_tensor: Tensor,
+    k: int = 32,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,
+    *,
+    memory_config: MemoryConfig | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+    indices_tensor: Tensor | None = None,
+    output_tensor: tuple[Tensor, Tensor] | None = None,
+    stable: bool = False,
+) -> list[Tensor]:
+    """The k largest (or smallest) elements along `dim`, in order, and their places (UINT16, or UINT32 where they need it or the elements are FLOAT32)."""
+    check_topk(input_tensor, k, dim, memory_config, sub_core_grids, indices_tensor, output_tensor)
+    axis = axis_of(dim, len(input_tensor.shape))
+    places = input_tensor.shards.map(lambda s: _order(s, axis + 1, largest, k))
+    values, indices = _chosen(input_tensor, axis + 1, places, memory_config, output_tensor)
+    if indices_tensor is not None:
+        on_device(input_tensor, indices_tensor, kind="topk")
+        named = combine(
+            lambda n, p: np.take_along_axis(n, p.astype(np.int64), axis=axis + 1),
+            indices_tensor.shards,
+            places,
+        )
+        indices = settle((input_tensor, indices_tensor), named, indices_tensor.dtype)
+    return [values, indices]
+
+
+@operation("ttnn.sort", family=families.SORT, golden=goldens.sort)
+def sort(
+    input_tensor: Tensor,
+    dim: int = -1,
+    descending: bool = False,
+    stable: bool = False,
+    *,
+    memory_config: MemoryConfig | None = None,
+    out: tuple[Tensor, Tensor] | None = None,
+) -> list[Tensor]:
+    """All elements along `dim` in order, and their places."""
+    on_device(input_tensor, kind="sort")
+    rank = len(input_tensor.shape)
+    # A tensor without dimensions is one element, whatever it is sorted along.
+    axis = axis_of(dim, rank) + 1 if rank else 0
+    places = input_tensor.shards.map(
+        lambda s: _order(s, axis, descending) if rank else np.zeros(s.shape, np.int64)
+    )
+    return [*_chosen(input_tensor, axis, places, memory_config, out)]
+
+
+@operation("ttnn.nonzero", family=families.SORT, golden=goldens.nonzero)
+def nonzero(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> list[Tensor]:
+    """How many elements of the shard are not zero, and their places: [1, 1, 1, 8] with the count first, [1, 1, 1, 4 * volume].
+
+    UINT32, ROW_MAJOR. A place is its four coordinates one after the other; a shard of fewer dimensions counts as one of four. The places
+    fill the front of the second tensor; behind them are zeros. Source: golden function of the reference library 0.81.1.
+    """
+    on_device(input_tensor, kind="nonzero")
+    size = volume(tuple(input_tensor.shape))
+
+    def count(stack: Array) -> Array:
+        found = np.zeros((len(stack), 1, 1, 1, 8), np.uint32)
+        found[:, 0, 0, 0, 0] = np.count_nonzero(stack.reshape(len(stack), size), axis=1)
+        return found
+
+    def places(stack: Array) -> Array:
+        found = np.zeros((len(stack), 1, 1, 1, 4 * size), np.uint32)
+        shape = (1,) * (5 - stack.ndim) + stack.shape[1:]
+        for row, values in zip(found, stack, strict=True):
+            at = np.argwhere(values.reshape(shape)).reshape(-1)
+            row[0, 0, 0, : len(at)] = at
+        return found
+
+    return [
+        settle(
+            (input_tensor,),
+            input_tensor.shards.map(f),
+            DataType.UINT32,
+            memory_config=memory_config,
+            layout=Layout.ROW_MAJOR,
+        )
+        for f in (count, places)
+    ]
+
+
+class _Seeds:
+    """The random state of `sampling`: one seed for all users, or one for each."""
+
+    def __init__(self) -> None:
+        self.common = 0
+        self.of_user: dict[int, int] = {}
+        self.drawn = 0
+
+
+_seeds = _Seeds()
+
+
+@operation("ttnn.manual_seed", family=families.RANDOM)
+def manual_seed(
+    seeds: int | Tensor = 0,
+    *,
+    device: MeshDevice | None = None,
+    user_ids: int | Tensor | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> None:
+    """Start the random numbers of `sampling` anew: for everyone, or for the users listed, each with its own seed."""
+    check_seeds(seeds, user_ids, device)
+    _seeds.drawn = 0
+    values = _listed(seeds)
+    if user_ids is None:
+        _seeds.common, _seeds.of_user = values[0], {}
+        return
+    users = _listed(user_ids)
+    if len(values) not in (1, len(users)):
+        raise fatal(f"manual_seed got {len(values)} seeds for {len(users)} users")
+    _seeds.of_user.update(zip(users, values * (len(users) // len(values)), strict=True))
+
+
+def _listed(value: int | Tensor) -> list[int]:
+    return [value] if isinstance(value, int) else [int(v) for v in value.shards.row(0).ravel()]
+
+
+@operation("ttnn.sampling", family=families.SORT)
+def sampling(
+    input_values_tensor: Tensor,
+    input_indices_tensor: Tensor,
+    k: Tensor,
+    p: Tensor,
+    temp: Tensor,
+    *,
+    seed: int | None = None,
+    sub_core_grids: CoreRangeSet | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """One token per user from its k likeliest whose probabilities reach p: values and indices [1, 1, users, width] -> [1, 1, 1, users].
+
+    `temp` multiplies the logits, as the device's does. Users draw from random streams of their own, the same on every device and
+    every split; without `seed` those of `manual_seed` go on.
+    """
+    tensors = (input_values_tensor, input_indices_tensor, k, p, temp)
+    on_device(*tensors, kind="sampling")
+    check_sampling(
+        input_values_tensor,
+        input_indices_tensor,
+        {"k": k, "p": p, "temp": temp},
+        sub_core_grids,
+        output_tensor,
+    )
+    users, width = input_values_tensor.shape[-2:]
+    draw = _seeds.drawn
+    _seeds.drawn += 1
+    chance = np.array([_chance(user, seed, draw) for user in range(users)], np.float32)
+
+    def compute(values: Array, names: Array, *settings: Array) -> Array:
+        counts, limits, scales = (s.reshape(len(s), volume(s.shape[1:])) for s in settings)
+        out = np.zeros((len(values), 1, 1, 1, users), np.int32)
+        for device in range(len(values)):
+            logits, labels = values[device].reshape(users, width), names[device].reshape(users, width)
+            for user in range(users):
+                place = _draw(
+                    logits[user] * scales[device, user],
+                    int(counts[device, user]),
+                    limits[device, user],
+                    chance[user],
+                )
+                out[device, 0, 0, 0, user] = labels[user, place]
+        return out
+
+    kind = output_tensor.dtype if output_tensor is not None else DataType.UINT32
+    shards = combine(compute, *(t.shards for t in tensors)).map(
+        lambda s: s.astype(np.int32 if kind is DataType.INT32 else np.uint32)
+    )
+    if output_tensor is not None:
+        return into(output_tensor, shards, kind, input_values_tensor)
+    return settle(tensors, shards, kind, layout=Layout.ROW_MAJOR)
+
+
+def _chance(user: int, seed: int | None, draw: int) -> float:
+    """A number in [0, 1) of the user's stream."""
+    start = seed if seed is not None else _seeds.of_user.get(user, _seeds.common)
+    step = 0 if seed is not None else draw
+    return float(
+        np.random.Generator(
+            np.random.Philox(key=[start & (2**64 - 1), user], counter=[step, 0, 0, 0])
+        ).random()
+    )
+
+
+def _draw(logits: Array, k: int, p: float, chance: float) -> int:
+    """The place of the chosen element."""
+    order = np.argsort(-logits, kind="stable")[: max(k, 1)]
+    weights = np.exp(logits[order] - logits[order[0]])
+    weights /= weights.sum()
+    reached = np.cumsum(weights)
+    kept = int(np.searchsorted(reached, p)) + 1
+    return int(
+        order[
+            np.searchsorted(reached[:kept], chance * reached[:kept][-1], side="right").clip(
+                0, min(kept, len(order)) - 1
+            )
+        ]
+    )

@@ -1,0 +1,335 @@
+"""What reductions refuse before they compute, in the reference's order and words: a program that fails on a device fails here.
+
+Source: reference library 0.81.1, asked on its host side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import BufferType, DataType, Layout, TensorMemoryLayout, cpp
+from tt_run.runtime.errors import fatal, throw
+from tt_run.runtime.kernels.ordered_sums import reduced_shape
+from tt_run.runtime.ops.declaration.operands import axes_of, on_device, volume
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import Shape
+from tt_run.runtime.tensor.tensor import Tensor
+
+Dims = int | Sequence[int] | None
+
+_FLOATS = (DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B)
+_SIGNED = ("sum", "max", "min")
+_ARGMAX_ROWS = (DataType.BFLOAT16, DataType.FLOAT32, DataType.INT32, DataType.UINT32, DataType.UINT16)
+_ARGMAX_TILES = (DataType.BFLOAT16, DataType.FLOAT32)
+_TOPK = (DataType.BFLOAT16, DataType.BFLOAT8_B, DataType.FLOAT32)
+_TOPK_PLACES = (DataType.UINT16, DataType.UINT32, DataType.INT32)
+_MULTI_CORE_TOPK = 8192
+
+
+def check_total(
+    name: str, tensor: Tensor, dim: Dims, memory_config: MemoryConfig | None, cores: CoreRangeSet | None
+) -> None:
+    """Arguments of `ttnn.sum`, `mean`, `max` and `min`."""
+    on_device(tensor, kind="reduction")
+    axes, dtype = axes_of(dim, len(tensor.shape)), tensor.dtype
+    if name == "mean" and dtype in (DataType.INT32, DataType.UINT32):
+        raise fatal(f"ttnn.mean does not support integer inputs - got {cpp(dtype)}.")
+    if name in ("max", "min"):
+        _not_empty(tensor, axes)
+    if dtype not in (*_FLOATS, DataType.UINT32) and not (dtype is DataType.INT32 and name in _SIGNED):
+        raise fatal(
+            "Only FLOAT32, BFLOAT16, BFLOAT8_B, and UINT32 are supported for generic reduction "
+            f"(INT32 is supported for MAX/MIN/SUM) - got {cpp(dtype)}.",
+            hint="ttnn.typecast(tensor, ttnn.float32)",
+        )
+    _placement(tensor, memory_config, cores)
+
+
+def check_spread(
+    tensor: Tensor,
+    dim: Dims,
+    memory_config: MemoryConfig | None,
+    cores: CoreRangeSet | None,
+    kernel: object,
+) -> None:
+    """Arguments of `ttnn.std` and `var`."""
+    if tensor.device() is None:
+        raise fatal("Tensor must already be on device", "tensor.storage_type() == StorageType::DEVICE")
+    on_device(tensor, kind="reduction")
+    axes_of(dim, len(tensor.shape))
+    if tensor.dtype not in _FLOATS:
+        raise fatal(
+            f"Only FLOAT32, BFLOAT16, and BFLOAT8_B are supported for Std/Var reduction - got {cpp(tensor.dtype)}"
+        )
+    if tensor.dtype is DataType.FLOAT32 and getattr(kernel, "fp32_dest_acc_en", True) is False:
+        raise fatal(
+            "ttnn.std/var with Float32 input requires fp32_dest_acc_en=true in the compute kernel config; otherwise precision is "
+            "silently lost in the unpacker format conversion.",
+            "!(input_cb_data_format == tt::DataFormat::Float32 && !fp32_dest_acc_en)",
+        )
+    _placement(tensor, memory_config, cores)
+
+
+def _not_empty(tensor: Tensor, axes: Collection[int]) -> None:
+    for axis in axes:
+        if len(tensor.shape) and tensor.shape[axis] == 0:
+            raise throw(f"Expected reduction dim {axis} to have non-zero size")
+
+
+def _placement(tensor: Tensor, memory_config: MemoryConfig | None, cores: CoreRangeSet | None) -> None:
+    """Cores that a program may use, and where its result is to lie."""
+    own = tensor.memory_config()
+    if cores is not None:
+        if not cores.ranges():
+            raise fatal("Program core grid must not be empty", "!program_grid.ranges().empty()")
+        check_on_grid("Program core grid", cores, tensor, "device grid")
+        if own.shard_spec is not None and own.buffer_type is BufferType.L1:
+            grid = own.shard_spec.grid
+            if not cores.contains(grid):
+                raise fatal(
+                    f"Input shard grid {grid} must be contained in program core grid {cores}",
+                    "program_grid.contains(input_shard_grid)",
+                )
+    if memory_config is None or not memory_config.is_sharded():
+        return
+    layout = memory_config.memory_layout
+    if memory_config.nameless and not own.is_sharded():
+        if layout is TensorMemoryLayout.ND_SHARDED:
+            raise fatal(
+                "ND_SHARDED memory layout requires nd_shard_spec to be set on the output memory config or the input tensor"
+            )
+        raise fatal(
+            f"Sharded memory layout {cpp(layout)} requires either nd_shard_spec or shard_spec to be set on the output memory config "
+            "or the input tensor"
+        )
+    spec = memory_config.shard_spec
+    if layout is TensorMemoryLayout.BLOCK_SHARDED and spec is not None and len(spec.grid.ranges()) != 1:
+        raise fatal(
+            f"Block sharding requires a single CoreRange, got {len(spec.grid.ranges())} ranges",
+            "grid.ranges().size() == 1",
+        )
+
+
+def check_on_grid(what: str, cores: CoreRangeSet, tensor: Tensor, where: str = "device compute grid") -> None:
+    """Raises RuntimeError for cores that the tensor's device does not have."""
+    device = tensor.device()
+    assert device is not None
+    size = device.compute_with_storage_grid_size()
+    grid = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(size.x - 1, size.y - 1))])
+    if not grid.contains(cores):
+        raise fatal(
+            f"{what} {cores} must be contained in {where} {grid}", "device_grid.contains(program_grid)"
+        )
+
+
+def check_argmax(
+    tensor: Tensor,
+    dim: int | None,
+    keepdim: bool,
+    memory_config: MemoryConfig | None,
+    cores: CoreRangeSet | None,
+    output: Tensor | None,
+) -> None:
+    """Arguments of `ttnn.argmax`."""
+    on_device(tensor, kind="topk")
+    if output is not None and output.device() is None:
+        raise fatal("Preallocated output tensor must be on device")
+    shape = tuple(tensor.shape)
+    _argmax_dim(dim, len(shape))
+    axes = axes_of(dim, len(shape))
+    if (not shape or not volume(shape)) and output is not None:
+        wanted = Shape(reduced_shape(shape, axes, keepdim))
+        if output.shape != wanted:
+            raise fatal(
+                f"Preallocated output tensor has incorrect shape! Got : {output.shape}, expected: {wanted}"
+            )
+        if not shape and output.dtype is not DataType.UINT32:
+            raise fatal("Preallocated output tensor must be UINT32 for rank 0 input tensor")
+    if dim is not None or shape:
+        _not_empty(tensor, axes)
+    if not shape or not volume(shape):
+        return
+    _argmax_input(tensor, dim)
+    _argmax_output(memory_config if output is None else output.memory_config(), output)
+    if cores is not None:
+        if len(cores.ranges()) > 2:
+            raise fatal(
+                f"Multicore argmax only supports up to 2 core grid ranges, but got {len(cores.ranges())} ranges"
+            )
+        check_on_grid("Argmax Multicore argmax sub_core_grids", cores, tensor)
+
+
+def _argmax_dim(dim: int | None, rank: int) -> None:
+    if dim is None:
+        return
+    if not rank and dim not in (0, -1):
+        raise fatal(f"argmax: Dimension out of range for scalar tensor (expected 0 or -1, but got {dim})")
+    if rank and not -rank <= dim < rank:
+        raise fatal(
+            f"argmax: Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})"
+        )
+
+
+def _argmax_input(tensor: Tensor, dim: int | None) -> None:
+    memory, dtype, rank = tensor.memory_config().memory_layout, tensor.dtype, len(tensor.shape)
+    if memory is not TensorMemoryLayout.INTERLEAVED:
+        raise fatal(f"Only INTERLEAVED memory layout is supported for inputs, got {cpp(memory)}")
+    if tensor.layout is Layout.TILE:
+        if dtype not in _ARGMAX_TILES:
+            raise fatal(
+                f"Only BFLOAT16, FLOAT32 are supported for inputs with TILE layout, got {cpp(dtype)}",
+                hint="ttnn.to_layout(tensor, ttnn.ROW_MAJOR_LAYOUT)",
+            )
+        if dim is None:
+            raise fatal("For inputs with TILE layout, dim parameter must be specified!")
+        return
+    if dtype not in _ARGMAX_ROWS:
+        raise fatal(
+            "Only BFLOAT16, FLOAT32, INT32, UINT32, and UINT16 are supported for inputs with ROW_MAJOR layout, got "
+            f"{cpp(dtype)}"
+        )
+    if dim is not None and dtype not in _ARGMAX_TILES and dim % rank != rank - 1:
+        raise fatal(
+            f"ROW_MAJOR: only argmax on the last dim is supported. Got dim={dim} (normalized={dim % rank}), expected {rank - 1}"
+        )
+
+
+def _argmax_output(memory_config: MemoryConfig | None, output: Tensor | None) -> None:
+    if output is not None and output.dtype is not DataType.UINT32:
+        raise fatal(f"Only UINT32 is supported for outputs, got {cpp(output.dtype)}")
+    if memory_config is not None and memory_config.is_sharded():
+        raise fatal(
+            f"Only INTERLEAVED memory layout is supported for outputs, got {cpp(memory_config.memory_layout)}"
+        )
+    if output is not None and output.layout is not Layout.ROW_MAJOR:
+        raise fatal(f"Output tensor must have ROW_MAJOR layout, got {cpp(output.layout)}")
+
+
+def check_topk(
+    tensor: Tensor,
+    k: int,
+    dim: int,
+    memory_config: MemoryConfig | None,
+    cores: CoreRangeSet | None,
+    places: Tensor | None,
+    outputs: Sequence[Tensor] | None,
+) -> None:
+    """Arguments of `ttnn.topk`."""
+    on_device(tensor, kind="topk")
+    shape = tuple(tensor.shape)
+    rank = len(shape)
+    if not -rank <= dim < max(rank, 1):
+        raise fatal(
+            f"Dimension for topk is out of range (expected to be in range of [{-max(rank, 1)}, {max(rank, 1) - 1}])"
+        )
+    size = shape[dim] if rank else 1
+    if not 0 < k <= size:
+        raise fatal(
+            f"K cannot be larger than the dimension size! K={k}, dimension size={size}",
+            hint=f"dimension {dim}",
+        )
+    _topk_outputs(outputs, Shape(k if d == dim % max(rank, 1) else n for d, n in enumerate(shape)))
+    memory = memory_config or tensor.memory_config()
+    if memory.is_sharded():
+        raise fatal("Sharded implementation not supported yet")
+    if tensor.layout is not Layout.TILE:
+        raise fatal("The input must be in tiled format", hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)")
+    if tensor.dtype not in _TOPK:
+        raise fatal(f"Input tensor must be BFLOAT16, BFLOAT8_B, or FLOAT32, got: {cpp(tensor.dtype)}")
+    if places is not None and places.dtype not in _TOPK_PLACES:
+        raise fatal(f"Optional indices tensor must be UINT16, UINT32, or INT32, got: {cpp(places.dtype)}")
+    if cores is not None:
+        check_on_grid("TopK sub_core_grids", cores, tensor)
+        if size >= _MULTI_CORE_TOPK and len(cores.ranges()) != 1:
+            raise fatal(f"Only one core range is supported right now, got {len(cores.ranges())}")
+
+
+def _topk_outputs(outputs: Sequence[Tensor] | None, wanted: Shape) -> None:
+    named = list(zip(("values", "indices"), outputs or (), strict=False))
+    for what, tensor in named:
+        if tensor.device() is None:
+            raise fatal(f"Preallocated output {what} tensor must be on device")
+    for what, tensor in named:
+        if tensor.shape != wanted:
+            raise fatal(
+                f"Preallocated {what} tensor has incorrect shape! Got : {tensor.shape}, expected: {wanted}"
+            )
+
+
+def check_prod(tensor: Tensor, dim: Dims, into_dims: bool, output: Tensor | None) -> None:
+    """Arguments of `ttnn.prod`; `into_dims` for the form with an output tensor and a list of dimensions."""
+    if into_dims:
+        _prod_into(tensor, list(dim) if isinstance(dim, Sequence) else [], output)
+        return
+    on_device(tensor, kind="data movement")
+    rank, dtype = len(tensor.shape), tensor.dtype
+    if isinstance(dim, int) and not -max(rank, 1) <= dim < max(rank, 1):
+        raise fatal(
+            f"Dimension for prod is out of range (expected to be in range of [{-max(rank, 1)}, {max(rank, 1) - 1}])"
+        )
+    if dim is None and dtype not in (*_FLOATS, DataType.BFLOAT4_B):
+        raise fatal(
+            f"Error - unsupported data type for prod, expected BFLOAT16, FLOAT32, BFLOAT8_B or BFLOAT4_B but got {cpp(dtype)}."
+        )
+    if dim is not None and dtype is DataType.BFLOAT4_B:
+        raise fatal("ttnn.prod with a dim argument does not support bfloat4_b")
+    if dim is not None:
+        _prod_dtype(dtype)
+
+
+def _prod_dtype(dtype: DataType) -> None:
+    if dtype not in _FLOATS:
+        raise fatal(
+            f"Error - unsupported data type for prod, expected BFLOAT16, FLOAT32 or BFLOAT8_B but got {cpp(dtype)}."
+        )
+
+
+def _prod_into(tensor: Tensor, dims: list[int], output: Tensor | None) -> None:
+    if tensor.device() is None:
+        raise fatal(f"Input tensor must be stored on device. Storage type: {cpp(tensor.storage_type())}")
+    on_device(tensor, kind="data movement")
+    for dim in dims if len(dims) > 1 else ():
+        if dim not in (0, 1):
+            raise throw(f"Unsupported dim {dim} for prod nc op")
+    for dim in dims:
+        if not 0 <= dim <= 3:
+            raise fatal("dim should be 0 - 3")
+        if len(tensor.shape) != 4:
+            raise fatal(f"rank should be 4, got rank: {len(tensor.shape)}")
+        if output is not None:
+            _prod_shapes(tensor, output, dims)
+        _prod_dtype(tensor.dtype)
+        if dim not in (0, 1):
+            raise fatal(f"Dimension ({dim}) must be either 0 or 1", "dim == 0 || dim == 1")
+
+
+def _prod_shapes(tensor: Tensor, output: Tensor, dims: list[int]) -> None:
+    for place, (a, b) in enumerate(zip(tensor.padded_shape, output.padded_shape, strict=False)):
+        if place not in dims and a != b:
+            raise fatal(
+                f"Input and output shapes must match at dimension {place}, got input: {a} vs output: {b}"
+            )
+
+
+def check_running(tensor: Tensor, dim: int, output: Tensor | None) -> None:
+    """Arguments of `ttnn.cumsum` and `cumprod`."""
+    if output is not None and output.device() is None:
+        raise fatal("Preallocated output tensor must be on device")
+    on_device(tensor, kind="data movement")
+    rank = len(tensor.shape)
+    if output is not None and output.shape != tensor.shape:
+        raise fatal(
+            f"Shape mismatch: input tensor shape {tensor.shape} does not match output tensor shape {output.shape}."
+        )
+    if not -rank <= dim < max(rank, 1):
+        raise fatal(f"The requested accumulation axis is {dim}, while the input tensor has rank {rank}.")
+    if not volume(tuple(tensor.shape)) or not rank:
+        return
+    if tensor.memory_config().is_sharded():
+        raise fatal(
+            "ttnn accumulation operations (cumprod, cumsum) do not support sharded input tensors.",
+            hint="ttnn.sharded_to_interleaved(tensor)",
+        )
+    if tensor.layout is not Layout.TILE:
+        raise fatal(f"The provided input tensor has a non-tile layout: {tensor.layout.name}.")

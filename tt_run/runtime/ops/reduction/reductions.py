@@ -1,0 +1,320 @@
+"""Reductions over dimensions of the shard: sum, mean, extremes, moments, products.
+
+They see the logical elements only, so tile padding takes no part. A reduced dimension keeps its placement; across devices the
+collectives reduce. Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.kernels import ordered_sums
+from tt_run.runtime.kernels.elementwise import finish
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import Operation, operation
+from tt_run.runtime.ops.declaration.operands import axes_of, axis_of, on_device, settle
+from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.ops.placement import fitted_shards
+from tt_run.runtime.ops.reduction.reduction_checks import (
+    check_argmax,
+    check_prod,
+    check_running,
+    check_spread,
+    check_total,
+)
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import convert
+
+Array = npt.NDArray[Any]
+Dims = int | Sequence[int] | None
+Scaled = Callable[[Array, float], Array]
+
+
+# Extremes, moments and products come back in tiles, of row-major tensors too; sums and means mostly in the layout of what they are taken of.
+def reduced(
+    tensor: Tensor,
+    dim: Dims,
+    keepdim: bool,
+    function: Callable[[Array], Array],
+    *,
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    layout: Layout | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """`function` (rows -> one value per row) over dimensions `dim` of every shard, None for all."""
+    on_device(tensor, kind="reduction")
+    shape = tuple(tensor.shape)
+    axes = axes_of(dim, len(shape))
+    if not shape:
+        axes = ()
+    target = dtype or tensor.dtype
+
+    def compute(stack: Array) -> Array:
+        with np.errstate(all="ignore"):
+            values = function(ordered_sums.rows_of(stack, axes))
+        return finish(values, target).reshape(len(stack), *ordered_sums.reduced_shape(shape, axes, keepdim))
+
+    if memory_config is None and output_tensor is None:
+        kept, left = (ordered_sums.reduced_shape(shape, axes, keep) for keep in (True, keepdim))
+        memory_config = fitted_shards.of_reduction(tensor, kept, left, layout or tensor.layout)
+    shards = tensor.shards.map(compute)
+    return settle(
+        (tensor,), shards, target, memory_config=memory_config, layout=layout, output_tensor=output_tensor
+    )
+
+
+def _unless_alone(tensor: Tensor, function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """The function, but a tensor without dimensions stays what it is, whatever the scalar."""
+    return function if len(tensor.shape) else lambda rows: rows[..., 0]
+
+
+def _scaled(values: Array, scalar: float) -> Array:
+    return values if scalar == 1.0 else values * np.float32(scalar)
+
+
+def _sum(rows: Array, scalar: float) -> Array:
+    return _scaled(ordered_sums.total(rows), scalar)
+
+
+def _mean(rows: Array, scalar: float) -> Array:
+    if not rows.shape[-1]:
+        return np.full(rows.shape[:-1], np.nan, np.float32)  # of nothing
+    return _scaled(ordered_sums.mean(rows), scalar)
+
+
+def _max(rows: Array, scalar: float) -> Array:
+    return _scaled(np.max(rows, axis=-1), scalar)
+
+
+def _min(rows: Array, scalar: float) -> Array:
+    return _scaled(np.min(rows, axis=-1), scalar)
+
+
+def _var(rows: Array, scalar: float, correction: bool) -> Array:
+    return _scaled(ordered_sums.variance(rows, int(correction)), scalar * scalar)
+
+
+def _std(rows: Array, scalar: float, correction: bool) -> Array:
+    return _scaled(np.sqrt(ordered_sums.variance(rows, int(correction))), abs(scalar))
+
+
+def _layout_of_total(name: str, tensor: Tensor, dim: Dims) -> Layout | None:
+    """TILE where the reference reduces rows in tiles: shards, whole matrices, and sums of BFLOAT16 over batch dimensions."""
+    rank = len(tensor.shape)
+    axes = axes_of(dim, rank)
+    matrices = rank > 1 and axes == (rank - 2, rank - 1)
+    batches = name == "sum" and tensor.dtype is DataType.BFLOAT16 and any(axis < rank - 2 for axis in axes)
+    return Layout.TILE if matrices or batches or tensor.memory_config().is_sharded() else None
+
+
+def _total(name: str, function: Scaled, doc: str) -> Operation:
+    def compute(
+        input_tensor: Tensor,
+        dim: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        *,
+        memory_config: MemoryConfig | None = None,
+        compute_kernel_config: object = None,
+        scalar: float = 1.0,
+        correction: bool | None = None,
+        sub_core_grids: CoreRangeSet | None = None,
+        fast_and_approximate_mode: bool = False,
+        output_layout: Layout | None = None,
+    ) -> Tensor:
+        check_total(name, input_tensor, dim, memory_config, sub_core_grids)
+        return reduced(
+            input_tensor,
+            dim,
+            keepdim,
+            _unless_alone(input_tensor, lambda rows: function(rows, scalar)),
+            memory_config=memory_config,
+            layout=output_layout or _layout_of_total(name, input_tensor, dim),
+        )
+
+    return _named(name, compute, doc)
+
+
+def _extreme(name: str, function: Scaled, doc: str) -> Operation:
+    def compute(
+        input_tensor: Tensor,
+        dim: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        *,
+        memory_config: MemoryConfig | None = None,
+        compute_kernel_config: object = None,
+        scalar: float = 1.0,
+        correction: bool | None = None,
+        sub_core_grids: CoreRangeSet | None = None,
+        fast_and_approximate_mode: bool = False,
+    ) -> Tensor:
+        check_total(name, input_tensor, dim, memory_config, sub_core_grids)
+        return reduced(
+            input_tensor,
+            dim,
+            keepdim,
+            _unless_alone(input_tensor, lambda rows: function(rows, scalar)),
+            memory_config=memory_config,
+            layout=Layout.TILE,
+        )
+
+    return _named(name, compute, doc)
+
+
+def _spread(name: str, function: Callable[[Array, float, bool], Array], doc: str) -> Operation:
+    def compute(
+        input_tensor: Tensor,
+        dim: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        *,
+        memory_config: MemoryConfig | None = None,
+        compute_kernel_config: object = None,
+        scalar: float = 1.0,
+        correction: bool = True,
+        sub_core_grids: CoreRangeSet | None = None,
+    ) -> Tensor:
+        check_spread(input_tensor, dim, memory_config, sub_core_grids, compute_kernel_config)
+        return reduced(
+            input_tensor,
+            dim,
+            keepdim,
+            _unless_alone(input_tensor, lambda rows: function(rows, scalar, correction)),
+            memory_config=memory_config,
+            layout=Layout.TILE,
+        )
+
+    return _named(name, compute, doc)
+
+
+_GOLDEN = {
+    "sum": goldens.reduction("sum"),
+    "mean": goldens.reduction("mean"),
+    "max": goldens.reduction("amax"),
+    "min": goldens.reduction("amin"),
+    "var": goldens.moment("var", root=False),
+    "std": goldens.moment("std", root=True),
+}
+
+
+def _named(name: str, compute: Callable[..., Tensor], doc: str) -> Operation:
+    compute.__doc__ = f"{doc} over `dim` (None: all dimensions), of the elements times `scalar`."
+    return operation(f"ttnn.{name}", family=families.REDUCTION, golden=_GOLDEN[name])(compute)
+
+
+REDUCTIONS: dict[str, Operation] = {
+    "sum": _total("sum", _sum, "The sum"),
+    "mean": _total("mean", _mean, "The mean"),
+    "max": _extreme("max", _max, "The largest element"),
+    "min": _extreme("min", _min, "The smallest element"),
+    "var": _spread("var", _var, "The variance, with Bessel's correction unless `correction` is False,"),
+    "std": _spread(
+        "std", _std, "The standard deviation, with Bessel's correction unless `correction` is False,"
+    ),
+}
+
+
+@operation("ttnn.prod", family=families.REDUCTION, golden=goldens.prod)
+def prod(
+    input_tensor: Tensor,
+    dim: int | Tensor | None = None,
+    keepdim: bool = False,
+    *,
+    dims: Sequence[int] | None = None,
+    output_tensor: Tensor | None = None,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """The product over `dim` (None: all dimensions). Also `prod(x, output_tensor, dims=…)`, which keeps the dimensions."""
+    if isinstance(dim, Tensor):
+        dim, output_tensor = None, dim
+    over: Dims = dim if dims is None else dims
+    check_prod(input_tensor, over, dims is not None, output_tensor)
+    return reduced(
+        input_tensor,
+        over,
+        keepdim or dims is not None,
+        lambda rows: np.multiply.reduce(rows, axis=-1),
+        memory_config=memory_config,
+        layout=Layout.TILE,
+        output_tensor=output_tensor,
+    )
+
+
+@operation("ttnn.argmax", family=families.REDUCTION, golden=goldens.argmax)
+def argmax(
+    input_tensor: Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    sub_core_grids: CoreRangeSet | None = None,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    enable_secondary_dm: bool | None = None,
+) -> Tensor:
+    """Position of the largest element along `dim`, the first of equals; in the flattened shard without a dim. UINT32, ROW_MAJOR."""
+    check_argmax(input_tensor, dim, keepdim, memory_config, sub_core_grids, output_tensor)
+    return reduced(
+        input_tensor,
+        dim,
+        keepdim,
+        lambda rows: np.argmax(rows, axis=-1),
+        dtype=DataType.UINT32,
+        memory_config=memory_config,
+        layout=Layout.ROW_MAJOR,
+        output_tensor=output_tensor,
+    )
+
+
+def _running(
+    tensor: Tensor, dim: int, function: np.ufunc, dtype: DataType | None, reverse: bool, **options: Any
+) -> Tensor:
+    """A running reduction along `dim`, in order."""
+    check_running(tensor, dim, options.get("output_tensor"))
+    axis = axis_of(dim, len(tensor.shape)) + 1
+    target = dtype or tensor.dtype
+
+    def compute(stack: Array) -> Array:
+        if stack.ndim == 1:
+            return convert(stack.copy(), target)  # a number has nothing before it
+        forward = np.flip(stack, axis) if reverse else stack
+        wide = np.float32 if stack.dtype.kind == "f" else np.int64
+        values = function.accumulate(forward, axis=axis, dtype=wide)
+        return convert(np.ascontiguousarray(np.flip(values, axis) if reverse else values), target)
+
+    return settle((tensor,), tensor.shards.map(compute), target, **options)
+
+
+@operation("ttnn.cumsum", family=families.RUNNING, golden=goldens.running("cumsum"))
+def cumsum(
+    input: Tensor,
+    dim: int,
+    *,
+    dtype: DataType | None = None,
+    reverse_order: bool = False,
+    out: Tensor | None = None,
+    memory_config: MemoryConfig | None = None,
+    disable_compensated_sum: bool = False,
+) -> Tensor:
+    """Running sum along `dim`, from the end if reverse_order."""
+    return _running(input, dim, np.add, dtype, reverse_order, memory_config=memory_config, output_tensor=out)
+
+
+@operation("ttnn.cumprod", family=families.RUNNING, golden=goldens.running("cumprod"))
+def cumprod(
+    input_tensor: Tensor,
+    dim: int,
+    *,
+    dtype: DataType | None = None,
+    reverse_order: bool = False,
+    out: Tensor | None = None,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """Running product along `dim`, from the end if reverse_order."""
+    return _running(
+        input_tensor, dim, np.multiply, dtype, reverse_order, memory_config=memory_config, output_tensor=out
+    )
