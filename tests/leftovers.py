@@ -30,7 +30,7 @@ def compare(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     os.environ.clear()
     os.environ.update(before["environment"])
     os.chdir(before["folder"])
-    if fabric := sys.modules.get("tt_run.runtime.ccl.fabric"):
+    if fabric := sys.modules.get("tt_run.runtime.ccl.exchange.fabric"):
         fabric.set_fabric_config(fabric.FabricConfig.DISABLED)
     changed = {
         name: sorted(_changes(before[name], after[name])) for name in before if before[name] != after[name]
@@ -40,7 +40,7 @@ def compare(item: pytest.Item, nextitem: pytest.Item | None) -> None:
 
 def _state() -> dict[str, Any]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_OURS)}
-    fabric = sys.modules.get("tt_run.runtime.ccl.fabric")
+    fabric = sys.modules.get("tt_run.runtime.ccl.exchange.fabric")
     config = fabric.get_fabric_config().name if fabric else "DISABLED"
     return {"environment": environment, "folder": Path.cwd(), "fabric": config}
 

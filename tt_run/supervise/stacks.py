@@ -24,7 +24,7 @@ _REGISTERED = r"^# registered pid=(\d+)$"
 _FRAME = r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)$'
 _OTHERS_CODE = r"/site-packages/|/lib/python3\.\d+/|/tt_run/runtime/|^<frozen"
 # Where the emulation waits for other ranks without MPI: in shared memory, and before MPI starts.
-_WAITS = ("/tt_run/runtime/ccl/window.py", "/tt_run/runtime/comm/arrival.py")
+_WAITS = ("/tt_run/runtime/ccl/exchange/window.py", "/tt_run/runtime/comm/arrival.py")
 _GUARD_WAITS = ("/tt_run/runtime/guard/watch.py", "/tt_run/runtime/guard/channel.py")
 _MPI_CALL = (
     r"\b(?:[Bb]arrier|[IN]?[Aa]ll(?:reduce|gather|gatherv|toall|toallv)|[Bb]cast|[Rr]educe(?:_scatter(?:_block)?)?|[Gg]atherv?|"

@@ -8,7 +8,7 @@ import numpy as np
 import ttnn
 
 from tests.runtime.ccl import reference
-from tt_run.runtime.ccl import sums, window
+from tt_run.runtime.ccl.exchange import sums, window
 from tt_run.runtime.comm.world import Group
 
 MESH = (2, 4)

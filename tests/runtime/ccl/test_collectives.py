@@ -6,9 +6,9 @@ import pytest
 from tests.runtime.ccl import reference
 from tt_run import contract
 from tt_run.runtime import events
-from tt_run.runtime.ccl import fabric
 from tt_run.runtime.ccl.asynchronous import all_gather_async
 from tt_run.runtime.ccl.collectives import all_broadcast, all_gather, all_reduce, reduce_scatter
+from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.ccl.halos import slice_reshard_async
 from tt_run.runtime.ccl.semaphores import create_global_semaphore
 from tt_run.runtime.ccl.single_shards import broadcast, mesh_partition, point_to_point

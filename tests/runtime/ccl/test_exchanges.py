@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from tests.runtime.ccl.fakes import Switch, on_threads
 from tests.runtime.ccl.reference import device_groups
 from tests.runtime.ccl.test_window import waiting
-from tt_run.runtime.ccl import shard_locations, sums, window
-from tt_run.runtime.ccl.gather import all_broadcast, all_gather, every_shard
-from tt_run.runtime.ccl.groups import exchanges
-from tt_run.runtime.ccl.shard_locations import ShardRows
-from tt_run.runtime.ccl.sums import all_reduce, reduce_scatter
-from tt_run.runtime.ccl.wire import Alone, HalfWords
+from tt_run.runtime.ccl.exchange import shard_locations, sums, window
+from tt_run.runtime.ccl.exchange.gather import all_broadcast, all_gather, every_shard
+from tt_run.runtime.ccl.exchange.groups import exchanges
+from tt_run.runtime.ccl.exchange.shard_locations import ShardRows
+from tt_run.runtime.ccl.exchange.sums import all_reduce, reduce_scatter
+from tt_run.runtime.ccl.exchange.wire import Alone, HalfWords
 
 LENGTH = 8  # of the dimension that is gathered or scattered
 

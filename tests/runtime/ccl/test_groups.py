@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.runtime.ccl.reference import device_groups
-from tt_run.runtime.ccl.groups import exchanges
+from tt_run.runtime.ccl.exchange.groups import exchanges
 from tt_run.runtime.mesh import MeshShape, open_mesh_device
 
 

@@ -14,9 +14,10 @@ import tt_run.runtime.ccl.experts
 import tt_run.runtime.ccl.reduce_to_root
 import tt_run.runtime.ccl.single_shards  # noqa: F401 - their records
 from tt_run.runtime import events, traffic
-from tt_run.runtime.ccl import gather, record, result_topology
+from tt_run.runtime.ccl import record, result_topology
 from tt_run.runtime.ccl.calls import run
 from tt_run.runtime.ccl.collectives import ALL_GATHER, ALL_REDUCE
+from tt_run.runtime.ccl.exchange import gather
 from tt_run.runtime.ccl.plans import planned
 from tt_run.runtime.ccl.record import COLLECTIVES, Collective, Intent, collective_named
 from tt_run.runtime.events import Event

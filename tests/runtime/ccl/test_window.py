@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from tests.runtime.comm.block_names import recorded
-from tt_run.runtime.ccl import window as shared
-from tt_run.runtime.ccl.window import Window, window_bytes
+from tt_run.runtime.ccl.exchange import window as shared
+from tt_run.runtime.ccl.exchange.window import Window, window_bytes
 from tt_run.runtime.comm.bell import Bell
 
 DEADLINE = 20.0

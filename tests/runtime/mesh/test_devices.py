@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tt_run.runtime.ccl import fabric
+from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.enums import FabricConfig
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape, close_mesh_device, opening
 from tt_run.runtime.mesh.arrange import places_in, snake, tile

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tt_run.runtime.ccl.gather import Piece
+from tt_run.runtime.ccl.exchange.gather import Piece
 from tt_run.runtime.comm.world import Peer
 from tt_run.runtime.record import arrays, frames
 from tt_run.runtime.record.arrays import Flat, digest, row_digests

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tt_run.contract import Exit
-from tt_run.runtime.ccl.gather import Piece
+from tt_run.runtime.ccl.exchange.gather import Piece
 from tt_run.runtime.record import compare, frames
 from tt_run.runtime.record.arrays import Flat
 from tt_run.runtime.record.facts import Facts

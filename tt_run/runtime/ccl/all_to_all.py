@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from tt_run.runtime import traffic
-from tt_run.runtime.ccl import checks, gather, result_topology
+from tt_run.runtime.ccl import checks, result_topology
 from tt_run.runtime.ccl.calls import run
 from tt_run.runtime.ccl.collectives import result
+from tt_run.runtime.ccl.exchange import gather
 from tt_run.runtime.ccl.plans import planned
 from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.enums import Topology

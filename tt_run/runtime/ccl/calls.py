@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from tt_run.runtime import events, guard
-from tt_run.runtime.ccl.gather import Piece
-from tt_run.runtime.ccl.groups import DeviceGroup
+from tt_run.runtime.ccl.exchange.gather import Piece
+from tt_run.runtime.ccl.exchange.groups import DeviceGroup
+from tt_run.runtime.ccl.exchange.shard_locations import ShardRows, agreed_table, outline_of
 from tt_run.runtime.ccl.plans import Part, Plan
-from tt_run.runtime.ccl.shard_locations import ShardRows, agreed_table, outline_of
 from tt_run.runtime.comm import border
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.tensor.tensor import Tensor

@@ -6,7 +6,7 @@ import math
 import operator
 from typing import Any
 
-from tt_run.runtime.ccl import fabric
+from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate

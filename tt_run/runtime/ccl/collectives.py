@@ -10,8 +10,9 @@ from functools import partial
 from typing import Any
 
 from tt_run.runtime import traffic
-from tt_run.runtime.ccl import checks, gather, result_topology, sums
+from tt_run.runtime.ccl import checks, result_topology
 from tt_run.runtime.ccl.calls import merge, pieces, run
+from tt_run.runtime.ccl.exchange import gather, sums
 from tt_run.runtime.ccl.plans import NOTHING_TUNED, Plan, Tuning, on_subdevice, planned
 from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.enums import DataType, Topology

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tt_run.runtime import traffic
-from tt_run.runtime.ccl import gather, result_topology
+from tt_run.runtime.ccl import result_topology
 from tt_run.runtime.ccl.calls import run
 from tt_run.runtime.ccl.collectives import ALL_GATHER, gather_as, result
+from tt_run.runtime.ccl.exchange import gather
 from tt_run.runtime.ccl.forms import choose
 from tt_run.runtime.ccl.plans import planned
 from tt_run.runtime.ccl.record import Collective

@@ -11,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime import traffic
-from tt_run.runtime.ccl import checks, gather, result_topology
+from tt_run.runtime.ccl import checks, result_topology
 from tt_run.runtime.ccl.calls import run
 from tt_run.runtime.ccl.collectives import result
-from tt_run.runtime.ccl.gather import Piece
+from tt_run.runtime.ccl.exchange import gather
+from tt_run.runtime.ccl.exchange.gather import Piece
+from tt_run.runtime.ccl.exchange.shard_locations import ShardRows
 from tt_run.runtime.ccl.plans import Tuning, planned
 from tt_run.runtime.ccl.record import Collective, Intent
-from tt_run.runtime.ccl.shard_locations import ShardRows
 from tt_run.runtime.enums import Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tt_run.runtime import guard, settings
-from tt_run.runtime.ccl import checks, fabric
-from tt_run.runtime.ccl.lanes import Lane, Lanes, lanes_of
+from tt_run.runtime.ccl import checks
+from tt_run.runtime.ccl.exchange import fabric
+from tt_run.runtime.ccl.exchange.lanes import Lane, Lanes, lanes_of
+from tt_run.runtime.ccl.exchange.shard_locations import Outline
 from tt_run.runtime.ccl.record import Collective
-from tt_run.runtime.ccl.shard_locations import Outline
 from tt_run.runtime.comm.world import Group
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.mesh.captures import is_captured

@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime import traffic
-from tt_run.runtime.ccl import checks, fabric, result_topology
+from tt_run.runtime.ccl import checks, result_topology
 from tt_run.runtime.ccl.calls import Call
 from tt_run.runtime.ccl.collectives import result
-from tt_run.runtime.ccl.lanes import lanes_of
+from tt_run.runtime.ccl.exchange import fabric
+from tt_run.runtime.ccl.exchange.lanes import lanes_of
+from tt_run.runtime.ccl.exchange.wire import HalfWords, Ranks, Wire
 from tt_run.runtime.ccl.plans import on_subdevice, planned
 from tt_run.runtime.ccl.record import Collective, Intent
-from tt_run.runtime.ccl.wire import HalfWords, Ranks, Wire
 from tt_run.runtime.comm.world import world
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tt_run.runtime.ccl import fabric
+from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.enums import FabricConfig, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from tt_run.runtime.ccl.gather import Piece
+from tt_run.runtime.ccl.exchange.gather import Piece
 
 Array = npt.NDArray[Any]
 DIGEST_BYTES = 8

@@ -30,7 +30,7 @@ Array = npt.NDArray[Any]
 
 def enable_fabric(num_devices: int) -> None:
     """Set the fabric that collectives over `num_devices` devices need; call it before the device is opened."""
-    from tt_run.runtime.ccl.fabric import choose
+    from tt_run.runtime.ccl.exchange.fabric import choose
     from tt_run.runtime.enums import FabricConfig
 
     if num_devices > 1:
@@ -39,7 +39,7 @@ def enable_fabric(num_devices: int) -> None:
 
 def disable_fabric() -> None:
     """Take the fabric away again."""
-    from tt_run.runtime.ccl.fabric import set_fabric_config
+    from tt_run.runtime.ccl.exchange.fabric import set_fabric_config
     from tt_run.runtime.enums import FabricConfig
 
     set_fabric_config(FabricConfig.DISABLED)

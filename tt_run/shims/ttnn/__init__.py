@@ -161,7 +161,7 @@ _TABLE = {
         dump_operations
     """,
     "tt_run.runtime.marks": "start_tracy_zone stop_tracy_zone tracy_message tracy_frame",
-    "tt_run.runtime.ccl.fabric": "set_fabric_config get_fabric_config",
+    "tt_run.runtime.ccl.exchange.fabric": "set_fabric_config get_fabric_config",
     "tt_run.runtime.ccl.semaphores": """
         create_global_semaphore reset_global_semaphore_value get_global_semaphore_address
     """,

@@ -313,7 +313,7 @@ from tt_run.runtime.descriptors.buffers import get_cb_address as get_cb_address
 from tt_run.runtime.tuning.conv import get_conv_output_dim as get_conv_output_dim
 from tt_run.runtime.mesh.opening import get_device_ids as get_device_ids
 from tt_run.runtime.tensor.distribution.per_device import get_device_tensors as get_device_tensors
-from tt_run.runtime.ccl.fabric import get_fabric_config as get_fabric_config
+from tt_run.runtime.ccl.exchange.fabric import get_fabric_config as get_fabric_config
 from tt_run.runtime.golden import get_fallback_function as get_fallback_function
 from tt_run.runtime.ccl.semaphores import get_global_semaphore_address as get_global_semaphore_address
 from tt_run.runtime.golden import get_golden_function as get_golden_function
@@ -359,7 +359,7 @@ from tt_run.runtime.tensor.distribution.mappers import replicate_tensor_to_mesh_
 from tt_run.runtime.ccl.semaphores import reset_global_semaphore_value as reset_global_semaphore_value
 from tt_run.runtime.tuning.compute import rmsnorm_default_compute_config as rmsnorm_default_compute_config
 from tt_run.runtime.settings import save_config_to_json_file as save_config_to_json_file
-from tt_run.runtime.ccl.fabric import set_fabric_config as set_fabric_config
+from tt_run.runtime.ccl.exchange.fabric import set_fabric_config as set_fabric_config
 from tt_run.runtime.tensor.printing import set_printoptions as set_printoptions
 from tt_run.runtime.descriptors.refused import setup_fabric_connection as setup_fabric_connection
 from tt_run.runtime.descriptors.refused import setup_routing_plane_connection as setup_routing_plane_connection

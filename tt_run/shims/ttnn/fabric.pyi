@@ -8,6 +8,6 @@ from tt_run.runtime.enums import FabricReliabilityMode as FabricReliabilityMode
 from tt_run.runtime.tuning.fabric import FabricRouterConfig as FabricRouterConfig
 from tt_run.runtime.enums import FabricTensixConfig as FabricTensixConfig
 from tt_run.runtime.tuning.choices import FabricUDMMode as FabricUDMMode
-from tt_run.runtime.ccl.fabric import get_fabric_config as get_fabric_config
-from tt_run.runtime.ccl.fabric import set_fabric_config as set_fabric_config
+from tt_run.runtime.ccl.exchange.fabric import get_fabric_config as get_fabric_config
+from tt_run.runtime.ccl.exchange.fabric import set_fabric_config as set_fabric_config
 

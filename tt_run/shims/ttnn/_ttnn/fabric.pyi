@@ -13,8 +13,8 @@ from tt_run.runtime.enums import FabricTensixConfig as FabricTensixConfig
 from tt_run.runtime.tuning.choices import FabricType as FabricType
 from tt_run.runtime.tuning.choices import FabricUDMMode as FabricUDMMode
 from tt_run.runtime.mesh.view import MeshId as MeshId
-from tt_run.runtime.ccl.fabric import get_fabric_config as get_fabric_config
-from tt_run.runtime.ccl.fabric import set_fabric_config as set_fabric_config
+from tt_run.runtime.ccl.exchange.fabric import get_fabric_config as get_fabric_config
+from tt_run.runtime.ccl.exchange.fabric import set_fabric_config as set_fabric_config
 from tt_run.runtime.descriptors.refused import setup_fabric_connection as setup_fabric_connection
 from tt_run.runtime.descriptors.refused import setup_routing_plane_connection as setup_routing_plane_connection
 

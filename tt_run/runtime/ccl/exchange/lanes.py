@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from tt_run.runtime.ccl.groups import DeviceGroup, Exchange, exchanges
-from tt_run.runtime.ccl.wire import Alone, HalfWords, Ranks, Wire
+from tt_run.runtime.ccl.exchange.groups import DeviceGroup, Exchange, exchanges
+from tt_run.runtime.ccl.exchange.wire import Alone, HalfWords, Ranks, Wire
 from tt_run.runtime.comm.world import Group, world
 from tt_run.runtime.mesh.device import MeshDevice
 

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from tt_run.runtime import traffic
 from tt_run.runtime.ccl import checks, result_topology
 from tt_run.runtime.ccl.calls import Call, gathered
-from tt_run.runtime.ccl.gather import every_shard
-from tt_run.runtime.ccl.groups import DeviceGroup
+from tt_run.runtime.ccl.exchange.gather import every_shard
+from tt_run.runtime.ccl.exchange.groups import DeviceGroup
 from tt_run.runtime.ccl.plans import Plan, on_subdevice, planned
 from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.enums import DataType, Layout, Topology, cpp

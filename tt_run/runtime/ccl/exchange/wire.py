@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.ccl.window import Window, known_window, open_window
+from tt_run.runtime.ccl.exchange.window import Window, known_window, open_window
 from tt_run.runtime.comm.world import Group
 from tt_run.runtime.values.bfloat16 import from_wire, to_wire
 

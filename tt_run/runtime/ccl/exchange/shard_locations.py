@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.ccl.groups import Exchange
-from tt_run.runtime.ccl.window import BODY, HEADER, Slots, Window
-from tt_run.runtime.ccl.wire import Parcel, Wire
+from tt_run.runtime.ccl.exchange.groups import Exchange
+from tt_run.runtime.ccl.exchange.window import BODY, HEADER, Slots, Window
+from tt_run.runtime.ccl.exchange.wire import Parcel, Wire
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.values import recycled
 

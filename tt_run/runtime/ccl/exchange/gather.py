@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.ccl.shard_locations import RowId, RowTable, ShardRows
+from tt_run.runtime.ccl.exchange.shard_locations import RowId, RowTable, ShardRows
 from tt_run.runtime.values import recycled
 
 Array = npt.NDArray[Any]

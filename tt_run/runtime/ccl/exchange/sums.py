@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.ccl.gather import Piece
-from tt_run.runtime.ccl.shard_locations import RowId, RowTable, ShardRows
-from tt_run.runtime.ccl.window import PIECE
-from tt_run.runtime.ccl.wire import Parcel
+from tt_run.runtime.ccl.exchange.gather import Piece
+from tt_run.runtime.ccl.exchange.shard_locations import RowId, RowTable, ShardRows
+from tt_run.runtime.ccl.exchange.window import PIECE
+from tt_run.runtime.ccl.exchange.wire import Parcel
 from tt_run.runtime.kernels.device_sums import Rounding, ordered_sum, slices, sum_block
 from tt_run.runtime.values import recycled
 
