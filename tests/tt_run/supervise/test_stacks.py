@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +20,7 @@ from tt_run.supervise.stacks import (
     registered_pids,
 )
 
+ROOT = Path(__file__).parents[3]
 DUMP = """\
 # registered pid=42
 Thread 0x00007f1 (most recent call first):
@@ -61,8 +64,9 @@ def test_a_line_that_calls_mpi_is_recognised(line: str, in_mpi: bool) -> None:
     assert RankStack(0, (Frame("x.py", 1, "f", line),)).in_mpi is in_mpi
 
 
-@pytest.mark.parametrize("file", ["ccl/window.py", "comm/arrival.py"])
+@pytest.mark.parametrize("file", ["ccl/exchange/window.py", "comm/arrival.py"])
 def test_the_emulation_waits_for_others_without_mpi(file: str) -> None:
+    assert (ROOT / "tt_run" / "runtime" / file).is_file()
     user = Frame("/project/train.py", 3, "<module>", "ttnn.open_mesh_device(shape)")
     stack = RankStack(0, (Frame(f"/env/tt_run/runtime/{file}", 9, "wait", "sleep(nap)"), user))
     assert stack.in_mpi
