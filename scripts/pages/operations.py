@@ -25,7 +25,8 @@ STATES = {
 
 def operations_page() -> str:
     """The page as Markdown."""
-    from tt_run.runtime import catalog, reference
+    from tt_run.runtime import catalog
+    from tt_run.runtime.native import names as reference
 
     declared = catalog.every()
     names = sorted({*declared, *reference.operations()})

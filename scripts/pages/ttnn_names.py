@@ -34,7 +34,7 @@ ARTEFACTS = frozenset(
 
 def ttnn_names_page() -> str:
     """The page as Markdown."""
-    from tt_run.runtime import reference
+    from tt_run.runtime.native import names as reference
 
     shims = str(Path(__file__).resolve().parents[2] / "tt_run" / "shims")
     if shims not in sys.path:

@@ -8,9 +8,10 @@ import re
 import pytest
 
 from tests.runtime.mpi import ROOT
-from tt_run.runtime import catalog, reference
-from tt_run.runtime.golden import get_golden_function
+from tt_run.runtime import catalog
+from tt_run.runtime.native import names as reference
 from tt_run.runtime.ops.declaration.dispatch import ACCEPTED, REFUSED, VALUES
+from tt_run.runtime.tools.golden import get_golden_function
 
 
 def test_every_operation_is_declared_whole():

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tt_run.runtime import rectangles
-from tt_run.runtime.arguments import public
-from tt_run.runtime.bound import bound
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.native import Native
+from tt_run.runtime.native.arguments import public
+from tt_run.runtime.native.classes import Native
+from tt_run.runtime.native.refusals import bound
+from tt_run.runtime.native.unordered import Unordered
 from tt_run.runtime.rectangles import Rectangle
-from tt_run.runtime.unordered import Unordered
 
 
 class _Entries(dict[str, Any]):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from tt_run.runtime.enums import NamedEnum
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.view import FabricNodeId
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
 
 
 @native("ttnn._ttnn.operations.experimental.disaggregation.KvChunkTensorType")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from tt_run.runtime.native import found_at, home_of, native
+from tt_run.runtime.native.classes import found_at, home_of, native
 
 
 class NamedEnum(enum.Enum):

@@ -248,9 +248,9 @@ def failed_event(
 
 # Environment variable -> module whose `attach()` subscribes; named as text because they lie above this module.
 _NAMED_BY_ENVIRONMENT = {
-    contract.CHECK_REPLICAS: "tt_run.runtime.replicas",
+    contract.CHECK_REPLICAS: "tt_run.runtime.listeners.replicas",
     contract.INJECT: "tt_run.runtime.faults.injector",
-    contract.LEDGER: "tt_run.runtime.ledger",
+    contract.LEDGER: "tt_run.runtime.listeners.ledger",
     contract.MEMORY: "tt_run.runtime.memory.listen",
     contract.ENFORCE_MEMORY: "tt_run.runtime.memory.listen",
     contract.TIMELINE: "tt_run.runtime.timeline",

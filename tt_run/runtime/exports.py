@@ -67,7 +67,7 @@ class _Absent:
         package = name.partition(".")[0]
         if package not in ("ttnn", "tracy") or name == package:
             return
-        from tt_run.runtime import reference
+        from tt_run.runtime.native import names as reference
 
         text = (
             reference.sentence(name)
@@ -102,7 +102,7 @@ def _operations(namespace: str) -> Sequence[str]:
 def _unknown(package: str, name: str, listing: Callable[[], Sequence[str]]) -> str:
     if name.startswith("__"):  # what Python itself and its tools ask modules for
         return f"module {package!r} has no attribute {name!r}"
-    from tt_run.runtime import reference
+    from tt_run.runtime.native import names as reference
 
     qualified = f"{package[package.find('ttnn') :]}.{name}"
     if qualified in reference.names():

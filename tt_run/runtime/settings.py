@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tt_run.runtime.errors import fatal, said, throw
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
 
 _followers: dict[str, Callable[[Any], None]] = {}
 _PATHS = ("cache_path", "model_cache_path", "tmp_dir", "root_report_path")

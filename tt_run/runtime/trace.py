@@ -16,11 +16,11 @@ from typing import Any
 
 from tt_run import contract
 from tt_run.runtime import events
-from tt_run.runtime.arguments import public
 from tt_run.runtime.errors import fatal, incompatible, throw
 from tt_run.runtime.mesh import captures, transfer_rules
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.arguments import public
+from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.ops.declaration.dispatch import Operation, perform
 from tt_run.runtime.queues import queue_number
 from tt_run.runtime.tensor.tensor import Tensor

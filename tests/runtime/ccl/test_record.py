@@ -21,7 +21,7 @@ from tt_run.runtime.ccl.exchange import gather
 from tt_run.runtime.ccl.plans import planned
 from tt_run.runtime.ccl.record import COLLECTIVES, Collective, Intent, collective_named
 from tt_run.runtime.events import Event
-from tt_run.runtime.ledger import Ledger
+from tt_run.runtime.listeners.ledger import Ledger
 from tt_run.runtime.mesh import MeshShape, open_mesh_device
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh
@@ -105,7 +105,8 @@ def test_who_reads_records_knows_no_collective_by_name() -> None:
     """Ledger, guard, timeline and traffic work for a collective that did not exist when they were written."""
     package = Path(record.__file__).resolve().parents[1]
     readers = [
-        package / f"{name}.py" for name in ("ledger", "timeline/trace", "traffic", "events", "replicas")
+        package / f"{name}.py"
+        for name in ("listeners/ledger", "timeline/trace", "traffic", "events", "listeners/replicas")
     ]
     named = [
         f"{path.relative_to(package)}: {name}"

@@ -11,7 +11,7 @@ import pytest
 import tt_run.runtime.ccl.collectives  # noqa: F401 - their records
 from tests.runtime.mpi import ROOT, run_ranks
 from tt_run.runtime.events import Event
-from tt_run.runtime.ledger import Ledger, join, table
+from tt_run.runtime.listeners.ledger import Ledger, join, table
 from tt_run.runtime.traffic import Fabric
 
 DESCRIPTORS = {1: "t3k_mesh_graph_descriptor", 2: "t3k_2x4_two_hosts", 4: "t3k_2x4_four_hosts"}

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tt_run.rules import GUARD
-from tt_run.runtime import replicas
 from tt_run.runtime.guard import diagnosis
 from tt_run.runtime.guard.board import ENDED, RAISED, WAITING
 from tt_run.runtime.guard.diagnosis import absence, blockers, deadlock, divergence, overdue
 from tt_run.runtime.guard.report import render
 from tt_run.runtime.guard.states import RankState, Wait
+from tt_run.runtime.listeners import replicas
 
 
 def waiting(rank: int, *missing: int, kind: str = "collective", number: int = 0, **more: object) -> RankState:

@@ -11,8 +11,8 @@ import pytest
 from tests.runtime.ops.tensors import STEP, TILE, held, put, rounded
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.golden import get_golden_function
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tools.golden import get_golden_function
 from tt_run.runtime.values.dtypes import is_float
 
 

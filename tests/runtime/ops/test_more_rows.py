@@ -13,11 +13,11 @@ from tests.runtime.ops.golden import check, compare
 from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, TILE, U8, U16, U32, held, message, put
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.golden import get_golden_function
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.elementwise.bcast import BcastOpDim, BcastOpMath
 from tt_run.runtime.ops.elementwise.complex_numbers import COMPLEX, ComplexTensor
 from tt_run.runtime.ops.reduction.losses import LossReductionMode
+from tt_run.runtime.tools.golden import get_golden_function
 
 pytestmark = pytest.mark.torch
 INT8 = DataType.INT8

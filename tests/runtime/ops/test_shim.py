@@ -212,7 +212,7 @@ def test_a_name_of_the_reference_that_is_missing_is_told_apart(ttnn: ModuleType)
         "ttnn.experimental.create_prefetcher_pipe_space exists in TT-NN 0.81.1 and is part of writing kernels, which the emulation does not run; "
         "what is: docs/reference/operations.md"
     )
-    from tt_run.runtime import reference
+    from tt_run.runtime.native import names as reference
 
     assert reference.sentence("ttnn.experimental.x").startswith(
         "ttnn.experimental.x exists in TT-NN 0.81.1 and is not"
@@ -232,7 +232,7 @@ def test_a_name_of_the_reference_that_is_missing_is_told_apart(ttnn: ModuleType)
     ],
 )
 def test_a_name_that_is_left_out_tells_why(ttnn: ModuleType, name: str, why: str):
-    from tt_run.runtime import reference
+    from tt_run.runtime.native import names as reference
 
     assert f"ttnn.{name}" in reference.names()
     assert why in reference.sentence(f"ttnn.{name}")

@@ -95,7 +95,7 @@ def test_indexing(one: MeshDevice):
 def test_golden_functions_of_operations_and_activations():
     import torch
 
-    from tt_run.runtime.activation_goldens import get_golden_function_for_activation as of
+    from tt_run.runtime.tools.activation_goldens import get_golden_function_for_activation as of
     from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
 
     x = torch.tensor([-1.0, 2.0])

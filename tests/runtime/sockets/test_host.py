@@ -10,7 +10,7 @@ import pytest
 
 from tt_run.runtime import events
 from tt_run.runtime.enums import BufferType, DataType, Layout
-from tt_run.runtime.ledger import Ledger
+from tt_run.runtime.listeners.ledger import Ledger
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape, open_mesh_device
 from tt_run.runtime.sockets.config import MeshCoreCoord
 from tt_run.runtime.sockets.host import D2HSocket, H2DMode, H2DSocket, recv_async_h2d, send_async_d2h

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.queues import check_queue
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.errors import type_name
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
 
 _WORD = 1 << 32
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from tt_run.runtime.cores import CoreRangeSet
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import element_size

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tt_run.runtime.cores import CoreRangeSet
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
 
 
 def _refusal(name: str, why: str) -> RuntimeError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tt_run.runtime.enums import NamedEnum
-from tt_run.runtime.native import native
+from tt_run.runtime.native.classes import native
 
 
 @native("ttnn._ttnn.types.NOC_MODE")

@@ -20,7 +20,7 @@ from tt_run.runtime.graph.programs import Programs, program_of
 from tt_run.runtime.memory.account import Account, Allocation
 from tt_run.runtime.memory.footprint import footprint
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.native import native
+from tt_run.runtime.native.classes import native
 from tt_run.runtime.ops.declaration import programs
 from tt_run.runtime.ops.declaration.costs import tensors
 from tt_run.runtime.ops.declaration.dispatch import FastOperation

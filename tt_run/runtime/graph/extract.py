@@ -13,7 +13,7 @@ from tt_run.runtime.enums import BufferType
 from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.graph.kernel_memory import KINDS, KernelMemory
 from tt_run.runtime.graph.nodes import Node
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 
 Graph = Sequence[Node]

@@ -20,7 +20,7 @@ from tt_run.runtime.memory.listen import running_account
 from tt_run.runtime.memory.space import Space
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.opening import get_arch_name
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.storage import Buffer
 

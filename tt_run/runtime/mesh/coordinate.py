@@ -9,8 +9,8 @@ from typing import NoReturn
 
 from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.shape import MeshShape, integers
-from tt_run.runtime.native import Native, native
-from tt_run.runtime.unordered import Unsized
+from tt_run.runtime.native.classes import Native, native
+from tt_run.runtime.native.unordered import Unsized
 
 _CONSTRUCTORS = (
     "__init__(self, c0: int, c1: int) -> None",

@@ -12,8 +12,6 @@ from typing import ClassVar
 from weakref import WeakSet
 
 from tt_run.runtime import guard
-from tt_run.runtime.arguments import public
-from tt_run.runtime.bound import bound
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.arrange import places_in, snake, tile
 from tt_run.runtime.mesh.chips import Chips
@@ -23,7 +21,9 @@ from tt_run.runtime.mesh.residents import Move, Residents
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.mesh.system import SystemMesh
 from tt_run.runtime.mesh.view import FabricNodeId, MeshDeviceView, MeshId, ProgramCache, SubDevices
-from tt_run.runtime.native import Native
+from tt_run.runtime.native.arguments import public
+from tt_run.runtime.native.classes import Native
+from tt_run.runtime.native.refusals import bound
 
 
 @dataclass(frozen=True, slots=True)

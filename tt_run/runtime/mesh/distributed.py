@@ -18,7 +18,7 @@ from tt_run.runtime import events, guard
 from tt_run.runtime.comm.world import Group, world
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.numbers import CountedNumber
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _ENVELOPE = 512  # bytes ahead of a message: how long it is, and the sender's line

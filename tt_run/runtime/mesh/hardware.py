@@ -5,7 +5,7 @@ from __future__ import annotations
 from tt_run.runtime.cores import CoreCoord, CoreGrid
 from tt_run.runtime.enums import FabricTensixConfig, NamedEnum
 from tt_run.runtime.errors import incompatible, throw
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
 
 
 @native("ttnn._ttnn.device.Arch")

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tt_run.runtime import events, guard
-from tt_run.runtime.arguments import public
 from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.arrange import places_in
 from tt_run.runtime.mesh.choice import choose_system
@@ -16,6 +15,7 @@ from tt_run.runtime.mesh.device import MeshDevice, Regions
 from tt_run.runtime.mesh.fabric import lost_chips
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.mesh.system import SystemMesh, system_mesh
+from tt_run.runtime.native.arguments import public
 
 MAX_QUEUES = 2
 _OPEN = (

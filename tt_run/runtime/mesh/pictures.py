@@ -10,13 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tt_run.runtime.arguments import public
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.mesh.svg import tensor_svg
 from tt_run.runtime.mesh.system import system_mesh
 from tt_run.runtime.mesh.tensor_parts import placed_shards, shard_colors
+from tt_run.runtime.native.arguments import public
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.tensor_parts import TensorLike

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from tt_run.runtime.arguments import public
 from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.coordinate import MeshCoordinate, fits_as_submesh, row_major
 from tt_run.runtime.mesh.shape import MeshShape
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.arguments import public
+from tt_run.runtime.native.classes import Native, native
 
 _RANGE_CONSTRUCTORS = (
     "__init__(self, start: ttnn._ttnn.multi_device.MeshCoordinate, end: ttnn._ttnn.multi_device.MeshCoordinate) -> None",

@@ -8,8 +8,8 @@ from math import prod
 from typing import NoReturn
 
 from tt_run.runtime.errors import fatal, incompatible, throw
-from tt_run.runtime.native import Native, native
-from tt_run.runtime.unordered import Unsized
+from tt_run.runtime.native.classes import Native, native
+from tt_run.runtime.native.unordered import Unsized
 
 _CONSTRUCTORS = (
     "__init__(self, s0: int, s1: int) -> None",

@@ -28,7 +28,7 @@ from tt_run.runtime.mesh.machine import (
 )
 from tt_run.runtime.mesh.ranges import MeshCoordinateRange
 from tt_run.runtime.mesh.shape import MeshShape
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
 
 if TYPE_CHECKING:
     from mgd.graph import Mesh, MeshGraph

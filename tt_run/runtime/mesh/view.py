@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from tt_run.runtime.bound import bound
 from tt_run.runtime.cores import CoreRangeSet
 from tt_run.runtime.errors import fatal, incompatible, type_name
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
@@ -15,7 +14,8 @@ from tt_run.runtime.mesh.device_layout import local_range
 from tt_run.runtime.mesh.numbers import CountedNumber, LabelledNumber, TypedNumber
 from tt_run.runtime.mesh.ranges import MeshCoordinateRange
 from tt_run.runtime.mesh.shape import MeshShape
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
+from tt_run.runtime.native.refusals import bound
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.device import MeshDevice

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy.typing as npt
 
-from tt_run.runtime.bound import listed, refusal
 from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal, type_name
+from tt_run.runtime.native.refusals import listed, refusal
 from tt_run.runtime.ops import products
 from tt_run.runtime.ops.declaration.dispatch import Operation, view
 from tt_run.runtime.ops.elementwise import arithmetic, binary

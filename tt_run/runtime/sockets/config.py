@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tt_run.runtime.arguments import check_fields
 from tt_run.runtime.enums import BufferType, NamedEnum
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.arguments import check_fields
+from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.tensor.spec.memory_config import CoreCoord
 
 

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
 
 _FOLDER = Path("/dev/shm")
 _NUMBERS = struct.Struct("<QQQ")

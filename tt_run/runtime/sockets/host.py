@@ -16,7 +16,7 @@ from tt_run.runtime import events, guard
 from tt_run.runtime.enums import BufferType, DataType, NamedEnum
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.sockets.arriving import Arriving

@@ -10,7 +10,7 @@ from tt_run.runtime import guard
 from tt_run.runtime.enums import BufferType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.sockets.streams import describe
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.distribution.mappers import Mapper, ReplicateTensorToMesh

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NoReturn
 
 from tt_run.runtime import guard, queues
-from tt_run.runtime.arguments import public
 from tt_run.runtime.comm.world import Group, world
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.arguments import public
+from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.sockets.config import (
     MeshCoreCoord,
     SocketConfig,

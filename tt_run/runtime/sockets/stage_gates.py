@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tt_run.runtime.bound import bound
 from tt_run.runtime.enums import NamedEnum
-from tt_run.runtime.fields import Checked
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
+from tt_run.runtime.native.fields import Checked
+from tt_run.runtime.native.refusals import bound
 
 UNGATED_SLOT = 0xFFFF_FFFF
 """The slot of a message that no gate holds."""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.arguments import public
 from tt_run.runtime.enums import cpp
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.native.arguments import public
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy.typing as npt
 
-from tt_run.runtime.bound import bound
 from tt_run.runtime.enums import DataType, Layout, StorageType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.shape import MeshShape
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
+from tt_run.runtime.native.refusals import bound
 from tt_run.runtime.tensor.late_methods import late_methods
 from tt_run.runtime.tensor.printing import tensor_text
 from tt_run.runtime.tensor.spec import sharding

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt_run.runtime.bound import bound
 from tt_run.runtime.enums import NamedEnum, cpp
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
+from tt_run.runtime.native.refusals import bound
 
 
 @native("ttnn._ttnn.activation.UnaryOpType")

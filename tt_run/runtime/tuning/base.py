@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 
 from tt_run.runtime.cores import CoreCoord, CoreRangeSet, json_data, json_text, set_data
 from tt_run.runtime.enums import NamedEnum, cpp
-from tt_run.runtime.fields import Checked
+from tt_run.runtime.native.fields import Checked
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
 
 Made = TypeVar("Made", bound="Tuning")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tt_run.runtime.bound import bound
 from tt_run.runtime.cores import CoreCoord, CoreRangeSet
 from tt_run.runtime.enums import MathFidelity
-from tt_run.runtime.fields import Checked
-from tt_run.runtime.native import Native
+from tt_run.runtime.native.classes import Native
+from tt_run.runtime.native.fields import Checked
+from tt_run.runtime.native.refusals import bound
 from tt_run.runtime.tuning.base import Tuning
 
 Grid = CoreCoord | tuple[int, int]

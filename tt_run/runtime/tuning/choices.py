@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 
 from tt_run.runtime.enums import NamedEnum
-from tt_run.runtime.native import native
+from tt_run.runtime.native.classes import native
 
 
 @native("ttnn._ttnn.operations.binary.BinaryOpType")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tt_run.runtime.bound import bound, noted
 from tt_run.runtime.enums import MathFidelity, NamedEnum
-from tt_run.runtime.fields import Checked
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
+from tt_run.runtime.native.fields import Checked
+from tt_run.runtime.native.refusals import bound, noted
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.hardware import Arch

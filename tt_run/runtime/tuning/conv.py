@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from tt_run.runtime.bound import bound
 from tt_run.runtime.cores import CoreCoord, CoreRangeSet
 from tt_run.runtime.enums import DataType, Layout, NamedEnum, ShardOrientation, TensorMemoryLayout
-from tt_run.runtime.fields import Checked
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
+from tt_run.runtime.native.fields import Checked
+from tt_run.runtime.native.refusals import bound
 from tt_run.runtime.tuning.activation import UnaryWithParam
 from tt_run.runtime.tuning.base import Tuning
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tt_run.runtime.bound import bound
-from tt_run.runtime.native import Native
+from tt_run.runtime.native.classes import Native
+from tt_run.runtime.native.refusals import bound
 from tt_run.runtime.tuning.base import Tuning
 
 

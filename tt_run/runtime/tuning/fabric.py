@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tt_run.runtime.bound import bound
-from tt_run.runtime.fields import Checked
-from tt_run.runtime.native import Native
+from tt_run.runtime.native.classes import Native
+from tt_run.runtime.native.fields import Checked
+from tt_run.runtime.native.refusals import bound
 
 
 @bound("ttnn._ttnn.fabric.FabricRouterConfig")

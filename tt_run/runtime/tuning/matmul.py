@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tt_run.runtime.bound import bound
 from tt_run.runtime.cores import CoreCoord, CoreRangeSet
-from tt_run.runtime.native import Native
+from tt_run.runtime.native.classes import Native
+from tt_run.runtime.native.refusals import bound
 from tt_run.runtime.tuning.activation import UnaryWithParam
 from tt_run.runtime.tuning.base import JsonTuning, Tuning
 

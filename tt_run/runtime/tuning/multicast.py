@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tt_run.runtime.bound import bound
 from tt_run.runtime.cores import CoreCoord, CoreRangeSet
 from tt_run.runtime.enums import NamedEnum
-from tt_run.runtime.fields import Checked
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
+from tt_run.runtime.native.fields import Checked
+from tt_run.runtime.native.refusals import bound
 from tt_run.runtime.tuning.choices import NOC, TransferMode
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tt_run.runtime.bound import bound
 from tt_run.runtime.errors import incompatible
-from tt_run.runtime.native import Native
+from tt_run.runtime.native.classes import Native
+from tt_run.runtime.native.refusals import bound
 from tt_run.runtime.tuning.choices import RGBRange, YUVColorSpace, YUVRange
 
 _NONE = (0.0, 0.0, 0.0, 0.0)

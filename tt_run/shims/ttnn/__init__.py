@@ -3,7 +3,7 @@
 Operations are not listed here: their declarations publish them.
 """
 
-import tt_run.runtime.comparison as _comparison  # noqa: F401 - follows CONFIG.enable_comparison_mode
+import tt_run.runtime.tools.comparison as _comparison  # noqa: F401 - follows CONFIG.enable_comparison_mode
 from tt_run.runtime.exports import publish as _publish
 from tt_run.runtime.exports import tell_absent_modules as _tell_absent_modules
 from tt_run.runtime.own_mpi import await_own_mpi as _await_own_mpi
@@ -154,9 +154,9 @@ _TABLE = {
     "tt_run.runtime.ops.data_movement.lookup": "EmbeddingsType",
     "tt_run.runtime.ops.elementwise.bcast": "BcastOpMath BcastOpDim",
     "tt_run.runtime.ops.reduction.losses": "LossReductionMode",
-    "tt_run.runtime.golden": "get_golden_function get_fallback_function",
-    "tt_run.runtime.hooks": "register_pre_operation_hook register_post_operation_hook",
-    "tt_run.runtime.registration": """
+    "tt_run.runtime.tools.golden": "get_golden_function get_fallback_function",
+    "tt_run.runtime.tools.hooks": "register_pre_operation_hook register_post_operation_hook",
+    "tt_run.runtime.tools.registration": """
         register_python_operation create_module_if_not_exists attach_golden_function query_registered_operations
         dump_operations
     """,

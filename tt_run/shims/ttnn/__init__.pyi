@@ -244,7 +244,7 @@ from tt_run.runtime.tuning.choices import YUVRange as YUVRange
 from . import _ttnn as _ttnn
 from tt_run.runtime.tensor.distribution.composers import aggregate_tensor as aggregate_tensor
 from tt_run.runtime.mesh.queries import apply_device_delay as apply_device_delay
-from tt_run.runtime.registration import attach_golden_function as attach_golden_function
+from tt_run.runtime.tools.registration import attach_golden_function as attach_golden_function
 from tt_run.runtime.trace import begin_trace_capture as begin_trace_capture
 from tt_run.runtime.descriptors.buffers import cb_descriptor_from_sharded_tensor as cb_descriptor_from_sharded_tensor
 from . import ccl as ccl
@@ -270,7 +270,7 @@ from tt_run.runtime.tensor.spec.norm_blocking import create_layernorm_program_co
 from tt_run.runtime.tensor.distribution.composers import create_mesh_composer as create_mesh_composer
 from tt_run.runtime.mesh import create_mesh_device as create_mesh_device
 from tt_run.runtime.tensor.distribution.mappers import create_mesh_mapper as create_mesh_mapper
-from tt_run.runtime.registration import create_module_if_not_exists as create_module_if_not_exists
+from tt_run.runtime.tools.registration import create_module_if_not_exists as create_module_if_not_exists
 from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config as create_sharded_memory_config
 from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config_ as create_sharded_memory_config_
 from tt_run.runtime.sockets.socket import create_socket_pair as create_socket_pair
@@ -300,7 +300,7 @@ from tt_run.runtime.mesh.distributed import distributed_context_world_size as di
 from . import dot_access as dot_access
 from tt_run.runtime.tensor.model_parameters.group_norm import dram_group_norm_params_from_torch as dram_group_norm_params_from_torch
 from tt_run.runtime.tensor.model_parameters.group_norm import dram_group_norm_virtual_columns as dram_group_norm_virtual_columns
-from tt_run.runtime.registration import dump_operations as dump_operations
+from tt_run.runtime.tools.registration import dump_operations as dump_operations
 from tt_run.runtime.mesh.queries import enable_asynchronous_slow_dispatch as enable_asynchronous_slow_dispatch
 from tt_run.runtime.trace import end_trace_capture as end_trace_capture
 from tt_run.runtime.queues import event_synchronize as event_synchronize
@@ -314,9 +314,9 @@ from tt_run.runtime.tuning.conv import get_conv_output_dim as get_conv_output_di
 from tt_run.runtime.mesh.opening import get_device_ids as get_device_ids
 from tt_run.runtime.tensor.distribution.per_device import get_device_tensors as get_device_tensors
 from tt_run.runtime.ccl.exchange.fabric import get_fabric_config as get_fabric_config
-from tt_run.runtime.golden import get_fallback_function as get_fallback_function
+from tt_run.runtime.tools.golden import get_fallback_function as get_fallback_function
 from tt_run.runtime.ccl.semaphores import get_global_semaphore_address as get_global_semaphore_address
-from tt_run.runtime.golden import get_golden_function as get_golden_function
+from tt_run.runtime.tools.golden import get_golden_function as get_golden_function
 from tt_run.runtime.tensor.model_parameters.group_norm import get_group_norm_cores_across_channel as get_group_norm_cores_across_channel
 from tt_run.runtime.tensor.questions import get_memory_config as get_memory_config
 from tt_run.runtime.memory.views import get_memory_view as get_memory_view
@@ -348,12 +348,12 @@ from tt_run.runtime.mesh import open_device as open_device
 from tt_run.runtime.mesh import open_mesh_device as open_mesh_device
 from . import operations as operations
 from . import profiler as profiler
-from tt_run.runtime.registration import query_registered_operations as query_registered_operations
+from tt_run.runtime.tools.registration import query_registered_operations as query_registered_operations
 from tt_run.runtime.queues import record_event as record_event
 from . import reflection as reflection
-from tt_run.runtime.hooks import register_post_operation_hook as register_post_operation_hook
-from tt_run.runtime.hooks import register_pre_operation_hook as register_pre_operation_hook
-from tt_run.runtime.registration import register_python_operation as register_python_operation
+from tt_run.runtime.tools.hooks import register_post_operation_hook as register_post_operation_hook
+from tt_run.runtime.tools.hooks import register_pre_operation_hook as register_pre_operation_hook
+from tt_run.runtime.tools.registration import register_python_operation as register_python_operation
 from tt_run.runtime.trace import release_trace as release_trace
 from tt_run.runtime.tensor.distribution.mappers import replicate_tensor_to_mesh_mapper as replicate_tensor_to_mesh_mapper
 from tt_run.runtime.ccl.semaphores import reset_global_semaphore_value as reset_global_semaphore_value

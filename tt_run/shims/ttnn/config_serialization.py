@@ -3,7 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.config_dicts": """
+    "tt_run.runtime.tools.config_dicts": """
         memory_config_to_dict compute_kernel_config_to_dict program_config_to_dict
     """,
 }

@@ -6,15 +6,15 @@ from tt_run.runtime.queues import pop_queue as _pop_queue
 from tt_run.runtime.queues import push_queue as _push_queue
 from tt_run.runtime.ops.declaration.dispatch import FastOperation as FastOperation
 from tt_run.runtime.ops.declaration.dispatch import Operation as Operation
-from tt_run.runtime.registration import attach_golden_function as attach_golden_function
+from tt_run.runtime.tools.registration import attach_golden_function as attach_golden_function
 from tt_run.runtime.queues import command_queue as command_queue
-from tt_run.runtime.registration import create_module_if_not_exists as create_module_if_not_exists
-from tt_run.runtime.registration import dump_operations as dump_operations
-from tt_run.runtime.golden import get_golden_function as get_golden_function
-from tt_run.runtime.registration import query_registered_operations as query_registered_operations
-from tt_run.runtime.hooks import register_post_operation_hook as register_post_operation_hook
-from tt_run.runtime.hooks import register_pre_operation_hook as register_pre_operation_hook
-from tt_run.runtime.registration import register_python_operation as register_python_operation
+from tt_run.runtime.tools.registration import create_module_if_not_exists as create_module_if_not_exists
+from tt_run.runtime.tools.registration import dump_operations as dump_operations
+from tt_run.runtime.tools.golden import get_golden_function as get_golden_function
+from tt_run.runtime.tools.registration import query_registered_operations as query_registered_operations
+from tt_run.runtime.tools.hooks import register_post_operation_hook as register_post_operation_hook
+from tt_run.runtime.tools.hooks import register_pre_operation_hook as register_pre_operation_hook
+from tt_run.runtime.tools.registration import register_python_operation as register_python_operation
 
 get_current_command_queue_id_for_thread = _current_queue
 pop_current_command_queue_id_for_thread = _pop_queue

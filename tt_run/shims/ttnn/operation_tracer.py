@@ -2,6 +2,6 @@
 
 import sys as _sys
 
-from tt_run.runtime import call_files as _call_files
+from tt_run.runtime.tools import call_files as _call_files
 
 _sys.modules[__name__] = _call_files

@@ -3,7 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.absent_tools": "ENABLE_TRACER disable_tracing enable_tracing is_tracing_enabled trace",
+    "tt_run.runtime.tools.absent": "ENABLE_TRACER disable_tracing enable_tracing is_tracing_enabled trace",
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -12,11 +12,11 @@ from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U32, put
 from tt_run.runtime import catalog
 from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.enums import DataType, Layout, ShardOrientation, TensorMemoryLayout
-from tt_run.runtime.golden import get_golden_function
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.declaration.dispatch import FastOperation
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tools.golden import get_golden_function
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
 from tt_run.runtime.tuning.conv import Conv2dConfig
 

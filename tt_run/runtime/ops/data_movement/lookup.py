@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout, NamedEnum
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.native import native
+from tt_run.runtime.native.classes import native
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle, volume

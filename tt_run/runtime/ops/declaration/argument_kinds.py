@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from tt_run.runtime import tuning
 from tt_run.runtime.enums import NamedEnum
 from tt_run.runtime.errors import type_name
-from tt_run.runtime.native import Native
+from tt_run.runtime.native.classes import Native
 from tt_run.runtime.tensor.tensor import Tensor
 
 

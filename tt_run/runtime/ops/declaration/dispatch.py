@@ -17,10 +17,10 @@ from types import CodeType
 from typing import Any, ClassVar, NoReturn
 
 from tt_run.runtime import events
-from tt_run.runtime.arguments import FAULTS, mismatch, nearest
 from tt_run.runtime.errors import ArgumentMismatch as ArgumentMismatch
 from tt_run.runtime.errors import fatal, type_name
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.native.arguments import FAULTS, mismatch, nearest
 from tt_run.runtime.ops.declaration import programs
 from tt_run.runtime.ops.declaration.argument_kinds import Kinds, kinds_of
 from tt_run.runtime.ops.declaration.costs import Cost, tensors
@@ -74,7 +74,7 @@ VALUES, ACCEPTED, REFUSED = "values", "accepted", "refused"
 """States of an operation: it computes true values; it is accepted and changes nothing; it is refused with a sentence."""
 
 
-class FastOperation(late_methods("tt_run.runtime.golden.GoldenMembers", "golden_function")):  # type: ignore[misc]
+class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", "golden_function")):  # type: ignore[misc]
     """A function of the library on mesh tensors. Call it as the function it is.
 
     `name` is the qualified name (`ttnn.add`), `signatures` what a wrong call is shown; by default the function's own. `family` says

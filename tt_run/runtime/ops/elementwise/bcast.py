@@ -6,7 +6,7 @@ from typing import Any
 
 from tt_run.runtime.enums import NamedEnum
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.native import native
+from tt_run.runtime.native.classes import native
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.elementwise.binary import add, multiply, subtract

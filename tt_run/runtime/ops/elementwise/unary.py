@@ -15,7 +15,7 @@ from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import FUNCTIONS, INTEGER_FUNCTIONS, Applied, Function, is_closed
 from tt_run.runtime.kernels.bfloat16_tables import look_up, pays
 from tt_run.runtime.kernels.elementwise import evaluate
-from tt_run.runtime.native import native
+from tt_run.runtime.native.classes import native
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import Operation, operation
 from tt_run.runtime.ops.declaration.element_types import check_unary

@@ -1,7 +1,7 @@
 """Golden functions: what operations compute, said with torch. Named by the declarations; torch is imported when one of them runs.
 
 Arguments are torch tensors of one device's shards and the operation's other values. Keywords that only place a result or tune
-hardware are left out before (`tt_run.runtime.golden`). Source: the golden functions of the reference library 0.81.1.
+hardware are left out before (`tt_run.runtime.tools.golden`). Source: the golden functions of the reference library 0.81.1.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.arguments import public
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.native.arguments import public
 from tt_run.runtime.tensor.conversion.devices import to_device
 from tt_run.runtime.tensor.distribution.composers import MeshToTensor
 from tt_run.runtime.tensor.distribution.gathering import every_shard

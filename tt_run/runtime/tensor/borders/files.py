@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tt_run.runtime import guard
-from tt_run.runtime.arguments import public
 from tt_run.runtime.comm.world import world
 from tt_run.runtime.enums import DataType, DumpTensorMode, Layout
+from tt_run.runtime.native.arguments import public
 from tt_run.runtime.tensor.borders import tensorbin
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.conversion.devices import from_device, to_device

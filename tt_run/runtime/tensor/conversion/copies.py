@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tt_run.runtime import queues
-from tt_run.runtime.arguments import public
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh import transfer_rules
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.native.arguments import public
 from tt_run.runtime.tensor.conversion.devices import counted_on, is_distributed
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards

@@ -10,7 +10,7 @@ import numpy as np
 
 from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal, throw
-from tt_run.runtime.native import native
+from tt_run.runtime.native.classes import native
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import whole_tiles

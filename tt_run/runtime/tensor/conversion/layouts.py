@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from tt_run.runtime.arguments import public
 from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import ArgumentMismatch, fatal
+from tt_run.runtime.native.arguments import public
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, padded_shape
 from tt_run.runtime.tensor.tensor import Tensor

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tt_run.runtime.arguments import public
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import ArgumentMismatch
+from tt_run.runtime.native.arguments import public
 from tt_run.runtime.tensor.conversion.devices import from_device
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, TensorSpec

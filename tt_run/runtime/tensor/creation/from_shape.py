@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tt_run.runtime.arguments import public
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import ArgumentMismatch, fatal
+from tt_run.runtime.native.arguments import public
 from tt_run.runtime.tensor.borders.arrays import from_array
 from tt_run.runtime.tensor.creation.allocation import mesh_replicated
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig

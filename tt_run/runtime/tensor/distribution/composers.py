@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.arguments import public
 from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.shape import MeshShape
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.arguments import public
+from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.tensor.distribution.configs import MeshComposerConfig, rows_and_columns
 from tt_run.runtime.tensor.distribution.gathering import every_shard
 from tt_run.runtime.tensor.distribution.grid import Distribution, check_dims

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.arguments import public
-from tt_run.runtime.bound import noted
 from tt_run.runtime.enums import DataType, cpp
 from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.shape import MeshShape
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.arguments import public
+from tt_run.runtime.native.classes import Native, native
+from tt_run.runtime.native.refusals import noted
 from tt_run.runtime.tensor.conversion.devices import is_distributed, to_device
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig, rows_and_columns
 from tt_run.runtime.tensor.distribution.grid import Distribution, check_dims, chunk_bounds

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tt_run.runtime.arguments import public
 from tt_run.runtime.enums import StorageType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.native.arguments import public
 from tt_run.runtime.tensor.conversion.devices import is_distributed
 from tt_run.runtime.tensor.distribution.gathering import every_shard
 from tt_run.runtime.tensor.spec.site import coords_of, local_site

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tt_run.runtime.arguments import public
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.native.arguments import public
 from tt_run.runtime.tensor.borders.defaults import current_from_torch
 from tt_run.runtime.tensor.conversion.devices import to_device
 from tt_run.runtime.tensor.model_parameters.cache import CachedModel, cached_model

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from tt_run.runtime.bound import bound
 from tt_run.runtime.cores import CoreCoord as CoreCoord
 from tt_run.runtime.cores import CoreGrid as CoreGrid
 from tt_run.runtime.cores import CoreRange as CoreRange
@@ -21,8 +20,9 @@ from tt_run.runtime.cores import CoreRangeSet as CoreRangeSet
 from tt_run.runtime.cores import json_data, json_text, range_of, set_data
 from tt_run.runtime.enums import BufferType, ShardOrientation, ShardStrategy, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.fields import Checked
-from tt_run.runtime.native import Native
+from tt_run.runtime.native.classes import Native
+from tt_run.runtime.native.fields import Checked
+from tt_run.runtime.native.refusals import bound
 from tt_run.runtime.tensor.spec.shape import Shape
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.tuning.choices import ShardDistributionStrategy

@@ -7,10 +7,10 @@ import operator
 from collections.abc import Iterable, Iterator
 from typing import overload
 
-from tt_run.runtime.bound import bound
 from tt_run.runtime.errors import fatal, throw
-from tt_run.runtime.native import Native
-from tt_run.runtime.unordered import Unordered
+from tt_run.runtime.native.classes import Native
+from tt_run.runtime.native.refusals import bound
+from tt_run.runtime.native.unordered import Unordered
 
 _LONGEST = 1 << 32
 

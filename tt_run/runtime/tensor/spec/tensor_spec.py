@@ -9,11 +9,11 @@ from functools import cached_property, lru_cache
 from itertools import count
 from typing import Any
 
-from tt_run.runtime.bound import bound
 from tt_run.runtime.cores import CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal, throw
-from tt_run.runtime.native import Native
+from tt_run.runtime.native.classes import Native
+from tt_run.runtime.native.refusals import bound
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,

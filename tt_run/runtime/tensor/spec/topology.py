@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tt_run.runtime.errors import incompatible
-from tt_run.runtime.native import Native, native
+from tt_run.runtime.native.classes import Native, native
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.coordinate import MeshCoordinate

@@ -11,14 +11,15 @@ import pytest
 
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, F32, ROW, U32, held, put
-from tt_run.runtime import catalog, comparison, events
-from tt_run.runtime.golden import get_golden_function
+from tt_run.runtime import catalog, events
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
 from tt_run.runtime.ops.declaration.dispatch import FastOperation
 from tt_run.runtime.ops.elementwise.unary import GeluVariant
-from tt_run.runtime.registration import attach_golden_function
 from tt_run.runtime.settings import CONFIG
+from tt_run.runtime.tools import comparison
+from tt_run.runtime.tools.golden import get_golden_function
+from tt_run.runtime.tools.registration import attach_golden_function
 
 assert comparison  # it follows the setting once it is imported
 pytestmark = pytest.mark.torch

@@ -8,10 +8,10 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from tt_run.runtime.comparison import correlation
 from tt_run.runtime.kernels.torch_cpu import library
 from tt_run.runtime.tensor.borders import arrays
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tools.comparison import correlation
 
 _log = logging.getLogger("ttnn")
 

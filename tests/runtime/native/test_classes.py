@@ -11,7 +11,7 @@ import pytest
 from tt_run.runtime.cores import CoreCoord, CoreRange
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshShape
-from tt_run.runtime.native import home_of, members
+from tt_run.runtime.native.classes import home_of, members
 from tt_run.runtime.sockets.config import SocketConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from tt_run.runtime.bound import noted, signatures
 from tt_run.runtime.errors import incompatible, type_name
-from tt_run.runtime.native import members, native_class
+from tt_run.runtime.native.classes import members, native_class
+from tt_run.runtime.native.refusals import noted, signatures
 
 _NOTHING = object()
 """What stands for a value that an attribute does not take."""

@@ -72,7 +72,7 @@ def _devices(args: Any, kwargs: Any) -> list[int]:
 
 
 def _golden(operation: FastOperation, args: Any, kwargs: Any, device: int) -> Any:
-    from tt_run.runtime.golden import (
+    from tt_run.runtime.tools.golden import (
         get_golden_function,  # not before it is needed: it loads the tables of operations
     )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tt_run.runtime.errors import incompatible
-from tt_run.runtime.native import native
+from tt_run.runtime.native.classes import native
 
 Class = TypeVar("Class", bound=type)
 Function = TypeVar("Function", bound=Callable[..., Any])

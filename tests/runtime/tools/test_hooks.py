@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tt_run.runtime import call_files, catalog, hooks, registration
+from tt_run.runtime import catalog
 from tt_run.runtime.enums import Layout
 from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
 from tt_run.runtime.ops.declaration import dispatch
 from tt_run.runtime.settings import CONFIG
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tools import call_files, hooks, registration
 
 pytestmark = pytest.mark.listening
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from tests.runtime.ops.tensors import BF16, held, put
-from tt_run.runtime import config_dicts, tolerances
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.popping import pop_argument
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
+from tt_run.runtime.tools import config_dicts, tolerances
+from tt_run.runtime.tools.popping import pop_argument
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
 from tt_run.runtime.tuning.blocks import LayerNormDefaultProgramConfig
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig

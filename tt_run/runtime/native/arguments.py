@@ -14,8 +14,8 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from tt_run.runtime.bound import native_functions, noted, refusal
 from tt_run.runtime.errors import type_name
+from tt_run.runtime.native.refusals import native_functions, noted, refusal
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

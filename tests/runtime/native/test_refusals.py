@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tt_run.runtime.bound import native_functions
 from tt_run.runtime.cores import CoreCoord, CoreGrid, CoreRange, CoreRangeSet, corerange_to_cores
 from tt_run.runtime.enums import BufferType
+from tt_run.runtime.native.refusals import native_functions
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, Tile
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tt_run.runtime import ops, queues, trace
-from tt_run.runtime.arguments import mismatch, public
 from tt_run.runtime.enums import BufferType, Layout
 from tt_run.runtime.mesh import MeshDevice, MeshShape, close_mesh_device, open_mesh_device
 from tt_run.runtime.mesh.pictures import visualize_mesh_device
+from tt_run.runtime.native.arguments import mismatch, public
 from tt_run.runtime.sockets.config import SocketConfig, SocketConnection, SocketMemoryConfig
 from tt_run.runtime.sockets.socket import create_socket_pair
 from tt_run.runtime.tensor.borders import arrays, files

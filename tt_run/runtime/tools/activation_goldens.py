@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tt_run.runtime.catalog import find
-from tt_run.runtime.golden import get_golden_function
+from tt_run.runtime.tools.golden import get_golden_function
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
 
 

@@ -16,12 +16,12 @@ from types import ModuleType
 from typing import Any
 
 from tt_run.runtime import events
-from tt_run.runtime.hooks import following
 from tt_run.runtime.ops.declaration.costs import tensors
 from tt_run.runtime.ops.declaration.dispatch import FastOperation
 from tt_run.runtime.settings import CONFIG
 from tt_run.runtime.tensor.borders.arrays import to_numpy
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tools.hooks import following
 
 _OPERATION_COUNTER = 0
 _ENABLE_TRACE = "--trace-params" in sys.argv
