@@ -21,7 +21,7 @@ from mgd.descriptor import (
     Policy,
     TorusTopologyType,
 )
-from mgd.resolution import Templates, dims_of, named, reference_of
+from mgd.resolution import Templates, dims_of, local_id, named, reference_of
 from mgd.text.problems import quoted
 
 _BOARDS = {
@@ -179,12 +179,9 @@ def _mistaken_kinds(
 ) -> None:
     """A switch reference that finds a mesh of that id and name, or the other way round."""
     children = templates.children(graph)
-    for node in connection.nodes:
-        reference = reference_of(node)
-        if reference is None or node.graph is not None:
-            continue
+    for reference in filter(None, map(reference_of, connection.nodes)):
         kind, name = named(reference)
-        child = children.get(node.mesh.mesh_id if node.mesh else node.switch.switch_id if node.switch else -1)
+        child = children.get(local_id(reference))
         if child is not None and child.kind != kind and child.name == name:
             report.add(
                 "MGD068", f"{quoted(name)} is a {child.kind} here, referred to as a {kind}", report.at(reference),

@@ -62,7 +62,7 @@ def _closed_edges(report: Report, link: InterLink, meshes: dict[int, Mesh]) -> N
     """A link without assign_z_direction at a mesh whose edges its rings have closed."""
     for mesh_id in (link.a, link.b):
         mesh = meshes[mesh_id]
-        if not mesh.is_switch and port_count(mesh) == 0 and mesh.channels > 0:
+        if not mesh.is_switch and port_count(mesh) == 0:
             where = (
                 () if link.position is None else (Label(link.position, f"asks for ports of mesh {mesh_id}"),)
             )

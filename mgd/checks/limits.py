@@ -82,9 +82,8 @@ def totals(templates: Templates, top: NodeRef, reached: Reached) -> Totals:
         template = templates.template(node)
         if isinstance(template, GraphDescriptor):
             return known[id(template)]
-        return Totals(
-            1, int(isinstance(template, MeshDescriptor)), 1, device_count(template) if template else 0
-        )
+        assert template is not None, "what is reached is sound"
+        return Totals(1, int(isinstance(template, MeshDescriptor)), 1, device_count(template))
 
     for graph in reversed(reached.graphs):
         parts = [of(node) for node in graph.instances]

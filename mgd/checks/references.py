@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import count, islice
 from typing import Any
 
 from mgd.checks.report import Report
@@ -81,7 +81,7 @@ def _template(report: Report, templates: Templates, node: NodeRef, where: str) -
     template = templates.by_kind[kind].get(name)
     if template is None and not report.is_full("MGD017"):
         known = templates.by_kind[kind]
-        near = nearest(name, known) if name else ""
+        near = nearest(name, known)
         listed = ", ".join(quoted(each) for each in islice(known, 8)) or "none"
         report.add(
             "MGD017", f"no {kind} descriptor is named {quoted(name)}", report.at(reference, f"{kind}_descriptor"),
@@ -196,7 +196,7 @@ def _instances(report: Report, templates: Templates, graph: GraphDescriptor) -> 
 
 def _free(graph: GraphDescriptor) -> int:
     taken = {local_id(reference) for node in graph.instances if (reference := reference_of(node))}
-    return next(number for number in range(len(taken) + 1) if number not in taken)
+    return next(number for number in count() if number not in taken)
 
 
 def _layout(report: Report, graph: GraphDescriptor) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from mgd.checks import limits
+from mgd.checks.references import check_references
 from mgd.checks.report import Report
 from mgd.express import chord_count
 from mgd.reading import load, loads
-from mgd.resolution import BEYOND
+from mgd.resolution import BEYOND, Templates
 from tests.mgd.fixtures import RULE_FOLDERS, TOP, fabric, link, mesh
 
 PINS = """
@@ -55,6 +56,72 @@ def test_what_the_whole_amounts_to(field: str, most: int) -> None:
     assert f"amounts to {most + 1} " in found.message and found.message.endswith(
         f"at most {most} are expanded"
     )
+
+
+@pytest.mark.parametrize(
+    ("bound", "most", "told"),
+    [
+        ("MOST_DEVICES", 8, '"M0" has 8 devices; at most 7 are expanded'),
+        ("MOST_PORTS", 16, '"M0" has 2 channels on each of 8 devices; at most 15 ports are made'),
+    ],
+)
+def test_what_a_template_amounts_to(
+    bound: str, most: int, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = loads(mesh() + mesh("1, 2", name="small") + TOP, file="f")
+    monkeypatch.setattr(limits, bound, most)
+    assert limits.check_templates(Report(read))
+    monkeypatch.setattr(limits, bound, most - 1)
+    report = Report(read)
+    assert not limits.check_templates(report)
+    assert [each.message for each in report.findings] == [told]
+
+
+def test_a_mesh_without_channels_has_no_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST_PORTS", 0)
+    assert limits.check_templates(Report(loads(mesh().replace("channels { count: 2 }", "") + TOP, file="f")))
+
+
+def test_what_graphs_inside_of_graphs_amount_to() -> None:
+    """Twice a pod of two meshes, a switch and two links, beside one mesh, all linked."""
+    pod = """graph_descriptors { name: "G1" type: "POD"
+  instances { mesh { mesh_descriptor: "M0" mesh_id: 0 } } instances { mesh { mesh_descriptor: "M0" mesh_id: 1 } }
+  instances { switch { switch_descriptor: "SW" switch_id: 2 } }
+  %s
+}
+graph_descriptors { name: "G0" type: "FABRIC"
+  instances { graph { graph_descriptor: "G1" graph_id: 0 } } instances { graph { graph_descriptor: "G1" graph_id: 1 } }
+  instances { mesh { mesh_descriptor: "M0" mesh_id: 2 } }
+  connections { nodes { graph { graph_descriptor: "G1" graph_id: 0 } } nodes { graph { graph_descriptor: "G1" graph_id: 1 } } channels { count: 1 } }
+}
+switch_descriptors { name: "SW" arch: WORMHOLE_B0 device_topology { dims: [ 1, 3 ] } channels { count: 2 } }
+top_level_instance { graph { graph_descriptor: "G0" } }
+""" % (link("0", "1") * 2)
+    read = loads(mesh() + pod, file="f")
+    templates, report = Templates(read), Report(read)
+    assert read.top_level_instance is not None
+    found = limits.totals(templates, read.top_level_instance, check_references(report, templates))
+    assert found == limits.Totals(
+        grids=7, meshes=5, instances=10, devices=2 * (8 + 8 + 3) + 8, records=2 * 4 + 2, levels=2
+    )
+
+
+def test_a_graph_without_instances_is_one_level() -> None:
+    read = loads(mesh() + fabric(0), file="f")
+    templates, report = Templates(read), Report(read)
+    assert read.top_level_instance is not None
+    found = limits.totals(templates, read.top_level_instance, check_references(report, templates))
+    assert found == limits.Totals(instances=1, levels=1)
+
+
+@pytest.mark.parametrize(("nodes", "records"), [(1, 1), (2, 2), (3, 4), (4, 8), (5, 12)])
+def test_records_of_one_connection(nodes: int, records: int) -> None:
+    ends = 'nodes { mesh { mesh_descriptor: "M0" mesh_id: 0 } }' * nodes
+    [graph] = loads(
+        mesh() + fabric(1, f"connections {{ {ends} channels {{ count: 1 }} }}"), file="f"
+    ).graph_descriptors
+    found = limits.own_records(graph)
+    assert (found, type(found)) == (records, int)
 
 
 def test_a_number_that_nobody_would_write_out() -> None:

@@ -1,0 +1,132 @@
+"""One step to either side of each rule's bound, and what is said of a second culprit behind a first one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mgd.checking import check
+from mgd.checks import references, report
+from mgd.errors import MgdError
+from mgd.lean import replace
+from mgd.reading import load, loads
+from tests.mgd.fixtures import RULE_FOLDERS, TOP, fabric, link, mesh
+
+SWITCH = 'switch_descriptors { name: "SW" arch: WORMHOLE_B0 device_topology { dims: [ 2, 2 ] } channels { count: 2 } }\n'
+ONE = 'instances { mesh { mesh_descriptor: "M0" mesh_id: %d } }\n'
+G0 = 'top_level_instance { graph { graph_descriptor: "G0" } }\n'
+RING = "device_topology { dims: [ 4, 4 ] dim_types: [ RING, RING ] }"
+
+
+def graph(name: str, inside: str, kind: str = "FABRIC") -> str:
+    return f'graph_descriptors {{ name: "{name}" type: "{kind}" {inside} }}\n'
+
+
+def child(name: str, number: int) -> str:
+    return f'instances {{ graph {{ graph_descriptor: "{name}" graph_id: {number} }} }}\n'
+
+
+def pins(node: str, slot: str = "tray_id: 1 asic_location: 1") -> str:
+    return f"pinnings {{ {node} physical_asic_position {{ {slot} }} }}\n"
+
+
+def torus(channels: int) -> str:
+    return (
+        mesh("4, 4")
+        .replace("device_topology { dims: [ 4, 4 ] }", RING)
+        .replace("count: 2", f"count: {channels}")
+    )
+
+
+def short(text: str) -> list[str]:
+    """Code and message of everything that is found."""
+    return [f"{each.code} {each.message}" for each in check(loads(text))]
+
+
+FOUND = {
+    "a name beside a near one": (
+        mesh(name="Mesh_A") + mesh(name="M0") + 'top_level_instance { mesh { mesh_descriptor: "mesh_b" } }',
+        ["MGD017"],
+        'did you mean "Mesh_A"?',
+    ),
+    "the first mesh is what might be instantiated": (mesh(name="A") + mesh(name="B"), ["MGD002"], 'mesh_descriptor: "A"'),
+    "no hosts for no devices": (mesh("0, 4", hosts="0, 1") + TOP, ["MGD009"], "1 or more"),
+    "and no ends of links": (mesh("0, 4", extra="express_connections { src: 0 dst: 1 }") + TOP, ["MGD009", "MGD051"], ""),
+    "hosts of a mesh that is none": (mesh("0, 4", hosts="1") + TOP, ["MGD009", "MGD050"], ""),
+    "four dimensions of no known architecture": (mesh("2, 2, 2, 2", hosts="1, 1, 1, 1", arch="9") + TOP, ["MGD007", "MGD021"], ""),
+    "a second mesh that is too large": (
+        mesh("2000000, 1", name="A") + mesh("3000000, 1") + TOP, ["MGD090", "MGD090"], ""
+    ),
+    "a switch before an odd mesh": (
+        mesh("3, 3") + SWITCH + graph("G0", 'instances { switch { switch_descriptor: "SW" switch_id: 1 } }' + ONE % 0) + G0,
+        ["MGD025"],
+        "",
+    ),
+    "an id of a graph inside": (
+        mesh()
+        + graph("G0", child("G1", 0) + child("G2", 1), "CLUSTER") + graph("G1", ONE % 9, "POD") + graph("G2", ONE % 0, "POD") + G0,
+        ["MGD052", "MGD052", "MGD053", "MGD053", "MGD053", "MGD027"],
+        "use ids 0 to 1 without gaps",
+    ),
+    "a double behind nothing": (
+        mesh() + graph("G0", "instances { }" + ONE % 4 + ONE % 4) + G0, ["MGD034", "MGD018"], "write mesh_id: 0"
+    ),
+    "the lowest free id": (mesh() + graph("G0", ONE % 0 + ONE % 1 + ONE % 1) + G0, ["MGD018"], "write mesh_id: 2"),
+    "an end behind one that is told already": (
+        mesh()
+        + graph("G0", ONE % 0 + 'instances { mesh { mesh_descriptor: "X" mesh_id: 1 } }' + link("1", "7").replace('"M0" mesh_id: 1', '"X" mesh_id: 1'))
+        + G0,
+        ["MGD017", "MGD022"],
+        "",
+    ),
+    "numbers behind a pattern": (
+        mesh() + TOP + pins('logical_fabric_node_id { mesh_id_regex: "0" chip_id: 0 } logical_fabric_node_id { mesh_id: 0 chip_id: 1 }'),
+        ["MGD032"],
+        "",
+    ),
+    "meshes of one device are no lines": (mesh("1, 1") + fabric(2, link("0", "1")), [], ""),
+    "two links at one device": (
+        mesh() + fabric(2, link("0.1", "1.1", "count: 3") + link("0.1", "1.2", "count: 2")), ["MGD072"], "",
+    ),
+    "as many as it has ports": (mesh() + fabric(2, link("0.1", "1.1", "count: 3") + link("0.1", "1.2", "count: 1")), [], ""),
+    "a closed torus of one channel": (torus(1) + fabric(2, link("0", "1", "count: 1")), ["MGD073"], ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(FOUND))
+def test_exactly_this_is_found(name: str) -> None:
+    text, codes, help = FOUND[name]
+    found = check(loads(text))
+    assert sorted(each.code for each in found) == sorted(codes), short(text)
+    assert any(help in each.help for each in found) or not codes
+
+
+@pytest.mark.parametrize(
+    "path", sorted(RULE_FOLDERS.glob("MGD0*/*.textproto")), ids=lambda path: f"{path.parent.name}/{path.stem}"
+)
+def test_a_descriptor_without_a_file_is_judged_alike(path: Path) -> None:
+    try:
+        read = load(path)
+    except MgdError:
+        return
+    told = sorted((each.code, each.message) for each in check(read) if each.code != "MGD056")
+    in_memory = check(replace(read, source=None, notices=()))
+    assert sorted((each.code, each.message) for each in in_memory) == told
+    assert not any(label.position.line for each in in_memory for label in each.labels)
+
+
+@pytest.mark.parametrize("count", [report.MOST - 1, report.MOST, report.MOST + 1])
+def test_so_many_findings_of_a_rule_are_kept(count: int) -> None:
+    empty = "pinnings { physical_asic_position { tray_id: 1 } }\n" * count
+    assert short(mesh() + empty + TOP) == ["MGD016 a pinning names no device"] * min(count, report.MOST)
+
+
+def test_the_names_of_graphs_are_compared_in_so_many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """G0 stands above both others, G1 above G2: one name, then two."""
+    text = mesh() + "".join(
+        graph(f"G{i}", (child(f"G{i + 1}", 0) if i < 2 else ONE % 0), f"T{i}") for i in range(3)
+    ) + G0  # fmt: skip
+    for most, codes in ((3, []), (2, ["MGD090"])):
+        monkeypatch.setattr(references, "MOST_STEPS", most)
+        assert [each.code for each in check(loads(text)) if each.is_error] == codes
