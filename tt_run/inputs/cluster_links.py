@@ -20,9 +20,10 @@ def _endpoint(
             number - 1,
         )
         return None
-    if not 0 <= entry["chan"] < CHANNELS.get(arch, 16):
+    most = CHANNELS.get(arch, 16)  # no architecture where `arch` is refused already
+    if not 0 <= entry["chan"] < most:
         sections.fail(
-            f"{key}: entry {number} uses channel {entry['chan']}; {arch} has channels 0..{CHANNELS[arch] - 1}",
+            f"{key}: entry {number} uses channel {entry['chan']}; {arch or 'a chip'} has channels 0..{most - 1}",
             key,
             number - 1,
         )
