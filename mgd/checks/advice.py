@@ -179,7 +179,7 @@ def _mistaken_kinds(
 ) -> None:
     """A switch reference that finds a mesh of that id and name, or the other way round."""
     children = templates.children(graph)
-    for reference in filter(None, map(reference_of, connection.nodes)):
+    for reference in [found for node in connection.nodes if (found := reference_of(node)) is not None]:
         kind, name = named(reference)
         child = children.get(local_id(reference))
         if child is not None and child.kind != kind and child.name == name:

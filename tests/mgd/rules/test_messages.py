@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 from mgd.diagnostics import Diagnostic
 from tests.mgd.fixtures import RULE_FOLDERS, findings
+from tests.words import same_as_read
 
 FOLDERS = sorted(path for path in RULE_FOLDERS.iterdir() if path.is_dir())
 
@@ -36,8 +36,4 @@ def test_the_words_of_every_finding(folder: Path) -> None:
         lines.append(path.name)
         for found in findings(path):
             lines += [line.replace(f"{folder}/", "") for line in told(found)]
-    text, expected = "\n".join(lines) + "\n", folder / "words.txt"
-    if os.environ.get("TT_RUN_WRITE_EXPECTED"):
-        expected.write_text(text, encoding="utf-8")
-    assert expected.exists(), "run this once with TT_RUN_WRITE_EXPECTED=1 and read what it writes"
-    assert text == expected.read_text(encoding="utf-8")
+    same_as_read("\n".join(lines) + "\n", folder / "words.txt")

@@ -1,0 +1,14 @@
+"""Texts as they were when a person last read them: kept in a file beside the tests, compared whole."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def same_as_read(text: str, expected: Path) -> None:
+    """Fails where a text is not the one in the file; TT_RUN_WRITE_EXPECTED=1 writes the file, whose difference is for reading."""
+    if os.environ.get("TT_RUN_WRITE_EXPECTED"):
+        expected.write_text(text, encoding="utf-8")
+    assert expected.exists(), "run this once with TT_RUN_WRITE_EXPECTED=1 and read what it writes"
+    assert text == expected.read_text(encoding="utf-8")
