@@ -10,15 +10,17 @@ from mgd.diagnostics import Label, Position
 from mgd.graph import Mesh, MeshGraph
 from mgd.topology import device_ports, port_count
 
+NOWHERE = Position("")
+
 
 def advise_links(report: Report, graph: MeshGraph) -> None:
     """Rules MGD065 and MGD071 to MGD073."""
     for each in graph.connections:
         if len(set(each.nodes)) < len(each.nodes):
-            where = () if each.position is None else (Label(each.position),)
             report.add(
-                "MGD065", "a connection joins a node with itself", *where, help="name two different nodes"
-            )
+                "MGD065", "a connection joins a node with itself", Label(each.position or NOWHERE),
+                help="name two different nodes",
+            )  # fmt: skip
     if not graph.ids_unique:
         return
     meshes = {mesh.mesh_id: mesh for mesh in graph.meshes}
@@ -49,11 +51,10 @@ def _subscription(report: Report, mesh: Mesh, wanted: int) -> None:
 
 
 def _over(report: Report, mesh: Mesh, what: str, wanted: int, there: int) -> None:
-    where = () if mesh.position is None else (Label(mesh.position),)
     report.add(
         "MGD072",
         f"{wanted} channels are asked of {what}, which has {there} ports",
-        *where,
+        Label(mesh.position or NOWHERE),
         help="ask for fewer channels",
     )
 
@@ -63,12 +64,9 @@ def _closed_edges(report: Report, link: InterLink, meshes: dict[int, Mesh]) -> N
     for mesh_id in (link.a, link.b):
         mesh = meshes[mesh_id]
         if not mesh.is_switch and port_count(mesh) == 0:
-            where = (
-                () if link.position is None else (Label(link.position, f"asks for ports of mesh {mesh_id}"),)
-            )
             report.add(
-                "MGD073", f"mesh {mesh_id} is closed in both dimensions: this link can only leave it by Z ports", *where,
-                help="write assign_z_direction: true",
+                "MGD073", f"mesh {mesh_id} is closed in both dimensions: this link can only leave it by Z ports",
+                Label(link.position or NOWHERE, f"asks for ports of mesh {mesh_id}"), help="write assign_z_direction: true",
             )  # fmt: skip
             return
 

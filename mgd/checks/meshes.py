@@ -5,7 +5,7 @@ from __future__ import annotations
 from mgd.checks.grids import shape
 from mgd.checks.references import Reached
 from mgd.checks.report import Report
-from mgd.descriptor import Architecture, GraphDescriptor, MeshDescriptor
+from mgd.descriptor import Architecture, GraphRef, MeshDescriptor
 from mgd.resolution import Templates, dims_of, local_id, named, reference_of
 from mgd.text.problems import quoted
 
@@ -62,7 +62,8 @@ def check_ids(report: Report, templates: Templates, reached: Reached, instances:
         nodes += graph.instances
     for node in nodes:
         reference = reference_of(node)
-        if reference is None or isinstance(templates.template(node), GraphDescriptor):
+        assert reference is not None, "what is counted is sound"
+        if isinstance(reference, GraphRef):
             continue
         number, kind = local_id(reference), named(reference)[0]
         if not 0 <= number < instances:

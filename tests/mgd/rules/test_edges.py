@@ -90,6 +90,36 @@ FOUND = {
         mesh() + fabric(2, link("0.1", "1.1", "count: 3") + link("0.1", "1.2", "count: 2")), ["MGD072"], "",
     ),
     "as many as it has ports": (mesh() + fabric(2, link("0.1", "1.1", "count: 3") + link("0.1", "1.2", "count: 1")), [], ""),
+    "as many channels as it has ports": (mesh() + fabric(2, link("0", "1", "count: 40")), [], ""),
+    "short lines": (mesh("1, 2") + fabric(2, link("0", "1")), ["MGD071"], ""),
+    "a line beside itself": (mesh("1, 2") + fabric(1, link("0", "0")), ["MGD065"], ""),
+    "a ring along one device": (
+        mesh("1, 4").replace("dims: [ 1, 4 ]", "dims: [ 1, 4 ] dim_types: [ RING, LINE ]") + TOP, ["MGD070"], "3 or longer"
+    ),
+    "no grid at all": (
+        'mesh_descriptors { name: "M0" arch: WORMHOLE_B0 host_topology { dims: [ 1, 1 ] } channels { count: 2 } }' + TOP,
+        ["MGD011"],
+        "",
+    ),
+    "hosts of 65 rows": (mesh("65, 2", hosts="2, 1") + TOP, ["MGD012"], "write one of 1, 5, 13"),
+    "hosts of 64 rows": (mesh("64, 2", hosts="3, 1") + TOP, ["MGD012"], "write one of 1, 2, 4, 8, 16, 32, 64"),
+    "a step behind a dimension": (
+        mesh("8, 8", arch="BLACKHOLE", extra="express_links { dim_idx: 2 } express_links { pattern { step: 3 } }") + TOP,
+        ["MGD029", "MGD029"],
+        "write a step of 2, 4, 8",
+    ),
+    "the shortest step": (mesh("8, 8", arch="BLACKHOLE", extra="express_links { pattern { step: 2 } }") + TOP, [], ""),
+    "steps of 65": (
+        mesh("65, 2", arch="BLACKHOLE", extra="express_links { pattern { step: 2 } }") + TOP, ["MGD029"], "write a step of 5, 13"
+    ),
+    "steps of 64": (
+        mesh("64, 2", arch="BLACKHOLE", extra="express_links { pattern { step: 3 } }") + TOP,
+        ["MGD029"],
+        "write a step of 2, 4, 8, 16, 32, 64",
+    ),
+    "a graph behind a mesh": (
+        mesh() + graph("G0", ONE % 0 + child("G1", 1)) + graph("G1", ONE % 1) + G0, ["MGD020", "MGD052"], "POD in CLUSTER"
+    ),
     "a closed torus of one channel": (torus(1) + fabric(2, link("0", "1", "count: 1")), ["MGD073"], ""),
 }  # fmt: skip
 
@@ -100,6 +130,16 @@ def test_exactly_this_is_found(name: str) -> None:
     found = check(loads(text))
     assert sorted(each.code for each in found) == sorted(codes), short(text)
     assert any(help in each.help for each in found) or not codes
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_type_is_above_on_any_path(order: tuple[int, int]) -> None:
+    """X is in P, and in R of Q; of the types above it Y has that of R alone."""
+    parts = [child("P", 0), child("Q", 1)]
+    text = mesh() + graph("G0", parts[order[0]] + parts[order[1]], "A") + graph("P", child("X", 0), "B")
+    text += graph("Q", child("R", 0), "B") + graph("R", child("X", 0), "D") + graph("X", child("Y", 0), "C")
+    found = [each for each in check(loads(text + graph("Y", ONE % 0, "D") + G0)) if each.is_error]
+    assert [each.code for each in found] == ["MGD020"]
 
 
 @pytest.mark.parametrize(
