@@ -103,7 +103,7 @@ class ScalarReader(TokenReader):
 
     def _wrong(self, slot: Slot, start: int | None = None) -> None:
         """The current token is not what the field holds."""
-        found = "a block" if self.kind == "open" else shown(self.word)
+        found = {"open": "a block", "end": "the end of the file"}.get(self.kind) or shown(self.word)
         help = f"write {slot.wanted}"
         if slot.name == "graph_topology" and self.kind == "name":
             help = f"write graph_topology {{ layout_type: {shown(self.word)} channels {{ count: 1 }} }}"

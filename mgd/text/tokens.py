@@ -75,7 +75,7 @@ class TokenReader:
             return "remove it; one separator behind a field is enough"
         if self.kind == "bad":
             return "remove it"
-        if self.kind == "number" and self.word[0] == "0":
+        if self.kind == "number" and self.word[0] == "0" and self.word.isdecimal():
             return "remove the leading 0, which means octal"
         return "see what stands before it"
 
