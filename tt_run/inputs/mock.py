@@ -57,8 +57,11 @@ def _read_value(
             f"{_OLD_KEY!r} is the old name of the mock mapping",
             help=f"write {_KEY!r}: the reference launcher takes this file for a cluster descriptor",
         )
+    fields = document.mapping(node, name)
+    if not isinstance(node, documents.Mapping):
+        return None
     entries: list[tuple[documents.Node, documents.Node]] = [
-        (item.key, item.value) for item in document.mapping(node, name).values()
+        (item.key, item.value) for item in fields.values()
     ]
     return _collect(document, entries, node, search)
 

@@ -71,9 +71,10 @@ def read_rank_pinnings(
         )
     field = fields.get(_KEY)
     if field is None:
-        document.fatal(
-            "TTR105", f"the rank pinning file has no {_KEY!r}", document.root, "the list is required"
-        )
+        if isinstance(document.root, documents.Mapping):
+            document.fatal(
+                "TTR105", f"the rank pinning file has no {_KEY!r}", document.root, "the list is required"
+            )
         return ()
     read = [
         _read_pin(document, node, f"{_KEY}[{index}]")
@@ -128,7 +129,7 @@ def _read_group(document: Document, node: documents.Node, number: int, hosts: Se
             document.fatal("TTR105", f"{what} has no {name!r}", node, "the list is required")
             return []
         lists[name] = document.items(fields[name].value, f"{what}.{name}")
-        if not lists[name]:
+        if not lists[name] and isinstance(fields[name].value, documents.Sequence):
             document.fatal("TTR109", f"{what}.{name} is empty", fields[name].value, "at least one is needed")
     places = [
         place

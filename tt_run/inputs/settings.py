@@ -54,6 +54,8 @@ def _is_name(document: Document, field: Entry, name: str, value: str) -> bool:
         if not name
         else "holds '='"
         if "=" in name
+        else "holds a NUL character"
+        if "\0" in name
         else "holds a blank"
         if name.strip()
         else "is blank"
