@@ -116,7 +116,7 @@ def read_hostfile(path: Path, site: Site, findings: Findings) -> HostList | None
     slots: dict[str, int] = {}
     counted, before = False, len(findings.judged)
     for number, raw in enumerate(text.split("\n"), start=1):
-        content = raw.split("#", 1)[0].strip()
+        content = raw.partition("#")[0].strip()
         if not content:
             continue
         name, *words = content.split(None, 1)

@@ -75,7 +75,7 @@ def parse_rankfile(text: str, file: str, findings: Findings, path: Path | None =
     comments from `#` on, blank lines and CRLF are understood."""
     lines: list[RankfileLine] = []
     for number, raw in enumerate(text.split("\n"), start=1):
-        content = raw.rstrip("\r").split("#", 1)[0]
+        content = raw.rstrip("\r").partition("#")[0]
         if not content.strip():
             continue
         position = Position(file, number, len(content) - len(content.lstrip()) + 1)
