@@ -152,7 +152,6 @@ def test_words_of_settings_mean_what_they_say(
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"lr": 0.1}, "no type; help"),
         ({"type": "AdamV"}, "did you mean 'AdamW'"),
         (
             {"type": "SGD", "beta1": 0.9},
@@ -169,7 +168,7 @@ def test_optimizers_that_cannot_be_made(config: dict[str, Any], message: str) ->
 
 def test_an_optimizer_of_the_program(opened: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened()
-    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(registry, "registered", {})
 
     class Sign(OptimizerBase):
         def step(self) -> None:

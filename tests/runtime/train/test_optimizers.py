@@ -19,7 +19,7 @@ from tt_run.runtime.train.distributed import (
 )
 from tt_run.runtime.train.ops import matmul, unary
 from tt_run.runtime.train.ops.loss import mse_loss
-from tt_run.runtime.train.optimizers import adamw, muon, schedulers, sgd
+from tt_run.runtime.train.optimizers import adamw, muon, schedulers, sgd, update
 from tt_run.runtime.train.optimizers.base import FORMER_NAMES
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
 from tt_run.runtime.train.tensor import Tensor
@@ -194,6 +194,51 @@ def test_full_precision_keeps_what_bfloat16_loses() -> None:
         moved[kind] = 4.0 - float(parameter.to_numpy().max())
     assert moved[adamw.AdamW] == 0.0  # each step is less than half a bfloat16 unit at 4
     assert moved[adamw.AdamWFullPrecision] == pytest.approx(0.03, rel=0.3)
+
+
+def chance(
+    steps: int, seed: int, start: np.ndarray | None = None, state: Any = None
+) -> tuple[np.ndarray, Any]:
+    """A bfloat16 parameter after steps that are each far below half a unit of it."""
+    context = AutoContext.get_instance()
+    context.set_arithmetic("bfloat16")
+    context.set_seed(seed)
+    array = np.full((1, 1, 64, 64), 4.0, np.float32) if start is None else start
+    parameter = Tensor.from_numpy(array, new_type=DataType.BFLOAT16)
+    config = adamw.AdamWConfig.make(1e-4, beta1=0.0, beta2=0.0, weight_decay=0.0, stochastic_rounding=True)
+    optimizer = adamw.AdamW({"p": parameter}, config)
+    if state is not None:
+        optimizer.set_state_dict(state)
+    for _ in range(steps):
+        parameter.set_grad(Tensor.from_numpy(np.ones(array.shape, np.float32)).get_value())
+        optimizer.step()
+    return parameter.to_numpy(), optimizer.get_state_dict()
+
+
+def test_stochastic_rounding_keeps_what_rounding_loses() -> None:
+    """On the average exactly; and the same bits for the same seed, in one run and in two halves of it."""
+    whole, _ = chance(100, seed=3)
+    assert 4.0 - whole.mean() == pytest.approx(0.01, rel=0.1)
+    assert set(np.unique(whole)) <= {4.0 - step * 2.0**-6 for step in range(8)}
+    half, state = chance(40, seed=3)
+    resumed, _ = chance(60, seed=3, start=half, state=state)
+    assert resumed.tobytes() == whole.tobytes() != chance(100, seed=4)[0].tobytes()
+
+
+def test_numbers_that_are_none_are_not_rounded_away() -> None:
+    odd = np.array([np.nan, np.inf, -np.inf, 0.0, 1.0, -2.0], np.float32)
+    block = odd.copy()
+    update._round_by_chance(block, np.full(6, 0xFFFF, np.uint32))
+    np.testing.assert_array_equal(block, odd)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [(adamw.AdamWFullPrecision, {}), (adamw.AdamW, {"use_kahan_summation": True})],
+)
+def test_stochastic_rounding_where_nothing_is_lost(kind: Any, settings: dict[str, bool]) -> None:
+    with pytest.raises(RuntimeError, match=r"help: .*stochastic_rounding"):
+        kind({}, adamw.AdamWConfig.make(stochastic_rounding=True, **settings))
 
 
 def test_state_resumes_with_the_same_bits() -> None:

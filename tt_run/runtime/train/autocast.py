@@ -20,17 +20,18 @@ class AutocastTensor:
 
     __slots__ = ("_half", "_value")
 
-    def __init__(self, value: Value | None = None) -> None:
-        self._value = None if value is None else readable(value)
+    def __init__(self, value: Value | AutocastTensor | None = None) -> None:
+        own = value._value if isinstance(value, AutocastTensor) else value
+        self._value: Value | None = None if own is None else readable(own)
         self._half: Value | None = None
 
     def has_tensor(self) -> bool:
         """Whether a value was given."""
         return self._value is not None
 
-    def set_tensor(self, value: Value) -> None:
+    def set_tensor(self, tensor: Value) -> None:
         """Replace the value."""
-        self._value, self._half = readable(value), None
+        self._value, self._half = readable(tensor), None
 
     def get_tensor(self, precision: PreferredPrecision | None = None) -> Value:
         """The value. HALF rounds float32 to bfloat16; the default is what the context's arithmetic asks for.

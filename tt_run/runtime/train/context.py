@@ -35,6 +35,7 @@ class AutoContext:
         self._implied = False
         self._distributed: DistributedContext | None = None
         self._sockets: SocketManager | None = None
+        self._profiler: Profiler | None = None
         arithmetic.restart()
         self.set_seed(DEFAULT_SEED)
 
@@ -116,11 +117,13 @@ class AutoContext:
         """The mode in force."""
         return self._mode
 
-    def add_backward_node(self, rule: BackwardRule, links: Iterable[NodeId | None]) -> NodeId | None:
-        """Enter a backward rule behind the nodes of its inputs; None when gradients are off."""
+    def add_backward_node(
+        self, grad_function: BackwardRule, links: Iterable[NodeId | None] | None
+    ) -> NodeId | None:
+        """Enter a backward rule behind the nodes of its inputs, None for none; None when gradients are off."""
         if not self.records:
             return None
-        return self.graph.add(rule, [link for link in links if link is not None])
+        return self.graph.add_node(grad_function, [link for link in links or () if link is not None])
 
     def get_graph(self) -> Graph:
         """All nodes since the last reset."""
@@ -193,10 +196,16 @@ class AutoContext:
     # --- kernels of devices ------------------------------------------------------------------------------------------
 
     def get_profiler(self) -> Profiler:
-        """What marks phases of the program in the timeline; kernels of devices are not emulated."""
+        """What marks phases of the program in the timeline, the same until it is closed; kernels of devices are not emulated."""
         from tt_run.runtime.train.profiler import Profiler
 
-        return Profiler()
+        if self._profiler is None:
+            self._profiler = Profiler()
+        return self._profiler
 
     def close_profiler(self) -> None:
-        """Nothing is open: see `get_profiler`."""
+        """Forget it, with what it was told of being disabled."""
+        self._profiler = None
+
+    def get_ccl_resources(self) -> None:
+        """None: collectives of the emulation need no semaphores, of which this gives a device its own on hardware."""

@@ -57,17 +57,26 @@ def release_metal_env() -> None:
 
 
 def shard_tensor_to_mesh_mapper(
-    device: MeshDevice, rank: int, cluster_axis: int | None = None
+    device: MeshDevice, dim: int | None = None, cluster_axis: int | None = None, *, rank: int | None = None
 ) -> mappers.TensorToMesh:
-    """Cut tensor dimension `rank` over a mesh axis and replicate over the other; over all devices without an axis."""
+    """Cut tensor dimension `dim` over a mesh axis and replicate over the other; over all devices without an axis.
+
+    `rank` is what the reference called `dim` before. Raises TypeError without either and with both.
+    """
+    if (dim is None) is (rank is None):
+        raise TypeError(
+            "shard_tensor_to_mesh_mapper() takes the tensor dimension once: dim, which older programs call rank"
+        )
+    dim = rank if dim is None else dim
+    assert dim is not None
     shape = device.shape
     if cluster_axis is None:
         long_axes = [axis for axis in range(shape.dims()) if shape[axis] > 1]
         if len(long_axes) > 1:
-            return mappers.shard_tensor_to_mesh_mapper(device, rank)
+            return mappers.shard_tensor_to_mesh_mapper(device, dim)
         cluster_axis = long_axes[0] if long_axes else 0
     placements: list[Placement] = [PlacementReplicate() for _ in range(shape.dims())]
-    placements[cluster_axis] = PlacementShard(rank)
+    placements[cluster_axis] = PlacementShard(dim)
     return mappers.create_mesh_mapper(device, MeshMapperConfig(placements))
 
 
@@ -82,15 +91,17 @@ def concat_mesh_to_tensor_composer(mesh_device: MeshDevice, dim: int) -> compose
 
 
 def create_mesh_composer_config(
-    dims: Sequence[int], mesh_shape_override: MeshShape | None = None
+    dims: Sequence[int], mesh_shape_override: MeshShape | Sequence[int] | None = None
 ) -> MeshComposerConfig:
-    """Which tensor dimension each mesh axis is concatenated on."""
+    """Which tensor dimension each mesh axis is concatenated on; the shape may be given by its sides."""
+    if mesh_shape_override is not None and not isinstance(mesh_shape_override, MeshShape):
+        mesh_shape_override = MeshShape(list(mesh_shape_override))
     return MeshComposerConfig(list(dims), mesh_shape_override)
 
 
-def create_mesh_composer(device: MeshDevice, config: MeshComposerConfig) -> composers.MeshToTensor:
+def create_mesh_composer(mesh_device: MeshDevice, config: MeshComposerConfig) -> composers.MeshToTensor:
     """The composer of a configuration."""
-    return composers.create_mesh_composer(device, config)
+    return composers.create_mesh_composer(mesh_device, config)
 
 
 # --- collectives on mesh tensors -----------------------------------------------------------------------------------

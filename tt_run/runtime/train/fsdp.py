@@ -181,7 +181,7 @@ def gather_parameter(parameter: Tensor) -> Tensor:
     context = AutoContext.get_instance()
     if context.records and out.get_node() is None:
         # A frozen parameter: nobody waits for its gradient, but the backward pass of what it was used in reads it.
-        out.set_node(context.graph.add(functools.partial(_free, out), ()))
+        out.set_node(context.graph.add_node(functools.partial(_free, out), ()))
     return out
 
 

@@ -39,11 +39,15 @@ def _released() -> None:
     )
 
 
+def _without_rule() -> None:
+    raise RuntimeError("the GraphNode has no backward rule; help: node.grad_function = rule")
+
+
 @dataclass(slots=True)
 class GraphNode:
     """One step of the forward pass: its backward rule and the nodes of its inputs."""
 
-    rule: BackwardRule
+    grad_function: BackwardRule = _without_rule
     links: tuple[int, ...] = ()
 
 
@@ -54,11 +58,19 @@ class Graph:
     generation: int = 0
     nodes: list[GraphNode] = field(default_factory=list)
 
-    def add(self, rule: BackwardRule, links: Iterable[NodeId]) -> NodeId:
+    def add_node(self, grad_function: BackwardRule, links: Iterable[NodeId]) -> NodeId:
         """A new node behind the nodes `links`; ids of an earlier graph are leaves here."""
         known = tuple(link.number for link in links if link.graph == self.generation)
-        self.nodes.append(GraphNode(rule, known))
+        self.nodes.append(GraphNode(grad_function, known))
         return NodeId(self.generation, len(self.nodes) - 1)
+
+    def get_graph_nodes(self) -> list[GraphNode]:
+        """The nodes in the order they were made."""
+        return list(self.nodes)
+
+    def get_edges(self) -> list[list[NodeId]]:
+        """For each node the nodes of its inputs."""
+        return [[NodeId(self.generation, link) for link in node.links] for node in self.nodes]
 
     def backward(self, start: NodeId, retain: bool) -> None:
         """Run the rules from `start` in reverse topological order; nodes are made after their inputs, so that is by number."""
@@ -73,10 +85,10 @@ class Graph:
                     pending.append(link)
         for number in sorted(reached, reverse=True):
             node = self.nodes[number]
-            node.rule()
+            node.grad_function()
             if not retain:
                 # Letting go of the closure frees the activations it holds as the pass moves on.
-                node.rule = _released
+                node.grad_function = _released
 
     def reset(self) -> None:
         """Forget every node."""

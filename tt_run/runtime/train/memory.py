@@ -7,52 +7,70 @@ off when the last reference to its buffer goes. State of optimizers counts too. 
 
 from __future__ import annotations
 
-import enum
 import math
+import warnings
 import weakref
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.tensor.tensor import Tensor as Value
 from tt_run.runtime.tensor.tensor import observe
+from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import element_size
 
 MIB = 1024 * 1024
 
 
-class MemoryMode(enum.Enum):
-    """NORMAL runs the program, NO_DISPATCH only counts on hardware; the emulation computes in both."""
-
-    NORMAL = 0
-    NO_DISPATCH = 1
+LAST = "END_TRACE"
+"""What the last phase is called unless it is given a name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """What happened between two snapshots, in bytes per device."""
+@dataclass(frozen=True)
+class DRAMUsage:
+    """What happened between two snapshots, in bytes per device: the most that was held beyond the beginning, and all that came and went."""
 
-    name: str
+    name: str = field(repr=False)
     peak: int
-    allocated: int
-    freed: int
-    before: int
+    total_allocations: int
+    total_deallocations: int
+    before: int = field(repr=False)
 
     @property
     def change(self) -> int:
         """Allocated less freed."""
-        return self.allocated - self.freed
+        return self.total_allocations - self.total_deallocations
 
     @property
     def after(self) -> int:
         """What is held at the end."""
         return self.before + self.change
 
+    def __str__(self) -> str:
+        return "\n".join(
+            [
+                "DRAM Usage:",
+                f"  Peak:          {self.peak / MIB:.2f} MB",
+                f"  Allocations:   {self.total_allocations / MIB:.2f} MB",
+                f"  Deallocations: {self.total_deallocations / MIB:.2f} MB",
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class L1UsagePerCore:
+    """The most of a core's L1 that a phase used, in bytes: zeros, for it belongs to kernels, which are not emulated."""
+
+    peak_cb: int = 0
+    peak_l1: int = 0
+    peak_total: int = 0
+
 
 @dataclass()
 class _Capture:
-    segments: list[Segment] = field(default_factory=list)
+    segments: list[DRAMUsage] = field(default_factory=list)
     held: int = 0
     peak: int = 0
     start: int = 0
@@ -70,7 +88,7 @@ class _Capture:
         self.freed += size
 
     def cut(self, name: str) -> None:
-        self.segments.append(Segment(name, self.peak - self.start, self.allocated, self.freed, self.start))
+        self.segments.append(DRAMUsage(name, self.peak - self.start, self.allocated, self.freed, self.start))
         self.start = self.peak = self.held
         self.allocated = self.freed = 0
 
@@ -81,25 +99,31 @@ _running = False
 
 
 class Guard:
-    """Ends the capture when released."""
+    """A capture as an object, and as a context whose end leaves it running: `MemoryUsageTracker.MemoryUsageGuard(mode)` is `begin_capture(mode)`."""
+
+    def __init__(self, mode: Any = None) -> None:
+        _begin(mode)
 
     def release(self) -> None:
-        """Stop counting; what was captured stays to be printed."""
-        _stop()
+        """Nothing: a capture ends by `end_capture()` or `clear()`. The reference's ends with its guard unless that was released."""
+
+    def __enter__(self) -> Guard:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
 
 
 class MemoryUsageTracker:
     """Counts device memory between `begin_capture` and `end_capture`."""
 
+    MemoryUsageGuard = Guard
+
     @staticmethod
-    def begin_capture(mode: MemoryMode = MemoryMode.NORMAL) -> Guard:
-        """Start counting from nothing. Raises RuntimeError while a capture runs."""
-        global _capture, _running
-        if _running:
-            raise RuntimeError("MemoryUsageTracker: a capture is running; end_capture() it first")
-        _capture, _running = _Capture(), True
-        _leave.append(observe(_made))
-        return Guard()
+    def begin_capture(mode: Any = None) -> Guard:
+        """Start counting from nothing. With `ttnn.graph.RunMode.NO_DISPATCH` tensors have shapes only until the capture ends, so that models are
+        counted which fit no memory. Raises RuntimeError while a capture runs."""
+        return Guard(mode)
 
     @staticmethod
     def snapshot(name: str) -> None:
@@ -107,8 +131,11 @@ class MemoryUsageTracker:
         _current().cut(name)
 
     @staticmethod
-    def end_capture(name: str) -> None:
-        """End the last phase and the capture. Raises RuntimeError when no capture runs."""
+    def end_capture(name: str = LAST) -> None:
+        """End the last phase and the capture. Warns when no capture runs."""
+        if not _running:
+            warnings.warn("MemoryUsageTracker: end_capture() without a capture that runs", stacklevel=2)
+            return
         _current().cut(name)
         _stop()
 
@@ -118,12 +145,34 @@ class MemoryUsageTracker:
         print(report(), flush=True)
 
     @staticmethod
-    def get_dram_usage(name: str) -> Segment:
-        """The phase of that name. Raises KeyError when there is none."""
+    def get_dram_usage(name: str = LAST) -> DRAMUsage:
+        """The phase of that name. Raises RuntimeError, listing the phases, when there is none."""
         for segment in _segments():
             if segment.name == name:
                 return segment
-        raise KeyError(f"no phase {name!r}; there are {', '.join(s.name for s in _segments())}")
+        names = ", ".join(s.name for s in _segments()) or "none"
+        raise RuntimeError(f"MemoryUsageTracker: no phase {name!r}; there are {names}")
+
+    @staticmethod
+    def get_dram_usage_all() -> list[tuple[str, DRAMUsage]]:
+        """Every phase with its name, in order."""
+        return [(segment.name, segment) for segment in _segments()]
+
+    @staticmethod
+    def get_l1_usage(name: str = LAST) -> L1UsagePerCore:
+        """Zeros for the phase of that name. Raises RuntimeError as `get_dram_usage`."""
+        MemoryUsageTracker.get_dram_usage(name)
+        return L1UsagePerCore()
+
+    @staticmethod
+    def get_l1_usage_all() -> list[tuple[str, L1UsagePerCore]]:
+        """Zeros for every phase."""
+        return [(segment.name, L1UsagePerCore()) for segment in _segments()]
+
+    @staticmethod
+    def get_trace_names() -> list[str]:
+        """The names of the phases, in order."""
+        return [segment.name for segment in _segments()]
 
     @staticmethod
     def get_dram_peak() -> int:
@@ -143,6 +192,18 @@ class MemoryUsageTracker:
         _capture = None
 
 
+def _begin(mode: Any) -> None:
+    global _capture, _running
+    if _running:
+        raise RuntimeError("MemoryUsageTracker: a capture is running; end_capture() it first")
+    _capture, _running = _Capture(), True
+    _leave.append(observe(_made))
+    if getattr(mode, "name", mode) == "NO_DISPATCH":
+        without_values = ExitStack()
+        without_values.enter_context(shapes.only())
+        _leave.append(without_values.close)
+
+
 def report() -> str:
     """The text of `print_memory_usage`."""
     lines: list[str] = []
@@ -151,8 +212,8 @@ def report() -> str:
         overall = max(overall, segment.before + segment.peak)
         lines += [
             f"--- {segment.name} ---",
-            f"DRAM: Segment Peak {segment.peak / MIB:.2f} MB, Allocations {segment.allocated / MIB:.2f} MB, "
-            f"Deallocations {segment.freed / MIB:.2f} MB, Segment Change {segment.change / MIB:+.2f} MB",
+            f"DRAM: Segment Peak {segment.peak / MIB:.2f} MB, Allocations {segment.total_allocations / MIB:.2f} MB, "
+            f"Deallocations {segment.total_deallocations / MIB:.2f} MB, Segment Change {segment.change / MIB:+.2f} MB",
             f"DRAM: Cumulative Peak {overall / MIB:.2f} MB, Cumulative Current {segment.after / MIB:.2f} MB",
             "L1: Peak CB 0.00 MB, Peak Buffer 0.00 MB, Peak Total 0.00 MB",
         ]
@@ -187,7 +248,7 @@ def _current() -> _Capture:
     return _capture
 
 
-def _segments() -> list[Segment]:
+def _segments() -> list[DRAMUsage]:
     return [] if _capture is None else _capture.segments
 
 

@@ -99,5 +99,5 @@ def result(value: Value, inputs: Sequence[Kind], rule: Rule) -> Kind:
                 )
 
     links = [node for tensor in inputs if (node := tensor.get_node()) is not None]
-    out.set_node(context.graph.add(backward, links))
+    out.set_node(context.graph.add_node(backward, links))
     return out

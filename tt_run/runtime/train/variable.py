@@ -41,7 +41,10 @@ class Variable:
         "unrecorded",
     )
 
-    def __init__(self, value: Value | None = None, requires_grad: bool = True) -> None:
+    def __init__(self, value: Value | Variable | None = None, requires_grad: bool = True) -> None:
+        if isinstance(value, Variable):
+            requires_grad = value.get_requires_grad()
+            value = value.get_value(PreferredPrecision.FULL)
         self._cast = AutocastTensor(value)
         self._gradient: Value | None = None
         self._zeroed = self._seeded = False
@@ -93,34 +96,34 @@ class Variable:
         """Whether a gradient has arrived since the last `zero_grad` of a remote optimizer, or ever."""
         return self._gradient is not None
 
-    def set_grad(self, gradient: Value | None) -> None:
+    def set_grad(self, grad: Value | None) -> None:
         """Replace the gradient; None takes it away. Raises RuntimeError when the shapes differ."""
-        if gradient is not None:
-            self._check_shape(gradient)
-            gradient = readable(gradient)
-        self._gradient, self._zeroed, self._seeded = gradient, False, False
+        if grad is not None:
+            self._check_shape(grad)
+            grad = readable(grad)
+        self._gradient, self._zeroed, self._seeded = grad, False, False
 
     def zero_grad(self) -> None:
         """Set an existing gradient to zero; a tensor without one stays without."""
         if self._gradient is not None:
             self._gradient, self._zeroed = stacks.zeros_of(self._gradient), True
 
-    def set_grad_from_tensor(self, gradient: Variable) -> None:
+    def set_grad_from_tensor(self, grad_tensor: Variable) -> None:
         """`set_grad` with the value of an autograd tensor."""
-        self.set_grad(gradient.get_value())
+        self.set_grad(grad_tensor.get_value())
 
-    def add_grad(self, gradient: Value) -> None:
+    def add_grad(self, grad: Value) -> None:
         """Accumulate; nothing happens when the tensor requires no gradient. Raises RuntimeError when the shapes differ."""
         if not self._requires_grad:
             return
-        self._check_shape(gradient)
+        self._check_shape(grad)
         if self._gradient is None:
-            self._gradient = readable(gradient)
+            self._gradient = readable(grad)
         elif self._zeroed:
             # Nothing has arrived since zero_grad: adding to zeros would cost a pass over the whole gradient.
-            self._gradient = stacks.as_dtype(gradient, self._gradient.dtype)
+            self._gradient = stacks.as_dtype(grad, self._gradient.dtype)
         else:
-            self._gradient = stacks.add(self._gradient, gradient)
+            self._gradient = stacks.add(self._gradient, grad)
         self._zeroed = False
 
     def _check_shape(self, gradient: Value) -> None:

@@ -7,14 +7,16 @@ from functools import partial
 
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType, run
 from tt_run.runtime.train.models.transformer import (
+    BaseTransformer,
     GPTBlock,
     LayerNorm,
+    PositionalEmbeddingType,
     as_logits,
     positional_embedding,
     tensor_parallel_size,
 )
 from tt_run.runtime.train.modules import initial
-from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase
+from tt_run.runtime.train.modules.base import ModuleBase
 from tt_run.runtime.train.modules.containers import ModuleList
 from tt_run.runtime.train.modules.layers import DropoutLayer, Embedding
 from tt_run.runtime.train.modules.linear import ColumnParallelLinear, LinearLayer
@@ -43,7 +45,7 @@ class NanoGPTConfig:
     bias: bool = True
     runner_type: RunnerType = RunnerType.Default
     weight_tying: WeightTyingType = WeightTyingType.Disabled
-    positional_embedding_type: str = "trainable"
+    positional_embedding_type: str | PositionalEmbeddingType = "trainable"
     experimental: NanoGPTExperimentalConfig = field(default_factory=NanoGPTExperimentalConfig)
 
 
@@ -59,11 +61,11 @@ class GPT2TransformerConfig:
     max_sequence_length: int = 256
     runner_type: RunnerType = RunnerType.Default
     weight_tying: WeightTyingType = WeightTyingType.Disabled
-    positional_embedding_type: str = "trainable"
+    positional_embedding_type: str | PositionalEmbeddingType = "trainable"
     experimental: NanoGPTExperimentalConfig = field(default_factory=NanoGPTExperimentalConfig)
 
 
-class GPT(AbstractModuleBase):
+class GPT(BaseTransformer):
     """Token and position embeddings, pre-norm blocks, a final norm, and logits over the vocabulary.
 
     Under tensor parallelism heads and hidden features are cut over the axis and the head's logits are gathered.
@@ -81,7 +83,7 @@ class GPT(AbstractModuleBase):
         bias: bool,
         runner: RunnerType,
         tied: bool,
-        positions: str,
+        positions: str | PositionalEmbeddingType,
         weight_init: initial.Initializer | None,
         bias_init: initial.Initializer | None,
         parallel: bool,

@@ -11,7 +11,12 @@ from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.models.cache import KvCache
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType, run
-from tt_run.runtime.train.models.transformer import as_logits, dealt, tensor_parallel_size
+from tt_run.runtime.train.models.transformer import (
+    BaseTransformer,
+    as_logits,
+    dealt,
+    tensor_parallel_size,
+)
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase
 from tt_run.runtime.train.modules.layers import DropoutLayer, Embedding, RMSNormLayer
@@ -169,7 +174,7 @@ class LlamaBlock(AbstractModuleBase):
         return binary.add(x, self.mlp(self.mlp_norm(x)))
 
 
-class Llama(AbstractModuleBase):
+class Llama(BaseTransformer):
     """Token embedding, blocks, final norm and head; `stage` builds only some blocks, with or without the two ends.
 
     Blocks keep their global numbers in their names. The initial weights of a stage are those of the whole model: numbers of what it does not

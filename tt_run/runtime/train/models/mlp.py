@@ -21,6 +21,13 @@ class MultiLayerPerceptronParameters:
     hidden_features: Sequence[int] = field(default_factory=tuple)
     output_features: int = 0
 
+    @staticmethod
+    def create(
+        input_features: int, hidden_features: Sequence[int], output_features: int
+    ) -> MultiLayerPerceptronParameters:
+        """These sizes."""
+        return MultiLayerPerceptronParameters(input_features, hidden_features, output_features)
+
 
 class MultiLayerPerceptron(AbstractModuleBase):
     """input -> hidden … -> output."""

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
 
 
-_Kind = TypeVar("_Kind", bound="_Named")
+_Kind = TypeVar("_Kind", bound="Named")
 
 
-class _Named(enum.Enum):
+class Named(enum.Enum):
+    """Choices that a configuration names in lower case."""
+
     @classmethod
     def from_string(cls: type[_Kind], text: str) -> _Kind:
         """The member that a configuration names. Raises ValueError listing the names."""
@@ -34,14 +36,14 @@ def _snake(name: str) -> str:
     return "".join(f"_{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(name))
 
 
-class RunnerType(_Named):
+class RunnerType(Named):
     """Default keeps all activations; MemoryEfficient keeps those between blocks and recomputes the rest."""
 
     Default = 0
     MemoryEfficient = 1
 
 
-class WeightTyingType(_Named):
+class WeightTyingType(Named):
     """Whether the output layer shares the embedding's weight."""
 
     Disabled = 0

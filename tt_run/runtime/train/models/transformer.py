@@ -9,6 +9,7 @@ import numpy as np
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.device_tensor import Logits
 from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.train.models.runner import Named
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase
 from tt_run.runtime.train.modules.layers import DropoutLayer
@@ -22,6 +23,21 @@ from tt_run.runtime.train.ops.unary import gelu
 from tt_run.runtime.train.sharded_parameters import Joint
 from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.values import shapes as values
+
+
+class PositionalEmbeddingType(Named):
+    """Positions have numbers that are trained, or sines and cosines."""
+
+    Trainable = 0
+    Fixed = 1
+
+
+class BaseTransformer(AbstractModuleBase):
+    """A model of language that can be filled from Hugging Face's files."""
+
+    def load_from_safetensors(self, directory: str) -> None:
+        """Load weights from every *.safetensors file of a directory. Raises TypeError for a model that defines no names for them."""
+        raise TypeError(f"{type(self).__name__} defines no load_from_safetensors()")
 
 
 def tensor_parallel_size() -> int:
@@ -223,10 +239,12 @@ class FixedPositionalEmbedding(AbstractModuleBase):
         return binary.add(x, held)
 
 
-def positional_embedding(kind: str, embedding_dim: int, length: int) -> AbstractModuleBase:
+def positional_embedding(
+    kind: str | PositionalEmbeddingType, embedding_dim: int, length: int
+) -> AbstractModuleBase:
     """The embedding that a configuration names. Raises ValueError for an unknown name."""
-    if kind == "trainable":
+    if not isinstance(kind, PositionalEmbeddingType):
+        kind = PositionalEmbeddingType.from_string(kind)
+    if kind is PositionalEmbeddingType.Trainable:
         return TrainablePositionalEmbedding(embedding_dim, length)
-    if kind == "fixed":
-        return FixedPositionalEmbedding(embedding_dim, length)
-    raise ValueError(f"positional_embedding_type: {kind!r} is not one of trainable, fixed")
+    return FixedPositionalEmbedding(embedding_dim, length)

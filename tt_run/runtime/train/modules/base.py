@@ -17,6 +17,13 @@ class RunMode(enum.Enum):
     EVAL = 1
 
 
+class InferenceMode(enum.Enum):
+    """PREFILL takes all tokens of a prompt, DECODE one after those that a cache holds."""
+
+    PREFILL = 0
+    DECODE = 1
+
+
 class NamedParameters(dict[str, Tensor]):
     """Parameters by full path: what `parameters()` gives and optimizers take."""
 

@@ -29,17 +29,37 @@ from tt_run.runtime.train.tensor_parallel import mark_sequence_parallel
 
 
 class LinearLayer(AbstractModuleBase):
-    """x @ W^T + b with W [1, 1, out, in] and b [1, 1, 1, out], both from U(-k, k), k = sqrt(1 / in)."""
+    """x @ W^T + b with W [1, 1, out, in] and b [1, 1, 1, out], both from U(-k, k), k = sqrt(1 / in).
+
+    Of a weight that is there, with a bias that is there or a new one: `LinearLayer(weight, bias)`, `LinearLayer(weight, has_bias)`.
+    Raises TypeError for anything else.
+    """
 
     def __init__(
         self,
-        in_features: int,
-        out_features: int,
+        in_features: int | Tensor | None = None,
+        out_features: int | Tensor | bool | None = None,
         has_bias: bool = True,
         weight_init: initial.Initializer | None = None,
         bias_init: initial.Initializer | None = None,
+        *,
+        weight: Tensor | None = None,
+        bias: Tensor | None = None,
     ) -> None:
         super().__init__()
+        if isinstance(in_features, Tensor):
+            weight, in_features = in_features, None
+            if isinstance(out_features, Tensor):
+                bias, out_features = out_features, None
+            elif isinstance(out_features, bool):
+                has_bias, out_features = out_features, None
+        if weight is not None and in_features is None and out_features is None:
+            self._take(weight, bias, has_bias, bias_init)
+            return
+        if weight is not None or not isinstance(in_features, int) or not isinstance(out_features, int):
+            raise TypeError(
+                "LinearLayer() takes (in_features, out_features, has_bias), (weight, bias) or (weight, has_bias)"
+            )
         self.in_features, self.out_features = in_features, out_features
         self.weight = Parameter(
             (weight_init or initial.fan_in(in_features))((1, 1, out_features, in_features))
@@ -49,6 +69,15 @@ class LinearLayer(AbstractModuleBase):
             if has_bias
             else None
         )
+
+    def _take(
+        self, weight: Tensor, bias: Tensor | None, has_bias: bool, bias_init: initial.Initializer | None
+    ) -> None:
+        *_, self.out_features, self.in_features = weight.shape()
+        self.weight = Parameter(weight)
+        if bias is None and has_bias:
+            bias = (bias_init or initial.fan_in(self.in_features))((1, 1, 1, self.out_features))
+        self.bias = None if bias is None else Parameter(bias)
 
     @classmethod
     def around(cls, weight: Parameter, in_features: int, out_features: int) -> LinearLayer:
@@ -62,6 +91,10 @@ class LinearLayer(AbstractModuleBase):
     def get_weight(self) -> Tensor:
         """The weight."""
         return self._tensors["weight"]
+
+    def get_weight_numpy(self) -> np.ndarray:
+        """The weight as an array."""
+        return self.get_weight().to_numpy()
 
     def get_bias(self) -> Tensor | None:
         """The bias, None without one."""

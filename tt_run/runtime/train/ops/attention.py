@@ -27,7 +27,7 @@ HIDDEN = np.float32(-1e9)
 
 @recorded
 def scaled_dot_product_attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Value | None = None
 ) -> Tensor:
     """softmax(q k^T / sqrt(E) with hidden positions) v: query [B, H, S, E], key [B, G, T, E], value [B, G, T, F], mask [1 or B, 1, S, T].
 
@@ -49,7 +49,7 @@ def scaled_dot_product_attention(
         )
         return gemm.matmul(weights, _spread(stacks[2], shared)), weights
 
-    operands = (q, k, v) if mask is None else (q, k, v, mask.get_value())
+    operands = (q, k, v) if mask is None else (q, k, v, _value(mask))
     out, weights = stacks.compute_several(forward, *operands)
 
     def backward(g: Array, u: Array, w: Array, x: Array, p: Array) -> tuple[Array, Array, Array]:
@@ -76,10 +76,14 @@ def scaled_dot_product_attention(
 
 @recorded
 def scaled_dot_product_attention_composite(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Value | None = None
 ) -> Tensor:
     """As `scaled_dot_product_attention`; made of several kernels on devices, where it also takes a mask for each sequence."""
     return scaled_dot_product_attention(query, key, value, mask)
+
+
+def _value(mask: Tensor | Value) -> Value:
+    return mask.get_value() if isinstance(mask, Tensor) else mask
 
 
 def _scores(q: Array, k: Array, scale: np.float32, mask: Array | None) -> Array:

@@ -36,12 +36,16 @@ def ring_attention_sdpa(
     """`scaled_dot_product_attention` of parts [B, H, S / C, E] of the positions, in order along the axis of context parallelism.
 
     A mask is [1 or B, 1, S, S] on each device, or cut on its rows; it takes the place of `mask_type`. Without an axis of several devices
-    it is the attention of one, with the mask as it is given. Raises ValueError for a mask of another size.
+    it is the attention of one. Raises ValueError for a mask of another size.
     """
     axis = context_axis() if cp_axis is None else cp_axis
-    if axis is None or AutoContext.get_instance().get_device().shape[axis] == 1:
+    own, count = query.shape()[SEQUENCE_DIM], 1
+    if axis is not None:
+        count = int(AutoContext.get_instance().get_device().shape[axis])
+    if axis is None or count == 1:
+        if mask is None and mask_type is AttentionMaskType.Causal:
+            mask = _causal(own, None)
         return scaled_dot_product_attention(query, key, value, mask)
-    own, count = query.shape()[SEQUENCE_DIM], int(AutoContext.get_instance().get_device().shape[axis])
     whole = own * count
     if mask is not None:
         mask = _rows(mask, own, whole, axis)
@@ -90,9 +94,11 @@ def _rows(mask: Tensor, own: int, whole: int, axis: int) -> Tensor:
     return cut
 
 
-def _causal(whole: int, axis: int) -> Tensor:
+def _causal(whole: int, axis: int | None) -> Tensor:
     seen = np.tril(np.ones((1, 1, whole, whole), np.float32))
-    mapper = shard_tensor_to_mesh_mapper(AutoContext.get_instance().get_device(), SEQUENCE_DIM, axis)
+    mapper = None
+    if axis is not None:
+        mapper = shard_tensor_to_mesh_mapper(AutoContext.get_instance().get_device(), SEQUENCE_DIM, axis)
     mask = Tensor.from_numpy(seen, new_type=DataType.BFLOAT16, mapper=mapper)
     mask.set_requires_grad(False)
     return mask

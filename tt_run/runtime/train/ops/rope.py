@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,49 +34,104 @@ class RopeScalingParams:
     low_freq_factor: float = 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class RotaryEmbeddingParams:
     """Cosines and sines (sequence, head_dim / 2) of every position and pair; `axis` is a mesh axis over which positions are cut.
 
-    Programs that turn tensors by themselves find the tables of a device's kernel as mesh tensors: `cos_cache` and `sin_cache`
-    [1, 1, sequence, head_dim], each pair's number twice, those of the turn back, and `trans_mat`.
+    Programs find the tables of a device's kernel as mesh tensors, and may set tables of their own: `cos_cache` and `sin_cache`
+    [1, 1, sequence, head_dim], each pair's number twice, `neg_cos_cache` and `neg_sin_cache` of the turn back, and `trans_mat`.
     """
 
-    sequence_length: int
-    head_dim: int
-    cos: Array
-    sin: Array
+    sequence_length: int = 0
+    head_dim: int = 0
+    cos: Array = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    sin: Array = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     axis: int | None = None
     theta: float = 10000.0
     rope_scaling_params: RopeScalingParams = field(default_factory=RopeScalingParams)
+    back: dict[str, Array] = field(default_factory=dict)
+    """Tables of the turn back, where a program has set its own."""
+    _made: dict[str, Value] = field(default_factory=dict, init=False, repr=False)
 
-    @cached_property
+    @property
     def cos_cache(self) -> Value:
         """Cosines of the forward turn, bfloat16."""
-        return _table(self.cos)
+        return self._shown("cos_cache", self.cos)
 
-    @cached_property
+    @cos_cache.setter
+    def cos_cache(self, table: Value | Tensor) -> None:
+        self.cos = self._set("cos_cache", table)
+
+    @property
     def sin_cache(self) -> Value:
         """Sines of the forward turn, bfloat16."""
-        return _table(self.sin)
+        return self._shown("sin_cache", self.sin)
+
+    @sin_cache.setter
+    def sin_cache(self, table: Value | Tensor) -> None:
+        self.sin = self._set("sin_cache", table)
 
     @property
     def neg_cos_cache(self) -> Value:
         """Cosines of the turn back, which are the same."""
-        return self.cos_cache
+        return self._shown("neg_cos_cache", self.turn_back()[0])
 
-    @cached_property
+    @neg_cos_cache.setter
+    def neg_cos_cache(self, table: Value | Tensor) -> None:
+        self.back["cos"] = self._set("neg_cos_cache", table)
+
+    @property
     def neg_sin_cache(self) -> Value:
         """Sines of the turn back."""
-        return _table(-self.sin)
+        return self._shown("neg_sin_cache", self.turn_back()[1])
 
-    @cached_property
+    @neg_sin_cache.setter
+    def neg_sin_cache(self, table: Value | Tensor) -> None:
+        self.back["sin"] = self._set("neg_sin_cache", table)
+
+    def turn_back(self, rows: slice = slice(None)) -> tuple[Array, Array]:
+        """Cosines and sines (rows, head_dim / 2) of the turn back."""
+        own = self.back.get("sin")
+        return self.back.get("cos", self.cos)[rows], -self.sin[rows] if own is None else own[rows]
+
+    @property
     def trans_mat(self) -> Value:
         """[1, 1, 32, 32]: swaps the two of each pair and turns the sign of the second, x -> x @ trans_mat."""
-        swap = np.zeros((TILE_SIZE, TILE_SIZE), np.float32)
-        even = np.arange(0, TILE_SIZE, 2)
-        swap[even, even + 1], swap[even + 1, even] = 1.0, -1.0
-        return Tensor.from_numpy(swap[None, None], new_type=DataType.BFLOAT16).get_value()
+        if "trans_mat" not in self._made:
+            self._made["trans_mat"] = Tensor.from_numpy(_swap(), new_type=DataType.BFLOAT16).get_value()
+        return self._made["trans_mat"]
+
+    @trans_mat.setter
+    def trans_mat(self, matrix: Value | Tensor) -> None:
+        given = Tensor(matrix).to_numpy()
+        if given.shape != _swap().shape or (given != _swap()).any():
+            raise ValueError(
+                "rope: trans_mat swaps the two of each pair (2i, 2i + 1); another matrix is not emulated"
+            )
+
+    def _shown(self, name: str, half: Array) -> Value:
+        if name not in self._made:
+            self._made[name] = _table(half)
+        return self._made[name]
+
+    def _set(self, name: str, table: Value | Tensor) -> Array:
+        """A table that a program gives, as pairs; its sizes become those of the parameters. Raises ValueError for one that is no table of pairs."""
+        whole = np.asarray(Tensor(table).to_numpy(), np.float32)
+        length, width = whole.shape[-2:]
+        if whole.size != length * width or (whole[..., ::2] != whole[..., 1::2]).any():
+            raise ValueError(
+                f"rope: {name} has shape [1, 1, sequence, head_dim] and each pair's number twice; got {list(whole.shape)}"
+            )
+        self._made.clear()
+        self.sequence_length, self.head_dim = length, width
+        return np.ascontiguousarray(whole.reshape(length, width)[:, ::2])
+
+
+def _swap() -> Array:
+    swap = np.zeros((1, 1, TILE_SIZE, TILE_SIZE), np.float32)
+    even = np.arange(0, TILE_SIZE, 2)
+    swap[0, 0, even, even + 1], swap[0, 0, even + 1, even] = 1.0, -1.0
+    return swap
 
 
 def _table(half: Array, mapper: TensorToMesh | None = None) -> Value:
@@ -168,13 +222,14 @@ def rope(input: Tensor, rope_params: RotaryEmbeddingParams, token_position: int 
         raise RuntimeError(
             f"rope: positions {token_position}..{token_position + length - 1} exceed the parameters' {rope_params.sequence_length}"
         )
-    cos = rope_params.cos[token_position : token_position + length]
-    sin = rope_params.sin[token_position : token_position + length]
+    rows = slice(token_position, token_position + length)
+    cos, sin = rope_params.cos[rows], rope_params.sin[rows]
     value = stacks.compute(lambda u: _rotated(u, cos, sin), x)
+    back_cos, back_sin = rope_params.turn_back(rows)
     return result(
         value,
         (input,),
-        lambda gradient: input.add_grad(stacks.compute(lambda g: _rotated(g, cos, -sin), gradient)),
+        lambda gradient: input.add_grad(stacks.compute(lambda g: _rotated(g, back_cos, back_sin), gradient)),
     )
 
 
@@ -188,17 +243,17 @@ def _rope_of_parts(input: Tensor, params: RotaryEmbeddingParams, axis: int, firs
             f"rope: positions {first}..{first + whole - 1} exceed the parameters' {params.sequence_length}"
         )
     mapper = None if device is None else shard_tensor_to_mesh_mapper(device, 2, axis)
-    cos, sin = (
-        Tensor.from_numpy(
-            table[None, None, first : first + whole], new_type=DataType.FLOAT32, mapper=mapper
-        ).get_value(PreferredPrecision.FULL)
-        for table in (params.cos, params.sin)
+    rows = slice(first, first + whole)
+    cos, sin, back_cos, back_sin = (
+        Tensor.from_numpy(table[None, None], new_type=DataType.FLOAT32, mapper=mapper).get_value(
+            PreferredPrecision.FULL
+        )
+        for table in (params.cos[rows], params.sin[rows], *params.turn_back(rows))
     )
     value = stacks.compute(_rotated, x, cos, sin, dtype=x.dtype)
 
     def rule(gradient: Value) -> None:
-        turned = stacks.compute(lambda g, c, s: _rotated(g, c, -s), gradient, cos, sin, dtype=gradient.dtype)
-        input.add_grad(turned)
+        input.add_grad(stacks.compute(_rotated, gradient, back_cos, back_sin, dtype=gradient.dtype))
 
     return result(value, (input,), rule)
 

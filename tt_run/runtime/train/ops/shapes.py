@@ -109,12 +109,12 @@ def _parts(
 
 
 @recorded
-def heads_fusion(tensor: Tensor) -> Tensor:
+def heads_fusion(x: Tensor) -> Tensor:
     """[B, H, S, E] -> [B, 1, S, H*E]: heads side by side again."""
-    batch, heads, length, width = _four(tensor, "heads_fusion")
+    batch, heads, length, width = _four(x, "heads_fusion")
     return _moved(
-        tensor,
-        lambda x: x.transpose(0, 1, 3, 2, 4).reshape(-1, batch, 1, length, heads * width),
+        x,
+        lambda u: u.transpose(0, 1, 3, 2, 4).reshape(-1, batch, 1, length, heads * width),
         lambda g: g.reshape(-1, batch, length, heads, width).transpose(0, 1, 3, 2, 4),
     )
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.modules.base import NamedParameters
 from tt_run.runtime.train.optimizers.base import OptimizerBase, observed, settings
 from tt_run.runtime.train.tensor import Tensor
@@ -23,7 +24,7 @@ Array = npt.NDArray[Any]
 
 @dataclass()
 class AdamWConfig:
-    """Settings of AdamW. Raises RuntimeError for what the emulation does not do."""
+    """Settings of AdamW. Raises RuntimeError for a beta outside of [0, 1) and for two ways of rounding at once."""
 
     lr: float = 1e-3
     beta1: float = 0.9
@@ -35,9 +36,9 @@ class AdamWConfig:
     use_kahan_summation: bool = False
 
     def __post_init__(self) -> None:
-        if self.stochastic_rounding:
+        if self.stochastic_rounding and self.use_kahan_summation:
             raise RuntimeError(
-                "AdamW: stochastic_rounding is not emulated; results would depend on the draw of each device"
+                "AdamW: with kahan_summation nothing is lost by rounding; help: stochastic_rounding or kahan_summation, not both"
             )
         for name in ("beta1", "beta2"):
             if not 0.0 <= getattr(self, name) < 1.0:
@@ -64,6 +65,8 @@ class AdamW(OptimizerBase):
     """p -= lr * wd * p, then p -= lr * m^ / (sqrt(v^) + eps) with bias-corrected moments.
 
     `use_kahan_summation` keeps what rounding the parameter lost and adds it to the next update; `amsgrad` divides by the largest v^.
+    `stochastic_rounding` rounds a bfloat16 parameter up or down by chance, by a generator of the context's seed, the step and the
+    parameter's place among the names: the same on every device, after a resume, and on any split over ranks.
     """
 
     _states: tuple[str, ...] = ("exp_avg", "exp_avg_sq")
@@ -115,12 +118,23 @@ class AdamW(OptimizerBase):
             p *= shrink
             p -= square
 
-        for slot in self._slots.values():
-            slot.step(kernel)
+        seed = AutoContext.get_instance().get_seed()
+        for place, name in enumerate(sorted(self._slots)):
+            draw = None
+            if config.stochastic_rounding:
+                draw = np.random.Generator(np.random.Philox([seed, self._steps, place]))
+            self._slots[name].step(kernel, draw=draw)
 
 
 class AdamWFullPrecision(AdamW):
-    """AdamW with float32 moments and a float32 master copy of every parameter."""
+    """AdamW with float32 moments and a float32 master copy of every parameter. Raises RuntimeError for stochastic rounding, of which it has none."""
+
+    def __init__(self, parameters: Mapping[str, Tensor], config: AdamWConfig) -> None:
+        super().__init__(parameters, config)
+        if config.stochastic_rounding:
+            raise RuntimeError(
+                "AdamWFullPrecision: parameters are rounded from float32 copies, and nothing is lost; help: AdamW for stochastic_rounding"
+            )
 
     def _rounded(self) -> bool:
         return False

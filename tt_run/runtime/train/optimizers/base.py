@@ -48,6 +48,16 @@ def observed(step: Step) -> Step:
     return run
 
 
+def of_state(state: Mapping[str, Any], name: str, owner: object) -> Any:
+    """What a saved state holds under a name. Raises KeyError, listing what it holds, for a state that is none of the owner's."""
+    if name in state:
+        return state[name]
+    names = ", ".join(sorted(map(str, state))) or "nothing"
+    raise KeyError(
+        f"{type(owner).__name__}: the saved state has no {name!r}; it holds {names}. help: take what get_state_dict() of the same class gave"
+    )
+
+
 def settings(optimizer: object, given: object, kind: type[Settings]) -> Settings:
     """The settings given to an optimizer. Raises TypeError unless they are of its kind."""
     if isinstance(given, kind):
@@ -136,13 +146,14 @@ class OptimizerBase(ABC):
             )
         return state
 
-    def set_state_dict(self, state: Mapping[str, Any]) -> None:
+    def set_state_dict(self, dict: Mapping[str, Any]) -> None:
         """Take back what `get_state_dict` gave; without `lr` the rate stays. Raises KeyError with the names when a parameter's state is missing.
 
         Raises ValueError for a state of another shape.
         """
-        former = {now: state[old] for now, old in FORMER_NAMES.items() if now not in state and old in state}
-        state = {**former, **state}
+        former = {now: dict[old] for now, old in FORMER_NAMES.items() if now not in dict and old in dict}
+        state = {**former, **dict}
+        steps = int(of_state(state, "steps", self))
         missing = [
             f"{label}/{name}"
             for name in self._slots
@@ -153,7 +164,7 @@ class OptimizerBase(ABC):
             raise KeyError(
                 f"{self.get_name()}: the saved state has no {', '.join(missing[:3])}{' …' if len(missing) > 3 else ''}"
             )
-        self._lr, self._steps = float(state.get("lr", self._lr)), int(state["steps"])
+        self._lr, self._steps = float(state.get("lr", self._lr)), steps
         for name, slot in self._slots.items():
             slot.take_state([slot.array_of(state[label][name], f"{label}/{name}") for label in self._states])
             if slot.master is not None:

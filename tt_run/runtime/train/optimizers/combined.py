@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from tt_run.runtime.train.optimizers.base import OptimizerBase, of_state
 from tt_run.runtime.train.optimizers.muon import MuonComposite, MuonConfig
 from tt_run.runtime.train.settings import Report, Section, Setting, number, whole
 from tt_run.runtime.train.tensor import Tensor
@@ -103,10 +104,11 @@ class MuonWithAdamW:
         """The state of both."""
         return {"muon": self._muon.get_state_dict(), "adamw": self._adamw.get_state_dict()}
 
-    def set_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take back what `get_state_dict` gave."""
-        self._muon.set_state_dict(state["muon"])
-        self._adamw.set_state_dict(state["adamw"])
+    def set_state_dict(self, dict: Mapping[str, Any]) -> None:
+        """Take back what `get_state_dict` gave. Raises KeyError for a state that is none."""
+        muon, adamw = (of_state(dict, name, self) for name in ("muon", "adamw"))
+        self._muon.set_state_dict(muon)
+        self._adamw.set_state_dict(adamw)
 
     def print_stats(self) -> None:
         """Print how large each parameter and its gradient are."""
@@ -119,6 +121,9 @@ class MuonWithAdamW:
             print(f"  {title} parameters ({len(names)}):")
             for name in names:
                 print(f"    - {name}")
+
+
+OptimizerBase.register(MuonWithAdamW)
 
 
 def _is_matrix(name: str, others: Collection[str]) -> bool:

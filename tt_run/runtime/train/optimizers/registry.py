@@ -24,7 +24,8 @@ _ADAMW = (
 _SGD = (*_RATE, "momentum", "dampening", "weight_decay", "nesterov")
 _MUON = (*_RATE, "momentum", "ns_steps")
 
-_registered: dict[str, Creator] = {}
+registered: dict[str, Creator] = {}
+"""What programs registered, by type."""
 
 
 @dataclass(frozen=True)
@@ -88,23 +89,21 @@ KNOWN: dict[str, Known] = {
 }
 
 
-def register_optimizer(name: str, creator: Creator) -> None:
-    """Make `{"type": name, …}` mean `creator(config, parameters)`; a name registered again means the last one."""
+def register_optimizer(type: str, creator: Creator) -> None:
+    """Make `{"type": type, …}` mean `creator(config, params)`; a name registered again means the last one."""
     if not callable(creator):
         raise TypeError(
-            f"register_optimizer({name!r}): the creator is called with (config, parameters), got {creator!r}"
+            f"register_optimizer({type!r}): the creator is called with (config, params), got {creator!r}"
         )
-    _registered[name] = creator
+    registered[type] = creator
 
 
 def type_of(config: Mapping[str, Any]) -> str:
-    """The optimizer that a configuration means, in the spelling of the class. Raises ConfigError listing those there are."""
-    kind = config.get("type")
-    if kind is None:
-        raise ConfigError("optimizer: no type; help: {'type': 'AdamW', 'lr': 3e-4}")
-    if kind in _registered:
+    """The optimizer that a configuration means, AdamW without a type, in the spelling of the class. Raises ConfigError listing those there are."""
+    kind = config.get("type", "AdamW")
+    if kind in registered:
         return str(kind)
-    names = {name.lower(): name for name in (*KNOWN, *_registered, "MuonWithAdamW")}
+    names = {name.lower(): name for name in (*KNOWN, *registered, "MuonWithAdamW")}
     found = names.get(str(kind).lower())
     if found is None:
         near = difflib.get_close_matches(str(kind).lower(), names, n=1)
@@ -113,16 +112,16 @@ def type_of(config: Mapping[str, Any]) -> str:
     return found
 
 
-def create_optimizer(config: Mapping[str, Any], parameters: Parameters) -> Any:
+def create_optimizer(config: Mapping[str, Any], params: Parameters) -> Any:
     """The optimizer of a configuration `{"type": …, "lr": …}` over `model.parameters()`.
 
     Raises ConfigError for a type that is not known, and for settings that are wrong or that the type does not read.
     """
     name = type_of(config)
-    if name in _registered:
-        return _registered[name](config, parameters)
+    if name in registered:
+        return registered[name](config, params)
     if name == "MuonWithAdamW":
-        return make_muon_with_adamw(config, parameters)
+        return make_muon_with_adamw(config, params)
     known = KNOWN[name]
     report, made = Report(lambda path: "", ("optimizer",)), OptimizerConfig()
     for key in config:
@@ -130,7 +129,7 @@ def create_optimizer(config: Mapping[str, Any], parameters: Parameters) -> Any:
             report.below(key).wrong(f" is no setting of {name}; it has {', '.join(known.settings)}")
     made.fill(config, report)
     report.settle()
-    return known.make(made, parameters)
+    return known.make(made, params)
 
 
 def make_muon_with_adamw(config: Mapping[str, Any], params: Parameters) -> combined.MuonWithAdamW:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tt_run.runtime.train import stacks
 from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.optimizers.base import observed, print_sizes
+from tt_run.runtime.train.optimizers.base import OptimizerBase, observed, of_state, print_sizes
 from tt_run.runtime.train.tensor import Tensor
 
 
@@ -95,6 +95,9 @@ class RemoteOptimizer:
         """The step count; the moments are the remote optimizer's."""
         return {"steps": self._steps}
 
-    def set_state_dict(self, state: Mapping[str, int]) -> None:
-        """Take back what `get_state_dict` gave."""
-        self._steps = int(state["steps"])
+    def set_state_dict(self, dict: Mapping[str, int]) -> None:
+        """Take back what `get_state_dict` gave. Raises KeyError for a state that is none."""
+        self._steps = int(of_state(dict, "steps", self))
+
+
+OptimizerBase.register(RemoteOptimizer)

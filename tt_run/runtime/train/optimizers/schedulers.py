@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from tt_run.runtime.errors import type_name
-from tt_run.runtime.train.optimizers.base import OptimizerBase
+from tt_run.runtime.train.optimizers.base import OptimizerBase, of_state
 
 
 class SchedulerBase:
@@ -60,13 +60,14 @@ class SchedulerBase:
         names = ("_last_step", "_last_lr", "_base_lr", *self._settings)
         return {f"m{name}": getattr(self, name) for name in names}
 
-    def set_state_dict(self, state: Mapping[str, Any]) -> None:
+    def set_state_dict(self, dict: Mapping[str, Any]) -> None:
         """Take back what `get_state_dict` gave. Raises KeyError for a state that is none."""
         for name in ("_last_step", "_last_lr", "_base_lr"):
-            setattr(self, name, state[f"m{name}" if f"m{name}" in state else name.lstrip("_")])
+            former = name.lstrip("_")
+            setattr(self, name, dict[former] if former in dict else of_state(dict, f"m{name}", self))
         for name in self._settings:
-            if f"m{name}" in state:
-                setattr(self, name, state[f"m{name}"])
+            if f"m{name}" in dict:
+                setattr(self, name, dict[f"m{name}"])
 
 
 class LambdaScheduler(SchedulerBase):
@@ -86,11 +87,11 @@ class LambdaScheduler(SchedulerBase):
         kept = None if plain else dict(getattr(self._lr_lambda, "__dict__", {}))
         return {**super().get_state_dict(), "m_lr_lambda": kept}
 
-    def set_state_dict(self, state: Mapping[str, Any]) -> None:
+    def set_state_dict(self, dict: Mapping[str, Any]) -> None:
         """Take back what `get_state_dict` gave; a function stays as it is."""
-        super().set_state_dict(state)
-        if state.get("m_lr_lambda"):
-            vars(self._lr_lambda).update(state["m_lr_lambda"])
+        super().set_state_dict(dict)
+        if dict.get("m_lr_lambda"):
+            vars(self._lr_lambda).update(dict["m_lr_lambda"])
 
 
 class StepScheduler(SchedulerBase):
@@ -196,10 +197,10 @@ class SequentialScheduler(SchedulerBase):
             state |= {f"scheduler_{number}/{key}": held for key, held in scheduler.get_state_dict().items()}
         return state
 
-    def set_state_dict(self, state: Mapping[str, Any]) -> None:
+    def set_state_dict(self, dict: Mapping[str, Any]) -> None:
         """Take back what `get_state_dict` gave."""
-        super().set_state_dict(state)
-        if "m_current_scheduler_index" not in state:  # of a file from before schedulers kept their own states
+        super().set_state_dict(dict)
+        if "m_current_scheduler_index" not in dict:  # of a file from before schedulers kept their own states
             self._current_scheduler_index = self._current_step_in_scheduler = 0
             passed, self._last_step = self._last_step, 0
             rate, last = self._optimizer.get_lr(), self._last_lr
@@ -208,11 +209,11 @@ class SequentialScheduler(SchedulerBase):
             self._last_lr = last
             self._optimizer.set_lr(rate)
             return
-        self._current_scheduler_index = int(state["m_current_scheduler_index"])
-        self._current_step_in_scheduler = int(state["m_current_step_in_scheduler"])
+        self._current_scheduler_index = int(dict["m_current_scheduler_index"])
+        self._current_step_in_scheduler = int(of_state(dict, "m_current_step_in_scheduler", self))
         for number, scheduler in enumerate(self._schedulers):
             prefix = f"scheduler_{number}/"
-            own = {key[len(prefix) :]: held for key, held in state.items() if key.startswith(prefix)}
+            own = {key[len(prefix) :]: held for key, held in dict.items() if key.startswith(prefix)}
             scheduler.set_state_dict(own)
 
 

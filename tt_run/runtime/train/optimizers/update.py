@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import Generator
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.workers import spread, thread_count
@@ -53,8 +54,11 @@ class Slot:
         for _ in range(states):
             count_state(value.shards.shape, value.dtype if rounded else DataType.FLOAT32, self)
 
-    def step(self, kernel: Kernel, direction: Shards | None = None) -> None:
-        """Run a kernel over the parameter; nothing happens while it has no gradient. `direction` stands in for the gradient."""
+    def step(self, kernel: Kernel, direction: Shards | None = None, draw: Generator | None = None) -> None:
+        """Run a kernel over the parameter; nothing happens while it has no gradient. `direction` stands in for the gradient.
+
+        With `draw` a bfloat16 parameter is rounded up or down by chance, as likely as it is near: every device draws the same for its shard.
+        """
         if not self.tensor.is_grad_initialized():
             return
         self._shown.clear()
@@ -64,7 +68,12 @@ class Slot:
         target = data if self.master is None else self.master
         kinds = [value.dtype if self.rounded else None] * len(self.state)
         last = value.dtype if self.master is None else None
-        _run(kernel, target, self._aligned, self.state, [last, *kinds])
+        chance = None
+        if draw is not None and last is DataType.BFLOAT16 and target.size:
+            # One draw for a shard, whichever of them this rank holds: the same bits on any split over ranks.
+            shard = draw.integers(0, 1 << 16, target[0].size, np.uint32)
+            chance = np.resize(shard, target.size)
+        _run(kernel, target, self._aligned, self.state, [last, *kinds], chance)
         if self.master is not None:
             np.copyto(data, quantize(self.master, value.dtype))
         # The buffer may have been packed meanwhile, with the numbers of before.
@@ -181,15 +190,24 @@ class StateTensor(Tensor):
         return Tensor(value, requires_grad)
 
 
-def _run(kernel: Kernel, target: Array, gradient: Array, state: list[Array], kinds: list[Any]) -> None:
+def _run(
+    kernel: Kernel,
+    target: Array,
+    gradient: Array,
+    state: list[Array],
+    kinds: list[Any],
+    chance: Array | None = None,
+) -> None:
     flat = [array.reshape(-1) for array in (target, *state)]
     slope = np.ascontiguousarray(gradient).reshape(-1)
     starts = range(0, slope.size, BLOCK)
     pieces = thread_count() if slope.size >= 4 * BLOCK else 1
-    spread([partial(_blocks, kernel, flat, slope, starts[p::pieces], kinds) for p in range(pieces)])
+    spread([partial(_blocks, kernel, flat, slope, starts[p::pieces], kinds, chance) for p in range(pieces)])
 
 
-def _blocks(kernel: Kernel, flat: list[Array], slope: Array, starts: range, kinds: list[Any]) -> None:
+def _blocks(
+    kernel: Kernel, flat: list[Array], slope: Array, starts: range, kinds: list[Any], chance: Array | None
+) -> None:
     length = min(BLOCK, slope.size)
     wide = [None if array.dtype == np.float32 else np.empty(length, np.float32) for array in flat]
     half = np.empty(length, BFLOAT16)
@@ -201,9 +219,19 @@ def _blocks(kernel: Kernel, flat: list[Array], slope: Array, starts: range, kind
             if view is not block:
                 np.copyto(block, view)
         kernel(blocks[0], slope[start : start + BLOCK], *blocks[1:])
+        if chance is not None:
+            _round_by_chance(blocks[0], chance[start : start + BLOCK])
         with np.errstate(all="ignore"):
             for view, block, kind in zip(views, blocks, kinds, strict=True):
                 _store(block, view, kind, half[:count])
+
+
+def _round_by_chance(block: Array, chance: Array) -> None:
+    """float32 numbers to the bfloat16 ones beside them, in place: a number of 16 bits is added to what is cut off, and carries or not."""
+    bits = block.view(np.uint32)
+    finite = (bits & 0x7F800000) != 0x7F800000
+    np.add(bits, chance, out=bits, where=finite)
+    np.bitwise_and(bits, 0xFFFF0000, out=bits, where=finite)
 
 
 def _store(block: Array, view: Array, kind: DataType | None, half: Array) -> None:

@@ -6,6 +6,7 @@ _TABLE = {
     "tt_run.runtime.train.models.runner": "RunnerType WeightTyingType memory_efficient_runner",
     "tt_run.runtime.train.tensor_parallel": "EmbeddingPlacement",
     "tt_run.runtime.train.models.gpt": "NanoGPT NanoGPTConfig create_nanogpt",
+    "tt_run.runtime.train.models.transformer": "BaseTransformer",
     "tt_run.runtime.train.models.cache": "KvCache KvCacheConfig",
 }
 _SUBMODULES = (

@@ -3,7 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.train.modules.base": "ModuleBase AbstractModuleBase NamedParameters RunMode",
+    "tt_run.runtime.train.modules.base": "ModuleBase AbstractModuleBase NamedParameters RunMode InferenceMode",
     "tt_run.runtime.train.modules.parameter": "Parameter Buffer TensorMetadata",
     "tt_run.runtime.train.modules.lora": "LoraConfig LoraModel LoraLinear",
     "tt_run.runtime.train.modules.containers": "ModuleList ModuleDict",

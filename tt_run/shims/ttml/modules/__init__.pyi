@@ -7,6 +7,7 @@ from tt_run.runtime.train.modules.linear import ColumnParallelLinear as ColumnPa
 from tt_run.runtime.train.modules.layers import DropoutLayer as DropoutLayer
 from tt_run.runtime.train.modules.layers import Embedding as Embedding
 from tt_run.runtime.train.modules.linear import FeatureParallelEmbedding as FeatureParallelEmbedding
+from tt_run.runtime.train.modules.base import InferenceMode as InferenceMode
 from tt_run.runtime.train.modules.layers import LayerNormLayer as LayerNormLayer
 from tt_run.runtime.train.modules.linear import LinearLayer as LinearLayer
 from tt_run.runtime.train.modules.lora import LoraConfig as LoraConfig

@@ -3,7 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.train.modules.base": "ModuleBase AbstractModuleBase RunMode",
+    "tt_run.runtime.train.modules.base": "ModuleBase AbstractModuleBase RunMode InferenceMode",
     "tt_run.runtime.train.modules.containers": "ModuleList ModuleDict",
 }
 

@@ -2,6 +2,7 @@
 """`ttml.modules.module_base`."""
 
 from tt_run.runtime.train.modules.base import AbstractModuleBase as AbstractModuleBase
+from tt_run.runtime.train.modules.base import InferenceMode as InferenceMode
 from tt_run.runtime.train.modules.base import ModuleBase as ModuleBase
 from tt_run.runtime.train.modules.containers import ModuleDict as ModuleDict
 from tt_run.runtime.train.modules.containers import ModuleList as ModuleList

@@ -9,7 +9,7 @@ _TABLE = {
         AdamW AdamWConfig MorehAdamW AdamWFullPrecision AdamWFullPrecisionConfig AdamWComposite AdamWCompositeConfig=AdamWConfig
     """,
     "tt_run.runtime.train.optimizers.muon": "Muon MuonConfig MuonComposite NoOp",
-    "tt_run.runtime.train.optimizers.registry": "create_optimizer register_optimizer",
+    "tt_run.runtime.train.optimizers.registry": "create_optimizer register_optimizer _py_optimizer_registry=registered",
     "tt_run.runtime.train.optimizers.remote": "RemoteOptimizer",
 }
 

@@ -2,6 +2,7 @@
 """`ttml.optimizers`."""
 
 from tt_run.runtime.train.optimizers.adamw import AdamWConfig as _AdamWConfig
+from tt_run.runtime.train.optimizers.registry import registered as _registered
 from tt_run.runtime.train.optimizers.sgd import SGDConfig as _SGDConfig
 from tt_run.runtime.train.optimizers.adamw import AdamW as AdamW
 from tt_run.runtime.train.optimizers.adamw import AdamWComposite as AdamWComposite
@@ -23,3 +24,4 @@ from tt_run.runtime.train.optimizers.registry import register_optimizer as regis
 
 AdamWCompositeConfig = _AdamWConfig
 SGDCompositeConfig = _SGDConfig
+_py_optimizer_registry = _registered

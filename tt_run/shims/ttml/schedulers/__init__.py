@@ -3,7 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.train.optimizers.schedulers": "SchedulerBase LambdaScheduler StepScheduler LinearScheduler CosineAnnealingScheduler SequentialScheduler"
+    "tt_run.runtime.train.optimizers.schedulers": "SchedulerBase LRSchedulerBase=SchedulerBase LambdaScheduler StepScheduler LinearScheduler CosineAnnealingScheduler SequentialScheduler"
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)
