@@ -11,7 +11,6 @@ import pytest
 from tests.runtime.train import references
 from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.train.common import periodic
 from tt_run.runtime.train.models.decoders.llama import GroupedQueryAttention
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase
@@ -23,7 +22,7 @@ from tt_run.runtime.train.ops.gated import swiglu
 from tt_run.runtime.train.ops.loss import cross_entropy_loss, mse_loss, nll_loss
 from tt_run.runtime.train.ops.rope import build_rope_params
 from tt_run.runtime.train.ops.unary import gelu, log_softmax
-from tt_run.runtime.train.optimizers import registry, schedulers
+from tt_run.runtime.train.optimizers import begun_schedulers, registry, schedulers
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
 from tt_run.runtime.train.tensor import Tensor
 
@@ -209,49 +208,72 @@ def test_an_embedding_for_twenty_steps(opened: Any) -> None:
     )
 
 
-def scheduled(name: str, optimizer: Any) -> Any:
-    if name == "lambda":
-        return schedulers.LambdaScheduler(optimizer, lambda step: 1 / (1 + step))
-    if name == "step":
-        return schedulers.StepScheduler(optimizer, 3, 0.5)
-    if name == "linear":
-        return schedulers.LinearScheduler(optimizer, 0.25, 1.0, 6)
-    if name == "cosine":
-        return periodic.CosineAnnealingScheduler(optimizer, 12, 0.01)
-    parts = [schedulers.LinearScheduler(optimizer, 0.25, 1.0, 4), schedulers.StepScheduler(optimizer, 2, 0.5)]
-    return schedulers.SequentialScheduler(optimizer, parts, [4])
+def rising(s: Any, optimizer: Any) -> list[Any]:
+    return [s.LinearScheduler(optimizer, 0.25, 1.0, 4), s.StepScheduler(optimizer, 2, 0.5)]
 
 
-def torch_schedule(torch: Any, name: str, optimizer: Any) -> Any:
-    s = torch.optim.lr_scheduler
-    made: dict[str, Callable[[], Any]] = {
-        "lambda": lambda: s.LambdaLR(optimizer, lambda step: 1 / (1 + step)),
-        "step": lambda: s.StepLR(optimizer, 3, 0.5),
-        "linear": lambda: s.LinearLR(optimizer, 0.25, 1.0, 6),
-        "cosine": lambda: s.CosineAnnealingLR(optimizer, 12, 0.01),
-        "sequential": lambda: s.SequentialLR(
-            optimizer, [s.LinearLR(optimizer, 0.25, 1.0, 4), s.StepLR(optimizer, 2, 0.5)], [4]
-        ),
-    }
-    return made[name]()
+# Ours and PyTorch's, of a module of schedules and an optimizer; the last two hand over at one rate and at different ones.
+SCHEDULES: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
+    "lambda": (lambda s, o: s.LambdaScheduler(o, lambda n: 1 / (1 + n)), lambda s, o: s.LambdaLR(o, lambda n: 1 / (1 + n))),
+    "lambda from a half": (lambda s, o: s.LambdaScheduler(o, lambda n: 0.5 + n), lambda s, o: s.LambdaLR(o, lambda n: 0.5 + n)),
+    "step": (lambda s, o: s.StepScheduler(o, 3, 0.5), lambda s, o: s.StepLR(o, 3, 0.5)),
+    "linear up": (lambda s, o: s.LinearScheduler(o, 0.25, 1.0, 6), lambda s, o: s.LinearLR(o, 0.25, 1.0, 6)),
+    "linear down": (lambda s, o: s.LinearScheduler(o, 1.0, 0.0, 5), lambda s, o: s.LinearLR(o, 1.0, 0.0, 5)),
+    "cosine": (lambda s, o: s.CosineAnnealingScheduler(o, 12, 0.01), lambda s, o: s.CosineAnnealingLR(o, 12, 0.01)),
+    "one after another": (
+        lambda s, o: s.SequentialScheduler(o, rising(s, o), [4]),
+        lambda s, o: s.SequentialLR(o, [s.LinearLR(o, 0.25, 1.0, 4), s.StepLR(o, 2, 0.5)], [4]),
+    ),
+    "three that leap": (
+        lambda s, o: s.SequentialScheduler(o, [s.CosineAnnealingScheduler(o, 6), *rising(s, o)], [5, 12]),
+        lambda s, o: s.SequentialLR(o, [s.CosineAnnealingLR(o, 6), s.LinearLR(o, 0.25, 1.0, 4), s.StepLR(o, 2, 0.5)], [5, 12]),
+    ),
+}  # fmt: skip
+RATE = 0.8
 
 
-@pytest.mark.parametrize("name", ["lambda", "step", "linear", "cosine", "sequential"])
-def test_rates_of_schedules(opened: Any, name: str) -> None:
-    """The cosine past its end, too, where it rises again."""
+def stepped(rate: float = RATE) -> SGD:
+    return SGD({"w": Tensor.from_numpy(np.ones((1, 1, 1, 1), np.float32))}, SGDConfig.make(lr=rate))
+
+
+@pytest.mark.parametrize("package", [schedulers, begun_schedulers], ids=["ttml.common", "ttml"])
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_rates_of_schedules(opened: Any, name: str, package: Any) -> None:
+    """Thirty steps, past each end and over each milestone; in `ttml.schedulers` the rate before the first one, too. A state goes on."""
     torch = torch_or_skip()
     opened()
-    own = SGD({"w": Tensor.from_numpy(np.ones((1, 1, 1, 1), np.float32))}, SGDConfig.make(lr=0.8))
-    schedule, other = scheduled(name, own), torch.optim.SGD([torch.ones(1, requires_grad=True)], 0.8)
-    twin = torch_schedule(torch, name, other)
+    ours, theirs = SCHEDULES[name]
+    own, other = stepped(), torch.optim.SGD([torch.ones(1, requires_grad=True)], RATE)
+    schedule, twin = ours(package, own), theirs(torch.optim.lr_scheduler, other)
+    assert own.get_lr() == pytest.approx(twin.get_last_lr()[0] if package is begun_schedulers else RATE)
+    halves: dict[int, Any] = {}
     for step in range(30):
         own.step()
         schedule.step()
         other.step()
         twin.step()
-        if name == "sequential" and step + 1 == 4:
-            continue  # at the milestone itself ours ends the first schedule, PyTorch's has begun the second: both at 0.8
         assert schedule.get_last_lr() == own.get_lr() == pytest.approx(twin.get_last_lr()[0]), step
+        halves[step] = schedule.get_state_dict(), own.get_lr()
+    for step in (0, 3, 4, 11, 20):
+        # As a program resumes: the optimizer has the rate that it had, and the schedule is made anew.
+        again = stepped(halves[step][1])
+        resumed = ours(package, again)
+        resumed.set_state_dict(halves[step][0])
+        if package is begun_schedulers:
+            assert again.get_lr() == halves[step][1]
+        for later in range(step + 1, 30):
+            resumed.step()
+            assert again.get_lr() == halves[later][1], (step, later)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "message"),
+    [(0.0, 1.0, "start_factor"), (1.5, 1.0, "start_factor"), (0.5, -1.0, "end_factor")],
+)
+def test_factors_that_pytorch_refuses(opened: Any, start: float, end: float, message: str) -> None:
+    opened()
+    with pytest.raises(ValueError, match=message):
+        begun_schedulers.LinearScheduler(stepped(), start, end, 4)
 
 
 @pytest.mark.parametrize("kind", ["cross entropy", "negative log-likelihood", "squares"])

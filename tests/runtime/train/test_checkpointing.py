@@ -109,7 +109,7 @@ def test_cut_tensors_are_saved_whole_and_laid_out_as_the_live_ones(
         manifest = pickle.load(stream)["manifest"]
         first = pickle.load(stream)
     assert first.dtype == ml_dtypes.bfloat16 and first.shape == (1, 1, WIDTH, WIDTH)
-    assert sorted(manifest["optimizer"]) == ["amsgrad", "exp_avg", "exp_avg_sq", "lr", "steps"]
+    assert {"beta1", "exp_avg", "exp_avg_sq", "lr", "steps"} <= manifest["optimizer"].keys()
     model.unshard()
     assert model.fc1.weight.tensor.shape() == [1, 1, WIDTH, WIDTH]
     assert optimizer.get_state_dict()["exp_avg"]["TwoLayers/fc1/weight"].shape() == tensor_shape(layout)

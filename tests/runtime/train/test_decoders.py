@@ -17,10 +17,10 @@ from tt_run.runtime.train import named_mesh
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
 from tt_run.runtime.train.models import either_llama
-from tt_run.runtime.train.models.cache import KvCache, KvCacheConfig
+from tt_run.runtime.train.models.cache import GrowingCache, KvCache, KvCacheConfig
 from tt_run.runtime.train.models.decoders import flops
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
-from tt_run.runtime.train.models.decoders.export import save_to_hf_format
+from tt_run.runtime.train.models.decoders.export import save_to_hf_format, split_keys_values
 from tt_run.runtime.train.models.decoders.llama import (
     DecoderLlama,
     GroupedQueryAttention,
@@ -36,13 +36,16 @@ from tt_run.runtime.train.models.decoders.qwen3 import (
     create_qwen3_config_from_hf,
 )
 from tt_run.runtime.train.models.decoders.weights import (
+    key_or_value,
     load_decoder_llama,
     load_deepseek,
     load_from_hf,
     load_from_safetensors,
 )
+from tt_run.runtime.train.models.loading import interleaved, joint_keys_values
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
 from tt_run.runtime.train.ops import pieces, unary
+from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
 from tt_run.runtime.train.sharded_parameters import whole, whole_parameter
@@ -542,3 +545,42 @@ def test_pieces(opened: Any) -> None:
         pieces.split(x, (2, 3), 3)
     with pytest.raises(ValueError, match="is no part of"):
         pieces.cut(x, (0, 0, 0, 0), (1, 1, 5, 6))
+
+
+@pytest.mark.parametrize("form", [(16, 6), (16,)])
+def test_keys_and_values_of_one_matrix(form: tuple[int, ...]) -> None:
+    """Two groups of eight rows; what lies behind both is padding."""
+    draw = np.random.default_rng(0)
+    keys, values = (draw.standard_normal(form).astype(np.float32) for _ in range(2))
+    joint = joint_keys_values(keys, values, 2)
+    assert joint[:16].tolist() == interleaved(keys, 2).tolist() != keys.tolist()
+    for padded in (joint, np.concatenate([joint, joint[:3]])):
+        one, other = split_keys_values(padded, 16, 2)
+        assert (one.tolist(), other.tolist()) == (keys.tolist(), values.tolist())
+    assert key_or_value("model.layers.5.self_attn.v_proj.bias") == (5, "v", "bias")
+    assert key_or_value("layers.0.self_attn.k_proj.weight") == (0, "k", "weight")
+    for name in ("model.layers.0.self_attn.q_proj.weight", "model.layers.0.self_attn.kv_proj.weight", "x"):
+        assert key_or_value(name) is None
+
+
+def test_a_cache_that_learns_its_sizes(opened: Any) -> None:
+    """Attention of a program's own, token by token, is that over all tokens at once."""
+    opened()
+    draw = np.random.default_rng(1)
+    q, k, v = (draw.standard_normal((1, 2, 7, 8)).astype(np.float32) for _ in range(3))
+    expected = scaled_dot_product_attention(
+        *(Tensor.from_numpy(part) for part in (q, k, v)), causal(7)
+    ).to_numpy()
+    cache, found = GrowingCache(1, 12), []
+    for first, last in ((0, 4), (4, 5), (5, 6), (6, 7)):
+        mask = cache.get_attn_mask(last - first)
+        new = [Tensor.from_numpy(part[:, :, first:last]) for part in (q, k, v)]
+        keys, values = cache.update(0, *new[1:])
+        assert keys.shape()[2] == mask.shape()[3] == (4 if first == 0 else 12)
+        found.append(scaled_dot_product_attention(new[0], keys, values, mask).to_numpy())
+        assert cache.get_seq_length() == last
+    np.testing.assert_allclose(np.concatenate(found, axis=2), expected, atol=1e-6)
+    cache.reset()
+    assert cache.get_seq_length() == 0
+    with pytest.raises(NotImplementedError, match="compressed"):
+        GrowingCache(1, 12, compressed=True)

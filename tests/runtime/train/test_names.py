@@ -45,7 +45,10 @@ PUBLISHED = {
     "ttml.autograd.function": "Function FunctionContext get_links",
     "ttml.models.qwen3.attention": "Qwen3Attention",
     "ttml.models.qwen3.transformer": "Qwen3 Qwen3Config Qwen3DecoderLayer create_qwen3_config_from_hf",
-    "ttml.models.qwen3.safetensors_loader": "load_from_safetensors",
+    "ttml.models.qwen3.safetensors_loader": "load_from_safetensors load_from_hf _fuse_kv _split_kv _kv_match _unpermute_proj_rows _repermute_proj_rows",
+    "ttml.models.qwen3.kv_cache": "KVCache",
+    "ttml.models.qwen3.rmsnorm": "Qwen3RMSNorm RMSNormFunction",
+    "ttml.models.qwen3.autograd_ops": "ConcatLastDim RMSNormFunction",
     "ttml.models.nanogpt.pos_embedding": "PositionalEmbedding TrainablePositionalEmbedding",
     "ttml.ops.mla": "qkv_assemble_fw",
     "ttml.ops.swiglu_packed": "swiglu_packed",
@@ -66,8 +69,8 @@ PUBLISHED = {
         AutoContext Tensor AutocastTensor Graph GraphNode NodeId GradMode PreferredPrecision DistributedConfig
         ParallelismContext create_tensor get_links Function callback DataType
     """,
-    "ttml.core": "empty_like zeros_like ones_like clip_grad_norm distributed utils",
-    "ttml.core.utils": "MemoryUsageTracker",
+    "ttml.core": "empty_like zeros_like ones_like clip_grad_norm distributed utils TTProfiler",
+    "ttml.core.utils": "MemoryUsageTracker DRAMUsage",
     "ttml.core.distributed": """
         enable_fabric disable_fabric all_reduce all_gather reduce_scatter replicate_tensor_to_mesh_mapper shard_tensor_to_mesh_mapper concat_mesh_to_tensor_composer create_mesh_composer
         create_mesh_composer_config synchronize_gradients SocketType SocketManager DistributedContext
@@ -103,10 +106,10 @@ PUBLISHED = {
     "ttml.ops.sample": "sample_op",
     "ttml.ops.distributed": "all_reduce broadcast all_gather reduce_scatter scatter ring_shift GradOutputType vocab_parallel_cross_entropy_loss",
     "ttml.modules": """
-        ModuleBase AbstractModuleBase Parameter Buffer ModuleList ModuleDict RunMode LinearLayer Embedding
+        ModuleBase AbstractModuleBase Parameter Buffer ModuleList ModuleDict RunMode InferenceMode LinearLayer Embedding
         ColumnParallelLinear RowParallelLinear VocabParallelEmbedding TensorMetadata LoraConfig LoraModel LoraLinear
     """,
-    "ttml.models": "RunnerType WeightTyingType linear_regression nanogpt gpt2 llama mlp distributed qwen3 deepseek memory_efficient_runner KvCache KvCacheConfig",
+    "ttml.models": "RunnerType WeightTyingType linear_regression nanogpt gpt2 llama mlp distributed qwen3 deepseek memory_efficient_runner KvCache KvCacheConfig BaseTransformer",
     "ttml.models.linear_regression": "create_linear_regression_model",
     "ttml.models.nanogpt": "NanoGPTConfig NanoGPTExperimentalConfig PositionalEmbedding TrainablePositionalEmbedding NanoGPT create_nanogpt GPTBlock GPTMLP MultiHeadAttention Embedding LayerNorm",
     "ttml.models.nanogpt.gpt_block": "GPTBlock LayerNorm",
@@ -115,7 +118,7 @@ PUBLISHED = {
     "ttml.models.nanogpt.embedding": "Embedding",
     "ttml.modules.module_base": "AbstractModuleBase ModuleBase ModuleList ModuleDict RunMode",
     "ttml.modules.parameter": "Parameter Buffer TensorMetadata LAZY_PARAMETER_ACCESS_MSG replace_lazy_mapper",
-    "ttml.models.gpt2": "GPT2TransformerConfig create_gpt2_model",
+    "ttml.models.gpt2": "GPT2Transformer GPT2TransformerConfig GPT2TransformerConfigExperimental PositionalEmbeddingType create_gpt2_model",
     "ttml.models.llama": "LlamaConfig Llama create_llama_model LlamaRopeScalingConfig load_from_safetensors CppLlamaConfig create_cpp_llama_model",
     "ttml.models.llama.flops": "calculate_flops_per_token",
     "ttml.models.llama.gqattn": "GroupedQueryAttention",
@@ -129,22 +132,22 @@ PUBLISHED = {
     "ttml.models.deepseek.mla": "MultiHeadLatentAttention",
     "ttml.models.deepseek.moe": "MoE",
     "ttml.models.mlp": "MultiLayerPerceptronParameters create_mlp_model",
-    "ttml.models.distributed.gpt2": "create_gpt2_model",
-    "ttml.models.distributed.llama": "create_llama_model",
+    "ttml.models.distributed.gpt2": "create_gpt2_model DistributedGPT2Transformer",
+    "ttml.models.distributed.llama": "create_llama_model DistributedLlama",
     "ttml.models.distributed.pipeline_parallel": "PipelineParallelConfig llama",
     "ttml.models.distributed.pipeline_parallel.llama": "create_llama_model",
     "ttml.optimizers": """
         SGD SGDConfig SGDComposite AdamW AdamWConfig MorehAdamW AdamWComposite AdamWFullPrecision AdamWFullPrecisionConfig
-        NoOp Muon MuonConfig MuonComposite RemoteOptimizer create_optimizer register_optimizer
+        NoOp Muon MuonConfig MuonComposite RemoteOptimizer create_optimizer register_optimizer OptimizerBase
     """,
-    "ttml.schedulers": "LambdaScheduler StepScheduler LinearScheduler CosineAnnealingScheduler SequentialScheduler",
+    "ttml.schedulers": "LRSchedulerBase LambdaScheduler StepScheduler LinearScheduler CosineAnnealingScheduler SequentialScheduler",
 }
 METHODS = {
     "ttml.autograd.AutoContext": """
         get_instance open_device close_device get_device set_seed get_seed set_gradient_mode get_gradient_mode
         add_backward_node get_graph reset_graph initialize_distributed_context get_distributed_context
         initialize_socket_manager get_socket_manager initialize_parallelism_context get_parallelism_context
-        is_parallelism_context_initialized get_profiler close_profiler
+        is_parallelism_context_initialized get_profiler close_profiler get_ccl_resources
     """,
     "ttml.autograd.ParallelismContext": "get_ddp_axis get_tp_axis get_ddp_size get_tp_size is_ddp_enabled is_tp_enabled",
     "ttml.autograd.Tensor": """
@@ -154,7 +157,10 @@ METHODS = {
     """,
     "ttml.core.distributed.DistributedContext": "rank size barrier create_sub_context",
     "ttml.core.distributed.SocketManager": "send recv",
-    "ttml.core.utils.MemoryUsageTracker": "begin_capture snapshot end_capture print_memory_usage clear",
+    "ttml.core.utils.MemoryUsageTracker": """
+        begin_capture snapshot end_capture print_memory_usage clear get_dram_usage get_dram_usage_all get_l1_usage get_l1_usage_all
+        get_trace_names MemoryUsageGuard
+    """,
     "ttml.modules.ModuleBase": """
         create_name get_name register_module register_tensor override_module override_tensor parameters train eval
         set_run_mode get_run_mode __call__

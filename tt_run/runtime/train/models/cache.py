@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.train import stacks
 from tt_run.runtime.train.tensor import Tensor
 
@@ -107,6 +108,47 @@ class KvCache:
                 f"KvCache: layer {layer} holds nothing yet; update({layer}, key, value) comes first"
             )
         return found
+
+
+class GrowingCache(KvCache):
+    """A cache that learns its sizes from the first keys: `ttml.models.qwen3.kv_cache.KVCache`, for attention of a program's own.
+
+    `update` gives the new keys and values themselves while nothing is held, whole buffers later; `get_attn_mask` fits either.
+    """
+
+    def __init__(self, num_layers: int, max_seq_len: int, *, compressed: bool = False) -> None:
+        if compressed:
+            raise NotImplementedError(
+                "KVCache: compressed is for latent attention, whose cache is not emulated"
+            )
+        self.num_layers, self.max_seq_len = num_layers, max_seq_len
+        super().__init__(KvCacheConfig(num_layers, 0, 0, max_seq_len, 0))
+
+    def update(
+        self, layer: int, key: Tensor | Value, value: Tensor | Value, new_tokens: int | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Put the keys and values [B, G, S, E] of new tokens behind those held; the tokens count after the last layer. Raises RuntimeError as `KvCache`."""
+        keys, values = (t if isinstance(t, Tensor) else Tensor(t, False) for t in (key, value))
+        batch, groups, _, width = keys.shape()
+        if not self._config.batch_size:
+            self._config = KvCacheConfig(self.num_layers, batch, groups, self.max_seq_len, width)
+        prefill = self.position == 0
+        held = super().update(layer, keys.get_value(), values.get_value(), new_tokens)
+        return (keys, values) if prefill else held
+
+    def get_seq_length(self) -> int:
+        """Tokens held."""
+        return self.position
+
+    def get_attn_mask(self, seq_len: int | None = None) -> Tensor:
+        """[1, 1, seq_len, seq_len], causal, while nothing is held; for one more token [1, 1, 1, max_seq_len]."""
+        if self.position == 0 and seq_len is not None:
+            seen = np.tril(np.ones((1, 1, seq_len, seq_len), np.float32))
+        else:
+            seen = (np.arange(self.max_seq_len) <= self.position).astype(np.float32).reshape(1, 1, 1, -1)
+        mask = Tensor.from_numpy(seen, new_type=DataType.BFLOAT16)
+        mask.set_requires_grad(False)
+        return mask
 
 
 def _empty(like: Tensor, length: int) -> Tensor:

@@ -98,7 +98,7 @@ def load_llama(model: Llama, directory: str) -> None:
                 part == "self_attn.k_proj"
                 and (value := f"layers.{layer[1]}.self_attn.v_proj.weight") in tensors
             ):
-                both = np.concatenate([interleaved(tensors[name], groups), tensors[value]])
+                both = joint_keys_values(tensors[name], tensors[value], groups)
                 filling.put(
                     f"{root}/attention/kv_linear/weight",
                     both,
@@ -137,6 +137,11 @@ def interleaved(rows: Array, heads: int) -> Array:
     width = rows.shape[0] // heads
     split = rows.reshape(heads, 2, width // 2, *rows.shape[1:])
     return np.swapaxes(split, 1, 2).reshape(rows.shape)
+
+
+def joint_keys_values(keys: Array, values: Array, groups: int) -> Array:
+    """Keys, in interleaved pairs, and below them values: one matrix or bias for both."""
+    return np.concatenate([interleaved(keys, groups), values])
 
 
 def _fitted(target: Tensor, array: Array, source: str) -> Array:

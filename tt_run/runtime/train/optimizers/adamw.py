@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -70,6 +70,9 @@ class AdamW(OptimizerBase):
     """
 
     _states: tuple[str, ...] = ("exp_avg", "exp_avg_sq")
+    _kept: ClassVar[Mapping[str, str]] = {
+        name: name for name in ("beta1", "beta2", "epsilon", "weight_decay", "amsgrad", "stochastic_rounding")
+    }
 
     def __init__(self, parameters: Mapping[str, Tensor], config: AdamWConfig) -> None:
         self._config = settings(self, config, AdamWConfig)
@@ -84,9 +87,14 @@ class AdamW(OptimizerBase):
         # Kahan summation needs an exact sum before rounding: the float32 master holds value and compensation in one.
         return self._config.use_kahan_summation
 
-    def get_state_dict(self) -> dict[str, Any]:
-        """As `OptimizerBase`, and whether the largest v^ is kept."""
-        return {**super().get_state_dict(), "amsgrad": self._config.amsgrad}
+    def _fitting(self, settings: dict[str, Any]) -> dict[str, Any]:
+        kept = bool(settings.get("amsgrad", self._config.amsgrad))
+        if kept is not self._config.amsgrad:
+            raise ValueError(
+                f"{self.get_name()}: the saved state is of amsgrad={kept}, the optimizer of amsgrad={self._config.amsgrad}, "
+                f"and their states differ; help: make it with amsgrad={kept}"
+            )
+        return settings
 
     @observed
     def step(self) -> None:
@@ -129,6 +137,10 @@ class AdamW(OptimizerBase):
 class AdamWFullPrecision(AdamW):
     """AdamW with float32 moments and a float32 master copy of every parameter. Raises RuntimeError for stochastic rounding, of which it has none."""
 
+    _kept: ClassVar[Mapping[str, str]] = {
+        name: name for name in ("beta1", "beta2", "epsilon", "weight_decay", "amsgrad")
+    }
+
     def __init__(self, parameters: Mapping[str, Tensor], config: AdamWConfig) -> None:
         super().__init__(parameters, config)
         if config.stochastic_rounding:
@@ -147,6 +159,7 @@ class AdamWComposite(AdamW):
     """The same mathematics, made of several kernels on devices; its moments have names of their own, and `zero_grad` takes gradients away."""
 
     _states = ("first_moment", "second_moment")
+    _kept: ClassVar[Mapping[str, str]] = {}
     _zeroes = False
 
     def get_state_dict(self) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -75,6 +76,9 @@ class OptimizerBase(ABC):
     """
 
     _states: tuple[str, ...] = ()
+    _kept: ClassVar[Mapping[str, str]] = {}
+    """What a state calls the settings that it holds beside the rate, and what they are called in `_config`."""
+    _config: Any = None
     _zeroes: bool = True
     """Whether `zero_grad` leaves zeros; else it takes gradients away, and what gets none before the next step stays as it is."""
 
@@ -87,6 +91,7 @@ class OptimizerBase(ABC):
             )
         self._parameters = dict(parameters)
         self._lr = lr
+        self._initial_lr: float | None = None
         self._steps = 0
         self._slots = {
             name: Slot(tensor, len(self._states), rounded)
@@ -121,6 +126,12 @@ class OptimizerBase(ABC):
         """Set the learning rate of the next step."""
         self._lr = float(lr)
 
+    def get_initial_lr(self) -> float:
+        """The learning rate when this was first asked, as the first schedule does: what schedules take parts of."""
+        if self._initial_lr is None:
+            self._initial_lr = float(self.get_lr())
+        return self._initial_lr
+
     def get_steps(self) -> int:
         """Steps taken."""
         return self._steps
@@ -134,12 +145,15 @@ class OptimizerBase(ABC):
         return dict(self._parameters)
 
     def get_state_dict(self) -> dict[str, Any]:
-        """Everything that a later run needs to go on with the same bits: lr, steps, and for each state the tensors of all parameters.
+        """Everything that a later run needs to go on with the same bits: lr, steps, the other settings, and for each state the tensors of all parameters.
 
-        `{"lr": …, "steps": …, "exp_avg": NamedParameters, …}`. A tensor of state lies over the mesh as its parameter does, and a value that
+        `{"lr": …, "steps": …, "beta1": …, "exp_avg": NamedParameters, …}`. A tensor of state lies over the mesh as its parameter does, and a value that
         is set on it is the optimizer's.
         """
         state: dict[str, Any] = {"lr": self._lr, "steps": self._steps}
+        if self._initial_lr is not None:
+            state["initial_lr"] = self._initial_lr
+        state |= {label: getattr(self._config, name) for label, name in self._kept.items()}
         for label in self._labels():
             state[label] = NamedParameters(
                 (name, slot.tensor_of(self._place(label))) for name, slot in self._slots.items()
@@ -147,9 +161,10 @@ class OptimizerBase(ABC):
         return state
 
     def set_state_dict(self, dict: Mapping[str, Any]) -> None:
-        """Take back what `get_state_dict` gave; without `lr` the rate stays. Raises KeyError with the names when a parameter's state is missing.
+        """Take back what `get_state_dict` gave; rate and settings that it does not hold stay.
 
-        Raises ValueError for a state of another shape.
+        Raises KeyError with the names when a parameter's state is missing, ValueError for a state of another shape, or of settings that need
+        other states.
         """
         former = {now: dict[old] for now, old in FORMER_NAMES.items() if now not in dict and old in dict}
         state = {**former, **dict}
@@ -164,11 +179,23 @@ class OptimizerBase(ABC):
             raise KeyError(
                 f"{self.get_name()}: the saved state has no {', '.join(missing[:3])}{' …' if len(missing) > 3 else ''}"
             )
+        settings = {
+            name: state[label]
+            for label, name in self._kept.items()
+            if isinstance(state.get(label), (bool, int, float))
+        }
+        if settings:
+            self._config = replace(self._config, **self._fitting(settings))
         self._lr, self._steps = float(state.get("lr", self._lr)), steps
+        self._initial_lr = state.get("initial_lr", self._initial_lr)
         for name, slot in self._slots.items():
             slot.take_state([slot.array_of(state[label][name], f"{label}/{name}") for label in self._states])
             if slot.master is not None:
                 slot.take_master(slot.array_of(state[MASTER][name], f"{MASTER}/{name}"))
+
+    def _fitting(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Settings that a state holds. Raises ValueError for those with which the optimizer would keep other states."""
+        return settings
 
     def _labels(self) -> tuple[str, ...]:
         kept = any(slot.master is not None for slot in self._slots.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,7 @@ class Muon(OptimizerBase):
     """
 
     _states = ("momentum_buffer",)
+    _kept: ClassVar[Mapping[str, str]] = {"momentum": "momentum", "ns_steps": "ns_steps"}
 
     def __init__(self, parameters: Mapping[str, Tensor], config: MuonConfig) -> None:
         self._config = settings(self, config, MuonConfig)

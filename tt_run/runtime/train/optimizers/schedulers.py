@@ -1,4 +1,4 @@
-"""Learning-rate schedules: the classes of ttml, and the two that training configurations name."""
+"""Learning-rate schedules: the classes of `ttml.common.schedulers`, and the two that training configurations name."""
 
 from __future__ import annotations
 
@@ -45,6 +45,12 @@ class SchedulerBase:
         """One step further: set the optimizer's learning rate."""
         self._last_step += 1
         self._last_lr = self.rate(self._last_step)
+        self._optimizer.set_lr(self._last_lr)
+
+    def begin(self) -> None:
+        """Set the optimizer's learning rate to that of step 0."""
+        self._last_step = 0
+        self._last_lr = self.rate(0)
         self._optimizer.set_lr(self._last_lr)
 
     def get_last_lr(self) -> float:
@@ -130,7 +136,7 @@ class LinearScheduler(SchedulerBase):
 
 
 class CosineAnnealingScheduler(SchedulerBase):
-    """eta_min + (base - eta_min) * (1 + cos(pi * step / T_max)) / 2 until T_max, then eta_min: no restart."""
+    """eta_min + (base - eta_min) * (1 + cos(pi * step / T_max)) / 2, which rises again after T_max, as torch's does."""
 
     _settings = ("_T_max", "_eta_min")
 
@@ -142,9 +148,6 @@ class CosineAnnealingScheduler(SchedulerBase):
 
     def rate(self, step: int) -> float:
         """The learning rate after `step` steps."""
-        return self._annealed(min(step, self._T_max))
-
-    def _annealed(self, step: int) -> float:
         turn = math.pi * step / self._T_max
         return self._eta_min + (self._base_lr - self._eta_min) * (1 + math.cos(turn)) / 2
 
@@ -153,7 +156,8 @@ class SequentialScheduler(SchedulerBase):
     """One scheduler after another, each counting its steps from its own start.
 
     `milestones` are either as many as the schedulers, and say how many steps each runs (then the rate stays), or one fewer, and say at which
-    steps one takes over from the next, as torch has it (the last one then goes on). Raises ValueError for anything else.
+    steps one takes over from the next with its own rate at step 0, as torch has it (the last one then goes on). Raises ValueError for
+    anything else.
     """
 
     def __init__(
@@ -162,7 +166,8 @@ class SequentialScheduler(SchedulerBase):
         super().__init__(optimizer)
         given = [int(milestone) for milestone in milestones]
         lengths: list[float] = [*given]
-        if schedulers and len(given) == len(schedulers) - 1 and given == sorted({*given} - {0}):
+        self._takes_over = bool(schedulers) and len(given) == len(schedulers) - 1
+        if self._takes_over and given == sorted({*given} - {0}):
             starts = [0, *given]
             lengths = [*(late - early for early, late in pairwise(starts)), math.inf]
         if not schedulers or len(lengths) != len(schedulers) or min(lengths) <= 0 or None in schedulers:
@@ -178,15 +183,18 @@ class SequentialScheduler(SchedulerBase):
         if self._current_scheduler_index == len(self._schedulers):
             return
         current = self._schedulers[self._current_scheduler_index]
-        current.step()
         self._last_step += 1
-        self._last_lr = current.get_last_lr()
         self._current_step_in_scheduler += 1
-        if self._current_step_in_scheduler >= self._lengths[self._current_scheduler_index]:
-            self._current_scheduler_index, self._current_step_in_scheduler = (
-                self._current_scheduler_index + 1,
-                0,
-            )
+        ends = self._current_step_in_scheduler >= self._lengths[self._current_scheduler_index]
+        if ends:
+            self._current_scheduler_index += 1
+            self._current_step_in_scheduler = 0
+        if ends and self._takes_over:
+            current = self._schedulers[self._current_scheduler_index]
+            current.begin()
+        else:
+            current.step()
+        self._last_lr = current.get_last_lr()
 
     def get_state_dict(self) -> dict[str, Any]:
         """Where in the row it is, and the state of each scheduler: `scheduler_0/m_last_step` and so on."""

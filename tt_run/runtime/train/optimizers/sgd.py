@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +48,13 @@ class SGDConfig:
 class SGD(OptimizerBase):
     """p -= lr * (g + wd * p), with momentum the running sum of it; dampening does not apply to the first step."""
 
-    _states = ("momentum",)
+    _states: tuple[str, ...] = ("momentum",)
+    _kept: ClassVar[Mapping[str, str]] = {
+        "momentum_factor": "momentum",
+        "dampening": "dampening",
+        "weight_decay": "weight_decay",
+        "nesterov": "nesterov",
+    }
 
     def __init__(self, parameters: Mapping[str, Tensor], config: SGDConfig) -> None:
         self._config = settings(self, config, SGDConfig)
@@ -78,3 +84,4 @@ class SGDComposite(SGD):
     """The same mathematics, made of several kernels on devices; its state is called theta."""
 
     _states = ("theta",)
+    _kept: ClassVar[Mapping[str, str]] = {}

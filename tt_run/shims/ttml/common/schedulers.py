@@ -5,9 +5,8 @@ from tt_run.runtime.exports import publish as _publish
 _TABLE = {
     "tt_run.runtime.train.optimizers.schedulers": """
         identity warmup_linear SCHEDULES WarmupHoldDecay SpeedrunScheduler OptimParamSetter
-        SchedulerBase LambdaScheduler StepScheduler LinearScheduler SequentialScheduler
+        SchedulerBase LambdaScheduler StepScheduler LinearScheduler CosineAnnealingScheduler SequentialScheduler
     """,
-    "tt_run.runtime.train.common.periodic": "CosineAnnealingScheduler",
     "tt_run.runtime.train.common.config": "schedule SchedulerConfig",
 }
 

@@ -2,11 +2,11 @@
 """`ttml.schedulers`."""
 
 from tt_run.runtime.train.optimizers.schedulers import SchedulerBase as _SchedulerBase
-from tt_run.runtime.train.optimizers.schedulers import CosineAnnealingScheduler as CosineAnnealingScheduler
-from tt_run.runtime.train.optimizers.schedulers import LambdaScheduler as LambdaScheduler
-from tt_run.runtime.train.optimizers.schedulers import LinearScheduler as LinearScheduler
+from tt_run.runtime.train.optimizers.begun_schedulers import CosineAnnealingScheduler as CosineAnnealingScheduler
+from tt_run.runtime.train.optimizers.begun_schedulers import LambdaScheduler as LambdaScheduler
+from tt_run.runtime.train.optimizers.begun_schedulers import LinearScheduler as LinearScheduler
 from tt_run.runtime.train.optimizers.schedulers import SchedulerBase as SchedulerBase
-from tt_run.runtime.train.optimizers.schedulers import SequentialScheduler as SequentialScheduler
-from tt_run.runtime.train.optimizers.schedulers import StepScheduler as StepScheduler
+from tt_run.runtime.train.optimizers.begun_schedulers import SequentialScheduler as SequentialScheduler
+from tt_run.runtime.train.optimizers.begun_schedulers import StepScheduler as StepScheduler
 
 LRSchedulerBase = _SchedulerBase

@@ -89,8 +89,8 @@ def state_dict(parameters: Mapping[str, Array], config: Mapping[str, Any]) -> di
         root, inside = f"model.layers.{parts[1]}", parts[2]
         if inside.startswith("attention/kv_linear/"):
             kind = inside.rsplit("/", 1)[1]
-            keys, values = np.split(array, 2)
-            found[f"{root}.self_attn.k_proj.{kind}"] = halved(keys, groups)
+            keys, values = split_keys_values(array, len(array) // 2, groups)
+            found[f"{root}.self_attn.k_proj.{kind}"] = keys
             found[f"{root}.self_attn.v_proj.{kind}"] = values
         elif inside in _LAYER:
             found[f"{root}.{_LAYER[inside]}"] = halved(array, heads) if "q_linear" in inside else array
@@ -103,6 +103,11 @@ def halved(rows: Array, heads: int) -> Array:
     """Rows of each head from interleaved pairs to halves: the inverse of `interleaved`."""
     each = rows.reshape(heads, len(rows) // heads // 2, 2, *rows.shape[1:])
     return np.ascontiguousarray(np.swapaxes(each, 1, 2)).reshape(rows.shape)
+
+
+def split_keys_values(joint: Array, rows: int, groups: int) -> tuple[Array, Array]:
+    """Keys, in halves again, and values of `rows` each, out of a matrix or bias that holds both; what is behind them is padding."""
+    return halved(joint[:rows], groups), joint[rows : 2 * rows]
 
 
 def _bare(array: Array) -> Array:

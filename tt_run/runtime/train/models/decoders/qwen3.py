@@ -24,6 +24,7 @@ from tt_run.runtime.train.modules.layers import Embedding, RMSNormLayer
 from tt_run.runtime.train.modules.linear import ColumnParallelLinear, LinearLayer
 from tt_run.runtime.train.ops import binary, pieces, rope, shapes
 from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
+from tt_run.runtime.train.ops.norms import rmsnorm
 from tt_run.runtime.train.ops.ring_attention import require_whole_positions
 from tt_run.runtime.train.ops.unary import silu
 from tt_run.runtime.train.tensor import Tensor
@@ -38,6 +39,7 @@ __all__ = [
     "Qwen3Model",
     "Qwen3RMSNorm",
     "Qwen3RopeScalingConfig",
+    "RMSNormFunction",
     "build_attn_mask",
     "create_qwen3_config_from_hf",
 ]
@@ -111,6 +113,15 @@ class ConcatLastDim:
     def apply(a: Tensor, b: Tensor) -> Tensor:
         """[..., n] and [..., m] -> [..., n + m]."""
         return pieces.concat([a, b], -1)
+
+
+class RMSNormFunction:
+    """Root-mean-square normalisation, as upstream calls it: `RMSNormFunction.apply(x, gamma, eps)`."""
+
+    @staticmethod
+    def apply(x: Tensor, gamma: Tensor, eps: float) -> Tensor:
+        """[..., D] by gamma [1, 1, 1, D] -> the same shape."""
+        return rmsnorm(x, gamma, eps)
 
 
 class Qwen3Attention(AbstractModuleBase):

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3
-from tt_run.runtime.train.models.loading import Filling, interleaved
+from tt_run.runtime.train.models.loading import Filling, interleaved, joint_keys_values
 from tt_run.runtime.train.models.safetensors import Weights
 from tt_run.runtime.train.tensor import Tensor
 
@@ -70,7 +70,7 @@ def load_decoder_llama(model: DecoderLlama, source: Any) -> None:
             filling.put(f"{root}/attention/q_linear/{kind}", interleaved(given[name], heads), name)
         elif stem == "self_attn.k_proj":
             values = name.replace("k_proj", "v_proj")
-            both = np.concatenate([interleaved(given[name], groups), given[values]])
+            both = joint_keys_values(given[name], given[values], groups)
             filling.put(f"{root}/attention/kv_linear/{kind}", both, name, values)
     filling.report(set(given))
 
@@ -98,6 +98,12 @@ def load_from_hf(model: Qwen3, source: Any) -> None:
             array = turned.get(stem, lambda rows: rows)(given[name])
             filling.put(f"model/layers/{layer}/{stem.replace('.', '/')}/{own}", array, name)
     filling.report(set(given))
+
+
+def key_or_value(name: str) -> tuple[int, str, str] | None:
+    """Number of the layer, "k" or "v", and "weight" or "bias" of what Hugging Face calls keys' and values' projections; None for anything else."""
+    found = re.fullmatch(r"(?:model\.)?layers\.(\d+)\.self_attn\.([kv])_proj\.(weight|bias)", name)
+    return None if found is None else (int(found[1]), found[2], found[3])
 
 
 def load_deepseek(model: DeepSeek, source: Any) -> None:

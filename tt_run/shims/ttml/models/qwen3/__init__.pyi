@@ -10,11 +10,13 @@ from tt_run.runtime.train.models.decoders.qwen3 import Qwen3MLP as Qwen3MLP
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3Model as Qwen3Model
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3RMSNorm as Qwen3RMSNorm
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3RopeScalingConfig as Qwen3RopeScalingConfig
+from tt_run.runtime.train.models.decoders.qwen3 import RMSNormFunction as RMSNormFunction
 from . import attention as attention
 from . import autograd_ops as autograd_ops
 from tt_run.runtime.train.models.decoders.qwen3 import build_attn_mask as build_attn_mask
 from tt_run.runtime.train.models.decoders.qwen3 import create_qwen3_config_from_hf as create_qwen3_config_from_hf
 from . import flops as flops
+from . import kv_cache as kv_cache
 from tt_run.runtime.train.models.decoders.weights import load_from_hf as load_from_hf
 from tt_run.runtime.train.models.decoders.weights import load_from_safetensors as load_from_safetensors
 from . import rmsnorm as rmsnorm

@@ -2,6 +2,6 @@
 
 from tt_run.runtime.exports import publish as _publish
 
-_TABLE = {"tt_run.runtime.train.models.decoders.qwen3": "ConcatLastDim"}
+_TABLE = {"tt_run.runtime.train.models.decoders.qwen3": "ConcatLastDim RMSNormFunction"}
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -2,4 +2,5 @@
 """`ttml.models.qwen3.autograd_ops`."""
 
 from tt_run.runtime.train.models.decoders.qwen3 import ConcatLastDim as ConcatLastDim
+from tt_run.runtime.train.models.decoders.qwen3 import RMSNormFunction as RMSNormFunction
 

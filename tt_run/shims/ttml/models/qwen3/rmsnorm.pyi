@@ -2,4 +2,5 @@
 """`ttml.models.qwen3.rmsnorm`."""
 
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3RMSNorm as Qwen3RMSNorm
+from tt_run.runtime.train.models.decoders.qwen3 import RMSNormFunction as RMSNormFunction
 
