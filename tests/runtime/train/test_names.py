@@ -18,7 +18,7 @@ PUBLISHED = {
         autograd ops modules models optimizers core common init schedulers fsdp _mesh _ttml Layout DataType argmax Mesh mesh maybe_mesh
         open_device_mesh close_device_mesh checkpointing Sharding sync_gradients manual_seed lazy_init is_lazy_init_enabled materialize_module NamedParameters
     """,
-    "ttml.datasets": "Batch TTMLDataloader InMemoryDataloader sft_collate_fn",
+    "ttml.datasets": "Batch TTMLDataloader InMemoryDataloader sft_collate_fn causal_lm_collate_fn",
     "ttml.datasets.dataloader": "Batch TTMLDataloader",
     "ttml.datasets.hf_dataloader": "InMemoryDataloader sft_collate_fn",
     "ttml.trainers": "SFTConfig SFTTrainer TrainerCallback LoraConfig GRPOConfig GRPOTrainer get_grpo_config",

@@ -17,7 +17,7 @@ from tt_run.runtime.tensor.distribution import composers, mappers
 from tt_run.runtime.tensor.distribution.configs import MeshComposerConfig, MeshMapperConfig
 from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, PlacementShard
 from tt_run.runtime.train import stacks
-from tt_run.runtime.train.axis_placement import members
+from tt_run.runtime.train.axis_placement import is_replicated, members
 from tt_run.runtime.train.context import AutoContext
 
 if TYPE_CHECKING:
@@ -158,7 +158,8 @@ def _average(parameter: Tensor, axis: int | None) -> None:
     """Replace a gradient by its mean over an axis, or over all devices."""
     gradient = parameter.get_grad()
     count = members(gradient, axis)
-    if count > 1:
+    # What is the same along the axis is its mean already.
+    if count > 1 and not is_replicated(gradient, axis):
         share = np.float32(1.0 / count)
         total = collectives.all_reduce(gradient, cluster_axis=axis)
         parameter.set_grad(stacks.compute(lambda stack: stack * share, total))

@@ -11,12 +11,13 @@ import pytest
 
 from tests.runtime.train.pytorch import torch_or_skip
 from tests.runtime.train.references import frequencies, llama
-from tt_run.runtime.train.datasets.collation import IGNORED, sft_collate_fn
+from tt_run.runtime.train.datasets.collation import IGNORED, causal_lm_collate_fn, sft_collate_fn
 from tt_run.runtime.train.datasets.dataloader import InMemoryDataloader
 from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
-from tt_run.runtime.train.models.llama import Llama, LlamaConfig
+from tt_run.runtime.train.models.llama import Llama, LlamaConfig, create_distributed_llama_model
 from tt_run.runtime.train.modules.lora import LoraConfig
 from tt_run.runtime.train.sharded_parameters import whole_parameter
+from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.train.trainers.callback import TrainerCallback
 from tt_run.runtime.train.trainers.reports import LossHistory, MemorySummary, ProgressBar, Throughput
 from tt_run.runtime.train.trainers.sft import SFTConfig, SFTTrainer
@@ -46,7 +47,16 @@ def loader(mapper: Any = None, count: int = 12, shuffle: bool = False, size: int
 def trainer(module: Any, **changes: Any) -> SFTTrainer:
     own = {
         k: changes.pop(k)
-        for k in ("callbacks", "peft_config", "optimizer", "eval_dataloader", "train")
+        for k in (
+            "callbacks",
+            "peft_config",
+            "optimizer",
+            "eval_dataloader",
+            "train",
+            "attention_mask",
+            "checkpoint_saver",
+            "checkpoint_loader",
+        )
         if k in changes
     }
     settings = {
@@ -182,7 +192,10 @@ class Synchronize(TrainerCallback):
         synchronize_gradients(trainer.model.parameters())
 
 
-def test_devices_train_as_one_does(opened: Any) -> None:
+@pytest.mark.parametrize(
+    "callbacks", [[], [Synchronize()]], ids=["the trainer averages", "so does a callback"]
+)
+def test_devices_train_as_one_does(opened: Any, callbacks: list[Any]) -> None:
     """Each device has as many trained positions as the others, so the mean of devices is the mean."""
     same = [{"input_ids": e["input_ids"][:6] * 2, "labels": (e["input_ids"][:6] * 2)} for e in examples(16, 2) if len(e["input_ids"]) >= 6]  # fmt: skip
 
@@ -191,9 +204,7 @@ def test_devices_train_as_one_does(opened: Any) -> None:
         mapper = shard_tensor_to_mesh_mapper(context.get_device(), 0) if parts > 1 else None
         collate = partial(sft_collate_fn, max_seq_len=32, pad_token_id=0, mapper=mapper, pad_to=12)
         history = LossHistory()
-        made = trainer(
-            model(), train=InMemoryDataloader(same, collate, 8), callbacks=[Synchronize(), history]
-        )
+        made = trainer(model(), train=InMemoryDataloader(same, collate, 8), callbacks=[*callbacks, history])
         made.train()
         return [loss for _, loss in history.losses], {
             n: whole_parameter(t) for n, t in made.model.parameters().items()
@@ -203,6 +214,79 @@ def test_devices_train_as_one_does(opened: Any) -> None:
     np.testing.assert_allclose(several[0], alone[0], rtol=1e-5)
     for name, expected in alone[1].items():
         np.testing.assert_allclose(several[1][name], expected, atol=2e-4, err_msg=name)
+
+
+def windows(count: int = 8) -> list[dict[str, list[int]]]:
+    draw = np.random.default_rng(4).integers(0, 32, (count, 9)).tolist()
+    return [{"input_ids": row[:-1], "labels": row[1:]} for row in draw]
+
+
+def test_windows_of_a_text_are_trained_at_every_position(opened: Any) -> None:
+    """As with weights of one, and as with the causal mask that the trainer makes."""
+    opened()
+    plain = causal_lm_collate_fn(windows(2), 8)
+    assert (plain.input_ids.shape(), plain.labels.shape(), plain.loss_mask) == ([2, 1, 1, 8], [2, 8], None)
+    with pytest.raises(ValueError, match="example 0 has 8 input_ids, the batch is of 9"):
+        causal_lm_collate_fn(windows(1), 9)
+    seen = Tensor.from_numpy(np.tril(np.ones((1, 1, 8, 8), np.float32)))
+
+    def run(collate: Any, **own: Any) -> dict[str, bytes]:
+        opened()
+        made = trainer(model(), train=InMemoryDataloader(windows(), collate, 4), **own)
+        made.train()
+        return bits(made.model)
+
+    weighed = run(partial(sft_collate_fn, max_seq_len=8, pad_token_id=0))
+    assert run(partial(causal_lm_collate_fn, seq_len=8)) == weighed
+    assert run(partial(causal_lm_collate_fn, seq_len=8), attention_mask=seen) == weighed
+
+
+def test_logits_that_are_cut_over_the_vocabulary(opened: Any) -> None:
+    """A head that leaves its logits cut over the tensor-parallel axis trains as one device does; so does one that gathers them."""
+
+    sizes = LlamaConfig(**{**SIZES, "num_heads": 4, "num_groups": 4})
+
+    def run(parts: int, gathers: bool = True) -> list[float]:
+        opened((1, parts), tp=parts > 1)
+        module = create_distributed_llama_model(sizes) if parts > 1 else Llama(sizes)
+        module.fc.gather_output = gathers
+        history = LossHistory()
+        trainer(module, callbacks=[history], max_steps=3).train()
+        return [loss for _, loss in history.losses]
+
+    expected = run(1)
+    for gathers in (True, False):
+        np.testing.assert_allclose(run(4, gathers), expected, rtol=2e-5)
+
+
+def test_checkpoints_of_a_program(opened: Any, tmp_path: Path) -> None:
+    opened()
+    saved: dict[str, Any] = {}
+
+    class Once(TrainerCallback):
+        def on_step_end(self, trainer: Any, step: int, *args: Any, **kwargs: Any) -> None:
+            rates.append(round(args[1], 6))
+            if step == 3:
+                trainer.remove_callback(self)
+                trainer.remove_callback(self)
+
+    def save(own: Any, path: str) -> None:
+        saved[path] = own.step
+
+    rates: list[float] = []
+    settings = {
+        "max_steps": 4,
+        "save_interval": 2,
+        "checkpoint_dir": str(tmp_path / "new"),
+        "checkpoint_prefix": "run",
+        "warmup_steps": 2,
+    }
+    made = trainer(model(), checkpoint_saver=save, callbacks=[Once()], **settings)
+    made.train()
+    assert saved == {str(tmp_path / "new" / f"run_step_{n}.pkl"): n for n in (2, 4)}
+    assert rates == [0.005, 0.01, 0.01]
+    again = trainer(model(), checkpoint_loader=lambda own, path: saved[path], **settings)
+    assert again.load_checkpoint(str(tmp_path / "new" / "run_step_2.pkl")) == again.step == 2
 
 
 def test_adapters_and_an_optimizer_by_configuration(opened: Any) -> None:

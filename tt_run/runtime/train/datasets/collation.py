@@ -11,6 +11,25 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train.datasets.dataloader import Batch
 from tt_run.runtime.train.tensor import Tensor
 
+
+def causal_lm_collate_fn(examples: Sequence[Mapping[str, Any]], seq_len: int, mapper: Any = None) -> Batch:
+    """A batch of windows of a text, `{"input_ids": [...], "labels": [...]}` of `seq_len` each, of which every position is trained.
+
+    `mapper` lays it over the mesh. Raises ValueError for a window of another length.
+    """
+    for row, example in enumerate(examples):
+        for name in ("input_ids", "labels"):
+            if len(example[name]) != seq_len:
+                raise ValueError(f"example {row} has {len(example[name])} {name}, the batch is of {seq_len}")
+    ids, labels = (
+        np.array([example[name] for example in examples], np.uint32) for name in ("input_ids", "labels")
+    )
+    return Batch(
+        Tensor.from_numpy(ids.reshape(-1, 1, 1, seq_len), Layout.ROW_MAJOR, DataType.UINT32, mapper),
+        Tensor.from_numpy(labels, Layout.ROW_MAJOR, DataType.UINT32, mapper),
+    )
+
+
 IGNORED = -100
 """The label of a position that is not trained, as in PyTorch and Hugging Face's data sets."""
 

@@ -18,12 +18,12 @@ Collate = Callable[[list[Any]], Any]
 class Batch:
     """input_ids [B, 1, 1, T] and labels [B, T], both UINT32; loss_mask [B, 1, T, 1] weighs the loss of each position.
 
-    Weights sum to B * T, so that `mean(loss * loss_mask)` is the mean over the positions that count.
+    Weights sum to B * T, so that `mean(loss * loss_mask)` is the mean over the positions that count; None where all do.
     """
 
     input_ids: Tensor
     labels: Tensor
-    loss_mask: Tensor
+    loss_mask: Tensor | None = None
 
 
 class TTMLDataloader(ABC):

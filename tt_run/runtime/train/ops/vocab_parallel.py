@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tt_run.runtime.ccl import collectives
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train import stacks
-from tt_run.runtime.train.axis_placement import members
+from tt_run.runtime.train.axis_placement import is_replicated, members
 from tt_run.runtime.train.operation import recorded, result
 from tt_run.runtime.train.ops.loss import ReduceType, cross_entropy_loss
 from tt_run.runtime.train.tensor import Tensor
@@ -37,15 +37,15 @@ def vocab_parallel_cross_entropy_loss(
 ) -> Tensor:
     """Cross entropy of logits [B, 1, T, V / n], cut over the axis (over all devices without one), and ids [B, T] of the whole vocabulary.
 
-    MEAN gives [1, 1, 1, 1], NONE [B, 1, T, 1]; the same on every device of the axis. Raises RuntimeError for SUM and for shapes that do
-    not belong together.
+    MEAN gives [1, 1, 1, 1], NONE [B, 1, T, 1]; the same on every device of the axis. Logits that lie whole on each device, as those of a model
+    which gathers them, are taken as such. Raises RuntimeError for SUM and for shapes that do not belong together.
     """
     if reduce is ReduceType.SUM:
         raise RuntimeError(
             "Unsupported cross entropy reduction type; help: ReduceType.MEAN or ReduceType.NONE"
         )
     x, ids = logits.get_value(), targets.get_value()
-    if members(x, cluster_axis) == 1:
+    if members(x, cluster_axis) == 1 or is_replicated(x, cluster_axis):
         return cross_entropy_loss(logits, targets, reduce)
     rows, width = math.prod(x.shape) // x.shape[-1], x.shape[-1]
     if ids.dtype not in (DataType.UINT32, DataType.INT32) or math.prod(ids.shape) != rows:

@@ -39,7 +39,7 @@ class ProgressBar(TrainerCallback):
         text = ", ".join(f"{name} {value:.4g}" for name, value in told.items())
         if self._bar is not None:
             self._bar.update(self._task, completed=step, description=text)
-        elif step % getattr(trainer.config, "log_interval", 1) == 0:
+        elif (interval := getattr(trainer.config, "log_interval", 1)) and step % interval == 0:
             (self._write or (lambda line: print(line, file=sys.stderr, flush=True)))(f"step {step}: {text}")
 
     def on_train_end(self, trainer: Any) -> None:

@@ -5,6 +5,7 @@ A run that resumes from a checkpoint goes on with the same bits as one that was 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,14 +20,18 @@ from tt_run.runtime.train.common.data import build_causal_mask
 from tt_run.runtime.train.common.utils import get_loss_over_devices, no_grad
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.datasets.dataloader import TTMLDataloader
+from tt_run.runtime.train.distributed import synchronize_gradients
 from tt_run.runtime.train.models.runner import RunnerType
 from tt_run.runtime.train.modules.lora import LoraConfig, LoraModel
+from tt_run.runtime.train.named_mesh import maybe_mesh, sync_gradients
 from tt_run.runtime.train.ops import binary, unary
 from tt_run.runtime.train.ops.loss import ReduceType, cross_entropy_loss
+from tt_run.runtime.train.ops.vocab_parallel import vocab_parallel_cross_entropy_loss
 from tt_run.runtime.train.optimizers import registry
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
 from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.train.trainers.callback import TrainerCallback
+from tt_run.runtime.train.trainers.reports import ProgressBar
 
 
 @dataclass
@@ -34,7 +39,8 @@ class SFTConfig:
     """How long to train, and how. Raises ValueError for counts that are negative or zero where that means nothing.
 
     Intervals of 0 turn evaluation and checkpoints off, a `max_grad_norm` of 0 clipping. Without an optimizer of its own the trainer makes an
-    AdamW with these settings. `gradient_checkpointing` computes activations again in the backward pass instead of keeping them.
+    AdamW with these settings. `gradient_checkpointing` computes activations again in the backward pass instead of keeping them. A bar of
+    progress (`ProgressBar`) is shown each `log_interval` steps where standard error is a terminal, unless it is 0 or `disable_progress_bar`.
     """
 
     max_steps: int = 1000
@@ -42,6 +48,7 @@ class SFTConfig:
     eval_interval: int = 200
     save_interval: int = 500
     checkpoint_dir: str = "checkpoints"
+    checkpoint_prefix: str = ""
     seed: int | None = None
     max_seq_len: int = 1024
     learning_rate: float = 2e-5
@@ -53,12 +60,20 @@ class SFTConfig:
     max_grad_norm: float = 0.0
     log_interval: int = 1
     gradient_checkpointing: bool = False
+    disable_progress_bar: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("max_steps", "gradient_accumulation_steps", "max_seq_len", "log_interval"):
+        for name in ("max_steps", "gradient_accumulation_steps", "max_seq_len"):
             if getattr(self, name) < 1:
                 raise ValueError(f"SFTConfig: {name} must be at least 1, not {getattr(self, name)}")
-        for name in ("eval_interval", "save_interval", "warmup_steps", "max_grad_norm", "learning_rate"):
+        for name in (
+            "eval_interval",
+            "save_interval",
+            "log_interval",
+            "warmup_steps",
+            "max_grad_norm",
+            "learning_rate",
+        ):
             if getattr(self, name) < 0:
                 raise ValueError(f"SFTConfig: {name} cannot be negative, not {getattr(self, name)}")
 
@@ -68,7 +83,9 @@ class SFTTrainer:
 
     `optimizer` is one, or its configuration, or None for AdamW; `peft_config` wraps the model with adapters; `lr_schedule` maps the 0-based
     step to a rate (default: a linear warm-up, then constant); `compute_loss_func(logits, batch)` replaces the weighed cross entropy;
-    `loss_composer` joins the losses of devices where the default, their mean, is not meant. `step` counts the steps taken.
+    `loss_composer` joins the losses of devices where the default, their mean, is not meant; `attention_mask` takes the place of the causal one.
+    `checkpoint_saver(trainer, path)` writes and `checkpoint_loader(trainer, path) -> step` reads checkpoints of the program's own kind.
+    Gradients are averaged over the axes of data (`dp`, `fsdp`, `cp`) before each step. `step` counts the steps taken.
     """
 
     def __init__(
@@ -83,6 +100,9 @@ class SFTTrainer:
         callbacks: Sequence[TrainerCallback] | None = None,
         compute_loss_func: Callable[[Tensor, Any], Tensor] | None = None,
         loss_composer: Any = None,
+        attention_mask: Tensor | None = None,
+        checkpoint_saver: Callable[[SFTTrainer, str], None] | None = None,
+        checkpoint_loader: Callable[[SFTTrainer, str], int] | None = None,
     ) -> None:
         if config.seed is not None:
             AutoContext.get_instance().set_seed(config.seed)
@@ -91,9 +111,14 @@ class SFTTrainer:
             _recompute(model)
         self.train_dataloader, self.eval_dataloader = train_dataloader, eval_dataloader
         self.config, self.callbacks = config, list(callbacks or ())
+        told = any(isinstance(callback, ProgressBar) for callback in self.callbacks)
+        if config.log_interval and not (config.disable_progress_bar or told) and sys.stderr.isatty():
+            self.callbacks.append(ProgressBar())
         self.optimizer = self._optimizer(optimizer)
         self.lr_schedule = lr_schedule or self._warm_up
         self.compute_loss_func, self.loss_composer = compute_loss_func, loss_composer
+        self.attention_mask = attention_mask
+        self.checkpoint_saver, self.checkpoint_loader = checkpoint_saver, checkpoint_loader
         self.step = 0
         self._taken = 0
         self._pass_start: Any = None
@@ -130,6 +155,7 @@ class SFTTrainer:
             (loss if count == 1 else binary.mul(loss, 1.0 / count)).backward(False)
             self._tell("on_after_backward", batch)
             AutoContext.get_instance().reset_graph()
+        average_gradients(self.model.parameters())
         self._tell("on_before_optimizer_step")
         if self.config.max_grad_norm:
             clip_grad_norm(self.model.parameters(), self.config.max_grad_norm)
@@ -141,8 +167,17 @@ class SFTTrainer:
         logits = self.model(batch.input_ids, self._mask(batch.input_ids.shape()[-1]))
         if self.compute_loss_func is not None:
             return self.compute_loss_func(logits, batch)
-        each = cross_entropy_loss(logits, batch.labels, ReduceType.NONE)
-        return unary.mean(binary.mul(each, batch.loss_mask))
+        each = self._each(logits, batch.labels)
+        return unary.mean(each if batch.loss_mask is None else binary.mul(each, batch.loss_mask))
+
+    @staticmethod
+    def _each(logits: Tensor, labels: Tensor) -> Tensor:
+        """The loss of each position; of logits whose vocabulary is cut over the tensor-parallel axis, too."""
+        context = AutoContext.get_instance()
+        axes = context.get_parallelism_context() if context.is_parallelism_context_initialized() else None
+        if axes is None or axes.get_tp_size() == 1:
+            return cross_entropy_loss(logits, labels, ReduceType.NONE)
+        return vocab_parallel_cross_entropy_loss(logits, labels, axes.get_tp_axis(), ReduceType.NONE)
 
     def evaluate(self) -> float:
         """The mean loss over the evaluation set, without dropout and without a graph. Raises ValueError when there is none."""
@@ -160,8 +195,13 @@ class SFTTrainer:
         return float(loss.to_numpy(composer=self.loss_composer).mean())
 
     def _tell(self, hook: str, *facts: Any) -> None:
-        for callback in self.callbacks:
+        for callback in list(self.callbacks):
             getattr(callback, hook)(self, *facts)
+
+    def remove_callback(self, callback: TrainerCallback) -> None:
+        """Call it no more, from the next event on; nothing happens for one that is not there."""
+        if callback in self.callbacks:
+            self.callbacks.remove(callback)
 
     def _due(self, interval: int) -> bool:
         return interval > 0 and self.step % interval == 0
@@ -189,15 +229,29 @@ class SFTTrainer:
     # --- checkpoints -------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path | None = None) -> Path:
-        """Write a checkpoint, by default `<checkpoint_dir>/step_<N>.npz`. Every rank of the mesh must call it."""
-        target = Path(path) if path else Path(self.config.checkpoint_dir) / f"step_{self.step}"
+        """Write a checkpoint, by default `<checkpoint_dir>/[<checkpoint_prefix>_]step_<N>.npz`. Every rank of the mesh must call it."""
+        prefix = f"{self.config.checkpoint_prefix}_" if self.config.checkpoint_prefix else ""
+        target = Path(path) if path else Path(self.config.checkpoint_dir) / f"{prefix}step_{self.step}"
+        if self.checkpoint_saver is not None:
+            target = target if path else target.with_name(f"{target.name}.pkl")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self.checkpoint_saver(self, str(target))
+            return target
         facts = {"pass_start": self._pass_start, "taken": self._taken}
         return checkpoints.save(
             target, step=self.step, model=self.model, optimizer=self.optimizer, facts=facts
         )
 
+    def load_checkpoint(self, path: str | Path) -> int:
+        """`resume`, and the step that was saved."""
+        self.resume(path)
+        return self.step
+
     def resume(self, path: str | Path) -> None:
         """Go on from a checkpoint. Raises ValueError when it is of another model."""
+        if self.checkpoint_loader is not None:
+            self.step = int(self.checkpoint_loader(self, str(path)))
+            return
         checkpoint = checkpoints.load(path)
         start, taken = checkpoint.facts.get("pass_start"), int(checkpoint.facts.get("taken", 0))
         if start:
@@ -227,19 +281,27 @@ class SFTTrainer:
 
     def _warm_up(self, step: int) -> float:
         config = self.config
-        if config.warmup_steps and step <= config.warmup_steps:
-            return config.learning_rate * step / config.warmup_steps
-        return config.learning_rate
+        return config.learning_rate * min(1.0, (step + 1) / max(config.warmup_steps, 1))
 
     def _mask(self, length: int) -> Tensor:
-        """The causal mask of a length. Raises ValueError beyond `max_seq_len`."""
+        """The mask that was given, else the causal one of a length. Raises ValueError beyond `max_seq_len`."""
         if length > self.config.max_seq_len:
             raise ValueError(f"a batch of {length} positions exceeds max_seq_len {self.config.max_seq_len}")
+        if self.attention_mask is not None:
+            return self.attention_mask
         if length not in self._masks:
             mask = Tensor.from_numpy(build_causal_mask(length), new_type=DataType.BFLOAT16)
             mask.set_requires_grad(False)
             self._masks[length] = mask
         return self._masks[length]
+
+
+def average_gradients(parameters: Mapping[str, Tensor]) -> None:
+    """Means over the axes of data of the named mesh, else of the parallelism context; nothing where neither has one."""
+    if maybe_mesh() is not None:
+        sync_gradients(parameters, ("dp", "fsdp", "cp"))
+    elif AutoContext.get_instance().is_parallelism_context_initialized():
+        synchronize_gradients(parameters)
 
 
 def _recompute(model: Any) -> None:

@@ -4,7 +4,7 @@ from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
     "tt_run.runtime.train.datasets.dataloader": "Batch TTMLDataloader InMemoryDataloader",
-    "tt_run.runtime.train.datasets.collation": "sft_collate_fn",
+    "tt_run.runtime.train.datasets.collation": "sft_collate_fn causal_lm_collate_fn",
 }
 _SUBMODULES = ("dataloader", "hf_dataloader")
 

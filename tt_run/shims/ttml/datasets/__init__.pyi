@@ -4,6 +4,7 @@
 from tt_run.runtime.train.datasets.dataloader import Batch as Batch
 from tt_run.runtime.train.datasets.dataloader import InMemoryDataloader as InMemoryDataloader
 from tt_run.runtime.train.datasets.dataloader import TTMLDataloader as TTMLDataloader
+from tt_run.runtime.train.datasets.collation import causal_lm_collate_fn as causal_lm_collate_fn
 from . import dataloader as dataloader
 from . import hf_dataloader as hf_dataloader
 from tt_run.runtime.train.datasets.collation import sft_collate_fn as sft_collate_fn
