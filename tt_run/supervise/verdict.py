@@ -80,10 +80,10 @@ def judge(
         _passed_on,
         _host_lost,
         _launcher_killed,
+        _launcher_told,
         _vanished,
         _accused,
         _quitter,
-        _launcher_told,
         _failed,
         _succeeded,
     ):
@@ -126,7 +126,10 @@ def _launcher_killed(case: Case) -> Verdict | None:
 
 
 def _launcher_told(case: Case) -> Verdict | None:
-    """Somebody sent mpirun a signal, so it ended every rank; of a rank that failed it returns the code, and tells what it noticed."""
+    """Somebody sent mpirun a signal, so it ended every rank; of a rank that failed it returns the code, and tells what it noticed.
+
+    A wrapper that did not come to write before mpirun killed it leaves no record, on a busy machine most of them: who has one was told.
+    """
     told = [status for status in case.failed if status.told]
     by_itself = case.ended_by_itself and case.removed is None and case.observation.launcher_code == 1
     if not by_itself or case.noticed or not told or len(told) < len(case.failed) or _own(case):

@@ -291,6 +291,16 @@ class TestWithoutRecords:
         noticed = judge(ranks, dataclasses.replace(ENDED, launcher_code=1), {}, noticed=(1,))
         assert "mpirun was sent" not in noticed.sentence
 
+    def test_mpirun_that_was_told_to_end_on_a_busy_machine(self) -> None:
+        """A wrapper that mpirun killed before it came to write is no rank that was killed: with one, mpirun returns another code."""
+        ranks = rank(0, end=None), rank(1, signal=15, told=True)
+        seen = dataclasses.replace(ENDED, launcher_code=1, gone={0: 9.0})
+        found = judge(ranks, seen, {})
+        assert (found.exit_code, found.culprit) == (143, None)
+        assert "mpirun was sent a signal" in found.sentence
+        killed = judge(ranks, dataclasses.replace(seen, launcher_code=137), {}, noticed=(0,))
+        assert (killed.exit_code, killed.culprit and killed.culprit.rank) == (137, 0)
+
     def test_a_rank_that_an_outsider_told_to_end_first(self) -> None:
         """Its wrapper was told as those of the others are; another had no time to write, and is not the culprit."""
         ranks = [rank(0, end=10.3, signal=15, told=True), rank(1, signal=15, told=True), rank(2, end=None)]
