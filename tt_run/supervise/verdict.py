@@ -132,7 +132,16 @@ def _launcher_told(case: Case) -> Verdict | None:
     """
     told = [status for status in case.failed if status.told]
     by_itself = case.ended_by_itself and case.removed is None and case.observation.launcher_code == 1
-    if not by_itself or case.noticed or not told or len(told) < len(case.failed) or _own(case):
+    nobody_wrote = not case.multi_host and all(
+        status.started and not status.ended for status in case.statuses
+    )
+    if (
+        not by_itself
+        or case.noticed
+        or len(told) < len(case.failed)
+        or not (told or nobody_wrote)
+        or _own(case)
+    ):
         return None
     sentence = "mpirun was sent a signal from outside of the run, and ended its ranks"
     return Verdict(128 + signal.SIGTERM, sentence, None, (), case.failed, case.unrecorded)

@@ -298,6 +298,8 @@ class TestWithoutRecords:
         found = judge(ranks, seen, {})
         assert (found.exit_code, found.culprit) == (143, None)
         assert "mpirun was sent a signal" in found.sentence
+        nobody_wrote = judge((ranks[0], rank(1, end=None)), seen, {})
+        assert (nobody_wrote.exit_code, nobody_wrote.sentence) == (143, found.sentence)
         killed = judge(ranks, dataclasses.replace(seen, launcher_code=137), {}, noticed=(0,))
         assert (killed.exit_code, killed.culprit and killed.culprit.rank) == (137, 0)
 
