@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -190,3 +191,38 @@ def test_what_never_pays_is_tried_ever_more_seldom(monkeypatch: pytest.MonkeyPat
         array = np.full(512, float(value))
         parts = packer.pack([array], [arrays.digest(array)])
     assert len(parts[1]) < 100
+
+
+def test_compressing_takes_a_small_share_of_the_time() -> None:
+    """Zeros are compressed as long as that has taken a twentieth of the time at most, and again when the rank has gone on."""
+    now = 0.0
+
+    def clock() -> float:
+        nonlocal now
+        now += 0.04  # as long as each compression takes here
+        return now
+
+    packer = arrays.Packer(clock)
+
+    def compressed(value: int) -> bool:
+        array = np.full(512, value, np.int64)
+        return len(packer.pack([array], [arrays.digest(array)])[1]) < 100
+
+    found = [compressed(value) for value in range(100)]
+    assert found[:3] == [True] * 3 and 3 < sum(found) < 10, found
+    now += 100
+    assert all(compressed(1000 + value) for value in range(20))
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_process_that_is_forked_off_writes_nothing(tmp_path: Path) -> None:
+    book = recorded(tmp_path / "a.record", HALVES)
+    before = (tmp_path / "a.record").read_bytes()
+    child = os.fork()
+    if not child:
+        book.call(FACTS, b"", lambda: HALVES)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert (tmp_path / "a.record").read_bytes() == before
+    book.call(FACTS, b"", lambda: HALVES)
+    assert len(Story(tmp_path / "a.record").begun) == 2

@@ -11,6 +11,7 @@ import pickle
 import struct
 import zlib
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,37 +19,52 @@ import numpy.typing as npt
 import xxhash
 
 from tt_run.runtime.ccl.exchange.gather import Piece
+from tt_run.runtime.record.clocks import REAL
 
 Array = npt.NDArray[Any]
 DIGEST_BYTES = 8
 
 _PART = struct.Struct("<BQ")
+_AGAIN = struct.Struct("<BQQ")  # such a part whose data is a place
 _RAW, _PACKED, _HALVES, _SAME = 0, 1, 2, 4  # bits of how an array is written; _SAME is followed by its place
 _SAMPLE, _WORTH = 16384, 0.6  # bytes that are tried first, and the ratio below which compressing pays
 _UNTRIED = 31  # arrays of a kind that are not tried after one that did not pay, each time twice as many,
 _LONGEST_UNTRIED = 255  # to this: a trial of 2 KiB costs as much as recording six such calls
 _SMALL = 256  # bytes below which nothing is tried
+_FREE, _SHARE = (
+    0.1,
+    0.05,
+)  # seconds, and a share of the time since the record was opened, that compressing may take
 _REMEMBERED = 4096  # arrays that may be named again
 _FEW = 4096  # words that are looked at in one go
 _SINGLE = np.dtype(np.float32)
 _any_bit = np.bitwise_or.reduce
+_xxh3 = xxhash.xxh3_64_digest
 
 
 def digest(array: Array) -> bytes:
     """Eight bytes that are equal for equal bits, in memory order of a C-contiguous array of the shape (XXH3)."""
-    if not array.flags.c_contiguous:
-        array = np.ascontiguousarray(array)
-    return xxhash.xxh3_64_digest(array.reshape(-1).view(np.uint8).data)
+    try:
+        return _xxh3(array)
+    except ValueError:  # it lies in memory in another order, or its element type has no buffers
+        return _xxh3(_bytes_of(array))
 
 
 def row_digests(stack: Array) -> bytes:
     """The digest of each row of a stack, one after the other."""
-    if not stack.flags.c_contiguous:
-        stack = np.ascontiguousarray(stack)
     rows = len(stack)
-    size = stack.nbytes // rows if rows else 0
-    flat = stack.reshape(-1).view(np.uint8)
-    return b"".join([xxhash.xxh3_64_digest(flat[row * size : (row + 1) * size].data) for row in range(rows)])
+    if rows == 1:
+        return digest(stack)
+    data = _bytes_of(stack)
+    size = len(data) // rows if rows else 0
+    return b"".join([_xxh3(data[row * size : (row + 1) * size]) for row in range(rows)])
+
+
+def _bytes_of(array: Array) -> memoryview:
+    """The bytes of an array in memory order of a C-contiguous one of its shape."""
+    if not array.flags.c_contiguous:
+        array = np.ascontiguousarray(array)
+    return array.reshape(-1).view(np.uint8).data
 
 
 class Flat:
@@ -92,8 +108,12 @@ class Flat:
 
 def digests_of(form: Any, arrays: list[Array]) -> list[bytes]:
     """Of each array that a form speaks of."""
-    rows = stacks_of(form)
-    return [row_digests(a) if n in rows else digest(a) for n, a in enumerate(arrays)]
+    return digests_with(stacks_of(form), arrays)
+
+
+def digests_with(stacks: set[int], arrays: list[Array]) -> list[bytes]:
+    """The same for who has asked `stacks_of` before."""
+    return [row_digests(array) if n in stacks else digest(array) for n, array in enumerate(arrays)]
 
 
 def stacks_of(form: Any) -> set[int]:
@@ -145,9 +165,10 @@ Known = tuple[bytes, np.dtype[Any], tuple[int, ...]]
 
 
 class Packer:
-    """Arrays on their way into a record; it knows what is there already, and what was not worth compressing."""
+    """Arrays on their way into a record; it knows what is there already, what was not worth compressing, and what compressing has cost."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = REAL["perf_counter"]) -> None:
+        self._clock, self._begun, self._spent = clock, clock(), 0.0
         self._places: OrderedDict[Known, int] = OrderedDict()
         self._fresh: list[tuple[Known, int]] = []
         self._untried: dict[tuple[np.dtype[Any], int], tuple[int, int]] = {}
@@ -159,60 +180,76 @@ class Packer:
         """The parts of a frame's body. Call `written` with the place of the body."""
         parts: list[Any] = []
         length = 0
-        self._fresh, self._used = [], 0
-        needed = sum(array.size for array in arrays)
-        if len(self._room) < needed:
-            self._room = np.empty(needed, np.uint16)
+        self._used = 0
         for array, found in zip(arrays, digests, strict=True):
-            for part in self._one(array, (found, array.dtype, array.shape), length):
-                parts.append(part)
-                length += len(part)
+            size = array.nbytes
+            if size < _SMALL:
+                parts += (_PART.pack(_RAW, size), array.tobytes())
+                length += _PART.size + size
+                continue
+            key = (found, array.dtype, array.shape)
+            place = self._places.get(key)
+            if place is not None:
+                parts.append(_AGAIN.pack(_SAME, 8, place))
+                length += _AGAIN.size
+                continue
+            self._fresh.append((key, length))
+            how, data = self._packed(*self._halved(array), (array.dtype, size))
+            parts += (_PART.pack(how, len(data)), data)
+            length += _PART.size + len(data)
         return parts
 
     def written(self, at: int) -> None:
         """Where the body of the last `pack` has gone."""
+        places = self._places
         for key, offset in self._fresh:
-            self._places[key] = at + offset
-        while len(self._places) > _REMEMBERED:
-            self._places.popitem(last=False)
+            places[key] = at + offset
+        self._fresh.clear()
+        while len(places) > _REMEMBERED:
+            places.popitem(last=False)
 
-    def _one(self, array: Array, key: Known, before: int) -> list[Any]:
-        flat = (array if array.flags.c_contiguous else np.ascontiguousarray(array)).reshape(-1).view(np.uint8)
-        if flat.nbytes < _SMALL:
-            return [_PART.pack(_RAW, flat.nbytes), flat.data]
-        place = self._places.get(key)
-        if place is not None:
-            return [_PART.pack(_SAME, 8) + struct.pack("<Q", place)]
-        self._fresh.append((key, before))
-        how, data = self._packed(*self._halved(array, flat), (array.dtype, flat.nbytes))
-        return [_PART.pack(how, len(data)), data]
-
-    def _halved(self, array: Array, flat: Array) -> tuple[int, memoryview]:
+    def _halved(self, array: Array) -> tuple[int, memoryview]:
         """float32 values that are bfloat16 ones, in 16 bits each; others as they are."""
-        if array.dtype != _SINGLE:
-            return _RAW, flat.data
+        if not array.flags.c_contiguous:
+            array = np.ascontiguousarray(array)
+        flat = array.reshape(-1)
+        if flat.dtype != _SINGLE:
+            return _RAW, flat.view(np.uint8).data
         words = flat.view(np.uint32)
+        count = len(words)
         # Most others show it at once.
-        if len(words) > _FEW and _any_bit(words[:64]) & 0xFFFF:
-            return _RAW, flat.data
-        if _any_bit(words) & 0xFFFF:
-            return _RAW, flat.data
-        halves = self._room[self._used : self._used + len(words)]
-        self._used += len(words)
-        if len(words) > _FEW:  # half the time of a copy in steps
+        if (count > _FEW and _any_bit(words[:64]) & 0xFFFF) or _any_bit(words) & 0xFFFF:
+            return _RAW, words.data.cast("B")
+        if self._used + count > len(self._room):  # what was handed out of the old one stays as it is
+            self._room, self._used = np.empty(max(count, 2 * len(self._room)), np.uint16), 0
+        halves = self._room[self._used : self._used + count]
+        self._used += count
+        if count > _FEW:  # half the time of a copy in steps
             np.right_shift(words, 16, out=halves, casting="unsafe")
         else:
-            halves[:] = flat.view(np.uint16)[1::2]
-        return _HALVES, halves.view(np.uint8).data
+            halves[:] = words.view(np.uint16)[1::2]
+        return _HALVES, halves.data.cast("B")
 
     def _packed(
         self, how: int, data: bytes | memoryview, kind: tuple[np.dtype[Any], int]
     ) -> tuple[int, bytes | memoryview]:
-        """The same compressed where a piece of it shows that it pays; of a kind that did not, only now and then one is tried."""
+        """The same compressed where a piece of it shows that it pays, and while there is time for it; of a kind that did not, only now and
+        then one is tried."""
         left, pause = self._untried.get(kind, (0, _UNTRIED))
         if left:
             self._untried[kind] = left - 1, pause
             return how, data
+        begun = self._clock()
+        if self._spent > _FREE + _SHARE * (begun - self._begun):
+            return how, data
+        try:
+            return self._tried(how, data, kind, pause)
+        finally:
+            self._spent += self._clock() - begun
+
+    def _tried(
+        self, how: int, data: bytes | memoryview, kind: tuple[np.dtype[Any], int], pause: int
+    ) -> tuple[int, bytes | memoryview]:
         middle = len(data) // 2
         sample = data[middle - _SAMPLE : middle] if middle > _SAMPLE else data
         tried = zlib.compress(sample, 1)

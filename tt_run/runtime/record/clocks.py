@@ -25,7 +25,10 @@ _FROM_NOW = ("localtime", "gmtime", "ctime")
 _SECONDS, _NANOSECONDS = struct.Struct("<Bd"), struct.Struct("<Bq")
 _STANDARD = sysconfig.get_path("stdlib") + "/"
 _OWN = __file__.removesuffix("runtime/record/clocks.py")
-_real = {name: getattr(time, name) for name in (*CLOCKS, *_FROM_NOW, "strftime", "asctime")}
+REAL: dict[str, Callable[..., Any]] = {
+    name: getattr(time, name) for name in (*CLOCKS, *_FROM_NOW, "strftime", "asctime")
+}
+"""The clocks themselves."""
 
 
 class _Counted(dict[str, bool]):
@@ -51,19 +54,20 @@ class Written:
     """Readings on their way into the record; `take` empties it."""
 
     def __init__(self) -> None:
-        self._kept = bytearray()
+        self.kept = bytearray()
+        """What was read since `take`."""
 
     def reading(self, which: int, real: Callable[[], Any]) -> Any:
         """What a clock says now."""
         found = real()
         form = _NANOSECONDS if isinstance(found, int) else _SECONDS
-        self._kept += form.pack(which, found)
+        self.kept += form.pack(which, found)
         return found
 
     def take(self) -> bytes:
         """What was read since the last time."""
-        found = bytes(self._kept)
-        self._kept.clear()
+        found = bytes(self.kept)
+        self.kept.clear()
         return found
 
 
@@ -112,9 +116,9 @@ def install(book: Written | Replayed) -> None:
     def now() -> float:
         """For the calls below: whose frame it is that asks is two further up."""
         if counted[sys._getframe(2).f_code.co_filename] and threading.get_ident() == main:
-            found: float = book.reading(0, _real["time"])
+            found: float = book.reading(0, REAL["time"])
             return found
-        return float(_real["time"]())
+        return float(REAL["time"]())
 
     def from_now(real: Callable[..., Any]) -> Callable[..., Any]:
         def calendar(secs: float | None = None) -> Any:
@@ -123,16 +127,16 @@ def install(book: Written | Replayed) -> None:
         return calendar
 
     def strftime(format: str, *moment: Any) -> str:
-        return str(_real["strftime"](format, *(moment or (_real["localtime"](now()),))))
+        return str(REAL["strftime"](format, *(moment or (REAL["localtime"](now()),))))
 
     def asctime(*moment: Any) -> str:
-        return str(_real["asctime"](*(moment or (_real["localtime"](now()),))))
+        return str(REAL["asctime"](*(moment or (REAL["localtime"](now()),))))
 
-    made: dict[str, Callable[..., Any]] = {name: wrapped(n, _real[name]) for n, name in enumerate(CLOCKS)}
-    made |= {name: from_now(_real[name]) for name in _FROM_NOW} | {"strftime": strftime, "asctime": asctime}
+    made: dict[str, Callable[..., Any]] = {name: wrapped(n, REAL[name]) for n, name in enumerate(CLOCKS)}
+    made |= {name: from_now(REAL[name]) for name in _FROM_NOW} | {"strftime": strftime, "asctime": asctime}
     for name, function in made.items():
         function.__name__ = function.__qualname__ = name
-        function.__module__, function.__doc__ = "time", _real[name].__doc__
+        function.__module__, function.__doc__ = "time", REAL[name].__doc__
         setattr(time, name, function)
     datetime.datetime, datetime.date = _calendars(now)  # type: ignore[misc]
 

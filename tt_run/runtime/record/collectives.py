@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tt_run.runtime import guard
 from tt_run.runtime.record import stops, values
 from tt_run.runtime.record.arrays import Flat, row_digests
-from tt_run.runtime.record.facts import Facts, site
+from tt_run.runtime.record.facts import Facts, Place, place, site_at
 from tt_run.runtime.record.recording import Recording
 from tt_run.runtime.record.replaying import Replaying
 
@@ -29,7 +29,7 @@ class BookedCollectives:
         self._book = book
         wanted = stops.read_how().get("dump") or (0, "")
         self._dumped, self._path = int(wanted[0]), str(wanted[1])
-        self._known: dict[tuple[int, str, tuple[int, ...]], tuple[Facts, Plan]] = {}
+        self._known: dict[tuple[int, str, tuple[int, ...], Place], tuple[Facts, Plan]] = {}
 
     def collective(self, plan: Plan, tensor: Tensor, work: Callable[[], list[Any]]) -> list[Any]:
         """What each exchange of this rank gives."""
@@ -47,32 +47,33 @@ class BookedCollectives:
         if self._book.inside:
             return work()
         shards = tensor.shards
-        facts = self._facts(kind, plan, shards.index)
-        found = self._book.call(facts._replace(site=site()), row_digests(shards.data), work)
+        facts = self._facts(kind, plan, shards.index, place())
+        found = self._book.call(facts, row_digests(shards.data), work)
         if self._book.replays and facts.crosses and kind == "collective":
             guard.answered()
         if self._dumped == self._book.number:
             values.dump(self._path, shards.data, Flat(found).arrays)
         return found
 
-    def _facts(self, kind: str, plan: Plan, index: tuple[int, ...]) -> Facts:
-        key = (id(plan), kind, index)
+    def _facts(self, kind: str, plan: Plan, index: tuple[int, ...], at: Place) -> Facts:
+        key = (id(plan), kind, index, at)
         found = self._known.get(key)
         if found is None:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            found = self._known[key] = (_facts_of(kind, plan, index), plan)
+            # With the plan, so that no other can get its id.
+            found = self._known[key] = (_facts_of(kind, plan, index, site_at(at)), plan)
         return found[0]
 
 
-def _facts_of(kind: str, plan: Plan, index: tuple[int, ...]) -> Facts:
+def _facts_of(kind: str, plan: Plan, index: tuple[int, ...], site: str) -> Facts:
     device, locals_ = plan.device, plan.device.local_positions
     everything = tuple(range(len(locals_)))
     return Facts(
         kind,
         plan.signature.operation,
         str(plan.signature),
-        "",
+        site,
         plan.group.ranks if plan.group is not None else (),
         kind != "entered" and any(not part.lane.exchange.local for part in plan.parts),
         device.mesh_id,

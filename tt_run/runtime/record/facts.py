@@ -56,23 +56,37 @@ def facts_from_json(fields: list[Any]) -> Facts:
 
 
 _sites: dict[tuple[CodeType, int], str] = {}
+Place = tuple[CodeType, int] | None
+
+
+def place() -> Place:
+    """Where in the program a call is made: code, and an instruction of it. None where no frame of the program's leads here."""
+    frame = events.user_frame(3)
+    while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code, frame.f_lasti)
+
+
+def site_at(at: Place) -> str:
+    """The same as `events.call_site` says it."""
+    if at is None:
+        return "?"
+    found = _sites.get(at)
+    if found is None:
+        found = _sites[at] = events.site_of(*at)
+    return found
 
 
 def site() -> str:
     """The user's line, as `events.call_site`, remembered by instruction."""
-    frame = events.user_frame(2)
-    while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
-        frame = frame.f_back
-    if frame is None:
-        return "?"
-    key = (frame.f_code, frame.f_lasti)
-    found = _sites.get(key)
-    if found is None:
-        found = _sites[key] = f"{frame.f_code.co_filename}:{frame.f_lineno}"
-    return found
+    return site_at(place())
+
+
+_main = threading.main_thread()
 
 
 def of_thread(facts: Facts) -> Facts:
     """The same call as it is made by the thread that runs now."""
-    running = threading.current_thread()
-    return facts if running is threading.main_thread() else facts._replace(thread=running.name)
+    if threading.get_ident() == _main.ident:
+        return facts
+    return facts._replace(thread=threading.current_thread().name)

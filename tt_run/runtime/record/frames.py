@@ -16,6 +16,7 @@ MAGIC = b"tt-run record 3\n"
 SUFFIX = ".record"
 _HEAD = struct.Struct("<cIQ")
 _CALL = struct.Struct("<II")
+_JOINED = 1 << 14  # bytes up to which a copy takes less than handing over the parts
 COUNT = struct.Struct("<I")
 """The body of a call's beginning: its number for the guard, 0 where it has none."""
 
@@ -60,26 +61,32 @@ def call_text(number: int, which: int, digests: bytes = b"") -> bytes:
 
 
 class FrameWriter:
-    """A record being written, for its owner only. Once `limit` bytes are reached, or the disk is full, it takes no more and says why."""
+    """A record being written, for its owner only. Once `limit` bytes are reached, or the disk is full, it takes no more and says why.
+
+    A process that is forked off takes none either: it is not the rank.
+    """
 
     def __init__(self, path: Path, limit: int) -> None:
         _make_private(path.parent)
         self.path, self.limit, self.size, self.stopped = path, limit, 0, ""
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        self._pid = os.getpid()
-        self._write([MAGIC])
+        os.register_at_fork(after_in_child=self._leave)
+        self._write([MAGIC], len(MAGIC))
 
     def write(self, kind: bytes, text: bytes, bodies: Sequence[bytes | memoryview] = ()) -> int:
         """Add a frame, its body in parts that count bytes; where its body begins."""
-        if self.stopped or os.getpid() != self._pid:
+        if self.stopped:
             return self.size
-        length = sum(map(len, bodies))
+        length = 0
+        for part in bodies:
+            length += len(part)
         if self.size + length > self.limit:
             self._stop(f"it had reached its limit of {self.limit} bytes")
             return self.size
-        at = self.size + _HEAD.size + len(text)
+        head = _HEAD.pack(kind, len(text), length) + text
+        at = self.size + len(head)
         try:
-            self._write([_HEAD.pack(kind, len(text), length) + text, *bodies])
+            self._write([head, *bodies], len(head) + length)
         except OSError as error:
             self._stop(f"the disk took no more: {error.strerror}")
         return at
@@ -88,10 +95,13 @@ class FrameWriter:
         """Add a frame whose text is JSON."""
         self.write(kind, json.dumps(value).encode())
 
-    def _write(self, parts: Sequence[bytes | memoryview]) -> None:
-        done = os.writev(self._descriptor, parts)
+    def _write(self, parts: Sequence[bytes | memoryview], length: int) -> None:
+        if length <= _JOINED:
+            done = os.write(self._descriptor, b"".join(parts))
+        else:
+            done = os.writev(self._descriptor, parts)
         self.size += done
-        if done == sum(map(len, parts)):
+        if done == length:
             return
         left = memoryview(b"".join(parts))[done:]
         while left:
@@ -102,11 +112,15 @@ class FrameWriter:
     def _stop(self, why: str) -> None:
         """Say in the record itself why it ends here: that fits where the call did not."""
         text = json.dumps({"why": why}).encode()
+        head = _HEAD.pack(STOPPED, len(text), 0) + text
         try:
-            self._write([_HEAD.pack(STOPPED, len(text), 0) + text])
+            self._write([head], len(head))
         except OSError:
             os.ftruncate(self._descriptor, self.size)
         self.stopped = why
+
+    def _leave(self) -> None:
+        self.stopped = "another process"
 
 
 def _make_private(folder: Path) -> None:

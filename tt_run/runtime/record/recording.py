@@ -9,15 +9,19 @@ from typing import Any, TypeVar
 import numpy.typing as npt
 
 from tt_run.runtime import guard
+from tt_run.runtime.ccl.gather import Piece
 from tt_run.runtime.comm.world import Peer
 from tt_run.runtime.record import frames
-from tt_run.runtime.record.arrays import Flat, Packer, digest
+from tt_run.runtime.record.arrays import Flat, Packer, digest, digests_with, stacks_of
 from tt_run.runtime.record.clocks import Written
 from tt_run.runtime.record.facts import Facts, of_thread
 from tt_run.runtime.record.frames import COUNT, FrameWriter, call_text
 
 Array = npt.NDArray[Any]
 T = TypeVar("T")
+Form = tuple[int, set[int]]
+"""The number of a form in the record, and which of its arrays are stacks of rows."""
+_REMEMBERED = 4096
 
 
 class Inside(threading.local):
@@ -41,7 +45,11 @@ class Recording:
         """Whether a call is under way: what it makes of calls inside is part of it."""
         self.number = 0
         self._facts: dict[Facts, int] = {}
-        self._forms: dict[Any, int] = {}
+        self._recent: dict[int, tuple[Facts, int]] = {}
+        """Facts by their id, with their number: they are long, and most calls come with the same ones."""
+        self._forms: dict[Any, Form] = {}
+        self._pieces: dict[Any, Form] = {}
+        """The forms of what nearly every collective gives: one piece."""
         self._packer = Packer()
         self._lock = threading.Lock()
         self._left = False
@@ -57,8 +65,7 @@ class Recording:
             raise
         finally:
             self.inside.now = False
-        flat = Flat(result)
-        self._end(frames.END, number, flat, facts.crosses)
+        self._end(frames.END, number, result, facts.crosses)
         return result
 
     def sends(self, facts: Facts, buffer: Array, start: Callable[[], T]) -> T:
@@ -72,7 +79,7 @@ class Recording:
 
     def arrived(self, number: int, value: Any) -> None:
         """What a receive has brought."""
-        self._end(frames.ARRIVED, number, Flat(value), True)
+        self._end(frames.ARRIVED, number, value, True)
 
     def peers(self, peers: Sequence[Peer]) -> None:
         """The ranks of the job, once they have met."""
@@ -103,14 +110,24 @@ class Recording:
     def _begin(self, facts: Facts, sent: bytes) -> int:
         facts = of_thread(facts)
         with self._lock:
-            which = self._facts.get(facts)
-            if which is None:
-                which = self._facts[facts] = len(self._facts)
-                self.file.write_json(frames.FACT, facts)
-            self.number += 1
-            self._write_readings()
-            self.file.write(frames.BEGIN, call_text(self.number, which, sent), [COUNT.pack(_counted(facts))])
-            return self.number
+            known = self._recent.get(id(facts))
+            which = known[1] if known is not None and known[0] is facts else self._which(facts)
+            self.number = number = self.number + 1
+            if self._clocks.kept:
+                self._write_readings()
+            self.file.write(frames.BEGIN, call_text(number, which, sent), [COUNT.pack(_counted(facts))])
+            return number
+
+    def _which(self, facts: Facts) -> int:
+        """The number of facts, which are written down the first time."""
+        which = self._facts.get(facts)
+        if which is None:
+            which = self._facts[facts] = len(self._facts)
+            self.file.write_json(frames.FACT, facts)
+        if len(self._recent) >= _REMEMBERED:
+            self._recent.clear()
+        self._recent[id(facts)] = facts, which
+        return which
 
     def _write_readings(self) -> None:
         """What the program has read from clocks since the last call."""
@@ -118,17 +135,33 @@ class Recording:
         if found:
             self.file.write(frames.CLOCK, b"", [found])
 
-    def _end(self, kind: bytes, number: int, flat: Flat, kept: bool) -> None:
+    def _end(self, kind: bytes, number: int, value: Any, kept: bool) -> None:
         with self._lock:
-            which = self._forms.get(flat.form)
-            if which is None:
-                which = self._forms[flat.form] = len(self._forms)
-                self.file.write_json(frames.FORM, flat.form)
-            digests = flat.digests()
-            parts = self._packer.pack(flat.arrays, digests) if kept else []
-            at = self.file.write(kind, call_text(number, which, b"".join(digests)), parts)
+            (which, stacks), arrays = self._taken_apart(value)
+            digests = digests_with(stacks, arrays)
+            text = call_text(number, which, digests[0] if len(digests) == 1 else b"".join(digests))
             if kept:
-                self._packer.written(at)
+                self._packer.written(self.file.write(kind, text, self._packer.pack(arrays, digests)))
+            else:
+                self.file.write(kind, text)
+
+    def _taken_apart(self, value: Any) -> tuple[Form, list[Array]]:
+        """The form of a value, which is written down the first time, and its arrays."""
+        key = None
+        if type(value) is list and len(value) == 1 and type(value[0]) is Piece:
+            data, rows = value[0]
+            key = data.dtype, data.shape, rows
+            known = self._pieces.get(key)
+            if known is not None:
+                return known, [data]
+        flat = Flat(value)
+        form = self._forms.get(flat.form)
+        if form is None:
+            form = self._forms[flat.form] = len(self._forms), stacks_of(flat.form)
+            self.file.write_json(frames.FORM, flat.form)
+        if key is not None:
+            self._pieces[key] = form
+        return form, flat.arrays
 
     def _raised(self, number: int, error: BaseException) -> None:
         with self._lock:
