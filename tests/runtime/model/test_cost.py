@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
+from itertools import pairwise, product
 
 import pytest
 
@@ -10,13 +13,16 @@ from tt_run.hardware.files import load, shipped
 from tt_run.hardware.numbers import Hardware
 from tt_run.runtime.model import galaxy
 from tt_run.runtime.model.collectives import hops, wire_bytes
+from tt_run.runtime.model.compute import ideal
 from tt_run.runtime.model.cost import cost
-from tt_run.runtime.model.endtoend import Split, decode_step
+from tt_run.runtime.model.endtoend import Split, decode_step, first_token, training_step
 from tt_run.runtime.model.fabric import bandwidth, ping
+from tt_run.runtime.model.operations import Operand, work_of
 from tt_run.runtime.model.transformer import models
 from tt_run.runtime.model.work import Collective, Kernel, Matmul, Ping, Stream
 
 
+@cache
 def system(architecture: str, name: str) -> Hardware:
     return load(shipped(architecture)).system(name)
 
@@ -152,3 +158,99 @@ def test_decoders_of_other_kinds_follow_from_their_shapes() -> None:
     # Over 32 chips not every user's experts are another one's: more users, more weights, less than in proportion.
     few, many = (us("deepseek-v3", "galaxy", 32, users) for users in (8, 32))
     assert few < many < 4 * few
+
+
+EVERY_SYSTEM = [
+    (architecture, name)
+    for architecture in ("wormhole", "blackhole")
+    for name in load(shipped(architecture)).systems
+]
+SIDES = (32, 64, 128, 160, 256, 512, 1024, 2048, 4096, 8192)
+GROWING: dict[str, Callable[[Hardware, int], float]] = {
+    "rows of a matmul": lambda hw, n: _call(hw, "matmul", (n, 2048), (2048, 2048), result=(n, 2048)),
+    "rows over a deep matmul": lambda hw, n: _call(hw, "matmul", (n, 8192), (8192, 1024), result=(n, 1024)),
+    "depth of a matmul": lambda hw, n: _call(hw, "matmul", (64, n), (n, 2048), result=(64, 2048)),
+    "columns of a matmul": lambda hw, n: _call(hw, "matmul", (512, 512), (512, n), result=(512, n)),
+    "rows of a batch": lambda hw, n: _call(hw, "matmul", (16, n, 64), (16, 64, 128), result=(16, n, 128)),
+    "rows of a norm": lambda hw, n: _call(hw, "norm", (n, 4096), result=(n, 4096)),
+    "rows of a sum": lambda hw, n: _call(hw, "elementwise", (n, 4096), (n, 4096), result=(n, 4096)),
+    "rows of a permutation": lambda hw, n: _call(hw, "data movement", (n, 4096), result=(4096, n)),
+    "rows sorted": lambda hw, n: _call(hw, "sort", (n, 4096), result=(n, 4096)),
+    "causal attention": lambda hw, n: _attention(hw, n, n, causal=True),
+    "keys of a query": lambda hw, n: _attention(hw, 1, n, causal=True),
+    "keys of many queries": lambda hw, n: _attention(hw, 512, n, causal=False),
+    "queries over keys": lambda hw, n: _attention(hw, n, 4096, causal=False),
+    "outputs of a convolution": lambda hw, n: _call(
+        hw, "convolution", (1, 64, 56, 56), (n, 64, 3, 3), result=(1, n, 56, 56)
+    ),
+    "bytes gathered": lambda hw, n: cost(hw, Collective("all_gather", 8, 1000.0 * n)).us,
+    "bytes reduced around a ring": lambda hw, n: (
+        cost(hw, Collective("all_reduce", 8, 1000.0 * n, ring=True)).us
+    ),
+    "bytes sent": lambda hw, n: cost(hw, Collective("point_to_point", 2, 1000.0 * n)).us,
+    "devices of a line": lambda hw, n: cost(hw, Collective("reduce_scatter", n // 32 + 1, 1e6)).us,
+    "users of a decoder": lambda hw, n: decode_step(hw, models()["llama-3.1-8b"], Split(), n // 8),
+    "tokens of a prompt": lambda hw, n: first_token(hw, models()["llama-3.1-8b"], Split(), n),
+    "tokens of a step": lambda hw, n: training_step(hw, models()["tinyllama-1.1b"], 8.0 * n),
+}
+
+
+def _call(
+    hw: Hardware, kind: str, *inputs: tuple[int, ...], result: tuple[int, ...], traced: bool = True
+) -> float:
+    name = {"norm": "rms_norm", "sort": "topk", "convolution": "conv2d"}.get(kind, kind)
+    work = work_of(name, kind, [Operand(shape) for shape in inputs], [Operand(result)], traced=traced)
+    assert work is not None
+    return cost(hw, work).us
+
+
+def _attention(hw: Hardware, queries: int, keys: int, causal: bool) -> float:
+    first, second = Operand((1, 8, queries, 128)), Operand((1, 2, keys, 128))
+    work = work_of("sdpa", "attention", [first, second, second], [first], traced=True, causal=causal)
+    assert work is not None
+    return cost(hw, work).us
+
+
+@pytest.mark.parametrize("what", GROWING)
+def test_more_of_anything_never_takes_less_time(what: str) -> None:
+    for architecture, name in EVERY_SYSTEM:
+        hw = system(architecture, name)
+        times = [GROWING[what](hw, n) for n in SIDES]
+        assert all(b >= a * (1 - 1e-9) for a, b in pairwise(times)), (name, times)
+        assert times[-1] > times[0]
+
+
+@pytest.mark.parametrize(
+    "kind", ["all_gather", "reduce_scatter", "all_reduce", "broadcast", "point_to_point", "all_to_all"]
+)
+def test_more_links_and_a_closed_ring_never_take_longer(kind: str) -> None:
+    for architecture, name in EVERY_SYSTEM:
+        hw = system(architecture, name)
+        for size, nbytes in product((2, 3, 4, 8, 32), (512.0, 65536.0, 4e6, 1e9)):
+            one = Collective(kind, size, nbytes)
+            for form in (one, replace(one, ring=True)):
+                times = [cost(hw, replace(form, links=links)).us for links in (1, 2, 3, 4, 8)]
+                assert times == sorted(times, reverse=True), (name, form)
+            assert cost(hw, replace(one, ring=True)).us <= cost(hw, one).us, (name, one)
+
+
+def test_what_bounds_a_large_work_is_the_hardware_it_uses() -> None:
+    """In the limit a time is its bytes over the rate, or its arithmetic over the cores; fixed parts are lost in it."""
+    for architecture, name in EVERY_SYSTEM:
+        hw = system(architecture, name)
+        for kind in ("all_gather", "reduce_scatter", "all_reduce"):
+            work = Collective(kind, 4, 1e9)
+            assert cost(hw, replace(work, bytes=2e9)).us / cost(hw, work).us == pytest.approx(2, rel=1e-3)
+            assert wire_bytes(work) / cost(hw, work).us < 1.1 * hw["fabric.wire"] * max(
+                hw["fabric.channels"], 1
+            )
+        copy = [_call(hw, "elementwise", (n, 1 << 16), result=(n, 1 << 16)) for n in (4096, 8192)]
+        assert copy[1] / copy[0] == pytest.approx(2, rel=1e-2)
+        big = Matmul(16384, 16384, 16384)
+        assert cost(hw, big).us >= ideal(hw, big)
+        assert cost(hw, replace(big, fidelity="HiFi4")).us > 1.5 * cost(hw, big).us
+
+
+def test_attention_that_sees_everything_multiplies_twice_what_looking_back_does(n150: Hardware) -> None:
+    back, everything = (_attention(n150, 4096, 4096, causal) for causal in (True, False))
+    assert everything / back == pytest.approx(2, rel=0.05)

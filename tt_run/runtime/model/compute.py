@@ -15,6 +15,11 @@ def matmul(hw: Hardware, work: Matmul) -> Cost:
         return _dram_sharded(hw, work)
     if work.program == "1d":
         return _one_dimensional(hw, work)
+    if work.program == "batched":
+        return _batched(hw, work)
+    if work.program == "few":
+        # Fewer rows must not take longer than more of them would over a grid.
+        return min(_one_dimensional(hw, work), _two_dimensional(hw, work), key=lambda found: found.us)
     return _two_dimensional(hw, work)
 
 
@@ -44,6 +49,14 @@ def _dispatched(hw: Hardware, parts: dict[str, float], us: float, traced: bool) 
     host = hw["dispatch.host"]
     parts = {**parts, "dispatch": max(host - us, 0.0) + hw["dispatch.enqueue"]}
     return cost_of(parts, us + parts["dispatch"])
+
+
+def ideal(hw: Hardware, work: Matmul) -> float:
+    """Microseconds that the arithmetic of a product takes on all cores of its grid, at its fidelity and nothing else in the way."""
+    columns, rows = work.grid or (int(hw["chip.grid_columns"]), int(hw["chip.grid_rows"]))
+    count = work.m * work.k * work.n * work.batch / TILE_SIZE**3
+    cycles = hw["matmul.cycles_per_tile"] * FIDELITIES[work.fidelity]
+    return count * cycles / (columns * rows) / hw["chip.clock"]
 
 
 def _cycles_per_tile(hw: Hardware, work: Matmul) -> float:
@@ -90,6 +103,20 @@ def _one_dimensional(hw: Hardware, work: Matmul) -> Cost:
     fixed = hw["matmul.fixed"]
     parts = {"compute": compute, "latency": fixed + steps, "dram": dram}
     return _dispatched(hw, parts, fixed + max(compute, steps, dram), work.traced)
+
+
+def _batched(hw: Hardware, work: Matmul) -> Cost:
+    """Both operands have the batch: its products are shared over the cores, output tile by output tile, each read from DRAM once."""
+    columns, rows = work.grid or (int(hw["chip.grid_columns"]), int(hw["chip.grid_rows"]))
+    m, k, n = (tiles(x) for x in (work.m, work.k, work.n))
+    each = -(-work.batch * m * n // (rows * columns)) * k
+    compute = each * _cycles_per_tile(hw, work) / hw["chip.clock"]
+    moved = _bytes(work.m, work.k, work.activations) + _bytes(work.k, work.n, work.weights)
+    moved += _bytes(work.m, work.n, work.output)
+    dram = work.batch * moved / hw["dram.interleaved"]
+    fixed = hw["matmul.fixed"]
+    parts = {"compute": compute, "dram": dram, "latency": fixed}
+    return _dispatched(hw, parts, fixed + max(compute, dram), work.traced)
 
 
 def _ring(hw: Hardware, work: Matmul) -> Cost:

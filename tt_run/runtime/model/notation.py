@@ -20,6 +20,10 @@ FORMATS = (
 SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 """What stands before the B of a size -> bytes; messages are sized in powers of two, `KB` as much as `KiB`."""
 
+SIDE = r"\d+(?:,\d{3})*[kK]?"
+"""A side of a matrix: `2048`, `2,048`, `2k`."""
+SHAPE = rf"{SIDE}(?:[x×*]{SIDE})+"
+
 Product = tuple[int, int, int, int]
 
 
@@ -49,17 +53,25 @@ def shapes(text: str) -> list[list[int]]:
 
 def product(text: str) -> Product | None:
     """`m, k, n` and the batch of a matrix product; None when the text gives none."""
-    named = {key.lower(): int(x) for key, x in re.findall(r"\b([mknb]) ?[=:] ?(\d+)", text, re.IGNORECASE)}
+    named = {key.lower(): int(x) for key, x in re.findall(r"\b([mknb]) ?[=:]? ?(\d+)", text, re.IGNORECASE)}
     if {"m", "k", "n"} <= named.keys():
         return named["m"], named["k"], named["n"], named.get("b", 1)
-    operands = shapes(text)
+    beside = re.search(rf"({SHAPE}) +[x×*@] +({SHAPE})", text)
+    operands = [_sides(one) for one in beside.groups()] if beside else shapes(text)
     if len(operands) > 1 and min(len(operands[0]), len(operands[1])) > 1:
         return _of_operands(operands[0], operands[1])
-    found = re.search(r"\d+(?: ?[x×*] ?\d+)+|\d+(?= ?(?:\^ ?3\b|³))", text)
-    sides = [int(x) for x in re.findall(r"\d+", found[0])] if found else []
+    found = re.search(rf"{SIDE}(?: ?[x×*] ?{SIDE})+|\d+(?= ?(?:\^ ?3\b|³))", text)
+    sides = _sides(found[0]) if found else [] if not operands else operands[0]
+    if not found and len(sides) != 3:  # of one tensor
+        return None
     if len(sides) == 1:
         sides *= 3
     return (*sides[-3:], math.prod(sides[:-3])) if len(sides) > 2 else None  # type: ignore[return-value]
+
+
+def _sides(text: str) -> list[int]:
+    found = re.findall(SIDE, text)
+    return [int(x.rstrip("kK").replace(",", "")) * (1024 if x[-1] in "kK" else 1) for x in found]
 
 
 def _of_operands(first: list[int], second: list[int]) -> Product | None:
@@ -85,3 +97,21 @@ def nbytes(text: str) -> float | None:
     if not found:
         return None
     return float(found[1]) * SIZES[(found[2] or "").lower()]
+
+
+def links(text: str) -> int | None:
+    """The links between neighbours that a text names (`links=2`, `num_links: 2`, `2 links`); None without them."""
+    found = re.search(r"links?(?: ?[=:])? ?(\d+)|(\d+) links?", text, re.IGNORECASE)
+    return max(int(found[1] or found[2]), 1) if found else None
+
+
+def after(word: str, text: str) -> int | None:
+    """The number after a word (`batch 32`, `TP=8`, `seq_len: 4096`); None without one."""
+    found = re.search(rf"(?:\b|x){word} ?[=:]? ?(\d+)", text, re.IGNORECASE)
+    return int(found[1]) if found else None
+
+
+def before(word: str, text: str) -> int | None:
+    """The number before a word (`2048 tokens`); None without one."""
+    found = re.search(rf"(?<![\w.])(\d+) ?{word}\b", text, re.IGNORECASE)
+    return int(found[1]) if found else None

@@ -83,10 +83,12 @@ def work_of(
     transposed: bool = False,
     traced: bool = False,
     ring: bool = False,
+    causal: bool | None = None,
 ) -> Work | None:
     """The work of one call on one device; None for what costs nothing there. `kind` is its class of cost.
 
-    `ring` says that a matmul's program passes the activations round a ring of cores.
+    `ring` says that a matmul's program passes the activations round a ring of cores; `causal`, that attention looks back only: None where
+    a call does not say, which takes it from as many queries as keys.
     """
     if name in FREE or kind == "collective" or not (inputs or outputs):
         return None
@@ -94,7 +96,7 @@ def work_of(
         return _matmul(inputs, outputs[0], fidelity, transposed, traced, ring)
     dram = sum(operand.bytes for operand in (*inputs, *outputs) if operand.in_dram)
     if kind in ("attention", "convolution") and len(inputs) > 1:
-        return _products(kind, inputs, dram, traced)
+        return _products(kind, inputs, outputs, dram, traced, causal)
     if kind == "norm" and inputs:
         return _norm(inputs[0], dram, traced)
     return _tilewise(name, kind, inputs, outputs, dram, traced)
@@ -152,7 +154,12 @@ def _matmul(
     batch = max(math.prod(second.shape[:-2]), 1)
     m = max(output.elements // max(n * batch, 1), 1)
     banked = second.sharded and second.in_dram
-    program = "2d" if m > FEW_ROWS else "ring" if ring else "dram_sharded" if banked else "1d"
+    if m > FEW_ROWS:
+        program = "2d"
+    else:
+        program = "ring" if ring else "dram_sharded" if banked else "few"
+    if batch > 1:
+        program = "batched"
     formats = ("bfloat16", "bfloat8_b", "bfloat4_b", "float32")
     weights = second.dtype if second.dtype in formats else "bfloat16"
     return Matmul(
@@ -169,7 +176,14 @@ def _matmul(
     )
 
 
-def _products(kind: str, inputs: Sequence[Operand], dram: float, traced: bool) -> Kernel:
+def _products(
+    kind: str,
+    inputs: Sequence[Operand],
+    outputs: Sequence[Operand],
+    dram: float,
+    traced: bool,
+    causal: bool | None,
+) -> Kernel:
     """Attention and convolution as their multiplications of tiles."""
     first, second = inputs[0], inputs[1]
     if kind == "attention":
@@ -180,7 +194,9 @@ def _products(kind: str, inputs: Sequence[Operand], dram: float, traced: bool) -
         if rows <= TILE_SIZE and keys > rows:
             # Decoding reads the keys and values once; that bounds it.
             return Kernel("sdpa_decode", tiles(first.shape[-1]) * heads, dram, cores=None, traced=traced)
-        return Kernel("sdpa", products / 2 if rows == keys else products, dram, traced=traced)
-    filters = second.elements // max(second.shape[0], 1)
-    products = math.ceil(first.elements * filters / TILE_SIZE**3)
+        half = rows == keys if causal is None else causal
+        return Kernel("sdpa", products / 2 if half else products, dram, traced=traced)
+    # Each element of the result sees one filter of [out, in / groups, height, width].
+    seen = second.elements // max(second.shape[0], 1)
+    products = math.ceil((outputs[0] if outputs else first).elements * seen / TILE_SIZE**3)
     return Kernel("sdpa", max(products, 1), dram, traced=traced)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from tt_run.hardware.numbers import Hardware
-from tt_run.runtime.model import endtoend, galaxy
+from tt_run.runtime.model import endtoend, galaxy, notation
 from tt_run.runtime.model.cost import cost
 from tt_run.runtime.model.points import NotCovered, Point
 from tt_run.runtime.model.quantities import NUMBER, TIMES, Figure
@@ -114,8 +114,9 @@ def named_operation(point: Point) -> tuple[Predict, str]:
     model = model_named(f"{point.shape} {point.arch}")
     ring = "4U" not in point.arch
     if section == "prefill":
-        tokens = re.search(r"seq (\d+)", point.shape)
-        named = galaxy.prefill(model, int(tokens[1]) if tokens else galaxy.CHUNK)
+        tokens = notation.after(r"(?:ISL|seq(?:uence)?(?:[ _]?len(?:gth)?)?|prefill)", point.shape)
+        tokens = tokens or notation.before("tokens", point.shape)
+        named = galaxy.prefill(model, tokens or galaxy.CHUNK)
     elif section in galaxy.PARTS:
         named = galaxy.PARTS[section](model, ring)
     else:
@@ -150,7 +151,7 @@ def whole_model(point: Point) -> tuple[Predict, str]:
     if point.kind == "training":
         return _training(point, measured), "training"
     name = _named(NETWORKS, point.op)
-    if name is not None and measured.name in ("per second", "each"):
+    if name is not None:
         return _network(point, networks()[name], measured), "e2e"
     model = model_named(point.op)
     if measured.name == "first token":
@@ -187,17 +188,19 @@ def _first_token(point: Point, model: Transformer, measured: Figure) -> Predict:
 
 def _after(word: str, point: Point) -> int | None:
     """The number after a word in what a row says of its work."""
-    found = re.search(
-        rf"(?:\b|x){word} ?[=:]? ?(\d+)",
-        f"{point.op} {point.shape} {point.devices} {point.topology}",
-        re.IGNORECASE,
-    )
-    return int(found[1]) if found else None
+    return notation.after(word, f"{point.op} {point.shape} {point.devices} {point.topology}")
 
 
 def _split(point: Point, hw: Hardware) -> endtoend.Split:
     """How a row says that its model lies over the system's chips: `TP=8`, `DP=4`; what it does not say follows from the other."""
     tensor, data = _after("TP", point), _after("DP", point)
+    told = re.fullmatch(r"(\d+)(?: ?(?:chips|devices|cards))?", point.devices)
+    if tensor is None and data is None and told and int(told[1]) > hw.devices:
+        raise NotCovered(
+            f"{told[1]} devices: {hw.system} has {hw.devices}; TP and DP would say how a model lies over more"
+        )
+    if tensor is not None and tensor > hw.devices:
+        raise NotCovered(f"TP={tensor} over the {hw.devices} devices of {hw.system}")
     if tensor is None:
         return endtoend.Split(max(hw.devices // (data or 1), 1), data or 1)
     return endtoend.Split(max(tensor, 1), data or max(hw.devices // max(tensor, 1), 1))
@@ -213,9 +216,9 @@ def _training(point: Point, measured: Figure) -> Predict:
     )
     said, batch = batch, batch or model.batch
     rate = re.search(rf"({NUMBER}) tok(?:ens)?/s\b", point.value)
-    unit = measured.unit.split("/")[0]
-    if measured.name not in ("step", "total") or (measured.name == "step" and unit not in TIMES):
-        told = "of training only the time of a step and tokens per second are modelled"
+    unit = measured.unit.lower().split("/")[0]
+    if measured.name not in ("step", "steps", "total") or (measured.name == "step" and unit not in TIMES):
+        told = "of training only the time of a step and steps or tokens per second are modelled"
         raise NotCovered(f"{point.op}: {told}, not {point.value!r}")
 
     def predict(hw: Hardware) -> float:
@@ -224,12 +227,17 @@ def _training(point: Point, measured: Figure) -> Predict:
         if rate and measured.name == "step" and not said:
             tokens = float(rate[1].replace(",", "")) * measured.number * TIMES[unit] / 1e6
         us = endtoend.training_step(hw, model, tokens, split)
+        if measured.name == "steps":
+            return 1e6 / us
         return 1e6 * tokens / us if measured.name == "total" else us / TIMES[unit]
 
     return predict
 
 
 def _network(point: Point, network: Network, measured: Figure) -> Predict:
+    if measured.name not in ("per second", "each"):
+        told = "results per second and the time of one are modelled"
+        raise NotCovered(f"{point.op}: of networks that are no decoders {told}, not {point.value!r}")
     batch = _after(r"batch(?: size)?", point) or 1
 
     def predict(hw: Hardware) -> float:
@@ -238,6 +246,7 @@ def _network(point: Point, network: Network, measured: Figure) -> Predict:
         us = endtoend.inference(hw, network, together, replicas)
         if measured.name == "per second":
             return 1e6 * together / us
-        return us / together / TIMES.get(re.split(r"[/ ]", measured.unit)[0].removesuffix("onds"), TIMES["s"])
+        unit = re.split(r"[/ ]", measured.unit.lower())[0].removesuffix("onds")
+        return us / together / TIMES[unit]
 
     return predict

@@ -38,8 +38,9 @@ RATES = {
 # What whole models are measured in, the most telling first: name of the figure, how it is written, the unit told.
 FIGURES = (
     ("per user", r"(?:t|tok|toks|tokens?)/s(?:ec)?/u(?:ser)?", "t/s/u"),
-    ("step", r"(?:ms|s|sec)/(?:step|iter\w*)", ""),
-    ("per second", r"(?:fps|FPS|(?:images?|imgs?|samples?|sen(?:tence)?s?|inf(?:erence)?s?)/s(?:ec)?)", ""),
+    ("step", r"(?:ms|s|sec)/(?:step|it(?:er\w*)?)", ""),
+    ("steps", r"(?:steps?|it(?:er\w*)?)/s(?:ec)?", ""),
+    ("per second", r"(?:fps|(?:images?|imgs?|samples?|sen(?:tence)?s?|inf(?:erence)?s?)/s(?:ec)?)", ""),
     ("each", r"(?:ms|s|sec|seconds)(?:/| per )(?:image|img|sample|inference|frame)", ""),
     ("total", r"(?:t|tok|toks|tokens?)/s(?:ec)?", "t/s"),
     ("each token", r"ms/tok(?:en)?", ""),
@@ -72,8 +73,8 @@ def figure(value: str, unit: str) -> Figure | None:
     """The most telling figure of a whole model in `18.5 t/s/u; 592.0 t/s`, or `fps 5100`; None where there is none."""
     text = f"{value} {unit}" if number(value) is not None else value
     for name, words, told in FIGURES:
-        found = re.search(rf"({NUMBER})\*?\s*({words})(?![\w/])", text) or re.search(
-            rf"(?<![\w/])(?P<words>{words})[ :=]+(?P<number>{NUMBER})", text
+        found = re.search(rf"({NUMBER})\*?\s*({words})(?![\w/])", text, re.IGNORECASE) or re.search(
+            rf"(?<![\w/])(?P<words>{words})[ :=]+(?P<number>{NUMBER})", text, re.IGNORECASE
         )
         if found:
             named = found.groupdict()

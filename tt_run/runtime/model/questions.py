@@ -5,22 +5,25 @@ Rows that the model cannot answer raise NotCovered with the reason; nothing is g
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tt_run.hardware.numbers import Hardware
 from tt_run.runtime.model import galaxy, notation
-from tt_run.runtime.model.collectives import collective
+from tt_run.runtime.model.attention_rows import attention
+from tt_run.runtime.model.collective_rows import collective_row, names_collective
+from tt_run.runtime.model.compute import ideal
+from tt_run.runtime.model.constants import constant, value
 from tt_run.runtime.model.cost import cost
 from tt_run.runtime.model.fabric import bandwidth, nearest, ping
+from tt_run.runtime.model.operations import FEW_ROWS
 from tt_run.runtime.model.plain import plain_operation
 from tt_run.runtime.model.points import NotCovered, Point
 from tt_run.runtime.model.published import named_operation, whole_model
 from tt_run.runtime.model.quantities import RATES, TIMES, first_word
 from tt_run.runtime.model.transformer import models
-from tt_run.runtime.model.work import FORMAT_BYTES, Collective, Matmul, Ping, Stream
+from tt_run.runtime.model.work import Matmul, Ping, Stream
 
 Predict = Callable[[Hardware], float]
 
@@ -38,10 +41,11 @@ class Question:
 # The first pattern that a row's architecture and devices match, in this order; case does not count, architectures are WH and BH.
 SYSTEMS = (
     (r"p150x4", "p150x4"),
-    (r"WH 4U", "galaxy_4u"),
+    # A decoder's rows and columns, as reports on the older one call them.
+    (r"WH 4U|^WH \d+ in (row|column)", "galaxy_4u"),
     # The report on data-parallel replicas is older than the 6U.
     (r"WH.*galaxy.*TP ?=? ?8(?!\d).*DP ?=? ?4(?!\d)", "galaxy_4u"),
-    (r"BH.*QuietBox|QuietBox.*BH", "p150x4"),
+    (r"BH.*QuietBox|QuietBox.*BH|QuietBox ?2\b", "p150x4"),
     (r"BH.*LoudBox|LoudBox.*BH", "p150x8"),
     (r"\b6U|galaxy|\bTG\b", "galaxy"),
     (r"\bT3K|QuietBox|LoudBox|T3000", "t3000"),
@@ -49,8 +53,8 @@ SYSTEMS = (
     (r"\bn150", "n150"),
     (r"\bp300", "p300"),
     (r"\bp100", "p100"),
-    (r"BH p150[ab]? (x ?)?8", "p150x8"),
-    (r"BH p150[ab]? (x ?)?4", "p150x4"),
+    (r"BH p150[abc]? (x ?)?8|\b8 ?x? ?p150", "p150x8"),
+    (r"BH p150[abc]? (x ?)?4|\b4 ?x? ?p150", "p150x4"),
     (r"\bp150", "p150"),
     (r"WH (x ?)?8\b", "t3000"),
     (r"WH (x ?)?32\b", "galaxy"),
@@ -86,7 +90,15 @@ UNITS: dict[str, tuple[dict[str, float], str]] = {
     "op_in_model": (TIMES, "us"),
 }
 
-OPERATIONS = {"TFLOPS": 1e6, "TFLOP/s": 1e6, "TFLOPs": 1e6, "GFLOPS": 1e3, "GFLOP/s": 1e3}
+OPERATIONS = {
+    "TFLOPS": 1e6,
+    "TFLOPs/s": 1e6,
+    "TFLOPS/s": 1e6,
+    "TFLOP/s": 1e6,
+    "TFLOPs": 1e6,
+    "GFLOPS": 1e3,
+    "GFLOP/s": 1e3,
+}
 """What a unit of a product's rate is worth in operations per microsecond."""
 
 
@@ -96,7 +108,7 @@ def _worth(point: Point) -> float:
         return 1.0
     units, usual = UNITS[point.kind]
     unit = first_word(point.unit) or usual
-    if point.kind == "matmul" and unit in OPERATIONS:
+    if point.kind == "matmul" and (unit in OPERATIONS or unit.startswith("%")):
         return 1.0
     if unit not in units:
         raise NotCovered(f"unit {point.unit!r}: {point.kind} is predicted in {', '.join(units)}")
@@ -110,20 +122,17 @@ def place(point: Point) -> tuple[str, str]:
     for word, short in ((r"wormhole(_b0)?", "WH"), (r"blackhole", "BH")):
         text = re.sub(word, short, text, flags=re.IGNORECASE)
     text = re.sub(r"(?<!\w)(\d+) ?x ?(\d+)(?!\w)", lambda mesh: str(int(mesh[1]) * int(mesh[2])), text)
-    architecture = "blackhole" if re.search(r"\bBH|\bp[13][05]0", text, re.IGNORECASE) else "wormhole"
+    architecture = (
+        "blackhole" if re.search(r"\bBH|\bp[13][05]0|QuietBox ?2\b", text, re.IGNORECASE) else "wormhole"
+    )
     system = next((name for pattern, name in SYSTEMS if re.search(pattern, text, re.IGNORECASE)), None)
     if system is None:
         raise NotCovered(f"no system known for {point.arch} {point.devices}")
     return architecture, system
 
 
-def _links(point: Point) -> int | None:
-    found = re.search(r"links? ?=? ?(\d+)|(\d+) links?", point.topology)
-    return int(found[1] or found[2]) if found else None
-
-
 def _packet(text: str) -> int:
-    found = notation.nbytes(text)
+    found = notation.nbytes(text) or (int(text) if text.isdecimal() else 0)
     if not found:
         raise NotCovered(f"no size in bytes in {text!r}")
     return int(found)
@@ -141,7 +150,7 @@ def _stream(point: Point) -> tuple[Predict, str]:
     custom = re.fullmatch(r"CustomMaxPacketSize(Linear|Mesh)\w*", pattern)
     if custom:
         pattern = f"{custom[1]}Multicast"
-    work = Stream(pattern, write, packet, _links(point) or 1)
+    work = Stream(pattern, write, packet, notation.links(point.topology) or 1)
 
     def predict(hw: Hardware) -> float:
         return bandwidth(hw, replace(work, pattern=nearest(hw, work.pattern, work.write))) / 1e3
@@ -153,8 +162,10 @@ def _ping(point: Point) -> tuple[Predict, str]:
     found = re.match(r"(\w+)/(\w+)(?: dev(\d+)->dev(\d+))?", point.op)
     if not found:
         raise NotCovered(f"cannot read pattern and write from {point.op!r}")
+    told = re.search(r"(\d+) hops?\b|\bhops? ?=? ?(\d+)", f"{point.op} {point.shape} {point.topology}")
     first, last = int(found[3] or 0), int(found[4] or 1)
-    work = Ping(found[1], found[2], _packet(point.shape), max(abs(last - first), 1))
+    hops = int(told[1] or told[2]) if told else abs(last - first)
+    work = Ping(found[1], found[2], _packet(point.shape), max(hops, 1))
     return lambda hw: ping(hw, work).us, "fabric"
 
 
@@ -172,8 +183,13 @@ def _matmul(point: Point) -> tuple[Predict, str]:
     grid = (int(cores[1]), int(cores[2])) if cores else None
     if min(m, k, n, batch, *(grid or (1,))) < 1:
         raise NotCovered(f"an empty product or grid: {point.shape!r}, {point.topology!r}")
-    work = Matmul(m, k, n, batch=batch, grid=grid, traced=traced(point), **_operands(point))
+    program = "batched" if batch > 1 else "few" if m <= FEW_ROWS and grid is None else "2d"
+    if re.search(r"dram.?sharded", f"{point.op} {point.topology}", re.IGNORECASE):
+        program = "dram_sharded"
+    work = Matmul(m, k, n, batch=batch, grid=grid, traced=traced(point), program=program, **_operands(point))
     group = "matmul large" if min(m, k, n) >= 1024 else "matmul small"
+    if point.unit.startswith("%"):
+        return lambda hw: 100 * ideal(hw, work) / cost(hw, work).us, group
     if first_word(point.unit) in OPERATIONS:
         worth = OPERATIONS[first_word(point.unit)]
         return lambda hw: 2 * m * k * n * batch / cost(hw, work).us / worth, group
@@ -192,116 +208,15 @@ def _operands(point: Point) -> dict[str, str]:
     }
 
 
-def _collective(point: Point) -> tuple[Predict, str]:
-    if "all_to_all" in point.op and "MoE" in point.shape:
-        return _all_to_all(point), "ccl small" if "decode" in point.shape else "ccl large"
-    if point.op.startswith("llama reduce_scatter"):
-        work = galaxy.decoder(models()["llama-3.1-70b"], ring=False)["ReduceScatter_FF3"][0]
-        return lambda hw: cost(hw, work).us, "ccl small"
-    plain = point.op.lower().replace("_", "").replace("-", "").replace(" ", "")
-    kind = next((k for k in COLLECTIVES if k.replace("_", "") in plain), None)
-    dims, named = notation.shapes(point.shape)[:1], notation.formats(point.dtype)
-    element = FORMAT_BYTES[named[0] if named else "bfloat16"]
-    nbytes = math.prod(dims[0]) * element if dims else notation.nbytes(point.shape)
-    if kind is None or not nbytes:
-        raise NotCovered(f"no collective or no shape in {point.op!r}, {point.shape!r}")
-    ring = bool(re.search(r"ring|torus", point.topology, re.IGNORECASE))
-    implementation = "old" if "old" in point.topology else "outer" if "dim 0" in point.op else "async"
-    group = _group_size(point, dims[0][-1] if dims else 0)
-    moved = nbytes * ((group or 8) if kind in ("all_gather", "all_broadcast") else 1)
-
-    def predict(hw: Hardware) -> float:
-        size = group or hw.devices
-        if size < 2:
-            raise NotCovered(f"no number of devices in {point.devices!r}")
-        asked = Collective(kind, size, nbytes, ring=ring, links=_links(point), implementation=implementation)
-        return collective(hw, asked).us
-
-    return predict, "ccl large" if moved >= 1 << 20 else "ccl small"
-
-
-COLLECTIVES = ("all_gather", "reduce_scatter", "all_reduce", "all_broadcast", "broadcast", "all_to_all")
-"""Collectives that rows may name, however they write them; the first whose name is in a row's."""
-
-
-def _group_size(point: Point, width: int) -> int | None:
-    """How many devices take part, None for all of the system's.
-
-    On an 8x4 mesh an axis says it, or the width, which tells a decoder's rows from its columns.
-    """
-    mesh = re.search(r"(\d+) ?x ?(\d+) mesh", point.devices)
-    axis = re.search(r"axis ?=? ?([01])", f"{point.devices} {point.topology} {point.op}")
-    if mesh and axis:
-        return int(mesh[1 + int(axis[1])])
-    if mesh and mesh[0].startswith("8x4"):
-        hidden = models()["llama-3.1-70b"].hidden // galaxy.COLUMNS
-        return galaxy.ROWS if width in (hidden, hidden // galaxy.ROWS) else galaxy.COLUMNS
-    found = re.match(r"x?(\d+)(?: ?x ?(\d+))?(?![\dU])", point.devices)
-    return int(found[1]) * int(found[2] or 1) if found else None
-
-
-def _all_to_all(point: Point) -> Predict:
-    """Mixture of experts: along the rows of a mesh; decode and prefill differ by the tokens per device, which the tests do not print."""
-    kind = "all_to_all_dispatch" if "dispatch" in point.op else "all_to_all_combine"
-    phase = "prefill" if "prefill" in point.shape else "decode"
-
-    def predict(hw: Hardware) -> float:
-        tokens = hw[f"experts.{phase}_tokens"]
-        nbytes = tokens * hw["experts.width"] * FORMAT_BYTES["bfloat16"]
-        around = hw.system == "galaxy"
-        work = Collective(kind, galaxy.ROWS, nbytes, ring=around, implementation="experts")
-        return collective(hw, work).us
-
-    return predict
-
-
-CONSTANTS: dict[str, tuple[str, float]] = {
-    "1 KB packet hop": ("measured.packet_1k_hop", 1e3),
-    "8-hop round trip": ("measured.round_trip_8_hops", 1e3),
-    "BH matmul peak measured": ("measured.matmul_peak", 1e-6),
-    "WH matmul peak measured": ("measured.matmul_peak", 1e-6),
-    "DRAM spec": ("dram.spec", 1e-3),
-    "DRAM spec @12GT": ("dram.spec_12gt", 1e-3),
-    "DRAM spec @14GT": ("dram.spec_14gt", 1e-3),
-    "DRAM ubench @12": ("dram.stream_12gt", 1e-3),
-    "DRAM ubench @14": ("dram.stream_14gt", 1e-3),
-    "DRAM-sharded matmul read": ("dram.sharded", 1e-3),
-    "interleaved DRAM matmul read": ("dram.interleaved", 1e-3),
-    "FlashDecode KV read": ("dram.attention", 1e-3),
-    "Llama3-70B decode matmuls @12": ("dram.decode_12gt", 1e-3),
-    "Llama3-70B decode matmuls @14": ("dram.decode_14gt", 1e-3),
-    "Mixtral8x7b decode @12": ("dram.decode_12gt", 1e-3),
-    "Mixtral8x7b decode @14": ("dram.decode_14gt", 1e-3),
-    "ethernet link WH theoretical": ("fabric.wire", 1e-3),
-    "ethernet subsystem+link": ("fabric.subsystem", 1e3),
-    "single link one-way": ("fabric.raw_link", 1e3),
-    "ring hop latency, 8 chips (old)": ("fabric.ring_hop", 1e3),
-    "ring hop latency, merged signals": ("fabric.ring_hop", 1e3),
-}
-"""Named constants of the points -> the number of the data file that stands for it, and from the model's unit to theirs."""
-
-
 def _constant(point: Point) -> tuple[Predict, str]:
-    if point.op not in CONSTANTS:
-        raise NotCovered(f"{point.op!r} is not a number that the model uses")
-    key, factor = CONSTANTS[point.op]
-
-    def predict(hw: Hardware) -> float:
-        if key not in hw:
-            raise NotCovered(f"the data file of {hw.architecture} has no {key}")
-        return hw[key] * factor
-
-    return predict, "constant"
-
-
-def _attention(point: Point) -> tuple[Predict, str]:
-    if "%" not in point.unit:
-        raise NotCovered(f"attention in {point.unit!r}: only utilisation of the arithmetic is modelled")
-    return lambda hw: 100 * hw["attention.ring_joint_utilisation"], "other"
+    key, worth = constant(point)
+    return lambda hw: value(hw, key) / worth, "constant"
 
 
 def _operation(point: Point) -> tuple[Predict, str]:
     """One of a decoder's by its name, else what it is on the shape that the row gives."""
+    if names_collective(point.op) and notation.shapes(point.shape):
+        return collective_row(point)
     try:
         return named_operation(point)
     except NotCovered as unknown:
@@ -320,10 +235,10 @@ KINDS: dict[str, Callable[[Point], tuple[Predict, str]]] = {
     "fabric_bw": _stream,
     "fabric_latency": _ping,
     "matmul": _matmul,
-    "ccl": _collective,
+    "ccl": collective_row,
     "op_in_model": named_operation,
     "op": _operation,
-    "attention": _attention,
+    "attention": attention,
     "constant": _constant,
     "e2e": whole_model,
     "training": whole_model,

@@ -39,8 +39,9 @@ def cost_of(parts: dict[str, float], us: float | None = None) -> Cost:
 @dataclass(frozen=True, slots=True)
 class Matmul:
     """`[m, k] x [k, n]`, `batch` times. `program` is how the cores share it: `2d` (multicast over a grid, the default of large ones),
-    `1d` (each core a slice of n, activations broadcast; the default of low m) or `ring` (activations go round a ring of cores that hold
-    their weights, as decoders on a Galaxy do).
+    `1d` (each core a slice of n, activations broadcast), `few` (the quicker of the two, of low m), `batched` (both operands have the batch,
+    whose products are shared), `dram_sharded` (weights are read from their banks) or `ring` (activations go round a ring of cores that
+    hold their weights, as decoders on a Galaxy do).
     """
 
     m: int

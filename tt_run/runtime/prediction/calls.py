@@ -89,7 +89,18 @@ def of_operation(begun: Begun, result: Any, traced: bool) -> Work | None:
         transposed=bool(begun.kwargs.get("transpose_a")),
         traced=traced,
         ring=bool(getattr(config, "gather_in0", False)),
+        causal=_causal(subject.short_name, begun.kwargs),
     )
+
+
+def _causal(name: str, kwargs: Mapping[str, Any]) -> bool | None:
+    """Whether attention looks back only: as the call says; beside a joint sequence, over windows and under a mask it looks everywhere."""
+    if "joint" in name or "windowed" in name:
+        return False
+    asked = kwargs.get("is_causal")
+    if asked is None and kwargs.get("attn_mask") is not None:
+        return False
+    return None if asked is None else bool(asked)
 
 
 def _stayed(call: Call) -> bool:
