@@ -70,6 +70,38 @@ def test_a_large_mesh_is_listed_not_drawn(hw: Hardware) -> None:
     assert "share of the busiest link" not in said
 
 
+@pytest.mark.parametrize("terminal", [80, 120])
+@pytest.mark.parametrize("dims", [(2, 4), (8, 4), (2, 11), (16, 16)])
+def test_the_report_fits_the_terminal_beside_the_name_of_the_rank(
+    hw: Hardware, terminal: int, dims: tuple[int, int]
+) -> None:
+    found = account()
+    for number in range(14):
+        site = f"/home/someone/models/demonstrations/llama_70b_galaxy.py:{number}"
+        found.add(
+            "signpost the_whole_decoder_with_its_sampling",
+            site,
+            "ttnn.experimental.all_gather_async",
+            WORKS[2],
+        )
+    lines = report(forecast([found.part()], hw, dims), terminal).splitlines()
+    assert max(map(len, lines)) <= terminal - len("[0] ")
+    assert all(line == line.rstrip() for line in lines)
+    assert any("share of the busiest link" in line for line in lines) == (dims[1] * 7 - 1 <= terminal - 4)
+
+
+def test_shorter_set_ups_and_banks_are_offered_where_they_are_what_counts(hw: Hardware) -> None:
+    """Of collectives with a set-up of their own too, and of the few rows of any matmul."""
+    small = Collective("all_gather", 8, 512.0)
+    [best, *_] = gains(hw, [(small, 10)])
+    assert best.text.startswith("half the set-up of collectives")
+    assert best.saved_us == pytest.approx(
+        10 * hw["collectives.async.all_gather.setup"] / hw["chip.clock"] / 2
+    )
+    few = Matmul(32, 8192, 1024, program="few")
+    assert any("DRAM banks" in change.text for change in gains(hw, [(few, 1)]))
+
+
 def test_nothing_ran(hw: Hardware) -> None:
     assert report(forecast([Account(0, 0).part()], hw, (1, 1))).startswith("Nothing to predict")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from tt_run.runtime.memory.account import KINDS, Account, Devices, Held
@@ -12,6 +13,7 @@ from tt_run.runtime.memory.account import KINDS, Account, Devices, Held
 _SITES = 8
 _POINTS = 240
 _COLUMNS, _ROWS = 64, 8
+_TERMINAL = 80 - len("[0] ")
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
@@ -95,13 +97,14 @@ def _lines(rank: int, found: dict[str, Any]) -> list[str]:
     )
     share = found["bank_peak"] / found["bank_size"]
     verdict = "" if found["fits"] else "   does not fit"
-    lines = [
+    told = [
         f"memory of rank {rank}, {many}: {found['memory']} peak {size(found['peak'])} of {size(found['size'])} "
         f"({share:.0%} of the fullest bank){verdict}, {size(found['at_end'])} at the end",
         *_holes(found),
         *_buffers(found),
-        *_plot(found["curve"]),
     ]
+    lines = [part for line in told for part in wrap(line, _TERMINAL, subsequent_indent="    ")]
+    lines += _plot(found["curve"])
     for word, title in (("sites", "at the peak, by line"), ("late", "unused at the peak, given back later")):
         if found[word]:
             lines.append(f"  {title}:")

@@ -24,7 +24,9 @@ def collective(hw: Hardware, work: Collective) -> Cost:
     if work.size < 2:
         return cost_of({"latency": 0.0})
     if work.ring and (work.size < 3 or pattern_of(work.kind).one_way):
-        work = replace(work, ring=False)  # two devices have no other way round, and what goes one way does not take it
+        work = replace(
+            work, ring=False
+        )  # two devices have no other way round, and what goes one way does not take it
     if work.kind == "all_reduce":
         return _in_two(hw, work)
     key = f"collectives.{work.implementation}"

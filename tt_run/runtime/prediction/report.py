@@ -8,16 +8,20 @@ from tt_run.runtime.model.errors import errors
 from tt_run.runtime.prediction.forecast import Forecast, Region, Share
 
 SITES = 10
-DRAWN = 16  # rows and columns of the largest mesh that is drawn
+DRAWN = 16  # rows of the largest mesh that is drawn
+CELL = len("   0 ##")  # of its drawing
 LEVELS = "·-=#"
 
 
 WIDE = 34  # of names, where there is room
 REST = 49  # columns beside them
+PREFIX = len("[0] ")  # what the launcher writes before each line of a rank
+TERMINAL = 80  # columns where nobody says how many
 
 
-def report(found: Forecast, columns: int = WIDE + REST) -> str:
-    """The whole report, names cut to what a terminal of so many columns has room for; it says first that it is a prediction."""
+def report(found: Forecast, terminal: int = TERMINAL) -> str:
+    """The whole report for a terminal of so many columns, names cut to what has room; it says first that it is a prediction."""
+    columns = terminal - PREFIX
     wide = max(min(columns - REST, WIDE), 16)
     hw = found.hardware
     if found.total_us <= 0:
@@ -27,11 +31,11 @@ def report(found: Forecast, columns: int = WIDE + REST) -> str:
     ]
     for region in found.regions:
         if region.us > 0:
-            lines += ["", *_region(region, wide)]
+            lines += ["", *_region(region, wide, columns)]
     if found.ranks > 1:
         lines += ["", *_critical(found)]
     if found.links:
-        lines += ["", *_busiest(found)]
+        lines += ["", *_busiest(found, columns)]
     if found.changes:
         lines += ["", "what would gain most, each by itself:"]
         for change in found.changes:
@@ -41,23 +45,23 @@ def report(found: Forecast, columns: int = WIDE + REST) -> str:
         "error: median and 90th percentile of that class of operation on published",
         "measurements that the numbers were not fitted to",
     ]
-    return "\n".join(lines)
+    return "\n".join(line.rstrip() for line in lines)
 
 
-def _region(region: Region, wide: int) -> list[str]:
+def _region(region: Region, wide: int, columns: int) -> list[str]:
     passes = f", {region.passes} passes" if region.passes > 1 else ""
     whole = sum(region.bounds.values())
-    bounds = ", ".join(
-        f"{name} {us / whole:.0%}" for name, us in sorted(region.bounds.items(), key=lambda b: -b[1])
-    )
-    lines = [f"{region.name}: {_time(region.us)}{passes}   bound by {bounds}"]
+    parts = sorted(region.bounds.items(), key=lambda b: -b[1])
+    bounds = ", ".join(f"{name} {us / whole:.0%}" for name, us in parts if us >= 0.005 * whole)
+    head, bound = f"{region.name}: {_time(region.us)}{passes}", f"bound by {bounds}"
+    lines = [f"{head}   {bound}"] if len(head) + 3 + len(bound) <= columns else [head, f"  {bound}"]
     lines.append(f"  {'class':<{wide}}{'calls':>8}{'time':>12}{'share':>7}  {'bound by':<9} {'error':>8}")
     for name, share in _by_time(region.classes):
         lines.append(_row(name, share, region.us, wide))
     if region.beside_us > 0:
         told = f"{_time(region.beside_us)} of it beside other work, on another queue or sub-device"
         lines.append(f"  {told}")
-    lines.append(f"  {'call site':<{wide}}")
+    lines.append("  call site")
     for name, share in _by_time(region.sites)[:SITES]:
         lines.append(_row(_short(name, wide), share, region.us, wide))
     if len(region.sites) > SITES:
@@ -96,12 +100,12 @@ def _critical(found: Forecast) -> list[str]:
     return lines
 
 
-def _busiest(found: Forecast) -> list[str]:
+def _busiest(found: Forecast, terminal: int) -> list[str]:
     lines = ["busiest links:"]
     for mesh, a, b, carried, us in found.links[:5]:
         lines.append(f"  M{mesh} D{a} -> D{b}   {carried / 1e6:10.3f} MB   {_time(us)}")
     rows, columns = found.dims
-    if rows <= DRAWN and columns <= DRAWN:
+    if rows <= DRAWN and CELL * columns <= terminal + 1:
         lines += _drawing(found)
     return lines
 
