@@ -51,7 +51,7 @@ def _check_instances(report: Report) -> None:
         return
     found = totals(templates, top, reached)
     fine = check_totals(report, found)
-    check_ids(report, templates, reached, found.grids)
+    check_ids(report, top, reached, found.grids)
     if report.has_errors or not fine:
         return
     largest = max((device_count(grid) for grid in reached.grids), default=0)

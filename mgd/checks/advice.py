@@ -160,16 +160,14 @@ def _unused(report: Report, reached: Reached) -> None:
 
 
 def _first_channels(report: Report, reached: Reached) -> None:
-    meshes = report.descriptor.mesh_descriptors
-    if not meshes or meshes[0].channels is None:
-        return
-    first = meshes[0]
+    channels = report.descriptor.mesh_descriptors[0].channels
     for grid in reached.grids:
-        if grid.channels is not None and grid.channels.count != first.channels.count:  # type: ignore[union-attr]
+        assert channels is not None and grid.channels is not None, "without them there are errors"
+        if grid.channels.count != channels.count:
             report.add(
                 "MGD079", f"{quoted(grid.name)} has {grid.channels.count} channels; the runtime takes those of the first mesh, "
-                f"{first.channels.count}, for all",  # type: ignore[union-attr]
-                report.at(grid.channels, "count"), report.at(first.channels, "count", text="the first mesh"),
+                f"{channels.count}, for all",
+                report.at(grid.channels, "count"), report.at(channels, "count", text="the first mesh"),
                 help="write the same count in all meshes",
             )  # fmt: skip
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from mgd.checks.grids import shape
 from mgd.checks.references import Reached
 from mgd.checks.report import Report
-from mgd.descriptor import Architecture, GraphRef, MeshDescriptor
-from mgd.resolution import Templates, dims_of, local_id, named, reference_of
+from mgd.descriptor import Architecture, GraphRef, MeshDescriptor, NodeRef
+from mgd.resolution import dims_of, local_id, named, reference_of
 from mgd.text.problems import quoted
 
 
@@ -51,13 +51,12 @@ def _express_links(report: Report, grid: MeshDescriptor, dims: tuple[int, int]) 
             report.add("MGD029", told, place, help=f"write a step of {steps}")
 
 
-def check_ids(report: Report, templates: Templates, reached: Reached, instances: int) -> None:
+def check_ids(report: Report, top: NodeRef, reached: Reached, instances: int) -> None:
     """Rule MGD027: ids of meshes and switches lie in 0..N-1, N being how many there are.
 
     Ids may repeat across instances of nested graphs; within a flat descriptor this makes them exactly 0..N-1.
     """
-    top = report.descriptor.top_level_instance
-    nodes = [top] if top is not None else []
+    nodes = [top]
     for graph in reached.graphs:
         nodes += graph.instances
     for node in nodes:

@@ -108,7 +108,9 @@ def test_no_follow_on_noise() -> None:
         (13, "13th"),
         (21, "21st"),
         (101, "101st"),
+        (111, "111th"),
         (112, "112th"),
+        (122, "122nd"),
     ],
 )
 def test_the_place_of_a_descriptor_without_a_name(place: int, told: str) -> None:
