@@ -37,14 +37,15 @@ def read_chip(found: Findings, root: Node, node: Node | None) -> tuple[str, int,
     unknown_keys(found, ports, "ethernet_ports")
     counts = entries(ports)
     numbers = {side: integer(counts.get(side)) for side in "NESW"}
-    first = numbers["N"]
+    north = numbers["N"]
+    first = None if north is None or north < 0 else north
     for side, number in numbers.items():
         at = offset(counts.get(side, ports))
         if number is None or number < 0:
             told = (
                 f"side {side} has no number of ports" if number is None else f"side {side} has {number} ports"
             )
-            found.add("MGD204", at, told, help=f"write {side}: {2 if first is None else max(first, 0)}")
+            found.add("MGD204", at, told, help=f"write {side}: {2 if first is None else first}")
         elif first is not None and number != first:
             found.add(
                 "MGD204", at, f"side {side} has {number} ports, side N {first}", help=f"write {side}: {first}"
