@@ -1,0 +1,221 @@
+"""Small machines, where every placement there is can be written down: the search finds exactly those, in order, and the best of them."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from mgd.connections import InterLink
+from mgd.graph import Mesh, MeshGraph, PinGroup
+from tt_run.inputs.chips import Chip
+from tt_run.plan.placement.assign import assign
+from tt_run.plan.placement.demand import MeshDemand, demands, links_between
+from tt_run.plan.placement.physical import Node, PhysicalGraph
+from tt_run.plan.placement.regions import between, candidates, links_hold, region_of
+from tt_run.plan.placement.search import Clock, best, embeddings, lacking
+
+SHAPES = ((1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (1, 4), (3, 1))
+
+
+def machine(draw: random.Random) -> PhysicalGraph:
+    """Up to two hosts with boards of one or two chips, cabled at random."""
+    sizes = [draw.randint(2, 3) for _ in range(draw.randint(1, 2))]
+    nodes: list[Node] = []
+    for host, size in enumerate(sizes):
+        first = len(nodes)
+        cut = draw.randint(0, size)  # chips before it are alone on their boards, of the others two share one
+        for place in range(size):
+            together = place >= cut and size - cut == 2
+            index = first + place
+            opened = tuple(first + each for each in range(cut, size)) if together else (index,)
+            chip = Chip(index, index + 1, "WORMHOLE_B0", "n300", index, place + 1, draw.randint(0, 1), index)
+            nodes.append(Node(index, f"h{host}", host, chip, opened))
+    grid: list[dict[int, int]] = [{} for _ in nodes]
+    z: list[dict[int, int]] = [{} for _ in nodes]
+    for table, share in ((grid, 0.75), (z, 0.3)):
+        for a, b in itertools.combinations(range(len(nodes)), 2):
+            if draw.random() < share:
+                table[a][b] = table[b][a] = draw.randint(1, 3)
+    ordered = [tuple(dict(sorted(row.items())) for row in table) for table in (grid, z)]
+    return PhysicalGraph(
+        tuple(nodes),
+        tuple(f"h{i}" for i in range(len(sizes))),
+        ordered[0],
+        ordered[1],
+        ("N300",) * len(sizes),
+    )
+
+
+def mesh(draw: random.Random, number: int, shapes: tuple[tuple[int, int], ...] = SHAPES) -> Mesh:
+    rows, columns = draw.choice(shapes)
+    hosts = draw.choice([(1, 1), (1, 1), (rows, 1), (1, columns)])
+    kinds = (draw.choice(["LINE", "RING"]), draw.choice(["LINE", "RING"]))
+    policy = draw.choice(["STRICT", "RELAXED", "RELAXED"])
+    return Mesh(number, "M", "WORMHOLE_B0", (rows, columns), hosts, kinds, draw.randint(1, 3), policy)
+
+
+def every(
+    demand: MeshDemand, physical: PhysicalGraph, shortfall: int, free: frozenset[int]
+) -> list[tuple[int, ...]]:
+    """All placements of a mesh that lack at most so many channels, in ascending order."""
+    usable = [i for i in sorted(free) if demand.host in (None, physical.nodes[i].host)]
+    enough = len({physical.nodes[i].host_index for i in usable}) >= demand.mesh.host_count
+    shortfall = 0 if demand.strict else shortfall
+    return [
+        p
+        for p in itertools.permutations(usable, demand.size)
+        if _fits(demand, physical, p, shortfall, enough)
+    ]
+
+
+def _fits(
+    demand: MeshDemand, physical: PhysicalGraph, placed: tuple[int, ...], shortfall: int, enough: bool
+) -> bool:
+    for device, slots in demand.pins.items():
+        if physical.nodes[placed[device]].slot not in slots:
+            return False
+    hosts: dict[int, set[int]] = {}
+    boards: dict[int, set[int]] = {}
+    for device, node in enumerate(placed):
+        hosts.setdefault(demand.host_rank[device], set()).add(physical.nodes[node].host_index)
+        boards.setdefault(physical.nodes[node].opened[0], set()).add(demand.host_rank[device])
+    if any(len(found) > 1 for found in (*hosts.values(), *boards.values())):
+        return False
+    if enough and len(set().union(*hosts.values())) < len(hosts):
+        return False
+    links = [physical.grid[placed[a]].get(placed[b], 0) for a, b in demand.links]
+    return all(links) and sum(max(0, demand.channels - count) for count in links) <= shortfall
+
+
+def drawn(
+    seed: int, meshes: int, shapes: tuple[tuple[int, int], ...] = SHAPES
+) -> tuple[PhysicalGraph, list[MeshDemand], MeshGraph]:
+    draw = random.Random(seed)
+    physical = machine(draw)
+    made = tuple(mesh(draw, number, shapes) for number in range(meshes))
+    links = []
+    for a, b in itertools.combinations(range(meshes), 2):
+        for _ in range(draw.randint(0, 2)):
+            ends = [draw.randrange(made[i].device_count) if draw.random() < 0.5 else None for i in (a, b)]
+            pair = ((a, *ends[:1]), (b, *ends[1:]))
+            (one, one_device), (other, other_device) = pair if draw.random() < 0.5 else pair[::-1]
+            policy, z_only = draw.choice(["STRICT", "RELAXED"]), draw.random() < 0.2
+            links.append(InterLink(one, other, draw.randint(1, 3), policy, one_device, other_device, z_only))
+    pins = ()
+    if draw.random() < 0.3:
+        node = draw.choice(physical.nodes)
+        pins = (PinGroup(0, (draw.randrange(made[0].device_count),), (node.slot,), ""),)
+    graph = MeshGraph(made, tuple(links), pins=pins)
+    return physical, demands(graph, physical), graph
+
+
+@pytest.mark.parametrize("block", range(8))
+def test_every_placement_of_a_mesh_is_found_in_order(block: int) -> None:
+    for seed in range(40 * block, 40 * block + 40):
+        physical, [demand], _ = drawn(seed, 1)
+        clock = Clock(60)
+        everything = frozenset(range(len(physical.nodes)))
+        worst = len(demand.links) * max(demand.channels - 1, 0)
+        for free in (everything, everything - {seed % len(everything)}):
+            for shortfall in sorted({0, 1, worst}):
+                found = list(embeddings(demand, physical, clock, free=free, shortfall=shortfall))
+                assert found == every(demand, physical, shortfall, free), (seed, shortfall)
+        wanted = every(demand, physical, worst, everything)
+        least = min((lacking(demand, physical, placed) for placed in wanted), default=0)
+        first = next((placed for placed in wanted if lacking(demand, physical, placed) == least), None)
+        assert best(demand, physical, clock) == first, seed
+        pool = candidates(demand, physical, clock, keep_all=False)
+        assert pool.complete and len(pool.regions) == len({frozenset(placed) for placed in wanted})
+        for region in pool.regions:
+            same = [placed for placed in wanted if set(placed) == set(region.placed)]
+            lacks = [lacking(demand, physical, placed) for placed in same]
+            assert (region.lacks, region.placed) == (min(lacks), same[lacks.index(min(lacks))])
+        kept = candidates(demand, physical, clock, keep_all=True).regions
+        assert [region.placed for region in kept] == wanted
+        assert all(region == region_of(region.placed, physical, region.lacks) for region in kept)
+
+
+def _carried(
+    physical: PhysicalGraph, a: tuple[int, ...], b: tuple[int, ...], wanted: list[InterLink]
+) -> bool:
+    """Whether two placed meshes, of which a has the lower id, have the channels that are asked for."""
+    z_only = any(link.z_direction for link in wanted)
+
+    def supply(x: int, y: int) -> int:
+        return physical.z[x].get(y, 0) + (0 if z_only else physical.grid[x].get(y, 0))
+
+    asked: dict[tuple[int, int], int] = {}
+    for link in wanted:
+        ends = {link.a: link.a_device, link.b: link.b_device}
+        low, high = (ends[number] for number in sorted(ends))
+        if low is not None and high is not None:
+            asked[a[low], b[high]] = asked.get((a[low], b[high]), 0) + (
+                link.channels if link.policy == "STRICT" else 1
+            )
+    total = sum(link.channels if link.policy == "STRICT" else 1 for link in wanted)
+    return sum(supply(x, y) for x in a for y in b) >= total and all(
+        supply(*pair) >= n for pair, n in asked.items()
+    )
+
+
+def _together(
+    physical: PhysicalGraph, wanted: list[MeshDemand], graph: MeshGraph
+) -> Iterator[tuple[int, int]]:
+    """Hosts and lacking channels of every way to place all meshes."""
+    links = links_between(graph)
+    everything = frozenset(range(len(physical.nodes)))
+    pools = [
+        every(each, physical, len(each.links) * max(each.channels - 1, 0), everything) for each in wanted
+    ]
+    for placed in itertools.product(*pools):
+        opened = [{other for node in each for other in physical.nodes[node].opened} for each in placed]
+        if len(set().union(*opened)) < sum(map(len, opened)):
+            continue
+        if all(_carried(physical, placed[a], placed[b], asked) for (a, b), asked in links.items()):
+            hosts = {physical.nodes[node].host_index for each in placed for node in each}
+            yield (
+                len(hosts),
+                sum(lacking(demand, physical, each) for demand, each in zip(wanted, placed, strict=True)),
+            )
+
+
+@pytest.mark.parametrize("block", range(8))
+def test_meshes_beside_each_other_take_the_fewest_hosts_and_lack_least(block: int) -> None:
+    for seed in range(1000 + 40 * block, 1040 + 40 * block):
+        physical, wanted, graph = drawn(
+            seed, 2 + seed % 2, ((1, 1), (1, 2), (2, 1), (1, 3)) if seed % 2 else SHAPES
+        )
+        found = assign(wanted, links_between(graph), physical, Clock(60))
+        ways = sorted(_together(physical, wanted, graph))
+        assert found.proven and (found.placed is None) == (not ways), seed
+        if found.placed is None:
+            continue
+        hosts = {physical.nodes[node].host_index for each in found.placed for node in each}
+        lacks = sum(
+            lacking(demand, physical, each) for demand, each in zip(wanted, found.placed, strict=True)
+        )
+        assert (len(hosts), lacks) == ways[0], seed
+        opened = [
+            other for each in found.placed for other in {o for n in each for o in physical.nodes[n].opened}
+        ]
+        assert len(opened) == len(set(opened))
+        for (a, b), asked in links_between(graph).items():
+            assert links_hold(physical, (a, b), found.placed[a], found.placed[b], asked)
+            assert _carried(physical, found.placed[a], found.placed[b], asked)
+            for (x, y), (grid, z) in between(physical, found.placed[a], found.placed[b]).items():
+                assert (grid, z) == (physical.grid[x].get(y, 0), physical.z[x].get(y, 0))
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_two_placed_meshes_carry_their_links_or_do_not(block: int) -> None:
+    for seed in range(2000 + 50 * block, 2050 + 50 * block):
+        physical, wanted, graph = drawn(seed, 2, ((1, 1), (1, 2), (2, 1)))
+        nodes = random.Random(seed).sample(range(len(physical.nodes)), len(physical.nodes))
+        placed = tuple(nodes[: wanted[0].size]), tuple(nodes[wanted[0].size :][: wanted[1].size])
+        if len(placed[1]) < wanted[1].size:
+            continue
+        for pair, asked in links_between(graph).items():
+            assert links_hold(physical, pair, *placed, asked) == _carried(physical, *placed, asked), seed
