@@ -78,6 +78,8 @@ def _closed(work: Work) -> Work:
     return replace(work, ring=True) if line and isinstance(work, Collective) else work
 
 
+READ = ("dram.interleaved", "dram.sharded", "dram.attention")
+"""Rates at which operations read DRAM."""
 REWRITES: tuple[tuple[str, Callable[[Work], Work]], ...] = (
     ("capture the operations in a trace", _traced),
     ("weights of matmuls in bfloat8_b", _block_float),
@@ -100,5 +102,3 @@ FASTER: tuple[tuple[str, float, Callable[[str], bool]], ...] = (
     ),
 )
 """What would be faster, how many times as much, and of which numbers."""
-READ = ("dram.interleaved", "dram.sharded", "dram.attention")
-"""Rates at which operations read DRAM."""

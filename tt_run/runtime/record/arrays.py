@@ -39,7 +39,7 @@ _REMEMBERED = 4096  # arrays that may be named again
 _FEW = 4096  # words that are looked at in one go
 _SINGLE = np.dtype(np.float32)
 _any_bit = np.bitwise_or.reduce
-_xxh3 = xxhash.xxh3_64_digest
+_xxh3: Callable[[Any], bytes] = xxhash.xxh3_64_digest
 
 
 def digest(array: Array) -> bytes:

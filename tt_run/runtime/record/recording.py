@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy.typing as npt
 
 from tt_run.runtime import guard
-from tt_run.runtime.ccl.gather import Piece
+from tt_run.runtime.ccl.exchange.gather import Piece
 from tt_run.runtime.comm.world import Peer
 from tt_run.runtime.record import frames
 from tt_run.runtime.record.arrays import Flat, Packer, digest, digests_with, stacks_of
