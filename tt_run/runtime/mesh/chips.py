@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tt_run.runtime.cores import CoreCoord, CoreGrid, CoreRangeSet, corerange_to_cores
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
-from tt_run.runtime.mesh.hardware import Arch, arch_of, compute_grid, dram_grid, worker_places
+from tt_run.runtime.mesh.hardware import Arch, arch_of, dram_grid, worker_places
 from tt_run.runtime.mesh.system import SystemMesh
 from tt_run.runtime.mesh.view import ProgramCache, SubDeviceManagerId, SubDevices
 
@@ -20,6 +20,7 @@ class Chips:
     system: SystemMesh
     program_cache: ProgramCache
     sub_devices: SubDevices
+    workers: CoreGrid
 
     def arch(self) -> Arch:
         """The chip architecture."""
@@ -28,12 +29,11 @@ class Chips:
     @property
     def core_grid(self) -> CoreGrid:
         """The worker cores of each device."""
-        return compute_grid(self.arch())
+        return self.workers
 
     def compute_with_storage_grid_size(self) -> CoreCoord:
         """The worker cores of each device, as a coordinate: columns, rows."""
-        grid = compute_grid(self.arch())
-        return CoreCoord(grid.x, grid.y)
+        return CoreCoord(self.workers.x, self.workers.y)
 
     def dram_grid_size(self) -> CoreCoord:
         """The DRAM channels of each device."""
@@ -53,7 +53,7 @@ class Chips:
                 "(bank_id == logical x-coordinate), so every shard core must have y == 0.",
                 "core.y == 0",
             )
-        grid = self.dram_grid_size() if in_dram else self.core_grid
+        grid = self.dram_grid_size() if in_dram else self.workers
         rows = grid.y if in_dram else max(grid.y, WORKER_ROWS)
         if last.x >= grid.x or last.y >= rows:
             kind = "DRAM" if in_dram else "L1"
@@ -68,7 +68,7 @@ class Chips:
 
     def worker_core_from_logical_core(self, logical: CoreCoord) -> CoreCoord:
         """Where the core is on the chip's network, as translated: harvested rows are not counted. Raises RuntimeError outside the grid."""
-        grid = compute_grid(self.arch())
+        grid = self.workers
         if not (0 <= logical.x < grid.x and 0 <= logical.y < grid.y):
             raise fatal(
                 f"No core coordinate found at location: ({logical.x}, {logical.y}, TENSIX, LOGICAL)",
@@ -80,7 +80,7 @@ class Chips:
     def logical_core_from_worker_core(self, virtual_core: CoreCoord) -> CoreCoord:
         """The inverse of `worker_core_from_logical_core`. Raises RuntimeError for what is no worker."""
         columns, first_row = worker_places(self.arch())
-        grid = compute_grid(self.arch())
+        grid = self.workers
         if virtual_core.x not in columns or not 0 <= virtual_core.y - first_row < grid.y:
             raise fatal(
                 f"No core coordinate found at location: ({virtual_core.x}, {virtual_core.y}, TENSIX, TRANSLATED)"
@@ -108,7 +108,7 @@ class Chips:
 
     def dram_bank_workers(self) -> list[CoreCoord]:
         """A worker core for each DRAM bank."""
-        grid, banks = compute_grid(self.arch()), dram_grid(self.arch()).x
+        grid, banks = self.workers, dram_grid(self.arch()).x
         half = -(-banks // 2)
         return [CoreCoord(0 if bank < half else grid.x // 2, bank % half) for bank in range(banks)]
 

@@ -21,6 +21,7 @@ from tt_run.runtime.mesh.residents import Move, Residents
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.mesh.system import SystemMesh
 from tt_run.runtime.mesh.view import FabricNodeId, MeshDeviceView, MeshId, ProgramCache, SubDevices
+from tt_run.runtime.mesh.workers import worker_grid
 from tt_run.runtime.native.arguments import public
 from tt_run.runtime.native.classes import Native
 from tt_run.runtime.native.refusals import bound
@@ -67,8 +68,10 @@ class MeshDevice(DeviceLayout, Chips, metaclass=Native):
         parent: MeshDevice | None = None,
         queues: int = 1,
         regions: Regions = NO_REGIONS,
+        dispatch: object = None,
     ) -> None:
         self.system = system
+        self.workers = parent.workers if parent is not None else worker_grid(system.machine, dispatch)
         self.parent = parent
         self.queues = queues
         self.regions = regions

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tt_run.runtime.cores import CoreCoord, CoreGrid
-from tt_run.runtime.enums import FabricTensixConfig, NamedEnum
-from tt_run.runtime.errors import incompatible, throw
-from tt_run.runtime.native.classes import Native, native
+from tt_run.runtime.cores import CoreCoord
+from tt_run.runtime.enums import NamedEnum
+from tt_run.runtime.native.classes import native
 
 
 @native("ttnn._ttnn.device.Arch")
@@ -58,47 +57,6 @@ class DispatchCoreAxis(NamedEnum):
     COL = 1
 
 
-_DISPATCH = (
-    "create_dispatch_core_config(*, type: ttnn._ttnn.device.DispatchCoreType | None = None, "
-    "axis: ttnn._ttnn.device.DispatchCoreAxis | None = None, "
-    "fabric_tensix_config: ttnn._ttnn.fabric.FabricTensixConfig | None = None) -> ttnn._ttnn.device.DispatchCoreConfig",
-)
-
-
-@native("ttnn.device.DispatchCoreConfig")
-class DispatchCoreConfig(metaclass=Native):
-    """Which cores dispatch; meshes accept it. It costs cores and time on chips and changes no result, so nothing here depends on it.
-
-    Where nothing is said they are as on Wormhole cards: Ethernet cores in rows, worker cores where columns are asked for.
-    """
-
-    def __init__(
-        self,
-        type: DispatchCoreType | None = None,
-        axis: DispatchCoreAxis | None = None,
-        fabric_tensix_config: FabricTensixConfig | None = None,
-    ) -> None:
-        """Raises TypeError for other kinds of values, RuntimeError for columns of Ethernet cores."""
-        for name, value, kind in (("type", type, DispatchCoreType), ("axis", axis, DispatchCoreAxis)):
-            if value is not None and not isinstance(value, kind):
-                raise incompatible("create_dispatch_core_config", _DISPATCH, kwargs={name: value})
-        columns = axis is DispatchCoreAxis.COL
-        if columns and type is DispatchCoreType.ETH:
-            raise throw("COL axis is not supported for ETH dispatch core type")
-        self._type = type or (DispatchCoreType.WORKER if columns else DispatchCoreType.ETH)
-        self._axis = axis or DispatchCoreAxis.ROW
-
-    @property
-    def type(self) -> DispatchCoreType:
-        """Which kind of core."""
-        return self._type
-
-    @property
-    def axis(self) -> DispatchCoreAxis:
-        """Along rows or columns."""
-        return self._axis
-
-
 def arch_of(name: str) -> Arch:
     """The architecture a descriptor names: WORMHOLE_B0, BLACKHOLE."""
     return Arch.__members__.get(name.upper(), Arch.WORMHOLE_B0)
@@ -114,11 +72,6 @@ def get_cluster_type() -> ClusterType:
     from tt_run.runtime.mesh.system import system_mesh
 
     return cluster_type_of(system_mesh().machine.cluster_type)
-
-
-def compute_grid(arch: Arch) -> CoreGrid:
-    """The worker cores that programs may use: 8x8 on Wormhole, 13x10 on Blackhole."""
-    return CoreGrid(x=8, y=8) if arch is Arch.WORMHOLE_B0 else CoreGrid(x=13, y=10)
 
 
 def worker_places(arch: Arch) -> tuple[tuple[int, ...], int]:

@@ -42,7 +42,7 @@ def open_mesh_device(
     """Open devices of the system mesh as one mesh; the whole system mesh when no shape is given.
 
     `physical_device_ids` picks devices by process-local id instead of by place. `trace_region_size` (bytes of all banks of DRAM) and `l1_small_size` (of each
-    bank of L1) tensors cannot have, which the account of memory knows; dispatch settings have no effect on an emulated device. Ranks that host devices of the mesh must all call it. Raises RuntimeError for a shape that does not fit and for
+    bank of L1) tensors cannot have, which the account of memory knows; dispatch settings say which cores are left to programs. Ranks that host devices of the mesh must all call it. Raises RuntimeError for a shape that does not fit and for
     more than two command queues, TypeError for a shape that is no MeshShape.
     """
     if mesh_shape is not None and not isinstance(mesh_shape, MeshShape):
@@ -71,7 +71,14 @@ def open_mesh_device(
                 hint="open a smaller mesh beside it: open_mesh_device(MeshShape(…), offset=MeshCoordinate(…))",
             )
     regions = Regions(int(trace_region_size), int(l1_small_size))
-    device = MeshDevice(system, shape, positions, queues=num_command_queues, regions=regions)
+    device = MeshDevice(
+        system,
+        shape,
+        positions,
+        queues=num_command_queues,
+        regions=regions,
+        dispatch=dispatch_core_config,
+    )
     if device.group.is_member:
         guard.collective(
             device.group,

@@ -48,7 +48,8 @@ _TABLE = {
         get_latest_programs_perf_data=latest_programs_perf_data
         enable_asynchronous_slow_dispatch disable_asynchronous_slow_dispatch
     """,
-    "tt_run.runtime.mesh.hardware": "Arch ClusterType DispatchCoreType DispatchCoreAxis DispatchCoreConfig",
+    "tt_run.runtime.mesh.hardware": "Arch ClusterType DispatchCoreType DispatchCoreAxis",
+    "tt_run.runtime.mesh.workers": "DispatchCoreConfig",
     "tt_run.runtime.mesh.view": "SubDevice SubDeviceId SubDeviceManagerId MeshId QueueId SubcontextId",
     "tt_run.runtime.mesh.pictures": "visualize_system_mesh visualize_mesh_device visualize_tensor",
     "tt_run.runtime.mesh.distributed": """

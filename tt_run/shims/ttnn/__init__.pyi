@@ -110,7 +110,7 @@ from tt_run.runtime.enums import DataType as DataType
 from tt_run.runtime.tuning.compute import DeviceComputeKernelConfig as DeviceComputeKernelConfig
 from tt_run.runtime.tuning.choices import DispatchAlgorithm as DispatchAlgorithm
 from tt_run.runtime.mesh.hardware import DispatchCoreAxis as DispatchCoreAxis
-from tt_run.runtime.mesh.hardware import DispatchCoreConfig as DispatchCoreConfig
+from tt_run.runtime.mesh.workers import DispatchCoreConfig as DispatchCoreConfig
 from tt_run.runtime.mesh.hardware import DispatchCoreType as DispatchCoreType
 from tt_run.runtime.tuning.choices import DistributedLayerNormStage as DistributedLayerNormStage
 from tt_run.runtime.enums import DumpTensorMode as DumpTensorMode

@@ -23,7 +23,8 @@ _TABLE = {
     "tt_run.runtime.tuning.compute": "init_device_compute_kernel_config",
     "tt_run.runtime.mesh.view": "SubDevice SubDeviceId SubDeviceManagerId",
     "tt_run.runtime.trace": "is_trace_capture_active",
-    "tt_run.runtime.mesh.hardware": "Arch DispatchCoreType DispatchCoreAxis DispatchCoreConfig",
+    "tt_run.runtime.mesh.hardware": "Arch DispatchCoreType DispatchCoreAxis",
+    "tt_run.runtime.mesh.workers": "DispatchCoreConfig",
     "tt_run.runtime.queues": "synchronize_device",
     "tt_run.runtime.memory.views": """
         get_memory_view get_max_worker_l1_unreserved_size=max_worker_l1_bytes

@@ -29,7 +29,7 @@ from tt_run.runtime.mesh.hardware import Arch as Arch
 from tt_run.runtime.mesh.queries import DEFAULT_L1_SMALL_SIZE as DEFAULT_L1_SMALL_SIZE
 from tt_run.runtime.mesh.queries import DEFAULT_TRACE_REGION_SIZE as DEFAULT_TRACE_REGION_SIZE
 from tt_run.runtime.mesh.hardware import DispatchCoreAxis as DispatchCoreAxis
-from tt_run.runtime.mesh.hardware import DispatchCoreConfig as DispatchCoreConfig
+from tt_run.runtime.mesh.workers import DispatchCoreConfig as DispatchCoreConfig
 from tt_run.runtime.mesh.hardware import DispatchCoreType as DispatchCoreType
 from tt_run.runtime.mesh import MeshDevice as MeshDevice
 from tt_run.runtime.mesh.view import SubDevice as SubDevice

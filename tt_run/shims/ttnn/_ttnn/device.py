@@ -12,7 +12,8 @@ _TABLE = {
     "tt_run.runtime.mesh": """
         close_device open_device
     """,
-    "tt_run.runtime.mesh.hardware": "Arch DispatchCoreType DispatchCoreAxis DispatchCoreConfig",
+    "tt_run.runtime.mesh.hardware": "Arch DispatchCoreType DispatchCoreAxis",
+    "tt_run.runtime.mesh.workers": "DispatchCoreConfig",
     "tt_run.runtime.mesh.view": "SubDevice SubDeviceId SubDeviceManagerId",
     "tt_run.runtime.mesh.opening": "get_arch_name GetNumAvailableDevices=get_num_devices GetNumPCIeDevices=get_num_pcie_devices CloseDevice=close_device CloseDevices=close_devices CreateDevice=create_device CreateDevices=create_devices GetDefaultDevice=get_default_device SetDefaultDevice=set_default_device",
     "tt_run.runtime.mesh.queries": """

@@ -26,7 +26,7 @@ from tt_run.runtime.mesh.queries import DEFAULT_L1_SMALL_SIZE as DEFAULT_L1_SMAL
 from tt_run.runtime.mesh.queries import DEFAULT_TRACE_REGION_SIZE as DEFAULT_TRACE_REGION_SIZE
 from tt_run.runtime.mesh.queries import DEFAULT_WORKER_L1_SIZE as DEFAULT_WORKER_L1_SIZE
 from tt_run.runtime.mesh.hardware import DispatchCoreAxis as DispatchCoreAxis
-from tt_run.runtime.mesh.hardware import DispatchCoreConfig as DispatchCoreConfig
+from tt_run.runtime.mesh.workers import DispatchCoreConfig as DispatchCoreConfig
 from tt_run.runtime.mesh.hardware import DispatchCoreType as DispatchCoreType
 from tt_run.runtime.memory.views import MemoryView as MemoryView
 from tt_run.runtime.mesh.view import SubDevice as SubDevice
