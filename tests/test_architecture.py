@@ -288,6 +288,7 @@ BY_NAME = {
     "tt_run.runtime.comm.world",
     "tt_run.runtime.events",
     "tt_run.runtime.ops.declaration.dispatch",
+    "tt_run.runtime.ops.goldens.common",
     "tt_run.runtime.tensor.tensor",
 }
 

@@ -21,6 +21,7 @@ from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.goldens import mesh_goldens
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.topology import TensorTopology
 from tt_run.runtime.tensor.tensor import Tensor
@@ -29,7 +30,7 @@ from tt_run.runtime.values.dtypes import BLOCK_FLOATS, quantize
 from tt_run.runtime.values.shards import Shards
 
 
-@operation("ttnn.all_gather", family=families.COLLECTIVE)
+@operation("ttnn.all_gather", family=families.COLLECTIVE, golden=mesh_goldens.all_gather)
 def all_gather(
     input_tensor: Tensor,
     dim: int,
@@ -97,7 +98,7 @@ ALL_GATHER = Collective(
 )
 
 
-@operation("ttnn.reduce_scatter", family=families.COLLECTIVE)
+@operation("ttnn.reduce_scatter", family=families.COLLECTIVE, golden=mesh_goldens.reduce_scatter)
 def reduce_scatter(
     input_tensor: Tensor,
     dim: int,
@@ -154,7 +155,7 @@ REDUCE_SCATTER = Collective(
 )
 
 
-@operation("ttnn.all_reduce", family=families.COLLECTIVE)
+@operation("ttnn.all_reduce", family=families.COLLECTIVE, golden=mesh_goldens.all_reduce)
 def all_reduce(
     input_tensor: Tensor,
     *,
@@ -197,7 +198,7 @@ ALL_REDUCE = Collective(
 )
 
 
-@operation("ttnn.all_broadcast", family=families.COLLECTIVE)
+@operation("ttnn.all_broadcast", family=families.COLLECTIVE, golden=mesh_goldens.all_broadcast)
 def all_broadcast(
     input_tensor: Tensor,
     *,

@@ -24,6 +24,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.goldens import expert_goldens
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
@@ -31,7 +32,7 @@ from tt_run.runtime.values.shards import Shards
 Array = npt.NDArray[Any]
 
 
-@operation("ttnn.all_to_all_dispatch", family=families.COLLECTIVE)
+@operation("ttnn.all_to_all_dispatch", family=families.COLLECTIVE, golden=expert_goldens.dispatch)
 def all_to_all_dispatch(
     input_tensor: Tensor,
     expert_indices_tensor: Tensor,
@@ -174,7 +175,7 @@ DISPATCH_METADATA = Collective(
 )
 
 
-@operation("ttnn.all_to_all_combine", family=families.COLLECTIVE)
+@operation("ttnn.all_to_all_combine", family=families.COLLECTIVE, golden=expert_goldens.combine)
 def all_to_all_combine(
     input_tensor: Tensor,
     expert_metadata_tensor: Tensor,

@@ -21,6 +21,7 @@ from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.goldens import mesh_goldens
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.bfloat16 import round_bfloat16
 from tt_run.runtime.values.shards import Shards
@@ -32,7 +33,7 @@ State = list[Array]
 LENGTH = 4
 
 
-@operation("ttnn.reduce_to_root", family=families.COLLECTIVE)
+@operation("ttnn.reduce_to_root", family=families.COLLECTIVE, golden=mesh_goldens.reduce_to_root)
 def reduce_to_root(
     input_tensor_l: Tensor,
     input_tensor_s: Tensor,

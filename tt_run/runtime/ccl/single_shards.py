@@ -23,6 +23,7 @@ from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.goldens import mesh_goldens
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import recycled, shapes
@@ -31,7 +32,7 @@ from tt_run.runtime.values.shards import Shards
 Array = npt.NDArray[Any]
 
 
-@operation("ttnn.broadcast", family=families.COLLECTIVE)
+@operation("ttnn.broadcast", family=families.COLLECTIVE, golden=mesh_goldens.broadcast)
 def broadcast(
     input_tensor: Tensor,
     sender_coord: MeshCoordinate,
@@ -70,7 +71,7 @@ def _check_broadcast(tensor: Tensor, device: MeshDevice, cluster_axis: int | Non
     return Intent(arguments=(position,), detail=f"sender {_place(sender)}")
 
 
-@operation("ttnn.point_to_point", family=families.COLLECTIVE)
+@operation("ttnn.point_to_point", family=families.COLLECTIVE, golden=mesh_goldens.point_to_point)
 def point_to_point(
     input_tensor: Tensor,
     sender_coord: MeshCoordinate,
@@ -109,7 +110,7 @@ def _check_point_to_point(
     return Intent(arguments=(sender, receiver), detail=f"from {_place(ends[0])} to {_place(ends[1])}")
 
 
-@operation("ttnn.mesh_partition", family=families.MOVEMENT)
+@operation("ttnn.mesh_partition", family=families.MOVEMENT, golden=mesh_goldens.mesh_partition)
 def mesh_partition(
     input_tensor: Tensor,
     dim: int,

@@ -201,7 +201,7 @@ _WITH_PARAMETER: dict[str, Callable[..., Array]] = {
 }
 
 # A first parameter of these chooses an approximation of the same function.
-_MODES = frozenset(["gelu", "exp", "log", "sqrt", "rsqrt", "sigmoid", "tanh", "mish", "erf", "erfc"])
+MODES = frozenset(["gelu", "exp", "log", "sqrt", "rsqrt", "sigmoid", "tanh", "mish", "erf", "erfc"])
 
 # Members of UnaryOpType whose function has another name in the tables above.
 _RENAMED = {
@@ -244,24 +244,25 @@ Activation = str | UnaryWithParam | UnaryOpType | tuple[UnaryOpType, float]
 def activation(given: Activation) -> Function:
     """The function behind an activation argument. Raises RuntimeError for a name that no function has."""
     if isinstance(given, UnaryWithParam):
-        return _parametrised(_name_of(given.op_type), given.params)
+        return _parametrised(name_of(given.op_type), given.params)
     if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], UnaryOpType):
-        paired = _name_of(given[0])
+        paired = name_of(given[0])
         alone = paired in FUNCTIONS and paired not in _WITH_PARAMETER
         return FUNCTIONS[paired] if alone else _parametrised(paired, [float(given[1])])
-    name = _name_of(given) if isinstance(given, UnaryOpType) else str(given)
+    name = name_of(given) if isinstance(given, UnaryOpType) else str(given)
     if name in FUNCTIONS:
         return FUNCTIONS[name]
     near = difflib.get_close_matches(name, FUNCTIONS, n=3)
     raise fatal(f"Unknown unary op: {name}", hint=f"did you mean {' or '.join(near)}?" if near else None)
 
 
-def _name_of(op_type: UnaryOpType) -> str:
+def name_of(op_type: UnaryOpType) -> str:
+    """The name of a function in the tables here."""
     return _RENAMED.get(op_type, op_type.name.lower())
 
 
 def _parametrised(name: str, params: Sequence[float]) -> Function:
-    if name in FUNCTIONS and (not params or name in _MODES):
+    if name in FUNCTIONS and (not params or name in MODES):
         return FUNCTIONS[name]
     if name not in _WITH_PARAMETER:
         what = "takes no parameter" if name in FUNCTIONS else "cannot be fused in the emulation"

@@ -96,7 +96,7 @@ def composite_example(input_tensor: Tensor) -> Tensor:
     return copy
 
 
-@operation("ttnn.composite_example_multiple_return", family=families.MOVEMENT)
+@operation("ttnn.composite_example_multiple_return", family=families.MOVEMENT, golden=goldens.several)
 def composite_example_multiple_return(
     input_tensor: Tensor, return_output1: bool = True, return_output2: bool = True
 ) -> list[Tensor | None]:

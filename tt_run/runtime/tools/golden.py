@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.ops.declaration.dispatch import FastOperation
 from tt_run.runtime.ops.declaration.rows import PLACING
+from tt_run.runtime.ops.goldens.creation_goldens import of_type
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tools.activation_goldens import activated
 
 _TUNING = PLACING | {
     "device",
@@ -22,6 +26,8 @@ _TUNING = PLACING | {
     "use_multicore",
     "numeric_stable",
     "sub_device_id",
+    "fast_and_approximate_mode",
+    "pad_value",
     "sparse_grad",
     "output_tile",
     "optional_output_tensor",
@@ -29,27 +35,117 @@ _TUNING = PLACING | {
 }
 """Keywords that say nothing of values."""
 
+_ALIKE = (
+    ("input_tensor", "input_tensor_a", "input_a", "input", "tensor"),
+    ("input_tensor_b", "input_b", "other"),
+)
+"""Words for a first operand and for a second one, of which golden functions and operations have different ones."""
+
+_OPERANDS = ("input_tensor_a_activations", "input_tensor_b_activations")
+_EVERYWHERE = frozenset(
+    [
+        *_OPERANDS,
+        "activations",
+        "activation",
+        "program_config",
+        "dtype",
+        "output_dtype",
+        "are_required_outputs",
+    ]
+)
+"""Keywords that mean the same of every operation: they are answered here, unless a golden function names one itself."""
+
 
 def get_golden_function(operation: FastOperation) -> Callable[..., Any]:
     """The function of torch tensors that an operation is compared with; numbers and other arguments are the operation's own.
 
-    Keywords that place a result or tune hardware may be given and change nothing, unless the golden function names one. Raises RuntimeError for an operation without one.
+    Fused activations, a result's `dtype`, what an operation writes over and which of its results are asked for are honoured for all
+    alike. Keywords that place a result or tune hardware may be given and change nothing, unless the golden function names one.
+    Raises RuntimeError for an operation without one.
     """
     golden = operation.golden
     if golden is None:
         raise RuntimeError(f"{operation} does not have a golden function")
     function = torch_cpu.named(golden) if isinstance(golden, str) else golden
-    of_torch = isinstance(golden, str)
-
-    ignored = _TUNING | {"fast_and_approximate_mode"}
-    if not of_torch:
-        ignored = _TUNING - set(inspect.signature(function).parameters)
+    own = _Words.of_torch() if isinstance(golden, str) else _Words.of(function)
+    ignored = _TUNING - own.names
+    names = [
+        parameter.name
+        for parameter in inspect.signature(operation.compute).parameters.values()
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    ]
+    in_place = operation.short_name.endswith("_")
 
     def golden_function(*arguments: Any, **keywords: Any) -> Any:
-        return function(*arguments, **{word: v for word, v in keywords.items() if word not in ignored})
+        given, keywords = own.by_place(names, arguments, keywords)
+        asked = {word: keywords.pop(word) for word in _EVERYWHERE - own.names & keywords.keys()}
+        for place, word in enumerate(_OPERANDS):
+            if asked.get(word):
+                like = next(value for value in given if hasattr(value, "dtype"))
+                given[place] = activated(_tensor(given[place], like), asked[word])
+        result = function(*given, **{word: v for word, v in keywords.items() if word not in ignored})
+        return _as_asked(result, asked, given[0].dtype if in_place and given else None)
 
     golden_function.__name__ = f"golden_{operation.short_name}"
     return golden_function
+
+
+@dataclass(frozen=True)
+class _Words:
+    """The parameters that a golden function names itself, and in which order; None where nobody knows."""
+
+    names: frozenset[str]
+    order: tuple[str, ...] | None
+    tensors: bool = False
+    """Whether only tensors are put in their places: torch may have the word of a number for another one."""
+
+    @classmethod
+    def of(cls, function: Callable[..., Any]) -> _Words:
+        parameters = inspect.signature(function).parameters.values()
+        by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        return cls(frozenset(p.name for p in parameters), tuple(p.name for p in by_place))
+
+    @classmethod
+    def of_torch(cls) -> _Words:
+        return cls(frozenset(), None, tensors=True)
+
+    def by_place(
+        self, names: Sequence[str], arguments: Sequence[Any], keywords: Mapping[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Arguments of an operation with those that it has other words for put in their places; `names` are its words."""
+        placed, rest = list(arguments), dict(keywords)
+        for place, name in enumerate(names[: None if self.order is None else len(self.order)]):
+            if place < len(placed):
+                continue
+            alike = next((words for words in _ALIKE if name in words), (name,))
+            word = next((w for w in alike if w in rest), name)
+            if word not in rest or word in _TUNING or (word in self.names and self.order[place] != word):  # type: ignore[index]
+                break
+            if self.tensors and not hasattr(rest[word], "dtype"):
+                break
+            placed.append(rest.pop(word))
+        return placed, rest
+
+
+def _tensor(value: Any, like: Any) -> Any:
+    return value if hasattr(value, "dtype") else torch_cpu.library().tensor(value, dtype=like.dtype)
+
+
+def _as_asked(result: Any, asked: Mapping[str, Any], kept: Any) -> Any:
+    """A golden function's result after the arguments that all operations share; in the type `kept` of what it is written over."""
+    fused = [*(asked.get("activations") or ())]
+    last = getattr(asked.get("program_config"), "fused_activation", None) or asked.get("activation")
+    if fused or last:
+        result = activated(result, [*fused, *([last] if last else [])])
+    dtype, several = asked.get("dtype", asked.get("output_dtype")), isinstance(result, (list, tuple))
+    if isinstance(dtype, DataType):
+        result = type(result)(of_type(r, dtype) for r in result) if several else of_type(result, dtype)
+    if kept is not None and not several:
+        result = result.to(kept)
+    required = asked.get("are_required_outputs")
+    if required is not None and several and len(result) == len(required):
+        result = [value if wanted else None for value, wanted in zip(result, required, strict=True)]
+    return result
 
 
 class GoldenMembers:

@@ -714,7 +714,7 @@ def div_no_nan(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float | None =
     """a / b, 0 where b is 0."""
     ...
 def div_no_nan_bw(grad_tensor: _Tensor, input_tensor: _Tensor, scalar: float, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
-    """The gradient of `div_no_nan`'s operand; zeros where the divisor is zero."""
+    """The gradient of `div_no_nan`'s operand; zeros where the divisor is zero, and in the place of NaN."""
     ...
 def divide(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int | None = None, *, value: float | None = None, fast_and_approximate_mode: bool = False, rounding_mode: str | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """a / b; rounding_mode `floor` or `trunc` rounds the quotient. Two int32 tensors give float32 without one."""

@@ -218,3 +218,71 @@ def test_a_given_cache_is_left_alone() -> None:
     before = cache.clone()
     changed = get_golden_function(found("update_cache"))(cache, tokens, update_idx=3)
     assert cache.equal(before) and not changed.equal(before)
+
+
+SILU, ABS, LEAKY = (
+    UnaryWithParam(UnaryOpType.SILU),
+    UnaryOpType.ABS,
+    UnaryWithParam(UnaryOpType.LEAKY_RELU, 0.3),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("add", {"activations": [SILU, LEAKY]}),
+        ("multiply", {"input_tensor_a_activations": [ABS], "input_tensor_b_activations": [SILU], "activations": [UnaryOpType.RECIP]}),
+        ("subtract_", {"activations": [UnaryWithParam(UnaryOpType.RELU_MAX, 1.5)]}),
+        ("lt", {"activations": [UnaryOpType.EXP], "input_tensor_a_activations": [UnaryWithParam(UnaryOpType.MUL_UNARY_SFPU, -1.0)]}),
+        ("add", {"dtype": DataType.INT32}),
+        ("gt", {"dtype": DataType.FLOAT32}),
+        ("eq_", {}),
+        ("logaddexp", {"activations": [UnaryWithParam(UnaryOpType.POWER, 2.0)]}),
+        ("add_bw", {"are_required_outputs": [True, False]}),
+    ],
+)  # fmt: skip
+def test_arguments_that_all_operations_share(one: MeshDevice, name: str, words: dict[str, Any]) -> None:
+    """Activations on operands and results, a result's type, what is written over, and results that nobody asks for."""
+    given = [draw(2, 32, 32) * 2, draw(2, 32, 32).round(1), draw(2, 32, 32)][
+        : 3 if name.endswith("_bw") else 2
+    ]
+    wanted = get_golden_function(found(name))(*map(of_torch, given), **words)
+    result = found(name)(*(put(one, a, F32) for a in given), **words)
+    several = isinstance(result, list)
+    for tensor, values in zip(result, wanted, strict=True) if several else [(result, wanted)]:
+        assert (tensor is None) == (values is None)
+        if tensor is not None:
+            compare(tensor, values.double().numpy(), steps=64)
+
+
+def test_operands_by_the_words_of_the_operation() -> None:
+    a, b = of_torch(draw(2, 3)), of_torch(draw(2, 3))
+    for names in (("input_tensor_a", "input_tensor_b"), ("input_a", "input_b")):
+        assert torch.equal(get_golden_function(found("add"))(**dict(zip(names, (a, b), strict=True))), a + b)
+    cut = get_golden_function(found("transpose"))(input_tensor=a, dim1=0, dim2=1)
+    assert torch.equal(cut, a.T)
+
+
+def test_a_chain_and_results_that_nobody_asks_for() -> None:
+    x = of_torch(draw(2, 3))
+    chain = get_golden_function(found("unary_chain"))
+    assert torch.equal(chain(x, [UnaryOpType.RELU, SILU]), torch.nn.functional.silu(x.relu()))
+    assert get_golden_function(found("composite_example_multiple_return"))(x, return_output1=False) == [
+        None,
+        x,
+    ]
+    source, target = torch.ones(2), torch.zeros(2)
+    carried = get_golden_function(found("copy_host_to_device_tensor"))
+    assert carried(source, target) is None and target.sum() == 0
+    assert carried(source, target, _ttnn_global_golden=True) is None and target.sum() == 2
+    assert get_golden_function(found("sampling"))(torch.ones(1, 1, 32, 64)).shape == (1, 1, 1, 32)
+    assert get_golden_function(found("pearson_correlation_coefficient"))(source, source) == 1
+
+
+@pytest.mark.parametrize(
+    "words", [{}, {"padding": (1, 1)}, {"padding": [1, 1, 0, 2, 3, 1]}, {"collapse_output": True}]
+)
+def test_fold(one: MeshDevice, words: dict[str, Any]) -> None:
+    image = draw(2, 4, 6, 8)
+    wanted = get_golden_function(found("fold"))(of_torch(image), 2, 2, **words)
+    compare(found("fold")(put(one, image, F32, ROW), 2, 2, **words), wanted.double().numpy(), steps=1)

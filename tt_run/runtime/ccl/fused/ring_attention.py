@@ -24,6 +24,7 @@ from tt_run.runtime.ops.data_movement.joining import slice as cut
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.goldens import ring_goldens
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards, combine
 
@@ -130,7 +131,11 @@ def _only(name: str, **options: object) -> None:
         )
 
 
-@operation("ttnn.transformer.ring_joint_scaled_dot_product_attention", family=families.COLLECTIVE)
+@operation(
+    "ttnn.transformer.ring_joint_scaled_dot_product_attention",
+    family=families.COLLECTIVE,
+    golden=ring_goldens.joint,
+)
 def ring_joint_scaled_dot_product_attention(
     input_tensor_q: Tensor,
     input_tensor_k: Tensor,
@@ -198,7 +203,11 @@ def ring_joint_scaled_dot_product_attention(
     )
 
 
-@operation("ttnn.transformer.exp_ring_joint_scaled_dot_product_attention", family=families.COLLECTIVE)
+@operation(
+    "ttnn.transformer.exp_ring_joint_scaled_dot_product_attention",
+    family=families.COLLECTIVE,
+    golden=ring_goldens.joint,
+)
 def exp_ring_joint_scaled_dot_product_attention(
     input_tensor_q: Tensor,
     input_tensor_k: Tensor,
@@ -238,7 +247,7 @@ def exp_ring_joint_scaled_dot_product_attention(
     )
 
 
-@operation("ttnn.transformer.ring_mla", family=families.COLLECTIVE)
+@operation("ttnn.transformer.ring_mla", family=families.COLLECTIVE, golden=ring_goldens.latent)
 def ring_mla(
     input_tensor_q: Tensor,
     input_tensor_kv: Tensor,

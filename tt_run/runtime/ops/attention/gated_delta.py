@@ -19,6 +19,7 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.each_device import on_each_device
 from tt_run.runtime.ops.declaration.operands import into, on_device, settle
+from tt_run.runtime.ops.goldens import delta_goldens
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.choices import ChunkGdnWyInverse
@@ -86,7 +87,11 @@ def _run(
     return on_each_device(rule, *given, *(() if first is None else (first,)))
 
 
-@operation("ttnn.transformer.fused_recurrent_gated_delta_rule", family=families.ATTENTION)
+@operation(
+    "ttnn.transformer.fused_recurrent_gated_delta_rule",
+    family=families.ATTENTION,
+    golden=delta_goldens.recurrent,
+)
 def fused_recurrent_gated_delta_rule(
     q: Tensor,
     k: Tensor,
@@ -141,7 +146,7 @@ def _ring_blocks(ring: Tensor | None, blocks: Tensor, q: Tensor, v: Tensor, per_
     return settle((ring,), on_each_device(taken, ring, blocks)[0], DataType.FLOAT32)
 
 
-@operation("ttnn.transformer.chunk_gated_delta_rule", family=families.ATTENTION)
+@operation("ttnn.transformer.chunk_gated_delta_rule", family=families.ATTENTION, golden=delta_goldens.chunks)
 def chunk_gated_delta_rule(
     q: Tensor,
     k: Tensor,
@@ -207,7 +212,9 @@ def _split_heads(
     return first, second, third
 
 
-@operation("ttnn.transformer.gated_delta_attn_seq", family=families.ATTENTION)
+@operation(
+    "ttnn.transformer.gated_delta_attn_seq", family=families.ATTENTION, golden=delta_goldens.prepared_chunks
+)
 def gated_delta_attn_seq(
     L_unit: Tensor,
     v_beta_sc: Tensor,

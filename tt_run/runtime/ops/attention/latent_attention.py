@@ -22,7 +22,7 @@ from tt_run.runtime.ops.data_movement.joining import slice as cut
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import ints, on_device
-from tt_run.runtime.ops.goldens import attention_goldens
+from tt_run.runtime.ops.goldens import attention_goldens, ring_goldens
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.blocks import PagedCacheGeometryOverride
@@ -297,7 +297,11 @@ def _ring_axis(q: Tensor, ring_size: int) -> int:
     return axes[0]
 
 
-@operation("ttnn.transformer.ring_distributed_scaled_dot_product_attention", family=families.ATTENTION)
+@operation(
+    "ttnn.transformer.ring_distributed_scaled_dot_product_attention",
+    family=families.ATTENTION,
+    golden=ring_goldens.distributed,
+)
 def ring_distributed_scaled_dot_product_attention(
     input_tensor_q: Tensor,
     input_tensor_k: Tensor,

@@ -22,7 +22,6 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.goldens import attention_goldens
-from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.normalisation.norms import masked_softmax
 from tt_run.runtime.ops.placement.sharded_results import in_dram
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -151,7 +150,9 @@ def check_chunks(program_config: object) -> None:
 
 
 @operation(
-    "ttnn.transformer.scaled_dot_product_attention", family=families.ATTENTION, golden=goldens.attention
+    "ttnn.transformer.scaled_dot_product_attention",
+    family=families.ATTENTION,
+    golden=attention_goldens.prefill,
 )
 def scaled_dot_product_attention(
     input_tensor_q: Tensor,

@@ -20,6 +20,7 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.each_device import on_each_device
 from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.goldens import delta_goldens
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.choices import SparseKVFormat
@@ -69,7 +70,7 @@ def block_cyclic(indices: Array, length: int, stripes: int, chunk: int) -> Array
     return np.asarray(indices + stripe * (length // stripes - chunk) - slab * chunk * (stripes - 1), np.int64)
 
 
-@operation("ttnn.transformer.sparse_sdpa", family=families.ATTENTION)
+@operation("ttnn.transformer.sparse_sdpa", family=families.ATTENTION, golden=delta_goldens.sparse)
 def sparse_sdpa(
     q: Tensor,
     kv: Tensor,
@@ -131,7 +132,7 @@ def sparse_sdpa(
     return settle((q, kv, indices), result, q.dtype, layout=Layout.ROW_MAJOR)
 
 
-@operation("ttnn.transformer.sparse_sdpa_msa", family=families.ATTENTION)
+@operation("ttnn.transformer.sparse_sdpa_msa", family=families.ATTENTION, golden=delta_goldens.sparse_blocks)
 def sparse_sdpa_msa(
     q: Tensor,
     k: Tensor,

@@ -209,7 +209,11 @@ def permute(
     return framing.filled(result, pad_value) if pad_value else result
 
 
-@operation("ttnn.transpose", family=families.MOVEMENT, golden="transpose")
+@operation(
+    "ttnn.transpose",
+    family=families.MOVEMENT,
+    golden=lambda x, first, second, **_: x.transpose(first, second),
+)
 def transpose(
     input_tensor: Tensor,
     dim1: int,

@@ -134,8 +134,16 @@ def _golden(row: Row, compute: Callable[..., Any]) -> Golden:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         function = torch_cpu.named(row.function) if isinstance(row.function, str) else row.function
-        return function(*_values(row, bound.arguments))
+        found = function(*_values(row, bound.arguments))
+        if not isinstance(found, (list, tuple)):
+            return found
+        rooms = _rooms(row, bound.arguments, len(found))
+        return _asked_for(row, bound.arguments, list(found), rooms)
 
+    # The operation's own parameters, but for the type of a result, which is answered for all operations alike.
+    golden.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[p for p in signature.parameters.values() if p.name != "dtype"]
+    )
     return golden
 
 
@@ -185,7 +193,7 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
         found, several = engine(function, values, given, target)
     except RuntimeError as error:
         raise _unfit(row.name, given, error) from None
-    rooms = [arguments.get(name) for name in row.rooms] or _outputs(arguments, len(found))
+    rooms = _rooms(row, arguments, len(found))
     results = [
         settle(
             given,
@@ -197,8 +205,16 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
         )
         for shards, output in zip(found, rooms, strict=True)
     ]
-    if not several:
-        return results[0]
+    return _asked_for(row, arguments, results, rooms) if several else results[0]
+
+
+def _rooms(row: Row, arguments: dict[str, Any], count: int) -> list[Any]:
+    """Where the results of a call go, None for one without a place of its own."""
+    return [arguments.get(name) for name in row.rooms] or _outputs(arguments, count)
+
+
+def _asked_for(row: Row, arguments: dict[str, Any], results: list[Any], rooms: Sequence[Any]) -> list[Any]:
+    """Several results of a call, None in the place of those that it does not ask for."""
     wanted = arguments.get("are_required_outputs")
     if row.on_request is None:
         return _required(results, wanted)
@@ -311,7 +327,7 @@ def _given(arguments: dict[str, Any], names: Sequence[str]) -> Any:
     return next((arguments[name] for name in names if arguments.get(name) is not None), None)
 
 
-def _required(results: list[Tensor], wanted: Sequence[bool] | None) -> list[Tensor | None]:
+def _required(results: list[Any], wanted: Sequence[bool] | None) -> list[Any]:
     """Results, None in the place of those that a caller does not ask for."""
     wanted = [*(wanted or ()), *([True] * len(results))]
     return [result if keep else None for result, keep in zip(results, wanted, strict=False)]

@@ -46,7 +46,9 @@ def _no_nan(a: Array, b: Any, value: float | None) -> Array:
 
 
 def _no_nan_golden(a: Any, b: Any = None, value: float | None = None, **_: Any) -> Any:
-    divisor = a * 0 + (b if value is None else value)
+    divisor = b if value is None else value
+    if not hasattr(divisor, "dtype"):
+        return a / divisor if divisor else a.new_zeros(a.shape)
     return (a / divisor).masked_fill(divisor == 0, 0)
 
 

@@ -16,6 +16,7 @@ from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import chain
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.rows import PLACED, UNARY_TAIL, Row, declare, elements
+from tt_run.runtime.ops.goldens import common as goldens
 
 Array = npt.NDArray[Any]
 
@@ -51,7 +52,7 @@ def _golden_xielu(x: Any, alpha_p: float = 0.8, alpha_n: float = 0.8, **_: Any) 
 
 
 def _golden_rdiv(x: Any, value: float, rounding_mode: str | None = None, **_: Any) -> Any:
-    return (x * 0 + value).div(x, rounding_mode=rounding_mode)
+    return x.new_full(x.shape, value).div(x, rounding_mode=rounding_mode)
 
 
 def _golden_polyval(x: Any, coefficients: Sequence[float], **_: Any) -> Any:
@@ -91,7 +92,7 @@ PARAMETRIC = declare(
         f.divided, "value / x; rounding_mode `floor` or `trunc` rounds the quotient.", integers=False, golden=_golden_rdiv),
     Row("rpow", f"(input_tensor: Tensor, exponent: float, {UNARY_TAIL})",
         f.rpow, "`exponent` to the power of x.",
-        golden=lambda x, exponent, **_: (x * 0 + exponent).pow(x)),
+        golden=lambda x, exponent, **_: x.new_full(x.shape, exponent).pow(x)),
     Row("fill", f"(input_tensor: Tensor, fill_value: float, {UNARY_TAIL})", np.full_like,
         "A tensor like the input with one value everywhere.", golden="full_like"),
     Row("bitwise_not", f"(input_tensor: Tensor, {UNARY_TAIL})", np.invert, "The bits that x has not.",
@@ -100,6 +101,6 @@ PARAMETRIC = declare(
         "The polynomial with these coefficients, highest power first, of every element.",
         integers=False, golden=_golden_polyval),
     Row("unary_chain", f"(input_tensor: Tensor, ops_chain: Sequence[Any], {UNARY_TAIL})", chained,
-        "The functions of a chain of `UnaryWithParam`, one after the other, rounded once."),
+        "The functions of a chain of `UnaryWithParam`, one after the other, rounded once.", golden=goldens.chain),
     engine=elements,
 )  # fmt: skip

@@ -78,7 +78,7 @@ def _by_axis(level: Any, x: Any, axis: int | None) -> Any:
 
 
 def _golden_quantize(x: Any, scale: Any, zero_point: Any, axis: int | None = None, **_: Any) -> Any:
-    return (x / _by_axis(scale, x, axis) + _by_axis(zero_point, x, axis)).round()
+    return (x / _by_axis(scale, x, axis) + _by_axis(zero_point, x, axis)).round().int()
 
 
 def _golden_dequantize(x: Any, scale: Any, zero_point: Any, axis: int | None = None, **_: Any) -> Any:
@@ -87,7 +87,7 @@ def _golden_dequantize(x: Any, scale: Any, zero_point: Any, axis: int | None = N
 
 def _golden_requantize(x: Any, a: Any, za: Any, b: Any, zb: Any, axis: int | None = None, **_: Any) -> Any:
     a, za, b, zb = (_by_axis(level, x, axis) for level in (a, za, b, zb))
-    return ((x - za) * (a / b) + zb).round()
+    return ((x - za) * (a / b) + zb).round().int()
 
 
 def _check_quantized(name: str, tensor: Tensor) -> None:

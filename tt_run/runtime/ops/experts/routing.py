@@ -20,6 +20,7 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare
+from tt_run.runtime.ops.goldens import expert_goldens
 from tt_run.runtime.ops.reduction.choice_checks import check_moe
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -149,7 +150,7 @@ def _chosen(
     )  # type: ignore[return-value] # fmt: skip
 
 
-@operation("ttnn.moe_routing_remap", family=families.EXPERTS)
+@operation("ttnn.moe_routing_remap", family=families.EXPERTS, golden=expert_goldens.routing_remap)
 def moe_routing_remap(
     routing_weights_tensor: Tensor,
     non_zero_weight_size: int,
@@ -184,7 +185,7 @@ def moe_routing_remap(
     )  # fmt: skip
 
 
-@operation("ttnn.moe_expert_token_remap", family=families.EXPERTS)
+@operation("ttnn.moe_expert_token_remap", family=families.EXPERTS, golden=expert_goldens.token_remap)
 def moe_expert_token_remap(
     topk_tensor: Tensor,
     expert_mapping_tensor: Tensor,

@@ -1,7 +1,7 @@
 """Golden functions of attention over caches, in blocks or not, of joined sequences and of heads, said with torch.
 
-Each user's keys are gathered by positions and handed to torch's own attention. None where a call names what no golden function here
-knows: sinks, other geometries of a cache. Source: shapes as the reference library 0.81.1 gives them.
+Each user's keys are gathered by positions and handed to torch's own attention, or, where a sink has part of the softmax, to a plain one.
+Source: shapes as the reference library 0.81.1 gives them.
 """
 
 from __future__ import annotations
@@ -13,36 +13,135 @@ from typing import Any
 from tt_run.runtime.kernels.torch_cpu import library, named
 
 
-def _attend(q: Any, k: Any, v: Any, mask: Any, scale: float | None) -> Any:
-    """q (H, Sq, D) against k, v (Hkv, Sk, D), heads of keys repeated; computed in float32."""
+def attend(q: Any, k: Any, v: Any, mask: Any, scale: float | None, sink: Any = None) -> Any:
+    """q (H, Sq, D) against k, v (Hkv, Sk, D), heads of keys repeated; computed in float32. `sink` (H, 1, 1) is a score without a value."""
     times = q.shape[0] // k.shape[0]
     k, v = (t.float().repeat_interleave(times, 0) for t in (k, v))
     mask = mask.float() if mask is not None and mask.is_floating_point() else mask
-    found = named("nn.functional.scaled_dot_product_attention")(q.float(), k, v, attn_mask=mask, scale=scale)
-    return found.to(q.dtype)
+    if sink is None:
+        found = named("nn.functional.scaled_dot_product_attention")(
+            q.float(), k, v, attn_mask=mask, scale=scale
+        )
+        return found.to(q.dtype)
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    scores = q.float() @ k.mT * scale
+    if mask is not None:
+        scores = scores + mask if mask.is_floating_point() else scores.masked_fill(~mask, -math.inf)
+    column = (sink.float() * scale).expand(*scores.shape[:2], 1)
+    return (library().cat((scores, column), -1).softmax(-1)[..., :-1] @ v).to(q.dtype)
 
 
-def _sees(queries: int, keys: int, first: int, window: int | None) -> Any:
-    """Which keys query i, at position first + i, sees: those up to its own, `window` of them if there is one."""
+def sees(queries: int, keys: int, first: int, window: int | None, *, causal: bool = True) -> Any:
+    """Which keys query i, at position first + i, sees: those up to its own, `window` of them if there is one; else those about it."""
     torch = library()
     at = torch.arange(first, first + queries)[:, None]
     of = torch.arange(keys)[None]
+    if not causal:
+        return (of - at).abs() <= window // 2 if window is not None else of >= 0
     seen = of <= at
     return seen if window is None else seen & (of > at - window)
 
 
-def _in_order(cache: Any, pages: Any, user: int) -> Any:
+def _of_windows(queries: int, keys: int, first: int, bounds: Any) -> Any:
+    """Which keys query first + i sees: those between the same two bounds."""
+    torch = library()
+    bounds = bounds.reshape(-1).long().contiguous()
+    at, of = (
+        torch.searchsorted(bounds, torch.arange(start, start + count), right=True)
+        for start, count in ((first, queries), (0, keys))
+    )
+    return (at[:, None] == of[None]) & (at > 0)[:, None] & (at < len(bounds))[:, None]
+
+
+def sink_of(sink: Any, heads: int, user: int) -> Any:
+    """A user's sinks (H, 1, 1): given for each head, in the first column of a tile, last or second of four dimensions."""
+    if sink is None:
+        return None
+    if sink.dim() == 2:
+        sink = sink[:, 0]
+    elif sink.dim() > 2:
+        sink = sink[user % sink.shape[0]]
+    return sink.reshape(-1)[:heads].reshape(heads, 1, 1)
+
+
+def _masked(mask: Any, also: Any) -> Any:
+    """A mask of scores or of truth values, where `also` holds too."""
+    if mask is None or also is None:
+        return also if mask is None else mask
+    mask = mask[..., : also.shape[0], : also.shape[1]]
+    return mask & also if mask.dtype == library().bool else mask.masked_fill(~also, -math.inf)
+
+
+def number(value: Any, otherwise: Any = None) -> Any:
+    """A number that may be the first element of a tensor."""
+    if value is None:
+        return otherwise
+    return value.reshape(-1)[0].item() if hasattr(value, "reshape") else value
+
+
+def prefill(
+    input_tensor_q: Any,
+    input_tensor_k: Any,
+    input_tensor_v: Any,
+    *,
+    attn_mask: Any = None,
+    is_causal: bool = True,
+    scale: float | None = None,
+    sliding_window_size: int | None = None,
+    attention_sink: Any = None,
+    cu_window_seqlens: Any = None,
+    windowed_q_token_offset: int = 0,
+    windowed_q_token_offset_tensor: Any = None,
+    output_concat_heads: bool = False,
+    **_: Any,
+) -> Any:
+    """Attention (B, H, S, D), or (B, 1, S, H * D), with one of the masks: causal, a sliding window, windows between bounds, given scores."""
+    queries, keys = input_tensor_q.shape[2], input_tensor_k.shape[2]
+    if cu_window_seqlens is not None:
+        first = int(number(windowed_q_token_offset_tensor, windowed_q_token_offset))
+        where = _of_windows(queries, keys, first, cu_window_seqlens)
+    elif is_causal or sliding_window_size is not None:
+        where = sees(queries, keys, max(0, keys - queries), sliding_window_size, causal=is_causal)
+    else:
+        where = None
+    out = []
+    for user, query in enumerate(input_tensor_q):
+        mask = _masked(None if attn_mask is None else attn_mask[user % len(attn_mask)], where)
+        sink = sink_of(attention_sink, len(query), user)
+        out.append(attend(query, input_tensor_k[user], input_tensor_v[user], mask, scale, sink))
+    found = library().stack(out)
+    return join_heads(found)[:, None] if output_concat_heads else found
+
+
+def _viewed(cache: Any, geometry: Any, width: int) -> Any:
+    """A cache of blocks with other heads and rows in a block."""
+    if geometry is None or not (geometry.block_size or geometry.num_kv_heads):
+        return cache
+    return cache.reshape(len(cache), geometry.num_kv_heads, geometry.block_size, width)
+
+
+def in_order(cache: Any, pages: Any, user: int) -> Any:
     """A user's keys or values (Hkv, S, D) out of blocks (blocks, Hkv, rows, D)."""
     blocks = cache[pages[user].long().clamp(min=0)]
     return blocks.permute(1, 0, 2, 3).reshape(cache.shape[1], -1, cache.shape[-1])
 
 
-def _chunk(q: Any, k: Any, v: Any, pages: Any, start: Any, scale: float | None, window: int | None) -> Any:
-    first = int(start.reshape(-1)[0]) if hasattr(start, "reshape") else int(start)
+def _chunk(
+    q: Any,
+    k: Any,
+    v: Any,
+    pages: Any,
+    start: Any,
+    scale: float | None,
+    window: int | None = None,
+    sink: Any = None,
+) -> Any:
+    first = int(number(start, 0))
     out = []
-    for user in range(q.shape[0]):
-        keys, values = _in_order(k, pages, user), _in_order(v, pages, user)
-        out.append(_attend(q[user], keys, values, _sees(q.shape[2], keys.shape[1], first, window), scale))
+    for user, query in enumerate(q):
+        keys, values = in_order(k, pages, user), in_order(v, pages, user)
+        mask = sees(query.shape[1], keys.shape[1], first, window)
+        out.append(attend(query, keys, values, mask, scale, sink_of(sink, len(query), user)))
     return library().stack(out)
 
 
@@ -60,19 +159,11 @@ def chunked(
     paged_cache_geometry: Any = None,
     **_: Any,
 ) -> Any:
-    """A chunk of queries from a position on, causally, against caches in blocks; None for sinks and other geometries."""
-    if attention_sink is not None or paged_cache_geometry is not None:
-        return None
+    """A chunk of queries from a position on, causally, against caches in blocks."""
+    width = input_tensor_q.shape[-1]
+    k, v = (_viewed(cache, paged_cache_geometry, width) for cache in (input_tensor_k, input_tensor_v))
     start = chunk_start_idx if chunk_start_idx_tensor is None else chunk_start_idx_tensor
-    return _chunk(
-        input_tensor_q,
-        input_tensor_k,
-        input_tensor_v,
-        page_table_tensor,
-        start,
-        scale,
-        sliding_window_size,
-    )
+    return _chunk(input_tensor_q, k, v, page_table_tensor, start, scale, sliding_window_size, attention_sink)
 
 
 def chunked_latent(
@@ -87,7 +178,7 @@ def chunked_latent(
 ) -> Any:
     """As `chunked`, the values being the first columns of the keys."""
     values = input_tensor_k[..., :head_dim_v]
-    return _chunk(input_tensor_q, input_tensor_k, values, page_table_tensor, chunk_start_idx, scale, None)
+    return _chunk(input_tensor_q, input_tensor_k, values, page_table_tensor, chunk_start_idx, scale)
 
 
 def latent(
@@ -105,11 +196,11 @@ def latent(
     v = head_dim_v if hasattr(head_dim_v, "dim") else input_tensor_v
     v = input_tensor_k[..., :head_dim_v] if v is None else v
     queries, keys = input_tensor_q.shape[2], input_tensor_k.shape[2]
-    triangle = _sees(queries, keys, 0, None) if is_causal else None
+    triangle = sees(queries, keys, 0, None) if is_causal else None
     out = []
     for user, query in enumerate(input_tensor_q):
         mask = triangle if attn_mask is None else attn_mask[user % len(attn_mask)]
-        out.append(_attend(query, input_tensor_k[user], v[user], mask, scale))
+        out.append(attend(query, input_tensor_k[user], v[user], mask, scale))
     return library().stack(out)
 
 
@@ -130,7 +221,7 @@ def joint(
         return None
     pairs = ((input_tensor_q, joint_tensor_q), (input_tensor_k, joint_tensor_k), (input_tensor_v, joint_tensor_v))  # fmt: skip
     q, k, v = (library().cat(pair, 2) for pair in pairs)
-    out = library().stack([_attend(*user, None, scale) for user in zip(q, k, v, strict=True)])
+    out = library().stack([attend(*user, None, scale) for user in zip(q, k, v, strict=True)])
     return out[:, :, : input_tensor_q.shape[2]], out[:, :, input_tensor_q.shape[2] :]
 
 
@@ -154,25 +245,33 @@ def decode(
 ) -> Any:
     """One query of each user, q (1, B, H, D), against its cache up to its position; a position of -1 gives zeros.
 
-    None for sinks, other geometries and rings.
+    A ring of blocks holds the last `cache_position_modulo` positions.
     """
-    if any(each is not None for each in (attention_sink, paged_cache_geometry, cache_position_modulo)):
-        return None
     v = input_tensor_k[..., :head_dim_v] if input_tensor_v is None else input_tensor_v
+    if page_table_tensor is not None:
+        width = input_tensor_q.shape[-1]
+        input_tensor_k, v = (_viewed(cache, paged_cache_geometry, width) for cache in (input_tensor_k, v))
     positions = [int(p) for p in (cur_pos_tensor.reshape(-1) if cur_pos_tensor is not None else cur_pos)]
     out = []
     for user in range(input_tensor_q.shape[1]):
         if page_table_tensor is None:
             keys, values = (cache[user % len(cache)] for cache in (input_tensor_k, v))
         else:
-            keys, values = (_in_order(cache, page_table_tensor, user) for cache in (input_tensor_k, v))
-        last = positions[user] if positions else keys.shape[1] - 1
+            keys, values = (in_order(cache, page_table_tensor, user) for cache in (input_tensor_k, v))
+        last = positions[user % len(positions)] if positions else keys.shape[1] - 1
         query = input_tensor_q[0, user][:, None]
-        if is_causal:
-            mask = _sees(1, keys.shape[1], last, sliding_window_size)
+        if cache_position_modulo is not None and last >= 0:
+            held = library().arange(
+                max(0, last + 1 - (sliding_window_size or cache_position_modulo)), last + 1
+            )
+            keys, values = (t[:, held % cache_position_modulo] for t in (keys, values))
+            mask = None
+        elif is_causal:
+            mask = sees(1, keys.shape[1], last, sliding_window_size)
         else:  # (B, 1, H, S): a row of scores for each head
             mask = None if attn_mask is None else attn_mask[user % len(attn_mask)].permute(1, 0, 2)
-        there = _attend(query, keys, values, mask, scale)[:, 0]
+        sink = sink_of(attention_sink, len(query), user)
+        there = attend(query, keys, values, mask, scale, sink)[:, 0]
         out.append(there if last >= 0 else library().zeros_like(there))
     return library().stack(out)[None]
 

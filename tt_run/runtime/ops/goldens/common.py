@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tt_run.runtime.kernels.torch_cpu import library, named
+from tt_run.runtime.tensor.late_methods import late_methods
 
 Golden = Callable[..., Any]
 
@@ -165,19 +166,15 @@ def _row(parameter: Any, x: Any) -> Any:
     return None if parameter is None else parameter.reshape(-1)[: x.shape[-1]]
 
 
-def matmul(
-    a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, activation: Any = None, **_: Any
-) -> Any:
-    """a @ b; None for a fused activation, which has no golden function here."""
-    if activation is not None:
-        return None
-    return (a.mT if transpose_a else a) @ (b.mT if transpose_b else b)
+def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, **_: Any) -> Any:
+    """a @ b."""
+    return (a.mT if transpose_a else a) @ (b.mT if transpose_b else b).to(a.dtype)
 
 
 def linear(a: Any, b: Any, bias: Any = None, **options: Any) -> Any:
-    """a @ b + bias; None for a fused activation."""
+    """a @ b + bias."""
     product = matmul(a, b, **options)
-    if product is None or bias is None:
+    if bias is None:
         return product
     own_tile = bias.dim() > 1 and bias.shape[-2] not in (1, product.shape[-2])
     return product + (bias[..., :1, :] if own_tile else bias)
@@ -189,26 +186,19 @@ def embedding(ids: Any, weight: Any, **_: Any) -> Any:
     return weight.reshape(-1, weight.shape[-1])[ids.long().reshape(shape)]
 
 
-def attention(
-    q: Any,
-    k: Any,
-    v: Any,
-    attn_mask: Any = None,
-    is_causal: bool = True,
-    scale: float | None = None,
+def topk(
+    x: Any,
+    k: int = 32,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,
+    *,
+    indices_tensor: Any = None,
     **_: Any,
 ) -> Any:
-    """Scaled dot products, heads of keys and values repeated."""
-    times = q.shape[-3] // k.shape[-3]
-    k, v = (t.repeat_interleave(times, -3) for t in (k, v))
-    return named("nn.functional.scaled_dot_product_attention")(
-        q, k, v, attn_mask=attn_mask, is_causal=is_causal and attn_mask is None, scale=scale
-    )
-
-
-def topk(x: Any, k: int = 32, dim: int = -1, largest: bool = True, sorted: bool = True, **_: Any) -> Any:
-    """The largest or smallest elements and their places."""
-    return library().topk(x, k, dim=dim, largest=largest, sorted=sorted)
+    """The largest or smallest elements and their places, or what `indices_tensor` has there."""
+    values, places = library().topk(x, k, dim=dim, largest=largest, sorted=sorted)
+    return values, places if indices_tensor is None else indices_tensor.gather(dim, places)
 
 
 def sort(x: Any, dim: int = -1, descending: bool = False, stable: bool = False, **_: Any) -> Any:
@@ -293,6 +283,40 @@ def prelu(x: Any, weight: Any, **_: Any) -> Any:
     if slope.dim() > 1 and tuple(slope.shape) != (1,) * slope.dim():
         return x.where(x > 0, slope * x)
     return named("nn.functional.prelu")(x, slope.reshape(-1))
+
+
+class Fused(late_methods("tt_run.runtime.tools.activation_goldens.FusedGoldens", "after")):  # type: ignore[misc]
+    """`Fused().after(values, activations)`: the functions of other operations.
+
+    Only a module above all operations finds them by their names, so it is named here and imported when one is first asked for.
+    """
+
+
+def chain(x: Any, ops_chain: Sequence[Any], **_: Any) -> Any:
+    """Activations one after the other."""
+    return Fused().after(x, ops_chain)
+
+
+def several(
+    x: Any, return_output1: bool = True, return_output2: bool = True, *_: Any, **__: Any
+) -> list[Any]:
+    """The tensor twice, None where it is not asked for."""
+    return [x if wanted else None for wanted in (return_output1, return_output2)]
+
+
+def sampled(values: Any, *_: Any, **__: Any) -> Any:
+    """Zeros of the shape that sampled tokens have: which one a user draws is chance."""
+    return library().zeros(1, 1, 1, values.shape[-2], dtype=library().int32)
+
+
+def correlation(expected: Any, actual: Any, *_: Any, **__: Any) -> Any:
+    """Pearson's correlation: 1 for equal values; of constants, whether they are close."""
+    one, other = (t.detach().double().nan_to_num(0, 0, 0).reshape(-1) for t in (expected, actual))
+    if one.equal(other):
+        return 1.0
+    if min(len(one.unique()), len(other.unique())) < 2:
+        return float(one.allclose(other, rtol=1e-5, atol=1e-4))
+    return float(library().corrcoef(library().stack((one, other)))[0, 1])
 
 
 def batched_weights(x: Any, weights: Sequence[Any], *_: Any, **__: Any) -> list[Any]:

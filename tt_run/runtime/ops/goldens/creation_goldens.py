@@ -6,11 +6,15 @@ Source: the golden functions of the reference library 0.81.1.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.torch_cpu import library, named
+from tt_run.runtime.tensor.borders.arrays import to_torch as tensor_to_torch
+from tt_run.runtime.tensor.borders.files import load_tensor
 from tt_run.runtime.tensor.questions import torch_dtype
+from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
 
 Golden = Callable[..., Any]
 
@@ -233,6 +237,36 @@ def written_slice(
     return written
 
 
+def allocated(*arguments: Any, **named_arguments: Any) -> Any:
+    """A tensor whose elements mean nothing, of a `TensorSpec` or of a shape and a type: bfloat16 unless given."""
+    first: Any = (
+        arguments[0] if arguments else named_arguments.get("tensor_spec", named_arguments.get("shape"))
+    )
+    dtype = arguments[1] if len(arguments) > 1 else named_arguments.get("dtype")
+    if isinstance(first, TensorSpec):
+        first, dtype = first.shape, first.dtype
+    return named("empty")(tuple(first), dtype=torch_dtype(dtype or DataType.BFLOAT16))
+
+
+def carried(source: str, target: str) -> Golden:
+    """A copy between host and device, which gives nothing back; told `_ttnn_global_golden` it writes over the target."""
+
+    def golden(*arguments: Any, _ttnn_global_golden: bool = False, **given: Any) -> None:
+        if _ttnn_global_golden:
+            start, end = (
+                arguments[place] if len(arguments) > place else given[word]
+                for place, word in enumerate((source, target))
+            )
+            end.copy_(start)
+
+    return golden
+
+
+def read(file_name: str | Path, *, device: Any = None, **_: Any) -> Any:
+    """The values in a file. Raises RuntimeError where there is none."""
+    return tensor_to_torch(load_tensor(file_name))
+
+
 BORDERS: dict[str, Golden] = {
     "zeros": filled(0),
     "ones": filled(1),
@@ -249,5 +283,10 @@ BORDERS: dict[str, Golden] = {
     "to_device": same,
     "from_device": same,
     "to_dtype": to_dtype,
+    "allocate_tensor_on_device": allocated,
+    "allocate_tensor_on_host": allocated,
+    "copy_host_to_device_tensor": carried("host_tensor", "device_tensor"),
+    "copy_device_to_host_tensor": carried("device_tensor", "host_tensor"),
+    "load_tensor": read,
 }
 """Golden functions of what makes tensors and carries them, by the last part of the operation's name."""

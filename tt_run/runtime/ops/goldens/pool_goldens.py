@@ -10,7 +10,7 @@ from typing import Any
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.torch_cpu import named
-from tt_run.runtime.ops.declaration.dispatch import registry
+from tt_run.runtime.ops.goldens.common import Fused
 from tt_run.runtime.ops.goldens.creation_goldens import of_type
 
 
@@ -39,18 +39,20 @@ def golden_conv2d(
     input_height: int,
     input_width: int,
     kernel_size: Sequence[int],
-    stride: Sequence[int] = (1, 1),
+    stride: int | Sequence[int] = (1, 1),
     padding: int | Sequence[int] = (0, 0),
-    dilation: Sequence[int] = (1, 1),
+    dilation: int | Sequence[int] = (1, 1),
     groups: int = 1,
     bias_tensor: Any = None,
     conv_config: Any = None,
+    return_output_dim: bool = False,
+    return_weights_and_bias: bool = False,
     dtype: DataType | None = None,
     **_: Any,
 ) -> Any:
     """The convolution of images whose channels are cut to `in_channels`; padding is one number, two, or (top, bottom, left, right).
 
-    The activation of `conv_config` comes last, without its parameters.
+    The activation of `conv_config` comes last. The images alone, in a list, where a call asks for more.
     """
     image = input_tensor.reshape(batch_size, input_height, input_width, -1)[..., :in_channels]
     sides = (padding,) * 4 if isinstance(padding, int) else tuple(padding)
@@ -58,13 +60,13 @@ def golden_conv2d(
     planes = named("nn.functional.pad")(image.permute(0, 3, 1, 2).float(), (left, right, top, bottom))
     bias = None if bias_tensor is None else bias_tensor.reshape(-1)[:out_channels].float()
     found = named("nn.functional.conv2d")(
-        planes, weight_tensor.float(), bias, tuple(stride), 0, tuple(dilation), groups or 1
+        planes, weight_tensor.float(), bias, stride, 0, dilation, groups or 1
     )
     activation = getattr(conv_config, "activation", None)
     if activation is not None:
-        golden: Any = registry[f"ttnn.{activation.op_type.name.lower()}"].golden
-        found = (named(golden) if isinstance(golden, str) else golden)(found)
-    return of_type(_flat(found), dtype)
+        found = Fused().after(found, [activation])
+    images = of_type(_flat(found), dtype)
+    return [images] if return_output_dim or return_weights_and_bias else images
 
 
 def golden_maxpool2d(
@@ -185,3 +187,34 @@ def _padded(image: Any, padding: Sequence[int], filler: float) -> tuple[Any, tup
 def _flat(image: Any) -> Any:
     """[1, 1, N * H * W, C]."""
     return image.permute(0, 2, 3, 1).reshape(1, 1, -1, image.shape[1])
+
+
+def golden_fold(
+    input: Any,
+    stride_h: int,
+    stride_w: int,
+    use_transpose_as_fold: bool = False,
+    output_shape: Sequence[int] | None = None,
+    padding: Sequence[int] | None = (0, 0),
+    *_: Any,
+    collapse_output: bool = False,
+    _ttnn_input_is_sharded: bool = False,
+    **__: Any,
+) -> Any:
+    """Blocks of pixels as channels; padding is two numbers, four, or six with those of the channels.
+
+    `use_transpose_as_fold` takes (N, C, H, W) and pads at the end alone, of a tensor cut over cores on both sides.
+    """
+    words = tuple(padding or (0, 0))
+    top, bottom, left, right = words[:4] if len(words) > 2 else (words[0], words[0], words[1], words[1])
+    front, back = words[4:] if len(words) == 6 else (0, 0)
+    if use_transpose_as_fold:
+        before = (left, top) if _ttnn_input_is_sharded else (0, 0)
+        sides = (before[0], left, before[1], top, 0, back)
+    else:
+        sides = (front, back, left, right, top, bottom)
+    x = named("nn.functional.pad")(input, sides)
+    x = x.permute(0, 2, 3, 1) if use_transpose_as_fold else x
+    blocks = x.unflatten(2, (-1, stride_w)).unflatten(1, (-1, stride_h))
+    deep = blocks.transpose(2, 3).flatten(3)
+    return deep.flatten(0, 2)[None, None] if collapse_output else deep

@@ -91,8 +91,9 @@ def _reversed_division(gradient: Any, x: Any, scalar: float, rounding_mode: str 
     return gradients(lambda value: scalar / value)(gradient, x)
 
 
-def _divided_or_nothing(x: Any, scalar: float) -> Any:
-    return x / scalar if scalar else 0 * x
+def _divided_or_nothing(gradient: Any, x: Any, scalar: float) -> list[Any]:
+    found = gradient.expand_as(x) / scalar if scalar else library().zeros_like(x)
+    return [found.masked_fill(found.isnan(), 0)]
 
 
 def _power(gradient: Any, x: Any, exponent: float) -> Any:
@@ -107,7 +108,8 @@ def _power_of(gradient: Any, x: Any, exponent: float) -> Any:
 
 def _gelu(gradient: Any, x: Any, variant: Any = None) -> Any:
     form = "tanh" if getattr(variant, "name", "") == "Tanh" else "none"
-    return gradients(lambda value: named("nn.functional.gelu")(value, approximate=form))(gradient, x)
+    found = gradients(lambda value: named("nn.functional.gelu")(value, approximate=form))(gradient, x)
+    return _at_infinity(found, gradient, x)
 
 
 def _bias_gelu(gradient: Any, x: Any, bias: Any, variant: Any = None, approximate: str | None = None) -> Any:
@@ -116,11 +118,23 @@ def _bias_gelu(gradient: Any, x: Any, bias: Any, variant: Any = None, approximat
     def forward(value: Any, added: Any) -> Any:
         return named("nn.functional.gelu")(value + added, approximate=form)
 
-    return gradients(forward, 2 if hasattr(bias, "requires_grad") else 1)(gradient, x, bias)
+    found = gradients(forward, 2 if hasattr(bias, "requires_grad") else 1)(gradient, x, bias)
+    return _at_infinity(found, gradient, x + bias) if x.shape == gradient.shape else found
 
 
-def _clamped(gradient: Any, x: Any, low: Any = None, high: Any = None) -> Any:
-    return gradients(lambda value: library().clamp(value, low, high))(gradient, x)
+def _at_infinity(found: list[Any], gradient: Any, x: Any) -> list[Any]:
+    """Gradients of a GELU, whose slope at infinity is 1 and at minus infinity 0: torch multiplies infinity with zero there."""
+    limits = gradient * (x > 0)
+    return [g.where(x.isfinite() | x.isnan(), limits) if g.shape == x.shape else g for g in found]
+
+
+def _clamped(gradient: Any, x: Any, low: Any = None, high: Any = None) -> list[Any]:
+    # Not by torch's own gradient: releases differ in what they say of elements that lie on a bound.
+    inside = x == x
+    for bound, within in ((low, library().ge), (high, library().le)):
+        if bound is not None:
+            inside = inside & within(x, bound)
+    return [gradient.expand_as(x).where(inside, 0)]
 
 
 def _product(x: Any, dim: int | None = None) -> Any:
@@ -186,7 +200,8 @@ UNARY = declare(
     _unary("softplus", _F + "softplus", tail="beta: float = 1.0, threshold: float = 20.0"),
     _unary("threshold", _F + "threshold", "min: float, max: float"),
     _unary("polygamma", lambda x, n: named("polygamma")(n, x), "n: int"),
-    _unary("div_no_nan", _divided_or_nothing, "scalar: float", doc="; zeros where the divisor is zero"),
+    Row("div_no_nan_bw", f"({_ONE}, scalar: float, {_TAIL})", _divided_or_nothing,
+        "The gradient of `div_no_nan`'s operand; zeros where the divisor is zero, and in the place of NaN.", integers=False),
     _unary("prod", _product, tail="dim: int | None = None"),
     _unary("repeat", _repeated, "shape: Sequence[int]"),
     Row("pow_bw", f"({_ONE}, exponent: float, {_INTO})", _power,

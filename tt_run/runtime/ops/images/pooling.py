@@ -258,7 +258,7 @@ def upsample(
     return _one(forward, input_tensor, memory_config=memory_config)
 
 
-@operation("ttnn.fold", family=families.MOVEMENT)
+@operation("ttnn.fold", family=families.MOVEMENT, golden=pool_goldens.golden_fold)
 def fold(
     input: Tensor,
     stride_h: int,

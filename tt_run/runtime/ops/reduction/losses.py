@@ -41,11 +41,12 @@ _REDUCTIONS: dict[LossReductionMode, Callable[[Array], Array]] = {
 
 def _loss(name: str, distance: Callable[[Array, Array], Array], path: str, doc: str) -> Operation:
     def golden(
-        reference: Any, prediction: Any, reduction: LossReductionMode = LossReductionMode.NONE, **_: Any
+        reference: Any, prediction: Any, reduction: LossReductionMode | str = LossReductionMode.NONE, **_: Any
     ) -> Any:
         from tt_run.runtime.kernels.torch_cpu import named
 
-        return named(path)(reference, prediction, reduction=reduction.name.lower())
+        word = reduction if isinstance(reduction, str) else reduction.name
+        return named(path)(reference, prediction, reduction=word.lower())
 
     def compute(
         input_reference: Tensor,

@@ -218,7 +218,7 @@ def _listed(value: int | Tensor) -> list[int]:
     return [value] if isinstance(value, int) else [int(v) for v in value.shards.row(0).ravel()]
 
 
-@operation("ttnn.sampling", family=families.SORT)
+@operation("ttnn.sampling", family=families.SORT, golden=goldens.sampled)
 def sampling(
     input_values_tensor: Tensor,
     input_indices_tensor: Tensor,

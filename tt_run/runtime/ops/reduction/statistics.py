@@ -13,6 +13,7 @@ from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare, stacks
+from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.reduction.choice_checks import check_ema
 from tt_run.runtime.tensor.borders.arrays import to_torch
 from tt_run.runtime.tensor.tensor import Tensor
@@ -106,7 +107,9 @@ MOVING = declare(
 )  # fmt: skip
 
 
-@operation("ttnn.pearson_correlation_coefficient", family=families.REDUCTION, direct=True)
+@operation(
+    "ttnn.pearson_correlation_coefficient", family=families.REDUCTION, direct=True, golden=goldens.correlation
+)
 def pearson_correlation_coefficient(expected: Any, actual: Any) -> float:
     """How alike two tensors are, 1 for values that grow together; a `ttnn` tensor is read first. 1 for equal constants, else 0."""
     arrays = [
