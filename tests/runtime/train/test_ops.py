@@ -95,6 +95,14 @@ def test_unary(compare: Any, name: str) -> None:
     compare((lambda x: unary.clip(x, -0.5, 0.75)) if name == "clip" else own, theirs, (2, 3, 7, 33))
 
 
+@pytest.mark.parametrize("dim", [0, 1, 2, 3, -2])
+def test_log_softmax_over_any_dimension(compare: Any, dim: int) -> None:
+    torch = torch_or_skip()
+    compare(lambda x: unary.log_softmax(x, dim), lambda x: torch.log_softmax(x, dim), (2, 3, 7, 5))
+    with pytest.raises(RuntimeError, match=r"dim 4 is none of the 4 dimensions"):
+        unary.log_softmax(Tensor.from_numpy(np.zeros((1, 1, 2, 2), np.float32)), 4)
+
+
 def test_gated_norm_of_heads(compare: Any) -> None:
     """Three heads of a tile each; gamma is shared by them."""
     torch = torch_or_skip()

@@ -206,21 +206,23 @@ def broadcast_batch(tensor: Tensor, new_batch_dim: int) -> Tensor:
 
 @recorded
 def log_softmax(tensor: Tensor, dim: int = -1) -> Tensor:
-    """The logarithm of the softmax over the last dimension."""
-    if dim % tensor.get_rank() != tensor.get_rank() - 1:
-        raise RuntimeError(f"log_softmax works on the last dimension, not on {dim}")
-    value = stacks.compute(log_softmax_of, tensor.get_value())
+    """The logarithm of the softmax over a dimension. Raises RuntimeError for one that the tensor has not."""
+    rank = tensor.get_rank()
+    if not -rank <= dim < rank:
+        raise RuntimeError(f"log_softmax: dim {dim} is none of the {rank} dimensions of {tensor.shape()}")
+    axis = dim - rank if dim >= 0 else dim
+    value = stacks.compute(lambda x: log_softmax_of(x, axis), tensor.get_value())
 
     def backward(g: Array, y: Array) -> Array:
-        return g - np.exp(y) * g.sum(axis=-1, keepdims=True, dtype=np.float32)
+        return g - np.exp(y) * g.sum(axis=axis, keepdims=True, dtype=np.float32)
 
     return result(
         value, (tensor,), lambda gradient: tensor.add_grad(stacks.compute(backward, gradient, value))
     )
 
 
-def log_softmax_of(x: Array) -> Array:
-    """log(softmax(x)) of float32 arrays over the last dimension, without overflow."""
-    shifted = x - x.max(axis=-1, keepdims=True)
-    shifted -= np.log(np.exp(shifted).sum(axis=-1, keepdims=True, dtype=np.float32))
+def log_softmax_of(x: Array, axis: int = -1) -> Array:
+    """log(softmax(x)) of float32 arrays over a dimension, without overflow."""
+    shifted = x - x.max(axis=axis, keepdims=True)
+    shifted -= np.log(np.exp(shifted).sum(axis=axis, keepdims=True, dtype=np.float32))
     return shifted
