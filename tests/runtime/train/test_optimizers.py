@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -85,18 +86,31 @@ def theirs(make: Any, steps: int = 20) -> tuple[dict[str, np.ndarray], list[floa
     return {name: p.detach().numpy() for name, p in parameters.items()}, losses
 
 
+# Every option of PyTorch's with every other it allows: momentum, dampening, weight decay, Nesterov's step.
+SGD_OPTIONS = [
+    {"momentum": momentum, "dampening": dampening, "weight_decay": decay, "nesterov": nesterov}
+    for momentum, dampening, decay, nesterov in itertools.product((0.0, 0.9), (0.0, 0.3), (0.0, 0.1), (False, True))
+    if momentum or not (dampening or nesterov)
+    if not (dampening and nesterov)
+]  # fmt: skip
+# With and without a first moment, a short memory of the second, an epsilon that counts, decay, amsgrad; the quick run turns one at a time.
+ADAMW_CHOICES = {"beta1": (0.9, 0.0), "beta2": (0.999, 0.5), "epsilon": (1e-8, 1e-2), "weight_decay": (0.1, 0.0), "amsgrad": (False, True)}  # fmt: skip
+ADAMW_OPTIONS = [
+    pytest.param(
+        {name: choices[i] for (name, choices), i in zip(ADAMW_CHOICES.items(), row, strict=True)},
+        marks=() if sum(row) in (0, 1, 5) else pytest.mark.slow,
+        id="".join(map(str, row)),
+    )
+    for row in itertools.product((0, 1), repeat=5)
+]
+ADAMW_KINDS = [adamw.AdamW, adamw.MorehAdamW, adamw.AdamWComposite, adamw.AdamWFullPrecision]
+
+
 @pytest.mark.torch
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"momentum": 0.9},
-        {"momentum": 0.9, "nesterov": True},
-        {"momentum": 0.8, "dampening": 0.3, "weight_decay": 0.1},
-    ],
-)
-def test_sgd(settings: dict[str, Any]) -> None:
-    parameters, losses, _ = ours(lambda p: sgd.SGD(p, sgd.SGDConfig.make(lr=0.01, **settings)))
+@pytest.mark.parametrize("kind", [sgd.SGD, sgd.SGDComposite])
+@pytest.mark.parametrize("settings", SGD_OPTIONS, ids=str)
+def test_sgd(kind: Any, settings: dict[str, Any]) -> None:
+    parameters, losses, _ = ours(lambda p: kind(p, sgd.SGDConfig.make(lr=0.01, **settings)))
     expected, curve = theirs(lambda torch, p: torch.optim.SGD(p, lr=0.01, **settings))
     np.testing.assert_allclose(losses, curve, rtol=2e-5)
     for name, tensor in parameters.items():
@@ -104,17 +118,18 @@ def test_sgd(settings: dict[str, Any]) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("kind", [adamw.AdamW, adamw.MorehAdamW, adamw.AdamWFullPrecision])
-@pytest.mark.parametrize("amsgrad", [False, True])
-def test_adamw(kind: Any, amsgrad: bool) -> None:
-    config = adamw.AdamWConfig.make(lr=0.01, weight_decay=0.1, amsgrad=amsgrad)
-    parameters, losses, _ = ours(lambda p: kind(p, config))
-    expected, curve = theirs(
-        lambda torch, p: torch.optim.AdamW(p, lr=0.01, weight_decay=0.1, amsgrad=amsgrad)
-    )
-    np.testing.assert_allclose(losses, curve, rtol=5e-5)
-    for name, tensor in parameters.items():
-        np.testing.assert_allclose(tensor.to_numpy(), expected[name], rtol=1e-3, atol=1e-4)
+@pytest.mark.parametrize("settings", ADAMW_OPTIONS)
+def test_adamw(settings: dict[str, Any]) -> None:
+    given = {name: value for name, value in settings.items() if name not in ("beta1", "beta2", "epsilon")}
+    betas, eps = (settings["beta1"], settings["beta2"]), settings["epsilon"]
+    expected, curve = theirs(lambda torch, p: torch.optim.AdamW(p, lr=0.01, betas=betas, eps=eps, **given))
+    for kind in ADAMW_KINDS:
+        parameters, losses, _ = ours(lambda p, k=kind: k(p, adamw.AdamWConfig.make(lr=0.01, **settings)))  # type: ignore[misc]
+        np.testing.assert_allclose(losses, curve, rtol=5e-5, err_msg=kind.__name__)
+        for name, tensor in parameters.items():
+            np.testing.assert_allclose(
+                tensor.to_numpy(), expected[name], rtol=1e-3, atol=1e-4, err_msg=kind.__name__
+            )
 
 
 @pytest.mark.torch
