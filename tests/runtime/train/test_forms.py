@@ -80,6 +80,12 @@ def test_every_form_equals_one_device(
         pytest.param("loudbox", "1x2", "tp", id="tp8-over-2", marks=pytest.mark.wide),
         pytest.param("loudbox", "1x4", "tp", id="tp8-over-4", marks=pytest.mark.slow),
         pytest.param("t3000", "2x1", "ddp_tp", id="ddp2-tp4-over-2"),
+        pytest.param("loudbox", "1x2", "fsdp", id="fsdp8-over-2", marks=pytest.mark.slow),
+        pytest.param("loudbox", "1x4", "fsdp", id="fsdp8-over-4", marks=pytest.mark.slow),
+        pytest.param("loudbox", "1x2", "tp_sp", id="sp8-over-2", marks=pytest.mark.slow),
+        pytest.param("loudbox", "1x4", "tp_sp", id="sp8-over-4", marks=pytest.mark.slow),
+        pytest.param("loudbox", "1x2", "cp", id="cp8-over-2", marks=pytest.mark.slow),
+        pytest.param("loudbox", "1x4", "cp", id="cp8-over-4", marks=pytest.mark.slow),
     ],
 )
 def test_any_split_over_ranks_gives_the_same_bits(folder: Path, whole: str, split: str, form: str) -> None:
