@@ -305,7 +305,7 @@ def test_captures_of_memory_by_the_names_of_the_reference(opened: Any) -> None:
     assert MemoryUsageTracker.get_l1_usage().peak_total == 0
     assert [name for name, _ in MemoryUsageTracker.get_l1_usage_all()] == ["first", "END_TRACE"]
     MemoryUsageTracker.clear()
-    with pytest.warns(UserWarning, match="without a capture that runs"):
+    with pytest.warns(UserWarning, match="end_capture: no capture is running"):
         MemoryUsageTracker.end_capture("late")
 
 

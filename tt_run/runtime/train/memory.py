@@ -127,17 +127,16 @@ class MemoryUsageTracker:
 
     @staticmethod
     def snapshot(name: str) -> None:
-        """End a phase and give it a name. Raises RuntimeError when no capture runs."""
-        _current().cut(name)
+        """End a phase and give it a name. Warns when no capture runs: loops name their phases whether or not memory is watched."""
+        if capture := _current("snapshot"):
+            capture.cut(name)
 
     @staticmethod
     def end_capture(name: str = LAST) -> None:
         """End the last phase and the capture. Warns when no capture runs."""
-        if not _running:
-            warnings.warn("MemoryUsageTracker: end_capture() without a capture that runs", stacklevel=2)
-            return
-        _current().cut(name)
-        _stop()
+        if capture := _current("end_capture"):
+            capture.cut(name)
+            _stop()
 
     @staticmethod
     def print_memory_usage() -> None:
@@ -242,10 +241,12 @@ def _track(size: int, owner: Any) -> None:
     weakref.finalize(owner, capture.take, size).atexit = False
 
 
-def _current() -> _Capture:
-    if not _running or _capture is None:
-        raise RuntimeError("MemoryUsageTracker: no capture is running; begin_capture() starts one")
-    return _capture
+def _current(method: str) -> _Capture | None:
+    """The capture that runs; without one None, and a warning that names what was called."""
+    if _running:
+        return _capture
+    warnings.warn(f"MemoryUsageTracker.{method}: no capture is running; begin_capture() starts one", stacklevel=3)
+    return None
 
 
 def _segments() -> list[DRAMUsage]:

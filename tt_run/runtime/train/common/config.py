@@ -114,11 +114,16 @@ class PipelineParallelHostConfig(Section):
 
 
 class FileSection(Section):
-    """A section of a file: made from a whole configuration, from the path of one, or from the section by itself."""
+    """A section of a file: made from a whole configuration, from the path of one, from the section by itself, or from settings by name.
 
-    def __init__(self, source: Any = None) -> None:
+    A setting that is given as None keeps its default."""
+
+    def __init__(self, source: Any = None, **settings: Any) -> None:
         super().__init__()
         self.update_config(source)
+        report = Report(_nowhere, (self.section,))
+        self.fill({name: value for name, value in settings.items() if value is not None}, report)
+        report.settle()
 
     def update_config(self, source: Any) -> None:
         """Take the settings that another configuration gives, and keep the others. Raises ConfigError."""

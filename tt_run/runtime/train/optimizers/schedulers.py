@@ -256,8 +256,8 @@ class WarmupHoldDecay:
     warmup_steps: int = 100
     hold_steps: int = 0
     total_steps: int = 1000
-    beta1_start: float = 0.85
-    beta1_end: float = 0.95
+    beta1_start: float | None = 0.85
+    beta1_end: float | None = 0.95
     beta1_warmup_steps: int = 0
 
     def lr_at(self, step: int) -> float:
@@ -270,26 +270,29 @@ class WarmupHoldDecay:
 
     def beta1_at(self, step: int) -> float | None:
         """AdamW's beta1 at a 0-based step; None when it does not change."""
-        if not self.beta1_warmup_steps:
+        if not self.beta1_warmup_steps or self.beta1_start is None or self.beta1_end is None:
             return None
         passed = min(step / self.beta1_warmup_steps, 1.0)
         return self.beta1_start + (self.beta1_end - self.beta1_start) * passed
 
 
 class SpeedrunScheduler:
-    """`scheduler_config` as upstream's loops use it: `lr_at(step)` and `beta1_at(step)` of a `SchedulerConfig`."""
+    """`scheduler_config` as upstream's loops use it: `lr_at(step)` and `beta1_at(step)` of a `SchedulerConfig`, or of anything with its fields."""
 
     def __init__(self, cfg: Any) -> None:
         self.cfg = cfg
-        self._schedule: WarmupHoldDecay = cfg.schedule()
 
     def lr_at(self, step: int) -> float:
         """The rate at a 0-based step."""
-        return self._schedule.lr_at(step)
+        return self._schedule().lr_at(step)
 
     def beta1_at(self, step: int) -> float | None:
         """AdamW's beta1 at a 0-based step; None when it does not change."""
-        return self._schedule.beta1_at(step)
+        return self._schedule().beta1_at(step)
+
+    def _schedule(self) -> WarmupHoldDecay:
+        """Read anew each time, for a program may change its settings as it goes."""
+        return WarmupHoldDecay(**{name: getattr(self.cfg, name) for name in WarmupHoldDecay.__match_args__})
 
 
 class OptimParamSetter:
