@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import tt_run.runtime.ops as ops
-from tests.bench.common import Row, command, paired
+from tests.bench.common import Row, command, paired, summarise
 from tests.bench.train_steps import our_step
 from tt_run.runtime import events
 from tt_run.runtime.enums import DataType, Layout
@@ -21,26 +22,20 @@ from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh
 from tt_run.runtime.timeline.levels import Levels
 from tt_run.runtime.timeline.recording import Timeline
 
-CALLS = """
-import json, sys, time
-import ttnn
-mesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))
-x = ttnn.rand((1, 1, {rows}, {rows}), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh)
-for _ in range(5):
-    x = ttnn.multiply(ttnn.all_reduce(x, cluster_axis=1), 0.26)
-begun = time.process_time()
-for _ in range({times}):
-    x = ttnn.multiply(ttnn.all_reduce(x, cluster_axis=1), 0.26)
-spent = time.process_time() - begun
-if int(ttnn.distributed_context_get_rank()) == 0:
-    open(sys.argv[1], "w").write(json.dumps(spent))
-ttnn.close_mesh_device(mesh)
-"""
+# What is recorded, at most how much dearer it may be, how many rounds, and the machine with its cut over ranks.
+RECORDED = (
+    ("a loop of small sums", "small", 1.2, 25, "t3000", "1x2"),
+    ("a loop of large sums", "large", 1.2, 25, "t3000", "1x2"),
+    ("a tensor-parallel MLP over 2 ranks", "mlp", 1.05, 25, "n300", "1x2"),
+    ("a decode step over 2 ranks", "decode", 1.05, 25, "n300", "1x2"),
+    ("a training step over 2 ranks", "training", 1.1, 7, "n300", "1x2"),
+    ("a training step over 4 ranks", "training-4", 1.1, 5, "t3000", "1x4"),
+)
 
 
 def run() -> list[Row]:
-    """The timeline in this process, switched on and off in turn; records in launches of two ranks."""
-    return [_on_a_step(), _on_an_operation(), _recorded("small", 32, 2000), _recorded("large", 512, 60)]
+    """The timeline in this process, switched on and off in turn; records in launches of ranks which do the same."""
+    return [_on_a_step(), _on_an_operation(), *(_recorded(*row) for row in RECORDED)]
 
 
 def _timed(title: str, target: float, step: Callable[[], object], rounds: int) -> Row:
@@ -83,40 +78,22 @@ def _on_an_operation() -> Row:
         mesh.close()
 
 
-def _recorded(size: str, rows: int, times: int) -> Row:
-    """CPU time of rank 0 in a loop of sums and multiplications, recorded, against the same not recorded."""
+def _recorded(title: str, what: str, target: float, rounds: int, system: str, split: str) -> Row:
+    """CPU time of rank 0 in rounds that are recorded, against rounds that are not."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "calls.py").write_text(CALLS.format(rows=rows, times=times))
-        spent = folder / "spent.json"
-        line = ["--emulate", "--system", "t3000", "--split", "1x2"]
-        program = ["python", str(folder / "calls.py"), str(spent)]
-
-        def launch(*more: str) -> float:
-            spent.unlink(missing_ok=True)
-            logs = f"--log-dir={folder / str(time.monotonic_ns())}"
-            command(["tt-run", *line, logs, *more, *program])()
-            return float(json.loads(spent.read_text()))
-
-        now = 0.0
-
-        def clock() -> float:
-            return now
-
-        def add(seconds: float) -> None:
-            nonlocal now
-            now += seconds
-
-        found = paired(
-            lambda: add(launch("--record", str(folder / "record"))),
-            lambda: add(launch()),
-            5,
-            warmup=0,
-            clock=clock,
-        )
-    return Row(
-        f"a loop of {size} sums with --record / without",
-        found.ratio,
-        1.2,
-        detail=found.detail("with", "without"),
-    )
+        launch = ["tt-run", "--emulate", "--system", system, "--split", split]
+        places = ["--log-dir", str(folder / "logs"), "--record", str(folder / "record")]
+        program = [
+            sys.executable,
+            "-m",
+            "tests.bench.record_steps",
+            what,
+            str(rounds),
+            str(folder / "spent.json"),
+        ]
+        command([*launch, *places, *program], timeout=600)()
+        told = json.loads((folder / "spent.json").read_text())
+    found = summarise(told["pairs"])
+    detail = f"{found.detail('with', 'without')}, {told['bytes'] / 1e6:.2g} MB a round"
+    return Row(f"{title} with --record / without", found.ratio, target, detail=detail)
