@@ -1,12 +1,14 @@
-"""`breakpoint()` on a rank at a real terminal, and replays under pdb."""
+"""`breakpoint()` on a rank at a real terminal, replays under pdb, and both under an editor's debugger."""
 
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from tests.e2e.editor import Editor, free_port
 from tests.e2e.launch import tt_run
 from tests.e2e.talk import talk
 
@@ -112,3 +114,40 @@ def test_a_replay_stops_where_it_is_told(tmp_path: Path) -> None:
     assert talked.code == 0
     talked = talk((*replay, "--pdb"), ("n", "q"), timeout=40)
     assert "program.py(1)<module>()" in talked.shown and "program.py(2)<module>()" in talked.shown
+
+
+@pytest.mark.wide
+def test_an_editor_stops_a_rank_of_a_run_and_of_its_replay(tmp_path: Path) -> None:
+    """The ranks wait for the editor beyond every deadline; what it reads at a breakpoint is the rank's own."""
+    pytest.importorskip("debugpy", reason="debugpy is not installed: pip install debugpy")
+    program, record, port = tmp_path / "program.py", tmp_path / "record", free_port()
+    program.write_text(
+        PROGRAM.replace("    breakpoint()\n", "").replace("print(1 // (value - 17))", "print('end')")
+    )
+    run = ("--hang-timeout", "2", "--debugpy", f"1:{port}", "--record", record, *SPLIT, "python", program)
+    with ThreadPoolExecutor(1) as pool:
+        ran = pool.submit(tt_run, *run, cwd=tmp_path, env={"TT_RUN_GUARD_TIMEOUT": "2"}, timeout=90)
+        with Editor(port) as editor:
+            editor.attach({program: [11]})
+            for step in range(2):
+                thread, frame = editor.stopped()
+                assert (Path(frame["source"]["path"]).name, frame["line"]) == ("program.py", 11)
+                assert (
+                    editor.value(frame, "(step, ttnn.get_device_tensors(y)[0].shape)")
+                    == f"({step}, Shape([1, 1, 32, 512]))"
+                )
+                editor.ask("continue", threadId=thread)
+        ended = ran.result()
+        assert ended.code == 0, ended.err
+        assert (
+            f"rank 1 waits for a debugger on 127.0.0.1:{port}" in ended.err and ended.out.count("step 1") == 2
+        )
+        replay = ("replay", record, "--rank", "0", "--debugpy", str(port))
+        ran = pool.submit(tt_run, *replay, cwd=tmp_path, timeout=90)
+        with Editor(port) as editor:
+            editor.attach({program: [12]})
+            thread, frame = editor.stopped()
+            assert frame["line"] == 12 and editor.value(frame, "value") == "17"
+            editor.ask("continue", threadId=thread)
+        ended = ran.result()
+        assert ended.code == 0 and "all as recorded" in ended.err, ended.err
