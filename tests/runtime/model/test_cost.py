@@ -251,6 +251,16 @@ def test_what_bounds_a_large_work_is_the_hardware_it_uses() -> None:
         assert cost(hw, replace(big, fidelity="HiFi4")).us > 1.5 * cost(hw, big).us
 
 
+@pytest.mark.parametrize("rows", [32, 128, 160, 1024])
+def test_no_product_is_done_before_its_weights_are_read(rows: int) -> None:
+    for architecture, name in EVERY_SYSTEM:
+        hw = system(architecture, name)
+        for inner, columns in ((4096, 14336), (8192, 1024), (2048, 32768)):
+            read = inner * columns * 2 / hw["dram.interleaved"]
+            found = _call(hw, "matmul", (rows, inner), (inner, columns), result=(rows, columns))
+            assert found > read, (name, inner, columns)
+
+
 def test_attention_that_sees_everything_multiplies_twice_what_looking_back_does(n150: Hardware) -> None:
     back, everything = (_attention(n150, 4096, 4096, causal) for causal in (True, False))
     assert everything / back == pytest.approx(2, rel=0.05)

@@ -71,7 +71,8 @@ def _bytes(rows: int, columns: int, format_name: str) -> float:
 def _two_dimensional(hw: Hardware, work: Matmul) -> Cost:
     """Blocks of the output over a grid; both operands are multicast along it, step by step over k.
 
-    What fits beside its output in L1 is read once; what does not is cut into blocks, and operands are read again (`blocked`).
+    What fits beside its output in L1 is read once; what does not is cut into blocks, and operands are read again (`blocked`). Reading hides
+    behind the arithmetic, as far as there is any: no product is done before DRAM has given its weights.
     """
     columns, rows = work.grid or (int(hw["chip.grid_columns"]), int(hw["chip.grid_rows"]))
     m, k, n = (tiles(x) for x in (work.m, work.k, work.n))
@@ -89,8 +90,10 @@ def _two_dimensional(hw: Hardware, work: Matmul) -> Cost:
     )
     dram += work.batch * _bytes(work.k, work.n, work.weights) / hw["matmul.weight_bandwidth"]
     latency = hw["matmul.fixed"] + k * hw["matmul.k_step"]
-    parts = {"compute": compute, "dram": dram, "latency": latency}
-    return _dispatched(hw, parts, compute + dram + latency, work.traced)
+    least = work.batch * _bytes(work.k, work.n, work.weights) / hw["dram.interleaved"]
+    us = max(compute + dram, least) + latency
+    parts = {"compute": compute, "dram": least if us > compute + dram + latency else dram, "latency": latency}
+    return _dispatched(hw, parts, us, work.traced)
 
 
 def _one_dimensional(hw: Hardware, work: Matmul) -> Cost:
