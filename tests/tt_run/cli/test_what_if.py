@@ -185,6 +185,9 @@ def test_candidates_run_and_one_that_cannot_says_why(
         (["--splits", "1x2,2", "--", "x"], "--splits 2"),
         (["--set", "dram.sharded=200,fast", "--", "x"], "'dram.sharded=fast': write KEY=VALUE"),
         (["--vary", "n=1,2", "--", "x", "n"], "no word of the program holds {n}"),
+        (["--", "x", "--mesh={mesh}"], "--mesh={mesh} gets no value"),
+        (["--mesh-shapes", "2x4,1y8", "--", "x", "{mesh}"], "--mesh-shapes 1y8"),
+        (["--systems", ",", "--", "x"], "names no system"),
     ],
 )
 def test_options_that_say_nothing(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -97,9 +97,12 @@ def command(words: Sequence[str]) -> int:
         raise _usage("no program", "write tt-run what-if --systems t3000,galaxy -- python train.py")
     for text in given.degrade:
         _check_loss(text)
-    for text in _listed(given.splits or ""):
-        if not re.fullmatch(r"[1-9]\d*x[1-9]\d*", text):
-            raise _usage(f"--splits {text}", "write --splits 1x2,2x2")
+    for option_name, listed in (("--splits", given.splits), ("--mesh-shapes", given.mesh_shapes)):
+        for text in _listed(listed or ""):
+            if not re.fullmatch(r"[1-9]\d*x[1-9]\d*", text):
+                raise _usage(f"{option_name} {text}", f"write {option_name} 1x2,2x2")
+    if not _listed(given.systems):
+        raise _usage(f"--systems {given.systems}: names no system", "write --systems t3000,galaxy")
     for text in given.set:
         _check_change(text)
     shapes = [f"mesh={given.mesh_shapes}"] if given.mesh_shapes is not None else []
@@ -110,6 +113,10 @@ def command(words: Sequence[str]) -> int:
                 f"--vary {name}={','.join(values)} changes nothing: no word of the program holds {{{name}}}",
                 f"write -- {' '.join(given.rest)} {{{name}}}",
             )
+    for word in given.rest:
+        unnamed = re.fullmatch(r"(?:.*=)?\{([A-Za-z_]\w*)\}", word)
+        if unnamed and unnamed[1] not in [name for name, _ in varied]:
+            raise _usage(f"{word} gets no value", f"write --vary {unnamed[1]}=A,B")
     found = candidates(
         _listed(given.systems),
         _listed(given.splits or ""),
