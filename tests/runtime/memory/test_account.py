@@ -226,11 +226,42 @@ def test_what_traces_and_small_buffers_have_tensors_cannot(account: Account, reg
     held.deallocate()
 
 
+def test_what_lies_on_a_device_goes_with_it(account: Account) -> None:
+    """Tensors that a program still knows are not on the next device that it opens."""
+    device = open_mesh_device(MeshShape(1, 2))
+    below = device.create_submesh(MeshShape(1, 1))
+    kept = [one_tile(device), one_tile(below)]
+    semaphore = create_global_semaphore(
+        device, CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(0, 0))]), 0
+    )
+    assert len(account.live) == 3
+    below.close()
+    assert len(account.live) == 2
+    device.close()
+    assert not account.live
+    after = open_mesh_device(MeshShape(1, 1))
+    for kind in (BufferType.DRAM, BufferType.L1):
+        assert get_memory_view(after, kind).total_bytes_allocated_per_bank == 0
+    after.close()
+    del kept, semaphore
+
+
+def test_l1_has_a_bank_for_each_worker_core(mesh: MeshDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which are more on a Galaxy: 8 x 9."""
+    assert get_memory_view(mesh, BufferType.L1).num_banks == 64
+    monkeypatch.setattr("tt_run.runtime.memory.footprint.cores_of", lambda _: 72)
+    monkeypatch.setattr("tt_run.runtime.memory.views.cores_of", lambda _: 72)
+    assert get_memory_view(mesh, BufferType.L1).num_banks == 72
+    held = empty((72 * 32, 32), DataType.BFLOAT16, Layout.TILE, mesh, L1_MEMORY_CONFIG)
+    assert get_memory_view(mesh, BufferType.L1).total_bytes_allocated_per_bank == TILE
+    held.deallocate()
+
+
 def test_a_global_semaphore_takes_a_word_of_its_cores(account: Account, mesh: MeshDevice) -> None:
     cores = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(3, 1))])
     made = create_global_semaphore(mesh, cores, 0)
     [held] = account.held.values()
-    assert (held["L1"].now, held["L1"].bank_now) == (8 * 16, 16)
+    assert (held["L1"].now, held["L1"].bank_now) == (8 * 16, 32)  # as the reference's allocator rounds it
     [allocation] = account.live.values()
     assert allocation.site.rpartition(":")[0].endswith("test_account.py")
     del made

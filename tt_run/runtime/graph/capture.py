@@ -18,7 +18,7 @@ from tt_run.runtime.graph.device_operations import LISTS, steps
 from tt_run.runtime.graph.nodes import Node, Nodes
 from tt_run.runtime.graph.programs import Programs, program_of
 from tt_run.runtime.memory.account import Account, Allocation
-from tt_run.runtime.memory.footprint import footprint
+from tt_run.runtime.memory.footprint import cores_of, footprint
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.native.classes import native
 from tt_run.runtime.ops.declaration import programs
@@ -272,7 +272,7 @@ class Capture:
         if device is None or view:
             return node
         if place not in self._buffers and not known:
-            size = footprint(tensor.spec, device.arch().name)
+            size = footprint(tensor.spec, device.arch().name, cores_of(device))
             self._buffers[place] = self.nodes.buffer(tensor.spec, size, device.id())
         if place in self._buffers:
             self.nodes.connect(self._buffers[place], node)

@@ -21,6 +21,7 @@ from tt_run.runtime.memory.footprint import (
     Bank,
     Footprint,
     banks_beside,
+    cores_of,
     footprint,
     semaphore_footprint,
 )
@@ -98,7 +99,7 @@ class Account:
     def __init__(self, check: Checking | None = None, check_buffers: Running | None = None) -> None:
         self.check = check
         self.check_buffers = check_buffers
-        self.arch = ""
+        self.arch, self.cores = "", 0
         self.regions = NO_REGIONS
         self.live: dict[int, Allocation] = {}
         self.ended: list[Allocation] = []
@@ -112,6 +113,7 @@ class Account:
         self._overlaps: dict[Devices, tuple[Devices, ...]] = {}
         self._leave: list[Callable[[], None]] = []
         self._watched: dict[int, _Watch] = {}
+        self._homes: dict[int, int] = {}
 
     def start(self, *, uses: bool = True) -> None:
         """Count from now on; without `uses` nobody looks at calls, and `late` knows nothing."""
@@ -126,6 +128,8 @@ class Account:
 
         Buffer.freed = freed
         self._leave.append(lambda: setattr(Buffer, "freed", before))
+        MeshDevice.closing.append(self._closed)
+        self._leave.append(lambda: MeshDevice.closing.remove(self._closed))
         if uses:
             self._leave.append(events.precede(self._used))
 
@@ -157,7 +161,8 @@ class Account:
             return
         self._of(device)
         devices = self._devices(device, buffer.shards.index)
-        allocation = self._enter(key, tensor.spec, footprint(tensor.spec, self.arch), devices)
+        allocation = self._enter(key, tensor.spec, footprint(tensor.spec, self.arch, self.cores), devices)
+        self._homes[key] = id(device)
         self._watch(tensor, key, allocation)
         if self.heard is not None:
             self.heard(allocation, tensor)
@@ -167,15 +172,17 @@ class Account:
         self._of(made.device)
         devices = self._devices(made.device, (0,) * len(made.device.local_positions))
         self._enter(id(made), None, semaphore_footprint(made.cores.num_cores(), self.arch), devices)
+        self._homes[id(made)] = id(made.device)
         weakref.finalize(made, self._end, id(made), True)
 
     def _of(self, device: MeshDevice) -> None:
         """Know the chips that buffers lie on, and what the program keeps of them from tensors."""
         self.arch, self.regions = self.arch or device.arch().name, device.regions
+        self.cores = cores_of(device)
 
     def bank(self, kind: str) -> Bank:
         """A memory of these chips, as far as tensors may have it."""
-        return banks_beside(self.arch, self.regions)[kind]
+        return banks_beside(self.arch, self.regions, self.cores)[kind]
 
     def _enter(self, key: int, spec: TensorSpec | None, size: Footprint, devices: Devices) -> Allocation:
         allocation = Allocation(spec, size, events.call_site(), devices, self.moment + 1)
@@ -207,7 +214,13 @@ class Account:
     def _freed(self, buffer: Buffer) -> None:
         self._end(id(buffer.place), False)
 
+    def _closed(self, device: MeshDevice) -> None:
+        """A device that closes takes along what lies on it, whether the program still knows it or not."""
+        for key in [key for key, home in self._homes.items() if home == id(device)]:
+            self._end(key, True)
+
     def _end(self, key: int, dropped: bool) -> None:
+        self._homes.pop(key, None)
         allocation = self.live.pop(key, None)
         if allocation is None:
             return

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from tt_run.hardware.files import load, shipped
 from tt_run.runtime.enums import BufferType, Layout
-from tt_run.runtime.mesh.device import Regions
+from tt_run.runtime.mesh.device import MeshDevice, Regions
 from tt_run.runtime.tensor.spec.memory_config import ShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
 from tt_run.runtime.values.dtypes import tile_bytes
@@ -44,9 +44,14 @@ class Footprint:
     padded: int
 
 
-@lru_cache(maxsize=8)
-def banks_of(arch: str) -> dict[str, Bank]:
-    """The memories of a chip by name, from the hardware file of its architecture."""
+def cores_of(device: MeshDevice) -> int:
+    """The worker cores of each chip of a mesh, each of which is a bank of L1."""
+    return device.core_grid.x * device.core_grid.y
+
+
+@lru_cache(maxsize=32)
+def banks_of(arch: str, cores: int | None = None) -> dict[str, Bank]:
+    """The memories of a chip of so many worker cores by name, from the hardware file of its architecture; as many as are usual without them."""
     numbers = load(shipped(_file(arch))).common
 
     def number(key: str) -> int:
@@ -58,7 +63,7 @@ def banks_of(arch: str) -> dict[str, Bank]:
         ),
         L1: Bank(
             L1,
-            number("chip.cores_used"),
+            cores or number("chip.cores_used"),
             number("memory.l1_bank"),
             number("memory.l1_alignment"),
             number("memory.dram_alignment"),
@@ -67,10 +72,10 @@ def banks_of(arch: str) -> dict[str, Bank]:
 
 
 @lru_cache(maxsize=64)
-def banks_beside(arch: str, regions: Regions) -> dict[str, Bank]:
+def banks_beside(arch: str, regions: Regions, cores: int | None = None) -> dict[str, Bank]:
     """The same without what a program keeps of each bank when it opens its mesh (`trace_region_size`, `l1_small_size`)."""
-    kept = kept_of_bank(arch, regions)
-    return {kind: replace(bank, size=max(bank.size - kept[kind], 0)) for kind, bank in banks_of(arch).items()}
+    kept, banks = kept_of_bank(arch, regions), banks_of(arch, cores)
+    return {kind: replace(bank, size=max(bank.size - kept[kind], 0)) for kind, bank in banks.items()}
 
 
 @lru_cache(maxsize=64)
@@ -87,19 +92,20 @@ def _file(arch: str) -> str:
 
 
 def semaphore_footprint(cores: int, arch: str) -> Footprint:
-    """A global semaphore: a word on each of its cores, rounded up to where buffers of L1 may begin."""
-    word = banks_of(arch)[L1].alignment
-    return Footprint(L1, cores * word, word, cores, word, cores, 1, word)
+    """A global semaphore: a word on each of its cores, rounded up as a buffer of L1 is."""
+    bank = banks_of(arch)[L1]
+    word = bank.alignment
+    return Footprint(L1, cores * word, _up(word, bank.step), cores, word, cores, 1, word)
 
 
 @lru_cache(maxsize=4096)
-def footprint(spec: TensorSpec, arch: str) -> Footprint:
-    """The memory of a shard of `spec`: whole tiles, or rows of a row-major tensor, dealt to the banks one after the other.
+def footprint(spec: TensorSpec, arch: str, cores: int | None = None) -> Footprint:
+    """The memory of a shard of `spec` on a chip of so many cores: whole tiles, or rows of a row-major tensor, dealt to the banks in turn.
 
     A tensor that is cut over cores takes a whole piece on each of them, whether it is full or not.
     """
     memory = spec.memory_config
-    bank = banks_of(arch)[DRAM if memory.buffer_type is BufferType.DRAM else L1]
+    bank = banks_of(arch, cores)[DRAM if memory.buffer_type is BufferType.DRAM else L1]
     page = _page(spec, spec.padded_shape[-1])
     shard = memory.shard_spec or memory.nd_shard_spec
     if shard is None:
@@ -108,12 +114,12 @@ def footprint(spec: TensorSpec, arch: str) -> Footprint:
     piece = list(shard.shape if isinstance(shard, ShardSpec) else shard.shard_shape)
     page = _page(spec, piece[-1])
     held = -(-math.prod(_tiled(spec, piece)) // _page_elements(spec, piece[-1]))
-    cores = shard.grid.num_cores()
+    held_by = shard.grid.num_cores()
     pieces = math.prod(
         -(-have // cut) for have, cut in zip(_matrix(spec, len(piece)), _tiled(spec, piece), strict=True)
     )
-    used = max(min(cores, pieces), 1)
-    each = -(-pieces // cores) * held if pieces else 0
+    used = max(min(held_by, pieces), 1)
+    each = -(-pieces // held_by) * held if pieces else 0
     return _dealt(bank, page, each * used, each, used)
 
 

@@ -13,6 +13,7 @@ from tt_run.runtime.memory.footprint import (
     Footprint,
     banks_beside,
     banks_of,
+    cores_of,
     footprint,
     kept_of_bank,
 )
@@ -60,7 +61,7 @@ def _living(device: MeshDevice) -> Iterator[tuple[Tensor, Footprint, int]]:
         if not isinstance(storage, Buffer) or id(storage.place) in seen:
             continue
         seen.add(id(storage.place))
-        size = footprint(resident.spec, device.arch().name)
+        size = footprint(resident.spec, device.arch().name, cores_of(device))
         yield resident, size, ends[size.kind]
         ends[size.kind] += size.per_bank
 
@@ -68,7 +69,7 @@ def _living(device: MeshDevice) -> Iterator[tuple[Tensor, Footprint, int]]:
 def get_memory_view(device: MeshDevice, buffer_type: BufferType) -> MemoryView:
     """The memory of each chip of a mesh: that of its fullest chip, with addresses and holes, where `--memory`, `--enforce-memory` or
     `--timeline` keep an account; else what lives on it now, closed up. Raises KeyError for memories that hold no tensors here."""
-    banks = banks_beside(device.arch().name, device.regions)
+    banks = banks_beside(device.arch().name, device.regions, cores_of(device))
     kept = kept_of_bank(device.arch().name, device.regions)
     if buffer_type is BufferType.TRACE:
         return MemoryView(banks[DRAM].count, kept[DRAM], 0)
@@ -194,7 +195,7 @@ class DeviceInfo:
 
 def get_device_info(device: MeshDevice) -> DeviceInfo:
     """What the chips of a mesh have. What belongs to kernels (circular buffers, storage cores) is not emulated and has no field."""
-    bank = banks_of(device.arch().name)[L1]
+    bank = banks_of(device.arch().name, cores_of(device))[L1]
     grid = device.compute_with_storage_grid_size()
     total = bank.count * bank.size
     return DeviceInfo(grid.x, grid.y, grid.x * grid.y, bank.count, bank.size, bank.size, total, total)

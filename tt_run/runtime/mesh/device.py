@@ -7,6 +7,7 @@ system mesh of the device at coordinate i; the ids that programs see are process
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 from weakref import WeakSet
@@ -59,6 +60,8 @@ class MeshDevice(DeviceLayout, Chips, metaclass=Native):
     _opened = 0
     _roots: ClassVar[WeakSet[MeshDevice]] = WeakSet()
     """The meshes of this process that were opened and not closed."""
+    closing: ClassVar[list[Callable[[MeshDevice], None]]] = []
+    """Told of each mesh that closes, submeshes before their parent."""
 
     def __init__(
         self,
@@ -235,6 +238,8 @@ class MeshDevice(DeviceLayout, Chips, metaclass=Native):
             child.close()
         if self.parent is None and self.group.is_member and sys.exc_info()[1] is None:
             guard.collective(self.group, guard.Signature("close_mesh_device", shape=tuple(self._shape)))
+        for heard in MeshDevice.closing:
+            heard(self)
         self.is_open = False
         MeshDevice._roots.discard(self)
 

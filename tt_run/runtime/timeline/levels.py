@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from tt_run.runtime.memory.footprint import DRAM, L1, footprint
+from tt_run.runtime.memory.footprint import DRAM, L1, cores_of, footprint
 from tt_run.runtime.tensor.tensor import Tensor, observe
 from tt_run.runtime.values.storage import Buffer, BufferPart
 
@@ -38,7 +38,7 @@ class Levels:
 
     def __init__(self) -> None:
         self.moment = 0
-        self._arch = ""
+        self._arch, self._cores = "", 0
         self._live: dict[int, _Watch] = {}
         # Flat, one list for all: moment, spec, the devices' places on the mesh, those of this rank, the row of each.
         self._births: list[Any] = []
@@ -83,7 +83,7 @@ class Levels:
             shards = buffer._shards or buffer.shards
             births += (self.moment, tensor._spec, device.positions, device.local_positions, shards.index)
             if not self._arch:
-                self._arch = device.arch().name
+                self._arch, self._cores = device.arch().name, cores_of(device)
             return
         watch.first = first
         if first.others is None:
@@ -118,7 +118,7 @@ class Levels:
             if key not in devices:
                 places = zip(local, index, strict=True)
                 devices[key] = tuple(positions[place] for place, row in places if row >= 0)
-            size = footprint(spec, self._arch)
+            size = footprint(spec, self._arch, self._cores)
             held = now[size.kind]
             for device in devices[key]:
                 held[device] += sign * size.total
