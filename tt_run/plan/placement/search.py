@@ -111,13 +111,12 @@ class _Search:
         self.demand, self.clock, self.shortfall, self.patience = demand, clock, shortfall, patience
         self.nodes = physical.nodes
         least = demand.channels if demand.strict or shortfall == 0 else 1
-        usable = free if free is not None else frozenset(range(len(physical.nodes)))
-        usable = frozenset(
-            i
-            for i in usable
-            if physical.nodes[i].chip.arch == demand.mesh.arch
-            and demand.host in (None, physical.nodes[i].host)
+        fitting = frozenset(
+            node.index
+            for node in physical.nodes
+            if node.chip.arch == demand.mesh.arch and demand.host in (None, node.host)
         )
+        usable = fitting if free is None else fitting & free
         # Only links that could serve count towards a chip's degree.
         self.near = [
             {j: channels for j, channels in row.items() if channels >= least and j in usable}
@@ -133,7 +132,8 @@ class _Search:
         self.room = [len(row) for row in self.near]  # free usable neighbours
         self.host_of_rank: dict[int, int] = {}
         self.rank_of_board: dict[int, int] = {}  # a board is known by its first chip
-        self.distinct_hosts = len({self.nodes[i].host_index for i in usable}) >= demand.mesh.host_count
+        # Of the whole machine: what other meshes have taken does not let two ranks share a host.
+        self.distinct_hosts = len({self.nodes[i].host_index for i in fitting}) >= demand.mesh.host_count
 
     def _in_large_components(self, usable: frozenset[int]) -> list[int]:
         """The chips that are joined to enough others for the whole mesh, in canonical order."""
