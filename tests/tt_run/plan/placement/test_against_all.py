@@ -10,12 +10,14 @@ import pytest
 
 from mgd.connections import InterLink
 from mgd.graph import Mesh, MeshGraph, PinGroup
+from tests.tt_run.plan.placement.machines import galaxy
 from tt_run.inputs.chips import Chip
+from tt_run.plan.placement import assign as assigning
 from tt_run.plan.placement.assign import assign
 from tt_run.plan.placement.demand import MeshDemand, demands, links_between
-from tt_run.plan.placement.physical import Node, PhysicalGraph
+from tt_run.plan.placement.physical import Node, PhysicalGraph, build
 from tt_run.plan.placement.regions import between, candidates, links_hold, region_of
-from tt_run.plan.placement.search import Clock, best, embeddings, lacking
+from tt_run.plan.placement.search import Clock, OutOfTime, best, embeddings, lacking
 
 SHAPES = ((1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (1, 4), (3, 1))
 
@@ -62,7 +64,10 @@ def every(
 ) -> list[tuple[int, ...]]:
     """All placements of a mesh that lack at most so many channels, in ascending order."""
     usable = [i for i in sorted(free) if demand.host in (None, physical.nodes[i].host)]
-    enough = len({physical.nodes[i].host_index for i in usable}) >= demand.mesh.host_count
+    enough = (
+        len({node.host_index for node in physical.nodes if demand.host in (None, node.host)})
+        >= demand.mesh.host_count
+    )
     shortfall = 0 if demand.strict else shortfall
     return [
         p
@@ -188,9 +193,23 @@ def test_meshes_beside_each_other_take_the_fewest_hosts_and_lack_least(block: in
         physical, wanted, graph = drawn(
             seed, 2 + seed % 2, ((1, 1), (1, 2), (2, 1), (1, 3)) if seed % 2 else SHAPES
         )
-        found = assign(wanted, links_between(graph), physical, Clock(60))
+        links = links_between(graph)
+        found = assign(wanted, links, physical, Clock(60))
         ways = sorted(_together(physical, wanted, graph))
         assert found.proven and (found.placed is None) == (not ways), seed
+        solver = assigning._Assigner(
+            wanted, assigning._pools(wanted, links, physical, Clock(60)), links, physical
+        )
+        nested = solver.one_after_another(Clock(60))
+        assert (nested is None) == (not ways), seed
+        if nested is not None:
+            placed = [region.placed for region in nested]
+            assert all(_carried(physical, placed[a], placed[b], asked) for (a, b), asked in links.items())
+            assert not any(a.opened & b.opened for a, b in itertools.combinations(nested, 2))
+            assert all(
+                region.lacks == lacking(each, physical, region.placed)
+                for each, region in zip(wanted, nested, strict=True)
+            )
         if found.placed is None:
             continue
         hosts = {physical.nodes[node].host_index for each in found.placed for node in each}
@@ -219,3 +238,53 @@ def test_two_placed_meshes_carry_their_links_or_do_not(block: int) -> None:
             continue
         for pair, asked in links_between(graph).items():
             assert links_hold(physical, pair, *placed, asked) == _carried(physical, *placed, asked), seed
+
+
+def test_looking_ahead_saves_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many steps at most, counted when this was written: a branch that is cut later takes more."""
+    steps = 0
+
+    def tick(clock: Clock) -> None:
+        nonlocal steps
+        steps += 1
+
+    monkeypatch.setattr(Clock, "tick", tick)
+    told = []
+    for meshes, shapes in ((1, SHAPES), (2, SHAPES), (3, ((1, 1), (1, 2), (2, 1), (1, 3)))):
+        steps = 0
+        for seed in range(3000, 3100):
+            physical, wanted, graph = drawn(seed, meshes, shapes)
+            assign(wanted, links_between(graph), physical, Clock(60))
+        told.append(steps)
+    for count, rows, columns in ((4, 4, 2), (8, 2, 2), (2, 4, 4), (3, 8, 1)):
+        steps = 0
+        physical = build([galaxy(name, number, 2) for number, name in enumerate("ba")])
+        meshes = tuple(
+            Mesh(i, "M", "WORMHOLE_B0", (rows, columns), (1, 1), ("LINE", "LINE"), 4, "RELAXED")
+            for i in range(count)
+        )
+        ring = tuple(InterLink(i, (i + 1) % count, 2, "STRICT") for i in range(count))
+        graph = MeshGraph(meshes, ring)
+        assert assign(demands(graph, physical), links_between(graph), physical, Clock(60)).placed is not None
+        told.append(steps)
+    assert all(now <= then for now, then in zip(told, STEPS, strict=True)), told
+
+
+STEPS = [1567, 3146, 3010, 6780, 1927, 18370, 130772]
+
+
+def test_a_clock_looks_once_in_a_thousand_steps() -> None:
+    time = [10.0]
+    clock = Clock(5, lambda: time[0])
+    time[0] = 15.0
+    for _ in range(1000):
+        clock.tick()
+    assert [clock.part(0.5).ends, clock.ends, clock.steps] == [15.0, 15.0, 1000]
+    time[0] = 11.0
+    assert clock.part(0.5).ends == 13.0 and clock.part(0.5).now is clock.now
+    time[0] = 15.1
+    for _ in range(999):
+        clock.tick()
+    with pytest.raises(OutOfTime):
+        clock.tick()
+    assert clock.part(0.5).ends == 15.1
