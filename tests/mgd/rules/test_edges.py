@@ -70,9 +70,9 @@ FOUND = {
         "use ids 0 to 1 without gaps",
     ),
     "a double behind nothing": (
-        mesh() + graph("G0", "instances { }" + ONE % 4 + ONE % 4) + G0, ["MGD034", "MGD018"], "write mesh_id: 0"
+        mesh() + graph("G0", "instances { }" + ONE % 4 + ONE % 4) + G0, ["MGD034", "MGD018"], "=write mesh_id: 0"
     ),
-    "the lowest free id": (mesh() + graph("G0", ONE % 0 + ONE % 1 + ONE % 1) + G0, ["MGD018"], "write mesh_id: 2"),
+    "the lowest free id": (mesh() + graph("G0", ONE % 0 + ONE % 1 + ONE % 1) + G0, ["MGD018"], "=write mesh_id: 2"),
     "an end behind one that is told already": (
         mesh()
         + graph("G0", ONE % 0 + 'instances { mesh { mesh_descriptor: "X" mesh_id: 1 } }' + link("1", "7").replace('"M0" mesh_id: 1', '"X" mesh_id: 1'))
@@ -84,6 +84,9 @@ FOUND = {
         mesh() + TOP + pins('logical_fabric_node_id { mesh_id_regex: "0" chip_id: 0 } logical_fabric_node_id { mesh_id: 0 chip_id: 1 }'),
         ["MGD032"],
         "",
+    ),
+    "a pattern of meshes that are there": (
+        mesh() + TOP + pins('logical_fabric_node_id { mesh_id_regex: "0" chip_id: 0 }'), [], ""
     ),
     "meshes of one device are no lines": (mesh("1, 1") + fabric(2, link("0", "1")), [], ""),
     "two links at one device": (
@@ -98,13 +101,13 @@ FOUND = {
         mesh() + fabric(3, link("0", "1", "count: 30") + link("0", "2", "count: 11")), ["MGD072"], ""
     ),
     "a pin of no mesh of nine": (
-        mesh() + fabric(9) + pins("logical_fabric_node_id { mesh_id: 9 }"), ["MGD060"], "the mesh ids are 0, 1, 2, 3, 4, 5, 6, 7"
+        mesh() + fabric(9) + pins("logical_fabric_node_id { mesh_id: 9 }"), ["MGD060"], "=the mesh ids are 0, 1, 2, 3, 4, 5, 6, 7"
     ),
     "express links of a row": (mesh("8", hosts="1", arch="BLACKHOLE", extra="express_links { }") + TOP, ["MGD021"], ""),
     "none of nine descriptors": (
         "".join(mesh(name=f"M{i}") for i in range(9)) + TOP.replace("M0", "?"),
         ["MGD017"],
-        'the mesh descriptors are "M0", "M1", "M2", "M3", "M4", "M5", "M6", "M7"',
+        '=the mesh descriptors are "M0", "M1", "M2", "M3", "M4", "M5", "M6", "M7"',
     ),
     "as many channels as it has ports": (mesh() + fabric(2, link("0", "1", "count: 40")), [], ""),
     "short lines": (mesh("1, 2") + fabric(2, link("0", "1")), ["MGD071"], ""),
@@ -117,21 +120,21 @@ FOUND = {
         ["MGD011"],
         "",
     ),
-    "hosts of 65 rows": (mesh("65, 2", hosts="2, 1") + TOP, ["MGD012"], "write one of 1, 5, 13"),
-    "hosts of 64 rows": (mesh("64, 2", hosts="3, 1") + TOP, ["MGD012"], "write one of 1, 2, 4, 8, 16, 32, 64"),
+    "hosts of 65 rows": (mesh("65, 2", hosts="2, 1") + TOP, ["MGD012"], "=write one of 1, 5, 13"),
+    "hosts of 64 rows": (mesh("64, 2", hosts="3, 1") + TOP, ["MGD012"], "=write one of 1, 2, 4, 8, 16, 32, 64"),
     "a step behind a dimension": (
         mesh("8, 8", arch="BLACKHOLE", extra="express_links { dim_idx: 2 } express_links { pattern { step: 3 } }") + TOP,
         ["MGD029", "MGD029"],
-        "write a step of 2, 4, 8",
+        "=write a step of 2, 4, 8",
     ),
     "the shortest step": (mesh("8, 8", arch="BLACKHOLE", extra="express_links { pattern { step: 2 } }") + TOP, [], ""),
     "steps of 65": (
-        mesh("65, 2", arch="BLACKHOLE", extra="express_links { pattern { step: 2 } }") + TOP, ["MGD029"], "write a step of 5, 13"
+        mesh("65, 2", arch="BLACKHOLE", extra="express_links { pattern { step: 2 } }") + TOP, ["MGD029"], "=write a step of 5, 13"
     ),
     "steps of 64": (
         mesh("64, 2", arch="BLACKHOLE", extra="express_links { pattern { step: 3 } }") + TOP,
         ["MGD029"],
-        "write a step of 2, 4, 8, 16, 32, 64",
+        "=write a step of 2, 4, 8, 16, 32, 64",
     ),
     "a graph behind a mesh": (
         mesh() + graph("G0", ONE % 0 + child("G1", 1)) + graph("G1", ONE % 1) + G0, ["MGD020", "MGD052"], "POD in CLUSTER"
@@ -145,7 +148,52 @@ def test_exactly_this_is_found(name: str) -> None:
     text, codes, help = FOUND[name]
     found = check(loads(text))
     assert sorted(each.code for each in found) == sorted(codes), short(text)
-    assert not codes or any(each.help == help if help[-1:].isdigit() else help in each.help for each in found)
+    assert not codes or any(
+        each.help == help[1:] if help.startswith("=") else help in each.help for each in found
+    )
+
+
+def test_which_form_is_the_odd_one() -> None:
+    both = [
+        'logical_fabric_node_id { mesh_id_regex: "0" chip_id: 0 }',
+        "logical_fabric_node_id { mesh_id: 0 chip_id: 1 }",
+    ]
+    for order, told in ((both, "numbers"), (both[::-1], "patterns")):
+        [found] = [
+            each for each in check(loads(mesh() + TOP + pins(" ".join(order)))) if each.code == "MGD032"
+        ]
+        assert found.message == f"this one is written with {told}, the first of the entry is not"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (SWITCH.replace("count: 2", "count: 0") + mesh() + TOP, 'switch "SW" has 0 channels'),
+        (SWITCH.replace("channels { count: 2 }", "") + mesh() + TOP, 'switch "SW" has no channels'),
+        (mesh().replace("count: 2", "count: 0") + TOP, 'mesh "M0" has 0 channels'),
+        (mesh() + fabric(2, link("0", "1", "count: 0")), 'a connection of "G0" has 0 channels'),
+    ],
+)
+def test_who_has_no_channels(text: str, told: str) -> None:
+    assert [each.message for each in check(loads(text)) if each.code == "MGD005"] == [told]
+    assert (
+        not [each for each in check(loads(text.replace("count: 0", "count: 1"))) if each.code == "MGD005"]
+        or "has no" in told
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "help"), [("a.b.yaml", "mgd convert a.b.yaml > a.b.textproto"), ("a.b.txt", "rename the file")]
+)
+def test_a_file_that_the_runtime_does_not_open(file: str, help: str) -> None:
+    [found] = check(loads(mesh() + TOP, file=file))
+    assert (found.code, found.help) == ("MGD056", help)
+
+
+def test_nothing_described_is_not_instantiated_either() -> None:
+    assert [each.help for each in check(loads("")) if each.code == "MGD002"] == [
+        'add top_level_instance { mesh { mesh_descriptor: "M0" mesh_id: 0 } }'
+    ]
 
 
 @pytest.mark.parametrize(
