@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count
 
 from mgd.descriptor import Descriptor
 from mgd.diagnostics import Severity
@@ -153,7 +154,7 @@ def _own_id(found: Findings, mesh: BoardMesh, before: list[BoardMesh]) -> None:
     same = next((each for each in before if each.mesh_id == mesh.mesh_id), None)
     if same is not None:
         taken = {each.mesh_id for each in before}
-        free = next(number for number in range(len(taken) + 1) if number not in taken)
+        free = next(number for number in count() if number not in taken)
         found.add(
             "MGD207", mesh.at, f"two meshes have the id {mesh.mesh_id}", (same.at, "the first one"), help=f"write id: {free}"
         )  # fmt: skip

@@ -10,7 +10,7 @@ from mgd.errors import MgdError
 from mgd.reading import loads as loads_text
 from mgd.text.writer import write
 from mgd.v1 import loads, to_yaml
-from tests.mgd.fixtures import fabric, link, mesh
+from tests.mgd.fixtures import TOP, fabric, link, mesh
 from tests.words import same_as_read
 
 # Two hosts of four chips beside one of four.
@@ -49,6 +49,10 @@ CHANGES: list[dict[str, str | None]] = [
     {"ChipSpec": PORTS % "{ N: 1, E: 1, S: 1, W: 1, Z: -1 }"},
     {"ChipSpec": PORTS % "{ N: 1, E: 1, S: 1, W: 1, Z: x, N: 2, Up: 1 }"},
     {"ChipSpec": PORTS % "{ N: 0, E: 0, S: 0, W: 0 }"},
+    {"ChipSpec": PORTS % "{ N: 0, E: 1, S: 0, W: 0 }"},
+    {"ChipSpec": "{ arch: blackhole }", "Graph": "[ [[0, Z0], [1, Z0]] ]"},
+    {"Graph": "[ [[0, N0], [1, W0]], [[1, W1], [0, N1]] ]"},
+    {"Graph": "[ [[0, E1], [1, S0]], [[0, E0], [1, S1]], [[1, S2], [0, E2]], [[0, E3], [1, S3]] ]"},
     {"ChipSpec": PORTS % "{ N: 0, E: 0, S: 0, W: 0 }", "Board": "[ { name: B, type: Mesh, topology: [1, 1] } ]", "Mesh": ONE % ("[1, 1]", "[1, 1]"), "Graph": "[]"},
     {"Board": None},
     {"Board": "{}"},
@@ -106,6 +110,11 @@ WRITTEN = [
     + fabric(1, 'instances { mesh { mesh_descriptor: "M1" mesh_id: 1 } }'),
     RELAXED.replace("[ 2, 4 ]", "[ 4, 4 ] dim_types: [ RING, RING ]") + fabric(1),
     RELAXED.replace("[ 2, 4 ]", "[ 4, 4 ] dim_types: [ LINE, RING ]") + fabric(1),
+    RELAXED + TOP + "pinnings { logical_fabric_node_id { chip_id: 0 } physical_asic_position { tray_id: 1 asic_location: 1 } }",
+    RELAXED
+    + 'graph_descriptors { name: "G0" type: "CLUSTER" instances { graph { graph_descriptor: "G1" graph_id: 1 } } }'
+    + 'graph_descriptors { name: "G1" type: "POD" instances { mesh { mesh_descriptor: "M0" mesh_id: 0 } } }'
+    + '\n\ntop_level_instance { graph { graph_descriptor: "G0" graph_id: 0 } }',
     mesh(arch="QUASAR", extra="express_links { pattern { step: 2 } }") + fabric(1),
 ]  # fmt: skip
 
