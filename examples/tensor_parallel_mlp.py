@@ -38,7 +38,11 @@ class FalconMLP:
 
     def __init__(self, rng, hidden):
         def layer(inputs, outputs):
-            return Linear(rng.standard_normal((outputs, inputs), np.float32) * np.float32(inputs**-0.5))
+            # Uniform with the variance 1/inputs: four times as quick to draw as normal ones, and every rank draws all.
+            weight = rng.random((outputs, inputs), np.float32)
+            weight -= np.float32(0.5)
+            weight *= np.float32((12 / inputs) ** 0.5)
+            return Linear(weight)
 
         self.dense_h_to_4h = layer(hidden, 4 * hidden)
         self.dense_4h_to_h = layer(4 * hidden, hidden)

@@ -173,11 +173,16 @@ NATIVE_CHECKS = ("TT_FATAL @", "TT_THROW @")
 
 
 def essence(message: str) -> str:
-    """The line of an exception's text that says what is wrong: its first; of a native check the one after `info:`.
+    """The line of an exception's text that says what is wrong: its first; of a native check the one after `info:`; of arguments that fit no
+    signature what stands below the list of those.
 
     A native check writes `TT_FATAL @ file:line: condition`, `info:`, the message and perhaps a backtrace (reference library 0.81.1).
     """
     lines = message.strip().splitlines() or [""]
     if lines[0].startswith(NATIVE_CHECKS) and "info:" in lines[:-1]:
         return lines[lines.index("info:") + 1].strip()
+    head, misfit, _ = lines[0].partition("incompatible function arguments")
+    if misfit and len(lines) > 1:
+        reason = [line for line in lines[1:] if line.strip() and not line.startswith(("help: ", " "))][-1:]
+        return f"{head}{misfit}: {reason[0].strip()}" if reason else lines[0]
     return lines[0]

@@ -69,7 +69,7 @@ def test_the_culprit_is_named_on_the_other_host_too(
 ) -> None:
     status, text = run(three_hosts, source(name), tmp_path, "3" if name == "endless-loop" else "20")
     assert status != 0
-    reports = text.split("uncaught GuardError")[1:]
+    reports = text.split("GuardError: error[")[1:]
     assert len(reports) >= 3
     assert f"error[{code}]" in text
     culprit = [line for line in text.splitlines() if line.startswith("  rank 1: ")]

@@ -42,6 +42,8 @@ def _values(option: Option) -> Sequence[str]:
         return [system.name for system in systems()]
     if option.key == "explain":
         return _codes()
+    if option.key == "split":
+        return ("1x2", "2x1", "2x2", "1x4", "2x4")
     from tt_run.inputs.shipped import shipped
 
     kinds = {
@@ -50,6 +52,11 @@ def _values(option: Option) -> Sequence[str]:
         "mock_cluster_rank_binding": "mock cluster rank binding",
     }
     return list(shipped(kinds.get(option.key, "")))
+
+
+def _takes_files(option: Option) -> bool:
+    """Whether files are offered for the value of an option: not where it is a number, a name or a list."""
+    return option.is_path or option.key == "inject"
 
 
 def _positional(command: str) -> Sequence[str]:
@@ -80,7 +87,7 @@ def _bash() -> str:
                 continue
             patterns = "|".join(f"'{command} {name}'" for name in option.names)
             offered = " ".join(_values(option))
-            files = "-d " if option.is_folder else "-f " if option.is_path or not offered else ""
+            files = "-d " if option.is_folder else "-f " if _takes_files(option) else ""
             values.append(
                 f"    {patterns}) COMPREPLY=($(compgen {files}-W '{offered}' -- \"$word\")); return ;;"
             )
@@ -123,7 +130,7 @@ def _zsh() -> str:
                 continue
             patterns = "|".join(f"'{command} {name}'" for name in option.names)
             offered = " ".join(_values(option))
-            files = "_files -/; " if option.is_folder else "_files; " if option.is_path or not offered else ""
+            files = "_files -/; " if option.is_folder else "_files; " if _takes_files(option) else ""
             added = f"compadd -- {offered}; " if offered else ""
             values.append(f"    ({patterns}) {added}{files}return ;;")
         if taken := " ".join(_positional(command)):
@@ -196,7 +203,7 @@ def _fish_option(option: Option) -> str:
     elif option.is_folder:
         words += ["-x", "-a", "'(__fish_complete_directories)'"]
     elif not option.is_flag:
-        words.append("-r")
+        words.append("-r" if _takes_files(option) else "-x")
     return " ".join([*words, "-d", _plain(option.help)])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 _COUNTS = "the rank bindings say how many ranks there are; without them --emulate --system t3000 --split 1x2 makes two"
+_CODE = f"a program is its own words: tt-run … python -c 'CODE'; {_COUNTS}"
 _HOSTS = "hosts are --hosts a:2,b:2, or --mpi-args '--hostfile FILE'"
 _MPIRUN = "words for mpirun go into --mpi-args '{word} …'"
 
@@ -13,7 +14,6 @@ HINTS: dict[str, str] = {
             "-np",
             "--n",
             "--np",
-            "-c",
             "--nproc",
             "--nprocs",
             "--num-procs",
@@ -25,6 +25,7 @@ HINTS: dict[str, str] = {
         ),
         _COUNTS,
     ),
+    "-c": _CODE,
     **dict.fromkeys(
         ("-H", "--host", "-host", "--hostfile", "-hostfile", "--machinefile", "--nnodes", "--nodelist"),
         _HOSTS,

@@ -15,10 +15,13 @@ from tt_run.cli.owners import launch_request
 from tt_run.cli.print_findings import print_findings
 from tt_run.cli.publish import publish
 from tt_run.cli.slips import (
+    hidden_packages,
     isolated_python,
     late_options,
     lost_script,
+    refuse_lost_script,
     refuse_misspelt_command,
+    refuse_second_launcher,
     refuse_swallowed_program,
 )
 from tt_run.cli.surroundings import Surroundings
@@ -54,6 +57,7 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
         print(f"tt-run: configured: {describe(given)}", file=sys.stderr)
     around = Surroundings.of(given)
     refuse_misspelt_command(given, around.site)
+    refuse_second_launcher(given, around.site)
     refuse_swallowed_program(given, around.site)
     asked = launch_request(given)
     request = _with_discovered_ranks(asked, given, around)
@@ -64,8 +68,11 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
         *late_options(given, around.site),
         *lost_script(given, around.site),
         *isolated_python(given),
+        *hidden_packages(given, around.site),
     )
     plan = build_plan(request, around.site, around.facts(asked), slips)
+    if given.check == "error":
+        refuse_lost_script(plan.findings, not plan.placement.is_multi_host)
     _refuse(unfit_faults(given, plan))
     print_findings(plan.findings, notes=given.verbose)
     if given.check_only or given.annotations == "github":

@@ -96,7 +96,9 @@ def _find(word: str, names: Mapping[str, Option], *, is_launch: bool) -> tuple[O
     foreign = hint_for(name) if is_launch else None
     if foreign is not None:
         raise _wrong("TTR020", f"tt-run has no option {name}", foreign)
-    near = difflib.get_close_matches(name, names, n=2, cutoff=0.6)
+    bare = name.strip("-").replace("_", "").replace("-", "").lower()
+    near = [each for each in names if each.strip("-").replace("-", "") == bare]
+    near = near or difflib.get_close_matches(name, names, n=2, cutoff=0.6)
     where = "options of the program go after it; tt-run --help lists tt-run's" if is_launch else "see --help"
     hint = f"did you mean {' or '.join(near)}?" if near else where
     raise _wrong("TTR020", f"tt-run has no option {name}", hint)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic, Severity
+from mgd.lean import replace
 from tt_run.cli.command_line import CommandLine
 from tt_run.cli.options import Option
-from tt_run.errors import UsageError
+from tt_run.errors import InputError, UsageError
 from tt_run.inputs.site import Site
 
 
@@ -23,6 +24,8 @@ def refuse_swallowed_program(given: CommandLine, site: Site) -> None:
     value = given.given[option.key]
     word = value[-1] if isinstance(value, tuple) else value
     is_command = "/" not in word and site.which(word) is not None
+    if option.name == "--mesh-graph-descriptor" and (module := _module(word, given, site)):
+        raise UsageError(Diagnostic("TTR021", f"-m {word}: no descriptor is called so", help=module))
     is_left_without = not given.program or site.which(given.program[0]) is None
     if is_command and is_left_without:
         rest = " ".join((word, *given.program[:1]))
@@ -35,9 +38,47 @@ def refuse_swallowed_program(given: CommandLine, site: Site) -> None:
         )
 
 
+def _module(word: str, given: CommandLine, site: Site) -> str | None:
+    """How to run a module, where -m stands for Python's: `-m pytest tests`, `-m program`."""
+    from tt_run.inputs.shipped import find_shipped
+
+    if not re.fullmatch(r"[A-Za-z_]\w*(\.\w+)*", word) or os.path.lexists(site.cwd / word):
+        return None
+    path = site.cwd / word.replace(".", "/")
+    is_module = path.with_suffix(".py").is_file() or (path / "__main__.py").is_file()
+    if find_shipped(word, "mesh graph descriptor") or not (
+        is_module or ("." not in word and site.which(word))
+    ):
+        return None
+    return (
+        f"-m is a descriptor here; a module runs as: tt-run … {' '.join(('python -m', word, *given.program))}"
+    )
+
+
+LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "srun")
+
+
+def refuse_second_launcher(given: CommandLine, site: Site) -> None:
+    """Raises UsageError where the program is a launcher itself: each rank would start a job of its own."""
+    if not given.program or Path(given.program[0]).name not in LAUNCHERS or given.skip_executable_check:
+        return
+    rest = list(given.program[1:])
+    while rest and site.which(rest[0]) is None and not os.path.lexists(site.cwd / rest[0]):
+        del rest[0]
+    name = Path(given.program[0]).name
+    raise UsageError(
+        Diagnostic(
+            "TTR018",
+            f"the program is a launcher: every rank would start {name} again",
+            help=f"write tt-run … {' '.join(rest) or 'python script.py'}; words for mpirun go into --mpi-args",
+        )
+    )
+
+
 def refuse_misspelt_command(given: CommandLine, site: Site) -> None:
-    """Raises UsageError for a lone word that is no program and nearly the name of a command: `tt-run statsu`."""
-    if given.given or not given.program:
+    """Raises UsageError for a lone word that is no program and nearly the name of a command, `tt-run statsu`, or that other launchers have:
+    `tt-run run python x.py`."""
+    if set(given.given) - set(given.configured) or not given.program:
         return
     word = given.program[0]
     if "/" in word or site.which(word) is not None or os.path.lexists(site.cwd / word):
@@ -45,9 +86,11 @@ def refuse_misspelt_command(given: CommandLine, site: Site) -> None:
     from tt_run.cli.commands import COMMANDS
     from tt_run.inputs.findings import nearest
 
+    rest = given.program[1:]
+    is_spare = word in ("run", "exec", "start", "launch") and bool(rest)
     meant = nearest(word, COMMANDS)
-    if meant is not None:
-        line = " ".join(("tt-run", meant, *given.program[1:]))
+    if meant is not None or is_spare:
+        line = " ".join(("tt-run", *(() if is_spare else (str(meant),)), *rest))
         raise UsageError(
             Diagnostic(
                 "TTR020", f"tt-run has no command {word}, and no program is called so", help=f"write {line}"
@@ -115,6 +158,36 @@ def lost_script(given: CommandLine, site: Site) -> tuple[Diagnostic, ...]:
     )
     message = f"the script {script} is not in {site.cwd}"
     return (Diagnostic("TTR013", message, help=help, severity=Severity.WARNING),)
+
+
+def refuse_lost_script(findings: Sequence[Diagnostic], is_here: bool) -> None:
+    """Raises InputError for a lost script where every rank runs on this machine, which knows that it is not there."""
+    if is_here:
+        lost = [finding for finding in findings if finding.code == "TTR013" and not finding.is_error]
+        if lost:
+            raise InputError([replace(finding, severity=Severity.ERROR) for finding in lost])
+
+
+HIDDEN = ("ttnn", "ttml", "torch", "numpy", "mpi4py", "ml_dtypes")
+"""What programs import, and a file of that name beside the program would be found first."""
+
+
+def hidden_packages(given: CommandLine, site: Site) -> tuple[Diagnostic, ...]:
+    """A warning for a file beside the script that is called as a package which programs import: Python would find it first."""
+    script = _script(given.program)
+    if script is None:
+        return ()
+    folder = Path(script).parent
+    return tuple(
+        Diagnostic(
+            "TTR019",
+            f"{folder / name}.py is what the program gets for `import {name}`",
+            help=f"give it another name: mv {folder / name}.py {folder / name}_program.py",
+            severity=Severity.WARNING,
+        )
+        for name in HIDDEN
+        if (site.cwd / folder / f"{name}.py").is_file()
+    )
 
 
 def isolated_python(given: CommandLine) -> tuple[Diagnostic, ...]:

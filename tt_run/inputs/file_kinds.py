@@ -34,6 +34,7 @@ _KINDS = (
         "a mesh graph descriptor",
         "-m",
     ),
+    (r"(?m)^(?:import|from)\s+\w+", "a Python program", ""),
     (r"(?m)^\s*rank\s+\d+\s*=", "a rankfile", "--mpi-args '--rankfile FILE'"),
     (r"(?m)^[\"']?ethernet_connections[\"']?\s*:", "a cluster descriptor", "--mock-cluster-rank-binding"),
 )
@@ -41,7 +42,7 @@ MOST_BYTES = 1 << 20
 
 
 def kind_of(path: Path, site: Site) -> tuple[str, str] | None:
-    """The kind of input that a file is, in words, and the option that takes it; None where its keys do not tell."""
+    """The kind of input that a file is, in words, and the option that takes it (none takes a program); None where its keys do not tell."""
     if not is_file(path) or path.stat().st_size > MOST_BYTES:
         return None
     try:

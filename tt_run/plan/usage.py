@@ -49,7 +49,9 @@ def refuse_misuse(request: LaunchRequest, site: Site) -> None:
     if not any(request.program[:1]):
         problems.append(
             Diagnostic(
-                "TTR003", "no program to start", help="add it after the options: tt-run … python script.py"
+                "TTR003",
+                "no program to start",
+                help="add it after the options: tt-run … python script.py",
             )
         )
     if problems:
@@ -91,7 +93,15 @@ def _emulation_problems(request: LaunchRequest) -> list[Diagnostic]:
     if request.of_ranks and not request.emulate:
         names = ", ".join(each.option for each in request.of_ranks)
         problems.append(Diagnostic("TTR022", f"{names}: only emulated ranks know it", help="add --emulate"))
-    if request.system is None:
+    if request.rank_binding is not None and request.split is not None:
+        problems.append(
+            Diagnostic(
+                "TTR008",
+                "--split is for --system: rank bindings say themselves how the mesh is cut",
+                help="leave --split out, or write --system t3000 in place of --rank-binding",
+            )
+        )
+    elif request.system is None and (request.emulate or any(getattr(request, name) for name in SOURCES)):
         for value, option in ((request.split, "--split"), (request.meshes, "--meshes")):
             if value is not None:
                 problems.append(

@@ -34,12 +34,14 @@ def wrong_files(request: LaunchRequest, site: Site) -> list[Diagnostic]:
         what, option = kind
         given = options[0] if options[0] == "-m" else "--" + name.replace("_", "-")
         line = option.replace("FILE", text) if "FILE" in option else f"{option} {shlex.quote(text)}"
+        is_program = not option
+        help = f"write {given} FILE python {text}" if is_program else f"write {line} in place of {given}"
         found.append(
             Diagnostic(
                 "TTR028",
                 f"{given} {text}: the file holds {what}",
                 (Label(Position(site.shown(path))),),
-                f"write {line} in place of {given}",
+                help,
             )
         )
     return found

@@ -114,6 +114,21 @@ COMMAND_LINE = (
         help="Change to a directory that exists, or to the new one of the same name: cd .",
     ),
     Rule(
+        "TTR018",
+        "a launcher as the program",
+        why="tt-run starts the ranks itself. Under mpirun or srun each of them would start a job of its own, whose ranks all have the same place.",
+        help="Leave the launcher and its options out; words for mpirun go into --mpi-args.",
+        bad="tt-run --emulate --system t3000 mpirun -np 2 python x.py",
+    ),
+    Rule(
+        "TTR019",
+        "a file that hides a package",
+        why="Python looks for modules beside the script first, so a file ttnn.py or torch.py there is what `import ttnn` finds.",
+        severity=Severity.WARNING,
+        help="Give the file another name.",
+        bad="tt-run --emulate --system t3000 python ttnn.py",
+    ),
+    Rule(
         "TTR020",
         "unknown option",
         why=(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mgd.lean import dataclass, field
+from tt_run.supervise.echoes import Echoes
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.options import Tee
 
@@ -21,6 +22,8 @@ PARTIAL_SECONDS = 1.0  # an unfinished line, such as a prompt, is shown after th
 
 @dataclass()
 class _Stream:
+    rank: int
+    is_error: bool
     path: Path
     prefix: bytes
     sink: BinaryIO | None  # None: not shown, but growth still counts as a sign of life
@@ -47,10 +50,16 @@ class Console:
     prefixes: bool = True
     shown_bytes: int = 0
     behind: bool = False  # the last call has left something for the next
+    last_shown: int | None = None  # the rank whose words are the last on the screen
+    echoes: Echoes | None = field(
+        default_factory=Echoes
+    )  # None: a traceback is shown as often as it is printed
     _streams: list[_Stream] = field(default_factory=list)
     _broken: bool = False
 
     def __post_init__(self) -> None:
+        if not self.prefixes:
+            self.echoes = None
         width = len(str(self.size - 1))
         for rank in range(self.size):
             mark = f"[{rank:>{width}}] " if self.prefixes else ""
@@ -62,7 +71,7 @@ class Console:
                 (True, self.folder.err(rank), self.err),
             ):
                 shown = sink if self.tee.shows(rank, error) else None
-                self._streams.append(_Stream(path, tinted, shown))
+                self._streams.append(_Stream(rank, error, path, tinted, shown))
 
     def pump(self, final: bool = False) -> bool:
         """Shows what is new, at most AT_ONCE of each stream; with `final` also lines that have not ended, once nothing else is left.
@@ -82,6 +91,7 @@ class Console:
                 self.behind = True
             elif stream.partial and (final or self.clock() - stream.partial_since > PARTIAL_SECONDS):
                 self._show_partial(stream, b"\n")
+        self._show_due(final and not self.behind)
         return any_new
 
     def skip_to_end(self) -> None:
@@ -127,14 +137,38 @@ class Console:
         self.shown_bytes += len(lines)
         if self._broken or stream.sink is None:
             return
+        if self.echoes is not None and stream.is_error:
+            lines = b"".join(self.echoes.take(stream.rank, lines.splitlines(keepends=True), self.clock()))
+        self._put(stream, lines)
+
+    def _put(self, stream: _Stream, lines: bytes) -> None:
+        if not lines:
+            return
+        self.last_shown = stream.rank
         text = (
             b"".join(stream.prefix + line for line in lines.splitlines(keepends=True))
             if stream.prefix
             else lines
         )
+        self._send(stream.sink, text)
+
+    def _show_due(self, final: bool) -> None:
+        """What was held back since it might have been the traceback of another rank, or who has said the same."""
+        if self.echoes is None:
+            return
+        others, same = self.echoes.due(self.clock(), final)
+        errors = {stream.rank: stream for stream in self._streams if stream.is_error} if others else {}
+        for rank, lines in others:
+            self._put(errors[rank], b"".join(lines))
+        if same:
+            self._send(self.err, f"tt-run: {same}\n".encode())
+
+    def _send(self, sink: BinaryIO | None, text: bytes) -> None:
+        if self._broken or sink is None:
+            return
         try:
-            stream.sink.write(text)
-            stream.sink.flush()
+            sink.write(text)
+            sink.flush()
         except (OSError, ValueError):
             self._broken = True  # nobody reads us, or a disk is full; the run goes on, its logs are complete
 

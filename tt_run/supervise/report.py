@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mgd.diagnostics import Position
-from tt_run.contract import NATIVE_CHECKS, essence
+from tt_run.contract import essence
 from tt_run.inputs.github import workflow_command
 from tt_run.launch.wrapper import SCRIPT
 from tt_run.supervise.attempt import Attempt
@@ -41,8 +41,12 @@ def failure_report(
     verdict, observation, board = attempt.verdict, attempt.observation, attempt.board
     folder = board.folder
     lines = [f"tt-run: {verdict.sentence}"]
+    alike = _alike(verdict, attempt.failures)
     if verdict.culprit is not None:
-        lines += _culprit_lines(verdict.culprit, _record_of(attempt, verdict.culprit), folder, is_shown)
+        words_stand_above = observation.last_shown in (verdict.culprit.rank, *alike)
+        lines += _culprit_lines(
+            verdict.culprit, _record_of(attempt, verdict.culprit), folder, is_shown, words_stand_above
+        )
     elif verdict.lost and observation.ended_by is EndedBy.ITSELF:
         lines += _launcher_lines(folder)
     if observation.stacks:
@@ -50,7 +54,7 @@ def failure_report(
         lines += [f"    {line}" for line in stack_lines(observation.stacks, board)[:8]]
     if verdict.culprit is None or verdict.culprit.rank not in attempt.failures:
         lines += _launcher_advice(folder)
-    lines += _other_lines(verdict, attempt.failures)
+    lines += _other_lines(verdict, alike)
     if observation.swept:
         lines.append(f"  {left_behind(observation.swept)}")
     culprit = verdict.culprit.rank if verdict.culprit else None
@@ -58,7 +62,9 @@ def failure_report(
     lines += [f"  processes left behind on {host} were ended" for host in attempt.elsewhere.ended]
     lines += [f"  {host} does not answer: its ranks may still run there" for host in attempt.elsewhere.silent]
     where = f"{folder.path}" + (f", {folder.err(verdict.culprit.rank).name}" if verdict.culprit else "")
-    tail = [f"  logs: {where}", f"  run again: {shlex.join(rerun)}", f"  exit code {verdict.exit_code}"]
+    tail = [f"  logs: {where}", f"  run again: {shlex.join(rerun)}"]
+    if not verdict.sentence.endswith(f" exited with {verdict.exit_code}"):
+        tail.append(f"  exit code {verdict.exit_code}")
     return lines[: MOST_LINES - len(tail)] + tail
 
 
@@ -75,10 +81,11 @@ def _culprit_lines(
     record: Mapping[str, Any] | None,
     folder: RunFolder,
     is_shown: Callable[[int], bool],
+    words_stand_above: bool,
 ) -> list[str]:
     lines = []
     if record is not None and not (record.get("guard") and is_shown(int(record.get("rank", culprit.rank)))):
-        lines += _exception_lines(record, culprit.rank)
+        lines += _exception_lines(record, culprit.rank, words_stand_above)
     is_told = is_shown(culprit.rank) or (record is not None and record.get("guard"))
     if not is_told:  # what the guard says is complete, the log only repeats it
         tail = last_lines(folder.err(culprit.rank), LAST_LINES) or last_lines(
@@ -90,15 +97,21 @@ def _culprit_lines(
     return lines
 
 
-def _exception_lines(record: Mapping[str, Any], culprit: int) -> list[str]:
-    """Exception, place and last collective as the culprit wrote them down, or what the guard said about it elsewhere."""
-    message = str(record.get("message", ""))
+def _exception_lines(record: Mapping[str, Any], culprit: int, words_stand_above: bool) -> list[str]:
+    """Exception, place and last collective as the culprit wrote them down, or what the guard said about it elsewhere.
+
+    Where the culprit's traceback is the last that the console shows, its words are not said again: its place is, and what it does not know.
+    """
+    message, exception = str(record.get("message", "")), str(record.get("exception"))
+    lines = []
     if record.get("guard"):  # its first line is the verdict's sentence already
-        lines = [f"  {line}"[:LONGEST] for line in message.splitlines()[1:GUARD_LINES]]
-    else:
+        lines += [f"  {line}"[:LONGEST] for line in message.splitlines()[1:GUARD_LINES]]
+    elif not words_stand_above:
         said = essence(message)
-        lines = [f"  {record.get('exception')}{': ' * bool(said)}{said}"[:LONGEST]]
-    if advice := _advice(str(record.get("exception")), message):
+        lines.append(f"  {exception}{': ' * bool(said)}{said}"[:LONGEST])
+        if advice := _own_advice(message):
+            lines.append(f"    help: {advice}")
+    if advice := _advice(exception, message):
         lines.append(f"    help: {advice}")
     if record.get("rank") != culprit:  # another rank's place, which the guard's lines name already
         return lines
@@ -125,17 +138,25 @@ PACKAGES = frozenset(
 """What programs for meshes import and tt-run does not bring; each is installed by the name of its module."""
 
 
+FORMER_NAMES = frozenset(("tt_lib", "tt_eager"))
+"""Modules that older programs for TT-NN import."""
+
+
+def _own_advice(message: str) -> str | None:
+    """What to do, as the message says itself on a line of its own."""
+    lines = message.splitlines()[1:]
+    return next((line.partition(": ")[2] for line in lines if line.startswith("help: ")), None)
+
+
 def _advice(exception: str, message: str) -> str | None:
-    """What to do: as a native check says itself, or about a package that the ranks' Python lacks and tt-run knows of."""
-    if message.startswith(NATIVE_CHECKS):
-        return next(
-            (line.partition(": ")[2] for line in message.splitlines()[1:] if line.startswith("help: ")), None
-        )
+    """What to do about a package that the ranks' Python lacks and tt-run knows of."""
     found = re.match(r"No module named '(\w+)\b", message)
     if exception != "ModuleNotFoundError" or found is None:
         return None
     if found[1] in PACKAGES:
         return f"pip install {found[1]}, in the Python that runs the program"
+    if found[1] in FORMER_NAMES:
+        return "what it had is in ttnn: import ttnn"
     if found[1] not in ("ttnn", "ttml", "tt_run"):
         return None
     if found[1] == "tt_run":
@@ -187,9 +208,8 @@ def _is_noise(line: str) -> bool:
     return set(line) == {"-"} or "setpgid" in line
 
 
-def _other_lines(verdict: Verdict, failures: Mapping[int, Mapping[str, Any]]) -> list[str]:
+def _other_lines(verdict: Verdict, alike: Sequence[int]) -> list[str]:
     lines = []
-    alike = _alike(verdict, failures)
     if alike:
         lines.append(f"  {rank_list(alike)} failed in the same way, at the same line")
     others = [status for status in verdict.followers if status.rank not in alike]

@@ -72,6 +72,7 @@ class Observation:
     ] = ()  # ranks of this machine that a signal had stopped when the run was about to end
     launcher_pid: int = 0
     memory: str = ""  # what the kernel counted of its memory killer during the run
+    last_shown: int | None = None  # the rank whose words are the last on the console
 
 
 @dataclass()
@@ -139,6 +140,7 @@ class Watch:
             self._vitals.stopped,
             self.job.pid,
             self._memory_told(),
+            self.console.last_shown,
         )
 
     def _show_the_rest(self) -> None:

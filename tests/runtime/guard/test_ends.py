@@ -23,7 +23,8 @@ def test_an_uncaught_exception_ends_the_job_and_leaves_a_record(tmp_path: Path) 
     program = COMMON + "if w.rank == 1:\n    {}['missing']\nmeet()\n"
     result = run_ranks(2, program, env={"TT_RUN_DIR": str(tmp_path)})
     assert result.returncode == 1
-    assert "[rank 1] uncaught KeyError" in result.ranks[1].stderr
+    assert "KeyError: 'missing'" in result.ranks[1].stderr
+    assert "[rank 1]" not in result.ranks[1].stderr  # tt-run, whose folder that is, says which rank it was
     culprit, victim = (json.loads((tmp_path / f"rank-000{r}.failure.json").read_text()) for r in (1, 0))
     assert (culprit["exception"], culprit["line"], culprit["guard"]) == ("KeyError", 11, None)
     assert culprit["file"].endswith("program.py")
@@ -35,6 +36,7 @@ def test_an_uncaught_exception_ends_the_job_and_leaves_a_record(tmp_path: Path) 
 def test_internal_frames_do_not_show_in_the_report() -> None:
     result = run_ranks(2, COMMON + "if w.rank == 0:\n    meet()\n")
     assert result.returncode == 1
+    assert result.ranks[0].stderr.startswith("[rank 0] uncaught GuardError\n")
     assert "rank 1: ended at the end of its program after 1 call" in result.ranks[0].stderr
     assert "watch.py" not in result.ranks[0].stderr
 

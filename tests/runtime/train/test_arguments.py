@@ -11,8 +11,8 @@ import pytest
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.models.linear_regression import create_linear_regression_model
 from tt_run.runtime.train.ops import attention, binary, distributed, dropout, loss, matmul, norms, unary
-from tt_run.runtime.train.optimizers.adamw import AdamW
-from tt_run.runtime.train.optimizers.muon import Muon
+from tt_run.runtime.train.optimizers.adamw import AdamW, AdamWConfig
+from tt_run.runtime.train.optimizers.muon import Muon, MuonConfig
 from tt_run.runtime.train.optimizers.schedulers import StepScheduler
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
 from tt_run.runtime.train.tensor import Tensor
@@ -93,8 +93,23 @@ def test_shapes_that_do_not_fit_are_told(tensor: Tensor, call: Call, says: str):
     assert says in str(error.value)
 
 
-def test_a_mistake_inside_of_an_operation_stays_what_it_is(tensor: Tensor):
-    """A call whose arguments are what they should be is not blamed on them."""
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda t: matmul.linear(t), "missing a required argument: 'weight'"),
+        (lambda t: matmul.linear(t, wieght=t), "help: 'wieght': did you mean 'weight'?"),
+    ],
+)
+def test_a_call_that_does_not_bind_is_told_without_our_frames(tensor: Tensor, call: Call, says: str):
     with pytest.raises(TypeError) as error:
-        matmul.linear(tensor)  # type: ignore[call-arg]
-    assert "missing 1 required positional argument: 'weight'" in str(error.value)
+        call(tensor)
+    assert str(error.value).startswith("ttml.linear(): incompatible function arguments: ")
+    assert says in str(error.value) and error.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(AdamWConfig, "lr"), (SGDConfig, "momentum"), (MuonConfig, "ns_steps")]
+)
+def test_a_setting_of_another_kind(kind: type, name: str):
+    with pytest.raises(TypeError, match=f"'{name}' must be (float|int), got str"):
+        kind(**{name: "0.1"})

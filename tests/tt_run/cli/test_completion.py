@@ -35,6 +35,7 @@ OFFERED = [
     ("--emulate --ledger prog", "program.py"),
     ("python prog", "program.py"),
     ("--log-dir ", "tt-run-logs"),
+    ("--emulate --system t3000 --split ", "2x1"),
 ]
 
 
@@ -66,6 +67,15 @@ def test_bash(folder: Path, line: str, offered: str) -> None:
     answers = run(folder, "bash", "-c", f". ./of.bash\n{ask}").split()
     assert offered in answers
     assert all(answer.startswith(words[-1]) for answer in answers)
+
+
+@pytest.mark.parametrize("line", ["--split ", "--timeout ", "--hosts ", "logs --rank "])
+def test_where_no_file_is_meant_none_is_offered(folder: Path, line: str) -> None:
+    words = line.split(" ")
+    ask = (
+        f'COMP_WORDS=(tt-run {line} ""); COMP_CWORD={len(words)}; _tt_run; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    )
+    assert "program.py" not in run(folder, "bash", "-c", f". ./of.bash\n{ask}").split()
 
 
 def test_where_a_folder_is_meant_no_file_is_offered(folder: Path) -> None:

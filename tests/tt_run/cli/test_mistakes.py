@@ -16,8 +16,9 @@ from mgd.resources import configs_root
 from tt_run.cli import main
 from tt_run.cli.main import run
 from tt_run.cli.parse import parse
-from tt_run.cli.slips import isolated_python, lost_script
+from tt_run.cli.slips import isolated_python, lost_script, refuse_lost_script
 from tt_run.contract import Exit
+from tt_run.errors import InputError
 from tt_run.inputs.site import Site
 
 
@@ -79,6 +80,42 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("-m mesh.yaml python x.py", "TTR101", "not found", "did you mean mesh.textproto?"),
         ("-m ranks.yaml python x.py", "TTR028", "holds rank bindings", "--rank-binding ranks.yaml"),
         ("-m mesh.textproto python x.py", "TTR011", "--hosts is required", "add --hosts"),
+        (
+            "--rank_binding ranks.yaml python x.py",
+            "TTR020",
+            "no option --rank_binding",
+            "did you mean --rank-binding?",
+        ),
+        ("-c 'print(1)'", "TTR020", "no option -c", "tt-run … python -c"),
+        (
+            "--rank-binding x.py python x.py",
+            "TTR028",
+            "holds a Python program",
+            "write --rank-binding FILE python x.py",
+        ),
+        ("-m x", "TTR021", "no descriptor is called so", "a module runs as: tt-run … python -m x"),
+        (
+            "-m pytest ranks.yaml",
+            "TTR021",
+            "no descriptor is called so",
+            "tt-run … python -m pytest ranks.yaml",
+        ),
+        ("-m own ranks.yaml", "TTR021", "no descriptor is called so", "tt-run … python -m own ranks.yaml"),
+        ("run python x.py", "TTR020", "no command run", "write tt-run python x.py"),
+        (
+            "--emulate mpirun -np 2 python x.py",
+            "TTR018",
+            "would start mpirun again",
+            "write tt-run … python x.py",
+        ),
+        ("--emulate python y.py", "TTR013", "the script y.py is not in", "did you mean x.py?"),
+        ("--split 1x2 python x.py", "TTR002", "nothing says which ranks", "--emulate --system t3000"),
+        (
+            "--emulate --rank-binding ranks.yaml --split 1x2 python x.py",
+            "TTR008",
+            "rank bindings say themselves",
+            "leave --split out",
+        ),
         ("statsu", "TTR020", "no command statsu", "write tt-run status"),
         ("replya run --rank 3", "TTR020", "no command replya", "write tt-run replay run --rank 3"),
         (
@@ -366,3 +403,33 @@ def test_files_without_a_line_to_blame_are_pointed_at(
         (folder / name).write_text(f"rank_to_cluster_mock_cluster_desc: {{0: {chips}, 1: {chips}}}\n")
     assert run([*shlex.split(line), "--dry-run", "true"]) != Exit.OK
     assert place in capsys.readouterr().err
+
+
+def test_a_misspelt_command_is_told_in_a_folder_with_defaults_too(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "pyproject.toml").write_text("[tool.tt-run]\nemulate = true\n")
+    assert run(["statsu"]) == Exit.USAGE
+    assert "write tt-run status" in capsys.readouterr().err
+
+
+def test_a_script_that_is_not_here_may_be_on_other_hosts(folder: Path) -> None:
+    found = lost_script(
+        parse(["--emulate", "python", "y.py"]), dataclasses.replace(Site.current(), cwd=folder)
+    )
+    refuse_lost_script(found, is_here=False)
+    with pytest.raises(InputError) as error:
+        refuse_lost_script(found, is_here=True)
+    assert error.value.diagnostics[0].is_error
+
+
+@pytest.mark.parametrize(("script", "is_told"), [("ttnn.py", True), ("./torch.py", True), ("x.py", False)])
+def test_a_file_that_hides_a_package(
+    folder: Path, script: str, is_told: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if is_told:
+        (folder / script).write_text("import ttnn\n")
+    assert run(["--emulate", "--check-only", "python", script]) == Exit.OK
+    err = capsys.readouterr().err
+    assert ("warning[TTR019]" in err) is is_told
+    assert not is_told or "give it another name: mv " in err

@@ -65,6 +65,37 @@ def test_only_what_is_new_is_shown(records: Records) -> None:
     assert screen.pump()[0] == "[0] one\n[0] two\n"
 
 
+TRACE = 'Traceback (most recent call last):\n  File "x.py", line 1, in <module>\n    f()\nValueError: no\n'
+
+
+def test_a_traceback_that_all_ranks_print_is_shown_once(records: Records) -> None:
+    records.size = 3
+    screen = Screen(records)
+    for rank in range(3):
+        screen.write(rank, TRACE, error=True)
+        screen.write(rank, f"of {rank}\n")
+    shown = "".join(f"[0] {line}\n" for line in TRACE.splitlines())
+    out, err = screen.pump(final=True)
+    assert err == f"{shown}tt-run: ranks 1-2 printed the same\n"
+    assert out == "[0] of 0\n[1] of 1\n[2] of 2\n"
+    assert screen.console.last_shown == 2
+
+
+def test_without_ranks_in_front_every_line_is_shown(records: Records) -> None:
+    screen = Screen(records, prefixes=False)
+    screen.write(0, TRACE, error=True)
+    screen.write(1, TRACE, error=True)
+    assert screen.pump(final=True)[1] == TRACE + TRACE
+
+
+def test_a_traceback_that_begins_alike_is_shown_in_the_end(records: Records) -> None:
+    screen = Screen(records)
+    screen.write(0, TRACE, error=True)
+    screen.write(1, TRACE[:60], error=True)
+    screen.pump()
+    assert screen.pump(final=True)[1].count("[1] ") == 2
+
+
 def test_a_line_is_shown_whole(records: Records) -> None:
     screen = Screen(records)
     screen.write(0, "half a ")

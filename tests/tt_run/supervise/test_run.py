@@ -176,7 +176,7 @@ class TestReport:
     def test_what_the_console_has_shown_is_not_said_again(self, failed: Attempt) -> None:
         told = failure_report(failed, ["x"], lambda rank: True)
         assert not any("last lines" in line or "line 39" in line for line in told)
-        assert told[-3].endswith(", rank-0001.err")
+        assert told[-2].endswith(", rank-0001.err")
         record = {"rank": 1, "exception": "GuardError", "message": "a\nb\nc", "guard": True}
         by_guard = dataclasses.replace(failed, failures={1: record})
         assert "  b" in failure_report(by_guard, ["x"], lambda rank: rank == 0)
@@ -187,6 +187,28 @@ class TestReport:
         record = {"rank": 1, "exception": "RuntimeError", "message": text, "file": "a.py", "line": 3}
         told = failure_report(dataclasses.replace(failed, failures={1: record}), ["x"])
         assert "  RuntimeError: the shapes differ" in told
+
+    def test_words_that_stand_right_above_are_not_said_again(self, failed: Attempt) -> None:
+        text = "TT_FATAL @ a.py:9: x == y\nhelp: transpose_b=True\ninfo:\nthe shapes differ"
+        record = {"rank": 1, "exception": "RuntimeError", "message": text, "file": "a.py", "line": 3}
+        failed = dataclasses.replace(failed, failures={1: record})
+        for shown, count in ((1, 0), (0, 1), (None, 1)):
+            seen = dataclasses.replace(failed.observation, last_shown=shown)
+            told = failure_report(dataclasses.replace(failed, observation=seen), ["x"], lambda rank: True)
+            assert told.count("  RuntimeError: the shapes differ") == count
+            assert told.count("    help: transpose_b=True") == count
+            assert "    at a.py:3" in told
+        assert not any("exit code" in line for line in told)  # its number stands in the first line
+
+    def test_arguments_that_fit_no_signature_are_told_by_what_is_wrong(self, failed: Attempt) -> None:
+        text = (
+            "ttnn.add(): incompatible function arguments.\nCalled with:\n    add(int)\nAvailable signatures:\n    add(Tensor)\n"
+            "got an unexpected keyword argument 'axis'\nhelp: 'axis': did you mean 'axes'?"
+        )
+        record = {"rank": 1, "exception": "TypeError", "message": text}
+        told = failure_report(dataclasses.replace(failed, failures={1: record}), ["x"])
+        line = "  TypeError: ttnn.add(): incompatible function arguments: got an unexpected keyword argument 'axis'"
+        assert told[1:3] == [line, "    help: 'axis': did you mean 'axes'?"] or line in told
 
     @pytest.mark.parametrize(
         ("message", "line"), [("", "  KeyboardInterrupt"), ("a\nb", "  KeyboardInterrupt: a")]
@@ -215,6 +237,7 @@ class TestReport:
             ("ttml.ops", "add --emulate"),
             ("tt_run", sys.executable),
             ("torch.nn", "pip install torch"),
+            ("tt_lib.tensor", "import ttnn"),
         ],
     )
     def test_a_package_that_the_ranks_lack(self, failed: Attempt, missing: str, advice: str) -> None:

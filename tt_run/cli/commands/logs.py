@@ -49,7 +49,8 @@ def command(words: Sequence[str]) -> int:
         raise UsageError(Diagnostic("TTR042", wrong, help=f"its ranks are 0 to {len(ranks) - 1}"))
     chosen = Tee.parse("all" if given.rank is None else str(given.rank))
     out = sys.stdout.buffer
-    console = Console(run.folder, len(ranks), chosen, out, out, time.monotonic, colour=sys.stdout.isatty())
+    tint = sys.stdout.isatty()
+    console = Console(run.folder, len(ranks), chosen, out, out, time.monotonic, colour=tint, echoes=None)
     while True:
         goes_on = given.follow and read_run(run.folder.path).state == RUNNING
         while console.pump(final=not goes_on) or console.behind:

@@ -160,7 +160,7 @@ def _record_failure(kind: type[BaseException], value: BaseException, traceback: 
         {
             "rank": int(_RANK),
             "exception": kind.__name__,
-            "message": _text(value)[:2000],
+            "message": _told(value)[:4000],
             "file": file,
             "line": line,
             "time": time.time(),
@@ -188,6 +188,12 @@ def _text(value: BaseException) -> str:
         return str(value)
     except Exception as error:
         return f"(its __str__ raised {type(error).__name__})"
+
+
+def _told(value: BaseException) -> str:
+    """The message of an exception and the notes below it, as a traceback shows them."""
+    notes = getattr(value, "__notes__", None)
+    return "\n".join([_text(value), *(str(note) for note in notes or ())])
 
 
 def _limit_the_end(code: int) -> None:

@@ -68,10 +68,13 @@ def _near_command(word: str, site: Site) -> str | None:
     here = [entry.name for entry in site.cwd.iterdir()] if site.cwd.is_dir() else []
     if word in here:
         return f"./{word}"
+    from difflib import SequenceMatcher
+
     commands: set[str] = set()
     for folder in site.environ.get("PATH", "").split(os.pathsep):
         try:
             commands.update(name for name in os.listdir(folder or ".") if name[:1] == word[:1])  # noqa: PTH208
         except OSError:
             continue
-    return nearest(word, commands)
+    meant = nearest(word, commands)
+    return meant if meant is not None and SequenceMatcher(None, word, meant).ratio() > 0.75 else None

@@ -79,7 +79,7 @@ class Lifecycle:
     def on_exception(
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
-        """Show the traceback with the rank, tell the others and the launcher, then end the whole job with code 1."""
+        """Show the traceback, tell the others and the launcher, then end the whole job with code 1."""
         if os.getpid() != self._pid:
             self._previous_hook(kind, error, trace)
             self._leave_fork(1)
@@ -89,7 +89,8 @@ class Lifecycle:
         ):  # a full disk, or a closed stream: the others must hear of it all the same
             sys.stdout.flush()
         with suppress(OSError, ValueError):
-            print(f"[rank {self._world.rank}] uncaught {kind.__name__}", file=sys.stderr)
+            if contract.RUN_DIR not in os.environ:  # tt-run puts the rank in front of every line
+                print(f"[rank {self._world.rank}] uncaught {kind.__name__}", file=sys.stderr)
             self._previous_hook(
                 kind, error, events.users_part(trace) if issubclass(kind, GuardError) else trace
             )
@@ -235,7 +236,7 @@ def write_failure(
         "pid": os.getpid(),
         "time": time.time(),
         "exception": type(error).__name__,
-        "message": _text(error),
+        "message": "\n".join([_text(error), *map(str, getattr(error, "__notes__", ()))]),
         "file": place.filename if place else None,
         "line": place.lineno if place else None,
         "function": place.name if place else None,

@@ -51,7 +51,7 @@ def public(function: Function) -> Function:
             fault = mismatch(function, args, kwargs, error)
             if fault is None:
                 raise
-            raise _refused(function, args, kwargs, fault, error) from error
+            raise _refused(function, args, kwargs, fault, error) from None
 
     return checked  # type: ignore[return-value]
 

@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from tt_run.runtime.errors import type_name
+from tt_run.runtime.native.arguments import nearest
 from tt_run.runtime.train.variable import Variable
 
 TENSOR = "a ttml.autograd.Tensor"
@@ -21,12 +22,12 @@ _KINDS: Mapping[str, tuple[type, str]] = {
 
 
 def misfit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    """The first argument that is of another kind than the signature's, as a sentence; empty where there is none or the call does not bind."""
+    """What does not bind, or the first argument that is of another kind than the signature's, as a sentence; empty where there is none."""
     signature = inspect.signature(function)
     try:
         given = signature.bind(*args, **kwargs).arguments
-    except TypeError:
-        return ""
+    except TypeError as unbound:
+        return f"{unbound}{nearest(function, kwargs)}"
     for name, value in given.items():
         kinds = str(signature.parameters[name].annotation).split(" | ")
         if not set(kinds) <= {*_KINDS, "None"} or ("None" in kinds and value is None):

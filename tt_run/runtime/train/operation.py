@@ -40,13 +40,13 @@ def recorded(function: Call) -> Call:
         start = events.now() if events.listening else 0.0
         try:
             out = function(*args, **kwargs)
-        except (AttributeError, TypeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError):
             from tt_run.runtime.train.arguments import misfit
 
             wrong = misfit(function, args, kwargs)
             if not wrong:
                 raise
-            raise TypeError(f"{name}(): incompatible function arguments: {wrong}") from error
+            raise TypeError(f"{name}(): incompatible function arguments: {wrong}") from None
         finally:
             _running = before
         if events.listening:

@@ -154,7 +154,10 @@ class Variable:
                 "recorded: under no_grad, or inside a block that the memory-efficient runner computes again."
             )
         if self._node is None:
-            raise RuntimeError("[Tensor::backward] This tensor has no associated gradient function.")
+            raise RuntimeError(
+                "[Tensor::backward] This tensor has no associated gradient function.\n"
+                "help: call it on what operations have made, of tensors that require gradients"
+            )
         if self._gradient is None or self._seeded:
             # A second pass over a retained graph starts from ones again, not from the seed of the first.
             self.set_grad(stacks.full_like(self.get_value(), 1.0))

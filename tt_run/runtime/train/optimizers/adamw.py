@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.modules.base import NamedParameters
 from tt_run.runtime.train.optimizers.base import OptimizerBase, observed, settings
@@ -24,7 +25,7 @@ Array = npt.NDArray[Any]
 
 @dataclass()
 class AdamWConfig:
-    """Settings of AdamW. Raises RuntimeError for a beta outside of [0, 1) and for two ways of rounding at once."""
+    """Settings of AdamW. Raises RuntimeError for a beta outside of [0, 1) and for two ways of rounding at once, TypeError for a setting of another kind."""
 
     lr: float = 1e-3
     beta1: float = 0.9
@@ -36,6 +37,7 @@ class AdamWConfig:
     use_kahan_summation: bool = False
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.stochastic_rounding and self.use_kahan_summation:
             raise RuntimeError(
                 "AdamW: with kahan_summation nothing is lost by rounding; help: stochastic_rounding or kahan_summation, not both"

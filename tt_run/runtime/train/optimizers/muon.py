@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.kernels import gemm
+from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.optimizers.base import OptimizerBase, observed, settings
 from tt_run.runtime.train.sharded_parameters import restore, whole
@@ -23,11 +24,14 @@ _EPSILON = np.float32(1e-7)
 
 @dataclass()
 class MuonConfig:
-    """Settings of Muon; `ns_steps` counts Newton-Schulz iterations."""
+    """Settings of Muon; `ns_steps` counts Newton-Schulz iterations. Raises TypeError for a setting of another kind."""
 
     lr: float = 1e-3
     momentum: float = 0.95
     ns_steps: int = 5
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @staticmethod
     def make(lr: float = 1e-3, momentum: float = 0.95, ns_steps: int = 5) -> MuonConfig:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.train.optimizers.base import OptimizerBase, observed, settings
 from tt_run.runtime.train.tensor import Tensor
 
@@ -17,7 +18,7 @@ Array = npt.NDArray[Any]
 
 @dataclass()
 class SGDConfig:
-    """Settings of SGD. Raises RuntimeError for combinations that mean nothing."""
+    """Settings of SGD. Raises RuntimeError for combinations that mean nothing, TypeError for a setting of another kind."""
 
     lr: float = 1e-3
     momentum: float = 0.0
@@ -26,6 +27,7 @@ class SGDConfig:
     nesterov: bool = False
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.nesterov and self.dampening != 0.0:
             raise RuntimeError(f"Nesterov momentum requires zero dampening! dampening={self.dampening}")
         if self.nesterov and self.momentum <= 0.0:

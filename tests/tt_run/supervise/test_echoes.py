@@ -1,0 +1,84 @@
+"""One mistake that all ranks make is shown once."""
+
+from __future__ import annotations
+
+import pytest
+
+from tt_run.supervise.echoes import GATHER_SECONDS, MOST_LINES, QUIET_SECONDS, Echoes
+
+TRACE = [
+    b"Traceback (most recent call last):\n",
+    b'  File "x.py", line 9, in <module>\n',
+    b"    f()\n",
+    b"ValueError: no\n",
+]
+SYNTAX = [b'  File "x.py", line 2\n', b"    a b\n", b"      ^\n", b"SyntaxError: invalid syntax\n"]
+CHAIN = [
+    *TRACE,
+    b"\n",
+    b"During handling of the above exception, another exception occurred:\n",
+    b"\n",
+    *TRACE,
+]
+
+
+@pytest.mark.parametrize("trace", [TRACE, SYNTAX, CHAIN])
+def test_a_traceback_is_shown_once(trace: list[bytes]) -> None:
+    echoes = Echoes()
+    assert echoes.take(1, trace, 0.0) == trace
+    assert echoes.take(0, trace, 0.1) == []
+    assert echoes.take(2, trace[:2], 0.1) == []
+    assert echoes.take(2, trace[2:], 0.2) == []
+    assert echoes.due(0.2, final=True) == ([], "ranks 0, 2 printed the same")
+    assert echoes.due(0.3, final=True) == ([], "")
+
+
+def test_it_is_told_when_nothing_more_is_expected() -> None:
+    echoes = Echoes()
+    echoes.take(0, TRACE, 0.0)
+    echoes.take(1, TRACE, 0.0)
+    assert echoes.due(QUIET_SECONDS / 2, final=False) == ([], "")
+    assert echoes.due(QUIET_SECONDS * 2, final=False) == ([], "")
+    assert echoes.due(QUIET_SECONDS * 2 + GATHER_SECONDS * 1.1, final=False) == (
+        [],
+        "rank 1 printed the same",
+    )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        [*TRACE[:3], b"ValueError: yes\n"],
+        [*TRACE[:2], b"    g()\n", TRACE[3]],
+        TRACE[:3],
+        [*TRACE, b"and more\n"],
+        [b"a warning\n"],
+    ],
+)
+def test_what_differs_is_shown_whole(other: list[bytes]) -> None:
+    echoes = Echoes()
+    echoes.take(0, TRACE, 0.0)
+    shown = echoes.take(1, other, 1.0)
+    held, same = echoes.due(2.0, final=True)
+    assert shown + [line for _, lines in held for line in lines] == other
+    assert same == ""
+
+
+def test_a_rank_that_is_ahead_of_the_one_that_began() -> None:
+    echoes = Echoes()
+    echoes.take(0, TRACE[:1], 0.0)
+    assert echoes.take(1, TRACE, 0.0) == []
+    assert echoes.take(0, TRACE[1:], 0.1) == TRACE[1:]
+    assert echoes.due(0.1, final=True) == ([], "rank 1 printed the same")
+
+
+def test_a_rank_that_prints_one_twice_shows_both() -> None:
+    echoes = Echoes()
+    assert echoes.take(0, [*TRACE, *TRACE], 0.0) == [*TRACE, *TRACE]
+
+
+def test_endless_output_after_a_traceback_is_not_remembered() -> None:
+    echoes = Echoes()
+    lines = [*TRACE, *[b"more\n"] * MOST_LINES]
+    assert echoes.take(0, lines, 0.0) == lines
+    assert echoes.take(1, TRACE, 0.0) == TRACE
