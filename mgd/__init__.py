@@ -10,10 +10,10 @@ Names are imported when they are first used: `import mgd` itself costs nothing.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # importing typing would take as long as `mgd --help` takes
 if TYPE_CHECKING:
+    from typing import Any
+
     from mgd.checking import check as check
     from mgd.descriptor import Descriptor as Descriptor
     from mgd.diagnostics import Diagnostic as Diagnostic
@@ -56,6 +56,8 @@ __all__ = sorted(_HOMES)
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'mgd' has no attribute {name!r}")
+    from importlib import import_module
+
     value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

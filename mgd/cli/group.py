@@ -8,24 +8,10 @@ from importlib import import_module
 import click
 
 from mgd.cli.output import own_version
+from mgd.cli.overview import EPILOGUE, INTRODUCTION, VERBS, WIDEST, overview
 
-VERBS = {
-    "check": "Check descriptors and tell every mistake.",
-    "show": "Draw meshes, hosts, ranks, wraps and links; text, SVG, a page.",
-    "describe": "Count devices, hosts and links; bisection, diameter.",
-    "new": "Write a descriptor from shape, hosts and links.",
-    "fmt": "Lay descriptors out in one way.",
-    "fix": "Repair what has only one repair.",
-    "diff": "Compare the topology of two descriptors.",
-    "convert": "Convert between MGD 1.0 and 2.0.",
-    "systems": "List the systems that ship with it.",
-    "explain": "Explain a rule, with a bad and a good example.",
-    "schema": "Print the JSON schema of bindings and other YAML, for editors.",
-    "serve": "Serve an editor: a language server.",
-    "completion": "Print the completion script of a shell.",
-}
 _MODULES = {"completion": "complete"}
-_WIDTH = {"max_content_width": 110}
+_WIDTH = {"max_content_width": WIDEST}
 
 
 class Verbs(click.Group):
@@ -40,9 +26,8 @@ class Verbs(click.Group):
         command: click.Command = import_module(f"mgd.cli.{_MODULES.get(cmd_name, cmd_name)}").command
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(VERBS.items()))
+    def get_help(self, ctx: click.Context) -> str:
+        return overview()
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -60,8 +45,8 @@ class Verbs(click.Group):
 @click.command(
     cls=Verbs,
     context_settings=_WIDTH | {"help_option_names": ["-h", "--help"]},
-    epilog="A FILE is a path, - for standard input, or the name of a shipped system. Five minutes: mgd systems; "
-    "mgd show t3000; mgd new --shape 2x4 --hosts 1x2 -o my.textproto; mgd check my.textproto",
+    epilog=EPILOGUE,
+    help=INTRODUCTION,
 )
 @click.option(
     "--version",
@@ -72,7 +57,7 @@ class Verbs(click.Group):
     help="Show the version and exit.",
 )
 def cli() -> None:
-    """Check, draw and write Mesh Graph Descriptors, the files that say how the devices of a system are linked."""
+    """The whole, of which the verbs are parts."""
 
 
 def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:

@@ -9,7 +9,10 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Sequence
+
+TYPE_CHECKING = False  # importing typing would take as long as all of this
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _PIPE_CLOSED = 141
 
@@ -45,6 +48,11 @@ def _run(words: Sequence[str]) -> int:
         from mgd.cli.verdicts import check_files
 
         return check_files(words[1:])
+    if len(words) == 1 and words[0] in ("-h", "--help"):
+        from mgd.cli.overview import overview
+
+        print(overview())
+        return 0
     from mgd.cli.group import run
 
     return run(words)

@@ -20,13 +20,24 @@ def test_help_lists_every_verb_without_importing_them() -> None:
         "from mgd.cli.main import main\n"
         "try: main(['--help'])\n"
         "except SystemExit: pass\n"
-        "print([name for name in sys.modules if name.startswith('mgd.cli.') and name not in ('mgd.cli.main', 'mgd.cli.group', 'mgd.cli.output')])\n"
+        "print([name for name in sys.modules if name.startswith('mgd.cli.') and name not in ('mgd.cli.main', 'mgd.cli.overview')])\n"
+        "print(sorted({'click', 'typing', 'importlib.metadata', 'difflib'} & set(sys.modules)))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-S", "-c", script], capture_output=True, text=True, timeout=60, check=True
     )
     assert all(f"  {verb}" in done.stdout for verb in VERBS)
-    assert done.stdout.endswith("[]\n")
+    assert done.stdout.endswith("[]\n[]\n")
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_the_help_is_as_wide_as_the_terminal(mgd: Mgd, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    """And the same whether one asks for it or says nothing."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    asked, nothing = mgd("--help"), mgd()
+    assert (asked.code, nothing.code) == (0, 2)
+    assert asked.out == nothing.err
+    assert max(map(len, asked.out.splitlines())) <= columns
 
 
 @pytest.mark.parametrize("verb", VERBS)
