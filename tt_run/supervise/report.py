@@ -28,6 +28,7 @@ from tt_run.supervise.watch import EndedBy
 MOST_LINES = 30
 LAST_LINES = 8
 GUARD_LINES = 14
+ABOVE_LINES = 60  # so far up a reader looks for the words of an exception
 LONGEST = 400  # characters of a line: a hint stands at the end of long ones
 
 
@@ -43,10 +44,9 @@ def failure_report(
     lines = [f"tt-run: {verdict.sentence}"]
     alike = _alike(verdict, attempt.failures)
     if verdict.culprit is not None:
-        words_stand_above = observation.last_shown in (verdict.culprit.rank, *alike)
-        lines += _culprit_lines(
-            verdict.culprit, _record_of(attempt, verdict.culprit), folder, is_shown, words_stand_above
-        )
+        record = _record_of(attempt, verdict.culprit)
+        stand_above = observation.last_shown in (verdict.culprit.rank, *alike) and _has_said(folder, record)
+        lines += _culprit_lines(verdict.culprit, record, folder, is_shown, stand_above)
     elif verdict.lost and observation.ended_by is EndedBy.ITSELF:
         lines += _launcher_lines(folder)
     if observation.stacks:
@@ -74,6 +74,15 @@ def _record_of(attempt: Attempt, culprit: RankStatus) -> Mapping[str, Any] | Non
     if own is not None and own.get("exception") != "SystemExit":
         return own
     return next((record for record in attempt.failures.values() if record.get("guard")), own)
+
+
+def _has_said(folder: RunFolder, record: Mapping[str, Any] | None) -> bool:
+    """Whether what a rank wrote down of its failure is among the last lines of its standard error."""
+    if record is None or "rank" not in record:
+        return False
+    said = essence(str(record.get("message", ""))).partition("incompatible function arguments")[0]
+    said = re.sub(r" \([^()]*, line \d+\)$", "", said)  # of a SyntaxError, whose place Python prints apart
+    return any(said in line for line in last_lines(folder.err(int(record["rank"])), ABOVE_LINES))
 
 
 def _culprit_lines(

@@ -192,7 +192,9 @@ class TestReport:
         text = "TT_FATAL @ a.py:9: x == y\nhelp: transpose_b=True\ninfo:\nthe shapes differ"
         record = {"rank": 1, "exception": "RuntimeError", "message": text, "file": "a.py", "line": 3}
         failed = dataclasses.replace(failed, failures={1: record})
-        for shown, count in ((1, 0), (0, 1), (None, 1)):
+        log = failed.folder.err(1)
+        for shown, count, printed in ((1, 0, text), (0, 1, text), (None, 1, text), (1, 1, "RuntimeError")):
+            log.write_text(printed)
             seen = dataclasses.replace(failed.observation, last_shown=shown)
             told = failure_report(dataclasses.replace(failed, observation=seen), ["x"], lambda rank: True)
             assert told.count("  RuntimeError: the shapes differ") == count
