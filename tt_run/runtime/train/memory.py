@@ -245,7 +245,9 @@ def _current(method: str) -> _Capture | None:
     """The capture that runs; without one None, and a warning that names what was called."""
     if _running:
         return _capture
-    warnings.warn(f"MemoryUsageTracker.{method}: no capture is running; begin_capture() starts one", stacklevel=3)
+    warnings.warn(
+        f"MemoryUsageTracker.{method}: no capture is running; begin_capture() starts one", stacklevel=3
+    )
     return None
 
 
