@@ -104,7 +104,9 @@ def test_every_picture_is_as_recorded(mgd: Mgd, name: str) -> None:
     drawn = []
     for verb, *form in forms:
         result = mgd(verb, name if name in SYSTEMS else "-", *form, stdin=text)
-        said = (result.out + result.err).replace(str(ROOT), "")  # where the checkout lies is no part of a picture
+        said = (result.out + result.err).replace(
+            str(ROOT), ""
+        )  # where the checkout lies is no part of a picture
         drawn.append(hashlib.sha256(said.encode()).hexdigest()[:12])
     recorded = json.loads(RECORDED.read_text())
     if os.environ.get("TT_RUN_WRITE_EXPECTED"):
