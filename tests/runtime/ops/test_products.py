@@ -184,6 +184,11 @@ def test_vectors(one: MeshDevice):
     near(ops.matmul(put(one, v), put(one, m)), v.astype(float) @ m, steps=16)
     near(ops.matmul(put(one, m), put(one, w)), m.astype(float) @ w, steps=16)
     near(ops.matmul(put(one, v), put(one, v)), v.astype(float) @ v, steps=16)
+    near(ops.linear(put(one, v), put(one, m[0]), bias=put(one, w)), v.astype(float) @ m[0] + w, steps=16)
+    rows = np.arange(14, dtype=np.float32).reshape(1, 2, 7)
+    near(
+        ops.linear(put(one, v), put(one, m[0]), bias=put(one, rows)), v.astype(float) @ m[0] + rows, steps=16
+    )
 
 
 def test_a_bias_in_a_tile_of_its_own(one: MeshDevice):

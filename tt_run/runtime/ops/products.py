@@ -57,7 +57,7 @@ def product(
     A vector counts as a row in front and as a column behind, and leaves no dimension in the result.
     """
     tensors = (a, b) if bias is None else (a, b, bias)
-    device = on_device(*tensors, kind="matmul")
+    on_device(*tensors, kind="matmul")
     _check(a, b, transpose_a, transpose_b)
     dtype = dtype or (output_tensor.dtype if isinstance(output_tensor, Tensor) else a.dtype)
     memory_config = memory_config or in_dram(a)
@@ -84,9 +84,7 @@ def product(
     shards = combine(compute, *(t.shards for t in tensors))
     if memory_config is not None and memory_config.is_sharded():
         *batch, high, wide = shards.data.shape[1:]
-        memory_config = of_product(
-            device, memory_config, core_grid, program_config, math.prod(batch), high, wide
-        )
+        memory_config = of_product(a, memory_config, core_grid, program_config, math.prod(batch), high, wide)
     return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor, tile=tile)
 
 
@@ -101,20 +99,25 @@ def _by_vector(
     memory_config: MemoryConfig | None,
     output_tensor: Tensor | None,
 ) -> Tensor:
-    """Products with a vector: its missing dimension is put in, and left out of the result."""
-    if bias is not None:
-        raise fatal("a bias needs matrices; add it to the product of a vector")
+    """Products with a vector: its missing dimension is put in, and left out of the result; a bias is added to what is left."""
+    tensors = (a, b) if bias is None else (a, b, bias)
 
-    def compute(x: Array, y: Array) -> Array:
+    def compute(x: Array, y: Array, z: Array | None = None) -> Array:
         values: Array = gemm.matmul(
             *(align(s, 2) if s.ndim == 2 else s for s in (x, y[..., None] if column else y))
         )
         values = values[..., 0, :] if row else values
         values = np.ascontiguousarray(values[..., 0] if column else values)
+        if z is not None:
+            rank = max(values.ndim, z.ndim) - 1  # without the axis of distinct shards
+            plus = (lambda v, w: function(v + w)) if function else np.add
+            return evaluate(plus, dtype, align(values, rank), align(z, rank))
         return evaluate(function, dtype, values) if function else finish(values, dtype)
 
-    shards = combine(compute, a.shards, b.shards)
-    return settle((a, b), shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
+    shards = combine(compute, *(t.shards for t in tensors))
+    if memory_config is not None and memory_config.is_sharded():
+        memory_config = of_product(a, memory_config, None, None, 1, 1, shards.data.shape[-1])
+    return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
 
 
 def _check_bias(bias: Tensor, rows: int, width: int) -> None:

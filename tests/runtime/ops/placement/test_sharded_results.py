@@ -10,7 +10,7 @@ import pytest
 
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, TILE
-from tt_run.runtime.cores import CoreCoord, num_cores_to_corerangeset
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
 from tt_run.runtime.enums import BufferType, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.borders.arrays import from_torch
@@ -41,6 +41,13 @@ def by_rows(cores: int, *shard: int) -> MemoryConfig:
     return MemoryConfig(HEIGHT, BufferType.L1, ShardSpec(grid, shard, ShardOrientation.ROW_MAJOR))
 
 
+def cut(kind: TensorMemoryLayout, last: tuple[int, int], *shard: int) -> MemoryConfig:
+    grid = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(*last))])
+    return MemoryConfig(kind, BufferType.L1, ShardSpec(grid, shard, ShardOrientation.ROW_MAJOR))
+
+
+WIDTH, BLOCK = TensorMemoryLayout.WIDTH_SHARDED, TensorMemoryLayout.BLOCK_SHARDED
+WIDE, SQUARES = cut(WIDTH, (1, 0), 64, 64), cut(BLOCK, (1, 1), 32, 32)
 TWO = by_rows(2, 32, 64)
 BLOCKS_OF_4 = MatmulMultiCoreReuseMultiCastProgramConfig(
     compute_with_storage_grid_size=(4, 4), in0_block_w=1, out_subblock_h=1, out_subblock_w=1, per_core_M=2, per_core_N=4,
@@ -71,6 +78,17 @@ def make(one: MeshDevice) -> Callable[..., Tensor]:
         (lambda t: ops.linear(t(1, 1, 256, 256), t(256, 512), memory_config=L1_HEIGHT_SHARDED_MEMORY_CONFIG), "0-0 7-0", [32, 512]),
         (lambda t: ops.add(t(1, 1, 64, 64), t(1, 1, 64, 64, memory=TWO)), "0-0 1-0", [32, 64]),
         (lambda t: ops.add(t(1, 1, 1, 64), t(1, 1, 64, 64, memory=TWO)), "0-0 1-0", [32, 64]),
+        (lambda t: ops.add(t(2, 3, 64, 96), t(1, 1, 64, 96, memory=WIDE)), "0-0 1-0", [384, 64]),
+        (lambda t: ops.add(t(1, 1, 64, 64, memory=TWO), t(2, 3, 64, 64)), "0-0 1-0", [192, 64]),
+        (lambda t: ops.mul(t(1, 1, 64, 64, memory=SQUARES), t(2, 1, 64, 64)), "0-0 1-1", [64, 32]),
+        (lambda t: ops.where(t(2, 1, 64, 96), t(1, 1, 64, 96, memory=WIDE), 0.0), "0-0 1-0", [128, 64]),
+        (lambda t: ops.relu(t(1, 1, 32, 64), memory_config=L1_HEIGHT_SHARDED_MEMORY_CONFIG), "0-0 0-0", [32, 64]),
+        (lambda t: ops.add(t(2, 3, 64, 96), 2.0, memory_config=L1_HEIGHT_SHARDED_MEMORY_CONFIG), "0-0 7-0, 0-1 3-1", [32, 96]),
+        (lambda t: ops.relu(t(1, 1, 64, 2048), memory_config=L1_BLOCK_SHARDED_MEMORY_CONFIG), "0-0 7-1", [32, 256]),
+        (lambda t: ops.matmul(t(1, 1, 64, 96, memory=WIDE), t(1, 1, 96, 96), memory_config=L1_WIDTH_SHARDED_MEMORY_CONFIG), "0-0 1-0", [64, 64]),
+        (lambda t: ops.matmul(t(2, 1, 64, 64, memory=by_rows(2, 64, 64)), t(1, 1, 64, 32), memory_config=L1_HEIGHT_SHARDED_MEMORY_CONFIG), "0-0 1-0", [64, 32]),
+        (lambda t: ops.matmul(t(1, 1, 64, 64, memory=SQUARES), t(1, 1, 64, 32), memory_config=L1_BLOCK_SHARDED_MEMORY_CONFIG), "0-0 0-1", [32, 32]),
+        (lambda t: ops.matmul(t(64), t(64, 32), memory_config=L1_WIDTH_SHARDED_MEMORY_CONFIG), "0-0 0-0", [32, 32]),
         (lambda t: ops.where(t(1, 1, 64, 64), t(1, 1, 64, 64, memory=TWO), t(1, 1, 64, 64)), "0-0 1-0", [32, 64]),
     ],
 )  # fmt: skip

@@ -119,3 +119,12 @@ def test_rows_are_filled_where_that_is_recommended(dtype: str, width: int) -> No
     for alignment, wanted in ((ShardShapeAlignment.RECOMMENDED, width), (ShardShapeAlignment.REQUIRED, 18)):
         memory = spec.sharded(pieces, alignment).memory_config
         assert memory.nd_shard_spec is not None and tuple(memory.nd_shard_spec.shard_shape) == (25, wanted)
+
+
+@pytest.mark.parametrize(
+    ("piece", "width"), [((37, 16), 48), ((37, 32), 64), ((8, 45), 45), ((8, 48), 48)], ids=str
+)
+def test_rows_that_are_cut_are_whole_pieces(piece: tuple[int, int], width: int):
+    memory = NdShardSpec([1, 1, *piece], GRID)
+    spec = TensorSpec([1, 1, 37, 45], DataType.BFLOAT16, Layout.ROW_MAJOR, memory, BufferType.L1)
+    assert list(spec.padded_shape) == [1, 1, 37, width]

@@ -25,7 +25,7 @@ from tt_run.runtime.ops.declaration.dispatch import Golden, Operation, no_tensor
 from tt_run.runtime.ops.declaration.element_types import check_pair
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.goldens import common as goldens
-from tt_run.runtime.ops.placement.sharded_results import follows_sharded
+from tt_run.runtime.ops.placement import larger_shards
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import is_float, stored_dtype
@@ -193,12 +193,17 @@ def apply(
     shards = _computed(kernel, dtype, _FLOAT32 if real else stored_dtype(own), a, b)
     # Row-major only where both are; one tile operand makes tiles of the result.
     tiled = tensors[0].layout is Layout.ROW_MAJOR and tensors[-1].layout is Layout.TILE
+    made = tensors[-1].layout if tiled else tensors[0].layout
     if (
         memory_config is None
         and output_tensor is None
-        and tensors[0].memory_config() is not tensors[-1].memory_config()
+        and len(tensors) == 2
+        and (
+            tensors[0].shape != tensors[1].shape
+            or tensors[0].memory_config() is not tensors[1].memory_config()
+        )
     ):
-        memory_config = follows_sharded(tensors)
+        memory_config = larger_shards.of_broadcast(tensors, shards.data.shape[1:], made)
     return settle(
         tensors,
         shards,

@@ -1,4 +1,4 @@
-"""Where a sharded tensor lies once it has grown, and the call does not say: what `pad` and `repeat` of the reference do.
+"""Where a sharded tensor lies once it has grown, and the call does not say: what `pad`, `repeat` and broadcasts of the reference do.
 
 Source: memory configurations of results of reference library 0.81.1.
 """
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
 from tt_run.runtime.enums import Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.tensor.spec import sharding
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -30,6 +30,30 @@ def of_padding(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
         spec = ShardSpec(spec.grid, [spec.shape[0], padded[-1]], spec.orientation)
     grown = MemoryConfig(memory.memory_layout, memory.buffer_type, spec)
     return sharding.settled(grown, padded, tensor.layout, tensor.tile.tile_shape)
+
+
+def of_broadcast(tensors: Sequence[Tensor], shape: Sequence[int], layout: Layout) -> MemoryConfig | None:
+    """Where a result of this shape lies beside sharded operands: the first one's cores, its pieces larger by as much as the result is.
+
+    None where the first operand of all says it as it is, or none is sharded. One in L1 keeps its own place.
+    """
+    first = tensors[0].memory_config()
+    sharded = first.is_sharded() or first == DRAM_MEMORY_CONFIG
+    held = next((t for t in tensors if t.memory_config().is_sharded()), None) if sharded else None
+    if held is None:
+        return None
+    memory = held.memory_config()
+    spec = memory.shard_spec
+    before = padded_shape(tuple(held.shape), held.layout, held.tile).dims
+    after = padded_shape(tuple(shape), layout, held.tile).dims
+    few, many = (math.prod(dims[:-1]) for dims in (before, after))
+    narrow, wide = before[-1], after[-1]
+    if spec is None or (few, narrow) == (many, wide) or not few or not narrow:
+        return None if held is tensors[0] else memory
+    piece = [spec.shape[0] * many // few, spec.shape[1] * wide // narrow]
+    return MemoryConfig(
+        memory.memory_layout, memory.buffer_type, ShardSpec(spec.grid, piece, spec.orientation)
+    )
 
 
 def of_repetition(tensor: Tensor, times: Sequence[int], shape: Sequence[int]) -> MemoryConfig | None:

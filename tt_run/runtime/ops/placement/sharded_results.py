@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
 from tt_run.runtime.enums import BufferType, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
@@ -11,7 +9,11 @@ from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, CoreGri
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE, tiles
 
-_HEIGHT, _BLOCK = TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.BLOCK_SHARDED
+_HEIGHT, _WIDTH, _BLOCK = (
+    TensorMemoryLayout.HEIGHT_SHARDED,
+    TensorMemoryLayout.WIDTH_SHARDED,
+    TensorMemoryLayout.BLOCK_SHARDED,
+)
 
 
 def on_first_cores(
@@ -30,15 +32,8 @@ def in_dram(like: Tensor) -> MemoryConfig | None:
     return None if like.memory_config() is DRAM_MEMORY_CONFIG else DRAM_MEMORY_CONFIG
 
 
-def follows_sharded(tensors: Sequence[Tensor]) -> MemoryConfig | None:
-    """The memory configuration of the first sharded operand where the first of all is interleaved in DRAM; None where it says itself."""
-    if tensors[0].memory_config() != DRAM_MEMORY_CONFIG:
-        return None
-    return next((each.memory_config() for each in tensors if each.memory_config().is_sharded()), None)
-
-
 def of_product(
-    device: MeshDevice,
+    first: Tensor,
     memory_config: MemoryConfig | None,
     core_grid: CoreGrid | None,
     program_config: object,
@@ -48,16 +43,30 @@ def of_product(
 ) -> MemoryConfig | None:
     """A product's memory configuration with the cores that compute it, where it asks for shards and does not say which.
 
-    `rows` and `columns` are those of one of its matrices in elements. Blocks without a grid are one to a matrix; rows and columns
-    without one are cut as for one matrix alone, which more of them do not fit.
+    `rows` and `columns` are those of one of its matrices in elements. A first operand that is cut in the same way says how, where no
+    grid and no program do. Else blocks without a grid are one to a matrix; rows and columns without one are cut as for one matrix alone,
+    which more of them do not fit.
     """
+    device = first.device()
+    assert device is not None
     if memory_config is None or not memory_config.is_sharded() or memory_config.shard_spec is not None:
         return memory_config
     one, wide = tiles(rows), tiles(columns)
     high = matrices * one
     per_core = getattr(program_config, "per_core_M", 0), getattr(program_config, "per_core_N", 0)
     layout = memory_config.memory_layout
-    if layout is _BLOCK:
+    held = first.memory_config()
+    if program_config is core_grid is None and held.memory_layout is layout and held.shard_spec is not None:
+        kept, down = held.shard_spec.grid, tiles(held.shard_spec.shape[0])
+        across = wide if layout is _HEIGHT else -(-wide // _columns(kept, layout))
+        down = high if layout is _WIDTH else down
+        spread = -(-high // down) * -(-wide // across)
+        grid = (
+            _rectangle(-(-wide // across), -(-high // down))
+            if layout is _BLOCK
+            else num_cores_to_corerangeset(spread, device.compute_with_storage_grid_size(), row_wise=True)
+        )
+    elif layout is _BLOCK:
         if all(per_core):
             down, across = per_core
         elif core_grid is not None:
@@ -79,6 +88,12 @@ def of_product(
         return memory_config
     spec = ShardSpec(grid, (down * TILE_SIZE, across * TILE_SIZE), ShardOrientation.ROW_MAJOR)
     return MemoryConfig(layout, memory_config.buffer_type, spec)
+
+
+def _columns(cores: CoreRangeSet, layout: TensorMemoryLayout) -> int:
+    """Over how many cores a row of a tensor is cut that lies on these."""
+    box = cores.bounding_box()
+    return cores.num_cores() if layout is _WIDTH else box.end.x - box.start.x + 1
 
 
 def _rectangle(columns: int, rows: int) -> CoreRangeSet:

@@ -105,7 +105,7 @@ class NdShardSpec(Checked, metaclass=Native):
 
     def __str__(self) -> str:
         shape = ", ".join(map(str, self.shard_shape))
-        grid = ",".join(corner + "}" for corner in _corners(self.grid))
+        grid = ", ".join(corner + "}" for corner in _corners(self.grid))
         return (
             f'{{"shard_shape":[{shape}],"grid":[{grid}],"orientation":"{cpp(self.orientation)}",'
             f'"shard_distribution_strategy":"{cpp(self.shard_distribution_strategy)}"}}'

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
-from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
 from tt_run.runtime.enums import BufferType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec, ShardSpec
@@ -54,13 +54,23 @@ def cut_in_two(
 def completed(
     wanted: MemoryConfig, like: MemoryConfig, padded: tuple[int, ...], steps: tuple[int, int], grid: CoreCoord
 ) -> MemoryConfig:
-    """What an operation makes of a sharded configuration that does not name the cores: those of its operand, or else all of `grid`."""
+    """What an operation makes of a sharded configuration that does not name the cores: those of its operand, or else as many of `grid`
+    as there are pieces when it is cut over all of it.
+    """
     spec = like.shard_spec if like.memory_layout is wanted.memory_layout else None
     whole = CoreRange(CoreCoord(0, 0), CoreCoord(grid.x - 1, grid.y - 1))
     cores = spec.grid if spec is not None else CoreRangeSet([whole])
     orientation = spec.orientation if spec is not None else ShardOrientation.ROW_MAJOR
-    made = cut_in_two(wanted.memory_layout, padded, steps, wanted.buffer_type, cores, orientation)
-    return MemoryConfig(wanted.memory_layout, wanted.buffer_type, made.shard_spec)
+    made = cut_in_two(wanted.memory_layout, padded, steps, wanted.buffer_type, cores, orientation).shard_spec
+    if spec is None and made is not None and 0 not in padded:
+        height, width = made.shape
+        down, across = -(-math.prod(padded[:-1]) // height), -(-padded[-1] // width)
+        if wanted.memory_layout is TensorMemoryLayout.BLOCK_SHARDED:
+            used = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(across - 1, down - 1))])
+        else:
+            used = num_cores_to_corerangeset(down * across, grid, row_wise=True)
+        made = ShardSpec(used, made.shape, orientation)
+    return MemoryConfig(wanted.memory_layout, wanted.buffer_type, made)
 
 
 def _rectangle(cores: CoreRangeSet, orientation: ShardOrientation) -> tuple[int, int]:

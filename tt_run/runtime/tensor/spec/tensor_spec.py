@@ -163,7 +163,7 @@ class TensorSpec(metaclass=Native):
         write(self, "dtype", dtype)
         write(self, "layout", layout)
         write(self, "tile", parts[Tile] or DEFAULT_TILE)
-        memory, padded = _memory(parts), self.padded_shape.dims
+        memory, padded = _memory(parts), padded_shape(tuple(self.shape), layout, self.tile).dims
         write(self, "memory_config", sharding.settled(memory, padded, layout, self.tile.tile_shape))
 
     @classmethod
@@ -189,8 +189,13 @@ class TensorSpec(metaclass=Native):
 
     @property
     def padded_shape(self) -> Shape:
-        """Physical shape of a shard, padding included."""
-        return padded_shape(tuple(self.shape), self.layout, self.tile)
+        """Physical shape of a shard, padding included; rows that are cut are whole pieces."""
+        padded = padded_shape(tuple(self.shape), self.layout, self.tile)
+        piece = self.memory_config.shard_spec or self.memory_config.nd_shard_spec
+        if self.layout is Layout.TILE or piece is None:
+            return padded
+        width = (piece.shape if isinstance(piece, ShardSpec) else piece.shard_shape)[-1]
+        return Shape((*padded.dims[:-1], -(-padded.dims[-1] // width) * width)) if width else padded
 
     def height_sharded(
         self, grid: CoreRangeSet, orientation: ShardOrientation = ShardOrientation.ROW_MAJOR
