@@ -192,6 +192,7 @@ def test_rows_that_are_reduced_in_tiles_come_back_in_tiles(one: MeshDevice):
         (BF16, -1, ROW), (BF16, 0, TILE), (F32, 0, ROW), (BF16, (2, 3), TILE), (F32, (2, 3), TILE), (BF16, None, TILE), (F32, None, ROW)
     ):  # fmt: skip
         assert ops.sum(x[dtype], dim).layout is layout, (dtype, dim)
+    assert ops.sum(put(one, sample(I32, 2, 50, 70), I32, ROW), -1).layout is TILE
     assert [ops.mean(x[BF16], dim).layout for dim in (0, None, (2, 3))] == [ROW, ROW, TILE]
     for found in (
         ops.prod(x[BF16], -1),
@@ -203,6 +204,7 @@ def test_rows_that_are_reduced_in_tiles_come_back_in_tiles(one: MeshDevice):
 
 
 def test_places_are_wide_where_the_elements_are(one: MeshDevice):
+    assert [part.dtype for part in ops.sort(put(one, sample(U16, 64, 64), U16))] == [U16, U32]
     for dtype, wide in ((F32, U32), (BF16, U16)):
         x = put(one, sample(dtype, 64, 64), dtype)
         for found in (ops.sort(x), ops.topk(x, 5)):

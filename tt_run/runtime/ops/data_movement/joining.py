@@ -24,7 +24,8 @@ from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, settle
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import fitted_shards
-from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, CoreRangeSet, MemoryConfig
+from tt_run.runtime.ops.placement.sharded_results import in_dram
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, convert
@@ -75,8 +76,8 @@ def concat(
         )
 
     shards = combine(joined, *(t.shards for t in parts))
-    if memory_config is None and first.memory_config().is_sharded():
-        memory_config = DRAM_MEMORY_CONFIG
+    if memory_config is None:
+        memory_config = in_dram(first)
     return settle(parts, shards, first.dtype, memory_config=memory_config, output_tensor=output_tensor)
 
 
@@ -280,7 +281,13 @@ def split(
         sizes = list(ints(split_size))
         if sum(sizes) != length:
             raise fatal(f"split sizes {sizes} must sum to the {length} elements of dimension {dim}")
-    return _pieces(input_tensor, axis, sizes, memory_config)
+    fitted = memory_config is None
+    return _pieces(
+        input_tensor,
+        axis,
+        sizes,
+        fitted_shards.of_pieces(input_tensor, axis, sizes) if fitted else [memory_config] * len(sizes),
+    )
 
 
 @operation(
@@ -294,19 +301,23 @@ def chunk(input_tensor: Tensor, chunks: int, dim: int) -> list[Tensor]:
     if chunks < 1:
         raise fatal(f"chunk needs a positive number of chunks, got {chunks}")
     size = max(1, -(-length // chunks))
-    return _pieces(input_tensor, axis, [min(size, length - start) for start in range(0, length, size)], None)
+    sizes = [min(size, length - start) for start in range(0, length, size)]
+    places = [fitted_shards.of_part(input_tensor, _part(input_tensor, axis, each)) for each in sizes]
+    return _pieces(input_tensor, axis, sizes, places)
+
+
+def _part(tensor: Tensor, axis: int, size: int) -> list[int]:
+    return [size if d == axis else length for d, length in enumerate(tensor.shape)]
 
 
 def _pieces(
-    tensor: Tensor, axis: int, sizes: Sequence[int], memory_config: MemoryConfig | None
+    tensor: Tensor, axis: int, sizes: Sequence[int], places: Sequence[MemoryConfig | None]
 ) -> list[Tensor]:
     ahead = (builtins.slice(None),) * (axis + 1)
     found, start = [], 0
-    for size in sizes:
+    for size, place in zip(sizes, places, strict=True):
         cut = builtins.slice(start, start + size)
-        shape = [size if d == axis else length for d, length in enumerate(tensor.shape)]
-        place = memory_config or fitted_shards.of_pieces(tensor, shape)
-        starts = [start if d == axis else 0 for d in range(len(shape))]
+        starts = [start if d == axis else 0 for d in range(len(tensor.shape))]
         part = _of_rows(tensor, starts, (1,))
         found.append(moved(part, lambda s, at=(*ahead, cut): s[at], place))  # type: ignore[misc]
         start += size

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt_run.runtime.enums import NamedEnum
+from tt_run.runtime.enums import Layout, NamedEnum
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.native.classes import native
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.elementwise.binary import add, multiply, subtract
+from tt_run.runtime.tensor.conversion import layouts
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -63,6 +64,8 @@ def bcast(
     if dim in (BcastOpDim.W, BcastOpDim.HW) and width != 1:
         raise fatal(f"bcast along the width needs a second operand of width 1, got shape {input_b.shape}")
     result: Tensor = _OPERATIONS[math_op].compute(
-        input_a, input_b, memory_config=memory_config, output_tensor=output_tensor
+        *(layouts.to_layout(each, Layout.TILE) for each in (input_a, input_b)),
+        memory_config=memory_config,
+        output_tensor=output_tensor,
     )
     return result

@@ -48,14 +48,11 @@ def _even(
     padded = padded_shape(tuple(shape), layout or tensor.layout, tensor.tile).dims
     if not math.prod(padded):
         return memory  # of nothing
-    return sharding.cut_in_two(
-        kind or memory.memory_layout,
-        padded,
-        _steps(tensor, layout),
-        memory.buffer_type,
-        spec.grid,
-        spec.orientation,
+    kind = kind or memory.memory_layout
+    made = sharding.cut_in_two(
+        kind, padded, _steps(tensor, layout), memory.buffer_type, spec.grid, spec.orientation
     )
+    return MemoryConfig(kind, memory.buffer_type, made.shard_spec)
 
 
 def _named(memory: MemoryConfig, padded: Sequence[int]) -> MemoryConfig:
@@ -63,7 +60,7 @@ def _named(memory: MemoryConfig, padded: Sequence[int]) -> MemoryConfig:
     spec = memory.shard_spec
     if memory.memory_layout is not _HEIGHT or spec is None or spec.shape[0] != math.prod(padded[:-1]):
         return memory
-    return MemoryConfig(_WIDTH, memory.buffer_type, spec, memory.nd_shard_spec)
+    return MemoryConfig(_WIDTH, memory.buffer_type, spec)
 
 
 def of_part(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
@@ -72,27 +69,29 @@ def of_part(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
     return None if memory is None else _even(tensor, memory, shape)
 
 
-def _uneven(tensor: Tensor, memory: MemoryConfig, shape: Sequence[int]) -> bool:
-    """Whether the cores of a cut would not have whole tiles, all as many."""
-    padded = padded_shape(tuple(shape), tensor.layout, tensor.tile).dims
-    spec = memory.shard_spec
+def _uneven(tensor: Tensor, memory: MemoryConfig, axis: int, size: int) -> bool:
+    """Whether the cores along an axis would not have whole tiles of `size`, all as many."""
+    spec, rank, step = memory.shard_spec, len(tensor.shape), _steps(tensor)
     assert spec is not None
-    size = spec.grid.bounding_box().grid_size()
+    across = spec.grid.bounding_box().grid_size()
     count, kind = spec.grid.num_cores(), memory.memory_layout
-    down, across = {_HEIGHT: (count, 1), _WIDTH: (1, count)}.get(kind, (size.y, size.x))
-    steps = _steps(tensor)
-    return bool(math.prod(padded[:-1]) % (down * steps[0]) or padded[-1] % (across * steps[1]))
+    down, over = {_HEIGHT: (count, 1), _WIDTH: (1, count)}.get(kind, (across.y, across.x))
+    if axis == rank - 1:
+        return bool(size % (over * step[1]))
+    rows = math.prod(size if d == axis else length for d, length in enumerate(tensor.shape[:-1]))
+    return bool(rows % (down * step[0]) or (axis == rank - 2 and size % step[0]))
 
 
-def of_pieces(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
-    """What `split` and `chunk` do: as `slice` does, but tiles that the cores cannot share evenly go to DRAM. None for a tensor that is not sharded."""
+def of_pieces(tensor: Tensor, axis: int, sizes: Sequence[int]) -> list[MemoryConfig | None]:
+    """What `split` does: as `slice` does, but all pieces go to DRAM when the cores cannot share one's tiles evenly along the axis of the cut."""
     memory = _sharded(tensor)
-    if memory is None:
-        return None
-    fitted = _even(tensor, memory, shape)
-    if tensor.layout is Layout.TILE and _uneven(tensor, memory, shape):
-        return DRAM_MEMORY_CONFIG
-    return fitted
+    cut = [size for size in sizes if size != tensor.shape[axis]] if tensor.layout is Layout.TILE else []
+    if memory is not None and any(_uneven(tensor, memory, axis, size) for size in cut):
+        return [DRAM_MEMORY_CONFIG] * len(sizes)
+    return [
+        of_part(tensor, [size if d == axis else length for d, length in enumerate(tensor.shape)])
+        for size in sizes
+    ]
 
 
 def of_tiles(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:

@@ -17,6 +17,7 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import axis_of, into, on_device, settle, volume
 from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.ops.placement.sharded_results import in_dram
 from tt_run.runtime.ops.reduction.choice_checks import check_sampling, check_seeds
 from tt_run.runtime.ops.reduction.reduction_checks import check_topk
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
@@ -77,7 +78,7 @@ def _chosen(
         places,
     )
     many = axis > 0 and tensor.shape[axis - 1] > np.iinfo(np.uint16).max + 1
-    wide = many or tensor.dtype is DataType.FLOAT32
+    wide = many or tensor.dtype in (DataType.FLOAT32, DataType.UINT16)
     kind = DataType.UINT32 if wide else DataType.UINT16
     indices = Shards(places.data.astype(np.uint32 if wide else np.uint16), places.index)
     first = settle(
@@ -174,7 +175,7 @@ def nonzero(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) 
             (input_tensor,),
             input_tensor.shards.map(f),
             DataType.UINT32,
-            memory_config=memory_config,
+            memory_config=memory_config or in_dram(input_tensor),
             layout=Layout.ROW_MAJOR,
         )
         for f in (count, places)

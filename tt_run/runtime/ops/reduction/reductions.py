@@ -29,7 +29,7 @@ from tt_run.runtime.ops.reduction.reduction_checks import (
 )
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.values.dtypes import convert
+from tt_run.runtime.values.dtypes import convert, is_float
 
 Array = npt.NDArray[Any]
 Dims = int | Sequence[int] | None
@@ -106,12 +106,13 @@ def _std(rows: Array, scalar: float, correction: bool) -> Array:
 
 
 def _layout_of_total(name: str, tensor: Tensor, dim: Dims) -> Layout | None:
-    """TILE where the reference reduces rows in tiles: shards, whole matrices, and sums of BFLOAT16 over batch dimensions."""
+    """TILE where the reference reduces rows in tiles: shards, whole matrices, sums of integers, and of BFLOAT16 over batch dimensions."""
     rank = len(tensor.shape)
     axes = axes_of(dim, rank)
     matrices = rank > 1 and axes == (rank - 2, rank - 1)
     batches = name == "sum" and tensor.dtype is DataType.BFLOAT16 and any(axis < rank - 2 for axis in axes)
-    return Layout.TILE if matrices or batches or tensor.memory_config().is_sharded() else None
+    whole = name == "sum" and not is_float(tensor.dtype)
+    return Layout.TILE if matrices or batches or whole or tensor.memory_config().is_sharded() else None
 
 
 def _total(name: str, function: Scaled, doc: str) -> Operation:
