@@ -116,8 +116,8 @@ def gelu(x: Array) -> Array:
     """x times the normal distribution function of x."""
     value = np.ascontiguousarray(erf(x * _ROOT_HALF))
     value += np.float32(1)
-    value *= x
     value *= np.float32(0.5)
+    value *= x
     # Below, 1 + erf cancels: the tail comes from the complementary function.
     tail = np.flatnonzero(x < _GELU_TAIL)
     if tail.size:
@@ -132,8 +132,8 @@ def gelu_tanh(x: Array) -> Array:
     """The tanh form of GELU."""
     value = np.tanh(_ROOT_TWO_OVER_PI * (x + np.float32(0.044715) * x * x * x))
     value += np.float32(1)
-    value *= x
     value *= np.float32(0.5)
+    value *= x
     return value
 
 

@@ -146,7 +146,7 @@ def _element(torch: Any, tensor: Any) -> Any:
 def gradients(forward: Function | str, count: int = 1) -> Function:
     """The backward function of `forward(*tensors, *others)`: from (gradient, *tensors, *others), the list of the gradients of `count` tensors.
 
-    A tensor that `forward` does not depend on has a gradient of zeros. The gradient of the result broadcasts to its shape.
+    A tensor that `forward` does not depend on, or by steps alone, has a gradient of zeros. The gradient of the result broadcasts to its shape.
     """
 
     def backward(gradient: Any, *values: Any) -> list[Any]:
@@ -155,6 +155,8 @@ def gradients(forward: Function | str, count: int = 1) -> Function:
         leaves = [value.detach().requires_grad_() for value in values[:count]]
         with torch.enable_grad():
             result = function(*leaves, *values[count:])
+        if not result.requires_grad:
+            return [torch.zeros_like(leaf) for leaf in leaves]
         found = torch.autograd.grad(result, leaves, gradient.expand_as(result), allow_unused=True)
         return [torch.zeros_like(x) if g is None else g for g, x in zip(found, leaves, strict=True)]
 

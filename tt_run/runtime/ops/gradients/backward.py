@@ -74,15 +74,7 @@ def _zero(name: str, extra: str = "") -> Row:
 
 def _divided(x: Any, y: Any, rounding_mode: str | None = None) -> Any:
     result = library().div(x, y, rounding_mode=rounding_mode)
-    return result if rounding_mode is None else _kept(result, x, y)
-
-
-def _kept(result: Any, *operands: Any) -> Any:
-    """A result without gradients tied to its operands, so that theirs are zeros."""
-    for operand in operands:
-        if hasattr(operand, "requires_grad"):
-            result = result + (operand * 0).nan_to_num(0, 0, 0)
-    return result
+    return result if rounding_mode is None else result.detach()
 
 
 def _reversed_division(gradient: Any, x: Any, scalar: float, rounding_mode: str | None = None) -> Any:
@@ -108,8 +100,9 @@ def _power_of(gradient: Any, x: Any, exponent: float) -> Any:
 
 def _gelu(gradient: Any, x: Any, variant: Any = None) -> Any:
     form = "tanh" if getattr(variant, "name", "") == "Tanh" else "none"
-    found = gradients(lambda value: named("nn.functional.gelu")(value, approximate=form))(gradient, x)
-    return _at_infinity(found, gradient, x)
+    (found,) = gradients(lambda value: named("nn.functional.gelu")(value, approximate=form))(gradient, x)
+    # The slope is 1 at infinity and 0 at minus infinity, where torch multiplies infinity with zero.
+    return [found.where(x.isfinite() | x.isnan(), gradient * (x > 0))]
 
 
 def _bias_gelu(gradient: Any, x: Any, bias: Any, variant: Any = None, approximate: str | None = None) -> Any:
@@ -118,14 +111,7 @@ def _bias_gelu(gradient: Any, x: Any, bias: Any, variant: Any = None, approximat
     def forward(value: Any, added: Any) -> Any:
         return named("nn.functional.gelu")(value + added, approximate=form)
 
-    found = gradients(forward, 2 if hasattr(bias, "requires_grad") else 1)(gradient, x, bias)
-    return _at_infinity(found, gradient, x + bias) if x.shape == gradient.shape else found
-
-
-def _at_infinity(found: list[Any], gradient: Any, x: Any) -> list[Any]:
-    """Gradients of a GELU, whose slope at infinity is 1 and at minus infinity 0: torch multiplies infinity with zero there."""
-    limits = gradient * (x > 0)
-    return [g.where(x.isfinite() | x.isnan(), limits) if g.shape == x.shape else g for g in found]
+    return gradients(forward, 2 if hasattr(bias, "requires_grad") else 1)(gradient, x, bias)
 
 
 def _clamped(gradient: Any, x: Any, low: Any = None, high: Any = None) -> list[Any]:
