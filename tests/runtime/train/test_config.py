@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from tt_run.runtime.train.models.gpt import GPT2
 from tt_run.runtime.train.models.llama import Llama
 from tt_run.runtime.train.models.mlp import MultiLayerPerceptronParameters, create_mlp_model
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
+from tt_run.runtime.train.optimizers.schedulers import SpeedrunScheduler
 from tt_run.runtime.train.settings import ConfigError
 
 SHIPPED = configs_root() / "training"
@@ -306,6 +308,25 @@ def test_the_factory_reads_the_files_that_a_training_configuration_names(opened:
     assert TrainingConfig(document).seq_len == named["max_sequence_length"]
     own = {**document, "transformer_config": {"max_sequence_length": 64}}
     assert TrainingConfig(own).seq_len == 64
+
+
+def test_settings_may_be_given_by_name() -> None:
+    given = SchedulerConfig(max_lr=0.4, warmup_steps=2, hold_steps=1, total_steps=7, beta1_start=None)
+    rates = [SpeedrunScheduler(given).lr_at(step) for step in range(9)]
+    assert rates == pytest.approx([0.0, 0.2, 0.4, 0.4, 0.3, 0.2, 0.1, 0.0, 0.0])
+    assert SpeedrunScheduler(given).beta1_at(3) is None
+    # As does anything with the same fields, read anew at each step.
+    other = types.SimpleNamespace(max_lr=1.0, min_lr=0.5, warmup_steps=0, hold_steps=0, total_steps=2, beta1_start=0.8, beta1_end=0.9, beta1_warmup_steps=4)  # fmt: skip
+    schedule = SpeedrunScheduler(other)
+    assert (schedule.lr_at(1), schedule.beta1_at(2)) == pytest.approx((0.75, 0.85))
+    other.max_lr = 2.0
+    assert schedule.lr_at(0) == 2.0
+    with pytest.raises(
+        ConfigError, match=r"unknown key 'lr_max' in scheduler_config; help: one of beta1_end"
+    ):
+        SchedulerConfig(lr_max=1.0)
+    with pytest.raises(ConfigError, match=r"scheduler_config.max_lr must be at least 0, not -1"):
+        SchedulerConfig(max_lr=-1)
 
 
 def test_a_section_may_be_given_by_itself() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.train.common.data import CharTokenizer
+from tt_run.runtime.train.distributed import concat_mesh_to_tensor_composer, shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.models.llama import Llama, LlamaConfig
 from tt_run.runtime.train.settings import ConfigError
 from tt_run.runtime.train.tensor import Tensor
@@ -21,8 +23,10 @@ from tt_run.runtime.train.trainers.async_grpo import (
 )
 from tt_run.runtime.train.trainers.callback import TrainerCallback
 from tt_run.runtime.train.trainers.completion import ModelCompleter
-from tt_run.runtime.train.trainers.grpo import GRPOTrainer, advantages_of
+from tt_run.runtime.train.trainers.grpo import GRPOTrainer
 from tt_run.runtime.train.trainers.grpo_config import GRPOConfig, get_grpo_config
+from tt_run.runtime.train.trainers.grpo_monitor import GRPOMonitor
+from tt_run.runtime.train.trainers.rollouts import advantages_of, reward_names, upload_micro_advantages
 
 PROMPTS = [{"prompt": word, "want": "a"} for word in ("ab", "cd", "ef", "gh") * 8]
 
@@ -204,6 +208,8 @@ def test_rates_clipping_and_several_rewards(opened: Any, capsys: pytest.CaptureF
         ({"lr_scheduler_type": "linear"}, "one of constant, cosine"),
         ({"min_lr_rate": 2.0}, "min_lr_rate must be in"),
         ({"use_clip_grad_norm": True, "clip_grad_norm_max_norm": 0.0}, "must be positive"),
+        ({"report_to": "tensorboard"}, "report_to must be one of none, wandb, got 'tensorboard'"),
+        ({"num_completions_to_print": -1}, "at least 0, got -1"),
     ):
         with pytest.raises(ValueError, match=said):
             GRPOConfig(**changes)
@@ -211,6 +217,89 @@ def test_rates_clipping_and_several_rewards(opened: Any, capsys: pytest.CaptureF
 
 def test_advantages_compare_with_the_own_group() -> None:
     assert advantages_of(np.array([1, 3, 10, 10], np.float32), 2).tolist() == [-1, 1, 0, 0]
+    with pytest.raises(ValueError, match="3 rewards are no whole number of groups of 2"):
+        advantages_of(np.zeros(3, np.float32), 2)
+
+
+def test_advantages_of_a_micro_batch_are_dealt_out_in_order(opened: Any) -> None:
+    device = opened((1, 4), ddp=True).get_device()
+    cut = shard_tensor_to_mesh_mapper(device, 0)
+    dealt = Tensor(upload_micro_advantages(np.arange(8, dtype=np.float32), cut, 4))
+    assert dealt.shape() == [2, 1]
+    assert dealt.to_numpy(composer=concat_mesh_to_tensor_composer(device, 0)).flatten().tolist() == [
+        *range(8)
+    ]
+    with pytest.raises(ValueError, match=r"must be divisible by num_devices \(4\)"):
+        upload_micro_advantages(np.zeros(6, np.float32), cut, 4)
+
+
+def test_figures_are_written_and_each_reward_is_told(opened: Any, tmp_path: Path) -> None:
+    """Of pairs of steps, with what callbacks add and take; a program that brings a monitor of its own gets no second one."""
+
+    def length(completions: list[str]) -> list[float]:
+        return [float(len(text)) for text in completions]
+
+    class Judge(TrainerCallback):
+        def on_step_end(self, trainer: Any, step: int, *args: Any, **kwargs: Any) -> None:
+            trainer.metrics["judged"] = 2.0 * step
+
+    made, figures = trainer(opened, prompts_to_train=8, logging_steps=2, output_dir=str(tmp_path))
+    rewards = [reward, length, lambda completions: [0.5] * len(completions)]
+    made = GRPOTrainer(made.completer, PROMPTS, made.config, None, {"type": "AdamW", "lr": 0.02}, [figures, Judge()], reward_funcs=rewards)  # fmt: skip
+    made.train()
+    assert [type(callback) for callback in made.callbacks] == [Figures, Judge, GRPOMonitor]
+    with (tmp_path / "grpo_metrics.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["step"] for row in rows] == ["2", "4"] and [row["judged"] for row in rows] == ["3.0", "7.0"]
+    assert {"Figures_time_s", "Judge_time_s", "reward_mean", "length_mean", "lr"} <= rows[0].keys()
+    for number, row in enumerate(rows):
+        pair = figures.steps[2 * number : 2 * number + 2]
+        for name in ("reward_mean", "length_mean", "reward_std"):
+            assert float(row[name]) == pytest.approx(np.mean([step[name] for step in pair])), name
+        assert float(row["max_completion_len"]) == max(step["max_completion_len"] for step in pair)
+        assert row["reward_2_mean"] == "0.5"
+        parts = (float(row[f"{name}_mean"]) for name in ("reward", "length", "reward_2"))
+        assert float(row["reward_std"]) >= 0 and sum(parts) > 0
+
+    class OldMonitor(TrainerCallback):
+        pass
+
+    OldMonitor.__name__ = "GRPOMonitor"
+    own = OldMonitor()
+    again = GRPOTrainer(made.completer, PROMPTS, made.config, reward, {"type": "SGD", "lr": 0.1}, [own])
+    assert again.callbacks == [own]
+
+
+def test_names_of_rewards() -> None:
+    def length(completions: list[str]) -> list[float]:
+        return [0.0 for _ in completions]
+
+    assert reward_names([length, lambda completions: [], length]) == ["length", "reward_1", "length_2"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"reward_func": reward}, "optimizer_dict is required"),
+        ({"optimizer_dict": {"type": "SGD"}}, "exactly one of reward_func"),
+        ({"optimizer_dict": {"type": "SGD"}, "reward_funcs": []}, "at least one"),
+        ({"optimizer_dict": {"type": "SGD"}, "reward_func": reward, "reward_funcs": [reward]}, "exactly one"),
+    ],
+)
+def test_what_a_trainer_needs(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        GRPOTrainer(None, PROMPTS, GRPOConfig(), **given)  # type: ignore[arg-type]
+
+
+def test_steps_are_told_with_only_what_they_need(opened: Any) -> None:
+    """A trainer derived from this one may fill in the state by itself: the number of the step and its beginning."""
+    figures = Figures()
+    made = OneStepAsyncGRPOTrainer.__new__(OneStepAsyncGRPOTrainer)
+    made.callbacks, made.metrics, made._step_start_time = [figures], {"step": 5, "reward_mean": 0.3}, 0.0
+    made._publish_step_metrics()
+    assert made.metrics["step"] == 5 and figures.steps[0]["reward_mean"] == 0.3
+    assert {"step_time_s", "Figures_time_s"} <= made.metrics.keys()
+    assert made._async_gen_next_batch(iter([])) is None
 
 
 def test_checkpoints_hold_settings_and_state(opened: Any, tmp_path: Path) -> None:

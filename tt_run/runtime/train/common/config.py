@@ -81,7 +81,7 @@ class GRPOSettings(Section):
     num_iterations = Setting(whole(1), 1, UPSTREAM)
     gradient_accumulation_steps = Setting(whole(1), 1, UPSTREAM)
     logging_steps = Setting(whole(0), 1, UPSTREAM)
-    output_dir = Setting(text, "grpo", UPSTREAM)
+    output_dir = Setting(text, "", UPSTREAM)
     checkpointing = Setting(flag, False, UPSTREAM)
     checkpoint_interval = Setting(whole(1), 100, UPSTREAM)
     prompts_to_train = Setting(whole(1), 1000, UPSTREAM)
@@ -96,6 +96,9 @@ class GRPOSettings(Section):
     clip_grad_norm_max_norm = Setting(number(0.0), 1.0, UPSTREAM)
     log_completions = Setting(flag, False, UPSTREAM)
     num_completions_to_print = Setting(whole(0), 0, UPSTREAM)
+    report_to = Setting(choice("none", "wandb"), "none", UPSTREAM)
+    run_name: Setting[str | None] = Setting(text, None, UPSTREAM)
+    disable_default_monitor = Setting(flag, False, UPSTREAM)
 
 
 class PipelineParallelHostConfig(Section):

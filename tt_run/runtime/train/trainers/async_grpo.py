@@ -6,6 +6,7 @@ What is trained on was then made with older weights; the loss is that of `GRPOTr
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,18 +118,24 @@ class OneStepAsyncGRPOTrainer(GRPOTrainer):
         completer: Any = self.completer
         self._setup()
         self._tell("on_train_begin")
+        self.metrics = {"step": 0}
         self._reset_step_metrics()
-        batches = list(self._iter_prompt_batches())
-        for number, (prompts, columns) in enumerate(batches):
-            if number == 0:
-                self._submit(prompts)
+        batches = self._iter_prompt_batches()
+        coming = self._async_gen_next_batch(batches)
+        while coming is not None:
+            prompts, columns = coming
             completions = completer.await_generate()
-            if number + 1 < len(batches):
-                self._submit(batches[number + 1][0])
+            coming = self._async_gen_next_batch(batches)
             self._train_on(prompts, columns, completions)
         self._tell("on_train_end")
 
-    def _submit(self, prompts: list[Tokens]) -> None:
-        completer: Any = self.completer
-        completer.push_weights()
-        completer.submit_generate(prompts)
+    def _async_gen_next_batch(
+        self, batches: Iterator[tuple[list[Tokens], Columns]]
+    ) -> tuple[list[Tokens], Columns] | None:
+        """Have the next batch made with the weights of now; its prompts and columns, None after the last."""
+        batch = next(batches, None)
+        if batch is not None:
+            completer: Any = self.completer
+            completer.push_weights()
+            completer.submit_generate(batch[0])
+        return batch

@@ -6,10 +6,9 @@ min(ratio * advantage, clip(ratio, 1 - epsilon, 1 + epsilon) * advantage), where
 
 from __future__ import annotations
 
-import inspect
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -28,44 +27,54 @@ from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.train.trainers.callback import TrainerCallback
 from tt_run.runtime.train.trainers.completion import GRPOCompleter, Tokens, rows_of
 from tt_run.runtime.train.trainers.grpo_config import GRPOConfig
+from tt_run.runtime.train.trainers.grpo_monitor import GRPOMonitor
+from tt_run.runtime.train.trainers.rollouts import Reward, advantages_of, dispatch_reward, reward_names
 
-Reward = Callable[..., Sequence[float]]
 Columns = dict[str, list[Any]]
 
 
-def advantages_of(rewards: np.ndarray, group: int) -> np.ndarray:
-    """Rewards less the mean of their group of `group` neighbours."""
-    grouped = np.asarray(rewards, np.float32).reshape(-1, group)
-    return (grouped - grouped.mean(axis=1, keepdims=True)).reshape(-1)
-
-
 class GRPOTrainer:
-    """Trains the model of a completer; each function of `reward_func` (one, or several that are summed) gets those of completions, prompts
-    and columns of the data set that it names.
+    """Trains the model of a completer by one `reward_func`, or the sum of several `reward_funcs`; each gets those of completions, prompts and
+    columns of the data set that it names.
 
-    `dataset` is anything with rows `{"prompt": text, ...}` by number. `optimizer_dict` is an optimizer's configuration. Raises ValueError
-    for sizes that do not divide.
+    `dataset` is anything with rows `{"prompt": text, ...}` by number. `optimizer_dict` is an optimizer's configuration. The figures of a step
+    are `metrics`; callbacks may add to them. Raises ValueError for sizes that do not divide, and unless one kind of reward is given.
     """
+
+    _batch_figures: Mapping[str, Any] = {}
 
     def __init__(
         self,
         completer: GRPOCompleter,
         dataset: Any,
         config: GRPOConfig,
-        reward_func: Reward | Sequence[Reward],
-        optimizer_dict: Mapping[str, Any],
+        reward_func: Reward | Sequence[Reward] | None = None,
+        optimizer_dict: Mapping[str, Any] | None = None,
         callbacks: Sequence[TrainerCallback] | None = None,
         model_source: str | None = None,
+        reward_funcs: Sequence[Reward] | None = None,
     ) -> None:
+        if optimizer_dict is None:
+            raise ValueError("GRPOTrainer: optimizer_dict is required; help: {'type': 'AdamW', 'lr': 1e-5}")
+        if (reward_func is None) == (reward_funcs is None) or not (reward_func or reward_funcs):
+            raise ValueError(
+                "GRPOTrainer: pass exactly one of reward_func (a function) and reward_funcs (functions, at least one)"
+            )
         self.completer, self.dataset, self.config = completer, dataset, config
         self.reward_func, self.optimizer_dict = reward_func, optimizer_dict
-        self.reward_funcs = [reward_func] if callable(reward_func) else list(reward_func)
+        self.reward_funcs = (
+            [reward_func] if callable(reward_func) else list(reward_funcs or reward_func or ())
+        )
         self.callbacks, self.model_source = list(callbacks or ()), model_source
+        # By name too: programs written before the trainer had a monitor bring their own, which writes the same file.
+        if not config.disable_default_monitor and not any(
+            isinstance(one, GRPOMonitor) or type(one).__name__ == "GRPOMonitor" for one in self.callbacks
+        ):
+            self.callbacks.append(GRPOMonitor(config))
         self.model = completer.model
         self.optimizer: Any = create_optimizer(self.model, optimizer_dict)
         self.placing = Placing.current()
-        self.metrics: dict[str, float] = {"step": 0}
-        self._batch_figures: dict[str, float] = {}
+        self.metrics: dict[str, Any] = {"step": 0}
         self._old: tuple[list[Tokens], list[tuple[Tensor, Tensor]]] | None = None
         self._base_rate = self.optimizer.get_lr()
         self.each = config.per_device_train_batch_size * self.placing.size
@@ -86,6 +95,7 @@ class GRPOTrainer:
         """Go through the prompts once."""
         self._setup()
         self._tell("on_train_begin")
+        self.metrics = {"step": 0}
         self._reset_step_metrics()
         for prompts, columns in self._iter_prompt_batches():
             begun = time.perf_counter()
@@ -156,7 +166,7 @@ class GRPOTrainer:
         for _ in range(self.config.num_iterations):
             self._optimize(wide, completions, advantages)
             self._apply_gradients()
-            self.metrics["step"] += 1
+            self.metrics = {**self._batch_figures, **self.metrics, "step": self.metrics["step"] + 1}
             self._step_taken()
             self._publish_step_metrics()
             self._maybe_checkpoint()
@@ -171,19 +181,30 @@ class GRPOTrainer:
         """The reward of each completion, the sum of those of all functions."""
         tokenizer, config = self.completer.tokenizer, self.config
         texts = [_text(tokenizer, completion) for completion in completions]
-        pool = {"completions": texts, "prompts": [_text(tokenizer, prompt) for prompt in prompts], **columns}
-        told = [_rewards(function, pool) for function in self.reward_funcs]
+        asked = [_text(tokenizer, prompt) for prompt in prompts]
+        told = [
+            np.asarray(dispatch_reward(function, texts, asked, columns), np.float32)
+            for function in self.reward_funcs
+        ]
         rewards = np.asarray(np.sum(told, axis=0), np.float32)
         lengths = [len(completion) for completion in completions]
+        each: dict[str, Any] = {}
+        if len(told) > 1:
+            names = reward_names(self.reward_funcs)
+            each = {f"{name}_mean": float(part.mean()) for name, part in zip(names, told, strict=True)}
         self._batch_figures = {
+            **each,
             "reward_mean": float(rewards.mean()),
             "reward_std": float(rewards.std()),
             "mean_completion_len": sum(lengths) / len(lengths),
             "min_completion_len": min(lengths),
             "max_completion_len": max(lengths),
         }
-        if config.log_completions:
-            for text, reward in list(zip(texts, rewards, strict=True))[: config.num_completions_to_print]:
+        shown = config.num_completions_to_print if config.log_completions else 0
+        if shown:
+            samples = {"prompts": asked, "completions": texts, "rewards": rewards.tolist()}
+            self._batch_figures |= {name: values[:shown] for name, values in samples.items()}
+            for text, reward in list(zip(texts, rewards, strict=True))[:shown]:
                 print(f"[completion, reward {reward:.4g}] {text}")
         return rewards
 
@@ -213,24 +234,24 @@ class GRPOTrainer:
         factor = self.config.rate_factor(self.steps, batches * self.config.num_iterations)
         self.optimizer.set_lr(self._base_rate * factor)
         synchronize_gradients(self.model.parameters())
-        self._tell("on_before_optimizer_step")
+        self._each_timed("on_before_optimizer_step")
         if self.config.use_clip_grad_norm:
             clip_grad_norm(self.model.parameters(), self.config.clip_grad_norm_max_norm)
         self.optimizer.step()
+        self.metrics["lr"] = self.optimizer.get_lr()
 
     def _reset_step_metrics(self) -> None:
         """Forget the figures of the last step but its number."""
         self.metrics = {"step": self.metrics["step"], "generation_time_s": 0.0}
-        self._begun = time.perf_counter()
+        self._step_start_time = time.perf_counter()
 
     def _publish_step_metrics(self) -> None:
-        """Tell the callbacks, every `logging_steps` steps."""
-        config, seconds = self.config, time.perf_counter() - self._begun
-        facts = {**self._batch_figures, **self.metrics, "lr": self.optimizer.get_lr()}
-        del facts["step"]
-        self.metrics = {**facts, "step": self.metrics["step"], "step_time_s": seconds}
-        if config.logging_steps and self.steps % config.logging_steps == 0:
-            self._tell("on_step_end", self.steps, **facts, step_time_s=seconds)
+        """Tell the callbacks; the monitor last, when what the others added and took is among the figures."""
+        monitors = [callback for callback in self.callbacks if isinstance(callback, GRPOMonitor)]
+        for callback in [one for one in self.callbacks if one not in monitors] + monitors:
+            self.metrics["step_time_s"] = time.perf_counter() - self._step_start_time
+            figures = {name: value for name, value in self.metrics.items() if name != "step"}
+            self._time_callback(callback, "on_step_end", self, self.metrics["step"], **figures)
 
     def _maybe_checkpoint(self) -> None:
         """Save every `checkpoint_interval` steps, if asked to."""
@@ -256,19 +277,17 @@ class GRPOTrainer:
         for callback in self.callbacks:
             getattr(callback, hook)(self, *facts, **figures)
 
+    def _each_timed(self, hook: str) -> None:
+        for callback in self.callbacks:
+            self._time_callback(callback, hook, self)
 
-def _rewards(function: Reward, pool: Mapping[str, list[Any]]) -> np.ndarray:
-    """What one function says of completions, of the arguments that it names. Raises ValueError for another number of rewards."""
-    parameters = inspect.signature(function).parameters
-    given = dict(pool)
-    if not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
-        given = {name: pool[name] for name in parameters if name in pool}
-    rewards = np.asarray(function(**given), np.float32)
-    if rewards.shape != (len(pool["completions"]),):
-        raise ValueError(
-            f"reward_func gave {rewards.shape} rewards for {len(pool['completions'])} completions"
-        )
-    return rewards
+    def _time_callback(self, callback: Any, hook: str, *facts: Any, **figures: Any) -> None:
+        """Call a hook; the seconds of a callback in a step are a figure of it, but for the monitor's, which comes when the figures are read."""
+        begun = time.perf_counter()
+        getattr(callback, hook)(*facts, **figures)
+        if not isinstance(callback, GRPOMonitor):
+            name = f"{type(callback).__name__}_time_s"
+            self.metrics[name] = self.metrics.get(name, 0.0) + time.perf_counter() - begun
 
 
 def _text(tokenizer: Any, tokens: Tokens) -> str:

@@ -12,6 +12,7 @@ from tt_run.runtime.train.common.config import GRPOSettings
 from tt_run.runtime.train.settings import ConfigError, Report
 
 SCHEDULES = ("constant", "cosine")
+REPORTS = ("none", "wandb")
 
 
 @dataclass
@@ -22,6 +23,7 @@ class GRPOConfig:
     `gradient_accumulation_steps` micro-batches and is taken `num_iterations` times on the same completions. Raises ValueError for counts
     below 1. After `warmup_steps` the rate stays ("constant") or falls along a half cosine to `min_lr_rate` of itself ("cosine"); gradients are
     clipped to `clip_grad_norm_max_norm` with `use_clip_grad_norm`; `log_completions` prints the first `num_completions_to_print` of a step.
+    Figures go to `grpo_metrics.csv` in `output_dir`, if one is given, and with `report_to="wandb"` to a run named `run_name`.
     """
 
     epsilon: float = 0.2
@@ -29,7 +31,7 @@ class GRPOConfig:
     num_iterations: int = 1
     gradient_accumulation_steps: int = 1
     logging_steps: int = 1
-    output_dir: str = "grpo"
+    output_dir: str = ""
     checkpointing: bool = False
     checkpoint_interval: int = 100
     prompts_to_train: int = 1000
@@ -44,6 +46,9 @@ class GRPOConfig:
     clip_grad_norm_max_norm: float = 1.0
     log_completions: bool = False
     num_completions_to_print: int = 0
+    report_to: str = "none"
+    run_name: str | None = None
+    disable_default_monitor: bool = False
 
     def __post_init__(self) -> None:
         for name in (
@@ -64,6 +69,14 @@ class GRPOConfig:
         if self.use_clip_grad_norm and self.clip_grad_norm_max_norm <= 0.0:
             raise ValueError(
                 f"GRPOConfig: clip_grad_norm_max_norm must be positive, got {self.clip_grad_norm_max_norm}"
+            )
+        if self.report_to not in REPORTS:
+            raise ValueError(
+                f"GRPOConfig: report_to must be one of {', '.join(REPORTS)}, got {self.report_to!r}"
+            )
+        if self.num_completions_to_print < 0:
+            raise ValueError(
+                f"GRPOConfig: num_completions_to_print must be at least 0, got {self.num_completions_to_print}"
             )
         if self.batch_size is not None:
             warnings.warn(

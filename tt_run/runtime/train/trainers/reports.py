@@ -36,7 +36,9 @@ class ProgressBar(TrainerCallback):
     def on_step_end(self, trainer: Any, step: int, *args: Any, **kwargs: Any) -> None:
         """Move it on."""
         told = {**dict(zip(("loss", "lr"), args, strict=False)), **kwargs}
-        text = ", ".join(f"{name} {value:.4g}" for name, value in told.items())
+        text = ", ".join(
+            f"{name} {value:.4g}" for name, value in told.items() if isinstance(value, (int, float))
+        )
         if self._bar is not None:
             self._bar.update(self._task, completed=step, description=text)
         elif (interval := getattr(trainer.config, "log_interval", 1)) and step % interval == 0:

@@ -7,6 +7,8 @@ _TABLE = {
     "tt_run.runtime.train.trainers.callback": "TrainerCallback",
     "tt_run.runtime.train.trainers.grpo": "GRPOTrainer",
     "tt_run.runtime.train.trainers.grpo_config": "GRPOConfig get_grpo_config",
+    "tt_run.runtime.train.trainers.grpo_monitor": "GRPOMonitor",
+    "tt_run.runtime.train.trainers.rollouts": "RolloutBatch RolloutSampler",
     "tt_run.runtime.train.trainers.async_grpo": "FullyAsyncGRPOTrainer FullyAsyncRolloutBatch OneStepAsyncGRPOTrainer",
     "tt_run.runtime.train.trainers.completion": "GRPOCompleter ModelCompleter",
     "tt_run.runtime.train.trainers.reports": "ProgressBar LossHistory Throughput MemorySummary",

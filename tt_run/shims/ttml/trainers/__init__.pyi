@@ -5,6 +5,7 @@ from tt_run.runtime.train.trainers.async_grpo import FullyAsyncGRPOTrainer as Fu
 from tt_run.runtime.train.trainers.async_grpo import FullyAsyncRolloutBatch as FullyAsyncRolloutBatch
 from tt_run.runtime.train.trainers.completion import GRPOCompleter as GRPOCompleter
 from tt_run.runtime.train.trainers.grpo_config import GRPOConfig as GRPOConfig
+from tt_run.runtime.train.trainers.grpo_monitor import GRPOMonitor as GRPOMonitor
 from tt_run.runtime.train.trainers.grpo import GRPOTrainer as GRPOTrainer
 from tt_run.runtime.train.modules.lora import LoraConfig as LoraConfig
 from tt_run.runtime.train.trainers.reports import LossHistory as LossHistory
@@ -12,6 +13,8 @@ from tt_run.runtime.train.trainers.reports import MemorySummary as MemorySummary
 from tt_run.runtime.train.trainers.completion import ModelCompleter as ModelCompleter
 from tt_run.runtime.train.trainers.async_grpo import OneStepAsyncGRPOTrainer as OneStepAsyncGRPOTrainer
 from tt_run.runtime.train.trainers.reports import ProgressBar as ProgressBar
+from tt_run.runtime.train.trainers.rollouts import RolloutBatch as RolloutBatch
+from tt_run.runtime.train.trainers.rollouts import RolloutSampler as RolloutSampler
 from tt_run.runtime.train.trainers.sft import SFTConfig as SFTConfig
 from tt_run.runtime.train.trainers.sft import SFTTrainer as SFTTrainer
 from tt_run.runtime.train.trainers.reports import Throughput as Throughput

@@ -5,6 +5,10 @@ from tt_run.runtime.exports import publish as _publish
 _TABLE = {
     "tt_run.runtime.train.trainers.grpo": "GRPOTrainer",
     "tt_run.runtime.train.trainers.grpo_config": "GRPOConfig get_grpo_config",
+    "tt_run.runtime.train.trainers.grpo_monitor": "GRPOMonitor",
+    "tt_run.runtime.train.trainers.rollouts": """
+        RolloutBatch RolloutSampler compute_advantages_host=advantages_of dispatch_reward iter_micro_batch upload_micro_advantages
+    """,
     "tt_run.runtime.train.trainers.completion": "GRPOCompleter ModelCompleter",
 }
 
