@@ -187,6 +187,14 @@ def load_checkpoint(
                 raise ValueError(
                     f"{path} holds no {group}; it holds {', '.join(manifest) or 'the header alone'}"
                 )
+        live = None
+        if optimizer is not None:
+            live = optimizer.get_state_dict()
+            if strange := [name for name in manifest["optimizer"] if name not in live]:
+                raise ValueError(
+                    f"{path}: the optimizer's state has {', '.join(strange[:3])}, that of {optimizer.get_name()} has not; "
+                    "help: an optimizer of the class and settings that were saved"
+                )
         shapes: dict[str, tuple[int, ...]] = {}
         for group, outline in manifest.items():
             arrays = _Records(stream, path)
@@ -195,7 +203,6 @@ def load_checkpoint(
             elif group == "model":
                 shapes = {name: arrays.next().shape for name in outline[_TENSORS]}
             elif group == "optimizer" and optimizer is not None:
-                live = optimizer.get_state_dict()
                 optimizer.set_state_dict(_state(outline, live, arrays, ("optimizer",), shapes))
             else:
                 for _ in range(_count(outline)):

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.tensor.borders.arrays import to_numpy
 from tt_run.runtime.tensor.tensor import Tensor as Value
 from tt_run.runtime.train.axis_placement import by_axes, first_shard
@@ -68,7 +69,13 @@ class DeviceTensor(Value):
 
 
 def readable(value: Value) -> Value:
-    """A tensor that a program made with ttnn, as the training documents read theirs; others are themselves."""
+    """A tensor that a program made with ttnn, as the training documents read theirs; others are themselves.
+
+    Raises TypeError for what is no tensor of ttnn."""
+    if not isinstance(value, Value):
+        raise TypeError(
+            f"a value is a ttnn.Tensor, not {type_name(value)}; help: ttml.autograd.Tensor.from_numpy(array).get_value()"
+        )
     return value if isinstance(value, DeviceTensor) else DeviceTensor.like(value)
 
 

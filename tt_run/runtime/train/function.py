@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tt_run.runtime.errors import type_name
+from tt_run.runtime.tensor.tensor import Tensor as Value
 from tt_run.runtime.train import stacks
 from tt_run.runtime.train.operation import result
 from tt_run.runtime.train.tensor import Tensor
-
-if TYPE_CHECKING:
-    from tt_run.runtime.tensor.tensor import Tensor as Value
 
 
 class FunctionContext:
@@ -54,8 +53,10 @@ class Function:
         if cls.backward is Function.backward and _entered(made):
             return made
         if not isinstance(made, (tuple, list)):
-            return result(_plain(made), sources, lambda gradient: cls._pass_on(context, inputs, gradient))
-        return cls._several([_plain(value) for value in made], context, sources)
+            return result(
+                _returned(cls, made), sources, lambda gradient: cls._pass_on(context, inputs, gradient)
+            )
+        return cls._several([_returned(cls, value) for value in made], context, sources)
 
     @classmethod
     def _several(
@@ -100,6 +101,15 @@ def _entered(made: Any) -> bool:
     """Whether operations of the graph made all that forward returned, and so know its gradients."""
     several = made if isinstance(made, (tuple, list)) else (made,)
     return all(isinstance(value, Tensor) for value in several)
+
+
+def _returned(kind: type[Function], value: Any) -> Value:
+    """What forward returned as a plain tensor. Raises TypeError for what is no tensor."""
+    if not isinstance(value, (Tensor, Value)):
+        raise TypeError(
+            f"{kind.__name__}.forward returns a tensor or a tuple of tensors, not {type_name(value)}"
+        )
+    return _plain(value)
 
 
 def _plain(value: Any) -> Value:

@@ -71,12 +71,15 @@ class Variable:
         return self._cast.get_tensor(precision)
 
     def set_value(self, value: Value) -> None:
-        """Replace the value; the gradient stays."""
+        """Replace the value; the gradient stays. Raises TypeError for what is no `ttnn` tensor."""
         self._cast.set_tensor(value)
 
     def assign(self, other: Variable) -> None:
-        """Take the value of another tensor."""
-        self.set_value(other.get_value())
+        """Take the value of another tensor. Raises RuntimeError for one of another shape per device."""
+        value = other.get_value()
+        if tuple(value.shape) != tuple(self.shape()):
+            raise RuntimeError(f"assign: a tensor of shape {self.shape()} cannot take {list(value.shape)}")
+        self.set_value(value)
 
     # --- gradient ----------------------------------------------------------------------------------------------------
 

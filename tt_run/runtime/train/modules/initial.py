@@ -186,7 +186,9 @@ def kaiming_normal(a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "le
 
 
 def fan_in(inputs: int) -> Initializer:
-    """Evenly from (-k, k) with k = sqrt(1 / inputs): what linear layers start from."""
+    """Evenly from (-k, k) with k = sqrt(1 / inputs): what linear layers start from. Raises ValueError without an input."""
+    if inputs < 1:
+        raise ValueError(f"a layer has at least one input, not {inputs}")
     bound = math.sqrt(1.0 / inputs)
     return uniform(-bound, bound)
 

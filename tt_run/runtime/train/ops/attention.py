@@ -90,6 +90,12 @@ def _scores(q: Array, k: Array, scale: np.float32, mask: Array | None) -> Array:
     scores = gemm.matmul(q, np.swapaxes(k, -1, -2))
     scores *= scale
     if mask is not None:
+        # Without their shards in front.
+        *_, length, width = scores.shape
+        if mask.shape[-2] not in (1, length) or mask.shape[-1] not in (1, width):
+            raise RuntimeError(
+                f"scaled_dot_product_attention: a mask of shape {list(mask.shape[1:])} does not fit {length} queries and {width} keys"
+            )
         np.copyto(scores, HIDDEN, where=np.broadcast_to(mask == 0, scores.shape))
     return scores
 

@@ -62,9 +62,9 @@ def cross_entropy_loss(prediction: Tensor, target: Tensor, reduce: ReduceType = 
 
     NONE gives the loss of every position, [B, 1, T, 1]. Raises RuntimeError for SUM and for shapes that do not belong together.
     """
-    if reduce is ReduceType.SUM:
+    if reduce not in (ReduceType.MEAN, ReduceType.NONE):
         raise RuntimeError(
-            "Unsupported cross entropy reduction type; help: ReduceType.MEAN or ReduceType.NONE"
+            f"Unsupported cross entropy reduction type {reduce!r}; help: ReduceType.MEAN or ReduceType.NONE"
         )
     logits, ids = prediction.get_value(), target.get_value()
     rows = _rows("cross_entropy_loss", logits, ids)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -60,8 +61,11 @@ def of_state(state: Mapping[str, Any], name: str, owner: object) -> Any:
 
 
 def settings(optimizer: object, given: object, kind: type[Settings]) -> Settings:
-    """The settings given to an optimizer. Raises TypeError unless they are of its kind."""
+    """The settings given to an optimizer. Raises TypeError unless they are of its kind, RuntimeError for a rate that is none."""
     if isinstance(given, kind):
+        rate = getattr(given, "lr", 0.0)
+        if not 0.0 <= rate < math.inf:
+            raise RuntimeError(f"{type(optimizer).__name__}: lr is at least 0 and finite, not {rate}")
         return given
     raise TypeError(
         f"{type(optimizer).__name__}() takes settings of {kind.__name__}, not {type_name(given)}; "
@@ -166,6 +170,10 @@ class OptimizerBase(ABC):
         Raises KeyError with the names when a parameter's state is missing, ValueError for a state of another shape, or of settings that need
         other states.
         """
+        if not isinstance(dict, Mapping):
+            raise TypeError(
+                f"{self.get_name()}: a state is what get_state_dict() gave, not {type_name(dict)}"
+            )
         former = {now: dict[old] for now, old in FORMER_NAMES.items() if now not in dict and old in dict}
         state = {**former, **dict}
         steps = int(of_state(state, "steps", self))

@@ -100,6 +100,10 @@ def register_optimizer(type: str, creator: Creator) -> None:
 
 def type_of(config: Mapping[str, Any]) -> str:
     """The optimizer that a configuration means, AdamW without a type, in the spelling of the class. Raises ConfigError listing those there are."""
+    if not isinstance(config, Mapping):
+        raise ConfigError(
+            f"an optimizer's configuration is a map like {{'type': 'AdamW', 'lr': 1e-3}}, not {config!r}"
+        )
     kind = config.get("type", "AdamW")
     if kind in registered:
         return str(kind)

@@ -81,6 +81,8 @@ class LambdaScheduler(SchedulerBase):
 
     def __init__(self, optimizer: OptimizerBase, lr_lambda: Callable[[int], float]) -> None:
         super().__init__(optimizer)
+        if not callable(lr_lambda):
+            raise TypeError(f"LambdaScheduler: lr_lambda is called with the step, got {lr_lambda!r}")
         self._lr_lambda = lr_lambda
 
     def rate(self, step: int) -> float:
