@@ -15,12 +15,12 @@ from tt_run.runtime.train.common.config import (
     MultiHostConfig,
     SchedulerConfig,
     TrainingConfig,
-    TransformerConfig,
-    load_config,
     schedule,
 )
+from tt_run.runtime.train.common.documents import load_config
 from tt_run.runtime.train.common.factory import TransformerModelFactory, adjust_vocab_size
 from tt_run.runtime.train.common.files import find_config
+from tt_run.runtime.train.common.model_config import TransformerConfig
 from tt_run.runtime.train.common.utils import create_optimizer
 from tt_run.runtime.train.models.gpt import GPT2
 from tt_run.runtime.train.models.llama import Llama

@@ -13,14 +13,14 @@ from tt_run.runtime.train.common.config import (
     DeviceConfig,
     MultiHostConfig,
     TrainingConfig,
-    TransformerConfig,
     get_config,
     get_model_config,
-    load_config,
     yaml_deep_update,
 )
+from tt_run.runtime.train.common.documents import load_config
 from tt_run.runtime.train.common.factory import TransformerModelFactory
 from tt_run.runtime.train.common.files import get_tt_metal_runtime_root
+from tt_run.runtime.train.common.model_config import TransformerConfig
 from tt_run.runtime.train.common.utils import create_optimizer
 from tt_run.runtime.train.models import either_llama
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek

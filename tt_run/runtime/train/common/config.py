@@ -10,13 +10,13 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tt_run.runtime.train.common.files import Configuration, find_config, read_config
+from tt_run.runtime.train.common.documents import FileSection, load_config, nowhere, whole_of
+from tt_run.runtime.train.common.model_config import ModelKind, TransformerConfig
 from tt_run.runtime.train.optimizers.registry import KNOWN
 from tt_run.runtime.train.optimizers.schedulers import SCHEDULES, WarmupHoldDecay
 from tt_run.runtime.train.optimizers.settings import GUIDE, UPSTREAM, OptimizerConfig
 from tt_run.runtime.train.settings import (
     ConfigError,
-    Path,
     Report,
     Section,
     Setting,
@@ -36,39 +36,6 @@ from tt_run.runtime.train.settings import (
 Schedule = Callable[[int], float]
 
 OURS = "the emulation"
-_LLAMA = {"num_groups", "theta", "intermediate_dim", "rope_scaling"}
-
-
-class RopeScalingConfig(Section):
-    """The Llama-3 rule for long contexts; off while factor or original length is 0."""
-
-    section = "rope_scaling"
-    empty_is_default = True
-    scaling_factor = Setting(number(0.0), 0.0, UPSTREAM)
-    high_freq_factor = Setting(number(0.0), 4.0, UPSTREAM)
-    low_freq_factor = Setting(number(0.0), 1.0, UPSTREAM)
-    original_context_length = Setting(whole(0), 0, UPSTREAM)
-
-
-class ExperimentalConfig(Section):
-    """Variants of a model's layers."""
-
-    section = "experimental"
-    use_composite_layernorm = Setting(flag, False, GUIDE)
-
-
-class MoeConfig(Section):
-    """Sizes and routing of a mixture of experts."""
-
-    section = "moe_hyperparam"
-    moe_inter_dim = Setting(whole(1), 1408, UPSTREAM)
-    n_routed_experts = Setting(whole(1), 64, UPSTREAM)
-    n_shared_experts = Setting(whole(0), 2, UPSTREAM)
-    n_activated_experts = Setting(whole(1), 6, UPSTREAM)
-    n_expert_groups = Setting(whole(1), 1, UPSTREAM)
-    n_limited_groups = Setting(whole(1), 1, UPSTREAM)
-    score_func = Setting(choice("softmax", "sigmoid"), "softmax", UPSTREAM)
-    route_scale = Setting(number(), 1.0, UPSTREAM)
 
 
 class GRPOSettings(Section):
@@ -111,29 +78,9 @@ class PipelineParallelHostConfig(Section):
     def __init__(self, cfg: Mapping[str, Any] | None = None) -> None:
         super().__init__()
         if cfg is not None:
-            report = Report(_nowhere, (self.section,))
+            report = Report(nowhere, (self.section,))
             self.fill(cfg, report)
             report.settle()
-
-
-class FileSection(Section):
-    """A section of a file: made from a whole configuration, from the path of one, from the section by itself, or from settings by name.
-
-    A setting that is given as None keeps its default."""
-
-    def __init__(self, source: Any = None, **settings: Any) -> None:
-        super().__init__()
-        self.update_config(source)
-        report = Report(_nowhere, (self.section,))
-        self.fill({name: value for name, value in settings.items() if value is not None}, report)
-        report.settle()
-
-    def update_config(self, source: Any) -> None:
-        """Take the settings that another configuration gives, and keep the others. Raises ConfigError."""
-        whole_of = _whole(source, self.section)
-        report = Report(_places(whole_of), (self.section,))
-        self.fill(whole_of.get(self.section), report)
-        report.settle()
 
 
 class DeviceConfig(FileSection):
@@ -182,78 +129,6 @@ class MultiHostConfig(FileSection):
         return "hierarchical" if self.pipeline_parallel_config is None else "pipeline"
 
 
-class TransformerConfig(FileSection):
-    """Kind and sizes of the model; `dropout_prob` None means the default of the kind."""
-
-    section = "transformer_config"
-    empty_is_default = True
-    model_type: Setting[str | None] = Setting(text, None, GUIDE)
-    model_path: Setting[str | None] = Setting(text, None, GUIDE)
-    runner_type = Setting(choice("default", "memory_efficient"), "default", GUIDE)
-    num_heads = Setting(whole(1), 6, GUIDE)
-    embedding_dim = Setting(whole(1), 384, GUIDE)
-    dropout_prob: Setting[float | None] = Setting(number(0.0, below=1.0), None, GUIDE)
-    num_blocks = Setting(whole(1), 6, GUIDE)
-    vocab_size = Setting(whole(1), 96, GUIDE)
-    max_sequence_length = Setting(whole(1), 128, GUIDE)
-    weight_tying = Setting(
-        choice("enabled", "disabled", true="enabled", false="disabled", none="disabled"), "disabled", GUIDE
-    )
-    positional_embedding_type = Setting(choice("trainable", "fixed"), "trainable", GUIDE)
-    experimental = Setting(nested(ExperimentalConfig), ExperimentalConfig(), GUIDE)
-    intermediate_dim: Setting[int | None] = Setting(whole(1), None, GUIDE)
-    theta = Setting(number(0.0), 10000.0, GUIDE)
-    num_groups = Setting(whole(1), 3, GUIDE)
-    rope_scaling = Setting(nested(RopeScalingConfig), RopeScalingConfig(), GUIDE)
-    q_lora_rank = Setting(whole(0), 0, UPSTREAM)
-    kv_lora_rank = Setting(whole(1), 512, UPSTREAM)
-    qk_nope_head_dim = Setting(whole(1), 128, UPSTREAM)
-    qk_rope_head_dim = Setting(whole(1), 64, UPSTREAM)
-    v_head_dim = Setting(whole(1), 128, UPSTREAM)
-    n_dense_layers = Setting(whole(0), 1, UPSTREAM)
-    inter_dim: Setting[int | None] = Setting(whole(1), None, UPSTREAM)
-    head_dim: Setting[int | None] = Setting(whole(1), None, UPSTREAM)
-    moe_type = Setting(choice("dense", "sparse", "sparse_tp", "sparse_ep"), "dense", UPSTREAM)
-    moe_hyperparam = Setting(nested(MoeConfig), MoeConfig(), UPSTREAM)
-
-    def update_config(self, source: Any) -> None:
-        """Take `transformer_config` of a configuration, or of the file that its `model_config` names, with what `training_config` changes of it."""
-        for given, place, path in _model_sections(source):
-            report = Report(place, path)
-            self.fill(given, report)
-            report.settle()
-
-    @property
-    def rope(self) -> dict[str, Any] | None:
-        """What the configuration gives of `rope_scaling`, None when it gives nothing; its settings are attributes here, too."""
-        return dict(self.rope_scaling.given) or None
-
-    @property
-    def scaling_factor(self) -> float:
-        """`rope_scaling.scaling_factor`, as programs that make a model's own configuration read it."""
-        return self.rope_scaling.scaling_factor
-
-    @property
-    def high_freq_factor(self) -> float:
-        """`rope_scaling.high_freq_factor`."""
-        return self.rope_scaling.high_freq_factor
-
-    @property
-    def low_freq_factor(self) -> float:
-        """`rope_scaling.low_freq_factor`."""
-        return self.rope_scaling.low_freq_factor
-
-    @property
-    def original_context_length(self) -> int:
-        """`rope_scaling.original_context_length`."""
-        return self.rope_scaling.original_context_length
-
-    @property
-    def names_llama(self) -> tuple[str, ...]:
-        """The keys that were given and that only a Llama has."""
-        return tuple(sorted(_LLAMA & set(self.given)))
-
-
 class SchedulerConfig(FileSection):
     """Rates and lengths of a schedule with warm-up and hold; its length is the training's."""
 
@@ -270,9 +145,9 @@ class SchedulerConfig(FileSection):
     def update_config(self, source: Any) -> None:
         """As any section; the length is that of `training_config`."""
         super().update_config(source)
-        whole_of = _whole(source, self.section)
-        if whole_of.get("training_config") and "total_steps" not in self.given:
-            training = TrainingConfig(whole_of)
+        document = whole_of(source, self.section)
+        if document.get("training_config") and "total_steps" not in self.given:
+            training = TrainingConfig(document)
             if {"max_steps", "total_steps"} & set(training.given):
                 self.total_steps = training.given.get("total_steps") or training.steps
 
@@ -328,23 +203,6 @@ class _OptimizerKind:
         return made
 
 
-class _ModelKind:
-    """What a training configuration changes of the model's settings, or the path of the file that has them, as older files say it."""
-
-    told = "a map, see [transformer_config](#transformer_config), or the path of a file with one"
-
-    def read(self, value: Any, report: Report) -> TransformerConfig | None:
-        if isinstance(value, str):
-            try:
-                return TransformerConfig(value)
-            except FileNotFoundError as error:
-                report.wrong(f": {error}")
-                return None
-        made = TransformerConfig()
-        made.fill(value, report)
-        return made
-
-
 class TrainingConfig(FileSection):
     """What to train, how long, and with which optimizer; made from a map or the path of a file.
 
@@ -381,7 +239,7 @@ class TrainingConfig(FileSection):
     checkpoint_dir = Setting(text, "checkpoints", GUIDE)
     optimizer: Setting[OptimizerConfig] = Setting(_OptimizerKind(), OptimizerConfig(), UPSTREAM)
     transformer_overrides: Setting[TransformerConfig | None] = Setting(
-        _ModelKind(), None, GUIDE, key="transformer_config"
+        ModelKind(), None, GUIDE, key="transformer_config"
     )
     model_type: Setting[str | None] = Setting(text, None, GUIDE)
     model_path: Setting[str | None] = Setting(text, None, UPSTREAM)
@@ -398,7 +256,7 @@ class TrainingConfig(FileSection):
         nested_rate = self.optimizer.lr if self.optimizer.lr is not None else self.optimizer.learning_rate
         self.lr = self.lr if nested_rate is None else nested_rate
         self.optimizer_settings = dict(self.optimizer.given)
-        self.transformer_config = TransformerConfig(_whole(source, self.section))
+        self.transformer_config = TransformerConfig(whole_of(source, self.section))
         self.seq_len = self.transformer_config.max_sequence_length
 
 
@@ -416,119 +274,6 @@ SECTIONS: dict[str, type[Section]] = {
     )
 }
 """What a file may hold, by its name at the top."""
-MODEL_FILE = "transformer_config_path"
-"""At the top of a file: the path of another one with `transformer_config`."""
-
-
-def load_config(path: str | os.PathLike[str], configs_root: str | None = None) -> dict[str, Any]:
-    """The content of a configuration file; where it is looked for says `find_config`.
-
-    Raises FileNotFoundError listing where it looked, and ConfigError, a line for each problem, for a file that is not well-formed, has unknown
-    keys, or values of the wrong kind or out of range.
-    """
-    found = read_config(find_config(path, configs_root))
-    check(found, found.file_place)
-    return found
-
-
-def check(document: Mapping[str, Any], place: Callable[[Path], str]) -> None:
-    """Raise ConfigError naming everything that is wrong with a whole configuration, or with one section by itself."""
-    report = Report(place)
-    alone = _alone(document)
-    if alone is not None:
-        alone().fill(document, report)
-    else:
-        for name, content in document.items():
-            below = report.below(str(name))
-            kind = SECTIONS.get(name)
-            if name == MODEL_FILE:
-                text.read(content, below)
-            elif kind is None:
-                below.unknown((*SECTIONS, MODEL_FILE))
-            else:
-                Section.fill(_blank(kind), content, below)
-    report.settle()
-
-
-def _alone(document: Mapping[str, Any]) -> type[Section] | None:
-    """The section that a map without section names is, by its keys."""
-    if not document or any(name in SECTIONS or name == MODEL_FILE for name in document):
-        return None
-    best = max(SECTIONS.values(), key=lambda kind: len(set(kind.settings) & set(document)))
-    return (lambda: _blank(best)) if set(best.settings) & set(document) else None  # type: ignore[return-value]
-
-
-def _blank(kind: type[Section]) -> Section:
-    """A section with its defaults, whatever else its constructor would do."""
-    made = kind.__new__(kind)
-    Section.__init__(made)
-    return made
-
-
-def _whole(source: Any, name: str) -> Mapping[str, Any]:
-    """A configuration given as a map, the path of a file, or one of its sections by itself, here `name`.
-
-    A map may have sections of the program's own.
-    """
-    if source is None:
-        return {}
-    if isinstance(source, (str, os.PathLike)):
-        return _whole(load_config(source), name)
-    if not isinstance(source, Mapping):
-        raise ConfigError(f"the configuration is a map of settings, not {source!r}")
-    if source and not any(name in source for name in (*SECTIONS, MODEL_FILE) if name != "optimizer"):
-        return _Alone({name: source}, source)
-    return source
-
-
-class _Alone(dict[str, Any]):
-    """A section by itself, under its name."""
-
-    def __init__(self, content: Mapping[str, Any], source: Mapping[str, Any]) -> None:
-        super().__init__(content)
-        self.source = source
-
-
-def _places(document: Mapping[str, Any]) -> Callable[[Path], str]:
-    if isinstance(document, _Alone) and isinstance(document.source, Configuration):
-        alone = document.source
-        return lambda path: alone.place(path[1:])
-    return document.place if isinstance(document, Configuration) else _nowhere
-
-
-def _nowhere(path: Path) -> str:
-    return ""
-
-
-def _model_sections(source: Any) -> list[tuple[Any, Callable[[Path], str], Path]]:
-    """What makes up the model's settings, in the order in which each goes over those before."""
-    whole_of = _whole(source, "transformer_config")
-    place, training = _places(whole_of), whole_of.get("training_config")
-    found: list[tuple[Any, Callable[[Path], str], Path]] = []
-    named = training.get("model_config") if isinstance(training, Mapping) else None
-    changed = training.get("transformer_config") if isinstance(training, Mapping) else None
-    at: Path = ("training_config", "model_config")
-    if isinstance(changed, str):
-        named, changed, at = changed, None, ("training_config", "transformer_config")
-    if not named:
-        named, at = whole_of.get(MODEL_FILE), (MODEL_FILE,)
-    if whole_of.get("transformer_config"):
-        found.append((whole_of["transformer_config"], place, ("transformer_config",)))
-    elif named:
-        document = _named_by(named, place(at))
-        given = document.get("transformer_config", {} if any(n in SECTIONS for n in document) else document)
-        found.append((given, _places(document), ("transformer_config",)))
-    if changed:
-        found.append((changed, place, ("training_config", "transformer_config")))
-    return found
-
-
-def _named_by(named: Any, at: str) -> dict[str, Any]:
-    """The file of a model. Raises FileNotFoundError with the place that names it."""
-    try:
-        return load_config(named)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"{at}: {error}" if at else str(error)) from None
 
 
 def schedule(yaml_config: Mapping[str, Any], total_steps: int) -> Schedule:

@@ -1,0 +1,126 @@
+"""Configuration documents: what may stand in one, how a section of it is found, and where in a file a setting stands.
+
+A document is a map with sections at its top, those that `config.SECTIONS` lists, or one section by itself. `FileSection` is a section that is made from any of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tt_run.runtime.train.common.files import Configuration, find_config, read_config
+from tt_run.runtime.train.settings import ConfigError, Path, Report, Section, text
+
+MODEL_FILE = "transformer_config_path"
+"""At the top of a file: the path of another one with `transformer_config`."""
+
+
+def sections() -> Mapping[str, type[Section]]:
+    """What a document may hold, by its name at the top."""
+    # Here, for the sections themselves are read from documents.
+    from tt_run.runtime.train.common import config
+
+    return config.SECTIONS
+
+
+class FileSection(Section):
+    """A section of a file: made from a whole configuration, from the path of one, from the section by itself, or from settings by name.
+
+    A setting that is given as None keeps its default."""
+
+    def __init__(self, source: Any = None, **settings: Any) -> None:
+        super().__init__()
+        self.update_config(source)
+        report = Report(nowhere, (self.section,))
+        self.fill({name: value for name, value in settings.items() if value is not None}, report)
+        report.settle()
+
+    def update_config(self, source: Any) -> None:
+        """Take the settings that another configuration gives, and keep the others. Raises ConfigError."""
+        found = whole_of(source, self.section)
+        report = Report(places(found), (self.section,))
+        self.fill(found.get(self.section), report)
+        report.settle()
+
+
+def load_config(path: str | os.PathLike[str], configs_root: str | None = None) -> dict[str, Any]:
+    """The content of a configuration file; where it is looked for says `find_config`.
+
+    Raises FileNotFoundError listing where it looked, and ConfigError, a line for each problem, for a file that is not well-formed, has unknown
+    keys, or values of the wrong kind or out of range.
+    """
+    found = read_config(find_config(path, configs_root))
+    check(found, found.file_place)
+    return found
+
+
+def check(document: Mapping[str, Any], place: Callable[[Path], str]) -> None:
+    """Raise ConfigError naming everything that is wrong with a whole configuration, or with one section by itself."""
+    report = Report(place)
+    alone = _alone(document)
+    if alone is not None:
+        alone().fill(document, report)
+    else:
+        for name, content in document.items():
+            below = report.below(str(name))
+            kind = sections().get(name)
+            if name == MODEL_FILE:
+                text.read(content, below)
+            elif kind is None:
+                below.unknown((*sections(), MODEL_FILE))
+            else:
+                Section.fill(_blank(kind), content, below)
+    report.settle()
+
+
+def _alone(document: Mapping[str, Any]) -> type[Section] | None:
+    """The section that a map without section names is, by its keys."""
+    if not document or any(name in sections() or name == MODEL_FILE for name in document):
+        return None
+    best = max(sections().values(), key=lambda kind: len(set(kind.settings) & set(document)))
+    return (lambda: _blank(best)) if set(best.settings) & set(document) else None  # type: ignore[return-value]
+
+
+def _blank(kind: type[Section]) -> Section:
+    """A section with its defaults, whatever else its constructor would do."""
+    made = kind.__new__(kind)
+    Section.__init__(made)
+    return made
+
+
+def whole_of(source: Any, name: str) -> Mapping[str, Any]:
+    """A configuration given as a map, the path of a file, or one of its sections by itself, here `name`.
+
+    A map may have sections of the program's own.
+    """
+    if source is None:
+        return {}
+    if isinstance(source, (str, os.PathLike)):
+        return whole_of(load_config(source), name)
+    if not isinstance(source, Mapping):
+        raise ConfigError(f"the configuration is a map of settings, not {source!r}")
+    if source and not any(name in source for name in (*sections(), MODEL_FILE) if name != "optimizer"):
+        return _Alone({name: source}, source)
+    return source
+
+
+class _Alone(dict[str, Any]):
+    """A section by itself, under its name."""
+
+    def __init__(self, content: Mapping[str, Any], source: Mapping[str, Any]) -> None:
+        super().__init__(content)
+        self.source = source
+
+
+def places(document: Mapping[str, Any]) -> Callable[[Path], str]:
+    """Where the settings of a document stand, "" for those of a program."""
+    if isinstance(document, _Alone) and isinstance(document.source, Configuration):
+        alone = document.source
+        return lambda path: alone.place(path[1:])
+    return document.place if isinstance(document, Configuration) else nowhere
+
+
+def nowhere(path: Path) -> str:
+    """The place of what a program gave: none."""
+    return ""
