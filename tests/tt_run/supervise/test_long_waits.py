@@ -111,3 +111,28 @@ def test_status_of_a_rank_that_waits(tmp_path: Path, capsys: pytest.CaptureFixtu
     first, second = json.loads(capsys.readouterr().out)
     assert first["waits"]["for"] == [1] and first["waits"]["number"] == 7
     assert (second["waits"], second["state"], second["memory"] > 0) == (None, "running", True)
+
+
+def test_status_of_many_ranks_puts_those_together_that_do_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "launch").mkdir()
+    for rank in range(64):
+        host, pid = f"h{rank // 32}", os.getpid()
+        (tmp_path / f"rank-{rank:04d}.status").write_text(
+            f"host={host}\npid={pid}\nstart={time.time():.2f}\n"
+        )
+        if rank != 5:
+            write(tmp_path, rank, 12 + rank, 5)
+    assert command([str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert [line.partition("  ")[0] for line in lines] == [
+        "ranks 0-4, 6-31 on h0",
+        "rank 5 on h0",
+        "ranks 32-63 on h1",
+        "ranks 0-4, 6-63 wait for rank 5",
+    ]
+    assert "up to " in lines[0] and lines[2].endswith("waits for rank 5 in all_gather at /w/a.py:3, 75 s")
+    assert len({line.index("MiB") for line in lines[:3]}) == 1
+    assert command([str(tmp_path), "--all"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 66

@@ -51,7 +51,7 @@ class Chaos(Arguments):
 
 @dataclass(frozen=True)
 class Trial:
-    """One run: the fault, the run's exit code, the rank that its verdict named, seconds from the fault to the verdict."""
+    """One run: the fault, the run's exit code, the rank that its verdict named, seconds from the fault to the verdict, and what that said."""
 
     fault: str
     rank: int
@@ -59,6 +59,7 @@ class Trial:
     happened: bool
     culprit: int | None
     seconds: float
+    sentence: str = ""
 
     @property
     def survived(self) -> bool:
@@ -70,9 +71,15 @@ class Trial:
         """Whether the verdict names the rank that was hit."""
         return self.culprit == self.rank
 
+    @property
+    def well(self) -> bool:
+        """Whether it went as it should: survived or named, and without a fault no failure."""
+        return self.survived or (self.happened and self.named)
+
 
 def command(words: Sequence[str]) -> int:
-    """Prints what became of each run; 0 when every fault that happened was survived or named. Raises UsageError."""
+    """Prints what became of each run; 0 when every fault that happened was survived or named, and no run failed without its fault. Raises
+    UsageError."""
     given = read(words, Chaos)
     if given.help:
         from tt_run.cli.help import command_help
@@ -88,7 +95,7 @@ def command(words: Sequence[str]) -> int:
     calls = _rehearse(given)
     trials = [_try(number, kinds, calls, given) for number in range(given.runs)]
     _show(trials, given.format)
-    return Exit.OK if all(t.survived or t.named for t in trials if t.happened) else Exit.FAILED
+    return Exit.OK if all(t.well for t in trials) else Exit.FAILED
 
 
 def _usage(wrong: str, help: str) -> UsageError:
@@ -120,11 +127,13 @@ def _try(number: int, kinds: Sequence[str], calls: Sequence[int], given: Chaos) 
     begun = time.monotonic()
     report = _run(fault, given)
     if report is None:
-        return Trial(fault, rank, Exit.INTERNAL, False, None, time.monotonic() - begun)
+        return Trial(
+            fault, rank, Exit.INTERNAL, False, None, time.monotonic() - begun, "it could not be launched"
+        )
     hit = [entry for entry in report["injected"] if entry["rank"] == rank]
     verdict = report["verdict"]
     late = report["ended"] - hit[0]["at"] if hit else 0.0
-    return Trial(fault, rank, verdict["exit_code"], bool(hit), verdict["culprit"], late)
+    return Trial(fault, rank, verdict["exit_code"], bool(hit), verdict["culprit"], late, verdict["sentence"])
 
 
 def _run(fault: str, given: Chaos) -> dict[str, Any] | None:
@@ -167,11 +176,11 @@ def _show(trials: Sequence[Trial], form: str) -> None:
         return
     wide = max((len(t.fault) for t in trials), default=5)
     for t in trials:
-        outcome = "survived" if t.survived else f"exit {t.exit_code}, names rank {t.culprit}"
-        mark = " " if t.survived or t.named or not t.happened else "!"
-        print(
-            f"{mark} {t.fault:{wide}}  {outcome if t.happened else 'did not come to it'}  {t.seconds:.2f} s"
-        )
+        if t.happened:
+            outcome = "survived" if t.survived else f"exit {t.exit_code}, names rank {t.culprit}"
+        else:
+            outcome = "did not come to it" + ("" if t.survived else f": exit {t.exit_code}, {t.sentence}")
+        print(f"{' ' if t.well else '!'} {t.fault:{wide}}  {outcome}  {t.seconds:.2f} s")
     times = sorted(t.seconds for t in hit)
     middle = f", verdict after {times[len(times) // 2]:.2f} s (median)" if times else ""
     print(

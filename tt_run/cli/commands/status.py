@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from tt_run.supervise.status import RankStatus
 
 
+ONE_BY_ONE = 16
+"""As many ranks have a line each; of more, those that do the same have one together."""
+
+
 class Status(Arguments):
     """Show each rank of a run (the newest unless named): state, memory, place in the user's code, in which call it waits, since when and for whom."""
 
@@ -26,6 +30,9 @@ class Status(Arguments):
     usage = "tt-run status [RUN] [OPTIONS]"
     log_dir: str | None = option(
         "Options", "--log-dir", "DIR", "Where the runs are [./tt-run-logs].", "folder"
+    )
+    all: bool = option(
+        "Options", "--all", "", f"A line for each rank, also of more than {ONE_BY_ONE} that do the same."
     )
     json: bool = option("Options", "--json", "", "One JSON object for each rank, as a list.")
     help: bool = option("Options", "-h --help", "", "This text.")
@@ -47,10 +54,8 @@ def command(words: Sequence[str]) -> int:
         print(json.dumps([rank.as_json() for rank in ranks], indent=1))
         return Exit.OK
     print(f"{run.name}: {run.sentence}, started {age(run.began)} ago")
-    for rank in ranks:
-        memory = f"{rank.memory >> 20:5} MiB  " if rank.memory else ""
-        what = rank.what.replace(f"{Path.cwd()}/", "")
-        print(f"rank {rank.status.rank} on {rank.status.host or '?'}  {memory}{what}")
+    for line in _lines(ranks, given.all or len(ranks) <= ONE_BY_ONE):
+        print(line)
     for line in _waiting(ranks):
         print(line)
     return Exit.OK
@@ -89,6 +94,26 @@ class RankNow:
                 "for": list(wait.missing),
             },
         }
+
+
+def _lines(ranks: Sequence[RankNow], is_each: bool) -> list[str]:
+    """A line for each rank, or for those on a host that do the same: with the most memory, and the longest wait."""
+    from tt_run.supervise.stacks import rank_list
+
+    groups: dict[object, list[RankNow]] = {}
+    for rank in ranks:
+        does = (rank.wait.call, rank.wait.site, rank.wait.missing) if rank.wait else rank.what
+        groups.setdefault(rank.status.rank if is_each else (rank.status.host, does), []).append(rank)
+    shown = []
+    for group in groups.values():
+        first = max(group, key=lambda rank: rank.wait.seconds if rank.wait else 0.0)
+        memory, bound = max(rank.memory for rank in group), "up to " if len(group) > 1 else ""
+        used = f"{bound}{memory >> 20} MiB" if memory else ""
+        who = f"{rank_list([rank.status.rank for rank in group])} on {first.status.host or '?'}"
+        shown.append((who, used, first.what.replace(f"{Path.cwd()}/", "")))
+    width = max((len(who) for who, _, _ in shown), default=0)
+    wide = max((len(used) for _, used, _ in shown), default=0)
+    return [f"{who:{width}}  {f'{used:>{wide}}  ' if wide else ''}{what}" for who, used, what in shown]
 
 
 def _look(run: Run) -> list[RankNow]:
