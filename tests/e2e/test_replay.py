@@ -165,6 +165,31 @@ def test_a_failure_replays_to_the_same_exception(tmp_path: Path) -> None:
         assert "GuardError: error[TTG001]" in told.err and "diverging_ranks.py:19" in told.err
 
 
+LONELY = """
+import sys
+sys.modules["torch"] = None
+import ttnn
+from mpi4py import MPI
+mesh = ttnn.open_mesh_device(ttnn.MeshShape(1, 2))
+world = MPI.COMM_WORLD
+part = world.Dup()
+print(part.allreduce(world.rank), flush=True)
+if world.rank == 1:
+    part.recv(source=0, tag=7)
+"""
+
+
+def test_a_recorded_message_that_nobody_sends_is_told(tmp_path: Path) -> None:
+    """Recorded ranks wait for what they do with mpi4py as others do, and not for ever."""
+    program, record, logs = tmp_path / "program.py", tmp_path / "record", tmp_path / "logs"
+    program.write_text(LONELY)
+    line = ("--record", record, "--log-dir", logs, "--emulate", "--system", "n300", "--split", "1x2")
+    ran = tt_run(*line, "python", program, env={"TT_RUN_GUARD_TIMEOUT": "10"}, timeout=50)
+    assert ran.code == 1, ran.err
+    assert "error[TTG002]: rank 0 ended before MPI recv(source 0, tag 7)" in ran.err
+    assert "error[TTG002]: rank 0 ended before MPI recv" in check_replays_one(record, logs, 1).err
+
+
 EXAMPLES = {
     "hybrid_parallel_trace": (*SPLIT, "python", "examples/hybrid_parallel_trace.py"),
     "pipeline_sockets": (

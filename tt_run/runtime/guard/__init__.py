@@ -102,11 +102,11 @@ def calls_made() -> int:
     return _unwatched if _guard is None else int(_guard.whereabouts.words[CALLS])
 
 
-def answered() -> None:
-    """Count a collective that a record answers in the place of the others, while somebody asks for the numbers of calls."""
+def answered(number: int) -> None:
+    """Count up to a collective that a record answers in the place of the others, while somebody asks for the numbers of calls."""
     global _unwatched
     if _before is not None and _guard is None:
-        _unwatched += 1
+        _unwatched = max(number, _unwatched + 1)
 
 
 def _ask(operation: str) -> None:

@@ -3,7 +3,7 @@
 `MPI.COMM_WORLD`, as a program that has imported `ttnn` finds it, and what is made of it meet first: another call, root, operation, size, type
 or communicator on one rank is then an error that names both lines, where MPI would hang, or go on with what nobody has received. Messages and
 requests are waited for with the guard's deadline. Blocking calls of the main thread take part once the ranks have met; those of other threads,
-locks of windows, `Sendrecv_replace` and intercommunicators go to the library as they are. A recorded rank has a book for them instead.
+locks of windows, `Sendrecv_replace` and intercommunicators go to the library as they are. A recorded rank's book writes down the watched calls.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from tt_run import contract
 from tt_run.runtime.imports import Finder
@@ -29,19 +29,33 @@ def await_own_mpi() -> None:
         sys.meta_path.insert(0, Finder({_MODULE: _watch}))
 
 
+class WatchedLibrary(NamedTuple):
+    """The watched classes of a loaded library; those of communicators by the library's own."""
+
+    communicators: dict[type, type]
+    Request: type
+    Prequest: type
+    Win: type
+
+
+def watched_library(mpi: Any) -> WatchedLibrary:
+    """Classes to put in the place of the library's."""
+    from tt_run.runtime.own_mpi.communicators import watched_communicators
+    from tt_run.runtime.own_mpi.requests import watched_requests
+    from tt_run.runtime.own_mpi.windows import watched_windows
+
+    return WatchedLibrary(watched_communicators(mpi), *watched_requests(mpi), watched_windows(mpi))
+
+
 def _watch(module: ModuleType) -> None:
-    """Put watched classes in the place of the library's. Nothing in a lone process, or where a book has the calls."""
+    """Put watched classes in the place of the library's. Nothing in a lone process, or where a book does that."""
     mpi: Any = module
     is_recorded = os.environ.get(contract.RECORD) or os.environ.get(contract.REPLAY)
     is_alone = os.environ.get("OMPI_COMM_WORLD_SIZE", "1") == "1"
     if is_alone or is_recorded or getattr(mpi, "_tt_run_raw", None) is not None:
         return
-    from tt_run.runtime.own_mpi.communicators import watched_communicators
-    from tt_run.runtime.own_mpi.requests import watched_requests
-    from tt_run.runtime.own_mpi.windows import watched_windows
-
     raw = {name: getattr(mpi, name) for name in ("COMM_WORLD", "Request", "Prequest", "Win")}
     mpi._tt_run_raw = raw
-    mpi.Request, mpi.Prequest = watched_requests(mpi)
-    mpi.Win = watched_windows(mpi)
-    mpi.COMM_WORLD = watched_communicators(mpi)[mpi.Intracomm](raw["COMM_WORLD"])
+    watched = watched_library(mpi)
+    mpi.Request, mpi.Prequest, mpi.Win = watched.Request, watched.Prequest, watched.Win
+    mpi.COMM_WORLD = watched.communicators[mpi.Intracomm](raw["COMM_WORLD"])

@@ -49,8 +49,8 @@ class BookedCollectives:
         shards = tensor.shards
         facts = self._facts(kind, plan, shards.index, place())
         found = self._book.call(facts, row_digests(shards.data), work)
-        if self._book.replays and facts.crosses and kind == "collective":
-            guard.answered()
+        if isinstance(self._book, Replaying) and facts.crosses and kind == "collective":
+            guard.answered(self._book.story.counted(self._book.number))
         if self._dumped == self._book.number:
             values.dump(self._path, shards.data, Flat(found).arrays)
         return found

@@ -1,6 +1,7 @@
 """A loaded `mpi4py.MPI` whose communicators, requests, messages and windows write down what passes through them.
 
-`MPI.COMM_WORLD` of a recorded rank is a communicator like any other. What is not recorded works as ever, and is told once.
+`MPI.COMM_WORLD` of a recorded rank is a communicator like any other. What is not recorded works as ever, and is told once. What is written down
+are the watched calls of `own_mpi`: the ranks of a recorded run agree, and wait with a deadline, as those of any run.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from tt_run.runtime.own_mpi import watched_library
 from tt_run.runtime.record.facts import site
 from tt_run.runtime.record.mpi.calls import BUFFERS, MAKERS, MESSAGES, OBJECTS, PREPARED, STARTED, named
 from tt_run.runtime.record.mpi.crossing import At, Book, noted, said, through
@@ -64,10 +66,11 @@ class _Recorder:
 
     def __init__(self, mpi: Any, book: Callable[[], Book]) -> None:
         self._mpi, self._book = mpi, book
-        self._request = recorded_request(mpi.Request, book)
-        self._prequest = recorded_request(mpi.Prequest, book, (self._request,))
+        self._watched = watched_library(mpi)
+        self._request = recorded_request(self._watched.Request, book)
+        self._prequest = recorded_request(self._watched.Prequest, book, (self._request,))
         self._message = self._recorded_message(mpi.Message)
-        methods = self._methods(mpi.Cartcomm)
+        methods = self._methods(self._watched.communicators[mpi.Cartcomm])
         self._intra = type(
             "Intracomm", (mpi.Intracomm,), {n: m for n, m in methods.items() if hasattr(mpi.Intracomm, n)}
         )
@@ -76,7 +79,7 @@ class _Recorder:
     def put_on(self) -> None:
         """Let programs find them under the library's names."""
         mpi = self._mpi
-        mpi.Win = recorded_window(mpi.Win, self._at, self._request)
+        mpi.Win = recorded_window(self._watched.Win, self._at, self._request)
         mpi.Request, mpi.Prequest, mpi.Message = self._request, self._prequest, self._message
         mpi.COMM_WORLD, mpi.COMM_SELF = self._intra(mpi.COMM_WORLD), self._intra(mpi.COMM_SELF)
         mpi.Intracomm, mpi.Cartcomm = self._intra, self._cart
@@ -90,7 +93,7 @@ class _Recorder:
         return At(self._book, 0, 1) if comm is None else At(self._book, comm.Get_rank(), comm.Get_size())
 
     def _methods(self, base: Any) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        found: dict[str, Any] = {"Free": base.Free}
         for name, words in {**OBJECTS, **BUFFERS}.items():
             found[name] = self._call(name, words, getattr(base, name))
         for name, words in STARTED.items():
@@ -121,6 +124,8 @@ class _Recorder:
             at = self._at(comm)
             made, target = start(at, name, words, lambda *a, **k: real(comm, *a, **k), args, kwargs)
             found = kind(made)
+            if (waits := getattr(made, "_tt_run", None)) is not None:
+                found._tt_run = waits
             found._target = target
             found._prepared = Prepared(at, name, named(words, args, kwargs))
             return found

@@ -73,7 +73,9 @@ def recorded_window(base: Any, at_of: Callable[[Any], At], request: Any) -> Any:
             kept: list[Any] = []
 
             def cross() -> None:
-                kept.append(cls(real(*args, **kwargs)))
+                window = real(*args, **kwargs)
+                kept.append(cls(window))
+                kept[0]._tt_run = window._tt_run  # whose window it is
 
             at = at_of(comm)
             noted(at, f"Win.{name}", cross)
