@@ -23,10 +23,11 @@ RESAMPLE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class HangFinding:
-    """Why the run counts as hung, and where every rank is."""
+    """Why the run counts as hung, where every rank is, and whom the others wait for, as far as their places show it."""
 
     why: str
     stacks: tuple[RankStack, ...]
+    late: tuple[int, ...] = ()
 
 
 @dataclass()
@@ -70,7 +71,13 @@ class HangWatch:
             return None
         why = stranded(board, second)
         if overdue:
-            return HangFinding(why or f"no rank has made progress for {quiet:.0f} s", second)
+            late = [] if why else absent(second)
+            whom = f": {_waiting(second, late)}" if late else ""
+            return HangFinding(
+                why or f"no rank has made progress for {quiet:.0f} s{whom}",
+                second,
+                tuple(stack.rank for stack in late),
+            )
         if why is None:
             self._stranding_again = now + self.stranded_seconds / 2  # look again, but not at every tick
             return None
@@ -113,6 +120,22 @@ def stranded(board: StatusBoard, stacks: Sequence[RankStack]) -> str | None:
     if closed:
         parts.append(f"{rank_list(closed)} reached the end of the program")
     return f"{' and '.join(parts)}, while {waiters} in MPI for all ranks"
+
+
+def absent(stacks: Sequence[RankStack]) -> list[RankStack]:
+    """The ranks that all others wait for: those outside of MPI and the guard, where all others are inside; none where that is not certain."""
+    late = [stack for stack in stacks if not stack.waits]
+    certain = all(stack.frames and not stack.polls for stack in late) and len(late) < len(stacks)
+    return late if certain else []
+
+
+def _waiting(stacks: Sequence[RankStack], late: Sequence[RankStack]) -> str:
+    """`rank 0 waits for rank 1, which is at train.py:9`."""
+    waiters = [stack.rank for stack in stacks if stack not in late]
+    where = late[0].where
+    place = f", which is at {where.file}:{where.line}" if where and len(late) == 1 else ""
+    verb = "waits" if len(waiters) == 1 else "wait"
+    return f"{rank_list(waiters)} {verb} for {rank_list([stack.rank for stack in late])}{place}"
 
 
 def stack_lines(stacks: Sequence[RankStack], board: StatusBoard) -> list[str]:

@@ -22,7 +22,7 @@ COLLECT_SECONDS = 2.0
 # Patterns as text: compiling them is left to the first use, since most runs have none.
 _REGISTERED = r"^# registered pid=(\d+)$"
 _FRAME = r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)$'
-_OTHERS_CODE = r"/site-packages/|/lib/python3\.\d+/|/tt_run/runtime/|^<frozen"
+_OTHERS_CODE = r"/site-packages/|/lib/python3\.\d+/|/tt_run/runtime/|/tt_run/launch/hook/|^<frozen"
 # Where the emulation waits for other ranks without MPI: in shared memory, and before MPI starts.
 _WAITS = ("/tt_run/runtime/ccl/exchange/window.py", "/tt_run/runtime/comm/arrival.py")
 _GUARD_WAITS = ("/tt_run/runtime/guard/watch.py", "/tt_run/runtime/guard/channel.py")
@@ -31,6 +31,8 @@ _MPI_CALL = (
     r"[Ss]catterv?|[IM]?[Ss]?[Ss]end(?:recv)?|[IM]?[Rr]ecv|[IM]?[Pp]robe|[Ww]ait(?:all|any|some)?|Fence|Lock|Split|Dup|Create|Finalize|"
     r"[Ss]can|[Ee]xscan)\w*\s*\("
 )
+_POLL = r"\b(?:[Ii]m?[Pp]robe|[Tt]est(?:all|any|some)?|[Gg]et_status)\s*\("
+_AROUND = 3  # lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,13 @@ class RankStack:
     def waits(self) -> bool:
         """Whether it waits for other ranks: in MPI, or in the guard of the emulation."""
         return self.in_mpi or any(frame.file.endswith(_GUARD_WAITS) for frame in self.frames[:4])
+
+    @property
+    def polls(self) -> bool:
+        """Whether the user's lines around its own look whether a message or request is there."""
+        where = self.where
+        lines = range(where.line - _AROUND, where.line + _AROUND + 1) if where else ()
+        return where is not None and any(re.search(_POLL, _source_line(where.file, line)) for line in lines)
 
     @property
     def in_mpi(self) -> bool:

@@ -67,8 +67,12 @@ def ended_from_outside(case: Case) -> Verdict | None:
     culprit = case.culprit
     if reason is None or (culprit is not None and case.observation.ended_by is EndedBy.HANG):
         return None
+    late = case.observation.late
+    if culprit is None and len(late) == 1:
+        culprit = next(status for status in case.statuses if status.rank == late[0])
     followers, victims = others_than(culprit, case)
-    return Verdict(*reason, culprit, followers, victims, case.unrecorded)
+    others = tuple(status for status in case.unrecorded if status is not culprit)
+    return Verdict(*reason, culprit, followers, victims, others)
 
 
 def _reason(case: Case) -> tuple[int, str] | None:

@@ -60,6 +60,7 @@ class Observation:
     signal: int | None = None
     stacks: tuple[RankStack, ...] = ()
     stuck: str = ""
+    late: tuple[int, ...] = ()  # whom the others of a hang wait for
     swept: tuple[int, ...] = ()  # ranks that left processes behind, which were ended
     gone: Mapping[int, float] = field(
         default_factory=dict
@@ -99,6 +100,7 @@ class Watch:
     _killed: bool = False
     _stacks: tuple[RankStack, ...] = ()
     _stuck: str = ""
+    _late: tuple[int, ...] = ()
     _started: float = field(default_factory=time.monotonic)
     _looked: float = field(default_factory=time.monotonic)
     _stood: float = 0.0
@@ -134,6 +136,7 @@ class Watch:
             self.signal,
             self._stacks,
             self._stuck,
+            self._late,
             tuple(sorted(swept)),
             self._vitals.gone,
             self._vitals.outlived or (),
@@ -196,7 +199,7 @@ class Watch:
         if self.torn_down_at is None:
             finding = self.hang.look(self.board, self.job, changed or printed or stopped)
             if finding is not None:
-                self._stacks, self._stuck = finding.stacks, finding.why
+                self._stacks, self._stuck, self._late = finding.stacks, finding.why, finding.late
                 if self.ask_stopped is not None:
                     self._vitals.stopped += self.ask_stopped()
                 self._tear_down(EndedBy.HANG)

@@ -210,6 +210,31 @@ class TestHangWatch:
         assert quiet.look(60) is None
         finding = quiet.look(62)
         assert finding is not None and finding.why == "no rank has made progress for 62 s"
+        assert finding.late == ()
+
+    @pytest.mark.parametrize(
+        ("code", "late"),
+        [
+            ('load("data")', (1,)),
+            ("while not request.Test():\n    time.sleep(1)", ()),  # it waits, too, in its own way
+        ],
+    )
+    def test_who_is_in_no_mpi_call_is_waited_for(
+        self, records: Records, tmp_path: Path, code: str, late: tuple[int, ...]
+    ) -> None:
+        program = tmp_path / "prog.py"
+        program.write_text(code)
+        line = 1 + code.count("\n")
+        quiet = Quiet(records, 60)
+        hook = Frame("/x/tt_run/launch/hook/sitecustomize.py", 5, "wait", "threading.Event().wait()")
+        inner = Frame("/usr/lib/python3.11/threading.py", 327, "wait", "waiter.acquire()")
+        waits = Frame("/w/a.py", 3, "<module>", "comm.Barrier()")
+        quiet.stacks = [RankStack(0, (waits,)), RankStack(1, (inner, hook, Frame(str(program), line, "f")))]
+        quiet.look(60)
+        finding = quiet.look(62)
+        assert finding is not None and finding.late == late
+        where = f": rank 0 waits for rank 1, which is at {program}:{line}"
+        assert finding.why == "no rank has made progress for 62 s" + (where if late else "")
 
     def test_output_starts_it_anew(self, records: Records) -> None:
         quiet = Quiet(records, 60)

@@ -241,6 +241,14 @@ def test_a_start_timeout_names_the_missing() -> None:
 def test_a_hang_says_why() -> None:
     found = verdict_of(rank(0, signal=15), ended_by=EndedBy.HANG, stuck="nobody moves", torn_down_at=9.0)
     assert (found.exit_code, found.sentence) == (Exit.HANG, "hang: nobody moves")
+    assert found.culprit is None
+
+
+def test_a_hang_names_the_rank_that_the_others_wait_for() -> None:
+    ranks = (rank(0, signal=15), rank(1, signal=15), rank(2, end=None))
+    found = verdict_of(*ranks, ended_by=EndedBy.HANG, stuck="", late=(1,), torn_down_at=9.0)
+    assert (found.exit_code, found.culprit) == (Exit.HANG, ranks[1])
+    assert found.victims == (ranks[0],) and found.lost == (ranks[2],)
 
 
 class TestWithoutRecords:
