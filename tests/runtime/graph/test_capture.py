@@ -77,6 +77,26 @@ def test_another_shape_of_the_same_bytes_is_no_buffer(operand: Tensor) -> None:
     assert [node["node_type"] for node in graph].count("buffer") == 2
 
 
+def test_what_crosses_and_what_is_seen_anew_is_told_with_its_arguments(operand: Tensor) -> None:
+    """As 0.81.1 tells them: the tensor, where it goes, whether it is waited for; a shape and the same with its padding."""
+
+    def told(graph: list[dict[str, Any]], name: str) -> list[str]:
+        return next(
+            list(node["arguments"]) for node in graph if node["params"] and node["params"].get("name") == name
+        )
+
+    capture.begin_graph_capture(RunMode.NO_DISPATCH)
+    host = BORDERS["from_device"](operand)
+    BORDERS["to_device"](host, operand.device())
+    reshape(empty((64, 7), DataType.BFLOAT16, Layout.TILE, device=operand.device()), (1, 64, 7))
+    graph = capture.end_graph_capture()
+    fetched, sent, seen = (told(graph, f"Tensor::{name}") for name in ("cpu", "to_device", "reshape"))
+    assert fetched[0].startswith("Tensor(storage=DeviceStorage(),") and fetched[1:] == ["1"]
+    assert sent[0].startswith("Tensor(storage=HostStorage(),") and sent[1].startswith("MeshDevice(")
+    assert sent[2:] == ["1"]
+    assert seen[1:] == ["Shape([1, 64, 7])", "Shape([1, 64, 32])"]
+
+
 def test_tensors_and_buffers_are_told_as_the_reference_tells_them(operand: Tensor) -> None:
     """Keys, their order and the types of values, from a capture of reference library 0.81.1."""
     device = operand.device()

@@ -15,7 +15,7 @@ from tt_run.runtime import events
 from tt_run.runtime.enums import Layout, NamedEnum
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.graph.device_operations import LISTS, steps
-from tt_run.runtime.graph.nodes import Node, Nodes
+from tt_run.runtime.graph.nodes import Node, Nodes, argument, mesh_text
 from tt_run.runtime.graph.programs import Programs, program_of
 from tt_run.runtime.memory.account import Account, Allocation
 from tt_run.runtime.memory.footprint import cores_of, footprint
@@ -47,6 +47,7 @@ _SENT = ("from_torch", "to_device", "zeros", "ones", "full", "arange")
 """Of them, those that make a tensor on the host and send it."""
 _INPUTS = {_TO_DEVICE: 3, _CPU: 2, _DTYPE: 2, "ttnn::convert_python_tensor_to_tt_tensor": 8, _TO_FRAMEWORK: 1}
 """How many arguments they have; those that the program calls are told without."""
+_BLOCKING = "1"
 _COMPUTED = ("ttnn.zeros_like", "ttnn.ones_like", "ttnn.full_like", "ttnn.rand")
 """What makes tensors with a program of the device."""
 
@@ -116,10 +117,10 @@ class Capture:
         for tensor in given[: found.before]:
             self._reshape(tensor, tensor, lifted_shape(tensor.shape))
         program = program_of(operation, args, kwargs, given)
-        arguments = [_argument(value) for value in (*args, *kwargs.values())]
+        arguments = [argument(value) for value in (*args, *kwargs.values())]
         # A native operation has two arguments: what it is to do, and the tensors.
         plain = [text for text in arguments if not text.startswith(("Tensor(", "[Tensor("))]
-        told = [f"({', '.join(plain)})", f"{{{', '.join(map(_argument, given))}}}"]
+        told = [f"({', '.join(plain)})", f"{{{', '.join(map(argument, given))}}}"]
         inner = self.nodes.function_start(
             found.native,
             told,
@@ -160,7 +161,9 @@ class Capture:
 
     def _reshape(self, tensor: Tensor, result: Tensor, shape: Iterable[int], *, lifted: bool = False) -> None:
         """A tensor becomes a view of another shape; where it is `lifted`, it had four dimensions before."""
-        told = [_argument(tensor), *[repr(Shape(tuple(shape)))] * 2]
+        own = tuple(shape)
+        padded = (*own[:-2], *result.padded_shape[-2:]) if len(own) > 1 else own
+        told = [argument(tensor), repr(Shape(own)), repr(Shape(padded))]
         start = self.nodes.function_start("Tensor::reshape", told, 3)
         self.nodes.take(start, [self._node(tensor, self.nodes.depth, lifted=lifted, known=False)])
         end = self.nodes.function_end([])
@@ -187,8 +190,9 @@ class Capture:
             return operation.compute(*args, **kwargs)
         if names[-1] == _CPU and (given is None or given.device() is None):
             names = names[:1]
-        starts = [self.nodes.function_start(name, [], _INPUTS.get(name, 0)) for name in names]
         fetched = given if names[-1] == _CPU else None
+        told = {_CPU: [argument(given), _BLOCKING]}
+        starts = [self.nodes.function_start(name, told.get(name, []), _INPUTS.get(name, 0)) for name in names]
         if fetched is not None:
             self.nodes.take(starts[-1], [self._node(fetched, self.nodes.depth, known=False)])
         before = self._sending, self._quiet
@@ -219,7 +223,10 @@ class Capture:
     def _send(self, tensor: Tensor) -> None:
         """Opens the function that sends a tensor which is made on the host."""
         for name in (_DTYPE, _TO_DEVICE) if self._sending == "arange" else (_TO_DEVICE,):
-            start = self.nodes.function_start(name, [], _INPUTS[name])
+            told = (
+                [argument(tensor, "HostStorage"), mesh_text(tensor), _BLOCKING] if name == _TO_DEVICE else []
+            )
+            start = self.nodes.function_start(name, told, _INPUTS[name])
             self.nodes.take(start, [self.nodes.tensor(tensor, None, self.nodes.depth, tensor.shape)])
             if name == _DTYPE:
                 end = self.nodes.function_end([])
@@ -297,7 +304,7 @@ class Capture:
             layout = "ROW_MAJOR" if spec.layout is Layout.ROW_MAJOR else "TILE"
             shape = Shape(lifted_shape(spec.shape)) if self._lifted else spec.shape
             arguments = [repr(shape), f"DataType::{spec.dtype.name}", f"Layout::{layout}"]
-            arguments += [f"MeshDevice(id={device.id()})", repr(spec.memory_config)]
+            arguments += [mesh_text(tensor), repr(spec.memory_config)]
             self.nodes.function_start(_CREATE, arguments, len(arguments))
         buffer = self._buffers[place] = self.nodes.buffer(spec, allocation.size, device.id())
         self.nodes.allocate(buffer, spec, allocation.size, self._address(tensor, new=True))
@@ -337,15 +344,6 @@ def _target(args: tuple[Any, ...], kwargs: Mapping[str, Any], given: Tensor | No
     """The device that a call names, or that its tensor lies on."""
     named = next((each for each in (*args, *kwargs.values()) if isinstance(each, MeshDevice)), None)
     return named or (None if given is None else given.device())
-
-
-def _argument(value: Any) -> str:
-    if isinstance(value, Tensor):
-        storage = "HostStorage" if value.device() is None else "DeviceStorage"
-        return f"Tensor(storage={storage}(),tensor_spec={value.spec.text()})"
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_argument, value))}]"
-    return repr(value)
 
 
 _captures: list[Capture] = []

@@ -181,3 +181,19 @@ class Nodes:
         node = self._add(kind, params, connections, self.depth)
         self.connect(self._open[-1], node["counter"])
         return int(node["counter"])
+
+
+def mesh_text(tensor: Tensor) -> str:
+    """The mesh of a tensor, as an argument of a function."""
+    device = tensor.device()
+    return "nullptr" if device is None else f"MeshDevice(id={device.id()})"
+
+
+def argument(value: Any, storage: str = "") -> str:
+    """A value as an argument of a function; a tensor may be told in a storage that it is no longer in."""
+    if isinstance(value, Tensor):
+        storage = storage or ("HostStorage" if value.device() is None else "DeviceStorage")
+        return f"Tensor(storage={storage}(),tensor_spec={value.spec.text()})"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(argument, value))}]"
+    return repr(value)
