@@ -82,10 +82,46 @@ def test_so_many_problems_are_told() -> None:
         with pytest.raises(ParseError) as caught:
             loads("mesh_descriptors { name: x }\n" * count + "zzz: 1\n" * count)
         told = [each.code for each in caught.value.diagnostics]
-        assert told.count("MGD104") == min(count, MOST) and told.count("MGD109") <= MOST
+        assert told.count("MGD104") == min(count, MOST)
         assert len(loads("zzz: 1\n" * count).notices) == min(count, MOST)
 
 
 def test_what_is_shown_ends_at_forty_characters() -> None:
     assert (shown("x" * 40), shown("x" * 41)) == ("x" * 40, "x" * 39 + "…")
     assert nearest("x" * 80 + "y" * 200, ["x" * 80]) == "x" * 80
+
+
+@pytest.mark.parametrize(("dim", "found"), [(0, []), ((1 << 32) - 1, [])])
+def test_the_ends_of_a_range_are_ordinary(dim: int, found: list[str]) -> None:
+    read = loads(f"mesh_descriptors {{ express_links {{ dim_idx: {dim} }} }}")
+    assert [each.code for each in read.notices] == found and read.mesh_descriptors[0].express_links[
+        0
+    ].dim_idx == dim
+
+
+def test_blocks_may_nest_so_deep_and_no_deeper() -> None:
+    from mgd.errors import ParseError
+    from mgd.text.complete import CompleteReader
+
+    def nested(levels: int) -> str:
+        inside = levels - 3
+        return (
+            "graph_descriptors { instances { graph { "
+            + "sub_ref { graph { " * (inside // 2)
+            + "} } " * (inside // 2)
+            + "} } }"
+        )
+
+    most = CompleteReader.MOST_LEVELS
+    deepest = most if (most - 3) % 2 == 0 else most - 1
+    assert loads(nested(deepest)).graph_descriptors
+    with pytest.raises(ParseError, match="nested deeper"):
+        loads(nested(deepest + 2))
+
+
+def test_every_kind_of_value_in_ordinary_text() -> None:
+    read = loads(
+        "graph_descriptors { connections { directional: true } connections { directional: false } type: 'x' }"
+    )
+    assert [each.directional for each in read.graph_descriptors[0].connections] == [True, False]
+    assert [each.code for each in read.notices] == []
