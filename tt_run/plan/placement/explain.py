@@ -93,7 +93,7 @@ def shortfalls(meshes: Sequence[tuple[int, int, Sequence[object]]], file: str) -
     return [
         Diagnostic(
             "TTR178",
-            f"mesh {mesh_id}: {count} links run on fewer channels than the descriptor asks",
+            f"mesh {mesh_id}: {counted(count, 'link')} {'runs' if count == 1 else 'run'} on fewer channels than the descriptor asks",
             (Label(Position(file)),) if file else (),
             "the mesh is RELAXED, so it is placed all the same; policy STRICT would refuse it",
             Severity.WARNING,
