@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from mgd.descriptor import Descriptor
@@ -12,6 +13,14 @@ from mgd.text.parser import parse
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from mgd.diagnostics import Diagnostic
+
+
+MANY_ERRORS = 4
+ROOT_FIELDS = (
+    r"(?m)^\s*(mesh_descriptors|graph_descriptors|switch_descriptors|top_level_instance|pinnings)\s*[:{]"
+)
 
 
 def load(path: str | Path) -> Descriptor:
@@ -34,7 +43,17 @@ def loads(text: str | bytes, *, file: str = "") -> Descriptor:
     source, warnings = as_source(text, file)
     descriptor, problems = parse(source)
     if descriptor is None:
+        if len(problems.errors) > MANY_ERRORS and not re.search(ROOT_FIELDS, source.text):
+            raise ParseError(_of_no_descriptor(problems.errors[0], source.text))
         raise ParseError((*problems.errors, *warnings, *problems.warnings))
     if warnings:
         return replace(descriptor, notices=(*warnings, *descriptor.notices))
     return descriptor
+
+
+def _of_no_descriptor(first: Diagnostic, text: str) -> tuple[Diagnostic, ...]:
+    """One finding for a file that is of another kind altogether, in place of one for each of its lines."""
+    is_program = re.search(r"(?m)^(?:import|from)\s+\w+", text)
+    what = "holds a Python program, not" if is_program else "has no field of"
+    help = "name a descriptor: it begins with mesh_descriptors { … }; mgd new writes one"
+    return (replace(first, message=f"the file {what} a mesh graph descriptor", help=help),)

@@ -83,3 +83,26 @@ def test_things_that_are_no_descriptors(mgd: Mgd, tmp_path: Path, verb: tuple[st
         path.write_bytes({"binary": bytes(range(256)) * 40, "empty": b"", "yaml": b"a: [1, {b"}[kind])
     result = mgd(*verb, path)
     assert result.code in (0, 1, 2) and (result.err or result.out or kind == "empty")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            '"""A program."""\n\nimport ttnn\n' + "a = ttnn.ones((1, 1))\n" * 9,
+            "the file holds a Python program, not a mesh",
+        ),
+        (
+            "# Title\n\n" + "Words of a page, `code` and more.\n" * 9,
+            "the file has no field of a mesh graph descriptor",
+        ),
+        ("mesh_descriptors {\n" + "  words of a page\n" * 9, "expected"),
+    ],
+)
+def test_a_file_of_another_kind_is_one_mistake(mgd: Mgd, tmp_path: Path, text: str, told: str) -> None:
+    """And not one for each of its lines, as long as nothing in it is a field of a descriptor."""
+    (tmp_path / "a.textproto").write_text(text)
+    result = mgd("check", str(tmp_path / "a.textproto"))
+    assert result.code == 1
+    assert told in result.out
+    assert ("1 rejected: 1 error, 0 warnings" in result.out) is (told != "expected")
