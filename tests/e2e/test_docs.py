@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -50,6 +51,39 @@ def test_a_page_does_what_it_says(page: Path, tmp_path: Path) -> None:
         printed = (ran.stdout + ran.stderr).decode(errors="replace")
         assert ran.returncode == shown.code, f"$ {shown.command}{os.linesep}{printed}"
         assert not shown.missing(printed), f"$ {shown.command}{os.linesep}{printed}"
+
+
+def programs(page: str) -> list[str]:
+    """The whole programs of a page: blocks of Python that import what they use."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return [
+        block
+        for block in re.findall(r"^```python.*?\n(.*?)^```", text, re.M | re.S)
+        if "import ttnn" in block
+    ]
+
+
+@pytest.mark.parametrize(
+    ("page", "start"),
+    [
+        ("tutorial.md", "tt-run --emulate --system t3000 --split 1x2 python"),
+        ("testing.md", "pytest -q -p tt_run.pytest"),
+    ],
+)
+def test_programs_on_a_page_run(page: str, start: str, tmp_path: Path) -> None:
+    [program] = programs(page)
+    (tmp_path / "test_program.py").write_text(program)
+    ran = subprocess.run(
+        ["timeout", "-k", "5", "110", *start.split(), "test_program.py"],
+        cwd=tmp_path,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "1 passed" in ran.stdout or "[1] 8 devices hold 4.0" in ran.stdout, ran.stdout
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
