@@ -21,6 +21,7 @@ from tt_run.cli.slips import (
     lost_script,
     refuse_lost_script,
     refuse_misspelt_command,
+    refuse_python_alone,
     refuse_second_launcher,
     refuse_swallowed_program,
 )
@@ -58,6 +59,7 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
     around = Surroundings.of(given)
     refuse_misspelt_command(given, around.site)
     refuse_second_launcher(given, around.site)
+    refuse_python_alone(given)
     refuse_swallowed_program(given, around.site)
     asked = launch_request(given)
     request = _with_discovered_ranks(asked, given, around)

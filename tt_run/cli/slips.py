@@ -1,4 +1,5 @@
-"""Slips that make a command line mean something else: a misspelt command, a program taken for a value, options behind the program, a lost script, a deaf Python."""
+"""Slips that make a command line mean something else: a misspelt command, a program taken for a value, options behind the program, a lost script, a
+second launcher, a file that hides a package, a Python that is deaf or has nothing to run."""
 
 from __future__ import annotations
 
@@ -168,6 +169,20 @@ def refuse_lost_script(findings: Sequence[Diagnostic], is_here: bool) -> None:
             raise InputError([replace(finding, severity=Severity.ERROR) for finding in lost])
 
 
+def refuse_python_alone(given: CommandLine) -> None:
+    """Raises UsageError for Python without a script: it would read an empty standard input and end well."""
+    is_alone = len(given.program) == 1 and _is_python(given.program[0])
+    if is_alone and not (given.stdin or given.looks_only):
+        word = given.program[0]
+        raise UsageError(
+            Diagnostic(
+                "TTR003",
+                f"{word} has no program to run: nobody types into a rank",
+                help=f"write tt-run … {word} script.py, or add --stdin for rank 0 to read this terminal",
+            )
+        )
+
+
 HIDDEN = ("ttnn", "ttml", "torch", "numpy", "mpi4py", "ml_dtypes")
 """What programs import, and a file of that name beside the program would be found first."""
 
@@ -202,6 +217,10 @@ def isolated_python(given: CommandLine) -> tuple[Diagnostic, ...]:
     return ()
 
 
+def _is_python(word: str) -> bool:
+    return re.fullmatch(r"python[\d.]*", Path(word).name) is not None
+
+
 def _script(program: tuple[str, ...]) -> str | None:
     """The file that a Python command line runs, where its name ends in .py."""
     runs = _python(program)[1]
@@ -210,7 +229,7 @@ def _script(program: tuple[str, ...]) -> str | None:
 
 def _python(program: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
     """The flags of a Python command line and the file that it runs; None for code, a module or what is no Python."""
-    if not program or not re.fullmatch(r"python[\d.]*", Path(program[0]).name):
+    if not program or not _is_python(program[0]):
         return (), None
     flags = []
     words = iter(program[1:])

@@ -116,6 +116,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "rank bindings say themselves",
             "leave --split out",
         ),
+        ("--emulate python", "TTR003", "python has no program", "tt-run … python script.py"),
         ("statsu", "TTR020", "no command statsu", "write tt-run status"),
         ("replya run --rank 3", "TTR020", "no command replya", "write tt-run replay run --rank 3"),
         (
