@@ -350,7 +350,9 @@ def test_sub_device_managers(mesh: MeshDevice) -> None:
 def test_programs_may_say_which_cores_dispatch() -> None:
     config = DispatchCoreConfig(DispatchCoreType.WORKER, DispatchCoreAxis.COL)
     mesh = open_mesh_device(MeshShape(1, 2), dispatch_core_config=config)
-    layout = mesh.create_sub_device_manager([SubDevice([])], 0)
+    part = SubDevice([])
+    assert {part: 1}[part] == 1 and part != SubDevice([])
+    layout = mesh.create_sub_device_manager([part], 0)
     mesh.load_sub_device_manager(layout)
     mesh.set_sub_device_stall_group([SubDeviceId(0)])
     with pytest.raises(RuntimeError, match="Cannot remove active sub-device manager"):

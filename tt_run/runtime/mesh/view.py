@@ -146,7 +146,7 @@ class SubDeviceId(metaclass=Native):
 
 
 @native("ttnn._ttnn.device.SubDevice")
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class SubDevice(metaclass=Native):
     """The cores of one part of a device: one set of core ranges for each kind of core."""
 

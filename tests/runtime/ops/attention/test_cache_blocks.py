@@ -99,7 +99,12 @@ def test_blocks_are_seen_by_tiles(one: MeshDevice):
     [
         ({"cache_position_modulo": 48}, "48 must be a multiple of the block size 32 and at most 64"),
         ({"cache_position_modulo": 96}, "96 must be a multiple of the block size 32 and at most 64"),
-        ({"cache_position_modulo": 32, "page_table": None}, "needs a page table"),
+        (
+            {"cache_position_modulo": 32, "page_table": None},
+            "cache_position_modulo is only supported in paged mode",
+        ),
+        ({"block_size": 32, "page_table": None}, "block_size_override is only supported in paged mode"),
+        ({"num_kv_heads": 2, "page_table": None}, "num_kv_heads_override is only supported in paged mode"),
         ({"block_size": 64}, r"must stay 2048 as in the cache Shape\(\[4, 2, 32, 32\]\), got 2 \* 64 \* 32"),
         ({"block_size": 16, "num_kv_heads": 4}, "need whole tiles of 32"),
     ],

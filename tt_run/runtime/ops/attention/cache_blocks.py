@@ -52,7 +52,7 @@ def blocks_of(cache: Tensor, depth: int, heads: int | None = None, size: int | N
     seen = Blocks(heads or held.heads, size or held.size, depth)
     if np.prod(seen) != np.prod(held):
         raise fatal(
-            f"num_kv_heads * block_size * head_dim must stay {np.prod(held)} as in the cache {cache.shape}, got "
+            f"geometry mismatch: num_kv_heads * block_size * head_dim must stay {np.prod(held)} as in the cache {cache.shape}, got "
             f"{seen.heads} * {seen.size} * {seen.depth}"
         )
     if any(n % TILE_SIZE for n in (held.size, held.depth, seen.size, seen.depth)):
@@ -65,7 +65,7 @@ def check_ring(modulo: int | None, pages: Tensor | None, size: int) -> None:
     if modulo is None:
         return
     if pages is None:
-        raise fatal("cache_position_modulo needs a page table")
+        raise fatal("cache_position_modulo is only supported in paged mode (when page_table is provided)")
     if modulo <= 0 or modulo % size or modulo > pages.shape[-1] * size:
         raise fatal(
             f"cache_position_modulo {modulo} must be a multiple of the block size {size} and at most "

@@ -147,6 +147,9 @@ def paged_update_cache(
         raise fatal("paged_update_cache needs one of update_idxs and update_idxs_tensor")
     given = {"positions": update_idxs_tensor, "pages": page_table}
     named = {name: tensor for name, tensor in given.items() if tensor is not None}
+    if page_table is None and (block_size or num_kv_heads):
+        name = "block_size" if block_size else "num_kv_heads"
+        raise fatal(f"{name}_override is only supported in paged mode (when page_table is provided)")
     blocks = blocks_of(cache_tensor, input_tensor.shape[-1], num_kv_heads, block_size)
     heads, length, depth = blocks
     check_ring(cache_position_modulo, page_table, length)
