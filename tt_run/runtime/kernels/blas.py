@@ -13,8 +13,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -37,24 +36,27 @@ _depth = 0
 _before: list[int] = []
 
 
-@contextmanager
-def single_threaded() -> Iterator[None]:
+class single_threaded:
     """Every product inside runs on the calling thread alone. May be nested, and entered from several threads."""
-    global _depth, _before
-    controls = _controls()
-    with _lock:
-        if _depth == 0:
-            _before = [control.get() for control in controls]
-            for control in controls:
-                control.set(1)
-        _depth += 1
-    try:
-        yield
-    finally:
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        global _depth, _before
+        with _lock:
+            if _depth == 0:
+                controls = _controls()
+                _before = [control.get() for control in controls]
+                for control in controls:
+                    control.set(1)
+            _depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        global _depth
         with _lock:
             _depth -= 1
             if _depth == 0:
-                for control, count in zip(controls, _before, strict=True):
+                for control, count in zip(_controls(), _before, strict=True):
                     control.set(count)
 
 

@@ -20,6 +20,7 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.workers import spread, thread_count
 from tt_run.runtime.values.bfloat16 import round_bfloat16, round_blocks, split
 from tt_run.runtime.values.dtypes import convert
+from tt_run.runtime.values.quiet import restore, silence
 from tt_run.runtime.values.recycled import empty
 from tt_run.runtime.values.scratch import BLOCK, scratch
 
@@ -137,7 +138,8 @@ def _whole(kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: tu
     given: Sequence[Any] = operands
     if kernel not in EXACT:
         given = [np.ascontiguousarray(o) if isinstance(o, np.ndarray) else o for o in operands]
-    with np.errstate(all="ignore"):
+    before = silence()
+    try:
         values = kernel(*given)
         if values.shape != shape or not values.flags.c_contiguous:
             values = np.ascontiguousarray(np.broadcast_to(values, shape))
@@ -145,6 +147,8 @@ def _whole(kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: tu
             # A cast there and back: faster than anything else on a small array, and always a new one.
             rounded: Array = values.astype(BFLOAT16).astype(np.float32)
             return rounded
+    finally:
+        restore(before)
     return finish(values.copy() if any(values is o for o in given) else values, dtype)
 
 

@@ -39,7 +39,9 @@ def matmul(a: Array, b: Array) -> Array:
     Operands may be transposed views. The result is C-contiguous.
     """
     (m, k), n = a.shape[-2:], b.shape[-1]
-    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    batch = a.shape[:-2]
+    if batch != b.shape[:-2]:
+        batch = np.broadcast_shapes(batch, b.shape[:-2])
     out: Array = empty((*batch, m, n), np.float32)
     if not out.size:
         return out

@@ -131,7 +131,7 @@ def _check_bias(bias: Tensor, rows: int, width: int) -> None:
 
 
 def _check(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> None:
-    ours, theirs = tuple(a.shape), tuple(b.shape)
+    ours, theirs = a.shape.dims, b.shape.dims
     if not ours or not theirs:
         raise fatal(f"matmul needs tensors of rank 1 or more, got shapes {list(ours)} and {list(theirs)}")
     width = ours[-2] if transpose_a and len(ours) > 1 else ours[-1]

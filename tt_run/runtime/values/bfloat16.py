@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.values.quiet import restore, silence
 from tt_run.runtime.values.recycled import empty
 from tt_run.runtime.values.scratch import BLOCK, scratch
 
@@ -33,11 +34,14 @@ def round_bfloat16(values: Float32, out: Float32 | None = None) -> Float32:
     """
     if out is None:
         out = empty(values.shape, np.float32)
-    with np.errstate(all="ignore"):
+    before = silence()
+    try:
         if values.size <= _SMALL or not (values.flags.c_contiguous and out.flags.c_contiguous):
-            np.copyto(out, values.astype(ml_dtypes.bfloat16))
-            return out
-        round_blocks(values.reshape(-1), out.reshape(-1))
+            np.copyto(out, values.astype(BFLOAT16))
+        else:
+            round_blocks(values.reshape(-1), out.reshape(-1))
+    finally:
+        restore(before)
     return out
 
 

@@ -52,6 +52,12 @@ class Shards:
         _set(made, "index", index)
         return made
 
+    def holding(self, data: Array) -> Shards:
+        """As many other shards in the same places."""
+        if shapes.active() or len(data) != len(self.data):
+            return Shards(data, self.index)
+        return Shards.unchecked(data, self.index)
+
     @classmethod
     def replicated(cls, array: Array, devices: int) -> Shards:
         """The same shard on every one of `devices` local devices: the memory of one."""
@@ -122,8 +128,7 @@ class Shards:
 
     def map(self, function: Callable[[Array], Array]) -> Shards:
         """Apply a function of the stack (distinct, *shape) -> (distinct, *new shape); replicas are computed once."""
-        data = shapes.result(function, [self.data]) if shapes.active() else function(self.data)
-        return Shards(data, self.index)
+        return self.holding(shapes.result(function, [self.data]) if shapes.active() else function(self.data))
 
 
 def combine(function: Callable[..., Array], *operands: Shards) -> Shards:
@@ -132,8 +137,10 @@ def combine(function: Callable[..., Array], *operands: Shards) -> Shards:
     Each distinct combination of shards is computed once. A device that lacks a shard in any operand holds none in the result.
     """
     index, stacks = paired(*operands)
-    data = shapes.result(function, stacks) if shapes.active() else function(*stacks)
-    return Shards(data, index)
+    if shapes.active():
+        return Shards(shapes.result(function, stacks), index)
+    data = function(*stacks)
+    return Shards.unchecked(data, index) if len(data) == len(stacks[0]) else Shards(data, index)
 
 
 def combine_all(function: Callable[..., Sequence[Array]], *operands: Shards) -> list[Shards]:

@@ -93,6 +93,7 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", "g
         "family",
         "golden",
         "kinds",
+        "may_keep",
         "name",
         "python_fully_qualified_name",
         "signatures",
@@ -130,6 +131,7 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", "g
         self.spellings = SPELLINGS.get(name)
         self.is_cpp_operation = name not in _FROM_PYTHON
         self.kinds: Kinds | None = None
+        self.may_keep = programs.may_keep(family)
         self.__name__ = name
         self.__qualname__ = self.short_name
         self.__doc__ = function.__doc__
@@ -187,7 +189,9 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", "g
         if device is None:
             return
         check_queue(device)
-        if not FastOperation.dispatched or programs.changes_nothing(self.name, args, result):
+        if not FastOperation.dispatched:
+            return
+        if self.may_keep and programs.changes_nothing(self.name, args, result):
             return
         device.program_cache.use(self.program(args, kwargs))
 

@@ -46,9 +46,18 @@ _ONE_NAME = {
     "ttnn.experimental.nlp_concat_heads": "ttnn.transformer.concatenate_heads",
     "ttnn.linear": "ttnn.matmul",
 }
+_ALWAYS_NEW = frozenset(
+    {families.UNARY, families.BINARY, families.TERNARY, families.MATMUL, families.NORM, families.REDUCTION}
+)
+"""Families whose results are never an operand as it was."""
 _VIEWS = frozenset(
     f"ttnn.{word}" for word in ("experimental.view", "squeeze", "unsqueeze", "unsqueeze_to_4D", "view")
 )
+
+
+def may_keep(family: Family | None) -> bool:
+    """Whether an operation of a family may give its operand as it was, or another view of it."""
+    return family not in _ALWAYS_NEW
 
 
 def changes_nothing(name: str, args: Sequence[Any], result: Any) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, TensorTopology
+from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, TensorTopology, reach
 from tt_run.runtime.tensor.tensor import Tensor
 
 
@@ -22,7 +22,7 @@ def result_topology(operands: Sequence[Tensor]) -> TensorTopology:
         if theirs is not topology:
             topology = merged(topology, theirs)
     coords = first.site.coords
-    if len(topology.mesh_coords()) == len(coords):
+    if reach(topology) == len(coords):
         return topology
     return TensorTopology(topology.distribution_shape(), topology.placements(), coords)
 

@@ -247,10 +247,10 @@ def _tensors(a: Operand, b: Operand) -> tuple[Tensor, ...]:
 def _computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operand, b: Operand) -> Shards:
     if not isinstance(b, Tensor):
         value, left = _scalar(b, compute), a.shards  # type: ignore[union-attr]
-        return Shards(evaluate(kernel, dtype, _cast(left.data, compute), value), left.index)
+        return left.holding(evaluate(kernel, dtype, _cast(left.data, compute), value))
     if not isinstance(a, Tensor):
         value, right = _scalar(a, compute), b.shards
-        return Shards(evaluate(kernel, dtype, value, _cast(right.data, compute)), right.index)
+        return right.holding(evaluate(kernel, dtype, value, _cast(right.data, compute)))
     left, right = a.shards, b.shards
     ours, theirs = left.shape, right.shape
     if ours != theirs:
@@ -267,7 +267,7 @@ def _computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operan
                 rounds=rounds,
                 whole_units=short and kernel in SUMS,
             )
-            return Shards(values, left.index)
+            return left.holding(values)
         return combine(
             lambda x, y: evaluate(kernel, dtype, _cast(x, compute), _cast(y, compute)), left, right
         )

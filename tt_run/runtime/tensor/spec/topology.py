@@ -115,6 +115,11 @@ class TensorTopology(metaclass=Native):
         )
 
 
+def reach(topology: TensorTopology) -> int:
+    """How many devices hold a shard; `mesh_coords` makes a list of them."""
+    return len(topology._coords)
+
+
 def moved(topology: TensorTopology, coords: Mapping[MeshCoordinate, MeshCoordinate]) -> TensorTopology:
     """The same spread after a reshape of the mesh; `coords` gives old coordinates their new ones."""
     followed = [coords.get(coord, coord) for coord in topology.mesh_coords()]
