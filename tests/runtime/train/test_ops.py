@@ -199,21 +199,35 @@ def test_rmsnorm(compare: Any) -> None:
     compare(lambda x, g: norms.rmsnorm(x, g, 1e-5), theirs, (3, 1, 5, 65), (1, 1, 1, 65))
 
 
+# Of queries and keys: causal, no mask, another one for each sequence (padding), one for keys alone, other lengths than the queries'.
+MASKS: dict[str, tuple[int, int, Callable[[int, int], np.ndarray] | None]] = {
+    "causal": (8, 8, lambda s, t: np.tril(np.ones((1, 1, s, t), np.float32))),
+    "none": (8, 8, None),
+    "padded": (8, 8, lambda s, t: np.tril(np.ones((2, 1, s, t), np.float32)) * (np.arange(t) < np.array([t, 5]).reshape(2, 1, 1, 1))),
+    "keys": (8, 8, lambda s, t: (np.arange(t) % 3 > 0).astype(np.float32).reshape(1, 1, 1, t)),
+    "cross": (5, 12, lambda s, t: np.tril(np.ones((1, 1, s, t), np.float32), t - s)),
+    "cross without": (5, 12, None),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("groups", [4, 2, 1])
-@pytest.mark.parametrize("masked", [True, False])
-def test_attention(compare: Any, groups: int, masked: bool) -> None:
+@pytest.mark.parametrize("kind", MASKS)
+def test_attention(compare: Any, groups: int, kind: str) -> None:
     torch = torch_or_skip()
-    causal = np.tril(np.ones((1, 1, 8, 8), np.float32))
+    queries, keys, make = MASKS[kind]
+    mask = None if make is None else make(queries, keys)
 
     def ours(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return attention.scaled_dot_product_attention(q, k, v, Tensor.from_numpy(causal) if masked else None)
+        return attention.scaled_dot_product_attention(
+            q, k, v, None if mask is None else Tensor.from_numpy(mask)
+        )
 
     def theirs(q: Any, k: Any, v: Any) -> Any:
         k, v = (t.repeat_interleave(4 // groups, 1) for t in (k, v))
-        mask = torch.tensor(causal) > 0 if masked else None
-        return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        seen = None if mask is None else torch.tensor(mask) > 0
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=seen)
 
-    compare(ours, theirs, (2, 4, 8, 16), (2, groups, 8, 16), (2, groups, 8, 16))
+    compare(ours, theirs, (2, 4, queries, 16), (2, groups, keys, 16), (2, groups, keys, 16))
 
 
 def test_embedding(compare: Any) -> None:
