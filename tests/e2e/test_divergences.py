@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.launch import tt_run
+from tests.runtime.guard.beside_divergences import BESIDE, RIGHT_BESIDE
 from tests.runtime.guard.divergences import DIVERGENCES, HEAD, SOCKETS, Divergence
 from tests.runtime.guard.further_divergences import FURTHER
 from tests.runtime.guard.further_odd_programs import FURTHER_ODD
@@ -16,8 +17,8 @@ from tests.runtime.guard.odd_programs import CLOSE, ODD
 from tests.runtime.guard.program_divergences import PROGRAMS
 from tests.sweep import sweep
 
-EVERY = {**DIVERGENCES, **FURTHER, **PROGRAMS, **BY_MPI}
-ALL_RIGHT = {**ODD, **FURTHER_ODD, **RIGHT_BY_MPI}
+EVERY = {**DIVERGENCES, **FURTHER, **PROGRAMS, **BY_MPI, **BESIDE}
+ALL_RIGHT = {**ODD, **FURTHER_ODD, **RIGHT_BY_MPI, **RIGHT_BESIDE}
 SPLITS = {2: "1x2", 4: "1x4", 8: "2x4"}
 # One of each family; all of them are the slow set.
 SAMPLE = (
@@ -28,6 +29,9 @@ SAMPLE = (
     "a message of MPI that is too long",
     "two copies of MPI's world in another order",
     "receives of MPI before sends",
+    "a started sum by another operation",
+    "receives of all in threads",
+    "receives of all before they have met",
 )
 
 
@@ -65,9 +69,12 @@ def test_every_divergence_is_told(tmp_path: Path, name: str, ranks: int) -> None
     check(tmp_path, EVERY[name], ranks)
 
 
-def test_right_calls_of_mpi_are_not_blamed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("programs", [RIGHT_BY_MPI, RIGHT_BESIDE], ids=["in order", "beside it"])
+def test_right_calls_of_mpi_are_not_blamed(
+    tmp_path: Path, programs: dict[str, tuple[str, tuple[str, ...]]]
+) -> None:
     start, end = HEAD + MPI, CLOSE
-    bodies = [source.removeprefix(start).removesuffix(end) for source, _ in RIGHT_BY_MPI.values()]
+    bodies = [source.removeprefix(start).removesuffix(end) for source, _ in programs.values()]
     (tmp_path / "program.py").write_text(start + "\n".join(bodies) + end)
     words = ("--emulate", "--system", "t3000", "--split", SPLITS[4], "python", "program.py")
     assert "at fault" not in tt_run(*words, cwd=tmp_path, timeout=80).check().err

@@ -80,10 +80,10 @@ def judge(
         _passed_on,
         _host_lost,
         _launcher_killed,
-        _launcher_told,
         _vanished,
         _accused,
         _quitter,
+        _launcher_told,
         _failed,
         _succeeded,
     ):
@@ -184,7 +184,7 @@ def _passed_on(case: Case) -> Verdict | None:
 def _vanished(case: Case) -> Verdict | None:
     """A rank was killed together with its wrapper, as the memory killer of a control group does."""
     found = None
-    if case.ended_by_itself and case.unrecorded and case.removed is None:
+    if case.ended_by_itself and case.unrecorded and case.removed is None and _launcher_told(case) is None:
         code = case.observation.launcher_code
         found = find_vanished(
             case.statuses,

@@ -110,7 +110,7 @@ class World:
         try:
             import mpi4py
 
-            mpi4py.rc.thread_level = "serialized"
+            mpi4py.rc.thread_level = "multiple"  # a program may have threads that use MPI, as on a cluster
             from mpi4py import MPI
         finally:
             faulthandler.cancel_dump_traceback_later()

@@ -9,9 +9,11 @@ agreement off, TT_RUN_GUARD_TIMEOUT sets how many seconds a rank waits for its p
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Callable
 from types import CodeType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy.typing as npt
 
@@ -19,10 +21,12 @@ from tt_run import contract
 from tt_run.runtime import events
 from tt_run.runtime.comm.bell import Bell
 from tt_run.runtime.comm.world import Group, seconds_to_wait, world
+from tt_run.runtime.guard.beside import Beside
 from tt_run.runtime.guard.board import CALLS
 from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.guard.signature import Signature
 from tt_run.runtime.guard.states import Wait
+from tt_run.runtime.guard.threads import site_of_thread
 from tt_run.runtime.guard.transfer import Transfer, count, wait_for
 
 __all__ = [
@@ -31,20 +35,26 @@ __all__ = [
     "Transfer",
     "answered",
     "at_end",
+    "beside",
     "calls_made",
     "collective",
+    "inside",
     "irecv",
+    "is_unmet",
     "isend",
     "message",
     "precede",
     "start",
     "until",
+    "until_in_thread",
     "until_message",
+    "until_unmet",
     "wait",
     "watches",
 ]
 
 Before = Callable[[str], None]
+T = TypeVar("T")
 
 _LOOKS = 300  # for a message before the processor is offered to others
 
@@ -143,6 +153,52 @@ def until_message(done: Callable[[], bool], what: str, peers: Callable[[], tuple
     _guard.wait_until(done, lambda: Wait("message", what, events.call_site(), (), 0, peers()))
 
 
+def until_in_thread(done: Callable[[], bool], what: str, peers: Callable[[], tuple[int, ...]]) -> None:
+    """As `until_message`, in another thread than the main one: without a deadline, as long as anything in the job moves."""
+    assert _guard is not None, "only ranks that have met are waited for"
+    _guard.threads.until(done, lambda: Wait("message", what, site_of_thread(), (), 0, peers()))
+
+
+def beside(group: Group, signature: Signature, key: int, number: int) -> Beside | None:
+    """A collective that is waited for later, or made in another thread: the `number`-th on the communicator `key`.
+
+    None where nobody watches, or where ranks of other hosts take part, whose notes cannot be seen.
+    """
+    if _guard is None or group.size == 1 or not _guard.whereabouts.started.sees(group.ranks):
+        return None
+    return Beside(_guard, group, signature, key, number)
+
+
+def inside(call: Callable[[], T], operation: str, detail: str, peers: tuple[int, ...]) -> T:
+    """What a call returns that may wait for the ranks `peers` inside of a library, which cannot be called off: whoever asks is told of it."""
+    if _guard is None or threading.current_thread() is not threading.main_thread():
+        return call()
+    message(operation, detail)
+    site = events.call_site()
+    now = time.perf_counter()
+    _guard.threads.inside = Wait("message", f"{operation}({detail})", site, (), 0, peers, now, now)
+    try:
+        return call()
+    finally:
+        _guard.threads.inside = None
+
+
+def is_unmet() -> bool:
+    """Whether the ranks have not met yet, and will be watched once they have."""
+    return not _started and world().size > 1 and not _is_off()
+
+
+def until_unmet(done: Callable[[], bool], what: str, peers: Callable[[], tuple[int, ...]]) -> None:
+    """As `until_message`, before the ranks have met."""
+    from tt_run.runtime.guard import unmet
+
+    unmet.until(done, what, peers)
+
+
+def _is_off() -> bool:
+    return os.environ.get(contract.GUARD, "").strip().lower() in ("off", "0", "no", "false")
+
+
 def watches() -> bool:
     """Whether the ranks have met and are agreed with."""
     return _guard is not None
@@ -181,12 +237,7 @@ def start() -> None:
 
     timeout = seconds_to_wait()
     ranks.connect()
-    if ranks.guarded and os.environ.get(contract.GUARD, "").strip().lower() not in (
-        "off",
-        "0",
-        "no",
-        "false",
-    ):
+    if ranks.guarded and not _is_off():
         _guard = Guard(ranks, timeout)
     _started = True
     _lifecycle = Lifecycle(ranks, _guard)

@@ -11,7 +11,7 @@ from typing import Any
 from tt_run.runtime.guard.signature import Labels
 
 # Words of a row.
-STATE, CALLS, LABEL, ASKED, ANSWERED, PID = range(6)
+STATE, CALLS, LABEL, ASKED, ANSWERED, PID, STARTED = range(7)
 _WORDS = 16
 
 # States of a rank.
@@ -21,7 +21,10 @@ _LABEL_BYTES = 256
 _TEXT_BYTES = {"record": 32768, "answer": 8192, "verdict": 16384}
 _LABELS_AT = _WORDS * 8
 _TEXTS_AT = _LABELS_AT + Labels.CAPACITY * _LABEL_BYTES
-ROW_BYTES = _TEXTS_AT + sum(_TEXT_BYTES.values())
+_NOTES_AT = _TEXTS_AT + sum(_TEXT_BYTES.values())
+NOTES = 128  # notes that are kept; older ones make room
+NOTE_BYTES = 512
+ROW_BYTES = _NOTES_AT + NOTES * NOTE_BYTES
 
 
 class Row:
@@ -77,6 +80,16 @@ class Row:
     def clear(self, name: str) -> None:
         """Withdraw what was published."""
         self._write(*self._texts[name], b"")
+
+    def write_note(self, data: bytes) -> None:
+        """Add a note, which the others may read until NOTES further ones are there."""
+        count = self.words[STARTED]
+        self._write(_NOTES_AT + count % NOTES * NOTE_BYTES, NOTE_BYTES, data)
+        self.words[STARTED] = count + 1
+
+    def note(self, number: int) -> bytes:
+        """The note with this number, counted from 0."""
+        return self._read(_NOTES_AT + number % NOTES * NOTE_BYTES, NOTE_BYTES)
 
     def _write(self, at: int, size: int, data: bytes) -> None:
         data = data[: size - 8]

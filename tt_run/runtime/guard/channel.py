@@ -102,6 +102,16 @@ class SharedChannel(Channel):
                 found = PENDING
         return found
 
+    def ahead(self, code: int) -> tuple[int, ...]:
+        """The ranks that are in the call after this rank's last one, with this code."""
+        number = self.number + 1
+        word = (number & _ORDINAL) << 32 | code
+        return tuple(
+            self.group.ranks[i]
+            for i, slot in zip(self.others, self._slots[number & 1], strict=True)
+            if self.words[slot] == word
+        )
+
     def missing(self, word: int) -> tuple[int, ...]:
         """The ranks whose word is of an earlier call."""
         slots = self._slots[self.number & 1]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from tt_run.runtime.guard.board import ENDED, RAISED
 from tt_run.runtime.guard.states import History, RankState, Wait, group_key
@@ -15,6 +15,8 @@ FAILED = "TTG003"
 DEADLOCK = "TTG004"
 OVERDUE = "TTG005"
 LOST = "TTG006"
+ONE_BYTE = "byte"
+"""What an element is called that takes one byte: every MPI lets it meet any other."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,11 @@ class Finding:
     victims: tuple[int, ...]
     title: str
     explanation: tuple[str, ...] = ()
+
+
+def with_lines(finding: Finding, lines: tuple[str, ...]) -> Finding:
+    """A finding with further lines of explanation."""
+    return replace(finding, explanation=(*finding.explanation, *lines))
 
 
 def absence(states: Mapping[int, RankState], me: int) -> Finding | None:
@@ -99,6 +106,19 @@ def overdue(states: Mapping[int, RankState], me: int, seconds: float) -> Finding
     title = f"{_ranks(culprits)} did not come to {call} within {seconds:g} s"
     group = mine.group if mine is not None else ()
     return Finding(OVERDUE, culprits, _waiting_for(states, missing), title, _site_differences(states, group))
+
+
+def compatible(calls: Iterable[tuple[str, ...]]) -> bool:
+    """Whether calls of a program's own MPI contradict each other nowhere: a size may be left open, and so may what it is that moves bytes."""
+    rests: set[tuple[str, ...]] = set()
+    sizes: set[str] = set()
+    elements: set[str] = set()
+    for *fields, detail, _ in calls:
+        items = detail.split(", ")
+        sizes.update(item for item in items if item.startswith("bytes "))
+        elements.update(item for item in items if item.startswith("element "))
+        rests.add((*fields, *(item for item in items if not item.startswith(("bytes ", "element ")))))
+    return len(rests) == 1 and len(sizes) <= 1 and len(elements - {f"element {ONE_BYTE}"}) <= 1
 
 
 def divergence(calls: Mapping[int, tuple[str, ...]], number: int) -> Finding:

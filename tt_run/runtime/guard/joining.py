@@ -20,9 +20,10 @@ _TAG = 5
 def join(guard: Guard, group: Group, call: Call) -> None:
     """Return when every member has called this with the same group and signature; GuardError otherwise.
 
-    Each member sends its token to each other; between two ranks tokens keep their order, so each pair compares like with like.
+    Each member sends its token to each other; between two ranks tokens keep their order, so each pair compares like with like. What is left
+    open by some may differ: the channel compares that.
     """
-    token = np.array([zlib.crc32(repr(group.ranks).encode()) << 32 | call.code], np.uint64)
+    token = np.array([zlib.crc32(repr(group.ranks).encode()) << 32 | call.signature.firm], np.uint64)
     others = [rank for rank in group.ranks if rank != guard.rank]
     control = guard.world.control
     sends = [control.isend(token, rank, _TAG) for rank in others]

@@ -55,6 +55,8 @@ class Lifecycle:
         sys.excepthook = self.on_exception
         self._previous_unraisable = sys.unraisablehook
         sys.unraisablehook = self._on_unraisable
+        self._previous_thread_hook = threading.excepthook
+        threading.excepthook = self._on_thread_exception
         sys.exit = self._on_sys_exit
         atexit.register(self.on_exit)
         if self._guard is not None:
@@ -113,6 +115,12 @@ class Lifecycle:
         if isinstance(found.exc_value, GuardError) and os.getpid() == self._pid and not self._failed:
             self.on_exception(type(found.exc_value), found.exc_value, found.exc_traceback)
         self._previous_unraisable(found)
+
+    def _on_thread_exception(self, found: threading.ExceptHookArgs) -> None:
+        """A report of the guard ends the job, in whichever thread it comes: on a cluster the thread would hang, and whoever waits for it."""
+        if isinstance(found.exc_value, GuardError) and os.getpid() == self._pid and not self._failed:
+            self.on_exception(type(found.exc_value), found.exc_value, found.exc_traceback)
+        self._previous_thread_hook(found)
 
     def on_exit(self) -> None:
         """Say that this rank has ended and wait for the others, so that shutting MPI down cannot block for ever."""
@@ -193,7 +201,8 @@ class Lifecycle:
         while main is not None:
             time.sleep(_BEACON_SECONDS)
             if guard.whereabouts.asked:
-                guard.whereabouts.answer(_place(sys._current_frames().get(main)))
+                words, wait = guard.threads.said()
+                guard.whereabouts.answer(_place(sys._current_frames().get(main)) + words, wait)
 
 
 def shutdown_seconds(ranks: int) -> int:

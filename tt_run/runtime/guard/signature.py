@@ -6,6 +6,9 @@ import zlib
 from types import CodeType, FrameType
 from typing import NamedTuple
 
+OWN_MPI = "MPI "
+"""How operations begin that a program makes with mpi4py itself."""
+
 
 class Signature(NamedTuple):
     """A collective as one rank calls it. Ranks agree when all fields are equal; call sites and data may differ.
@@ -18,6 +21,16 @@ class Signature(NamedTuple):
     shape: tuple[int, ...] = ()
     dtype: str = ""
     detail: str = ""
+
+    @property
+    def firm(self) -> int:
+        """The code of what no rank may leave open."""
+        if not self.operation.startswith(OWN_MPI):
+            return code_of(self)
+        items = self.detail.split(", ")
+        return code_of(
+            self._replace(detail=", ".join(i for i in items if not i.startswith(("bytes ", "element "))))
+        )
 
     def __str__(self) -> str:
         parts = (

@@ -20,6 +20,7 @@ from tt_run.runtime.guard.joining import join
 from tt_run.runtime.guard.report import GuardError, render
 from tt_run.runtime.guard.signature import Call, Labels, Signature
 from tt_run.runtime.guard.states import RankState, Wait
+from tt_run.runtime.guard.threads import ThreadWaits
 from tt_run.runtime.guard.whereabouts import Verdict, Whereabouts
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Guard:
         self.rank = world.rank
         self.timeout = timeout
         self.whereabouts = Whereabouts(world)
+        self.threads = ThreadWaits(self)
         self.error: GuardError | None = None
         self._labels = Labels()
         self._channels = self.whereabouts.channels
@@ -124,7 +126,7 @@ class Guard:
 
         self.wait_until(done, wait, call, channel.bell)
         if channel.look(word) == DIFFERENT:
-            self.diverged(channel.group.ranks, channel.number, call)
+            self._diverged(channel.group, channel.number, call)
 
     def _join(self, group: Group, call: Call) -> Channel:
         """The first call of a group: create its communicator and channel once all members are known to come."""
@@ -195,7 +197,7 @@ class Guard:
             # Past the deadline because the one waited for gets no processor: ranks of other hosts are told that somebody still looks.
             still = int(now - began) if now - began > self.timeout else 0
             self.whereabouts.publish(WAITING, current, call, still=still)
-            self._obey_verdict()
+            self.obey()
             patience.look(self.whereabouts.processes(current.missing[:_MOST_LOOKED_AT]))
             if not asked and patience.over(self.timeout - _ANSWER_SECONDS):
                 self.whereabouts.ask(current.missing)
@@ -221,16 +223,22 @@ class Guard:
             # A rank may have done what it was waited for and ended since this rank looked: whoever is gone now has done all that it will.
             if done() or not set(wait().missing) & set(certain.culprits):
                 return
-            self._conclude(certain, known)
+            self.conclude(certain, known)
         circle = diagnosis.deadlock(known, self.rank)
         if circle is not None and suspicion.confirmed(circle, known):
-            self._conclude(circle, known)
+            self.conclude(circle, known)
         if late:
             far = diagnosis.deadlock(known, self.rank, at_last=True)
-            self._conclude(far or diagnosis.overdue(known, self.rank, self.timeout), known)
+            self.conclude(far or diagnosis.overdue(known, self.rank, self.timeout), known)
 
-    def diverged(self, group: tuple[int, ...], number: int, call: Call) -> NoReturn:
-        """Ranks are in call `number` of a group with different signatures: collect them all, then report."""
+    def _diverged(self, group: Group, number: int, call: Call) -> None:
+        """Different signatures in call `number` of a group. Returns where they contradict each other nowhere."""
+        self.diverged(group.ranks, number, call)
+        group.barrier()  # until everybody has seen what all of them mean
+        self.whereabouts.publish_running()
+
+    def diverged(self, group: tuple[int, ...], number: int, call: Call) -> None:
+        """Ranks are in call `number` of a group with different signatures: collect them all, then report what they disagree on, if anything."""
         self._generation += 1
         began, patience = _now(), Patience()
         current = Wait(
@@ -247,17 +255,19 @@ class Guard:
         )
         while True:
             self.whereabouts.publish(WAITING, current, call)
-            self._obey_verdict()
+            self.obey()
             known = self.whereabouts.known()
             here = {
                 rank: s.fields for rank, s in known.items() if rank in group and _same_call(s, group, number)
             }
             waited = _now() - began
+            if len(here) == len(group) and diagnosis.compatible(here.values()):
+                return
             if len(here) == len(group) or (waited > _GATHER_SECONDS and len(set(here.values())) > 1):
-                self._conclude(diagnosis.divergence(here, number), known)
+                self.conclude(diagnosis.divergence(here, number), known)
             patience.look()
             if patience.over(_GATHER_SECONDS + self.timeout):
-                self._conclude(diagnosis.overdue(known, self.rank, self.timeout), known)
+                self.conclude(diagnosis.overdue(known, self.rank, self.timeout), known)
             self.make_progress()
             time.sleep(_NAPS[1])
 
@@ -273,7 +283,7 @@ class Guard:
 
     # --- reporting -----------------------------------------------------------------------------------------------------
 
-    def _conclude(self, finding: diagnosis.Finding, known: dict[int, RankState]) -> NoReturn:
+    def conclude(self, finding: diagnosis.Finding, known: dict[int, RankState]) -> NoReturn:
         """Raise the report. One rank writes it for all, so that all show the same; the others wait for it a moment."""
         author = self._author(finding, known)
         # The deadline of an author who sees its culprit want for a processor passes later than ours.
@@ -288,7 +298,7 @@ class Guard:
             if (author == self.rank or _now() > patience) and self.whereabouts.claim_verdict():
                 break
             self.make_progress()
-            self._obey_verdict()
+            self.obey()
             if starved and _now() - looked > _INSPECT_SECONDS:
                 # As long as it goes on looking, on a host whose processors we do not see.
                 looked, before = _now(), checked
@@ -311,7 +321,7 @@ class Guard:
         ]
         return min(able, key=lambda rank: (peers[rank].host not in hosts, rank), default=self.rank)
 
-    def _obey_verdict(self) -> None:
+    def obey(self) -> None:
         """Raise the report that another rank has written."""
         verdict = self.whereabouts.verdict()
         if verdict is not None:

@@ -6,16 +6,18 @@ import errno
 import os
 import socket
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from tt_run.runtime.comm.world import Group, World
 from tt_run.runtime.guard import board, states
-from tt_run.runtime.guard.board import ANSWERED, ASKED, CALLS, ENDED, PID, RAISED, RUNNING, STATE
+from tt_run.runtime.guard.board import ANSWERED, ASKED, CALLS, ENDED, PID, RAISED, RUNNING, STATE, WAITING
 from tt_run.runtime.guard.channel import Channel
 from tt_run.runtime.guard.gossip import Gossip
 from tt_run.runtime.guard.long_wait import LongWait
 from tt_run.runtime.guard.seized import seized_place
 from tt_run.runtime.guard.signature import Call
+from tt_run.runtime.guard.started import Started
 from tt_run.runtime.guard.states import RankState, Wait, group_key
 
 Verdict = dict[str, Any]
@@ -37,6 +39,7 @@ class Whereabouts:
         self._claim: socket.socket | None = None
         self._seized: dict[int, str] = {}
         self.words = self._mine.words
+        self.started = Started(self._rows, world.rank)
         self.channels: dict[Group, Channel] = {}
         # Messages sent and receives posted on each channel "peer:channel".
         self.sent: dict[str, int] = {}
@@ -94,11 +97,12 @@ class Whereabouts:
         self._mine.write("verdict", verdict)
         self._gossip.tell_verdict(verdict)
 
-    def answer(self, place: str) -> None:
-        """Answer the question where this rank is, if somebody has asked since the last time."""
+    def answer(self, place: str, wait: Wait | None = None) -> None:
+        """Answer the question where this rank is, if somebody has asked since the last time; `wait` is that of a thread that holds it up."""
         asked = self.words[ASKED]
         if asked != self.words[ANSWERED]:
-            self._mine.write("answer", {"doing": place, "histories": self._histories()})
+            told = None if wait is None else states.wait_to_json(replace(wait, kind="message"))
+            self._mine.write("answer", {"doing": place, "wait": told, "histories": self._histories()})
             self.words[ANSWERED] = asked
 
     @property
@@ -186,6 +190,7 @@ class Whereabouts:
             record = row.read("record") or {}
         elif row.words[ANSWERED] and row.words[ANSWERED] == row.words[ASKED]:
             record = row.read("answer") or {}
+            state = WAITING if record.get("wait") else state
         elif self._seized.get(rank):
             record = {"doing": self._seized[rank]}
         lost = state not in (ENDED, RAISED) and pid != 0 and not _alive(pid)

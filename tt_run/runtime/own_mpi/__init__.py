@@ -1,9 +1,10 @@
 """What a program does with mpi4py itself: agreed on, or waited for with a deadline, like what `ttnn` does between ranks.
 
-`MPI.COMM_WORLD`, as a program that has imported `ttnn` finds it, and what is made of it meet first: another call, root, operation, size, type
-or communicator on one rank is then an error that names both lines, where MPI would hang, or go on with what nobody has received. Messages and
-requests are waited for with the guard's deadline. Blocking calls of the main thread take part once the ranks have met; those of other threads,
-locks of windows, `Sendrecv_replace` and intercommunicators go to the library as they are. A recorded rank's book writes down the watched calls.
+`MPI.COMM_WORLD`, as a program that imports `ttnn` finds it, and what is made of it meet first: another call, root, operation, size, type or
+communicator on one rank is then an error that names both lines, where MPI would hang, or go on with what nobody has received. Messages and
+requests are waited for with the guard's deadline. Calls of the main thread are compared in the order of all calls, as the guard counts them; what
+is started, and what other threads do, beside it (`guard/beside.py`), where the ranks share a host. A library cannot be called back from a lock
+of a window: whoever asks is told where the rank is. A recorded rank's book writes down the watched calls.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from tt_run import contract
+from tt_run.runtime.events import is_library
 from tt_run.runtime.imports import Finder
 
 _MODULE = "mpi4py.MPI"
+_PICKLES = "mpi4py.util.pkl5"  # its communicators send and receive in ways of their own
 
 
 def await_own_mpi() -> None:
@@ -36,15 +39,19 @@ class WatchedLibrary(NamedTuple):
     Request: type
     Prequest: type
     Win: type
+    File: type
 
 
 def watched_library(mpi: Any) -> WatchedLibrary:
     """Classes to put in the place of the library's."""
     from tt_run.runtime.own_mpi.communicators import watched_communicators
+    from tt_run.runtime.own_mpi.files import watched_files
     from tt_run.runtime.own_mpi.requests import watched_requests
     from tt_run.runtime.own_mpi.windows import watched_windows
 
-    return WatchedLibrary(watched_communicators(mpi), *watched_requests(mpi), watched_windows(mpi))
+    return WatchedLibrary(
+        watched_communicators(mpi), *watched_requests(mpi), watched_windows(mpi), watched_files(mpi)
+    )
 
 
 def _watch(module: ModuleType) -> None:
@@ -54,8 +61,31 @@ def _watch(module: ModuleType) -> None:
     is_alone = os.environ.get("OMPI_COMM_WORLD_SIZE", "1") == "1"
     if is_alone or is_recorded or getattr(mpi, "_tt_run_raw", None) is not None:
         return
-    raw = {name: getattr(mpi, name) for name in ("COMM_WORLD", "Request", "Prequest", "Win")}
+    raw = {name: getattr(mpi, name) for name in ("COMM_WORLD", "Request", "Prequest", "Win", "File")}
     mpi._tt_run_raw = raw
     watched = watched_library(mpi)
-    mpi.Request, mpi.Prequest, mpi.Win = watched.Request, watched.Prequest, watched.Win
+    mpi.Request, mpi.Prequest, mpi.Win, mpi.File = (
+        watched.Request,
+        watched.Prequest,
+        watched.Win,
+        watched.File,
+    )
     mpi.COMM_WORLD = watched.communicators[mpi.Intracomm](raw["COMM_WORLD"])
+    _watch_pickles()
+    for other in [each for each in sys.modules.values() if isinstance(each, ModuleType) and _is_users(each)]:
+        for name in [name for name, value in vars(other).items() if value is raw["COMM_WORLD"]]:
+            setattr(other, name, mpi.COMM_WORLD)  # it was taken before `ttnn` was imported
+
+
+def _watch_pickles() -> None:
+    from tt_run.runtime.own_mpi.communicators import watch_pickles
+
+    if _PICKLES in sys.modules:
+        watch_pickles(sys.modules[_PICKLES])
+    else:
+        sys.meta_path.insert(0, Finder({_PICKLES: watch_pickles}))
+
+
+def _is_users(module: ModuleType) -> bool:
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and not is_library(file)

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from tt_run.runtime.guard.diagnosis import ONE_BYTE
+
 _MODULE = "mpi4py.MPI"
-BYTE = "byte"
 
 
 class Shape(NamedTuple):
@@ -54,41 +55,65 @@ BUFFERS = {
     "Scan": Shape(op=2, buffer=0, instead=1),
     "Exscan": Shape(op=2, buffer=0, instead=1),
 }
+NEIGHBOURS = {
+    name: Shape()
+    for name in (
+        *("neighbor_allgather", "neighbor_alltoall", "Neighbor_allgather", "Neighbor_allgatherv", "Neighbor_alltoall"),
+        *("Neighbor_alltoallv", "Neighbor_alltoallw"),
+    )
+}  # fmt: skip
+SHAPES = {**OBJECTS, **BUFFERS, **NEIGHBOURS}
+_BUFFERS = (("sendbuf", "buf"), ("recvbuf",))
+_MOST_DETAILS = 4096
 _operations: dict[int, str] = {}  # names of MPI's own, by handle
 # Formats of arrays without a type of NumPy.
 _FORMATS = {"d8": "f8", "f4": "f4", "i4": "i4", "l8": "i8", "q8": "i8", "L8": "u8", "Q8": "u8", "I4": "u4"}
 
 
-def detail_of(shape: Shape, words: Sequence[Any], named: dict[str, Any]) -> str:
-    """What all ranks must mean alike, whatever they move: `root 1, op SUM`."""
+_details: dict[tuple[Any, ...], str] = {}  # of calls on whole arrays, which repeat
+
+
+def detail_of(comm: Any, name: str, words: Sequence[Any], named: dict[str, Any]) -> str:
+    """What all ranks must mean alike: `root 1, op SUM, bytes 800, element f8`; no size where the way in which a buffer is given tells none."""
+    shape = SHAPES[name]
     mpi: Any = sys.modules[_MODULE]
-    parts = []
-    if shape.root is not None:
-        parts.append(f"root {word(words, named, shape.root, ('root',), 0)}")
-    if shape.op is not None:
-        parts.append(f"op {_operation(mpi, word(words, named, shape.op, ('op',), mpi.SUM))}")
-    return ", ".join(parts)
+    root = None if shape.root is None else word(words, named, shape.root, ("root",), 0)
+    op = None if shape.op is None else word(words, named, shape.op, ("op",), mpi.SUM)
+    whole = None if shape.buffer is None else word(words, named, shape.buffer, _BUFFERS[shape.buffer], None)
+    key = None
+    if whole is None or type(whole).__name__ == "ndarray":
+        handle = op if op is None or not isinstance(op, mpi.Op) else op.handle
+        size = None if whole is None else (whole.nbytes, whole.dtype)
+        key = (
+            (name, root, handle, size)
+            if isinstance(root, int | None) and isinstance(handle, int | None)
+            else None
+        )
+    found = None if key is None else _details.get(key)
+    if found is None:
+        parts = [] if shape.root is None else [f"root {root}"]
+        parts += [] if shape.op is None else [f"op {_operation(mpi, op)}"]
+        size = None if shape.buffer is None else size_of(comm, shape, words, named)
+        parts += [] if size is None else [f"bytes {size[0]}", f"element {size[1]}"]
+        found = ", ".join(parts)
+        if key is not None and len(_details) < _MOST_DETAILS:
+            _details[key] = found
+    return found
 
 
 def size_of(comm: Any, shape: Shape, words: Sequence[Any], named: dict[str, Any]) -> tuple[int, str] | None:
     """Bytes of the buffer that is as large on all ranks, and what an element is: 800, `f8`. None where the way in which it is given does not tell."""
     mpi: Any = sys.modules[_MODULE]
-    names = (("sendbuf", "buf"), ("recvbuf",))
     parts = 1
     try:
-        spec = word(words, named, shape.buffer or 0, names[shape.buffer or 0], None)
+        spec = word(words, named, shape.buffer or 0, _BUFFERS[shape.buffer or 0], None)
         if _is_in_place(mpi, spec) and shape.instead is not None:
-            spec = word(words, named, shape.instead, names[shape.instead], None)
+            spec = word(words, named, shape.instead, _BUFFERS[shape.instead], None)
             parts = comm.Get_size() if shape.cut else 1
         size, element = _extent(mpi, spec)
     except Exception:  # which the library refuses in its own words, or knows better
         return None
     return size // parts, element
-
-
-def differ(sizes: set[tuple[int, str]]) -> bool:
-    """Whether sizes contradict each other. Whoever moves bytes leaves open what they are, which every MPI lets pass."""
-    return len({size for size, _ in sizes}) > 1 or len({element for _, element in sizes} - {BYTE}) > 1
 
 
 def word(words: Sequence[Any], named: dict[str, Any], place: int, names: Sequence[str], usual: Any) -> Any:
@@ -135,4 +160,4 @@ def _extent(mpi: Any, spec: Any) -> tuple[int, str]:
 
 
 def _element(typestr: str) -> str:
-    return BYTE if typestr[1:] == "1" else _FORMATS.get(typestr, typestr)
+    return ONE_BYTE if typestr[1:] == "1" else _FORMATS.get(typestr, typestr)

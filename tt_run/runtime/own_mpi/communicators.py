@@ -6,28 +6,30 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from tt_run.runtime import guard
 from tt_run.runtime.comm.world import world
-from tt_run.runtime.own_mpi.calls import BUFFERS, OBJECTS, Shape, detail_of, differ, size_of, word
-from tt_run.runtime.own_mpi.members import Members, forget, is_watched, made, members_of
+from tt_run.runtime.own_mpi.calls import SHAPES, detail_of, word
+from tt_run.runtime.own_mpi.members import Members, forget, is_watched, made, members_of, turn_of
 from tt_run.runtime.own_mpi.requests import await_done, await_request, marked, peer_of
 
 # What makes a communicator of this one, and which of its words all ranks have to say alike.
 _MAKERS: dict[str, tuple[tuple[int, str], ...]] = {
     "Dup": (),
     "Dup_with_info": (),
+    "Idup": (),
+    "Idup_with_info": (),
     "Clone": (),
     "Split": (),
     "Split_type": ((0, "split_type"),),
     "Create": (),
-    "Create_group": (),
+    "Create_group": ((1, "tag"),),
     "Create_cart": ((0, "dims"), (1, "periods"), (2, "reorder")),
     "Create_graph": ((0, "index"), (1, "edges"), (2, "reorder")),
     "Create_dist_graph": (),
     "Create_dist_graph_adjacent": (),
     "Sub": ((0, "remain_dims"),),
+    "Create_intercomm": (),
+    "Merge": (),
 }
 _SENDS = {"send": "isend", "Send": "Isend", "ssend": "issend", "Ssend": "Issend"}
 # Where source and tag stand.
@@ -35,30 +37,28 @@ _RECEIVES = {"recv": 1, "Recv": 1, "Probe": 0, "probe": 0, "Mprobe": 0, "mprobe"
 _EXCHANGES = {"sendrecv": ("isend", "recv"), "Sendrecv": ("Isend", "Recv")}
 # Where the peer of a message that is started stands.
 _STARTED = {
-    "Isend": 1,
-    "isend": 1,
-    "Issend": 1,
-    "issend": 1,
-    "Irecv": 1,
-    "irecv": 1,
-    "Send_init": 1,
-    "Recv_init": 1,
+    **dict.fromkeys(
+        ("Isend", "isend", "Issend", "issend", "Irsend", "Ibsend", "ibsend", "Irecv", "irecv"), 1
+    ),
+    **dict.fromkeys(("Send_init", "Ssend_init", "Rsend_init", "Bsend_init", "Recv_init"), 1),
+    **dict.fromkeys(("Psend_init", "Precv_init"), 2),
 }
 _TOGETHER = (
     *("Ibarrier", "Ibcast", "Igather", "Igatherv", "Iscatter", "Iscatterv", "Iallgather", "Iallgatherv", "Ialltoall"),
     *("Ialltoallv", "Ialltoallw", "Ireduce", "Iallreduce", "Ireduce_scatter_block", "Ireduce_scatter", "Iscan", "Iexscan"),
+    *("Ineighbor_allgather", "Ineighbor_allgatherv", "Ineighbor_alltoall", "Ineighbor_alltoallv", "Ineighbor_alltoallw"),
+    *("Isendrecv", "Isendrecv_replace"),
 )  # fmt: skip
-# A size as it crosses: bytes, and eight letters for what an element is. No bytes: nothing can be said.
-_SIZE = np.dtype([("bytes", np.int64), ("element", "S8")])
 
 
 def watched_communicators(mpi: Any) -> dict[type, type]:
     """The watched class for each of the library's classes of communicators inside of one job."""
     watched: dict[type, type] = {}
-    for base in (mpi.Intracomm, mpi.Cartcomm, mpi.Graphcomm, mpi.Distgraphcomm):
+    for base in (mpi.Intracomm, mpi.Cartcomm, mpi.Graphcomm, mpi.Distgraphcomm, mpi.Intercomm):
         names: dict[str, Any] = {"__module__": base.__module__}
-        for name, shape in {**OBJECTS, **BUFFERS}.items():
-            names[name] = _collective(name, shape, getattr(base, name, None))
+        for name in SHAPES:
+            names[name] = _collective(name, getattr(base, name, None))
+            names[f"{name}_init"] = _prepared(name, getattr(base, f"{name}_init", None))
         for name, words in _MAKERS.items():
             names[name] = _maker(name, words, getattr(base, name, None), watched)
         for name, start in _SENDS.items():
@@ -71,71 +71,128 @@ def watched_communicators(mpi: Any) -> dict[type, type]:
             )
         for name in (*_STARTED, *_TOGETHER):
             names[name] = _starting(name, getattr(base, name, None))
+        names["Sendrecv_replace"] = _replacing(base.Sendrecv_replace, base.Isend, base.Recv, base.Iprobe)
         names["Free"] = _freeing(base.Free)
+        names["Disconnect"] = _leaving(base.Disconnect)
+        names["__reduce__"] = _reducing(base)
         names = {name: value for name, value in names.items() if value is not None}
         watched[base] = type(base.__name__, (base,), names)
     return watched
 
 
+def watch_pickles(module: Any) -> None:
+    """Watch the communicators of `mpi4py.util.pkl5`, which are made of the library's."""
+    mpi: Any = sys.modules["mpi4py.MPI"]
+    for kind in (module.Intracomm, module.Intercomm):
+        own = {name: _collective(name, getattr(kind, name, None)) for name in SHAPES}
+        own |= {
+            name: _sending(name, getattr(kind, name), getattr(kind, start)) for name, start in _SENDS.items()
+        }
+        own |= {
+            name: _receiving(name, place, getattr(kind, name), mpi.Comm.Iprobe)
+            for name, place in _RECEIVES.items()
+        }
+        for name, call in own.items():
+            if call is not None:
+                setattr(kind, name, call)
+
+
+def _reducing(base: type) -> Any:
+    def __reduce__(self: Any) -> Any:
+        everyone = sys.modules["mpi4py.MPI"].COMM_WORLD
+        if self is everyone:
+            return "COMM_WORLD"
+        return (_everyone, ()) if self == everyone else base.__reduce__(base(self))  # type: ignore[call-arg]
+
+    return __reduce__
+
+
+def _everyone() -> Any:
+    return sys.modules["mpi4py.MPI"].COMM_WORLD
+
+
 # --- collectives -------------------------------------------------------------------------------------------------------
 
 
-def _collective(name: str, shape: Shape, library: Any) -> Any:
+def _collective(name: str, library: Any) -> Any:
+    operation = "MPI Barrier" if name == "barrier" else f"MPI {name}"
+
     def call(self: Any, *words: Any, **named: Any) -> Any:
-        if is_watched():
-            _agree(self, name, shape, words, named)
+        if guard.watches() or is_watched(self):
+            meet(members_of(self), operation, _detail(self, name, words, named), self)
         return library(self, *words, **named)
 
     call.__name__ = name
     return call if library is not None else None
 
 
-def _agree(comm: Any, name: str, shape: Shape, words: Sequence[Any], named: dict[str, Any]) -> None:
-    """Return when all ranks of the communicator are in this call. Raises GuardError when they are not, or mean another one."""
-    members = members_of(comm)
-    operation, detail = "MPI Barrier" if name == "barrier" else f"MPI {name}", detail_of(shape, words, named)
-    group = meet(members, operation, detail, depth=3)
-    if shape.buffer is None or group is None:
-        return
-    # All are here. A buffer may be given in ways that tell no size: those ranks have no say.
-    own = size_of(comm, shape, words, named)
-    told = np.empty(group.size, _SIZE)
-    mine = np.array([(-1, b"") if own is None else (own[0], own[1].encode())], _SIZE)
-    group.comm.Allgather(mine.view(np.uint8), told.view(np.uint8))
-    if (told == mine).all():
-        return
-    known = [(int(size), element.decode()) for size, element in told if size >= 0]
-    if differ(set(known)):
-        size, element = own or known[0]
-        parts = (detail, f"bytes {size}", f"element {element}")
-        meet(members, operation, ", ".join(part for part in parts if part), depth=3)
+def _prepared(name: str, library: Any) -> Any:
+    """A collective that is made ready once and started often: its ranks agree when they make it."""
+
+    def call(self: Any, *words: Any, **named: Any) -> Any:
+        members = members_of(self)
+        if guard.watches() or is_watched(self):
+            meet(members, f"MPI {name}_init", _detail(self, name, words, named), self)
+        return marked(library(self, *words, **named), f"MPI {name}_init", members.others)
+
+    call.__name__ = f"{name}_init"
+    return call if library is not None else None
 
 
-def meet(members: Members, operation: str, detail: str = "", depth: int = 1) -> Any:
-    """The group of these ranks, once all are in this call; None where there is nobody to meet."""
-    if len(members.order) < 2 or min(members.order) < 0:
+def _detail(comm: Any, name: str, words: Sequence[Any], named: dict[str, Any]) -> str:
+    """What the ranks must mean alike. Between two groups the root's side says other words than the others'."""
+    return "" if comm.Is_inter() else detail_of(comm, name, words, named)
+
+
+def meet(members: Members, operation: str, detail: str = "", comm: Any = None) -> None:
+    """Return once all ranks of a communicator are in this call. Raises GuardError when they are not, or mean another one.
+
+    The main threads come to their calls in one order on all ranks, which the guard counts; other threads meet beside it.
+    """
+    if len(members.ranks) < 2 or members.ranks[0] < 0:
+        return
+    if not is_watched(comm):
+        beside = _beside(members, operation, detail) if guard.watches() else None
+        if beside is not None:
+            beside.meet()
+        return
+    turn_of(members)
+    guard.collective(world().group(members.ranks), _signature(members, operation, detail), depth=3)
+
+
+def _beside(members: Members, operation: str, detail: str) -> Any:
+    """A collective that the main threads do not come to one after the other; None where it cannot be compared."""
+    if len(members.ranks) < 2 or members.ranks[0] < 0:
         return None
+    group = world().group(members.ranks)
+    return guard.beside(group, _signature(members, operation, detail), members.key, turn_of(members))
+
+
+def _signature(members: Members, operation: str, detail: str) -> guard.Signature:
     if members.number:
         detail = f"{detail}, communicator {members.number}" if detail else f"communicator {members.number}"
-    group = world().group(members.ranks)
-    guard.collective(group, guard.Signature(operation, detail=detail), depth=depth)
-    return group
+    return guard.Signature(operation, detail=detail)
 
 
 def _maker(name: str, shared: tuple[tuple[int, str], ...], library: Any, watched: dict[type, type]) -> Any:
     def call(self: Any, *words: Any, **named: Any) -> Any:
-        if is_watched():
+        if guard.watches() or is_watched(self):
             members = members_of(self)
             if name == "Create_group":
                 group = word(words, named, 0, ("group",), None)
                 order = group.Translate_ranks(list(range(group.Get_size())), self.Get_group())
-                members = Members(tuple(members.order[rank] for rank in order), 0)
+                members = Members.of([members.order[rank] for rank in order])
             alike = [(key, word(words, named, place, (key,), None)) for place, key in shared]
             said = ", ".join(
                 f"{key} {str(value).replace(', ', ' ')}" for key, value in alike if value is not None
             )
-            meet(members, f"MPI {name}", said, depth=2)
+            meet(members, f"MPI {name}", said, self)
         new = library(self, *words, **named)
+        if isinstance(new, tuple):  # it is made while the request is under way
+            new, request = new
+            request = marked(request, f"MPI {name}", members_of(self).others)
+            made(new, members_of(self))
+            return watched.get(type(new), type(new))(new), request
         if new == sys.modules["mpi4py.MPI"].COMM_NULL:
             return new
         made(new)
@@ -143,6 +200,16 @@ def _maker(name: str, shared: tuple[tuple[int, str], ...], library: Any, watched
 
     call.__name__ = name
     return call if library is not None else None
+
+
+def _leaving(library: Any) -> Any:
+    def Disconnect(self: Any) -> None:
+        if guard.watches() or is_watched(self):
+            meet(members_of(self), "MPI Disconnect", "", self)
+        forget(self)
+        library(self)
+
+    return Disconnect
 
 
 def _freeing(library: Any) -> Any:
@@ -158,7 +225,7 @@ def _freeing(library: Any) -> Any:
 
 def _sending(name: str, library: Any, start: Any) -> Any:
     def call(self: Any, *words: Any, **named: Any) -> None:
-        if not is_watched():
+        if not (guard.watches() or guard.is_unmet()):
             library(self, *words, **named)
             return
         request = start(self, *words, **named)
@@ -171,7 +238,7 @@ def _sending(name: str, library: Any, start: Any) -> Any:
 
 def _receiving(name: str, place: int, library: Any, probe: Any) -> Any:
     def call(self: Any, *words: Any, **named: Any) -> Any:
-        if is_watched():
+        if guard.watches() or guard.is_unmet():
             _await_message(self, name, probe, *_source(words, named, place, "tag"))
         return library(self, *words, **named)
 
@@ -183,7 +250,7 @@ def _exchange(name: str, library: Any, start: Any, end: Any, probe: Any) -> Any:
     sent = ("sendbuf", "dest", "sendtag") if name[0].isupper() else ("sendobj", "dest", "sendtag")
 
     def call(self: Any, *words: Any, **named: Any) -> Any:
-        if not is_watched():
+        if not (guard.watches() or guard.is_unmet()):
             return library(self, *words, **named)
         buffer, dest, tag = (
             word(words, named, place, (key,), 0 if key == "sendtag" else None)
@@ -199,6 +266,39 @@ def _exchange(name: str, library: Any, start: Any, end: Any, probe: Any) -> Any:
 
     call.__name__ = name
     return call
+
+
+def _replacing(library: Any, start: Any, end: Any, probe: Any) -> Any:
+    def Sendrecv_replace(self: Any, *words: Any, **named: Any) -> None:
+        buffer = word(words, named, 0, ("buf",), None)
+        sent = _copied(buffer)
+        if sent is None or not (guard.watches() or guard.is_unmet()):
+            library(self, *words, **named)
+            return
+        dest, tag = word(words, named, 1, ("dest",), None), word(words, named, 2, ("sendtag",), 0)
+        source, of = _source(words, named, 3, "recvtag")
+        request = start(self, sent, dest, tag)
+        _await_message(self, "Sendrecv_replace", probe, source, of)
+        end(self, buffer, source, of, word(words, named, 5, ("status",), None))
+        await_request(
+            request, f"MPI Sendrecv_replace(dest {dest}, tag {tag})", peer_of(members_of(self), dest)
+        )
+
+    return Sendrecv_replace
+
+
+def _copied(buffer: Any) -> Any:
+    """The same buffer with its data in another place; None where it is given in a way that does not tell."""
+    data, *rest = buffer if isinstance(buffer, (list, tuple)) else (buffer,)
+    try:
+        copy = (
+            data.copy() if hasattr(data, "copy") and hasattr(data, "dtype") else bytearray(memoryview(data))
+        )
+    except (TypeError, ValueError, BufferError):
+        return None
+    if not rest and isinstance(copy, bytearray) and memoryview(data).format not in ("B", "b", "c"):
+        return None  # of which the library knows the type, and bytes have lost it
+    return [copy, *rest] if rest else copy
 
 
 def _source(words: Sequence[Any], named: dict[str, Any], place: int, tag: str) -> tuple[Any, Any]:
@@ -226,12 +326,16 @@ def _await_message(comm: Any, name: str, probe: Any, source: Any, tag: Any) -> N
 
 def _starting(name: str, library: Any) -> Any:
     place = _STARTED.get(name)
+    collective = f"{name[1:2].upper()}{name[2:]}"
 
     def call(self: Any, *words: Any, **named: Any) -> Any:
-        request = library(self, *words, **named)
         members = members_of(self)
         if place is None:
-            return marked(request, f"MPI {name}", members.others)
+            beside = None
+            if guard.watches() and collective in SHAPES:
+                beside = _beside(members, f"MPI {name}", _detail(self, collective, words, named))
+            return marked(library(self, *words, **named), f"MPI {name}", members.others, beside)
+        request = library(self, *words, **named)
         names = ("source",) if "recv" in name.lower() else ("dest",)
         peer = word(words, named, place, names, sys.modules["mpi4py.MPI"].ANY_SOURCE)
         return marked(request, f"MPI {name}", peer_of(members, peer))

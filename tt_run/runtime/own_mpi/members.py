@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import zlib
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tt_run.runtime import guard
@@ -11,15 +13,24 @@ from tt_run.runtime.comm.world import world
 
 
 class Members(NamedTuple):
-    """`order` are world ranks by their rank in the communicator; it is the `number`-th that was made for these ranks, 0 for the world itself."""
+    """`order` are world ranks by their rank in the communicator (of an intercommunicator those on the other side), `ranks` all, ascending.
+
+    It is the `number`-th communicator that was made for these ranks, 0 for the world itself.
+    """
 
     order: tuple[int, ...]
     number: int
+    ranks: tuple[int, ...]
+
+    @classmethod
+    def of(cls, order: Sequence[int], number: int = 0) -> Members:
+        """The members in this order."""
+        return cls(tuple(order), number, tuple(sorted(order)))
 
     @property
-    def ranks(self) -> tuple[int, ...]:
-        """The world ranks, ascending: what names their group."""
-        return tuple(sorted(self.order))
+    def key(self) -> int:
+        """What names the communicator among all of the job."""
+        return zlib.crc32(repr(self.ranks).encode()) << 32 | self.number
 
     @property
     def others(self) -> tuple[int, ...]:
@@ -30,18 +41,37 @@ class Members(NamedTuple):
 _known: dict[int, Members] = {}
 # Its ranks all make each of their communicators, in one order: so they number them alike.
 _made: Counter[tuple[int, ...]] = Counter()
+_turns: Counter[Members] = Counter()
 
 
-def is_watched() -> bool:
-    """Whether this call can be agreed on: the ranks have met, and it is the main thread, whose calls have one order on all ranks."""
-    return guard.watches() and threading.current_thread() is threading.main_thread()
+def turn_of(members: Members) -> int:
+    """Count a collective on a communicator: which one it is, as all of its ranks count."""
+    _turns[members] += 1
+    return _turns[members]
 
 
-def made(comm: Any) -> Members:
-    """Number a communicator that was just made."""
-    order = _order(comm)
-    _made[tuple(sorted(order))] += 1
-    _known[comm.handle] = members = Members(order, _made[tuple(sorted(order))])
+def is_main_thread() -> bool:
+    """Whether this is the thread whose calls have one order on all ranks."""
+    return threading.current_thread() is threading.main_thread()
+
+
+def is_watched(comm: Any = None) -> bool:
+    """Whether this call can be agreed on: the ranks have met, and it is the main thread, whose calls have one order on all ranks.
+
+    All ranks make a collective of all together: where they have not met yet, they do so in the first one, `comm`'s.
+    """
+    if not is_main_thread():
+        return False
+    if not guard.watches() and comm is not None and comm.Get_size() == world().size and not comm.Is_inter():
+        guard.start()
+    return guard.watches()
+
+
+def made(comm: Any, like: Members | None = None) -> Members:
+    """Number a communicator that was just made; its members are those `like` it where it cannot be asked yet."""
+    members = like or _members(comm)
+    _made[members.ranks] += 1
+    _known[comm.handle] = members = members._replace(number=_made[members.ranks])
     return members
 
 
@@ -49,7 +79,7 @@ def members_of(comm: Any) -> Members:
     """Who is in a communicator."""
     found = _known.get(comm.handle)
     if found is None:
-        _known[comm.handle] = found = Members(_order(comm), 0)
+        _known[comm.handle] = found = _members(comm)
     return found
 
 
@@ -58,10 +88,21 @@ def forget(comm: Any) -> None:
     _known.pop(comm.handle, None)
 
 
-def _order(comm: Any) -> tuple[int, ...]:
-    group, everyone = comm.Get_group(), world().mpi.COMM_WORLD.Get_group()
+def _members(comm: Any, number: int = 0) -> Members:
+    everyone = world().mpi.COMM_WORLD.Get_group()
+    try:
+        order = _translated(comm.Get_group(), everyone)
+        if not comm.Is_inter():
+            return Members.of(order, number)
+        # Its ranks are named by their place on the other side.
+        there = _translated(comm.Get_remote_group(), everyone)
+        return Members(there, number, tuple(sorted(order + there)))
+    finally:
+        everyone.Free()
+
+
+def _translated(group: Any, everyone: Any) -> tuple[int, ...]:
     try:
         return tuple(group.Translate_ranks(list(range(group.Get_size())), everyone))
     finally:
         group.Free()
-        everyone.Free()

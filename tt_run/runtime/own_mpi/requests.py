@@ -8,26 +8,31 @@ from typing import Any
 
 from tt_run.runtime import guard
 from tt_run.runtime.comm.world import world
-from tt_run.runtime.own_mpi.members import Members, is_watched
+from tt_run.runtime.own_mpi.members import Members, is_main_thread
 
 # Requests of a rank that gave them up: MPI still reads and writes their buffers.
 _given_up: list[Any] = []
+# What it is, who brings it about, and what the others mean by it, of a request that was not marked.
+_UNKNOWN: tuple[str, tuple[int, ...], Any] = ("", (), None)
 
 
 def await_done(done: Callable[[], bool], what: str, peers: Callable[[], tuple[int, ...]]) -> None:
     """Return when `done()`, which the ranks `peers()` bring about. Raises GuardError at the deadline, or when all of them are gone."""
-    if is_watched() and not done():
-        guard.until_message(done, what, peers)
+    if guard.watches() and not done():
+        (guard.until_message if is_main_thread() else guard.until_in_thread)(done, what, peers)
+    elif guard.is_unmet() and is_main_thread():
+        guard.until_unmet(done, what, peers)
 
 
 def await_request(request: Any, what: str, peers: tuple[int, ...]) -> None:
     """Return when a request is complete; it keeps its buffer for as long as MPI uses that."""
+    test = getattr(request, "Test", None) or (lambda: request.test()[0])
     try:
-        await_done(request.Test, what, lambda: peers)
+        await_done(test, what, lambda: peers)
     except guard.GuardError:
         _given_up.append(request)
         raise
-    request.Wait()
+    getattr(request, "Wait", request.wait)()
 
 
 def watched_requests(mpi: Any) -> tuple[type, type]:
@@ -43,6 +48,7 @@ def watched_requests(mpi: Any) -> tuple[type, type]:
 
     def waits(base: Any) -> dict[str, Any]:
         single = {name: _wait(name, getattr(base, name)) for name in ("Wait", "wait")}
+        single |= {name: _test(name, getattr(base, name)) for name in ("Test", "test")}
         several: dict[str, Any] = {
             name: classmethod(_wait_for_several(name, getattr(base, name), enough))
             for enough, names in {all: ("Waitall", "waitall"), any: _ANY}.items()
@@ -56,13 +62,21 @@ def watched_requests(mpi: Any) -> tuple[type, type]:
 _ANY = ("Waitany", "waitany", "Waitsome", "waitsome")
 
 
-def marked(request: Any, what: str, peers: tuple[int, ...]) -> Any:
-    """A request whose wait has a deadline, and can say whom it waits for."""
+def marked(request: Any, what: str, peers: tuple[int, ...], beside: Any = None) -> Any:
+    """A request whose wait has a deadline, and can say whom it waits for; of a collective also what the others mean by it, `beside`."""
     mpi = sys.modules["mpi4py.MPI"]
     kind: Any = mpi.Prequest if isinstance(request, mpi.Prequest) else mpi.Request
     watched = kind(request)
-    watched._tt_run = (what, peers)
+    watched._tt_run = (what, peers, beside)
     return watched
+
+
+def _compare(requests: Iterable[Any]) -> None:
+    """Raise GuardError where others mean something else by a collective that was started."""
+    for request in requests:
+        what, peers, beside = getattr(request, "_tt_run", _UNKNOWN)
+        if beside is not None and beside.agrees():
+            request._tt_run = (what, peers, None)
 
 
 def peer_of(members: Members, rank: Any) -> tuple[int, ...]:
@@ -82,6 +96,15 @@ def _wait(name: str, library: Any) -> Any:
     return call
 
 
+def _test(name: str, library: Any) -> Any:
+    def call(self: Any, *words: Any, **named: Any) -> Any:
+        _compare([self])
+        return library(self, *words, **named)
+
+    call.__name__ = name
+    return call
+
+
 def _wait_for_several(name: str, library: Any, enough: Callable[[Iterable[bool]], bool]) -> Any:
     def call(cls: Any, requests: Sequence[Any], *words: Any, **named: Any) -> Any:
         _await_requests(requests, enough, name)
@@ -92,17 +115,18 @@ def _wait_for_several(name: str, library: Any, enough: Callable[[Iterable[bool]]
 
 
 def _await_requests(requests: Sequence[Any], enough: Callable[[Iterable[bool]], bool], name: str) -> None:
-    if not requests or not is_watched():
+    if not requests or not (guard.watches() or guard.is_unmet()):
         return
-    told = [getattr(request, "_tt_run", ("", ())) for request in requests]
-    named = sorted({what for what, _ in told if what})
+    told = [getattr(request, "_tt_run", _UNKNOWN) for request in requests]
+    named = sorted({what for what, _, _ in told if what})
     everybody = tuple(rank for rank in range(world().size) if rank != world().rank)
 
     def peers() -> tuple[int, ...]:
-        open_ = [of for (_, of), each in zip(told, requests, strict=True) if not each.Get_status()]
+        open_ = [of for (_, of, _), each in zip(told, requests, strict=True) if not each.Get_status()]
         return tuple(sorted({rank for of in open_ for rank in of or everybody}))
 
     def done() -> bool:
+        _compare(requests)
         return enough([bool(request.Get_status()) for request in requests])
 
     try:
