@@ -65,30 +65,31 @@ NEIGHBOURS = {
 SHAPES = {**OBJECTS, **BUFFERS, **NEIGHBOURS}
 _BUFFERS = (("sendbuf", "buf"), ("recvbuf",))
 _MOST_DETAILS = 4096
+_BARE = Shape()
 _operations: dict[int, str] = {}  # names of MPI's own, by handle
 # Formats of arrays without a type of NumPy.
 _FORMATS = {"d8": "f8", "f4": "f4", "i4": "i4", "l8": "i8", "q8": "i8", "L8": "u8", "Q8": "u8", "I4": "u4"}
 
 
-_details: dict[tuple[Any, ...], str] = {}  # of calls on whole arrays, which repeat
+_details: dict[Any, str] = {}  # of calls on whole arrays, which repeat
 
 
 def detail_of(comm: Any, name: str, words: Sequence[Any], named: dict[str, Any]) -> str:
     """What all ranks must mean alike: `root 1, op SUM, bytes 800, element f8`; no size where the way in which a buffer is given tells none."""
     shape = SHAPES[name]
+    if shape == _BARE:
+        return ""
     mpi: Any = sys.modules[_MODULE]
     root = None if shape.root is None else word(words, named, shape.root, ("root",), 0)
     op = None if shape.op is None else word(words, named, shape.op, ("op",), mpi.SUM)
     whole = None if shape.buffer is None else word(words, named, shape.buffer, _BUFFERS[shape.buffer], None)
-    key = None
-    if whole is None or type(whole).__name__ == "ndarray":
-        handle = op if op is None or not isinstance(op, mpi.Op) else op.handle
-        size = None if whole is None else (whole.nbytes, whole.dtype)
-        key = (
-            (name, root, handle, size)
-            if isinstance(root, int | None) and isinstance(handle, int | None)
-            else None
-        )
+    key: Any = None
+    if (root is None or type(root) is int) and (op is None or type(op) is mpi.Op):
+        handle = None if op is None else op.handle
+        if whole is None:
+            key = (name, root, handle)
+        elif type(whole).__name__ == "ndarray":
+            key = (name, root, handle, whole.nbytes, whole.dtype)
     found = None if key is None else _details.get(key)
     if found is None:
         parts = [] if shape.root is None else [f"root {root}"]
@@ -120,7 +121,10 @@ def word(words: Sequence[Any], named: dict[str, Any], place: int, names: Sequenc
     """A word of a call, given by its place or by one of its names."""
     if place < len(words):
         return words[place]
-    return next((named[name] for name in names if name in named), usual)
+    for name in names:
+        if name in named:
+            return named[name]
+    return usual
 
 
 def _is_in_place(mpi: Any, spec: Any) -> bool:
