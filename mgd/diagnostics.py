@@ -74,6 +74,13 @@ _COLOURS = {Severity.ERROR: "\x1b[1;31m", Severity.WARNING: "\x1b[1;33m", Severi
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
+def showable(text: str) -> str:
+    """A text of several lines as a terminal may have it: what is written in an input must neither colour nor clear the screen."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else "·" for c in text)
+
+
 def render(
     diagnostic: Diagnostic, *, colour: bool = False, more: str = "", excerpts: Excerpts | None = None
 ) -> str:
@@ -90,20 +97,20 @@ def render(
     tint, bold, dim, reset = (
         (_COLOURS[diagnostic.severity], _BOLD, _DIM, _RESET) if colour else ("", "", "", "")
     )
-    lines = [
-        f"{tint}{diagnostic.severity.value}[{diagnostic.code}]{reset}{bold}: {diagnostic.message}{reset}"
-    ]
+    head = f"{tint}{diagnostic.severity.value}[{diagnostic.code}]{reset}"
+    lines = [f"{head}{bold}: {showable(diagnostic.message)}{reset}"]
     width = max((len(str(label.position)) for label in diagnostic.labels), default=0)
     for label in diagnostic.labels:
-        lines.append(f"  {dim}-->{reset} {label.position!s:<{width}}   {label.text}".rstrip())
+        place, text = showable(str(label.position)), showable(label.text)
+        lines.append(f"  {dim}-->{reset} {place:<{width}}   {text}".rstrip())
         if excerpts is not None:
             shown = list(excerpts.at(label.position))
             lines += [f"  {dim}{line.rstrip()}{reset}" for line in shown[:1]]
             lines += [f"  {tint}{line}{reset}" for line in shown[1:]]
-    lines.extend(f"  note: {note}" for note in diagnostic.notes)
+    lines.extend(f"  note: {showable(note)}" for note in diagnostic.notes)
     tail = f"more: {more} {diagnostic.code}" if more else ""
     if diagnostic.help:
-        lines.append(f"  help: {diagnostic.help}" + (f"   {dim}{tail}{reset}" if tail else ""))
+        lines.append(f"  help: {showable(diagnostic.help)}" + (f"   {dim}{tail}{reset}" if tail else ""))
     elif tail:
         lines.append(f"  {dim}{tail}{reset}")
     return "\n".join(lines)

@@ -81,3 +81,14 @@ def test_every_label_of_a_finding_gets_its_line() -> None:
         "  --> f",
         "  help: give each its own",
     ]
+
+
+def test_no_part_of_a_finding_reaches_the_terminal_as_a_command() -> None:
+    """Values of an input stand in messages, labels, notes and help, and a file may be called anything."""
+    clear = "a\x1b[2J\x07\u202e\udc80b"
+    finding = Diagnostic(
+        "MGD001", clear, (Label(Position(clear, 1, 2), clear),), help=clear, notes=(f"{clear}\nsecond line",)
+    )
+    told = render(finding)
+    assert all(line.isprintable() for line in told.split("\n")), told
+    assert told.count("a·[2J···b") == 4 and "a·[2J··\\udc80b:1:2" in told and "second line" in told
