@@ -7,7 +7,7 @@ from html import escape
 
 from mgd.drawing.marks import Marks
 from mgd.drawing.palette import HOSTS, heat, light
-from mgd.drawing.panel_geometry import Panel
+from mgd.drawing.panel_geometry import Panel, width_of
 from mgd.drawing.scene import PanelAt
 from mgd.drawing.traffic import Traffic
 from mgd.graph import Link
@@ -53,10 +53,13 @@ def _ranks(panel: Panel, marks: Marks) -> Iterator[str]:
     """The ranks in the corners of their blocks, over the wraps that leave there."""
     mesh = panel.mesh
     for host_rank in range(mesh.host_count):
-        x, y, _, _ = panel.host_rectangle(mesh.host_block(host_rank))
+        x, y, width, _ = panel.host_rectangle(mesh.host_block(host_rank))
         bad = (mesh.mesh_id, host_rank) in marks.hosts
         kind = "bad" if bad else "soft"
         told = ("✗ " if bad else "") + _host_label(panel, host_rank, marks)
+        # A host's name that would run into the next block is left to the block's title.
+        if width_of(told, panel.scale.border - 4) > width - 5:
+            told = told.partition(" on ")[0]
         words = f'font-size="{panel.scale.border - 4}" x="{x + 5}" y="{y + panel.scale.border - 4}">{escape(told)}</text>'
         yield f'<text class="halo" aria-hidden="true" fill="none" stroke="{light("page")}" stroke-width="3" stroke-linejoin="round" {words}'
         yield f'<text class="rank f-{kind}" fill="{light(kind)}" {words}'

@@ -61,10 +61,10 @@ def line_chart(
     for tick in _ticks(x_low, x_high):
         if x_low <= tick <= x_high:
             out.append(
-                f'<text x="{place((tick, y_low))[0]:.1f}" y="{HEIGHT - 12}" text-anchor="middle">{_shown(tick, "")}</text>'
+                f'<text x="{place((tick, y_low))[0]:.1f}" y="{HEIGHT - 15}" text-anchor="middle">{_shown(tick, "")}</text>'
             )
     out.append(
-        f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 1}" text-anchor="end" class="soft">{escape(across)}</text>'
+        f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 3}" text-anchor="end" class="soft">{escape(across)}</text>'
     )
     for number, each in enumerate(lines):
         places = [place(point) for point in each.points]

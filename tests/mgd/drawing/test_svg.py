@@ -125,6 +125,18 @@ def test_marks_are_crosses_and_notes_are_escaped() -> None:
         assert wanted in texts
 
 
+def test_a_label_does_not_run_into_the_next_block() -> None:
+    """A host's name stands in the block where there is room, and always in its title."""
+    labels = {(0, 0): "rank 0 on a", (0, 1): "rank 1 on a-host-of-a-long-name"}
+    graph = MeshGraph((mesh(0, (2, 8), (1, 2)),))
+    root = ElementTree.fromstring(draw_svg(graph, marks=Marks(labels=labels)))
+    assert [each.text for each in with_class(root, "text", "rank")] == ["rank 0 on a", "rank 1"]
+    told = [
+        each.findtext(f"{SVG}title") or "" for each in with_class(root, "rect", "host")[:2]
+    ]  # the legend has one, too
+    assert [text.partition(":")[0] for text in told] == list(labels.values())
+
+
 def test_the_legend_tells_of_what_is_there_and_of_nothing_else() -> None:
     def entries(graph: MeshGraph) -> set[str]:
         root = ElementTree.fromstring(draw_svg(graph))
