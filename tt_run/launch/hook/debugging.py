@@ -124,7 +124,7 @@ def _standing_still() -> Iterator[None]:
 def _wait_for_editor(port: int) -> None:
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")  # a warning that says nothing here
     try:
-        import debugpy  # type: ignore[import-not-found]
+        import debugpy  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         text = f"tt-run: --debugpy needs the package debugpy, which {sys.executable} of rank {_State.rank} does not have: pip install debugpy\n"
         os.write(2, text.encode())

@@ -144,7 +144,7 @@ def _take_failures(interactive: bool) -> None:
 def _wait_for_editor(rank: int, port: int) -> None:
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")  # a warning that says nothing here
     try:
-        import debugpy  # type: ignore[import-not-found]
+        import debugpy  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         print(
             f"tt-run replay: --debugpy needs the package debugpy, which {Path(sys.executable)} does not have: pip install debugpy",
