@@ -102,6 +102,31 @@ def test_shorter_set_ups_and_banks_are_offered_where_they_are_what_counts(hw: Ha
     assert any("DRAM banks" in change.text for change in gains(hw, [(few, 1)]))
 
 
+def test_no_error_is_claimed_where_nobody_measured(hw: Hardware) -> None:
+    found = Account(0, 0)
+    told: dict[str, Work] = {
+        "grid": Matmul(1024, 1024, 1024),
+        "few": Matmul(32, 2048, 2048, program="few"),
+        "batch": Matmul(32, 64, 32, batch=8, program="batched"),
+        "add": Kernel("binary", 64, 1e6),
+        "permute": Kernel("movement", 64, 1e6),
+        "unknown": Kernel("riffle", 64, 1e6),
+        "host": Kernel("host", 1, 1e6),
+        "gather": Collective("all_gather", 4, 1e6),
+        "sum": Collective("all_reduce", 4, 1e6),
+        "exchange": Collective("all_to_all", 4, 1e6),
+    }
+    for name, work in told.items():
+        found.add(None, "p.py:1", f"ttnn.{name}", work)
+    predicted = forecast([found.part()], hw, (2, 4))
+    sites = predicted.to_json()["regions"][0]["sites"]
+    known = {name.split("ttnn.")[1] for name, share in sites.items() if share["error"] is not None}
+    assert known == {"grid", "add", "gather", "sum"}
+    classes = predicted.to_json()["regions"][0]["classes"]
+    assert classes["matmuls"]["error"] is None  # of some of them nobody knows
+    assert "blank where there are none" in report(predicted)
+
+
 def test_nothing_ran(hw: Hardware) -> None:
     assert report(forecast([Account(0, 0).part()], hw, (1, 1))).startswith("Nothing to predict")
 

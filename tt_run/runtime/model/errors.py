@@ -7,6 +7,8 @@ from functools import cache
 
 from mgd.resources import configs_root
 from tt_run.hardware.data_files import DataFile
+from tt_run.hardware.numbers import Hardware
+from tt_run.runtime.model.work import Collective, Kernel, Matmul
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +38,17 @@ def errors() -> dict[str, Error]:
         found[name] = Error(int(rows), median, p90)
     data.settle()
     return found
+
+
+GUESSED = ("carried", "assumed")
+"""Sources of numbers that no measurement told."""
+
+
+def measured(hw: Hardware, work: Matmul | Kernel | Collective) -> bool:
+    """Whether measurements tell how wrong the prediction of such a work is: of its kernel, program or algorithm, if not of its shape."""
+    if isinstance(work, Kernel):
+        number = hw.numbers.get(f"kernels.{work.name}.fixed")
+        return number is not None and number.source not in GUESSED
+    if isinstance(work, Matmul):
+        return work.program not in ("few", "batched")
+    return work.kind == "all_reduce" or f"collectives.{work.implementation}.{work.kind}.setup" in hw

@@ -10,6 +10,9 @@ from tt_run.hardware.numbers import Hardware, scaled
 from tt_run.runtime.model.cost import in_program
 from tt_run.runtime.model.work import Collective, Kernel, Matmul, Together, Work
 
+LEAST = 0.005
+"""Part of all time that a change has to save."""
+
 Counted = Iterable[tuple[Work, int]]
 
 
@@ -22,7 +25,7 @@ class Change:
 
 
 def gains(hw: Hardware, counted: Counted) -> list[Change]:
-    """All changes that save time, the most first."""
+    """All changes that save time worth telling, the most first."""
     works = list(counted)
     now = total(hw, works)
     found = [
@@ -32,7 +35,7 @@ def gains(hw: Hardware, counted: Counted) -> list[Change]:
     for text, factor, meant in FASTER:
         faster = scaled(hw, {key: factor for key in hw.numbers if meant(key)})
         found.append(Change(text, now - total(faster, works)))
-    return sorted((c for c in found if c.saved_us > now * 1e-4), key=lambda c: -c.saved_us)
+    return sorted((c for c in found if c.saved_us > now * LEAST), key=lambda c: -c.saved_us)
 
 
 def total(hw: Hardware, works: Counted) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tt_run.hardware.numbers import Hardware
 from tt_run.runtime.model.cost import in_program
-from tt_run.runtime.model.errors import errors
+from tt_run.runtime.model.errors import errors, measured
 from tt_run.runtime.model.fabric import bandwidth, hop
 from tt_run.runtime.model.work import FORMAT_BYTES, Collective, Cost, Matmul, Stream, Together, Work
 from tt_run.runtime.prediction.account import entries, from_json
@@ -145,18 +145,18 @@ def _region_json(region: Region) -> dict[str, Any]:
     }
 
 
-def group_of(work: Work) -> str:
-    """The class of the validation that a work's error counts in."""
+def group_of(hw: Hardware, work: Work) -> str:
+    """The class of the validation that a work's error counts in; none where no measurement tells how wrong such works are."""
     if isinstance(work, Together):
-        return group_of(work.works[0])
+        return group_of(hw, work.works[0])
+    if not measured(hw, work):
+        return ""
     if isinstance(work, Collective):
         moved = work.bytes * (work.size if work.kind == "all_gather" else 1)
         return "ccl large" if moved >= MEBIBYTE else "ccl small"
     if isinstance(work, Matmul):
         return "matmul large" if min(work.m, work.k, work.n) >= 1024 else "matmul small"
-    return (
-        "" if work.name == "host" else "other"
-    )  # no measurement tells how wrong copies from and to the host are
+    return "other"
 
 
 def prefetched(hw: Hardware, work: Work) -> float:
@@ -257,7 +257,9 @@ def _regions(part: dict[str, Any], hw: Hardware) -> list[Region]:
             (region.classes, class_of(entry.work)),
             (region.sites, f"{entry.site}  {entry.label}"),
         ):
-            share = table.setdefault(name, Share(group=group_of(entry.work)))
+            group = group_of(hw, entry.work)
+            share = table.setdefault(name, Share(group=group))
+            share.group = share.group and group
             share.add(found, each)
     for name, _, us in part["overlapped"]:
         regions[name].beside_us += us / max(regions[name].passes, 1)

@@ -43,7 +43,7 @@ def report(found: Forecast, terminal: int = TERMINAL) -> str:
     lines += [
         "",
         "error: median and 90th percentile of that class of operation on published",
-        "measurements that the numbers were not fitted to",
+        "measurements that numbers were not fitted to; blank where there are none",
     ]
     return "\n".join(line.rstrip() for line in lines)
 
