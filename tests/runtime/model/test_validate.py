@@ -319,5 +319,10 @@ def test_calibration_follows_the_points_and_moves_fitted_numbers_only(
     assert after.common == before.common
     capsys.readouterr()
     run(Request(points=table(tmp_path, rows), hardware=(out,), format="json"))
-    errors = [abs(json.loads(line)["error"]) for line in capsys.readouterr().out.splitlines()]
-    assert max(errors) < 0.05
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert max(abs(one["error"]) for one in found) < 0.05
+    # Nobody says that they were held out: they were not.
+    assert {one["part"] for one in found} == {"unknown"}
+    run(Request(points=table(tmp_path, rows), hardware=(out,)))
+    said = capsys.readouterr().out
+    assert "all rows (3); --hardware may know them" in said and "held out" not in said

@@ -13,18 +13,19 @@ WORST = 12
 SHADES = " .:+*#@"
 
 
-def print_scores(scores: Sequence[Score], held_out: Callable[[Point], bool]) -> None:
-    """The whole report."""
+def print_scores(scores: Sequence[Score], held_out: Callable[[Point], bool] | None) -> None:
+    """The whole report; without `held_out` nobody knows which rows the numbers were fitted to."""
     from rich.console import Console
 
     console = Console(highlight=False)
-    rest = [s for s in scores if s.error is not None and held_out(s.point)]
-    seen = sum(1 for s in scores if s.error is not None) - len(rest)
-    if seen:
-        print_classes(
-            f"rows that the numbers were fitted to ({seen})", by_class(scores, lambda p: not held_out(p))
-        )
-    print_classes(f"rows held out of the fit ({len(rest)})", by_class(scores, held_out))
+    rest = [s for s in scores if s.error is not None and (held_out is None or held_out(s.point))]
+    if held_out is None:
+        print_classes(f"all rows ({len(rest)}); --hardware may know them", by_class(scores, lambda _: True))
+    else:
+        fit = [s for s in scores if s.error is not None and not held_out(s.point)]
+        if fit:
+            print_classes(f"rows that the numbers were fitted to ({len(fit)})", by_class(fit, lambda _: True))
+        print_classes(f"rows held out of the fit ({len(rest)})", by_class(rest, lambda _: True))
     console.print()
     console.print("predicted over measured, all rows; each row of marks is one class")
     for line in plot(scores):
@@ -34,7 +35,8 @@ def print_scores(scores: Sequence[Score], held_out: Callable[[Point], bool]) -> 
         key=lambda s: -abs(s.error or 0),
     )
     if outside:
-        console.print(f"\nheld-out rows outside their goal: {len(outside)} of {len(rest)}")
+        kind = "rows" if held_out is None else "held-out rows"
+        console.print(f"\n{kind} outside their goal: {len(outside)} of {len(rest)}")
         for one in outside[:WORST]:
             point = one.point
             console.print(

@@ -64,7 +64,7 @@ def run(request: Request) -> int:
         points = read(request.points or Path())
         if request.cross_validate or request.leave_out:
             return _cross_validate(bench, points, replace(request, leave_out=request.leave_out or "shapes"))
-        _show(bench, points, request.format)
+        _show(bench, points, request)
     except (PointsError, HardwareError) as error:
         print(f"tt-run validate-model: {error}", file=sys.stderr)
         return int(contract.Exit.UNREADABLE)
@@ -73,14 +73,16 @@ def run(request: Request) -> int:
     return 0
 
 
-def _show(bench: Bench, points: Sequence[Point], form: str) -> None:
-    if form == "json":
+def _show(bench: Bench, points: Sequence[Point], request: Request) -> None:
+    own = {"part": "unknown"} if request.hardware else {}
+    if request.format == "json":
         for one in scores.score(bench, points):
-            print(json.dumps({**row(one), **_first_token(bench, one.point)}))
+            known = {} if one.predicted is None else own
+            print(json.dumps({**row(one), **known, **_first_token(bench, one.point)}))
         return
     from tt_run.runtime.model.tables import print_scores
 
-    print_scores(scores.score(bench, with_first_tokens(points)), held_out)
+    print_scores(scores.score(bench, with_first_tokens(points)), None if own else held_out)
 
 
 def _first_token(bench: Bench, point: Point) -> dict[str, Any]:
