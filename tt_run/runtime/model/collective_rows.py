@@ -39,6 +39,8 @@ OF_DECODER = (
     (r"^llama.*all.?reduce", "AllReduceAsync_FF2"),
     (r"^llama.*(rms|norm)", "RMS"),
 )
+MOST = 512
+"""Devices of a group whose links are counted."""
 LARGE = 1 << 20
 """Bytes, of all devices together where everything goes to everybody, from which a collective is large."""
 
@@ -71,6 +73,8 @@ def collective_row(point: Point) -> tuple[Predict, str]:
         size = group or hw.devices
         if size < 2:
             raise NotCovered(f"no number of devices in {point.devices!r}")
+        if size > MOST:
+            raise NotCovered(f"{size} devices in one line or ring: at most {MOST} are counted link by link")
         asked = Collective(kind, size, nbytes, ring=ring, links=links, implementation=implementation)
         return collective(hw, asked).us
 

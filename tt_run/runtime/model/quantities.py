@@ -86,7 +86,7 @@ def figure(value: str, unit: str) -> Figure | None:
 def first_token(text: str) -> Figure | None:
     """The time to the first token in `ttft 70 ms; 18.5 t/s/u`, `TTFT: 0.1 s`; None where there is none."""
     found = re.search(rf"(?:ttft|first token)\s*[:=]?\s*({NUMBER})\*?\s*(ms|s|us)\b", text, re.IGNORECASE)
-    return Figure(_plain(found[1]), "first token", found[2]) if found else None
+    return Figure(_plain(found[1]), "first token", found[2].lower()) if found else None
 
 
 def first_word(unit: str) -> str:
