@@ -47,8 +47,9 @@ def meet(guard: Guard, operation: str, *ranks: int, detail: str = "") -> None:
 
 
 def errors(found: list[Any]) -> list[GuardError]:
+    """What the ranks raised: of one code, with the same culprits. The text is of one rank of each host, and those may write at the same moment."""
     told = [each for each in found if isinstance(each, GuardError)]
-    assert len({(str(each), each.code, each.culprits) for each in told}) == 1, found
+    assert len({(each.code, each.culprits) for each in told}) == 1, found
     return told
 
 
@@ -118,7 +119,7 @@ def test_one_that_has_ended_is_missed(hosts: str, processors: bool) -> None:
         meet(guard, "barrier")
 
     told = errors(run(hosts, program))
-    assert len(told) == len(hosts) - 1
+    assert len(told) == len(hosts) - 1 and (len(set(hosts)) > 1 or len(set(map(str, told))) == 1)
     assert (told[0].code, told[0].culprits) == (diagnosis.ENDED_EARLY, (1,))
     assert (
         f"rank 1: ended at the end of its program after 1 call; its last call was all_gather() at {THIS}:"
