@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, cast
@@ -23,9 +23,17 @@ class Switch:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.blocks: dict[tuple[tuple[int, ...], int], SharedBlock] = {}
-        self.messages: dict[tuple[int, int, int], deque[bytes]] = defaultdict(deque)
-        self.words: dict[tuple[tuple[int, ...], int], dict[int, Any]] = defaultdict(dict)
+        self._messages: dict[tuple[int, int, int], deque[bytes]] = {}
+        self._words: dict[tuple[tuple[int, ...], int], dict[int, Any]] = {}
         self.barriers: dict[tuple[int, ...], threading.Barrier] = {}
+
+    def messages(self, source: int, destination: int, tag: int) -> deque[bytes]:
+        with self.lock:
+            return self._messages.setdefault((source, destination, tag), deque())
+
+    def words(self, ranks: tuple[int, ...], turn: int) -> dict[int, Any]:
+        with self.lock:
+            return self._words.setdefault((ranks, turn), {})
 
 
 class ThreadPending:
@@ -65,11 +73,11 @@ class ThreadGroup(Group):
         return block
 
     def isend(self, buffer: Any, destination: int, tag: int = 0) -> Any:
-        self.switch.messages[self.me, self.ranks[destination], tag].append(buffer.tobytes())
+        self.switch.messages(self.me, self.ranks[destination], tag).append(buffer.tobytes())
         return ThreadPending(lambda: True)
 
     def irecv(self, buffer: Any, source: int, tag: int = 0) -> Any:
-        waiting = self.switch.messages[self.ranks[source], self.me, tag]
+        waiting = self.switch.messages(self.ranks[source], self.me, tag)
 
         def ready() -> bool:
             if not waiting:
@@ -82,13 +90,13 @@ class ThreadGroup(Group):
     def arrived(self, tag: int) -> list[tuple[int, bytes]]:
         found = []
         for source in self.ranks:
-            waiting = self.switch.messages[source, self.me, tag]
+            waiting = self.switch.messages(source, self.me, tag)
             while waiting:
                 found.append((source, waiting.popleft()))
         return found
 
     def iallgather(self, send: Any, receive: Any) -> Any:
-        words = self.switch.words[self.ranks, self.gathered]
+        words = self.switch.words(self.ranks, self.gathered)
         self.gathered += 1
         words[self.rank] = send.copy()
 
@@ -148,4 +156,7 @@ def run(hosts: str, program: Callable[[Guard], Any], timeout: float = 30.0) -> l
         if guard.whereabouts._claim is not None:
             guard.whereabouts._claim.close()
     assert not any(thread.is_alive() for thread in threads), f"{watch.__name__} waits for ever"
+    for each in found:
+        if isinstance(each, BaseException) and not isinstance(each, RuntimeError):
+            raise each
     return found

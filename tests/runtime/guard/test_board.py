@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import faulthandler
+import json
 import os
+import signal
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
+from tt_run import contract
 from tt_run.runtime.comm.shared_memory import SharedBlock
-from tt_run.runtime.guard import board
+from tt_run.runtime.guard import board, long_wait, seized
 from tt_run.runtime.guard.board import (
     CALLS,
     ENDED,
@@ -23,6 +31,8 @@ from tt_run.runtime.guard.board import (
 )
 from tt_run.runtime.guard.channel import AGREED, DIFFERENT, PENDING, SharedChannel
 from tt_run.runtime.guard.signature import Labels, Signature, code_of
+from tt_run.runtime.guard.states import Wait
+from tt_run.runtime.guard.transfer import count
 from tt_run.runtime.guard.whereabouts import Whereabouts
 
 
@@ -137,3 +147,73 @@ def test_a_rank_may_be_one_call_ahead() -> None:
     second = left.announce(pair.call)
     assert left.look(second) == DIFFERENT
     assert not left.spin(second, 10)
+
+
+@pytest.mark.parametrize(("more", "kept"), [(0, True), (1, False)])
+def test_a_record_may_fill_its_room(more: int, kept: bool) -> None:
+    row = two_rows()[4]
+    room = 32768 - 8 - len(json.dumps({"error": "", "histories": {"g": {"1": ["", ""]}}}))
+    record = {"error": "x" * (room + more), "histories": {"g": {"1": ["", ""]}}}
+    row.write("record", record)
+    assert row.read("record") == (record if kept else {"error": "x" * 8192, "histories": record["histories"]})
+
+
+def test_a_long_wait_is_a_file_while_it_lasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(long_wait, "_now", lambda: now[0])
+    monkeypatch.setenv(contract.RUN_DIR, str(tmp_path))
+    file, told = tmp_path / contract.WAIT_FILE.format(rank=3), long_wait.LongWait(3)
+    waits = Wait("collective", "all_gather(dim 3)", "p.py:4", (1, 3), 7, (1,), since=99.5, generation=2)
+    told.tell(waits, 9)
+    told.over()
+    assert not file.exists()
+    now[0] = 100.5
+    told.tell(waits, 9)
+    facts = {"call": "all_gather", "number": 9, "site": "p.py:4", "waited": 1.0, "missing": [1]}
+    assert json.loads(file.read_text()) == facts
+    file.write_text("as it was")
+    told.tell(waits, 10)
+    assert file.read_text() == "as it was", "told already"
+    told.tell(replace(waits, missing=()), 10)
+    assert json.loads(file.read_text()) == {**facts, "number": 10, "missing": []}
+    told.over()
+    told.over()
+    assert not file.exists()
+    told.tell(waits, 9)
+    file.unlink()
+    told.over()
+    monkeypatch.delenv(contract.RUN_DIR)
+    long_wait.LongWait(3).tell(waits, 9)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_a_process_is_that_only_the_kernel_can_ask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(contract.RUN_DIR, raising=False)
+    assert seized.seized_place(0, os.getpid()) == ""
+    monkeypatch.setenv(contract.RUN_DIR, str(tmp_path))
+    assert not seized._catches(os.getpid()) and seized.seized_place(0, os.getpid()) == ""
+    assert not seized._catches(2**22 + 1)
+    path = tmp_path / contract.STACKS_FILE.format(rank=0)
+    with path.open("w") as stream:
+        faulthandler.register(signal.SIGUSR1, stream, all_threads=True)
+        try:
+            assert seized._catches(os.getpid())
+            stream.write(f"# registered pid={os.getpid() + 1}\n")
+            stream.flush()
+            assert seized.seized_place(0, os.getpid()) == ""
+            stream.seek(0)
+            stream.write(f"# registered pid={os.getpid()}\n")
+            stream.flush()
+            found = seized.seized_place(0, os.getpid())
+        finally:
+            faulthandler.unregister(signal.SIGUSR1)
+    assert found.startswith(f"{__file__}:") and found.endswith(
+        " in test_where_a_process_is_that_only_the_kernel_can_ask"
+    )
+    assert seized.seized_place(1, os.getpid()) == ""
+
+
+def test_without_a_guard_messages_are_not_counted() -> None:
+    assert count(None, "send", 1, "x") == count(None, "receive", 1, "x") == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,6 +67,47 @@ def test_two_receives_that_wait_for_each_other() -> None:
     assert finding is not None
     assert finding.culprits == (0, 1)
     assert finding.explanation[0] == "rank 0 waits for rank 1 in call0() at prog.py:0"
+
+
+@pytest.mark.parametrize(
+    ("calls", "kind", "told"),
+    [
+        (("recv()", "recv()"), "point-to-point calls", 2),
+        (("recv()", "send()"), "calls", 2),
+        (("MeshSocket(a)", "MeshSocket(b)"), "calls", 3),
+        (("MeshSocket(a)", "send()"), "calls", 2),
+    ],
+)
+def test_how_a_circle_is_told(calls: tuple[str, str], kind: str, told: int) -> None:
+    states = known(
+        *(
+            replace(state, wait=replace(state.wait, call=call))
+            for state, call in zip((waiting(0, 1), waiting(1, 0)), calls, strict=True)
+        )  # type: ignore[type-var]
+    )
+    finding = deadlock(states, 0)
+    assert (
+        finding is not None
+        and finding.title == f"ranks 0 and 1 wait for each other in {kind} that cannot complete"
+    )
+    assert len(finding.explanation) >= told and (len(finding.explanation) > 2) == (told > 2)
+    lines = render(finding, {**states, 2: RankState(2)}, 5.0).splitlines()
+    assert [line.endswith("  <-") for line in lines[1:4]] == [True, True, False]
+    assert lines[3] == "  rank 2: running in no call after 0 calls; it has made no call"
+
+
+def test_an_overdue_wait_that_comes_back_to_itself_ends() -> None:
+    finding = overdue(known(waiting(0, 1), waiting(1, 0)), 0, 5)
+    assert (finding.culprits, finding.victims) == ((1,), (0,))
+    finding = overdue(known(waiting(0, 1, 2), waiting(1, 2), waiting(2, 1)), 0, 5)
+    assert finding.culprits == (1, 2)
+
+
+def test_a_send_waits_for_a_receive_that_is_posted() -> None:
+    sender = waiting(0, 1, kind="send", number=2)
+    for posted, sent, blocked in ((1, 9, (1,)), (2, 0, ())):
+        receiver = RankState(1, posted={"0:t": posted}, sent={"0:t": sent})
+        assert blockers(known(sender, receiver), 0) == blocked
 
 
 def test_a_rank_outside_the_circle_finds_it_too() -> None:

@@ -249,3 +249,39 @@ def test_who_has_gone(state: int, ended: bool) -> None:
         return (*before, guard.others_gone(), guard.others_ended())
 
     assert run("aaa", program) == [(False, False, True, ended)] * 3
+
+
+def test_first_calls_of_different_groups_are_told_apart() -> None:
+    def program(guard: Guard) -> None:
+        meet(guard, "all_gather", *((0, 1) if guard.rank == 0 else (0, 1, 2)))
+
+    told = errors(run("aaa", program))
+    assert len(told) == 3 and told[0].code == diagnosis.DIVERGED
+
+
+def test_two_that_differ_do_not_wait_for_a_third_for_long() -> None:
+    over = threading.Event()
+
+    def program(guard: Guard) -> None:
+        meet(guard, "barrier")
+        if guard.rank == 2:
+            over.wait(60)
+            return
+        try:
+            meet(guard, "all_gather" if guard.rank else "all_reduce")
+        finally:
+            over.set()
+
+    told = errors(run("aaa", program))
+    assert (told[0].code, told[0].culprits) == (diagnosis.DIVERGED, (0, 1)), str(told[0])
+    assert "rank 2: running in no call after 1 call" in str(told[0])
+
+
+def test_calls_that_need_nobody_are_counted() -> None:
+    def program(guard: Guard) -> tuple[int, str]:
+        for detail in ("to 1", "to 1", "to 2"):
+            guard.enter(Signature("send", detail=detail), sys._getframe())
+        return int(guard._words[CALLS]), guard.whereabouts.last_call
+
+    line = test_calls_that_need_nobody_are_counted.__code__.co_firstlineno + 3
+    assert run("aa", program) == [(3, f"send(to 2) at {THIS}:{line}")] * 2

@@ -87,10 +87,10 @@ def deadlock(states: Mapping[int, RankState], me: int, at_last: bool = False) ->
 def overdue(states: Mapping[int, RankState], me: int, seconds: float) -> Finding:
     """The deadline passed: the culprits are the ranks that are in no call at all, else the ones that are elsewhere."""
     mine = states[me].wait
-    missing = mine.missing if mine is not None else ()
+    assert mine is not None, "who asks is waiting"
     seen: set[int] = set()
     roots: set[int] = set()
-    pending = list(missing)
+    pending = list(mine.missing)
     while pending:
         rank = pending.pop()
         if rank in seen or rank == me:
@@ -101,11 +101,10 @@ def overdue(states: Mapping[int, RankState], me: int, seconds: float) -> Finding
             pending.extend(further)
         else:
             roots.add(rank)
-    culprits = tuple(sorted(roots or missing))
-    call = mine.call if mine is not None else "a collective"
-    title = f"{_ranks(culprits)} did not come to {call} within {seconds:g} s"
-    group = mine.group if mine is not None else ()
-    return Finding(OVERDUE, culprits, _waiting_for(states, missing), title, _site_differences(states, group))
+    culprits = tuple(sorted(roots or mine.missing))
+    title = f"{_ranks(culprits)} did not come to {mine.call} within {seconds:g} s"
+    victims = _waiting_for(states, mine.missing)
+    return Finding(OVERDUE, culprits, victims, title, _site_differences(states, mine.group))
 
 
 def compatible(calls: Iterable[tuple[str, ...]]) -> bool:
