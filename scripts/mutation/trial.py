@@ -31,7 +31,7 @@ from scripts.mutation.changes import Change, changed
 _NOTICED, _SURVIVED, _NOT_MADE, _NOT_RUN = "noticed", "survived", "not made", "not run"
 _CODES = {0: _SURVIVED, 4: _NOT_MADE}
 _LEAST_SECONDS = 10  # of processor time that the tests of a change may take, or twelve times what they took
-_MOST_SECONDS = 3  # that tests of one change take without any change
+_MOST_SECONDS = 8  # that tests of one change take without any change
 _PATIENCE = 15  # so many times more on the clock, where others use the machine
 
 

@@ -1,0 +1,188 @@
+"""Bounds of plans and of what they say, one step to either side."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from mgd.diagnostics import Diagnostic, Label, Position, Severity
+from tests.tt_run.plan.test_checks import bindings
+from tests.tt_run.sandbox import Sandbox, codes, only
+from tt_run.inputs.pinnings import RankPin
+from tt_run.plan.emit.job import Job
+from tt_run.plan.placement.explain import _and
+from tt_run.plan.rank_pins import other_orders
+from tt_run.plan.render import diagnostic_json
+from tt_run.plan.wrong_files import wrong_files
+
+SUBCONTEXTS = "subcontext_id_to_rank_bindings: {0: rb.yaml, 1: rb.yaml}\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "help"),
+    [
+        ("./run.sh", "write bash ./run.sh"),
+        ("./run.py", "write python ./run.py"),
+        ("./run", "chmod +x ./run"),
+        ("sub/run.sh", "write bash sub/run.sh"),
+    ],
+)
+def test_how_a_file_is_started(sandbox: Sandbox, program: str, help: str) -> None:
+    sandbox.two_ranks()
+    sandbox.write(program, "echo")
+    [found] = [
+        each for each in sandbox.plan(check="warn", program=(program,)).findings if each.code == "TTR014"
+    ]
+    assert (found.message, found.help) == (f"the program {program} is not executable", help)
+
+
+def test_a_command_of_a_near_name(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    for name in ("mytool", "zmytool"):
+        sandbox.write(f"bin/{name}", "").chmod(0o755)
+    sandbox.set(PATH=f"/nowhere:{sandbox.cwd / 'bin'}")
+    assert "mytool" in only(sandbox.refusal(program=("mytol",)), "TTR013").help
+    assert "zmytool" not in only(sandbox.refusal(program=("mytol",)), "TTR013").help
+
+
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [
+        (("python", "dir/My_Train.py"), "my-train"),
+        (("./app", "x"), "app"),
+        (("python", "x" * 40 + ".py"), "x" * 40),
+        (("python", "x" * 41 + ".py"), "x" * 40),
+        (("python", "--.py"), "tt-run"),
+    ],
+)
+def test_the_name_of_a_job(sandbox: Sandbox, program: tuple[str, ...], name: str) -> None:
+    sandbox.two_ranks()
+    plan = sandbox.plan(program=program, skip_executable_check=True)
+    assert Job(plan, (), sandbox.cwd).name == name
+
+
+@pytest.mark.parametrize(
+    ("labels", "place"),
+    [
+        ((), (None, None, None)),
+        ((Label(Position("a")),), ("a", None, None)),
+        ((Label(Position("a", 2, 3), "x"), Label(Position("b", 4, 5))), ("a", 2, 3)),
+    ],
+)
+def test_a_finding_for_tools(
+    labels: tuple[Label, ...], place: tuple[str | None, int | None, int | None]
+) -> None:
+    found = diagnostic_json(Diagnostic("TTR001", "m", labels, "h", Severity.WARNING, ("n",)))
+    assert (found["file"], found["line"], found["column"]) == place
+    assert (found["severity"], found["notes"], len(found["labels"])) == ("warning", ["n"], len(labels))
+
+
+def test_files_that_are_named_but_not_there(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    assert codes(sandbox.refusal(factory_system_descriptor="none.textproto")) == ["TTR101"]
+    sandbox.write("f.textproto", "x")
+    plan = sandbox.plan(factory_system_descriptor="f.textproto")
+    given = [
+        variable.value for rank in plan.ranks for name, variable in rank.env.items() if "FACTORY" in name
+    ]
+    assert given == [str(sandbox.cwd / "f.textproto")] * 2
+
+
+def test_a_mock_mapping_names_the_merged_ranks(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    sandbox.write("map.yaml", SUBCONTEXTS)
+    sandbox.write("m.yaml", "arch: {}")
+    for ranks, told in (
+        (
+            "0: m.yaml, 1: m.yaml, 2: m.yaml",
+            "the ranks of the mock mapping do not match: no descriptor for rank 3",
+        ),
+        (
+            "0: m.yaml, 1: m.yaml, 2: m.yaml, 3: m.yaml, 4: m.yaml",
+            "the mock mapping names rank 4, which the sub-contexts do not have",
+        ),
+    ):
+        sandbox.write("mock.yaml", f"rank_to_cluster_mock_cluster_desc: {{{ranks}}}\n")
+        found = only(
+            sandbox.refusal(rank_bindings_mapping="map.yaml", mock_cluster_rank_binding="mock.yaml"), "TTR114"
+        )
+        assert found.message == told
+        assert found.labels[0].text in ("ranks 0..2", "the merged ranks are 0..3", "ranks 0, 1, 2")
+
+
+@pytest.mark.parametrize(("meshes", "refused"), [(0, True), (1, False), (2, False)])
+def test_there_is_at_least_one_mesh(sandbox: Sandbox, meshes: int, refused: bool) -> None:
+    request = {"system": "n300", "meshes": meshes, "emulate": True}
+    if refused:
+        assert only(sandbox.refusal(**request), "TTR008").message == f"--meshes {meshes}: at least one mesh"
+    else:
+        assert len({rank.mesh_id for rank in sandbox.plan(**request).ranks}) == meshes
+
+
+def test_a_file_of_another_kind_is_told_for_each_option(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    sandbox.write("map.yaml", SUBCONTEXTS)
+    told = []
+    for name, file in (
+        ("rank_binding", "mesh.textproto"),
+        ("rank_binding", "map.yaml"),
+        ("rank_bindings_mapping", "rb.yaml"),
+        ("mesh_graph_descriptor", "rb.yaml"),
+        ("mock_cluster_rank_binding", "rb.yaml"),
+        ("rank_pinning_file", "mesh.textproto"),
+        ("rank_binding", "rb.yaml"),
+        ("rank_binding", ""),
+    ):
+        told += [
+            f"{each.message} | {each.help}"
+            for each in wrong_files(sandbox.request(**{name: file}), sandbox.site)
+        ]
+    assert [each.split(" | ")[0].split(":")[0] for each in told] == [
+        *("--rank-binding mesh.textproto", "--rank-binding map.yaml", "--rank-bindings-mapping rb.yaml"),
+        *("-m rb.yaml", "--mock-cluster-rank-binding rb.yaml", "--rank-pinning-file mesh.textproto"),
+    ]
+    assert all(each.endswith(f"in place of {each.split()[0]}") for each in told)
+
+
+def pin(host: str, group: int, choices: tuple[str, ...]) -> RankPin:
+    at = Position("p", 1, 1)
+
+    def made(name: str, of: tuple[RankPin, ...] = ()) -> RankPin:
+        return RankPin(name, at, at, None, 0, 0, {}, names_devices=True, group=group, choices=of)
+
+    return made(host, tuple(made(each) for each in choices))
+
+
+def test_other_orders_of_the_places_of_groups() -> None:
+    first, second = ("a", "b", "c"), ("d", "e")
+    pins = {
+        0: pin("a", 0, first),
+        1: pin("b", 0, first),
+        2: pin("d", 1, second),
+        3: RankPin("z", Position("p"), Position("p"), 3, None, 0, {}),
+    }
+    found = [
+        tuple(made[rank].host for rank in range(4))
+        for made in other_orders(pins, ("a", "b", "c", "d", "e", "z"))
+    ]
+    every = [(*one, other, "z") for one, other in itertools.product(itertools.permutations(first, 2), second)]
+    assert found == [each for each in every if each != ("a", "b", "d", "z")]
+    assert [made[2].host for made in other_orders(pins, ("a", "b", "e"))] == ["e", "e"]
+    assert len(list(other_orders(pins, first + second, 4))) == 4
+    assert list(other_orders({3: pins[3]}, first)) == []
+
+
+def test_names_in_a_row() -> None:
+    assert [_and(names) for names in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
+
+
+def test_ranks_without_devices_share_all_of_a_host(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(
+        bindings("rank: 0, mesh_id: 0, mesh_host_rank: 0", "rank: 1, mesh_id: 0, mesh_host_rank: 1")
+    )
+    found = [each for each in sandbox.plan(check="warn").findings if each.code == "TTR214"]
+    assert [each.message for each in found] == [
+        "2 ranks share vm, and rank 0 and 1 may open all of its devices"
+    ]
+    assert not [each for each in sandbox.plan(check="warn", emulate=True).findings if each.code == "TTR214"]
