@@ -186,9 +186,8 @@ def report(mesh_device, expected, output, clock):
         return
     pcc = float(np.corrcoef(expected.ravel(), output.ravel())[0, 1])
     digest = hashlib.sha256(np.ascontiguousarray(output).tobytes()).hexdigest()[:16]
-    print(
-        f"output {tuple(output.shape)}  correlation with NumPy float32 {pcc:.6f}  sha256 {digest}", flush=True
-    )
+    print(f"output {tuple(output.shape)}  sha256 {digest}")
+    print(f"correlation with NumPy float32 {pcc:.6f}", flush=True)
     if not pcc >= 0.98:
         sys.exit(f"correlation {pcc:.6f} is below 0.98")
 
