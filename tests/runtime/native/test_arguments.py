@@ -12,7 +12,7 @@ from tt_run.runtime import ops, queues, trace
 from tt_run.runtime.enums import BufferType, Layout
 from tt_run.runtime.mesh import MeshDevice, MeshShape, close_mesh_device, open_mesh_device
 from tt_run.runtime.mesh.pictures import visualize_mesh_device
-from tt_run.runtime.native.arguments import mismatch, public
+from tt_run.runtime.native.arguments import mismatch, nearest, public
 from tt_run.runtime.sockets.config import SocketConfig, SocketConnection, SocketMemoryConfig
 from tt_run.runtime.sockets.socket import create_socket_pair
 from tt_run.runtime.tensor.borders import arrays, files
@@ -112,3 +112,19 @@ def test_errors_from_further_inside_stay_what_they_are() -> None:
 def test_the_nearest_keyword_is_named() -> None:
     with pytest.raises(TypeError, match="help: 'mesh_shap': did you mean 'mesh_shape'"):
         open_mesh_device(mesh_shap=MeshShape(1, 1))  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("axis", "cluster_axis"),
+        ("mapper", "mesh_mapper"),
+        ("mesh_maper", "mesh_mapper"),
+        ("row", None),
+        ("foo", None),
+    ],
+)
+def test_the_keyword_that_was_meant(word: str, meant: str | None) -> None:
+    def call(cluster_axis: int, mesh_mapper: object, row_of_starts: int, row_of_ends: int) -> None: ...
+
+    assert nearest(call, {word: 1}) == (f"\nhelp: {word!r}: did you mean {meant!r}?" if meant else "")

@@ -93,8 +93,14 @@ def check_fields(value: Any) -> None:
 def nearest(function: Callable[..., Any], kwargs: Mapping[str, Any]) -> str:
     """A line of help for every keyword that the function does not have."""
     known = list(inspect.signature(function).parameters)
-    near = [(word, difflib.get_close_matches(word, known, 1)) for word in kwargs if word not in known]
+    near = [(word, _near(word, known)) for word in kwargs if word not in known]
     return "".join(f"\nhelp: {word!r}: did you mean {match[0]!r}?" for word, match in near if match)
+
+
+def _near(word: str, known: Sequence[str]) -> list[str]:
+    """The name that was probably meant: the nearest, or the only one that has the word as a part (`axis` of `cluster_axis`)."""
+    having = [name for name in known if word in name.split("_")]
+    return difflib.get_close_matches(word, known, 1) or (having if len(having) == 1 else [])
 
 
 def _fits(value: Any, annotation: str) -> bool:
