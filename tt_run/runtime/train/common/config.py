@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tt_run.runtime.train.common.documents import FileSection, load_config, nowhere, whole_of
+from tt_run.runtime.train.common.documents import SECTIONS, FileSection, load_config, nowhere, whole_of
 from tt_run.runtime.train.common.model_config import ModelKind, TransformerConfig
 from tt_run.runtime.train.optimizers.registry import KNOWN
 from tt_run.runtime.train.optimizers.schedulers import SCHEDULES, WarmupHoldDecay
@@ -260,20 +260,21 @@ class TrainingConfig(FileSection):
         self.seq_len = self.transformer_config.max_sequence_length
 
 
-SECTIONS: dict[str, type[Section]] = {
-    kind.section: kind
-    for kind in (
-        TrainingConfig,
-        DeviceConfig,
-        TransformerConfig,
-        MultiHostConfig,
-        EvalConfig,
-        SchedulerConfig,
-        LoraFileConfig,
-        OptimizerConfig,
-    )
-}
-"""What a file may hold, by its name at the top."""
+SECTIONS.update(
+    {
+        kind.section: kind
+        for kind in (
+            TrainingConfig,
+            DeviceConfig,
+            TransformerConfig,
+            MultiHostConfig,
+            EvalConfig,
+            SchedulerConfig,
+            LoraFileConfig,
+            OptimizerConfig,
+        )
+    }
+)
 
 
 def schedule(yaml_config: Mapping[str, Any], total_steps: int) -> Schedule:

@@ -1,6 +1,6 @@
 """Configuration documents: what may stand in one, how a section of it is found, and where in a file a setting stands.
 
-A document is a map with sections at its top, those that `config.SECTIONS` lists, or one section by itself. `FileSection` is a section that is made from any of them.
+A document is a map with sections at its top, those that `SECTIONS` lists, or one section by itself. `FileSection` is a section that is made from any of them.
 """
 
 from __future__ import annotations
@@ -16,12 +16,8 @@ MODEL_FILE = "transformer_config_path"
 """At the top of a file: the path of another one with `transformer_config`."""
 
 
-def sections() -> Mapping[str, type[Section]]:
-    """What a document may hold, by its name at the top."""
-    # Here, for the sections themselves are read from documents.
-    from tt_run.runtime.train.common import config
-
-    return config.SECTIONS
+SECTIONS: dict[str, type[Section]] = {}
+"""What a document may hold, by its name at the top. `config` declares the sections, which are made from documents, and enters them here."""
 
 
 class FileSection(Section):
@@ -64,11 +60,11 @@ def check(document: Mapping[str, Any], place: Callable[[Path], str]) -> None:
     else:
         for name, content in document.items():
             below = report.below(str(name))
-            kind = sections().get(name)
+            kind = SECTIONS.get(name)
             if name == MODEL_FILE:
                 text.read(content, below)
             elif kind is None:
-                below.unknown((*sections(), MODEL_FILE))
+                below.unknown((*SECTIONS, MODEL_FILE))
             else:
                 Section.fill(_blank(kind), content, below)
     report.settle()
@@ -76,9 +72,9 @@ def check(document: Mapping[str, Any], place: Callable[[Path], str]) -> None:
 
 def _alone(document: Mapping[str, Any]) -> type[Section] | None:
     """The section that a map without section names is, by its keys."""
-    if not document or any(name in sections() or name == MODEL_FILE for name in document):
+    if not document or any(name in SECTIONS or name == MODEL_FILE for name in document):
         return None
-    best = max(sections().values(), key=lambda kind: len(set(kind.settings) & set(document)))
+    best = max(SECTIONS.values(), key=lambda kind: len(set(kind.settings) & set(document)))
     return (lambda: _blank(best)) if set(best.settings) & set(document) else None  # type: ignore[return-value]
 
 
@@ -100,7 +96,7 @@ def whole_of(source: Any, name: str) -> Mapping[str, Any]:
         return whole_of(load_config(source), name)
     if not isinstance(source, Mapping):
         raise ConfigError(f"the configuration is a map of settings, not {source!r}")
-    if source and not any(name in source for name in (*sections(), MODEL_FILE) if name != "optimizer"):
+    if source and not any(name in source for name in (*SECTIONS, MODEL_FILE) if name != "optimizer"):
         return _Alone({name: source}, source)
     return source
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tt_run.runtime.tile import TILE_SIZE
-from tt_run.runtime.train.common.config import DeviceConfig, MultiHostConfig
-from tt_run.runtime.train.common.model_config import TransformerConfig
+from tt_run.runtime.train.common.config import DeviceConfig, MultiHostConfig, TransformerConfig
 from tt_run.runtime.train.fsdp import fully_shard
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
 from tt_run.runtime.train.models.decoders.flops import swiglu_width

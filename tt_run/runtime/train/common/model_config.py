@@ -10,10 +10,10 @@ from typing import Any
 
 from tt_run.runtime.train.common.documents import (
     MODEL_FILE,
+    SECTIONS,
     FileSection,
     load_config,
     places,
-    sections,
     whole_of,
 )
 from tt_run.runtime.train.optimizers.settings import GUIDE, UPSTREAM
@@ -170,7 +170,7 @@ def _model_sections(source: Any) -> list[tuple[Any, Callable[[Path], str], Path]
         found.append((found_in["transformer_config"], place, ("transformer_config",)))
     elif named:
         document = _named_by(named, place(at))
-        given = document.get("transformer_config", {} if any(n in sections() for n in document) else document)
+        given = document.get("transformer_config", {} if any(n in SECTIONS for n in document) else document)
         found.append((given, places(document), ("transformer_config",)))
     if changed:
         found.append((changed, place, ("training_config", "transformer_config")))

@@ -9,7 +9,7 @@ from tt_run.runtime.train.common.config import MultiHostConfig as MultiHostConfi
 from tt_run.runtime.train.common.config import PipelineParallelHostConfig as PipelineParallelHostConfig
 from tt_run.runtime.train.common.config import SchedulerConfig as SchedulerConfig
 from tt_run.runtime.train.common.config import TrainingConfig as TrainingConfig
-from tt_run.runtime.train.common.model_config import TransformerConfig as TransformerConfig
+from tt_run.runtime.train.common.config import TransformerConfig as TransformerConfig
 from tt_run.runtime.train.common.config import get_config as get_config
 from tt_run.runtime.train.common.config import get_device_config as get_device_config
 from tt_run.runtime.train.common.config import get_model_config as get_model_config
@@ -17,7 +17,7 @@ from tt_run.runtime.train.common.config import get_multihost_config as get_multi
 from tt_run.runtime.train.common.config import get_training_config as get_training_config
 from tt_run.runtime.train.common.files import get_tt_metal_home as get_tt_metal_home
 from tt_run.runtime.train.common.files import get_tt_metal_runtime_root as get_tt_metal_runtime_root
-from tt_run.runtime.train.common.documents import load_config as load_config
+from tt_run.runtime.train.common.config import load_config as load_config
 from tt_run.runtime.train.common.config import yaml_deep_update as yaml_deep_update
 
 SpeedrunSchedulerConfig = _SchedulerConfig
