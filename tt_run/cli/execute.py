@@ -19,6 +19,7 @@ from tt_run.errors import UsageError
 from tt_run.inputs.findings import counted
 from tt_run.inputs.secrets import masked_text, masked_words
 from tt_run.inputs.wrapping import GDBSERVER_PORT
+from tt_run.launch.debuggers import editors
 from tt_run.launch.line import LaunchLine
 from tt_run.launch.mpirun import Launcher
 from tt_run.plan.model import LaunchPlan
@@ -143,6 +144,7 @@ def run_options(given: CommandLine) -> RunOptions:
         colour=wants_colour(sys.stdout),
         progress=sys.stderr.isatty() and given.debug_rank is None,
         debugged=given.debug_rank is not None or bool(given.debugpy),
+        editors=tuple(rank for rank, _ in editors(given.debugpy) or ()),
         faults=() if given.emulate else given.inject,
     )
 

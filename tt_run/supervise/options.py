@@ -44,7 +44,8 @@ class Tee:
 class RunOptions:
     """Deadlines in seconds (None: none), restarts, and what the console shows.
 
-    `debugged`: a rank may be stopped in a debugger, in which time no deadline passes. `faults` are those of ranks without emulation, as
+    `debugged`: a rank may be stopped in a debugger, in which time no deadline passes; `editors` are ranks that an editor debugs, whose
+    adapter outlives them and is ended without a word. `faults` are those of ranks without emulation, as
     `--inject` writes them. `automatic_hang` is the rule that needs no option: ranks that wait for one that has ended, for `stranded_seconds`.
     """
 
@@ -59,4 +60,5 @@ class RunOptions:
     colour: bool = False
     progress: bool = False
     debugged: bool = False
+    editors: tuple[int, ...] = ()
     faults: tuple[str, ...] = ()

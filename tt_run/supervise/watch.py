@@ -126,6 +126,7 @@ class Watch:
         self._settle(code)
         swept = {*end_groups(local_groups(self.board, os.uname().nodename)), *self._finish()}
         swept |= {status.rank for status in self.board.all() if status.left}
+        swept -= {*self.options.editors}
         self._show_the_rest()
         return Observation(
             self.ended_by,
