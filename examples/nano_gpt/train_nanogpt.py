@@ -26,22 +26,36 @@ from ttml.common.model_factory import TransformerModelFactory
 from ttml.common.pipeline import PipelineTrainer, shared_token
 from ttml.common.schedulers import schedule
 from ttml.common.trainer import Trainer, describe, rates
-from ttml.common.utils import create_optimizer, initialize_device, round_up_to_tile, set_seed
+from ttml.common.utils import create_optimizer, initialize_device, round_up_to_tile, set_seed, summary
 
 EVALUATION_BATCHES = 2
 
 
+def either(name):
+    """An option of several words with underscores and with hyphens."""
+    return name, f"--{name[2:].replace('_', '-')}" if name.startswith("--") else name
+
+
 def arguments():
-    parser = argparse.ArgumentParser(description="Train a small language model.")
-    add = parser.add_argument
+    parser = argparse.ArgumentParser(
+        description="Train a small language model.", epilog="Options of several words take _ and - alike."
+    )
+
+    def add(*names, **settings):
+        parser.add_argument(*dict.fromkeys(spelled for name in names for spelled in either(name)), **settings)
+
     add("-c", "--config", default="training_shakespeare_nanogpt.yaml", help="training configuration")
     add("--data_path", help="text to train on (default: what ships with the package)")
     add("--batch_size", type=int, help="batch size in all")
     add("--max_steps", type=int, help="optimizer steps")
-    add("--num_epochs", type=int, help="passes over all windows of the text; limits the steps")
-    add("--clip_grad_norm", type=float, help="largest norm of all gradients")
+    add("--num_epochs", "--epochs", type=int, help="passes over all windows of the text; limits the steps")
+    add("--clip_grad_norm", "--max_grad_norm", type=float, help="largest norm of all gradients")
     add("--sequence_length", type=int, help="length of a window")
     add("--model_save_path", help="prefix of checkpoints, e.g. checkpoints/run")
+    add(
+        "--checkpoint_dir", metavar="DIR", help="the folder of that prefix, which is then --checkpoint_prefix"
+    )
+    add("--checkpoint_prefix", default="nano_gpt", metavar="NAME")
     add("--model_path", help="checkpoint to start from; {stage} in it stands for the stage of a pipeline")
     add(
         "--resume",
@@ -56,9 +70,14 @@ def arguments():
     add("--temperature", type=float, help="default: 0.8, or the configuration's")
     add("--top_k", type=int, help="default: 40, or the configuration's")
     add("--track_memory", action="store_true", help="print the memory of each phase of the first step")
+    add("--print_summary", action="store_true", help="print the layers of the model and their sizes")
     add("--log_dir", help="folder for metrics.jsonl, metrics.csv and, with matplotlib, their plot")
     add("-w", "--wandb", type=int, choices=(0, 1), default=1, help="0: do not log to wandb")
     options = parser.parse_args()
+    if options.checkpoint_dir:
+        if options.model_save_path:
+            parser.error("--model_save_path and --checkpoint_dir exclude each other")
+        options.model_save_path = f"{options.checkpoint_dir}/{options.checkpoint_prefix}"
     if options.resume is not None and options.fresh:
         parser.error("--resume and --fresh exclude each other")
     if options.resume == "" and not options.model_save_path:
@@ -146,6 +165,8 @@ class Run:
         self.snapshot("OPTIMIZER_CREATION")
         if self.speaks:
             print(describe(self.model), flush=True)
+            if self.options.print_summary:
+                summary(self.model)
         config, clip = self.config, self.options.clip_grad_norm
         if clip is None and config.use_clip_grad_norm:
             clip = config.clip_grad_norm_max_norm

@@ -57,7 +57,9 @@ def test_every_form_trains_and_writes(launch: tuple[str, ...], config: str) -> N
 def test_a_resumed_run_goes_on_with_the_same_bits(tmp_path: Path) -> None:
     whole, halves = tmp_path / "whole", tmp_path / "halves"
     unbroken = train(N150, "tiny.yaml", "--model_save_path", whole, steps=6, tokens=0).check()
-    train(N150, "tiny.yaml", "--model_save_path", halves, steps=3, tokens=0).check()
+    # The prefix in two parts, with hyphens, as upstream's newer script has it.
+    parts = ("--checkpoint-dir", tmp_path, "--checkpoint-prefix", "halves", "--epochs", "9")
+    train(N150, "tiny.yaml", *parts, steps=3, tokens=0).check()
     named = train(N150, "tiny.yaml", "--resume", f"{halves}_final.npz", steps=6, tokens=0).check()
     assert losses(named) == losses(unbroken)[3:]
     resumed = train(N150, "tiny.yaml", "--model_save_path", halves, "--resume", steps=6, tokens=0).check()
