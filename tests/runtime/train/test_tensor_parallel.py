@@ -11,12 +11,12 @@ from tests.runtime.train.test_building import opened_mesh  # noqa: F401 - the fi
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train import testing
 from tt_run.runtime.train.models.cache import KvCache
-from tt_run.runtime.train.models.decoders.llama import DecoderLlama, LlamaConfig
+from tt_run.runtime.train.models.decoders.llama import DecoderLlama, GroupedQueryAttention, LlamaConfig
 from tt_run.runtime.train.modules.initial import manual_seed
 from tt_run.runtime.train.modules.linear import FeatureParallelEmbedding
 from tt_run.runtime.train.modules.lora import LoraConfig, LoraModel, ParallelLoraLinear
 from tt_run.runtime.train.named_mesh import mesh, sync_gradients
-from tt_run.runtime.train.ops import ring_attention, sequence_parallel, unary
+from tt_run.runtime.train.ops import ring_attention, rope, sequence_parallel, unary
 from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
@@ -26,6 +26,7 @@ from tt_run.runtime.train.tensor_parallel import EmbeddingPlacement, TPStrategy,
 
 ENTRIES, LENGTH = 64, 64
 SIZES: dict[str, Any] = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 1, "vocab_size": ENTRIES, "max_position_embeddings": LENGTH, "attention_bias": True}  # fmt: skip
+CUT: dict[str, Any] = {"embedding_placement": EmbeddingPlacement.VocabParallel}
 LORA = LoraConfig(rank=4, target_modules=["q_linear", "out_linear", "w1", "w2"], trainable_modules=["_norm"])
 
 
@@ -78,20 +79,24 @@ def test_a_tensor_of_a_mesh_is_read_with_its_copies(opened_mesh: Any) -> None:  
     [
         (TPStrategy.TENSOR, EmbeddingPlacement.VocabParallel, False),
         (TPStrategy.TENSOR, EmbeddingPlacement.FeatureParallel, True),
-        (TPStrategy.TENSOR_SEQUENCE, EmbeddingPlacement.Replicated, True),
+        (None, EmbeddingPlacement.Replicated, True),
         (TPStrategy.TENSOR_SEQUENCE, EmbeddingPlacement.VocabParallel, False),
         (TPStrategy.TENSOR_SEQUENCE, EmbeddingPlacement.FeatureParallel, False),
     ],
 )
 def test_a_form_trains_as_one_device(
     opened_mesh: Any,  # noqa: F811
-    strategy: TPStrategy,
+    strategy: TPStrategy | None,
     placement: EmbeddingPlacement,
     adapted: bool,
 ) -> None:
+    """Cut positions beside a whole table too, which go by their own names."""
     losses, expected = trained(opened_mesh((1, 1), ("_", "__")), adapted)
     context = opened_mesh((1, 2), ("dp", "tp"))
-    found, parameters = trained(context, adapted, tp_strategy=strategy, embedding_placement=placement)
+    form: dict[str, Any] = (
+        {"tp_strategy": strategy} if strategy else {"use_tp": True, "sequence_parallel": True}
+    )
+    found, parameters = trained(context, adapted, **form, embedding_placement=placement)
     assert found == pytest.approx(losses, rel=2e-5)
     for name, array in expected.items():
         np.testing.assert_allclose(parameters[name], array, atol=2e-5, err_msg=name)
@@ -102,7 +107,9 @@ def test_parameters_that_meet_a_part_of_the_positions_are_marked(opened_mesh: An
     marked = {
         strategy: {
             name.removeprefix("Llama/")
-            for name, tensor in DecoderLlama(LlamaConfig(**SIZES, tp_strategy=strategy)).parameters().items()
+            for name, tensor in DecoderLlama(LlamaConfig(**SIZES, **CUT, tp_strategy=strategy))
+            .parameters()
+            .items()
             if is_sequence_parallel(tensor)
         }
         for strategy in (TPStrategy.TENSOR, TPStrategy.TENSOR_SEQUENCE)
@@ -114,7 +121,25 @@ def test_parameters_that_meet_a_part_of_the_positions_are_marked(opened_mesh: An
 
 def test_what_cut_positions_do_not_allow(opened_mesh: Any) -> None:  # noqa: F811
     opened_mesh((1, 2), ("dp", "tp"))
-    model = DecoderLlama(LlamaConfig(**SIZES, tp_strategy=TPStrategy.TENSOR_SEQUENCE))
+    sequence: dict[str, Any] = {"tp_strategy": TPStrategy.TENSOR_SEQUENCE}
+    for changes, message in (
+        (
+            {},
+            "sequence parallelism needs the embedding cut over the tensor-parallel axis; help: embedding_placement=",
+        ),
+        (
+            {**CUT, "max_position_embeddings": 32},
+            r"max_position_embeddings divisible by 32 \* tp = 64, got 32",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            LlamaConfig(**{**SIZES, **sequence, **changes})
+    attention = GroupedQueryAttention(64, 4, 4, 0.0, rope.build_rope_params(LENGTH, 16), **sequence)
+    with pytest.raises(NotImplementedError, match="sequence_parallel does not support a KvCache"):
+        attention(
+            Tensor.from_numpy(np.zeros((1, 1, 32, 64), np.float32)), None, KvCache(1, 1, 2, LENGTH, 16), 0, 1
+        )
+    model = DecoderLlama(LlamaConfig(**SIZES, **CUT, **sequence))
     short = Tensor.from_numpy(np.zeros((1, 1, 1, 32), np.uint32), Layout.ROW_MAJOR)
     with pytest.raises(ValueError, match="input sequence length divisible by 32"):
         model(short)

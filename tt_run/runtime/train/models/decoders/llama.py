@@ -31,6 +31,11 @@ from tt_run.runtime.train.ops.unary import silu
 from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.train.tensor_parallel import EmbeddingPlacement, TPStrategy
 
+NO_CACHE = (
+    "sequence_parallel does not support a KvCache, which needs all positions on every device; "
+    "help: sequence_parallel=False"
+)
+
 
 @dataclass(frozen=True)
 class LlamaRopeScalingConfig:
@@ -79,11 +84,26 @@ class LlamaConfig:
             object.__setattr__(self, "sequence_parallel", self.tp_strategy.sequence_parallel)
         if self.sequence_parallel and not self.use_tp:
             raise ValueError("sequence_parallel goes over the tensor-parallel axis; help: use_tp=True")
+        if self.tp_strategy is TPStrategy.TENSOR_SEQUENCE:
+            self._check_sequence()
         check_decoder(self, "max_position_embeddings", "hidden_size")
         if self.hidden_size % self.num_attention_heads:
             raise ValueError(
                 "Hidden size must be divisible by the number of attention heads. "
                 f"Provided hidden_size={self.hidden_size}, num_attention_heads={self.num_attention_heads}"
+            )
+
+    def _check_sequence(self) -> None:
+        """Raise ValueError for what the reference's strategy does not take: a whole table, positions that are no whole tiles on each device."""
+        if self.embedding_placement is EmbeddingPlacement.Replicated:
+            raise ValueError(
+                "sequence parallelism needs the embedding cut over the tensor-parallel axis; "
+                "help: embedding_placement=EmbeddingPlacement.VocabParallel, or use_tp=True and sequence_parallel=True"
+            )
+        unit = TILE_SIZE * tensor_parallel_size()
+        if self.max_position_embeddings % unit:
+            raise ValueError(
+                f"sequence parallelism needs max_position_embeddings divisible by {TILE_SIZE} * tp = {unit}, got {self.max_position_embeddings}"
             )
 
 
@@ -140,7 +160,7 @@ def table(
 
 
 class GroupedQueryAttention(AbstractModuleBase):
-    """Attention whose heads share keys and values in groups, with rotary positions."""
+    """Attention whose heads share keys and values in groups, with rotary positions; `tp_strategy` says both of `use_tp` and `sequence_parallel`."""
 
     def __init__(
         self,
@@ -152,8 +172,11 @@ class GroupedQueryAttention(AbstractModuleBase):
         bias_linears: bool = False,
         use_tp: bool = False,
         sequence_parallel: bool = False,
+        tp_strategy: TPStrategy | None = None,
     ) -> None:
         super().__init__()
+        if tp_strategy is not None:
+            use_tp, sequence_parallel = tp_strategy.tensor_parallel, tp_strategy.sequence_parallel
         if embedding_size % num_heads:
             raise ValueError(
                 "Embedding size must be divisible by the number of attention heads. "
@@ -168,7 +191,7 @@ class GroupedQueryAttention(AbstractModuleBase):
         self.num_heads, self.num_groups = num_heads // parts, num_groups // parts
         column, row = ("column", "row") if parts > 1 else ("", "")
         joint = 2 * num_groups * (embedding_size // num_heads)
-        cut = sequence_parallel
+        self.sequence_parallel = cut = sequence_parallel
         self.q_linear = layer(embedding_size, embedding_size, bias_linears, column, sequence=cut)
         self.kv_linear = layer(embedding_size, joint, bias_linears, column, 2, cut)
         self.out_linear = layer(embedding_size, embedding_size, bias_linears, row, sequence=cut)
@@ -187,6 +210,8 @@ class GroupedQueryAttention(AbstractModuleBase):
             return self.forward_no_kv(input, mask)
         if layer_idx is None:
             raise ValueError("forward with kv_cache requires layer_idx")
+        if self.sequence_parallel:
+            raise NotImplementedError(NO_CACHE)
         return self.forward_kv(input, mask, kv_cache, layer_idx, new_tokens)
 
     def forward_no_kv(self, input: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -376,10 +401,7 @@ class DecoderLlama(AbstractModuleBase):
     def _check_positions(self, x: Tensor, kv_cache: KvCache | None) -> None:
         """Raise NotImplementedError for a cache, which needs all positions, and ValueError for positions that are no whole tiles on each device."""
         if kv_cache is not None:
-            raise NotImplementedError(
-                "sequence_parallel does not support a KvCache, which needs all positions on every device; "
-                "help: sequence_parallel=False"
-            )
+            raise NotImplementedError(NO_CACHE)
         unit = TILE_SIZE * tensor_parallel_size()
         if self.config.tp_strategy is not None and x.shape()[2] % unit:
             raise ValueError(
