@@ -14,12 +14,15 @@ import numpy as np
 import pytest
 
 from tests.runtime.train.test_names import SHIMS
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.train.autocast import AutocastTensor
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.distributed import create_mesh_composer_config, shard_tensor_to_mesh_mapper
-from tt_run.runtime.train.graph import Graph, GraphNode
+from tt_run.runtime.train.graph import Graph, GraphNode, PreferredPrecision
 from tt_run.runtime.train.memory import MemoryUsageTracker
+from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.linear import LinearLayer
+from tt_run.runtime.train.modules.parameter import Parameter
 from tt_run.runtime.train.ops import rope
 from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
 from tt_run.runtime.train.ops.ring_attention import ring_attention_sdpa
@@ -343,3 +346,19 @@ def test_a_profiler_may_be_disabled(opened: Any, monkeypatch: pytest.MonkeyPatch
     assert heard == ["one", "three"]
     context.close_profiler()
     assert context.get_profiler() is not profiler
+
+
+@pytest.mark.parametrize("own", [DataType.BFLOAT16, DataType.FLOAT32])
+def test_values_are_taken_in_the_type_of_the_tensor(opened: Any, own: DataType) -> None:
+    """Of `assign` and of what fills a tensor that is there."""
+    opened((1, 1), "bfloat16")
+    taken = {}
+    for other in (DataType.BFLOAT16, DataType.FLOAT32):
+        held = Tensor.from_numpy(np.zeros((1, 1, 32, 32), np.float32), new_type=own)
+        held.assign(Tensor.from_numpy(np.full((1, 1, 32, 32), 1.1, np.float32), new_type=other))
+        taken[other] = float(held.to_numpy().flat[0])
+        assert held.get_value(PreferredPrecision.NATIVE).dtype is own
+        initial.uniform_(Parameter(held), -1.0, 1.0)
+        assert held.get_value(PreferredPrecision.NATIVE).dtype is own
+    assert taken[DataType.BFLOAT16] == 1.1015625
+    assert taken[DataType.FLOAT32] == (1.1015625 if own is DataType.BFLOAT16 else np.float32(1.1))

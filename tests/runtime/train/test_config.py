@@ -21,11 +21,12 @@ from tt_run.runtime.train.common.documents import load_config
 from tt_run.runtime.train.common.factory import TransformerModelFactory, adjust_vocab_size
 from tt_run.runtime.train.common.files import find_config
 from tt_run.runtime.train.common.model_config import TransformerConfig
-from tt_run.runtime.train.common.utils import create_optimizer
+from tt_run.runtime.train.common.utils import build_mesh, create_optimizer
 from tt_run.runtime.train.models.gpt import GPT2
 from tt_run.runtime.train.models.llama import Llama
 from tt_run.runtime.train.models.mlp import MultiLayerPerceptronParameters, create_mlp_model
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
+from tt_run.runtime.train.named_mesh import Mesh
 from tt_run.runtime.train.optimizers.schedulers import SpeedrunScheduler
 from tt_run.runtime.train.settings import ConfigError
 
@@ -308,6 +309,29 @@ def test_the_factory_reads_the_files_that_a_training_configuration_names(opened:
     assert TrainingConfig(document).seq_len == named["max_sequence_length"]
     own = {**document, "transformer_config": {"max_sequence_length": 64}}
     assert TrainingConfig(own).seq_len == 64
+
+
+@pytest.mark.parametrize(
+    ("shape", "kinds", "names"),
+    [
+        ([1, 8], ["ddp"], ("_0", "dp")),
+        ([4, 1], ["tp"], ("tp", "_1")),
+        ([2, 4], ["ddp", "tp"], ("dp", "tp")),
+        ([2, 4], ["fsdp", "cp"], ("fsdp", "cp")),
+        ([1, 1], [], ("_0", "_1")),
+        ([1, 1], ["ddp"], ("dp", "_1")),
+    ],
+)
+def test_a_mesh_with_names(shape: list[int], kinds: list[str], names: tuple[str, str]) -> None:
+    config = {"device_config": {"mesh_shape": shape, **{f"enable_{kind}": True for kind in kinds}}}
+    assert build_mesh(DeviceConfig(config)) == Mesh((shape[0], shape[1]), names)
+
+
+@pytest.mark.parametrize(("shape", "kinds"), [([1, 8], ["ddp", "tp"]), ([2, 4], ["tp"])])
+def test_a_mesh_with_other_axes_than_kinds(shape: list[int], kinds: list[str]) -> None:
+    config = {"device_config": {"mesh_shape": shape, **{f"enable_{kind}": True for kind in kinds}}}
+    with pytest.raises(ValueError, match=r"mesh has . ax[ie]s for (dp, )?tp; help: one of enable_ddp"):
+        build_mesh(DeviceConfig(config))
 
 
 def test_settings_may_be_given_by_name() -> None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
     from tt_run.runtime.train.sharded_parameters import Joint
 
+FLOATS = (DataType.BFLOAT16, DataType.FLOAT32)
+
 
 class Variable:
     """Wraps a `ttnn.Tensor`; `shape()` is the shape of one device's shard."""
@@ -75,10 +77,16 @@ class Variable:
         self._cast.set_tensor(value)
 
     def assign(self, other: Variable) -> None:
-        """Take the value of another tensor. Raises RuntimeError for one of another shape per device."""
-        value = other.get_value()
-        if tuple(value.shape) != tuple(self.shape()):
-            raise RuntimeError(f"assign: a tensor of shape {self.shape()} cannot take {list(value.shape)}")
+        """Take the value of another tensor in the element type of one's own. Raises RuntimeError for one of another shape per device."""
+        value = other.get_value(PreferredPrecision.NATIVE)
+        if self._cast.has_tensor():
+            own = self.get_value(PreferredPrecision.NATIVE)
+            if tuple(value.shape) != tuple(own.shape):
+                raise RuntimeError(
+                    f"assign: a tensor of shape {list(own.shape)} cannot take {list(value.shape)}"
+                )
+            if own.dtype is not value.dtype and own.dtype in FLOATS and value.dtype in FLOATS:
+                value = stacks.as_dtype(value, own.dtype)
         self.set_value(value)
 
     # --- gradient ----------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from tt_run.runtime.train.distributed import concat_mesh_to_tensor_composer, ena
 from tt_run.runtime.train.graph import GradMode
 from tt_run.runtime.train.memory import MemoryUsageTracker
 from tt_run.runtime.train.modules.base import ModuleBase
+from tt_run.runtime.train.named_mesh import Mesh
 from tt_run.runtime.train.optimizers import registry
 from tt_run.runtime.train.optimizers.registry import KNOWN, type_of
 from tt_run.runtime.train.parallelism import DistributedConfig, ParallelismContext
@@ -57,6 +58,26 @@ def initialize_device(cfg: Mapping[str, Any]) -> None:
     # A shape that does not fit the strategies is refused where the program asks for them.
     with contextlib.suppress(RuntimeError, ValueError):
         context.imply_parallelism(ParallelismContext(wanted, (shape[0], shape[1])))
+
+
+def build_mesh(device_config: DeviceConfig) -> Mesh:
+    """The named mesh of a `device_config`: axes "dp", "fsdp", "cp" and "tp" in the order in which a parallelism context gives them out, others "_0", "_1".
+
+    On a line the axis is the longer one. Raises ValueError when the axes are not as many as the kinds.
+    """
+    rows, columns = (int(side) for side in device_config.mesh_shape)
+    flags = {"dp": device_config.enable_ddp, "fsdp": device_config.enable_fsdp, "cp": device_config.enable_cp, "tp": device_config.enable_tp}  # fmt: skip
+    wanted = [name for name, enabled in flags.items() if enabled]
+    names = ["_0", "_1"]
+    axes = [axis for axis, side in enumerate((rows, columns)) if side > 1] or [0]
+    if wanted and len(wanted) != len(axes):
+        raise ValueError(
+            f"a {rows}x{columns} mesh has {len(axes)} {'axis' if len(axes) == 1 else 'axes'} for {', '.join(wanted)}; "
+            "help: one of enable_ddp, enable_fsdp, enable_cp and enable_tp for each side longer than 1"
+        )
+    for axis, name in zip(axes, wanted, strict=False):
+        names[axis] = name
+    return Mesh((rows, columns), (names[0], names[1]))
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tt_run.runtime.enums import DataType
+from tt_run.runtime.train import stacks
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.modules.lazy import deferred
@@ -203,7 +204,9 @@ def _fill(held: Held, draw: Draw) -> Held:
     topology = value.tensor_topology()
     for axis, dim in cuts(value).items():
         shape[dim] *= topology.distribution_shape()[axis]
-    tensor.set_value(restore(value, draw(tuple(shape)), "init"))
+    filled = restore(value, draw(tuple(shape)), "init")
+    stored = tensor.get_value(PreferredPrecision.NATIVE).dtype
+    tensor.set_value(filled if filled.dtype is stored else stacks.as_dtype(filled, stored))
     return held
 
 

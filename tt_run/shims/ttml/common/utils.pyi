@@ -4,6 +4,7 @@
 from tt_run.runtime.train.common.utils import PerformanceMeter as PerformanceMeter
 from tt_run.runtime.train.common.data import build_causal_mask as build_causal_mask
 from tt_run.runtime.train.common.utils import build_logits_mask as build_logits_mask
+from tt_run.runtime.train.common.utils import build_mesh as build_mesh
 from tt_run.runtime.train.common.utils import create_optimizer as create_optimizer
 from tt_run.runtime.train.common.utils import get_available_device_memory_in_bytes as get_available_device_memory_in_bytes
 from tt_run.runtime.train.common.utils import get_loss_over_devices as get_loss_over_devices
