@@ -6,7 +6,7 @@
     parallelism.py, distributed.py           which mesh axis carries what; mappers, composers, averaging of gradients
     datasets/ trainers/                       batches and loaders; fine-tuning, reinforcement, what may be hooked in
     ops/ modules/ models/ optimizers/        forward and backward side by side; parameters with names; whole models; steps and schedules
-    settings.py, common/                     how settings are declared and read; configuration files, data, text generation, checkpoints
+    settings.py, kinds.py, common/           how settings are declared and read, what each takes; configuration files, data, text generation, checkpoints
 
 Source: the documents "TTML Onboarding Guide" and "Distributed Training Guide", and the public behaviour of `ttml`.
 """

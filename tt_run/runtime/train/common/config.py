@@ -1,4 +1,4 @@
-"""The sections of a training configuration as values: every key with its kind, range, default and source, declared here and nowhere else.
+"""The sections of a training configuration as values: every key with its kind, range, default and source; a model's are in `model_config.py`.
 
 Three kinds of files: training (training_config, device_config, eval_config), model (transformer_config), several hosts (multihost_config).
 The first may name the others; older files hold everything in one; a file may also be one section by itself.
@@ -12,14 +12,7 @@ from typing import Any
 
 from tt_run.runtime.train.common.documents import SECTIONS, FileSection, load_config, nowhere, whole_of
 from tt_run.runtime.train.common.model_config import ModelKind, TransformerConfig
-from tt_run.runtime.train.optimizers.registry import KNOWN
-from tt_run.runtime.train.optimizers.schedulers import SCHEDULES, WarmupHoldDecay
-from tt_run.runtime.train.optimizers.settings import GUIDE, UPSTREAM, OptimizerConfig
-from tt_run.runtime.train.settings import (
-    ConfigError,
-    Report,
-    Section,
-    Setting,
+from tt_run.runtime.train.kinds import (
     choice,
     count_by_rank,
     either,
@@ -32,6 +25,10 @@ from tt_run.runtime.train.settings import (
     text,
     whole,
 )
+from tt_run.runtime.train.optimizers.registry import KNOWN
+from tt_run.runtime.train.optimizers.schedulers import SCHEDULES, WarmupHoldDecay
+from tt_run.runtime.train.optimizers.settings import GUIDE, UPSTREAM, OptimizerConfig
+from tt_run.runtime.train.settings import ConfigError, Report, Section, Setting
 
 Schedule = Callable[[int], float]
 

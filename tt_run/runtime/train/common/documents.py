@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tt_run.runtime.train.common.files import Configuration, find_config, read_config
-from tt_run.runtime.train.settings import ConfigError, Path, Report, Section, text
+from tt_run.runtime.train.kinds import text
+from tt_run.runtime.train.settings import ConfigError, Path, Report, Section
 
 MODEL_FILE = "transformer_config_path"
 """At the top of a file: the path of another one with `transformer_config`."""

@@ -16,19 +16,9 @@ from tt_run.runtime.train.common.documents import (
     places,
     whole_of,
 )
+from tt_run.runtime.train.kinds import choice, flag, nested, number, text, whole
 from tt_run.runtime.train.optimizers.settings import GUIDE, UPSTREAM
-from tt_run.runtime.train.settings import (
-    Path,
-    Report,
-    Section,
-    Setting,
-    choice,
-    flag,
-    nested,
-    number,
-    text,
-    whole,
-)
+from tt_run.runtime.train.settings import Path, Report, Section, Setting
 
 _LLAMA = {"num_groups", "theta", "intermediate_dim", "rope_scaling"}
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from tt_run.runtime.train.kinds import number, whole
 from tt_run.runtime.train.optimizers.base import OptimizerBase, of_state
 from tt_run.runtime.train.optimizers.muon import MuonComposite, MuonConfig
-from tt_run.runtime.train.settings import Report, Section, Setting, number, whole
+from tt_run.runtime.train.settings import Report, Section, Setting
 from tt_run.runtime.train.tensor import Tensor
 
 ADAMW_MODULES = frozenset({"tok_emb", "pos_emb", "fc", "kv_linear", "qkv_linear"})

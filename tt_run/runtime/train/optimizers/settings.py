@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tt_run.runtime.train.settings import Section, Setting, flag, number, several, text, whole
+from tt_run.runtime.train.kinds import flag, number, several, text, whole
+from tt_run.runtime.train.settings import Section, Setting
 
 UPSTREAM = "upstream's configuration files"
 GUIDE = "TTML Onboarding Guide"

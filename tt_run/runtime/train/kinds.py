@@ -1,0 +1,229 @@
+"""Kinds of settings: numbers in ranges, flags, texts, names of which one is taken, lists, maps and sections; what each takes and refuses."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tt_run.runtime.train.settings import Kind, Report, Section, shown
+
+
+class _Number:
+    """A number; text counts where it reads as one, for YAML 1.1 takes 3e-4 and 1e3 for words."""
+
+    def __init__(self, low: float, below: float, high: float, is_whole: bool) -> None:
+        self.low, self.below, self.high, self.is_whole = low, below, high, is_whole
+
+    @property
+    def told(self) -> str:
+        """What it takes, in words."""
+        limits = (("at least", self.low), ("below", self.below), ("at most", self.high))
+        bounds = [f"{word} {limit:g}" for word, limit in limits if math.isfinite(limit)]
+        return ", ".join(["a whole number" if self.is_whole else "a number", *bounds])
+
+    def read(self, value: Any, report: Report) -> float | int | None:
+        found = self._number(value)
+        if found is None:
+            report.wrong(f": {shown(value)} is not a number")
+        elif self.is_whole and found != int(found):
+            report.wrong(f": {shown(value)} is not a whole number")
+        elif found < self.low:
+            report.wrong(f" must be at least {self.low:g}, not {shown(value)}")
+        elif found >= self.below:
+            report.wrong(f" must be below {self.below:g}, not {shown(value)}")
+        elif found > self.high:
+            report.wrong(f" must be at most {self.high:g}, not {shown(value)}")
+        else:
+            return int(found) if self.is_whole else float(found)
+        return None
+
+    def _number(self, value: Any) -> float | int | None:
+        if isinstance(value, bool):
+            return None
+        if self.is_whole and isinstance(value, int):
+            return value
+        try:
+            found = float(value)
+        except (TypeError, ValueError, OverflowError):
+            return None
+        return found if math.isfinite(found) else None
+
+
+def number(low: float = -math.inf, *, below: float = math.inf, high: float = math.inf) -> Kind:
+    """A finite number of at least `low`, below `below` and at most `high`."""
+    return _Number(low, below, high, False)
+
+
+def whole(low: float = -math.inf, *, high: float = math.inf) -> Kind:
+    """A whole number of at least `low` and at most `high`."""
+    return _Number(low, math.inf, high, True)
+
+
+class _Flag:
+    told = "true or false"
+
+    def read(self, value: Any, report: Report) -> bool | None:
+        if isinstance(value, int) and value in (0, 1):
+            return bool(value)
+        if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+            return value.strip().lower() == "true"
+        report.wrong(f": {shown(value)} is not one of true, false")
+        return None
+
+
+class _Text:
+    told = "a text"
+
+    def read(self, value: Any, report: Report) -> str | None:
+        if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+            return str(value)
+        report.wrong(f": {shown(value)} is not a text")
+        return None
+
+
+flag: Kind = _Flag()
+"""true or false, also in quotes, of which Python would take every one for true."""
+text: Kind = _Text()
+"""A name or a path."""
+
+
+class _Choice:
+    def __init__(self, names: tuple[str, ...], spelled: Mapping[str, str]) -> None:
+        self.names, self.spelled = names, spelled
+
+    @property
+    def told(self) -> str:
+        """What it takes, in words."""
+        return " or ".join(self.names)
+
+    def read(self, value: Any, report: Report) -> str | None:
+        word = str(value).strip().lower()
+        word = self.spelled.get(word, word)
+        for name in self.names:
+            if name.lower() == word:
+                return name
+        near = difflib.get_close_matches(word, [name.lower() for name in self.names], n=1)
+        nearest = next((name for name in self.names if near and name.lower() == near[0]), "")
+        hint = f"; did you mean {nearest!r}?" if nearest else ""
+        report.wrong(f": {shown(value)} is not {self.listed}{hint}")
+        return None
+
+    @property
+    def listed(self) -> str:
+        """The names as a refusal gives them."""
+        return f"one of {', '.join(self.names)}"
+
+
+class _Either(_Choice):
+    @property
+    def listed(self) -> str:
+        return " or ".join(map(repr, self.names))
+
+
+def either(one: str, other: str) -> Kind:
+    """One of two names, whatever their case."""
+    return _Either((one, other), {})
+
+
+def choice(*names: str, **spelled: str) -> Kind:
+    """One of some names, whatever their case; `spelled` gives other spellings."""
+    return _Choice(names, spelled)
+
+
+class _Shape:
+    told = "[rows, columns]"
+
+    def read(self, value: Any, report: Report) -> list[int] | None:
+        if isinstance(value, (list, tuple)) and len(value) == 2:
+            sides = [_Number(1, math.inf, math.inf, True)._number(side) for side in value]
+            if all(isinstance(side, int) and side >= 1 for side in sides):
+                return [int(side) for side in sides if side is not None]
+        report.wrong(f": {shown(value)} is not a list of 2 positive integers: [rows, columns]")
+        return None
+
+
+shape: Kind = _Shape()
+"""[rows, columns] of a mesh."""
+
+
+class _Several:
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+
+    @property
+    def told(self) -> str:
+        """What it takes, in words."""
+        return f"a list: each {self.kind.told}"
+
+    def read(self, value: Any, report: Report) -> list[Any] | None:
+        if not isinstance(value, (list, tuple)):
+            report.wrong(f": {shown(value)} is not a list")
+            return None
+        return [self.kind.read(item, report.below(str(number))) for number, item in enumerate(value)]
+
+
+class _Patterns:
+    told = "a list of regular expressions"
+
+    def read(self, value: Any, report: Report) -> list[str] | None:
+        if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
+            report.wrong(f" must be a list of regex patterns, not {shown(value)}")
+            return None
+        for item in value:
+            try:
+                re.compile(item)
+            except re.error as error:
+                report.wrong(f": {shown(item)} is an invalid pattern: {error}")
+        return list(value)
+
+
+patterns: Kind = _Patterns()
+"""Regular expressions that names are searched for."""
+
+
+def several(kind: Kind) -> Kind:
+    """A list of values of one kind."""
+    return _Several(kind)
+
+
+class _Nested:
+    def __init__(self, section: type[Section]) -> None:
+        self.section = section
+
+    @property
+    def told(self) -> str:
+        """What it takes, in words."""
+        return f"a map, see [{self.section.section}](#{self.section.section})"
+
+    def read(self, value: Any, report: Report) -> Section:
+        made = self.section()
+        made.fill(value, report)
+        return made
+
+
+def nested(section: type[Section]) -> Kind:
+    """A map of settings of its own."""
+    return _Nested(section)
+
+
+class _CountByRank:
+    told = "numbers of blocks by rank"
+
+    def read(self, value: Any, report: Report) -> dict[int, int] | None:
+        if not isinstance(value, Mapping):
+            report.wrong(f" is a map of ranks and numbers of blocks, not {shown(value)}")
+            return None
+        found = {}
+        for rank, count in value.items():
+            here = report.below(str(rank))
+            key, blocks = whole(0).read(rank, here), whole(0).read(count, here)
+            if key is not None and blocks is not None:
+                found[key] = blocks
+        return found
+
+
+count_by_rank: Kind = _CountByRank()
+"""How many blocks each rank has; ranks may be written as text."""
