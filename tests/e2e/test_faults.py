@@ -248,6 +248,13 @@ def test_a_rank_that_ends_early_and_well_lets_the_others_go_on(jobs: Jobs) -> No
     assert ran.check().out.count("done") == 2
 
 
+def test_a_failed_rank_lets_the_others_go_on_where_mpirun_was_told_so(jobs: Jobs) -> None:
+    options = ("--mpi-args", "--runtime-options error-nonzero-status=false")
+    ran = jobs.run("sh", "-c", "[ $OMPI_COMM_WORLD_RANK = 1 ] && exit 3; sleep 4; echo done", options=options)
+    assert ran.code == 3 and "done" in ran.out
+    assert "tt-run: rank 1 on " in ran.err and "ended because of it" not in ran.err
+
+
 def test_a_program_that_is_missing_on_the_host(jobs: Jobs) -> None:
     ran = jobs.run("no-such-program", options=("--skip-executable-check",))
     assert ran.code == 127

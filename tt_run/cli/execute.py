@@ -44,6 +44,9 @@ def execute(
         say(f"{counted(len(plan.ranks), 'rank')} on {_where(plan)}, logs in {folder.path}")
         if given.verbose and line.defaults_text():
             say(f"added {line.defaults_text()}")
+        if given.verbose and (allocation := os.environ.get("SLURM_JOB_ID")):
+            submitted = os.environ.get("SLURM_SUBMIT_DIR")
+            say(f"SLURM_JOB_ID {allocation}" + (f", SLURM_SUBMIT_DIR {submitted}" if submitted else ""))
         if given.debug_rank is not None:
             say(
                 f"rank {given.debug_rank} stops here at breakpoint() and where it fails; no deadline passes meanwhile"

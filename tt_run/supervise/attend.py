@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,9 @@ from tt_run.supervise.watch import Observation, Watch
 
 if TYPE_CHECKING:
     from tt_run.supervise.timed_faults import TimedFaults
+
+# As a word of --runtime-options, or of its short name --rto.
+_GO_ON = tuple(f"error-nonzero-status={no}" for no in ("false", "0", "no", "f", "n"))
 
 
 def attend(
@@ -50,8 +53,8 @@ def attend(
     )
     hang = HangWatch(options.hang_timeout, options.automatic_hang, options.stranded_seconds)
     progress = Progress(sys.stderr if options.progress else None, board.size)
-    survives_failures = "--with-ft" in plan.mpi_args
-    watch = Watch(job, board, console, options, inbox, hang, progress, say, survives_failures, _read_ahead)
+    goes_on = _goes_on(plan.mpi_args)
+    watch = Watch(job, board, console, options, inbox, hang, progress, say, goes_on, _read_ahead)
     watch.faults = faults
     if plan.emulate:
         from tt_run.supervise.long_waits import Standstill
@@ -75,3 +78,10 @@ def _read_ahead() -> None:
     import json  # noqa: F401
 
     import tt_run.supervise.report  # noqa: F401
+
+
+def _goes_on(words: Sequence[str]) -> bool:
+    """Whether mpirun was told not to end the ranks when one fails: for ULFM, or by a runtime option of Open MPI 5."""
+    return "--with-ft" in words or any(
+        option.lower() in _GO_ON for word in words for option in word.split(",")
+    )
