@@ -158,6 +158,8 @@ def test_bounds_hold_at_their_number() -> None:
     assert refused("[" * 6 + "]" * 6, deepest=5).position.column == 6
     assert read("x" * 10, largest=10).value() == "x" * 10
     assert refused("x" * 11, largest=10).subject == "bound"
+    error = refused("x" * ((2 << 20) + 1), largest=2 << 20)
+    assert (error.reason, str(error.position), error.offset) == ("it is larger than 2 MiB", "f.yaml:1:1", 0)
 
 
 def test_many_ranks_share_an_environment() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mgd.descriptor import Descriptor, MeshDescriptor
+from mgd.descriptor import Architecture, Descriptor, MeshDescriptor
 from mgd.reading import loads
 from mgd.text.lexer import BadEscape, integer, is_number, string_bytes
 from mgd.text.problems import MOST, nearest, shown
@@ -32,6 +32,8 @@ def test_what_is_escaped_when_it_is_written() -> None:
         '"' + "".join(f"\\{number:03o}" for number in range(9)) + "\\t\\n\\013\\014\\r"
         + "".join(f"\\{number:03o}" for number in range(14, 32)) + ' !\\\\\\177\x80é\u2028"'
     )  # fmt: skip
+    architecture = MeshDescriptor(arch=Architecture.BLACKHOLE)
+    assert write(Descriptor(mesh_descriptors=(architecture,))) == "mesh_descriptors { arch: BLACKHOLE }\n"
     read = loads(write(Descriptor(mesh_descriptors=(MeshDescriptor(name=text),))))
     assert read.mesh_descriptors[0].name == text
 

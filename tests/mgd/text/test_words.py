@@ -82,6 +82,7 @@ MORE = [
     "} } }",
     "a: 1 } b: 2\n} c: 3",
     "mesh_descriptors { express_links { dim_idx: -0 pattern { start: 4294967296 } } }",
+    "mesh_descriptors { name: 'a' arch: BLACKHOLE name: 'b' arch: BLACKHOLE }",
     "nmae: 'x' mesh_descriptor { } zzz: 1 id: 'M'",
     "a: 'x' \"y\" 'z' b: 1",
     "# only a comment",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from mgd.diagnostics import Diagnostic
 from mgd.errors import MgdError
 from mgd.reading import loads as loads_text
@@ -54,6 +56,9 @@ CHANGES: list[dict[str, str | None]] = [
     {"Graph": "[ [[0, N0], [1, W0]], [[1, W1], [0, N1]] ]"},
     {"Graph": "[ [[0, E1], [1, S0]], [[0, E0], [1, S1]], [[1, S2], [0, E2]], [[0, E3], [1, S3]] ]"},
     {"ChipSpec": PORTS % "{ N: 0, E: 0, S: 0, W: 0 }", "Board": "[ { name: B, type: Mesh, topology: [1, 1] } ]", "Mesh": ONE % ("[1, 1]", "[1, 1]"), "Graph": "[]"},
+    {"ChipSpec": None, "Graph": "[ [[0, N0], [1, S0]], [[0, Z0], [1, Z0]] ]"},
+    {"ChipSpec": "{ arch: blackhole }", "Graph": "[ [[0, N0], [1, S0]] ]"},
+    {"Graph": None, "RelaxedGraph": "[ [M000000000, M000000001, 1], [M0000000000, M1, 1] ]"},
     {"Board": None},
     {"Board": "{}"},
     {"Board": "[]"},
@@ -125,6 +130,18 @@ def told(found: tuple[Diagnostic, ...]) -> Iterator[str]:
             f"{label.position.line}:{label.position.column} {label.text}".rstrip() for label in each.labels
         ]
         yield f"  {each.severity.value} {each.code} at {', '.join(labels)}: {each.message} | {each.help}"
+
+
+def test_so_many_findings_are_kept() -> None:
+    from mgd.v1.nodes import MOST
+
+    for count in (MOST - 1, MOST, MOST + 1):
+        boards = ", ".join(["x"] * count)
+        text = "".join(f"{key}: {value}\n" for key, value in {**SECTIONS, "Board": f"[ {boards} ]"}.items())
+        with pytest.raises(MgdError) as caught:
+            loads(text)
+        told = [each.code for each in caught.value.diagnostics]
+        assert told.count("MGD205") == min(count, MOST) and len(told) <= MOST
 
 
 def test_the_words_on_every_file() -> None:
