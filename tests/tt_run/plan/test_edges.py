@@ -46,6 +46,12 @@ def test_a_command_of_a_near_name(sandbox: Sandbox) -> None:
     assert "zmytool" not in only(sandbox.refusal(program=("mytol",)), "TTR013").help
 
 
+@pytest.mark.parametrize("word", ["help", "version", "doctor", "explain", "halp"])
+def test_words_that_are_options(sandbox: Sandbox, word: str) -> None:
+    sandbox.two_ranks()
+    assert (f"tt-run --{word}" in only(sandbox.refusal(program=(word,)), "TTR013").help) == (word != "halp")
+
+
 @pytest.mark.parametrize(
     ("program", "name"),
     [

@@ -87,6 +87,8 @@ CASES: dict[str, tuple[PhysicalGraph, MeshGraph]] = {
     "hosts": (PAIR, MeshGraph((mesh(2, 4, hosts=(2, 2)),))),
     "hosts across": (PAIR, MeshGraph((mesh(1, 2, hosts=(1, 2)),))),
     "hosts that turn": (GALAXIES, MeshGraph((mesh(16, 4, hosts=(1, 2), channels=4),))),
+    "hosts that cannot turn": (GALAXIES, MeshGraph((mesh(3, 4, hosts=(1, 2), channels=4),))),
+    "hosts that could turn": (GALAXIES, MeshGraph((mesh(2, 3, hosts=(2, 1), channels=9, policy="STRICT"),))),
     "pins": (T3K, MeshGraph((mesh(2, 4),), pins=(PinGroup(0, (0,), ((3, 0),)), PinGroup(0, (7,), ((1, 0), (2, 0)))))),
     "pins that contradict": (T3K, MeshGraph((mesh(2, 4),), pins=(PinGroup(0, (0,), ((3, 0),)), PinGroup(0, (0,), ((1, 0),))))),
     "pins to nothing": (T3K, MeshGraph((mesh(2, 4),), pins=(PinGroup(0, (3, 4), ((9, 9),)),))),
