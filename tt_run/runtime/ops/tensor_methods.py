@@ -16,6 +16,7 @@ from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal, type_name
 from tt_run.runtime.native.refusals import listed, refusal
 from tt_run.runtime.ops import products
+from tt_run.runtime.ops.data_movement import movement
 from tt_run.runtime.ops.declaration.dispatch import Operation, view
 from tt_run.runtime.ops.elementwise import arithmetic, binary
 from tt_run.runtime.tensor import pages
@@ -24,6 +25,7 @@ from tt_run.runtime.tensor.conversion import devices, framing, layouts, pieces, 
 from tt_run.runtime.tensor.creation.constructor import construct
 from tt_run.runtime.tensor.distribution.composers import MeshToTensor
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.shape import Shape
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.device import MeshDevice
@@ -105,6 +107,8 @@ class TensorMethods:
             raise refusal(
                 "ttnn._ttnn.tensor.Tensor.reshape", "reshape", (self, *shape), {}, why
             ) or TypeError(why)
+        if isinstance(dims, Shape) and dims.volume() != self.shape.volume():
+            return cast("Tensor", movement.reshape(self, dims))
         return _on_device(_RESHAPE, self, tuple(dims))
 
     def pad(self: Any, shape: Sequence[int], starts: Sequence[int], value: float) -> Tensor:

@@ -13,6 +13,7 @@ from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, TILE, U32, held
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.spec.shape import Shape
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -254,6 +255,32 @@ def test_a_corner_of_a_padded_buffer(one: MeshDevice):
     assert held(found).tolist() == x[:, :, :1].tolist()
     with pytest.raises(RuntimeError, match="Invalid arguments to reshape"):
         ops.reshape(put(one, x), (1, 1, 1, 64), (1, 1, 64, 64))
+
+
+@pytest.mark.parametrize("layout", [TILE, ROW])
+def test_a_shape_says_what_a_buffer_is_taken_for(one: MeshDevice, layout: Layout):
+    """A list has to hold the same elements; recorded from the reference library 0.81.1."""
+    x = np.arange(4 * 32 * 128, dtype=np.float32).reshape(1, 4, 32, 128) % 251
+    host, device = from_torch(x, dtype=F32, layout=layout), put(one, x, layout=layout)
+    fewer = host.reshape(Shape([1, 4, 8, 128]))
+    assert (
+        held(fewer).tolist() == (x[:, :, :8] if layout is TILE else x.reshape(1, -1, 8, 128)[:, :4]).tolist()
+    )
+    assert held(ops.reshape(device, Shape([1, 2, 32, 128]))).tolist() == x[:, :2].tolist()
+    assert ops.reshape(host, Shape([4, 32, 100])).shape == (4, 32, 100)
+    narrow = held(ops.reshape(host, Shape([1, 4, 32, 64])))
+    assert narrow[0, 0, 0, 32:].tolist() == x.reshape(-1)[32:64].tolist()
+    more = put(one, x[:, :, :8], layout=layout)
+    if layout is TILE:
+        grown = held(ops.reshape(more, Shape([1, 4, 32, 128])))
+        assert grown[:, :, :8].tolist() == x[:, :, :8].tolist() and not grown[:, :, 8:].any()
+    else:
+        with pytest.raises(RuntimeError, match="MeshBuffer must be large enough"):
+            ops.reshape(more, Shape([1, 4, 32, 128]))
+    with pytest.raises(RuntimeError, match="two shapes with different volumes"):
+        ops.reshape(device, Shape([1, 4, 8, 64]))
+    with pytest.raises(RuntimeError, match="Invalid arguments to reshape"):
+        host.reshape([1, 4, 8, 128])
 
 
 @pytest.mark.torch

@@ -9,9 +9,11 @@ import pytest
 
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, BFP8, F32, ROW, TILE, U32, held, near, put, rounded
-from tt_run.runtime.enums import DataType
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import BufferType, DataType, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tuning.blocks import LayerNormDefaultProgramConfig, SoftmaxDefaultProgramConfig
 from tt_run.runtime.values.shards import Shards
@@ -156,6 +158,27 @@ def test_distributed_norms(mesh: MeshDevice, name: str):
     assert getattr(ops, f"{name}_pre_all_gather")(t).dtype is BF16
     with pytest.raises(RuntimeError, match="columns for each device"):
         getattr(ops, f"{name}_post_all_gather")(t, t)
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
+def test_statistics_of_shards_over_cores_are_means(one: MeshDevice, name: str):
+    """That of the elements before that of their squares, and a residual is added to the tensor itself (tests of reference library 0.81.1)."""
+    grid = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(1, 0))])
+    memory = MemoryConfig(
+        TensorMemoryLayout.WIDTH_SHARDED,
+        BufferType.L1,
+        ShardSpec(grid, (32, 32), ShardOrientation.ROW_MAJOR),
+    )
+    x, more = (sample(F32, 1, 1, 32, 64, seed=seed) for seed in (0, 1))
+    t, residual = (ops.to_memory_config(put(one, each), memory) for each in (x, more))
+    before = getattr(ops, f"{name}_pre_all_gather")
+    stats = held(before(t, dtype=F32, residual_input_tensor=residual))
+    total = (x + more).astype(float)
+    assert np.array_equal(held(t), x + more)
+    means = [total.mean(-1), (total**2).mean(-1)][-stats.shape[-1] // 32 :]
+    np.testing.assert_allclose(stats[..., ::32], np.stack(means, axis=-1), rtol=1e-5, atol=1e-6)
+    y = getattr(ops, f"{name}_post_all_gather")(t, put(one, stats), epsilon=1e-5)
+    np.testing.assert_allclose(held(y), normal(total, 1e-5, name == "layer_norm"), rtol=1e-4, atol=1e-4)
 
 
 def test_a_distributed_norm_by_heads(one: MeshDevice):

@@ -5,7 +5,6 @@ They act on each shard alone, so placements stay as they were, also where a dime
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.ordering import in_order
+from tt_run.runtime.ops.data_movement import reinterpreting
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, settle, volume
@@ -23,6 +23,7 @@ from tt_run.runtime.ops.goldens import creation_goldens
 from tt_run.runtime.ops.placement import fitted_shards, larger_shards
 from tt_run.runtime.tensor.conversion import framing
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.spec.shape import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, quantize, stored_dtype
 
@@ -127,12 +128,19 @@ def reshape(
 ) -> Tensor:
     """The same elements in row-major order under another shape; one length may be -1. Padding follows from the layout.
 
-    With `padded_shape` the buffer, padding included, is taken for that shape, of which `shape` is the corner that counts.
+    With `padded_shape` the buffer, padding included, is taken for that shape, of which `shape` is the corner that counts. A `ttnn.Shape`
+    of other elements is what the buffer is taken for.
     """
     placed(input_tensor)
-    given = ints(_either(shape, logical_shape, "shape"))
-    if padded_shape is not None and -1 not in given and volume(given) != volume(tuple(input_tensor.shape)):
-        return _corner(input_tensor, given, ints(padded_shape), memory_config)
+    asked = _either(shape, logical_shape, "shape")
+    given = ints(asked)
+    if -1 not in given and volume(given) != volume(tuple(input_tensor.shape)):
+        if padded_shape is not None:
+            return moved(
+                input_tensor, reinterpreting.corner(input_tensor, given, ints(padded_shape)), memory_config
+            )
+        if isinstance(asked, Shape) and given:
+            return moved(input_tensor, reinterpreting.under(input_tensor, given), memory_config)
     wanted = resolve_shape(given, tuple(input_tensor.shape))
     if wanted == tuple(input_tensor.shape) and memory_config in (None, input_tensor.memory_config()):
         return input_tensor.alias()
@@ -140,25 +148,6 @@ def reshape(
     if memory_config is None and not stayed:
         memory_config = fitted_shards.of_reshape(input_tensor, wanted)
     return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), memory_config, view=stayed)
-
-
-def _corner(
-    tensor: Tensor, shape: tuple[int, ...], padded: tuple[int, ...], memory_config: MemoryConfig | None
-) -> Tensor:
-    """The elements of a padded buffer under another padded shape, as far as the logical shape reaches."""
-    old, buffer = tuple(tensor.shape), tuple(tensor.padded_shape)
-    if len(shape) != len(padded) or volume(buffer) != volume(padded) or any(map(operator.gt, shape, padded)):
-        raise fatal(
-            "Invalid arguments to reshape",
-            hint=f"a buffer of {list(buffer)} is no [{', '.join(map(str, padded))}] with a corner of {list(shape)}",
-        )
-
-    def cut(stack: Array) -> Array:
-        filled = np.zeros((len(stack), *buffer), stack.dtype)
-        filled[tuple(map(slice, (len(stack), *old)))] = stack
-        return filled.reshape(len(stack), *padded)[tuple(map(slice, (len(stack), *shape)))]
-
-    return moved(tensor, cut, memory_config)
 
 
 @operation("ttnn.view", family=families.MOVEMENT, golden=goldens.reshape)

@@ -1,7 +1,8 @@
 """Norms over a dimension that is sharded across devices, in three steps: statistics of each shard, all_gather, normalise.
 
 The statistics of one device are whole tiles whose first column counts, as on the device: the sum of squares, for layer norms followed by a tile
-with the sum. Source: reference library 0.81.1.
+with the sum. Those of a tensor that is cut over cores are means in place of sums, and that of the elements comes before that of their
+squares; a residual is added to such a tensor itself. Source: reference library 0.81.1 and its tests.
 """
 
 from __future__ import annotations
@@ -34,17 +35,29 @@ def _statistics(
     operands = (x,) if residual is None else (x, residual)
     on_device(*operands, kind="layernorm")
     tiles = 2 if centre else 1
+    means = x.memory_config().is_sharded()
+    if means and residual is not None:
+        both = combine(lambda a, b: finish(a.astype(np.float32) + b, x.dtype), x.shards, residual.shards)
+        x = settle(operands, both, x.dtype, output_tensor=x)
+        operands = (x,)
+    count = np.float32(x.shape[-1] if means else 1)
 
     def compute(stack: Array, other: Array | None = None) -> Array:
         values = np.ascontiguousarray(stack if other is None else stack + other, dtype=np.float32)
         found = np.zeros((*values.shape[:-1], tiles * TILE_SIZE), np.float32)
-        found[..., 0] = ordered_sums.total(np.square(values))
+        squares, plain = _places(centre, means)
+        found[..., squares] = ordered_sums.total(np.square(values)) / count
         if centre:
-            found[..., TILE_SIZE] = ordered_sums.total(values)
+            found[..., plain] = ordered_sums.total(values) / count
         return finish(found, dtype)
 
     shards = combine(compute, *(t.shards for t in operands))
     return settle(operands, shards, dtype, memory_config=memory_config, layout=Layout.TILE)
+
+
+def _places(centre: bool, means: bool) -> tuple[int, int]:
+    """In which columns the statistics of squares and of the elements themselves are."""
+    return (TILE_SIZE, 0) if centre and means else (0, TILE_SIZE)
 
 
 def _normalised(
@@ -64,15 +77,17 @@ def _normalised(
     row_of(weight, width, "weight"), row_of(bias, width, "bias")
     given = [t for t in (weight, bias) if t is not None]
     on_device(x, stats, *given, kind="layernorm")
-    count = np.float32(width * (found // per_device))
+    means = x.memory_config().is_sharded()
+    count = np.float32((1 if means else width) * (found // per_device))
+    squares, plain = _places(centre, means)
     target = dtype or x.dtype
 
     def compute(stack: Array, sums: Array, *others: Array) -> Array:
         tiles = sums.reshape(*sums.shape[:-1], found // per_device, per_device)
-        power = ordered_sums.total(np.ascontiguousarray(tiles[..., 0])) / count
+        power = ordered_sums.total(np.ascontiguousarray(tiles[..., squares])) / count
         values = stack.astype(np.float32)
         if centre:
-            mean = ordered_sums.total(np.ascontiguousarray(tiles[..., TILE_SIZE])) / count
+            mean = ordered_sums.total(np.ascontiguousarray(tiles[..., plain])) / count
             power = np.maximum(power - mean * mean, np.float32(0))
             values -= mean[..., None]
         values /= np.sqrt(power + np.float32(epsilon))[..., None]
