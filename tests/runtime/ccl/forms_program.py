@@ -425,6 +425,9 @@ def attentions():
                     right = expected(position, end, bool(joint))[which]
                     assert np.allclose(shard[0], right, rtol=2e-2, atol=2e-2), (name, number, position)
 
+    results = ring(q, k, v, jq, jk, jv, logical_n=100, is_causal=True, sliding_window_size=40, **common)
+    check("causal_ring", results)
+
     latent = {**common, "persistent_output_buffer_kv": buffers[0]}
     for word in ("joint_strategy", "persistent_output_buffer_k", "persistent_output_buffer_v"):
         del latent[word]

@@ -72,12 +72,16 @@ _NAMES: dict[str, tuple[Family, str]] = {
 }
 
 
+_GOLDENS = {"dram_prefetcher": goldens.prefetched}
+"""Refused operations that the reference compares with something."""
+
+
 def _refused(name: str, family: Family, why: str) -> Operation:
     def compute(*args: Any, **kwargs: Any) -> None:
         raise fatal(f"ttnn.{name} is not emulated: {why}", hint="run this part of the program on hardware")
 
     compute.__doc__ = f"Refused: {why}."
-    return operation(f"ttnn.{name}", family=family, state=REFUSED)(compute)
+    return operation(f"ttnn.{name}", family=family, state=REFUSED, golden=_GOLDENS.get(name))(compute)
 
 
 REFUSALS = {name: _refused(name, *rest) for name, rest in _NAMES.items()}

@@ -13,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.ccl.collectives import gather_as
-from tt_run.runtime.enums import DataType, Layout, Topology
+from tt_run.runtime.ccl.fused.ring_places import SEQUENCE, Cached, Sight, number, starts
+from tt_run.runtime.enums import Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.ops.attention.prefill import causal_mask, prefill
+from tt_run.runtime.ops.attention.prefill import prefill, sink_of
 from tt_run.runtime.ops.data_movement.joining import concat
 from tt_run.runtime.ops.data_movement.joining import slice as cut
 from tt_run.runtime.ops.declaration import families
@@ -26,23 +27,10 @@ from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.goldens import ring_goldens
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.values.shards import Shards, combine
+from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
 Triple = tuple[Tensor, Tensor, Tensor]
-_SEQUENCE = 2
-
-
-def _hidden(rest: dict[str, Array], logical: int | Tensor, gathered: int, keys: int) -> Array | None:
-    """Minus infinity for the keys between the logical end of the gathered sequence and its padded one, and before the joined ones."""
-    end = int(rest["length"].ravel()[0]) if isinstance(logical, Tensor) else logical
-    if not 0 < end <= gathered:
-        raise fatal(f"logical_n must be 1 to {gathered}, the length of the gathered keys, got {end}")
-    if end == gathered:
-        return None
-    mask = np.zeros((1, 1, keys), np.float32)
-    mask[..., end:gathered] = -np.inf
-    return mask
 
 
 def _log_sum_exp(
@@ -56,9 +44,14 @@ def _log_sum_exp(
     batch, heads, queries, _ = q.shape
     given = {name: tensor for name, tensor in named.items() if tensor is not None}
 
-    def rows(scores: Array) -> Array:
+    def rows(scores: Array, sink: Array | None) -> Array:
+        if sink is not None:
+            column = np.broadcast_to(np.float32(scale) * sink[:, None, None], (*scores.shape[:-1], 1))
+            scores = np.concatenate([scores, column], -1)
         top = scores.max(axis=-1, keepdims=True)
-        return top + np.log(np.add.reduce(np.exp(scores - top), axis=-1, keepdims=True))
+        top = np.where(np.isneginf(top), np.float32(0), top)
+        with np.errstate(divide="ignore"):  # of a query that sees nothing
+            return np.asarray(top + np.log(np.add.reduce(np.exp(scores - top), axis=-1, keepdims=True)))
 
     def compute(qs: Array, ks: Array, *others: Array) -> Array:
         out = np.empty((len(qs), batch, heads, queries, 1), np.float32)
@@ -68,7 +61,8 @@ def _log_sum_exp(
                 mask = mask_of(rest, user)
                 keys = np.repeat(ks[device, user], heads // ks.shape[2], axis=0)
                 scores = gemm.matmul(qs[device, user], keys.swapaxes(-1, -2)) * np.float32(scale)
-                out[device, user] = rows(scores if mask is None else scores + mask)
+                sink = sink_of(rest["sink"], heads, user) if "sink" in rest else None
+                out[device, user] = rows(scores if mask is None else scores + mask, sink)
         return finish(out, q.dtype)
 
     operands = (q, k, *given.values())
@@ -85,37 +79,40 @@ def _ring_joint(
     scale: float | None,
     dim: int,
     ring: tuple[int, MeshDevice, Topology, int],
+    *,
+    sink: Tensor | None = None,
+    joined_end: int | Tensor = 0,
+    **seen: Any,
 ) -> Triple:
     """Attention of a device's queries and the joined ones to all keys; results of both, and the logarithm of the sums of exponentials."""
     if strategy != "rear":
         raise fatal(f"joint_strategy must be rear, got {strategy}", 'joint_strategy == "rear"')
-    if dim % len(first[0].shape) != _SEQUENCE:
-        raise fatal(f"{name} gathers along the sequence, dim {_SEQUENCE}, got dim {dim}", "dim == 2")
+    if dim % len(first[0].shape) != SEQUENCE:
+        raise fatal(f"{name} gathers along the sequence, dim {SEQUENCE}, got dim {dim}", "dim == 2")
     q, k, v = first
     cluster_axis, mesh, topology, links = ring
     tuning = topology, links, None
     keys = gather_as(name, k, dim, cluster_axis, tuning, buffers[0], mesh)
     values = gather_as(name, v, dim, cluster_axis, tuning, buffers[1], mesh)
-    gathered = keys.shape[_SEQUENCE]
-    joined = [tensor for tensor in joint if tensor is not None and tensor.shape[_SEQUENCE]]
+    gathered, length = keys.shape[SEQUENCE], q.shape[SEQUENCE]
+    joined = [tensor for tensor in joint if tensor is not None and tensor.shape[SEQUENCE]]
+    behind = joined[0].shape[SEQUENCE] if joined else 0
     if joined:
         if len(joined) != 3:
             raise fatal("joint_tensor_q, joint_tensor_k and joint_tensor_v go together or not at all")
         parts = zip((q, keys, values), joined, strict=True)
-        q, keys, values = (concat.compute([here, there], _SEQUENCE) for here, there in parts)
+        q, keys, values = (concat.compute([here, there], SEQUENCE) for here, there in parts)
     factor = scale if scale is not None else 1 / math.sqrt(q.shape[-1])
-    named = {"length": logical if isinstance(logical, Tensor) else None}
-    total = keys.shape[_SEQUENCE]
+    everywhere = length * tuple(mesh.shape)[cluster_axis]
+    end = number(joined_end) or behind
+    sight = Sight(logical, gathered, length, everywhere, behind, end, **seen)
+    named = {"length": logical if isinstance(logical, Tensor) else None, "sink": sink}
+    if not sight.plain:
+        named["start"] = starts(first[0], cluster_axis)
     on_device(q, keys, values, kind=name)
-
-    def mask_of(rest: dict[str, Array], user: int) -> Array | None:
-        hidden = _hidden(rest, logical, gathered, total)
-        return None if hidden is None else np.broadcast_to(hidden, (1, q.shape[_SEQUENCE], total))
-
-    whole = prefill((q, keys, values), named, mask_of, factor, None)
-    sums = _log_sum_exp(q, keys, named, mask_of, factor)
+    whole = prefill((q, keys, values), named, sight.mask, factor, None)
+    sums = _log_sum_exp(q, keys, named, sight.mask, factor)
     batch, heads, both, depth = whole.shape
-    length = first[0].shape[_SEQUENCE]
     if not joined:
         return whole, joint[0] if joint[0] is not None else whole, sums
     pieces = ((0, length), (length, both))
@@ -127,7 +124,7 @@ def _only(name: str, **options: object) -> None:
     given = [option for option, value in options.items() if value not in (None, False, 0)]
     if given:
         raise fatal(
-            f"{name}: {', '.join(given)} is not emulated, only attention without a mask to a whole sequence"
+            f"{name}: {', '.join(given)} is not emulated, only a whole sequence cut in order over one axis"
         )
 
 
@@ -177,22 +174,34 @@ def ring_joint_scaled_dot_product_attention(
     kv_cache_layer_idx: int | None = None,
     kv_valid_end_tensor: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Attention, without a mask, of a sequence [B, H, N/devices, D] cut over `cluster_axis` and a joined one [B, H, L, D] on every device.
+    """Attention of a sequence [B, H, N/devices, D] cut over `cluster_axis` and a joined one [B, H, L, D] on every device.
 
-    Gives the result of each and the log-sum-exp [B, H, N/devices + L, 1]. Keys from `logical_n` on are left out. Without joined tensors
-    the second result is the first. Raises RuntimeError for causal attention, caches, windows and joined tensors that are cut.
+    Gives the result of each and the log-sum-exp [B, H, N/devices + L, 1]. Keys from `logical_n` on are left out, and joined ones from
+    `logical_l` on. Causal or within a window by positions in the whole sequence; a sink's scores are times scale. Keys and values may be
+    row `kv_cache_batch_idx` of caches, or that of a layer in a slot, of which `kv_actual_isl` positions were there before; a circular
+    cache is written in chunks as long as the whole query. Without joined tensors the second result is the first. Raises RuntimeError
+    for balanced sequences, `kv_valid_end_tensor`, joined tensors in a cache, and options that exclude each other.
     """
     name = "ring_joint_scaled_dot_product_attention"
-    _only(
-        name, is_causal=is_causal, is_balanced=is_balanced, kv_cache_batch_idx=kv_cache_batch_idx is not None,
-        kv_actual_isl=kv_actual_isl, attention_sink=attention_sink is not None, sliding_window_size=sliding_window_size,
-        circular_kv_cache=circular_kv_cache, slot_id=slot_id is not None, logical_l=isinstance(logical_l, Tensor) or logical_l,
-        kv_actual_isl_tensor=kv_actual_isl_tensor is not None, kv_valid_end_tensor=kv_valid_end_tensor is not None,
-        is_cross=is_cross, kv_cache_num_layers=kv_cache_num_layers is not None, kv_cache_layer_idx=kv_cache_layer_idx is not None,
-    )  # fmt: skip
+    _only(name, is_balanced=is_balanced, kv_valid_end_tensor=kv_valid_end_tensor is not None)
+    if is_cross and is_causal:
+        raise fatal(f"{name}: is_cross goes with attention that is not causal")
+    cached = Cached(
+        kv_cache_batch_idx,
+        kv_actual_isl,
+        slot_id,
+        kv_actual_isl_tensor,
+        kv_cache_num_layers,
+        kv_cache_layer_idx,
+    )
+    (k, v), before = cached.of(name, input_tensor_q.shape[0], input_tensor_k, input_tensor_v)
+    if before is not None and joint_tensor_q is not None and joint_tensor_q.shape[SEQUENCE]:
+        raise fatal(f"{name}: kv_actual_isl does not go with joined tensors")
+    if circular_kv_cache and (before is None or sliding_window_size is None):
+        raise fatal(f"{name}: circular_kv_cache needs kv_actual_isl and sliding_window_size")
     return _ring_joint(
         name,
-        (input_tensor_q, input_tensor_k, input_tensor_v),
+        (input_tensor_q, k, v),
         (joint_tensor_q, joint_tensor_k, joint_tensor_v),
         (persistent_output_buffer_k, persistent_output_buffer_v),
         joint_strategy,
@@ -200,6 +209,12 @@ def ring_joint_scaled_dot_product_attention(
         scale,
         dim,
         (cluster_axis, mesh_device, topology, num_links),
+        sink=attention_sink,
+        joined_end=logical_l,
+        causal=is_causal,
+        window=sliding_window_size or None,
+        before=before,
+        circular=circular_kv_cache,
     )
 
 
@@ -278,41 +293,35 @@ def ring_mla(
 ) -> tuple[Tensor, Tensor]:
     """Causal attention of a sequence [B, H, N/devices, D], cut over `cluster_axis`, to latents [B, 1, N/devices, D] cut in the same way.
 
-    Values are the latents' first head_dim_v columns; latents from `logical_n` on are left out. Gives [B, H, N/devices, head_dim_v] and the
-    log-sum-exp [B, H, N/devices, 1]. Raises RuntimeError for balanced sequences and latents in caches.
+    Values are the latents' first head_dim_v columns; latents from `logical_n` on are left out. They may be a row of a cache, as in
+    `ring_joint_scaled_dot_product_attention`. Gives [B, H, N/devices, head_dim_v] and the log-sum-exp [B, H, N/devices, 1]. Raises
+    RuntimeError for balanced sequences, `kv_valid_end_tensor` and a ring without an axis.
     """
     name = "ring_mla"
-    caches = {
-        "kv_cache_batch_idx": kv_cache_batch_idx, "kv_actual_isl": kv_actual_isl, "slot_id": slot_id,
-        "kv_actual_isl_tensor": kv_actual_isl_tensor, "kv_cache_num_layers": kv_cache_num_layers,
-        "kv_cache_layer_idx": kv_cache_layer_idx, "kv_valid_end_tensor": kv_valid_end_tensor,
-    }  # fmt: skip
-    given = [word for word, value in caches.items() if value is not None] + ["is_balanced"] * is_balanced
-    if given or cluster_axis is None:
-        what = ", ".join(given) or "a ring without cluster_axis"
-        raise fatal(f"{name}: {what} is not emulated, only a whole sequence cut in order over one axis")
-    if dim % 4 != _SEQUENCE:
-        raise fatal(f"{name} gathers along the sequence, dim {_SEQUENCE}, got dim {dim}", "dim == 2")
+    _only(name, is_balanced=is_balanced, kv_valid_end_tensor=kv_valid_end_tensor is not None)
+    if cluster_axis is None:
+        raise fatal(
+            f"{name}: a ring without cluster_axis is not emulated, only a whole sequence cut in order over one axis"
+        )
+    if dim % 4 != SEQUENCE:
+        raise fatal(f"{name} gathers along the sequence, dim {SEQUENCE}, got dim {dim}", "dim == 2")
     on_device(input_tensor_q, input_tensor_kv, kind=name)
-    tuning = topology, num_links, None
-    keys = gather_as(
-        name, input_tensor_kv, dim, cluster_axis, tuning, persistent_output_buffer_kv, mesh_device
+    cached = Cached(
+        kv_cache_batch_idx,
+        kv_actual_isl,
+        slot_id,
+        kv_actual_isl_tensor,
+        kv_cache_num_layers,
+        kv_cache_layer_idx,
     )
-    queries, total = input_tensor_q.shape[_SEQUENCE], keys.shape[_SEQUENCE]
-    if not 0 < logical_n <= total:
-        raise fatal(f"logical_n must be 1 to {total}, the length of the gathered keys, got {logical_n}")
+    (latents,), before = cached.of(name, input_tensor_q.shape[0], input_tensor_kv)
+    tuning = topology, num_links, None
+    keys = gather_as(name, latents, dim, cluster_axis, tuning, persistent_output_buffer_kv, mesh_device)
+    own = input_tensor_q.shape[SEQUENCE]
+    everywhere = own * tuple(mesh_device.shape)[cluster_axis]
+    end = logical_n if before is None else min(logical_n, before + everywhere)
+    sight = Sight(end, keys.shape[SEQUENCE], own, everywhere, causal=True, before=before)
     factor = scale if scale is not None else 1 / math.sqrt(input_tensor_q.shape[-1])
-    places = [
-        np.full((1, 1, 1, 1), at[cluster_axis] * queries, np.uint32)
-        for at in input_tensor_q.site.local_coords
-    ]
-    starts = settle((input_tensor_q,), Shards.from_each(places), DataType.UINT32, layout=Layout.ROW_MAJOR)
-
-    def mask_of(rest: dict[str, Array], user: int) -> Array:
-        mask = causal_mask(queries, total, first=int(rest["start"].ravel()[0]))
-        mask[..., logical_n:] = -np.inf
-        return mask
-
-    named: dict[str, Tensor | None] = {"start": starts}
-    whole = prefill((input_tensor_q, keys, keys), named, mask_of, factor, None, width=head_dim_v)
-    return whole, _log_sum_exp(input_tensor_q, keys, named, mask_of, factor)
+    named: dict[str, Tensor | None] = {"start": starts(input_tensor_q, cluster_axis)}
+    whole = prefill((input_tensor_q, keys, keys), named, sight.mask, factor, None, width=head_dim_v)
+    return whole, _log_sum_exp(input_tensor_q, keys, named, sight.mask, factor)

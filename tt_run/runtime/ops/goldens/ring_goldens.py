@@ -60,7 +60,7 @@ def _unrolled(cache: Any, chunk: int, before: int | None, causal: bool, window: 
         raise ValueError(f"Circular cache length {length} is not a multiple of the chunk length {chunk}")
     groups = math.ceil((before + chunk) / chunk)
     first = max(0, groups - length // chunk) * chunk
-    earliest = before - (window - 1 if causal else window // 2)
+    earliest = max(0, before - (window - 1 if causal else window // 2))
     if earliest < first:
         raise ValueError(
             f"The sliding window reaches key {earliest}, which the circular cache already evicted"

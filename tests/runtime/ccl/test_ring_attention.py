@@ -1,0 +1,139 @@
+"""Attention over a ring of four devices against its golden function, which sees whole sequences: masks, sinks, caches, what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tt_run.runtime import catalog
+from tt_run.runtime.cores import CoreCoord
+from tt_run.runtime.enums import DataType, Layout, Topology
+from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensorToMesh
+from tt_run.runtime.tools.golden import get_golden_function
+
+torch = pytest.importorskip("torch")
+JOINT, MLA = "ring_joint_scaled_dot_product_attention", "ring_mla"
+
+
+@pytest.fixture(scope="module")
+def ring() -> Iterator[MeshDevice]:
+    device = open_mesh_device(MeshShape(1, 4))
+    yield device
+    device.close()
+
+
+def draw(*shape: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+Q, K, V = draw(2, 4, 128, 32), draw(2, 2, 128, 32), draw(2, 2, 128, 32) * 2
+BEHIND = (draw(2, 4, 32, 32), draw(2, 2, 32, 32), draw(2, 2, 32, 32) * 2)
+ONE, HELD = draw(1, 4, 128, 32), (draw(6, 2, 256, 32), draw(6, 2, 256, 32) * 2)
+ROUND = (HELD[0][:1], HELD[1][:1])
+LATENTS = draw(3, 1, 256, 32)
+INT = np.int32
+
+CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    *((JOINT, (Q, K, V), words) for words in (
+        {"logical_n": 128, "is_causal": True},
+        {"logical_n": 128, "is_causal": True, "sliding_window_size": 20},
+        {"logical_n": 110, "sliding_window_size": 21},
+        {"logical_n": 128, "is_causal": True, "attention_sink": draw(1, 4, 1, 1)},
+        {"logical_n": 128, "is_cross": True, "scale": 0.3},
+    )),
+    (JOINT, (Q, K, V, *BEHIND), {"logical_n": 128, "is_causal": True}),
+    (JOINT, (Q, K, V, *BEHIND), {"logical_n": 100, "logical_l": 20}),
+    (JOINT, (ONE, *HELD), {"logical_n": 228, "kv_cache_batch_idx": 1, "kv_actual_isl": 100, "is_causal": True}),
+    (JOINT, (ONE, *HELD), {"logical_n": 256, "slot_id": np.array([1], INT), "kv_actual_isl_tensor": np.array([128], INT),
+        "kv_cache_num_layers": 3, "kv_cache_layer_idx": 2, "is_causal": True}),
+    *((JOINT, (ONE, *ROUND), {"logical_n": end, "kv_actual_isl": end - 128, "is_causal": True, "circular_kv_cache": True, "sliding_window_size": window})
+        for end, window in ((512, 100), (448, 60), (128, 40))),
+    (MLA, (ONE, LATENTS[:1, :, :128]), {"head_dim_v": 16, "logical_n": 100}),
+    (MLA, (ONE, LATENTS), {"head_dim_v": 16, "logical_n": 256, "kv_cache_batch_idx": 2, "kv_actual_isl": 100, "scale": 0.2}),
+]  # fmt: skip
+
+
+def on(device: MeshDevice, value: Any, dim: int | None = None) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value
+    mapper: Any = ReplicateTensorToMesh(device) if dim is None else ShardTensorToMesh(device, dim=dim)
+    whole = value.dtype.kind == "i"
+    return from_torch(
+        value,
+        dtype=DataType.INT32 if whole else DataType.FLOAT32,
+        layout=Layout.ROW_MAJOR if whole else Layout.TILE,
+        device=device,
+        mesh_mapper=mapper,
+    )
+
+
+def attend(device: MeshDevice, name: str, given: tuple[Any, ...], words: dict[str, Any]) -> Any:
+    operation = catalog.find(f"ttnn.transformer.{name}")
+    assert operation is not None
+    rows = 1 if given[0].shape[0] == 1 else len(given[1])
+    words_of = ("kv",) if name == MLA else ("k", "v")
+    buffers: dict[str, Any] = {
+        f"persistent_output_buffer_{word}": on(device, np.zeros((rows, *given[1].shape[1:]), np.float32))
+        for word in words_of
+    }
+    if name == JOINT:
+        buffers["joint_strategy"] = "rear"
+    ring = 2 if name == MLA else 3
+    return operation(
+        *(on(device, tensor, 2) for tensor in given[:ring]),
+        *(on(device, tensor) for tensor in given[ring:]),
+        program_config=None,
+        dim=2,
+        num_links=1,
+        cluster_axis=1,
+        multi_device_global_semaphore=[],
+        mesh_device=device,
+        topology=Topology.Ring,
+        ccl_core_grid_offset=CoreCoord(0, 0),
+        **buffers,
+        **{word: on(device, value) for word, value in words.items()},
+    )
+
+
+def held(tensor: Any) -> list[np.ndarray[Any, Any]]:
+    return [np.asarray(tensor.shards.of(device)) for device in range(4)]
+
+
+@pytest.mark.parametrize(("name", "given", "words"), CASES)
+def test_a_ring_attends_as_one_device_would(
+    ring: MeshDevice, name: str, given: tuple[Any, ...], words: dict[str, Any]
+) -> None:
+    operation = catalog.find(f"ttnn.transformer.{name}")
+    assert operation is not None
+    wide = {w: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for w, v in words.items()}
+    wanted = get_golden_function(operation)(*map(torch.from_numpy, given), **wide)
+    results = attend(ring, name, given, words)
+    np.testing.assert_allclose(np.concatenate(held(results[0]), 2), wanted[0].numpy(), rtol=1e-4, atol=1e-5)
+    if len(given) > 3:
+        rows = wanted[1].shape[2]
+        for shard in held(results[1]):
+            np.testing.assert_allclose(shard[:, :, :rows], wanted[1].numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ({"slot_id": np.array([1], INT)}, "slot_id and kv_actual_isl_tensor must be given together"),
+        ({"kv_cache_batch_idx": 6}, "row 6 is outside of the cache's 6"),
+        ({"kv_cache_batch_idx": 0, "circular_kv_cache": True}, "needs kv_actual_isl and sliding_window_size"),
+        ({"is_balanced": True}, "is_balanced is not emulated"),
+        ({"is_cross": True, "is_causal": True}, "is_cross goes with attention that is not causal"),
+        (
+            {"kv_cache_batch_idx": 0, "kv_actual_isl": 384, "circular_kv_cache": True, "sliding_window_size": 200, "is_causal": True},
+            "does not lie in a circular cache of 256 rows",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_refused(ring: MeshDevice, words: dict[str, Any], text: str) -> None:
+    with pytest.raises(RuntimeError, match=text):
+        attend(ring, JOINT, (ONE, *HELD), {"logical_n": 512 if "kv_actual_isl" in words else 256, **words})
