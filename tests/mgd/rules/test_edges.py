@@ -112,6 +112,11 @@ FOUND = {
     "as many channels as it has ports": (mesh() + fabric(2, link("0", "1", "count: 40")), [], ""),
     "short lines": (mesh("1, 2") + fabric(2, link("0", "1")), ["MGD071"], ""),
     "a line beside itself": (mesh("1, 2") + fabric(1, link("0", "0")), ["MGD065"], ""),
+    "meshes of one row that are not linked": (mesh("1, 4") + fabric(2), [], ""),
+    "one device": (mesh("1, 1") + TOP, [], ""),
+    "no hosts are written": (
+        mesh().replace("host_topology { dims: [ 1, 1 ] }", "") + TOP, ["MGD011"], "=write host_topology { dims: [ 1, 1 ] } for one host"
+    ),
     "a ring along one device": (
         mesh("1, 4").replace("dims: [ 1, 4 ]", "dims: [ 1, 4 ] dim_types: [ RING, LINE ]") + TOP, ["MGD070"], "3 or longer"
     ),
