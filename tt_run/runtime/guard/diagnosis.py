@@ -112,11 +112,12 @@ def compatible(calls: Iterable[tuple[str, ...]]) -> bool:
     rests: set[tuple[str, ...]] = set()
     sizes: set[str] = set()
     elements: set[str] = set()
-    for *fields, detail, _ in calls:
+    for *fields, detail, ranks in calls:
         items = detail.split(", ")
         sizes.update(item for item in items if item.startswith("bytes "))
         elements.update(item for item in items if item.startswith("element "))
-        rests.add((*fields, *(item for item in items if not item.startswith(("bytes ", "element ")))))
+        firm = (item for item in items if not item.startswith(("bytes ", "element ")))
+        rests.add((*fields, ranks, *firm))
     return len(rests) == 1 and len(sizes) <= 1 and len(elements - {f"element {ONE_BYTE}"}) <= 1
 
 
