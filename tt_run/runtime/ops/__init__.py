@@ -68,6 +68,7 @@ MODULES = (
     "experimental_elements",
     "gradients.backward",
     "images.convolutions",
+    "images.prepared_filters",
     "images.pooling",
     "data_movement.sharded_movement",
 )

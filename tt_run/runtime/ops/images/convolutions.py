@@ -25,14 +25,13 @@ from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import settle
 from tt_run.runtime.ops.goldens import pool_goldens
 from tt_run.runtime.ops.images import video_filters
+from tt_run.runtime.ops.images.prepared_filters import bias_row, laid_out, on_mesh, one_row, prepared
 from tt_run.runtime.ops.images.window_limits import check_convolution
 from tt_run.runtime.ops.images.windows import Borders, borders, pair, to_planes, to_rows
-from tt_run.runtime.tensor.conversion.devices import to_device
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
 from tt_run.runtime.tuning.conv import Conv2dConfig, Conv3dConfig, Op2DSliceConfig, PaddingMode
-from tt_run.runtime.values.dtypes import quantize
 from tt_run.runtime.values.shards import Shards, combine, combine_all
 
 Array = npt.NDArray[Any]
@@ -75,8 +74,8 @@ def conv2d(
     config = conv_config or Conv2dConfig()
     groups = groups or 1  # 0 says, too, that channels are not grouped
     check_convolution(steps, groups, config)
-    weights = _prepared(weight_tensor, device, config, (out_channels, in_channels // groups, *kernel))
-    bias = None if bias_tensor is None else _row(bias_tensor, device, config, out_channels)
+    weights = prepared(weight_tensor, device, config, (out_channels, in_channels // groups, *kernel))
+    bias = None if bias_tensor is None else bias_row(bias_tensor, device, config, out_channels)
 
     def forward(x: Any, w: Any, b: Any) -> Any:
         planes = _padded(
@@ -86,7 +85,7 @@ def conv2d(
         return to_rows(torch_cpu.named("nn.functional.conv2d")(planes, filters, b, steps, 0, spread, groups))
 
     result = _computed(
-        forward, _on(input_tensor, device), weights, bias, dtype, memory_config, config.activation, config.output_layout
+        forward, on_mesh(input_tensor, device), weights, bias, dtype, memory_config, config.activation, config.output_layout
     )  # fmt: skip
     out = (
         _extent(input_height + sides.top + sides.bottom, kernel[0], steps[0], spread[0]),
@@ -134,8 +133,8 @@ def conv1d(
     groups = groups or 1  # 0 says, too, that channels are not grouped
     check_convolution((stride, 1), groups, config)
     kernel = (kernel_size, 1)
-    weights = _prepared(weight_tensor, device, config, (out_channels, in_channels // groups, *kernel))
-    bias = None if bias_tensor is None else _row(bias_tensor, device, config, out_channels)
+    weights = prepared(weight_tensor, device, config, (out_channels, in_channels // groups, *kernel))
+    bias = None if bias_tensor is None else bias_row(bias_tensor, device, config, out_channels)
 
     def forward(x: Any, w: Any, b: Any) -> Any:
         planes = _padded(to_planes(x, batch_size, input_length, 1, in_channels), sides, config.padding_mode)
@@ -144,7 +143,7 @@ def conv1d(
         return to_rows(convolve(planes, filters, b, (stride, 1), 0, (dilation, 1), groups))
 
     result = _computed(
-        forward, _on(input_tensor, device), weights, bias, dtype, memory_config, config.activation, config.output_layout
+        forward, on_mesh(input_tensor, device), weights, bias, dtype, memory_config, config.activation, config.output_layout
     )  # fmt: skip
     length = _extent(input_length + before + after, kernel_size, stride, dilation)
     return _returned(
@@ -193,8 +192,8 @@ def conv_transpose2d(
     config = conv_config or Conv2dConfig()
     groups = groups or 1  # 0 says, too, that channels are not grouped
     check_convolution(steps, groups, config)
-    weights = _prepared(weight_tensor, device, config, (in_channels, out_channels // groups, *kernel))
-    bias = None if bias_tensor is None else _row(bias_tensor, device, config, out_channels)
+    weights = prepared(weight_tensor, device, config, (in_channels, out_channels // groups, *kernel))
+    bias = None if bias_tensor is None else bias_row(bias_tensor, device, config, out_channels)
     out = tuple(
         (size - 1) * step - first - last + reach * (extent - 1) + more + 1
         for size, step, first, last, reach, extent, more in zip(
@@ -217,7 +216,7 @@ def conv_transpose2d(
         return to_rows(whole[..., sides.top : sides.top + out[0], sides.left : sides.left + out[1]])
 
     result = _computed(
-        forward, _on(input_tensor, device), weights, bias, dtype, memory_config, config.activation, config.output_layout
+        forward, on_mesh(input_tensor, device), weights, bias, dtype, memory_config, config.activation, config.output_layout
     )  # fmt: skip
     return _returned(
         result,
@@ -287,19 +286,19 @@ def conv3d(
     def matrix(weights: Tensor) -> Tensor:
         flat = weights
         if len(weights.shape) == 5:
-            flat = _laid_out(
+            flat = laid_out(
                 weights, where, weights.dtype,
                 lambda stack: video_filters.matrix(stack, groups, rows.block, settings.alignment),
             )  # fmt: skip
         video_filters.check_weights(tuple(flat.shape), rows)
-        return _on(flat, where)
+        return on_mesh(flat, where)
 
     flat = matrix(weight_tensor)
     if weight_lo_tensor is not None:
         rest = matrix(weight_lo_tensor)
         flat = typecast.compute(flat, DataType.FLOAT32)
         flat = flat.derive(combine(np.add, flat.shards, rest.shards))
-    bias = None if bias_tensor is None else _laid_out(bias_tensor, where, bias_tensor.dtype, _one_row)
+    bias = None if bias_tensor is None else laid_out(bias_tensor, where, bias_tensor.dtype, one_row)
 
     def forward(x: Any, filters: Any, b: Any) -> Any:
         planes = torch_cpu.named("nn.functional.pad")(x.permute(0, 4, 1, 2, 3), (w, w, h, h, t, t), mode=mode)
@@ -309,137 +308,8 @@ def conv3d(
     return _computed(forward, input_tensor, flat, bias, dtype, memory_config, None, settings.output_layout)
 
 
-@operation("ttnn.experimental.prepare_conv3d_weights", family=families.CONVERSION)
-def prepare_conv3d_weights(
-    *,
-    weight_tensor: Tensor,
-    groups: int = 1,
-    C_in_block: int = 0,
-    alignment: int = 32,
-    device: MeshDevice | None = None,
-) -> Tensor:
-    """Filters `(out, in / groups, kt, kh, kw)` as the matrix `(kt*kh*kw*in, out)`, in the layout of the filters, on a device that is given.
-
-    Groups are filled with zeros, and so is `in` up to a multiple of `alignment`; rows go by blocks of `C_in_block` channels (0: one),
-    then by place in the kernel. Raises RuntimeError when the blocks do not divide the channels.
-    """
-    where = device or weight_tensor.device()
-
-    def arrange(stack: Array) -> Array:
-        return video_filters.matrix(stack, groups, C_in_block, alignment)
-
-    return _laid_out(weight_tensor, where, weight_tensor.dtype, arrange, weight_tensor.layout)
-
-
-@operation("ttnn.prepare_conv_weights", family=families.CONVERSION)
-def prepare_conv_weights(
-    *,
-    weight_tensor: Tensor,
-    input_memory_config: MemoryConfig,
-    input_layout: Layout,
-    weights_format: str,
-    in_channels: int,
-    out_channels: int,
-    batch_size: int,
-    input_height: int,
-    input_width: int,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    has_bias: bool,
-    groups: int,
-    device: MeshDevice,
-    input_dtype: DataType,
-    output_dtype: DataType | None = None,
-    conv_config: Conv2dConfig | None = None,
-    compute_config: WormholeComputeKernelConfig | None = None,
-    slice_config: Op2DSliceConfig | None = None,
-) -> Tensor:
-    """Filters as `conv2d` keeps them: the matrix `(1, 1, kh*kw*in / groups, out)` in tiles on the device."""
-    if weights_format != "OIHW":
-        raise fatal(f"weights_format must be OIHW, got {weights_format}")
-    kernel, config = pair("kernel_size", kernel_size), conv_config or Conv2dConfig()
-    check_convolution(pair("stride", stride), groups, config)
-    shape = (out_channels, in_channels // groups, *kernel)
-    return _prepared(weight_tensor, device, config, shape)
-
-
-@operation("ttnn.prepare_conv_bias", family=families.CONVERSION)
-def prepare_conv_bias(
-    *,
-    bias_tensor: Tensor,
-    input_memory_config: MemoryConfig,
-    input_layout: Layout,
-    in_channels: int,
-    out_channels: int,
-    batch_size: int,
-    input_height: int,
-    input_width: int,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
-    device: MeshDevice,
-    input_dtype: DataType,
-    output_dtype: DataType | None = None,
-    conv_config: Conv2dConfig | None = None,
-    compute_config: WormholeComputeKernelConfig | None = None,
-    slice_config: Op2DSliceConfig | None = None,
-) -> Tensor:
-    """A bias as `conv2d` keeps it: `(1, 1, 1, out)` in tiles on the device."""
-    return _row(bias_tensor, device, conv_config or Conv2dConfig(), out_channels)
-
-
-@operation("ttnn.prepare_conv_transpose2d_weights", family=families.CONVERSION)
-def prepare_conv_transpose2d_weights(
-    *,
-    weight_tensor: Tensor,
-    input_memory_config: MemoryConfig,
-    input_layout: Layout,
-    weights_format: str,
-    in_channels: int,
-    out_channels: int,
-    batch_size: int,
-    input_height: int,
-    input_width: int,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    has_bias: bool,
-    groups: int,
-    device: MeshDevice,
-    input_dtype: DataType,
-    output_dtype: DataType | None = None,
-    conv_config: Conv2dConfig | None = None,
-    compute_config: WormholeComputeKernelConfig | None = None,
-    slice_config: Op2DSliceConfig | None = None,
-    mirror_kernel: bool = True,
-) -> Tensor:
-    """Filters as `conv_transpose2d` keeps them: the matrix `(1, 1, kh*kw*out / groups, in)` in tiles on the device."""
-    if weights_format != "IOHW":
-        raise fatal(f"weights_format must be IOHW, got {weights_format}")
-    kernel, config = pair("kernel_size", kernel_size), conv_config or Conv2dConfig()
-    check_convolution(pair("stride", stride), groups, config)
-    shape = (in_channels, out_channels // groups, *kernel)
-    return _prepared(weight_tensor, device, config, shape)
-
-
-@operation("ttnn.prepare_conv_transpose2d_bias", family=families.CONVERSION)
-def prepare_conv_transpose2d_bias(*, bias_tensor: Tensor, out_channels: int, device: MeshDevice, **tuning: Any) -> Tensor:  # fmt: skip
-    """A bias as `conv_transpose2d` keeps it: `(1, 1, 1, out)` in tiles on the device; the other settings change nothing."""
-    config = tuning.get("conv_config") or Conv2dConfig()
-    return _row(bias_tensor, device, config, out_channels)
-
-
 def _extent(size: int, window: int, step: int, spread: int) -> int:
     return (size - spread * (window - 1) - 1) // step + 1
-
-
-def _on(tensor: Tensor, device: MeshDevice) -> Tensor:
-    return tensor if tensor.device() is not None else to_device(tensor, device)
 
 
 def _padded(planes: Any, sides: Borders, mode: PaddingMode) -> Any:
@@ -447,49 +317,6 @@ def _padded(planes: Any, sides: Borders, mode: PaddingMode) -> Any:
         return planes
     kind = "constant" if mode is PaddingMode.Zeros else "replicate"
     return torch_cpu.named("nn.functional.pad")(planes, sides.torch(), mode=kind)
-
-
-def _prepared(
-    weights: Tensor, device: MeshDevice, config: Conv2dConfig, shape: tuple[int, int, int, int]
-) -> Tensor:
-    """Filters as a matrix on the device: of shape `(first, second, kh, kw)`, or such a matrix already."""
-    first, second, rows, columns = shape
-    given = tuple(weights.shape)
-    dtype = config.weights_dtype or weights.dtype
-    if given == (1, 1, rows * columns * second, first) and given != shape:
-        return _on(weights, device)
-    if given == shape or (given == (first, second, rows) and columns == 1):
-        return _laid_out(weights, device, dtype, lambda w: _flat(w, rows, columns))
-    raise fatal(
-        f"weights of shape {list(given)} are not {list(shape)}, nor prepared as {[1, 1, rows * columns * second, first]}",
-        "weight_tensor.logical_shape() == (out_channels, in_channels / groups, kernel_height, kernel_width)",
-    )
-
-
-def _flat(stack: Array, rows: int, columns: int) -> Array:
-    devices, first, second = stack.shape[:3]
-    planes = stack.reshape(devices, first, second, rows, columns).transpose(0, 3, 4, 2, 1)
-    return planes.reshape(devices, 1, 1, rows * columns * second, first)
-
-
-def _one_row(stack: Array) -> Array:
-    return stack.reshape(len(stack), 1, 1, 1, -1)
-
-
-def _row(bias: Tensor, device: MeshDevice, config: Conv2dConfig, channels: int) -> Tensor:
-    if int(np.prod(tuple(bias.shape))) != channels:
-        raise fatal(f"a bias of shape {list(bias.shape)} does not have {channels} elements")
-    return _laid_out(bias, device, config.weights_dtype or bias.dtype, _one_row)
-
-
-def _laid_out(
-    tensor: Tensor, device: MeshDevice | None, dtype: DataType, arrange: Any, layout: Layout = Layout.TILE
-) -> Tensor:
-    """A tensor's shards rearranged, in a layout and an element type, on the device."""
-    shards = tensor.shards
-    values = quantize(np.ascontiguousarray(arrange(shards.data)), dtype)
-    made = settle((tensor,), Shards(values, shards.index), dtype, layout=layout)
-    return made if device is None else _on(made, device)
 
 
 def _filters(matrix: Any, first: int, second: int, kernel: tuple[int, int]) -> Any:

@@ -1,0 +1,203 @@
+"""Filters and biases of convolutions as devices keep them: matrices in tiles. Source: reference library 0.81.1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import settle
+from tt_run.runtime.ops.images import video_filters
+from tt_run.runtime.ops.images.window_limits import check_convolution
+from tt_run.runtime.ops.images.windows import pair
+from tt_run.runtime.tensor.conversion.devices import to_device
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
+from tt_run.runtime.tuning.conv import Conv2dConfig, Op2DSliceConfig
+from tt_run.runtime.values.dtypes import quantize
+from tt_run.runtime.values.shards import Shards
+
+Array = npt.NDArray[Any]
+
+
+def on_mesh(tensor: Tensor, device: MeshDevice) -> Tensor:
+    """A tensor that may still be on the host."""
+    return tensor if tensor.device() is not None else to_device(tensor, device)
+
+
+def prepared(
+    weights: Tensor, device: MeshDevice, config: Conv2dConfig, shape: tuple[int, int, int, int]
+) -> Tensor:
+    """Filters as a matrix on the device: of shape `(first, second, kh, kw)`, or such a matrix already."""
+    first, second, rows, columns = shape
+    given = tuple(weights.shape)
+    dtype = config.weights_dtype or weights.dtype
+    if given == (1, 1, rows * columns * second, first) and given != shape:
+        return on_mesh(weights, device)
+    if given == shape or (given == (first, second, rows) and columns == 1):
+        return laid_out(weights, device, dtype, lambda w: _flat(w, rows, columns))
+    raise fatal(
+        f"weights of shape {list(given)} are not {list(shape)}, nor prepared as {[1, 1, rows * columns * second, first]}",
+        "weight_tensor.logical_shape() == (out_channels, in_channels / groups, kernel_height, kernel_width)",
+    )
+
+
+def _flat(stack: Array, rows: int, columns: int) -> Array:
+    devices, first, second = stack.shape[:3]
+    planes = stack.reshape(devices, first, second, rows, columns).transpose(0, 3, 4, 2, 1)
+    return planes.reshape(devices, 1, 1, rows * columns * second, first)
+
+
+def one_row(stack: Array) -> Array:
+    """Each shard as one row, with four dimensions."""
+    return stack.reshape(len(stack), 1, 1, 1, -1)
+
+
+def bias_row(bias: Tensor, device: MeshDevice, config: Conv2dConfig, channels: int) -> Tensor:
+    """A bias as a row of tiles on the device."""
+    if int(np.prod(tuple(bias.shape))) != channels:
+        raise fatal(f"a bias of shape {list(bias.shape)} does not have {channels} elements")
+    return laid_out(bias, device, config.weights_dtype or bias.dtype, one_row)
+
+
+def laid_out(
+    tensor: Tensor, device: MeshDevice | None, dtype: DataType, arrange: Any, layout: Layout = Layout.TILE
+) -> Tensor:
+    """A tensor's shards rearranged, in a layout and an element type, on the device."""
+    shards = tensor.shards
+    values = quantize(np.ascontiguousarray(arrange(shards.data)), dtype)
+    made = settle((tensor,), Shards(values, shards.index), dtype, layout=layout)
+    return made if device is None else on_mesh(made, device)
+
+
+@operation("ttnn.experimental.prepare_conv3d_weights", family=families.CONVERSION)
+def prepare_conv3d_weights(
+    *,
+    weight_tensor: Tensor,
+    groups: int = 1,
+    C_in_block: int = 0,
+    alignment: int = 32,
+    device: MeshDevice | None = None,
+) -> Tensor:
+    """Filters `(out, in / groups, kt, kh, kw)` as the matrix `(kt*kh*kw*in, out)`, in the layout of the filters, on a device that is given.
+
+    Groups are filled with zeros, and so is `in` up to a multiple of `alignment`; rows go by blocks of `C_in_block` channels (0: one),
+    then by place in the kernel. Raises RuntimeError when the blocks do not divide the channels.
+    """
+    where = device or weight_tensor.device()
+
+    def arrange(stack: Array) -> Array:
+        return video_filters.matrix(stack, groups, C_in_block, alignment)
+
+    return laid_out(weight_tensor, where, weight_tensor.dtype, arrange, weight_tensor.layout)
+
+
+@operation("ttnn.prepare_conv_weights", family=families.CONVERSION)
+def prepare_conv_weights(
+    *,
+    weight_tensor: Tensor,
+    input_memory_config: MemoryConfig,
+    input_layout: Layout,
+    weights_format: str,
+    in_channels: int,
+    out_channels: int,
+    batch_size: int,
+    input_height: int,
+    input_width: int,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    has_bias: bool,
+    groups: int,
+    device: MeshDevice,
+    input_dtype: DataType,
+    output_dtype: DataType | None = None,
+    conv_config: Conv2dConfig | None = None,
+    compute_config: WormholeComputeKernelConfig | None = None,
+    slice_config: Op2DSliceConfig | None = None,
+) -> Tensor:
+    """Filters as `conv2d` keeps them: the matrix `(1, 1, kh*kw*in / groups, out)` in tiles on the device."""
+    if weights_format != "OIHW":
+        raise fatal(f"weights_format must be OIHW, got {weights_format}")
+    kernel, config = pair("kernel_size", kernel_size), conv_config or Conv2dConfig()
+    check_convolution(pair("stride", stride), groups, config)
+    shape = (out_channels, in_channels // groups, *kernel)
+    return prepared(weight_tensor, device, config, shape)
+
+
+@operation("ttnn.prepare_conv_bias", family=families.CONVERSION)
+def prepare_conv_bias(
+    *,
+    bias_tensor: Tensor,
+    input_memory_config: MemoryConfig,
+    input_layout: Layout,
+    in_channels: int,
+    out_channels: int,
+    batch_size: int,
+    input_height: int,
+    input_width: int,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    device: MeshDevice,
+    input_dtype: DataType,
+    output_dtype: DataType | None = None,
+    conv_config: Conv2dConfig | None = None,
+    compute_config: WormholeComputeKernelConfig | None = None,
+    slice_config: Op2DSliceConfig | None = None,
+) -> Tensor:
+    """A bias as `conv2d` keeps it: `(1, 1, 1, out)` in tiles on the device."""
+    return bias_row(bias_tensor, device, conv_config or Conv2dConfig(), out_channels)
+
+
+@operation("ttnn.prepare_conv_transpose2d_weights", family=families.CONVERSION)
+def prepare_conv_transpose2d_weights(
+    *,
+    weight_tensor: Tensor,
+    input_memory_config: MemoryConfig,
+    input_layout: Layout,
+    weights_format: str,
+    in_channels: int,
+    out_channels: int,
+    batch_size: int,
+    input_height: int,
+    input_width: int,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    has_bias: bool,
+    groups: int,
+    device: MeshDevice,
+    input_dtype: DataType,
+    output_dtype: DataType | None = None,
+    conv_config: Conv2dConfig | None = None,
+    compute_config: WormholeComputeKernelConfig | None = None,
+    slice_config: Op2DSliceConfig | None = None,
+    mirror_kernel: bool = True,
+) -> Tensor:
+    """Filters as `conv_transpose2d` keeps them: the matrix `(1, 1, kh*kw*out / groups, in)` in tiles on the device."""
+    if weights_format != "IOHW":
+        raise fatal(f"weights_format must be IOHW, got {weights_format}")
+    kernel, config = pair("kernel_size", kernel_size), conv_config or Conv2dConfig()
+    check_convolution(pair("stride", stride), groups, config)
+    shape = (in_channels, out_channels // groups, *kernel)
+    return prepared(weight_tensor, device, config, shape)
+
+
+@operation("ttnn.prepare_conv_transpose2d_bias", family=families.CONVERSION)
+def prepare_conv_transpose2d_bias(*, bias_tensor: Tensor, out_channels: int, device: MeshDevice, **tuning: Any) -> Tensor:  # fmt: skip
+    """A bias as `conv_transpose2d` keeps it: `(1, 1, 1, out)` in tiles on the device; the other settings change nothing."""
+    config = tuning.get("conv_config") or Conv2dConfig()
+    return bias_row(bias_tensor, device, config, out_channels)
