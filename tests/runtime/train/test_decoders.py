@@ -19,7 +19,7 @@ from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper, synchr
 from tt_run.runtime.train.models import either_llama
 from tt_run.runtime.train.models.cache import GrowingCache, KvCache, KvCacheConfig
 from tt_run.runtime.train.models.decoders import flops
-from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
+from tt_run.runtime.train.models.decoders.deepseek import DeepSeek, MultiHeadLatentAttention
 from tt_run.runtime.train.models.decoders.export import save_to_hf_format, split_keys_values
 from tt_run.runtime.train.models.decoders.llama import (
     DecoderLlama,
@@ -41,12 +41,14 @@ from tt_run.runtime.train.models.decoders.weights import (
     load_deepseek,
     load_from_hf,
     load_from_safetensors,
+    load_weights_from_hf,
 )
 from tt_run.runtime.train.models.loading import interleaved, joint_keys_values
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
 from tt_run.runtime.train.ops import pieces, unary
 from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
+from tt_run.runtime.train.ops.rope import build_rope_params
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
 from tt_run.runtime.train.sharded_parameters import whole, whole_parameter
 from tt_run.runtime.train.tensor import Tensor
@@ -164,6 +166,20 @@ def test_qwen3(opened: Any, changes: dict[str, Any]) -> None:
         "attention_bias" in changes,
     )
     compare(torch, Qwen3(config), perturbed(torch, transformers.Qwen3ForCausalLM(hf)), load_from_hf)
+    made = create_qwen3_config_from_hf(hf, config.max_position_embeddings, RunnerType.MemoryEfficient)
+    assert made.runner_type is RunnerType.MemoryEfficient
+    if config.weight_tying is WeightTyingType.Disabled:
+        with pytest.raises(ValueError, match="the model has a head of its own"):
+            load_weights_from_hf(Qwen3(config), {}, config, tie_word_embeddings=True)
+
+
+def test_latent_attention_without_a_mask_is_causal(opened: Any) -> None:
+    opened()
+    config = DeepSeekConfig(vocab_size=32, dim=64, n_layers=1, n_heads=2, q_lora_rank=0, kv_lora_rank=32, qk_nope_head_dim=32, qk_rope_head_dim=32, v_head_dim=32, max_seq_len=32)  # fmt: skip
+    attention = MultiHeadLatentAttention(config, build_rope_params(32, 32))
+    x = Tensor.from_numpy(np.random.default_rng(0).standard_normal((2, 1, 32, 64), np.float32))
+    causal = Tensor.from_numpy(np.tril(np.ones((1, 1, 32, 32), np.float32)))
+    assert attention(x).to_numpy().tobytes() == attention(x, causal).to_numpy().tobytes()
 
 
 @pytest.mark.parametrize("rank", [0, 24])

@@ -23,7 +23,10 @@ PUBLISHED = {
     "ttml.datasets.hf_dataloader": "InMemoryDataloader sft_collate_fn",
     "ttml.trainers": "SFTConfig SFTTrainer TrainerCallback LoraConfig GRPOConfig GRPOTrainer get_grpo_config",
     "ttml.trainers.callback": "TrainerCallback",
-    "ttml.trainers.grpo_trainer": "GRPOCompleter",
+    "ttml.trainers.grpo_trainer": """
+        GRPOCompleter GRPOMonitor RolloutBatch RolloutSampler compute_advantages_host dispatch_reward iter_micro_batch upload_micro_advantages
+    """,
+    "ttml.models.qwen3.weights": "load_weights_from_hf",
     "ttml.fsdp": "fully_shard is_fsdp_managed fsdp_axis_of",
     "ttml.checkpointing": "save_checkpoint load_checkpoint read_header CheckpointShapeError",
     "ttml.models.bert": "Bert BertConfig create",
@@ -60,7 +63,8 @@ PUBLISHED = {
     "ttml.parallel": "SEQUENCE_DIM TPStrategy is_sequence_parallel",
     "ttml.common.config": """
         get_config get_model_config get_training_config get_device_config get_multihost_config yaml_deep_update PipelineParallelHostConfig
-        load_config TrainingConfig DeviceConfig MultiHostConfig TransformerConfig SchedulerConfig get_tt_metal_home
+        load_config TrainingConfig DeviceConfig MultiHostConfig TransformerConfig SchedulerConfig SpeedrunSchedulerConfig
+        get_tt_metal_home
     """,
     "ttml.common.schedulers": """
         CosineAnnealingScheduler LambdaScheduler LinearScheduler SequentialScheduler SpeedrunScheduler StepScheduler
@@ -78,7 +82,7 @@ PUBLISHED = {
     "ttml.common": "config utils data model_factory generate sampling schedulers trainer performance memory_utils muon_optimizer",
     "ttml.common.utils": """
         set_seed round_up_to_tile initialize_device create_optimizer get_loss_over_devices build_logits_mask no_grad
-        PerformanceMeter summary build_causal_mask get_available_device_memory_in_bytes get_tt_metal_runtime_root
+        PerformanceMeter summary build_causal_mask build_mesh get_available_device_memory_in_bytes get_tt_metal_runtime_root
     """,
     "ttml.common.data": "CharTokenizer load_shakespeare_text prepare_data get_batch build_causal_mask",
     "ttml.common.model_factory": "TransformerModelFactory adjust_vocab_size map_runner_type",

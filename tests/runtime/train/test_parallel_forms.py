@@ -177,6 +177,8 @@ def test_a_configuration_cuts_parameters(
             "device_config": {
                 "mesh_shape": list(mesh),
                 "fsdp_replicate_params": ["gamma$", "^tok_emb"],
+                # On one of the meshes parameters are made when they are cut already.
+                "lazy_parameter_init": mesh == (4, 1),
                 **{f"enable_{name}": True for name in names},
             },
         }

@@ -91,6 +91,7 @@ class DeviceConfig(FileSection):
     enable_pp = Setting(flag, False, GUIDE)
     enable_fsdp = Setting(flag, False, UPSTREAM)
     fsdp_replicate_params: Setting[list[str]] = Setting(patterns, [], UPSTREAM)
+    lazy_parameter_init = Setting(flag, False, UPSTREAM)
     enable_cp = Setting(flag, False, UPSTREAM)
     enable_sp = Setting(flag, False, UPSTREAM)
     sp_linear_impl = Setting(either("composed", "fused"), "composed", UPSTREAM)

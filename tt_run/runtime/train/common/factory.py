@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -23,6 +24,7 @@ from tt_run.runtime.train.models.pipeline import PipelineParallelConfig, create_
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
 from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase
 from tt_run.runtime.train.modules.containers import ModuleList
+from tt_run.runtime.train.modules.lazy import lazy_init, materialize_module
 from tt_run.runtime.train.settings import ConfigError
 
 _MODELS = ("gpt2", "llama", "deepseek")
@@ -73,11 +75,15 @@ class TransformerModelFactory:
             )
 
     def create_model(self) -> Any:
-        """The model of that type on the open device; with `enable_fsdp` block by block cut over the mesh axis for that."""
-        model = self._whole_model()
-        if self.device_config.enable_fsdp:
-            self._shard(model)
-        return model
+        """The model of that type on the open device; with `enable_fsdp` block by block cut over the mesh axis for that, and with
+        `lazy_parameter_init` too its parameters are made when they are cut already."""
+        if not self.device_config.enable_fsdp:
+            return self._whole_model()
+        lazy = self.device_config.lazy_parameter_init
+        with lazy_init() if lazy else contextlib.nullcontext():
+            model = self._whole_model()
+        self._shard(model)
+        return materialize_module(model) if lazy else model
 
     def _shard(self, model: ModuleBase) -> None:
         whole = self.device_config.fsdp_replicate_params

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.train.models.decoders.cut_layers import axis_of, narrow, parts_of, wide
 from tt_run.runtime.train.models.decoders.expert_parallel import SparseMoEEP
@@ -62,7 +64,12 @@ class MultiHeadLatentAttention(AbstractModuleBase):
         self.wo = narrow(config.n_heads * config.v_head_dim, width, cut)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """[B, 1, S, D] -> the same shape."""
+        """[B, 1, S, D] -> the same shape; without a mask no position sees those after it."""
+        if mask is None:
+            mask = Tensor.from_numpy(
+                np.tril(np.ones((1, 1, *[x.shape()[2]] * 2), np.float32)), new_type=DataType.BFLOAT16
+            )
+            mask.set_requires_grad(False)
         config, heads = self.config, self.n_heads
         joint = self.wq_b(self.q_norm(self.wq_a(x))) if config.q_lora_rank else self.wq(x)
         plain, turning = pieces.split(

@@ -70,7 +70,9 @@ class Qwen3Config:
         check_decoder(self, "max_position_embeddings", "hidden_size", "head_dim")
 
 
-def create_qwen3_config_from_hf(hf_config: Any, max_sequence_length: int) -> Qwen3Config:
+def create_qwen3_config_from_hf(
+    hf_config: Any, max_sequence_length: int, runner_type: RunnerType = RunnerType.Default
+) -> Qwen3Config:
     """The sizes of a Hugging Face configuration object, for sequences of at most `max_sequence_length`."""
     given = getattr(hf_config, "rope_parameters", None) or getattr(hf_config, "rope_scaling", None) or {}
     scaling = Qwen3RopeScalingConfig(
@@ -96,6 +98,7 @@ def create_qwen3_config_from_hf(hf_config: Any, max_sequence_length: int) -> Qwe
         rope_theta=float(theta),
         rope_scaling=scaling,
         weight_tying=WeightTyingType.Enabled if tied else WeightTyingType.Disabled,
+        runner_type=runner_type,
     )
 
 

@@ -100,6 +100,25 @@ def load_from_hf(model: Qwen3, source: Any) -> None:
     filling.report(set(given))
 
 
+def load_weights_from_hf(
+    ttml_model: Qwen3,
+    hf_state_dict: Mapping[str, Any],
+    config: Any = None,
+    tie_word_embeddings: bool | None = None,
+    sharded: bool | None = None,
+) -> None:
+    """`load_from_hf` by the reference's newer name. The model itself says what `config` and `sharded` would.
+
+    Raises ValueError when `tie_word_embeddings` is not what the model has.
+    """
+    tied = ttml_model.lm_head.weight is ttml_model.model.embed_tokens.weight
+    if tie_word_embeddings and not tied:
+        raise ValueError(
+            "load_weights_from_hf: tie_word_embeddings, but the model has a head of its own; help: weight_tying=WeightTyingType.Enabled"
+        )
+    load_from_hf(ttml_model, hf_state_dict)
+
+
 def key_or_value(name: str) -> tuple[int, str, str] | None:
     """Number of the layer, "k" or "v", and "weight" or "bias" of what Hugging Face calls keys' and values' projections; None for anything else."""
     found = re.fullmatch(r"(?:model\.)?layers\.(\d+)\.self_attn\.([kv])_proj\.(weight|bias)", name)

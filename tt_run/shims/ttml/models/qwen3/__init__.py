@@ -16,6 +16,7 @@ _SUBMODULES = (
     "rmsnorm",
     "safetensors_loader",
     "transformer",
+    "weights",
 )
 
 __getattr__, __dir__ = _publish(globals(), _TABLE, _SUBMODULES)

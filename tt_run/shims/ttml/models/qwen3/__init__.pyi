@@ -22,4 +22,5 @@ from tt_run.runtime.train.models.decoders.weights import load_from_safetensors a
 from . import rmsnorm as rmsnorm
 from . import safetensors_loader as safetensors_loader
 from . import transformer as transformer
+from . import weights as weights
 
