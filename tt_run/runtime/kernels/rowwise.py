@@ -18,6 +18,7 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.elementwise import BLOCK, Buffers, finish
 from tt_run.runtime.kernels.workers import spread, thread_count
 from tt_run.runtime.values.bfloat16 import round_blocks
+from tt_run.runtime.values.quiet import restore, silence
 from tt_run.runtime.values.recycled import empty
 from tt_run.runtime.values.scratch import scratch
 
@@ -77,17 +78,21 @@ def _parts(source: Array, others: tuple[Array, ...], out: Array, width: int) -> 
 
 
 def _fill(function: RowFunction, places: list[tuple[_Part, int]], step: int, rounded: bool) -> None:
-    with np.errstate(all="ignore"), Buffers(_buffer(places[0][0].source.shape[1])):
-        for part, start in places:
-            cut = slice(start, start + step)
-            source, out = part.source[cut], part.out[cut]
-            sides = [s if len(s) == 1 else s[cut] for s in part.sides]
-            if not rounded:
-                function(out, source, *sides)
-                continue
-            room = scratch("rows", 1, max(source.size, BLOCK))[0][: source.size]
-            function(room.reshape(source.shape), source, *sides)
-            round_blocks(room, out.reshape(-1))
+    before = silence()
+    try:
+        with Buffers(_buffer(places[0][0].source.shape[1])):
+            for part, start in places:
+                cut = slice(start, start + step)
+                source, out = part.source[cut], part.out[cut]
+                sides = [s if len(s) == 1 else s[cut] for s in part.sides]
+                if not rounded:
+                    function(out, source, *sides)
+                    continue
+                room = scratch("rows", 1, max(source.size, BLOCK))[0][: source.size]
+                function(room.reshape(source.shape), source, *sides)
+                round_blocks(room, out.reshape(-1))
+    finally:
+        restore(before)
 
 
 def _buffer(width: int) -> int:

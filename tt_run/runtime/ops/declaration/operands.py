@@ -169,6 +169,8 @@ def axes_of(dims: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
     """Dimensions of a reduction, each once, in order; None means all of them. Raises RuntimeError for one there is none of."""
     if dims is None:
         return tuple(range(rank))
+    if type(dims) is int and -rank <= dims < rank:
+        return (dims % rank,)  # by far the most frequent
     listed = [dims] if isinstance(dims, int) else list(dims)
     for place, dim in enumerate(listed):
         if isinstance(dim, int) and not -_DIMENSIONS <= dim < _DIMENSIONS:

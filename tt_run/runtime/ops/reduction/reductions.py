@@ -30,6 +30,7 @@ from tt_run.runtime.ops.reduction.reduction_checks import (
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import convert, is_float
+from tt_run.runtime.values.quiet import restore, silence
 
 Array = npt.NDArray[Any]
 Dims = int | Sequence[int] | None
@@ -57,8 +58,11 @@ def reduced(
     target = dtype or tensor.dtype
 
     def compute(stack: Array) -> Array:
-        with np.errstate(all="ignore"):
+        before = silence()
+        try:
             values = function(ordered_sums.rows_of(stack, axes))
+        finally:
+            restore(before)
         return finish(values, target).reshape(len(stack), *ordered_sums.reduced_shape(shape, axes, keepdim))
 
     if memory_config is None and output_tensor is None:
