@@ -598,5 +598,24 @@ def test_a_cache_that_learns_its_sizes(opened: Any) -> None:
     np.testing.assert_allclose(np.concatenate(found, axis=2), expected, atol=1e-6)
     cache.reset()
     assert cache.get_seq_length() == 0
+    model = Qwen3(Qwen3Config(vocab_size=64, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=32, max_position_embeddings=32))  # fmt: skip
+    assert (model.blocks, model.tok_emb) == (model.model.layers, model.model.embed_tokens)
+    assert (model.ln_fc, model.fc) == (model.model.norm, model.lm_head)
+
+    def given(array: np.ndarray) -> Tensor:
+        return Tensor.from_numpy(array, Layout.ROW_MAJOR, DataType.UINT32)
+
+    text = draw.integers(0, 64, (2, 1, 1, 7), np.uint32)
+    whole, past = model(given(text), causal(7)).to_numpy(), GrowingCache(2, 32)
+    parts = [
+        model(given(text[..., a:b].copy()), past.get_attn_mask(b - a), past_key_values=past).to_numpy()
+        for a, b in ((0, 4), (4, 5), (5, 6), (6, 7))
+    ]
+    np.testing.assert_allclose(np.concatenate(parts, axis=2), whole, atol=1e-5)
+    with pytest.raises(TypeError, match="two names of one cache"):
+        model(given(text), None, past, past_key_values=past)
+    past.clear()
+    again = model(given(text[:1]), past.get_attn_mask(7), past_key_values=past).to_numpy()
+    np.testing.assert_allclose(again, whole[:1], atol=1e-5)
     with pytest.raises(NotImplementedError, match="compressed"):
         GrowingCache(1, 12, compressed=True)

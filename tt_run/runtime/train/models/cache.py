@@ -140,6 +140,10 @@ class GrowingCache(KvCache):
         """Tokens held."""
         return self.position
 
+    def clear(self) -> None:
+        """Give the buffers back, and forget their sizes."""
+        self.__init__(self.num_layers, self.max_seq_len)  # type: ignore[misc]
+
     def get_attn_mask(self, seq_len: int | None = None) -> Tensor:
         """[1, 1, seq_len, seq_len], causal, while nothing is held; for one more token [1, 1, 1, max_seq_len]."""
         if self.position == 0 and seq_len is not None:

@@ -285,7 +285,7 @@ class Qwen3Model(AbstractModuleBase):
 
 
 class Qwen3(AbstractModuleBase):
-    """The model and its head."""
+    """The model and its head; `tok_emb`, `blocks`, `ln_fc` and `fc` are its parts by the names of the reference's newer form."""
 
     def __init__(self, config: Qwen3Config) -> None:
         require_whole_positions("Qwen3")
@@ -304,15 +304,42 @@ class Qwen3(AbstractModuleBase):
                 )
             self.lm_head.weight = self.model.embed_tokens.weight
 
+    @property
+    def tok_emb(self) -> Embedding:
+        """The table of token embeddings."""
+        return self.model.embed_tokens
+
+    @property
+    def blocks(self) -> ModuleList:
+        """The layers."""
+        return self.model.layers
+
+    @property
+    def ln_fc(self) -> Qwen3RMSNorm:
+        """The last norm."""
+        return self.model.norm
+
+    @property
+    def fc(self) -> ColumnParallelLinear | LinearLayer:
+        """The head."""
+        return self.lm_head
+
     def forward(
         self,
         input_ids: Tensor,
         mask: Tensor | None = None,
         kv_cache: KvCache | None = None,
         new_tokens: int | None = None,
+        past_key_values: KvCache | None = None,
     ) -> Tensor:
-        """ids [B, 1, 1, T] -> logits [B, 1, T, vocabulary]. Without a mask every position sees every other."""
-        return as_logits(self.lm_head(self.model(input_ids, mask, kv_cache, new_tokens)))
+        """ids [B, 1, 1, T] -> logits [B, 1, T, vocabulary]. Without a mask every position sees every other.
+
+        `past_key_values` is another name of `kv_cache`. Raises TypeError for both.
+        """
+        if past_key_values is not None and kv_cache is not None:
+            raise TypeError("Qwen3: kv_cache and past_key_values are two names of one cache; help: give one")
+        cache = kv_cache if past_key_values is None else past_key_values
+        return as_logits(self.lm_head(self.model(input_ids, mask, cache, new_tokens)))
 
 
 def build_attn_mask(
