@@ -256,6 +256,29 @@ def test_clipping_scales_in_place(one: MeshDevice) -> None:
         call("moreh_clip_grad_norm", [endless], 1.0, error_if_nonfinite=True)
 
 
+@pytest.mark.parametrize(("size", "kernel", "stride", "message"), [
+    ([8, 8], [3, 3], [0, 1], "Fold: stride must be greater than 0"),
+    ([8, 8], [0, 3], [1, 1], "Fold: kernel_size must be greater than 0"),
+    ([8, 8], [3], [1, 1], "Fold: kernel_size takes 2 elements"),
+    ([8], [3, 3], [1, 1], "Fold: output_size takes 2 elements"),
+])  # fmt: skip
+def test_refusals_of_fold(
+    one: MeshDevice, size: list[int], kernel: list[int], stride: list[int], message: str
+) -> None:
+    x = put(one, sample((1, 36, 64), 1), layout=ROW)
+    with pytest.raises(RuntimeError, match=message):
+        call("moreh_fold", x, None, size, kernel, [1, 1], [1, 1], stride)
+
+
+@pytest.mark.parametrize(("groups", "message"), [(0, "num_groups must be greater than 0"), (5, "must be divisible by num_groups")])  # fmt: skip
+def test_refusals_of_groups(one: MeshDevice, groups: int, message: str) -> None:
+    x, of_groups = put(one, sample((2, 32, 32, 32), 1)), put(one, sample((1, 1, 2, 4), 2))
+    with pytest.raises(RuntimeError, match=message):
+        call("moreh_group_norm", x, groups, 1e-5)
+    with pytest.raises(RuntimeError, match=message):
+        call("moreh_group_norm_backward", x, x, of_groups, of_groups, groups)
+
+
 def test_picking_and_folding(one: MeshDevice) -> None:
     x = sample((2, 3, 32, 64), 1)
     rows, columns = np.array([2, 0, -1], np.int32), np.array([5, 6, -64], np.int32)

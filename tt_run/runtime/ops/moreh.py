@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.torch_cpu import gradients, library, named, on_each
 from tt_run.runtime.mesh import MeshDevice
@@ -132,7 +133,28 @@ def _layer_norm_backward(gradient: Any, x: Any, mean: Any, rstd: Any, normalized
     return [_normalised_gradient(weighted, normal, scale, dims), *(v.reshape(shape) for v in sums)]
 
 
+def _groups(shape: str, x: Any, num_groups: int) -> None:
+    """Raises RuntimeError unless the channels fall into so many groups."""
+    if num_groups < 1:
+        raise fatal("num_groups must be greater than 0.", "num_groups > 0")
+    if x.shape[1] % num_groups:
+        raise fatal(f"{shape}[1] must be divisible by num_groups.", "C % num_groups == 0")
+
+
+def _fold(x: Any, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+    for name, value in (("output_size", size), ("kernel_size", kernel)):
+        if len(value) != 2:
+            raise fatal(f"Fold: {name} takes 2 elements")
+    for name, value in (("stride", stride), ("kernel_size", kernel)):
+        if min(value, default=1) < 1:
+            raise fatal(f"Fold: {name} must be greater than 0")
+    return named("nn.functional.fold")(
+        x, tuple(size), tuple(kernel), tuple(dilation), tuple(padding), tuple(stride)
+    )
+
+
 def _group_norm(x: Any, num_groups: int, eps: float, gamma: Any, beta: Any) -> list[Any]:
+    _groups("input_shape", x, num_groups)
     weight, bias = (None if v is None else v.reshape(-1) for v in (gamma, beta))
     out = named("nn.functional.group_norm")(x, num_groups, weight, bias, eps)
     grouped = x.reshape(x.shape[0], num_groups, -1)
@@ -144,6 +166,7 @@ def _group_norm(x: Any, num_groups: int, eps: float, gamma: Any, beta: Any) -> l
 def _group_norm_backward(
     gradient: Any, x: Any, mean: Any, rstd: Any, num_groups: int, gamma: Any
 ) -> list[Any]:
+    _groups("output_grad_shape", x, num_groups)
     batch, channels = x.shape[:2]
     scale = rstd.reshape(batch, num_groups, 1)
     normal = (x.reshape(batch, num_groups, -1) - mean.reshape(batch, num_groups, 1)) * scale
@@ -366,9 +389,7 @@ MOVEMENT = declare(
     _row("fold",
          "(input: Tensor, output: Tensor | None = None, output_size: Sequence[int] = (), kernel_size: Sequence[int] = (), "
          f"dilation: Sequence[int] = (1, 1), padding: Sequence[int] = (0, 0), stride: Sequence[int] = (1, 1), {_TUNED})",
-         lambda x, size, kernel, dilation, padding, stride: named("nn.functional.fold")(
-             x, tuple(size), tuple(kernel), tuple(dilation), tuple(padding), tuple(stride)),
-         "Columns of patches put together to images, overlaps summed.", integers=False, layout=Layout.ROW_MAJOR),
+         _fold, "Columns of patches put together to images, overlaps summed.", integers=False, layout=Layout.ROW_MAJOR),
 )  # fmt: skip
 
 
