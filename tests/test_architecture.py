@@ -45,6 +45,7 @@ RUNTIME = (
     "cores own_mpi",
     "joint_file mesh tuning",
     "disaggregation kernels queues tensor.late_methods tensor.printing tensor.spec",
+    "tensor.addresses",
     "tensor.tensor",
     "descriptors tensor.conversion tensor.pages tensor.questions",
     "tensor.distribution",

@@ -129,12 +129,27 @@ class Trace:
             made |= {id(t) for t in record.outputs} - outside
         return outside
 
+    def _heirs(self) -> dict[int, Tensor]:
+        """What lies where inputs lay that were given back, as a replay on devices reads addresses: programs allocate an input anew at the end
+        of a capture. That is the tensor of the same kind at that address if somebody asked for it, else the last of that kind."""
+        made: set[int] = set()
+        gone: dict[int, Tensor] = {}
+        for record in self.records:
+            given = (t for t in _tensors((record.args, record.kwargs)) if id(t) not in made)
+            gone.update((id(t), t) for t in given if not t.is_allocated())
+            made |= {id(t) for t in record.outputs}
+        if not gone:
+            return {}
+        own = {id(t.storage) for record in self.records for t in record.outputs}
+        return {key: heir for key, tensor in gone.items() if (heir := _heir(tensor, own)) is not None}
+
     def replay(self) -> None:
         """Run all records on the same buffers.
 
-        A result whose buffer was given back since the capture lives for the replay only. Raises RuntimeError when an input is gone.
+        A result whose buffer was given back since the capture lives for the replay only. Raises RuntimeError when an input is gone and no
+        other tensor took its place.
         """
-        fresh: dict[int, Tensor] = {}
+        fresh = self._heirs()
         for record in self.records:
             args, kwargs = _substituted((record.args, record.kwargs), fresh)
             for old, new in zip(
@@ -146,6 +161,26 @@ class Trace:
                     old.overwrite(new.shards)
                 else:
                     fresh[id(old)] = new
+
+
+def _heir(tensor: Tensor, own: set[int]) -> Tensor | None:
+    device, old = tensor.device(), tensor.storage
+    if device is None or not isinstance(old, Buffer):
+        return None
+    alike = [
+        (other, other.storage.place)
+        for other in device.residents
+        if isinstance(other, Tensor)
+        and isinstance(other.storage, Buffer)
+        and other.is_allocated()
+        and id(other.storage) not in own
+        and other.spec == tensor.spec
+    ]
+    address = getattr(old.place, "address", None)
+    there = [
+        other for other, place in alike if address is not None and getattr(place, "address", None) == address
+    ]
+    return next(iter(there), alike[-1][0] if alike else None)
 
 
 _capturing: list[Trace] = []

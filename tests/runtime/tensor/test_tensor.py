@@ -291,3 +291,25 @@ def test_a_tile_of_its_own_needs_tile_layout() -> None:
     ):
         with pytest.raises(RuntimeError, match="a ROW MAJOR page config with a custom tile"):
             make()
+
+
+@pytest.mark.parametrize(("memory", "addresses"), [
+    (DRAM_MEMORY_CONFIG, [1049024, 1051072]), (L1_MEMORY_CONFIG, [1497088, 1495040]),
+])  # fmt: skip
+def test_a_buffer_given_back_leaves_its_address_to_the_next(
+    mesh: MeshDevice, memory: MemoryConfig, addresses: list[int]
+) -> None:
+    def tiles(*shape: int) -> Tensor:
+        array = np.zeros(shape, ml_dtypes.bfloat16)
+        return host(array, device=mesh, layout=Layout.TILE, memory_config=memory)
+
+    first, second = tiles(64, 64), tiles(32, 32)
+    assert [first.buffer_address(), second.buffer_address()] == addresses
+    first.storage.write(second.storage.shards)
+    assert first.buffer_address() == addresses[0]
+    first.deallocate()
+    with pytest.raises(RuntimeError, match="Tensor is not allocated"):
+        first.buffer_address()
+    larger = tiles(512, 512)
+    assert larger.buffer_address() not in addresses
+    assert tiles(64, 64).buffer_address() == addresses[0]

@@ -10,6 +10,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshShape, open_mesh_device
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
 from tt_run.runtime.tensor.conversion.copies import copy_host_to_device_tensor
+from tt_run.runtime.tensor.creation.allocation import allocate_tensor_on_device
 from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
 from tt_run.runtime.tensor.distribution.mappers import ShardTensorToMesh
 
@@ -115,6 +116,23 @@ def test_inputs_that_are_gone_are_an_error(device):
     x.deallocate()
     with pytest.raises(RuntimeError, match="not allocated"):
         trace.execute_trace(device, number)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_an_input_given_back_is_read_where_another_took_its_place(device, asked):
+    x = on(device, 0)
+    address = x.buffer_address() if asked else None
+    number = trace.begin_trace_capture(device)
+    y = ops.add(x, 1.0)
+    x.deallocate()
+    anew = allocate_tensor_on_device(x.spec, device)
+    assert not asked or anew.buffer_address() == address
+    trace.end_trace_capture(device, number)
+    later = on(device, 7) if asked else None
+    copy_host_to_device_tensor(host(device, 5), anew)
+    trace.execute_trace(device, number)
+    assert first(y).tobytes() == first(ops.add(on(device, 5), 1.0)).tobytes()
+    assert later is None or later.is_allocated()
 
 
 def test_a_parents_capture_records_its_submeshes(device):

@@ -18,6 +18,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.native.refusals import bound
+from tt_run.runtime.tensor.addresses import address_of
 from tt_run.runtime.tensor.late_methods import late_methods
 from tt_run.runtime.tensor.printing import tensor_text
 from tt_run.runtime.tensor.spec import sharding
@@ -304,10 +305,15 @@ class Tensor(_Methods, metaclass=Native):
         return element_size(self._spec.dtype)
 
     def buffer_address(self) -> int:
-        """A number that tells device buffers apart. Raises RuntimeError on the host."""
+        """Where the device buffer lies, given when it is first asked for. Raises RuntimeError on the host and after `deallocate`."""
         if self._device is None:
             raise fatal("StorageType::HOST doesn't support buffer_address method")
-        return id(self._storage.shards.data)
+        storage = self._storage
+        while isinstance(storage, BufferPart):
+            storage = storage.whole
+        if not isinstance(storage, Buffer) or not storage.allocated:
+            return id(storage.shards.data)
+        return address_of(storage, self._spec, self._device)
 
     def buffer_unique_id(self) -> int | None:
         """A number that the tensors over one device buffer share; None on the host and after `deallocate`."""

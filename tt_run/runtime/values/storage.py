@@ -45,7 +45,9 @@ class Place:
     force; they stay readable when it goes. Every buffer has one and few are shared, so an unshared one holds nothing.
     """
 
-    __slots__ = ("_owner", "_sharers")
+    __slots__ = ("__weakref__", "_owner", "_sharers", "address")
+    address: int
+    """Where it begins; only there once somebody has asked."""
     _owner: weakref.ref[Buffer]
     _sharers: tuple[weakref.ref[object], ...]
 
