@@ -124,4 +124,4 @@ def against(device: MeshDevice, name: str, given: tuple[Any, ...], keywords: dic
         if values is None:
             assert result is None
         elif values.abs().sum():  # room for statistics is zeros
-            compare(result, values.double().numpy(), steps=256)
+            compare(result, values.double().numpy(), steps=64)
