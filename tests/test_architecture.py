@@ -55,7 +55,7 @@ RUNTIME = (
     "ops.goldens ops.placement",
     "ops.data_movement",
     "ops.elementwise",
-    "ops.gradients ops.images ops.products ops.reduction",
+    "ops.gradients ops.images ops.moreh ops.products ops.reduction",
     "ops.experts ops.normalisation",
     "ops.attention",
     "ops",

@@ -125,7 +125,7 @@ ELSEWHERE: dict[str, str] = {
     real_bw requantize rotate scatter_add sharded_to_interleaved_partial tilize_with_val_padding tilize_with_zero_padding
     tosa_gather tosa_scatter uniform untilize_with_unpadding
     """,
-    "ops/test_moreh.py": """
+    "ops/moreh/test_moreh.py": """
     moreh_adam moreh_adamw moreh_arange moreh_bmm_backward moreh_clip_grad_norm moreh_cumsum_backward moreh_dot
     moreh_dot_backward moreh_fold moreh_full moreh_full_like moreh_getitem moreh_group_norm moreh_group_norm_backward
     moreh_layer_norm moreh_layer_norm_backward moreh_linear moreh_linear_backward moreh_matmul moreh_matmul_backward

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tt_run.runtime.ops.elementwise.bcast import BcastOpDim, BcastOpMath, bcast
-from tt_run.runtime.ops.moreh import moreh_clip_grad_norm, moreh_sgd
+from tt_run.runtime.ops.moreh.steps import moreh_clip_grad_norm, moreh_sgd
 from tt_run.runtime.tools.golden import get_golden_function
 
 torch = pytest.importorskip("torch")

@@ -15,7 +15,7 @@ from tt_run.runtime import traffic
 from tt_run.runtime.ccl import checks, result_topology
 from tt_run.runtime.ccl.calls import Call, gathered
 from tt_run.runtime.ccl.exchange.gather import every_shard
-from tt_run.runtime.ccl.fused.prefill_dispatch import in_groups
+from tt_run.runtime.ccl.fused.expert_groups import in_groups
 from tt_run.runtime.ccl.plans import planned
 from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.enums import DataType, Topology

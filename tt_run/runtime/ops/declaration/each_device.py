@@ -25,3 +25,8 @@ def on_each_device(function: Callable[..., Sequence[Array]], *given: Tensor) -> 
         return [np.stack(results) for results in zip(*rows, strict=True)]
 
     return combine_all(compute, *(t.shards for t in given))
+
+
+def one_on_each_device(function: Callable[..., Array], *given: Tensor) -> Shards:
+    """The one result of `function` of the shards of each device."""
+    return on_each_device(lambda *shards: (function(*shards),), *given)[0]

@@ -208,3 +208,65 @@ def pack_scaled_fp8_kv_cache(
 
     (rows,) = on_each_device(packed, *given)
     return settle(given, rows, DataType.UINT8, layout=Layout.ROW_MAJOR, memory_config=memory_config)
+
+
+@operation("ttnn.experimental.deepseek_prefill.moe_grouped_topk", family=families.EXPERTS)
+def moe_grouped_topk(
+    scores: Tensor,
+    bias: Tensor,
+    *,
+    n_groups: int = 8,
+    summed_experts_per_group: int = 2,
+    topk_groups: int = 4,
+    n_activated_experts: int = 8,
+    route_scale: float = 1.0,
+    epsilon: float = 1e-20,
+    stable_sort: bool = False,
+    score_func: str = "sigmoid",
+    memory_config: MemoryConfig | None = None,
+    padding_config: Tensor | None = None,
+    biased_scores: Tensor | None = None,
+    weights_layout: Layout = Layout.TILE,
+) -> list[Tensor]:
+    """The experts of each token, chosen from its best groups, and their weights: bfloat16 weights and uint16 indices.
+
+    As `deepseek_grouped_gate`, computed in float32. Raises RuntimeError for `padding_config`, `biased_scores`, and a score function
+    other than sigmoid or sqrtsoftplus.
+    """
+    on_device(scores, bias, kind="gate")
+    if padding_config is not None or biased_scores is not None:
+        raise fatal(
+            "moe_grouped_topk: padding_config and biased_scores are not emulated; give it real tokens only"
+        )
+    if score_func not in SCORES:
+        raise fatal(f"score_func must be one of {', '.join(SCORES)}, not {score_func!r}")
+
+    def gate(x: Array, b: Array) -> list[Array]:
+        plain = SCORES[score_func](x.astype(np.float32))
+        biased = (plain + b).reshape(*x.shape[:-1], n_groups, -1)
+        ranks = np.sort(biased, -1)[..., -summed_experts_per_group:].sum(-1)
+        best = np.argsort(-ranks, -1, kind="stable")[..., :topk_groups]
+        allowed = np.full_like(biased, -np.inf)
+        np.put_along_axis(allowed, best[..., None], np.take_along_axis(biased, best[..., None], -2), -2)
+        chosen = np.argsort(-allowed.reshape(x.shape), -1, kind="stable")[..., :n_activated_experts]
+        weight = np.take_along_axis(plain, chosen, -1)
+        weight = weight / (weight.sum(-1, keepdims=True) + epsilon) * route_scale
+        return [weight, chosen.astype(np.float32)]
+
+    weights, indices = on_each_device(gate, scores, bias)
+    return [
+        settle(
+            (scores, bias),
+            weights.map(lambda stack: finish(stack, DataType.BFLOAT16)),
+            DataType.BFLOAT16,
+            layout=weights_layout,
+            memory_config=memory_config,
+        ),
+        settle(
+            (scores, bias),
+            indices.map(lambda stack: stack.astype(np.uint16)),
+            DataType.UINT16,
+            layout=Layout.TILE,
+            memory_config=memory_config,
+        ),
+    ]

@@ -1,0 +1,56 @@
+"""Products of matrices and vectors with their backward forms. Source: reference library 0.81.1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tt_run.runtime.kernels.torch_cpu import gradients
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.rows import declare
+from tt_run.runtime.ops.moreh.declaring import OUT, TUNED, row
+
+
+def _matmul(a: Any, b: Any, transpose_input: bool = False, transpose_other: bool = False, bias: Any = None) -> Any:  # fmt: skip
+    left = a.transpose(-1, -2) if transpose_input else a
+    out = left @ (b.transpose(-1, -2) if transpose_other else b)
+    return out if bias is None else out + bias
+
+
+def _linear_backward(gradient: Any, x: Any, weight: Any, bias: Any = None) -> list[Any]:
+    found = gradients("matmul", 2)(gradient, x, weight.transpose(-1, -2))
+    sums = gradient.reshape(-1, gradient.shape[-1]).sum(0)
+    shape = (1, 1, 1, sums.numel()) if bias is None else bias.shape
+    total = sums if bias is None or bias.numel() == sums.numel() else sums.sum()
+    return [found[0], found[1].transpose(-1, -2).contiguous(), total.reshape(shape)]
+
+
+PRODUCTS = declare(
+    families.MOREH,
+    row("matmul",
+         f"(input: Tensor, other: Tensor, *, transpose_input: bool = False, transpose_other: bool = False, output: Tensor | None = None, bias: Tensor | None = None, {TUNED})",
+         _matmul, "A product of matrices, either turned, with a bias.", integers=False),
+    row("bmm", f"(input: Tensor, mat2: Tensor, *, {OUT})", lambda a, b: a @ b, "Products of batches of matrices.", integers=False),
+    row("linear", f"(input: Tensor, weight: Tensor, *, bias: Tensor | None = None, {OUT})",
+         lambda x, w, bias=None: _matmul(x, w, transpose_other=True, bias=bias), "input @ weight transposed + bias.", integers=False),
+    row("dot", f"(input_tensor_a: Tensor, input_tensor_b: Tensor, *, output: Tensor | None = None, dtype: DataType | None = None, {TUNED})",
+         lambda a, b: (a.reshape(-1) @ b.reshape(-1)).reshape(1, 1, 1, 1), "The product of two vectors.", integers=False),
+    row("matmul_backward",
+         "(output_grad: Tensor, input_a: Tensor, input_b: Tensor, *, are_required_outputs: Sequence[bool] = (True, True), "
+         f"input_a_grad: Tensor | None = None, input_b_grad: Tensor | None = None, {TUNED})",
+         gradients("matmul", 2), "The gradients of a product's operands.", integers=False),
+    row("bmm_backward",
+         "(output_grad: Tensor, input: Tensor, mat2: Tensor, *, are_required_outputs: Sequence[bool] = (True, True), input_grad: Tensor | None = None, "
+         f"mat2_grad: Tensor | None = None, input_grad_memory_config: object = None, mat2_grad_memory_config: object = None, {TUNED})",
+         lambda g, a, b, *tuning: gradients("matmul", 2)(g, a, b), "The gradients of the operands of batches of products.",
+         integers=False, rooms=("input_grad", "mat2_grad")),
+    row("linear_backward",
+         "(output_grad: Tensor, input: Tensor, weight: Tensor, *, are_required_outputs: Sequence[bool] = (True, True, True), bias: Tensor | None = None, "
+         "input_grad: Tensor | None = None, weight_grad: Tensor | None = None, bias_grad: Tensor | None = None, "
+         f"input_grad_memory_config: object = None, weight_grad_memory_config: object = None, bias_grad_memory_config: object = None, {TUNED})",
+         lambda g, x, w, bias=None, *tuning: _linear_backward(g, x, w, bias), "The gradients of a linear layer's operands.",
+         integers=False, rooms=("input_grad", "weight_grad", "bias_grad"), on_request=0),
+    row("dot_backward",
+         f"(output_grad: Tensor, input: Tensor, other: Tensor, *, input_grad: Tensor | None = None, other_grad: Tensor | None = None, {TUNED})",
+         lambda g, a, b: [g * b, g * a], "The gradients of a product of vectors, those that have room.",
+         integers=False, rooms=("input_grad", "other_grad"), on_request=0),
+)  # fmt: skip
