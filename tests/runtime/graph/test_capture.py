@@ -19,7 +19,7 @@ from tt_run.runtime.ops.data_movement.borders import BORDERS
 from tt_run.runtime.ops.data_movement.movement import reshape
 from tt_run.runtime.ops.declaration.dispatch import FastOperation
 from tt_run.runtime.ops.elementwise.binary import add
-from tt_run.runtime.ops.products import matmul
+from tt_run.runtime.ops.products.operations import matmul
 from tt_run.runtime.tensor.creation.from_shape import empty
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG
 from tt_run.runtime.tensor.tensor import Tensor

@@ -32,7 +32,7 @@ from tt_run.runtime.ops.data_movement.movement import (
     unsqueeze_to_4D,
 )
 from tt_run.runtime.ops.elementwise.binary import add
-from tt_run.runtime.ops.products import linear, matmul
+from tt_run.runtime.ops.products.operations import linear, matmul
 from tt_run.runtime.tensor.conversion.layouts import to_memory_config
 from tt_run.runtime.tensor.creation.from_shape import empty
 from tt_run.runtime.tensor.distribution.per_device import get_device_tensors

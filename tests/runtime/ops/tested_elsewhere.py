@@ -142,7 +142,7 @@ ELSEWHERE: dict[str, str] = {
     "ops/images/test_pooling.py": """
     adaptive_avg_pool2d adaptive_max_pool2d avg_pool2d fold global_avg_pool2d grid_sample max_pool2d prepare_grid_sample_grid upsample
     """,
-    "ops/test_products.py": """
+    "ops/products/test_products.py": """
     experimental.minimal_matmul
     """,
     "ops/images/test_video.py": """

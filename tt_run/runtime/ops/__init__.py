@@ -22,7 +22,7 @@ MODULES = (
     "data_movement.movement",
     "data_movement.joining",
     "normalisation.norms",
-    "products",
+    "products.operations",
     "data_movement.lookup",
     "attention.prefill",
     "attention.heads",

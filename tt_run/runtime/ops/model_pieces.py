@@ -25,7 +25,7 @@ from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare
 from tt_run.runtime.ops.elementwise.unary import apply
 from tt_run.runtime.ops.goldens import creation_goldens
 from tt_run.runtime.ops.normalisation.norms import rms_norm
-from tt_run.runtime.ops.products import minimal_matmul
+from tt_run.runtime.ops.products.operations import minimal_matmul
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE, whole_tiles

@@ -15,10 +15,10 @@ from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal, type_name
 from tt_run.runtime.native.refusals import listed, refusal
-from tt_run.runtime.ops import products
 from tt_run.runtime.ops.data_movement import movement
 from tt_run.runtime.ops.declaration.dispatch import Operation, view
 from tt_run.runtime.ops.elementwise import arithmetic, binary
+from tt_run.runtime.ops.products import operations as products
 from tt_run.runtime.tensor import pages
 from tt_run.runtime.tensor.borders import arrays
 from tt_run.runtime.tensor.conversion import devices, framing, layouts, pieces, shaping

@@ -19,7 +19,8 @@ from tt_run.runtime.kernels.activations import Activation
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
-from tt_run.runtime.ops.products import linear, minimal_matmul, product
+from tt_run.runtime.ops.products.operations import linear, minimal_matmul
+from tt_run.runtime.ops.products.product import product
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor

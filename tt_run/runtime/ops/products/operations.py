@@ -7,196 +7,34 @@ Source: reference library 0.81.1.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
-from tt_run.runtime.kernels.activations import Activation, Function
+from tt_run.runtime.kernels.activations import Activation
 from tt_run.runtime.kernels.activations import activation as function_of
-from tt_run.runtime.kernels.elementwise import evaluate, finish
+from tt_run.runtime.kernels.elementwise import evaluate
 from tt_run.runtime.kernels.functions import silu
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.broadcast import align
 from tt_run.runtime.ops.declaration.dispatch import no_tensor, operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.goldens import common as goldens
-from tt_run.runtime.ops.placement.sharded_results import in_dram, of_product
+from tt_run.runtime.ops.products.operands import check
+from tt_run.runtime.ops.products.product import fused_activation, product
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
-from tt_run.runtime.values.dtypes import convert, is_float
+from tt_run.runtime.values.dtypes import convert
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
-
-
-def product(
-    a: Tensor,
-    b: Tensor,
-    bias: Tensor | None = None,
-    *,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    function: Function | None = None,
-    dtype: DataType | None = None,
-    memory_config: MemoryConfig | None = None,
-    output_tensor: Tensor | None = None,
-    tile: Tile | None = None,
-    core_grid: CoreGrid | None = None,
-    program_config: object = None,
-) -> Tensor:
-    """function(a @ b + bias); dtype: that of a unless given. Shapes (…, M, K) @ (…, K, N), batch dimensions broadcast.
-
-    A vector counts as a row in front and as a column behind, and leaves no dimension in the result.
-    """
-    tensors = (a, b) if bias is None else (a, b, bias)
-    on_device(*tensors, kind="matmul")
-    _check(a, b, transpose_a, transpose_b)
-    dtype = dtype or (output_tensor.dtype if isinstance(output_tensor, Tensor) else a.dtype)
-    memory_config = memory_config or in_dram(a)
-    row, column = len(a.shape) == 1, len(b.shape) == 1
-    if row or column:
-        return _by_vector(a, b, bias, row, column, dtype, function, memory_config, output_tensor)
-    rank = max(len(a.shape), len(b.shape))
-    rows = a.shape[-1] if transpose_a else a.shape[-2]
-    if bias is not None:
-        _check_bias(bias, rows, b.shape[-2] if transpose_b else b.shape[-1])
-
-    def compute(x: Array, y: Array, z: Array | None = None) -> Array:
-        x, y = align(x, rank), align(y, rank)
-        values: Array = gemm.matmul(
-            np.swapaxes(x, -1, -2) if transpose_a else x, np.swapaxes(y, -1, -2) if transpose_b else y
-        )
-        if z is not None:
-            if z.ndim > 2 and z.shape[-2] not in (1, rows):
-                z = z[..., :1, :]  # a row in a tile of its own: the rest of the tile does not count
-            z = align(z, rank)
-            return evaluate((lambda v, w: function(v + w)) if function else np.add, dtype, values, z)
-        return evaluate(function, dtype, values) if function else finish(values, dtype)
-
-    shards = combine(compute, *(t.shards for t in tensors))
-    if memory_config is not None and memory_config.is_sharded():
-        *batch, high, wide = shards.data.shape[1:]
-        memory_config = of_product(a, memory_config, core_grid, program_config, math.prod(batch), high, wide)
-    return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor, tile=tile)
-
-
-def _by_vector(
-    a: Tensor,
-    b: Tensor,
-    bias: Tensor | None,
-    row: bool,
-    column: bool,
-    dtype: DataType,
-    function: Function | None,
-    memory_config: MemoryConfig | None,
-    output_tensor: Tensor | None,
-) -> Tensor:
-    """Products with a vector: its missing dimension is put in, and left out of the result; a bias is added to what is left."""
-    tensors = (a, b) if bias is None else (a, b, bias)
-
-    def compute(x: Array, y: Array, z: Array | None = None) -> Array:
-        values: Array = gemm.matmul(
-            *(align(s, 2) if s.ndim == 2 else s for s in (x, y[..., None] if column else y))
-        )
-        values = values[..., 0, :] if row else values
-        values = np.ascontiguousarray(values[..., 0] if column else values)
-        if z is not None:
-            rank = max(values.ndim, z.ndim) - 1  # without the axis of distinct shards
-            plus = (lambda v, w: function(v + w)) if function else np.add
-            return evaluate(plus, dtype, align(values, rank), align(z, rank))
-        return evaluate(function, dtype, values) if function else finish(values, dtype)
-
-    shards = combine(compute, *(t.shards for t in tensors))
-    if memory_config is not None and memory_config.is_sharded():
-        memory_config = of_product(a, memory_config, None, None, 1, 1, shards.data.shape[-1])
-    return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
-
-
-def _check_bias(bias: Tensor, rows: int, width: int) -> None:
-    shape = tuple(bias.shape)
-    height = shape[-2] if len(shape) > 1 else 1
-    if shape[-1] not in (1, width) or height not in (1, rows, TILE_SIZE):
-        raise fatal(
-            f"bias of shape {list(shape)} does not fit a product of {rows} rows and {width} columns",
-            hint=f"a bias has shape [{width}], [1, {width}] or [{TILE_SIZE}, {width}], whose first row counts",
-        )
-
-
-def _check(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> None:
-    ours, theirs = a.shape.dims, b.shape.dims
-    if not ours or not theirs:
-        raise fatal(f"matmul needs tensors of rank 1 or more, got shapes {list(ours)} and {list(theirs)}")
-    width = ours[-2] if transpose_a and len(ours) > 1 else ours[-1]
-    height = theirs[-1] if transpose_b or len(theirs) == 1 else theirs[-2]
-    if width != height:
-        raise fatal(
-            "The width of the first tensor must be equal to the height of the second tensor. "
-            f"Mismatch: width={width} height={height}",
-            hint=_other_ways(ours, theirs, transpose_a, transpose_b),
-        )
-    _check_batches(ours, theirs)
-    if a.layout is not Layout.TILE or b.layout is not Layout.TILE:
-        raise fatal("Inputs to matmul must be tilized", hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)")
-    for letter, tensor in (("A", a), ("B", b)):
-        if not is_float(tensor.dtype):
-            raise fatal(
-                f"Unsupported data format for input {letter}: {cpp(tensor.dtype)}",
-                hint="matmul multiplies floating-point tensors: ttnn.typecast(tensor, ttnn.bfloat16)",
-            )
-
-
-def _other_ways(ours: tuple[int, ...], theirs: tuple[int, ...], transpose_a: bool, transpose_b: bool) -> str:
-    """What would make a product of two shapes that do not fit, when one flag would."""
-    got = f"{list(ours)} times {list(theirs)}"
-    if len(ours) > 1 and len(theirs) > 1:
-        inner = ours[-2] if transpose_a else ours[-1]
-        if inner == (theirs[-2] if transpose_b else theirs[-1]):
-            return f"{got}: transpose_b={not transpose_b} fits"
-        outer = ours[-1] if transpose_a else ours[-2]
-        if outer == (theirs[-1] if transpose_b else theirs[-2]):
-            return f"{got}: transpose_a={not transpose_a} fits"
-    return f"{got}: a matrix of m x k is multiplied by one of k x n"
-
-
-def _check_batches(ours: tuple[int, ...], theirs: tuple[int, ...]) -> None:
-    """Batches of both tensors: one matrix for all, or as many as there are."""
-    if min(len(ours), len(theirs)) < 2 or math.prod(theirs[:-2]) == 1:
-        return
-    if any(length != 1 for length in theirs[: max(len(theirs) - len(ours), 0)]):
-        raise fatal(
-            "When in1 rank greater than in0 rank front dimensions need to be 1", "input_shape_b[index] == 1"
-        )
-    if len(ours) != len(theirs):
-        raise fatal(
-            "Batched (non-bcast) matmul requires inputs of the same rank, got a_shape rank: "
-            f"{len(ours)} vs b_shape rank: {len(theirs)}",
-            hint="ttnn.reshape one of them, ttnn.repeat what is to be used more than once",
-        )
-    if math.prod(ours[:-2]) == 1:
-        return
-    for place, (a, b) in enumerate(zip(ours[:-2], theirs[:-2], strict=True)):
-        if a != b:
-            raise fatal(
-                "bmm (non-bcast matmul) expects input tensors of shapes BCMK*BCKN=BCMN or batch dimension "
-                f"{place} mismatch: a={a} vs b={b} (dimension mismatch only allowed when all batch dimensions of a are size 1 and using "
-                "MatmulMultiCoreReuseMultiCast1DProgramConfig with fuse_batch=false, fused_activation=none, mcast_in0=false, and "
-                "non-sharded inputs for in0 reuse optimization)",
-                hint=f"{list(ours)} and {list(theirs)}: ttnn.repeat the smaller one",
-            )
-
-
-def _fused(activation: Activation | None, program_config: object) -> Function | None:
-    """The activation of a call: its own, or the one that its program config fuses."""
-    chosen = activation if activation is not None else getattr(program_config, "fused_activation", None)
-    return None if chosen is None else function_of(chosen)
 
 
 @operation("ttnn.matmul", family=families.MATMUL, golden=goldens.matmul)
@@ -224,7 +62,7 @@ def matmul(
         input_tensor_b,
         transpose_a=transpose_a,
         transpose_b=transpose_b,
-        function=_fused(activation, program_config),
+        function=fused_activation(activation, program_config),
         dtype=dtype,
         memory_config=memory_config,
         output_tensor=optional_output_tensor,
@@ -283,7 +121,7 @@ def linear(
         bias,
         transpose_a=transpose_a,
         transpose_b=transpose_b,
-        function=_fused(activation, program_config),
+        function=fused_activation(activation, program_config),
         dtype=dtype,
         memory_config=memory_config,
         output_tensor=optional_output_tensor,
@@ -411,7 +249,7 @@ def matmul_batched_weights(
             b,
             transpose_a=transpose_a,
             transpose_b=transpose_b,
-            function=_fused(activation, program_config),
+            function=fused_activation(activation, program_config),
             dtype=dtype,
             memory_config=memory_config,
             output_tensor=optional_output_tensor,
@@ -447,7 +285,7 @@ def addmm(
     )
     given = (mat1_tensor, mat2_tensor, input_tensor)
     on_device(*given, kind="matmul")
-    _check(mat1_tensor, mat2_tensor, False, False)
+    check(mat1_tensor, mat2_tensor, False, False)
     one, other = np.float32(alpha), np.float32(beta)
 
     def compute(a: Array, b: Array, x: Array) -> Array:

@@ -1,0 +1,87 @@
+"""Which operands a product takes: the shapes, layouts and types of matrices, batches and biases.
+
+Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tt_run.runtime.enums import Layout, cpp
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
+from tt_run.runtime.values.dtypes import is_float
+
+
+def check(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> None:
+    ours, theirs = a.shape.dims, b.shape.dims
+    if not ours or not theirs:
+        raise fatal(f"matmul needs tensors of rank 1 or more, got shapes {list(ours)} and {list(theirs)}")
+    width = ours[-2] if transpose_a and len(ours) > 1 else ours[-1]
+    height = theirs[-1] if transpose_b or len(theirs) == 1 else theirs[-2]
+    if width != height:
+        raise fatal(
+            "The width of the first tensor must be equal to the height of the second tensor. "
+            f"Mismatch: width={width} height={height}",
+            hint=_other_ways(ours, theirs, transpose_a, transpose_b),
+        )
+    _check_batches(ours, theirs)
+    if a.layout is not Layout.TILE or b.layout is not Layout.TILE:
+        raise fatal("Inputs to matmul must be tilized", hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)")
+    for letter, tensor in (("A", a), ("B", b)):
+        if not is_float(tensor.dtype):
+            raise fatal(
+                f"Unsupported data format for input {letter}: {cpp(tensor.dtype)}",
+                hint="matmul multiplies floating-point tensors: ttnn.typecast(tensor, ttnn.bfloat16)",
+            )
+
+
+def _other_ways(ours: tuple[int, ...], theirs: tuple[int, ...], transpose_a: bool, transpose_b: bool) -> str:
+    """What would make a product of two shapes that do not fit, when one flag would."""
+    got = f"{list(ours)} times {list(theirs)}"
+    if len(ours) > 1 and len(theirs) > 1:
+        inner = ours[-2] if transpose_a else ours[-1]
+        if inner == (theirs[-2] if transpose_b else theirs[-1]):
+            return f"{got}: transpose_b={not transpose_b} fits"
+        outer = ours[-1] if transpose_a else ours[-2]
+        if outer == (theirs[-1] if transpose_b else theirs[-2]):
+            return f"{got}: transpose_a={not transpose_a} fits"
+    return f"{got}: a matrix of m x k is multiplied by one of k x n"
+
+
+def _check_batches(ours: tuple[int, ...], theirs: tuple[int, ...]) -> None:
+    """Batches of both tensors: one matrix for all, or as many as there are."""
+    if min(len(ours), len(theirs)) < 2 or math.prod(theirs[:-2]) == 1:
+        return
+    if any(length != 1 for length in theirs[: max(len(theirs) - len(ours), 0)]):
+        raise fatal(
+            "When in1 rank greater than in0 rank front dimensions need to be 1", "input_shape_b[index] == 1"
+        )
+    if len(ours) != len(theirs):
+        raise fatal(
+            "Batched (non-bcast) matmul requires inputs of the same rank, got a_shape rank: "
+            f"{len(ours)} vs b_shape rank: {len(theirs)}",
+            hint="ttnn.reshape one of them, ttnn.repeat what is to be used more than once",
+        )
+    if math.prod(ours[:-2]) == 1:
+        return
+    for place, (a, b) in enumerate(zip(ours[:-2], theirs[:-2], strict=True)):
+        if a != b:
+            raise fatal(
+                "bmm (non-bcast matmul) expects input tensors of shapes BCMK*BCKN=BCMN or batch dimension "
+                f"{place} mismatch: a={a} vs b={b} (dimension mismatch only allowed when all batch dimensions of a are size 1 and using "
+                "MatmulMultiCoreReuseMultiCast1DProgramConfig with fuse_batch=false, fused_activation=none, mcast_in0=false, and "
+                "non-sharded inputs for in0 reuse optimization)",
+                hint=f"{list(ours)} and {list(theirs)}: ttnn.repeat the smaller one",
+            )
+
+
+def check_bias(bias: Tensor, rows: int, width: int) -> None:
+    shape = tuple(bias.shape)
+    height = shape[-2] if len(shape) > 1 else 1
+    if shape[-1] not in (1, width) or height not in (1, rows, TILE_SIZE):
+        raise fatal(
+            f"bias of shape {list(shape)} does not fit a product of {rows} rows and {width} columns",
+            hint=f"a bias has shape [{width}], [1, {width}] or [{TILE_SIZE}, {width}], whose first row counts",
+        )

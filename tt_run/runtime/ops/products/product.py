@@ -1,0 +1,117 @@
+"""The product itself, on shards: everything is multiplied in float32 and rounded once, after bias and activation.
+
+Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.kernels import gemm
+from tt_run.runtime.kernels.activations import Activation, Function
+from tt_run.runtime.kernels.activations import activation as function_of
+from tt_run.runtime.kernels.elementwise import evaluate, finish
+from tt_run.runtime.ops.declaration.broadcast import align
+from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.placement.sharded_results import in_dram, of_product
+from tt_run.runtime.ops.products.operands import check, check_bias
+from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import Tile
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import combine
+
+Array = npt.NDArray[Any]
+
+
+def product(
+    a: Tensor,
+    b: Tensor,
+    bias: Tensor | None = None,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    function: Function | None = None,
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+    tile: Tile | None = None,
+    core_grid: CoreGrid | None = None,
+    program_config: object = None,
+) -> Tensor:
+    """function(a @ b + bias); dtype: that of a unless given. Shapes (…, M, K) @ (…, K, N), batch dimensions broadcast.
+
+    A vector counts as a row in front and as a column behind, and leaves no dimension in the result.
+    """
+    tensors = (a, b) if bias is None else (a, b, bias)
+    on_device(*tensors, kind="matmul")
+    check(a, b, transpose_a, transpose_b)
+    dtype = dtype or (output_tensor.dtype if isinstance(output_tensor, Tensor) else a.dtype)
+    memory_config = memory_config or in_dram(a)
+    row, column = len(a.shape) == 1, len(b.shape) == 1
+    if row or column:
+        return _by_vector(a, b, bias, row, column, dtype, function, memory_config, output_tensor)
+    rank = max(len(a.shape), len(b.shape))
+    rows = a.shape[-1] if transpose_a else a.shape[-2]
+    if bias is not None:
+        check_bias(bias, rows, b.shape[-2] if transpose_b else b.shape[-1])
+
+    def compute(x: Array, y: Array, z: Array | None = None) -> Array:
+        x, y = align(x, rank), align(y, rank)
+        values: Array = gemm.matmul(
+            np.swapaxes(x, -1, -2) if transpose_a else x, np.swapaxes(y, -1, -2) if transpose_b else y
+        )
+        if z is not None:
+            if z.ndim > 2 and z.shape[-2] not in (1, rows):
+                z = z[..., :1, :]  # a row in a tile of its own: the rest of the tile does not count
+            z = align(z, rank)
+            return evaluate((lambda v, w: function(v + w)) if function else np.add, dtype, values, z)
+        return evaluate(function, dtype, values) if function else finish(values, dtype)
+
+    shards = combine(compute, *(t.shards for t in tensors))
+    if memory_config is not None and memory_config.is_sharded():
+        *batch, high, wide = shards.data.shape[1:]
+        memory_config = of_product(a, memory_config, core_grid, program_config, math.prod(batch), high, wide)
+    return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor, tile=tile)
+
+
+def _by_vector(
+    a: Tensor,
+    b: Tensor,
+    bias: Tensor | None,
+    row: bool,
+    column: bool,
+    dtype: DataType,
+    function: Function | None,
+    memory_config: MemoryConfig | None,
+    output_tensor: Tensor | None,
+) -> Tensor:
+    """Products with a vector: its missing dimension is put in, and left out of the result; a bias is added to what is left."""
+    tensors = (a, b) if bias is None else (a, b, bias)
+
+    def compute(x: Array, y: Array, z: Array | None = None) -> Array:
+        values: Array = gemm.matmul(
+            *(align(s, 2) if s.ndim == 2 else s for s in (x, y[..., None] if column else y))
+        )
+        values = values[..., 0, :] if row else values
+        values = np.ascontiguousarray(values[..., 0] if column else values)
+        if z is not None:
+            rank = max(values.ndim, z.ndim) - 1  # without the axis of distinct shards
+            plus = (lambda v, w: function(v + w)) if function else np.add
+            return evaluate(plus, dtype, align(values, rank), align(z, rank))
+        return evaluate(function, dtype, values) if function else finish(values, dtype)
+
+    shards = combine(compute, *(t.shards for t in tensors))
+    if memory_config is not None and memory_config.is_sharded():
+        memory_config = of_product(a, memory_config, None, None, 1, 1, shards.data.shape[-1])
+    return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
+
+
+def fused_activation(activation: Activation | None, program_config: object) -> Function | None:
+    """The activation of a call: its own, or the one that its program config fuses."""
+    chosen = activation if activation is not None else getattr(program_config, "fused_activation", None)
+    return None if chosen is None else function_of(chosen)
