@@ -21,12 +21,8 @@ from tt_run.runtime.train.models.cache import GrowingCache, KvCache, KvCacheConf
 from tt_run.runtime.train.models.decoders import flops
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek, MultiHeadLatentAttention
 from tt_run.runtime.train.models.decoders.export import save_to_hf_format, split_keys_values
-from tt_run.runtime.train.models.decoders.llama import (
-    DecoderLlama,
-    GroupedQueryAttention,
-    LlamaConfig,
-    LlamaRopeScalingConfig,
-)
+from tt_run.runtime.train.models.decoders.llama import DecoderLlama, GroupedQueryAttention
+from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig, LlamaRopeScalingConfig
 from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig
 from tt_run.runtime.train.models.decoders.qwen3 import (
     ConcatLastDim,

@@ -23,7 +23,8 @@ from tt_run.runtime.train.common.factory import TransformerModelFactory
 from tt_run.runtime.train.common.trainer import Trainer
 from tt_run.runtime.train.common.utils import get_loss_over_devices, initialize_device
 from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
-from tt_run.runtime.train.models.decoders.llama import DecoderLlama, LlamaConfig
+from tt_run.runtime.train.models.decoders.llama import DecoderLlama
+from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.models.runner import RunnerType
 from tt_run.runtime.train.named_mesh import sync_gradients
 from tt_run.runtime.train.ops.loss import cross_entropy_loss

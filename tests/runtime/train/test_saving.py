@@ -27,7 +27,7 @@ from tt_run.runtime.train.common import checkpoints
 from tt_run.runtime.train.common.checkpoints import export_safetensors, import_safetensors
 from tt_run.runtime.train.models import safetensors
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
-from tt_run.runtime.train.models.decoders.llama import LlamaConfig as DecoderConfig
+from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig as DecoderConfig
 from tt_run.runtime.train.models.gpt import create_distributed_gpt2_model, create_gpt2_model
 from tt_run.runtime.train.models.llama import LlamaConfig, create_distributed_llama_model, create_llama_model
 from tt_run.runtime.train.models.safetensors import Weights

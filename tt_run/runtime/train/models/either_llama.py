@@ -6,8 +6,11 @@ from typing import Any
 
 from tt_run.runtime.train.models import llama
 from tt_run.runtime.train.models.decoders import llama as decoder
+from tt_run.runtime.train.models.decoders import llama_config as decoder_config
 
-_HUGGING_FACE = set(decoder.LlamaConfig.__dataclass_fields__) - set(llama.LlamaConfig.__dataclass_fields__)
+_HUGGING_FACE = set(decoder_config.LlamaConfig.__dataclass_fields__) - set(
+    llama.LlamaConfig.__dataclass_fields__
+)
 
 
 class _EitherKind(type):
@@ -25,11 +28,11 @@ class LlamaConfig(llama.LlamaConfig, metaclass=_EitherKind):
     Raises TypeError for names of both kinds together, ValueError for sizes that do not divide.
     """
 
-    _other = decoder.LlamaConfig
+    _other = decoder_config.LlamaConfig
 
     def __new__(cls, *args: Any, **sizes: Any) -> Any:
         if _HUGGING_FACE & set(sizes):
-            return decoder.LlamaConfig(*args, **sizes)
+            return decoder_config.LlamaConfig(*args, **sizes)
         return super().__new__(cls)
 
 
@@ -42,7 +45,7 @@ class Llama(decoder.DecoderLlama, metaclass=_EitherKind):
     _other = llama.Llama
 
     def __new__(cls, config: Any, *args: Any, **settings: Any) -> Any:
-        if isinstance(config, decoder.LlamaConfig):
+        if isinstance(config, decoder_config.LlamaConfig):
             return super().__new__(cls)
         if cls is Llama:
             return llama.Llama(config, *args, **settings)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.train.models.decoders.llama import LlamaConfig
+from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.models.runner import WeightTyingType
 from tt_run.runtime.train.models.safetensors import write
 

@@ -11,10 +11,11 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.train.models.cache import KvCache
 from tt_run.runtime.train.models.decoders.cut_layers import axis_of, narrow, parts_of, wide
-from tt_run.runtime.train.models.decoders.llama import (
+from tt_run.runtime.train.models.decoders.llama import through
+from tt_run.runtime.train.models.decoders.llama_config import (
     LlamaRopeScalingConfig as Qwen3RopeScalingConfig,
 )
-from tt_run.runtime.train.models.decoders.llama import check_decoder, through
+from tt_run.runtime.train.models.decoders.llama_config import check_decoder
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
 from tt_run.runtime.train.models.transformer import as_logits
 from tt_run.runtime.train.modules import initial

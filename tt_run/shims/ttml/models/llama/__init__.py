@@ -7,7 +7,7 @@ _TABLE = {
     "tt_run.runtime.train.models.llama": """
         LlamaBlock create_llama_model CppLlama=Llama CppLlamaConfig=LlamaConfig create_cpp_llama_model=create_llama_model
     """,
-    "tt_run.runtime.train.models.decoders.llama": "LlamaRopeScalingConfig",
+    "tt_run.runtime.train.models.decoders.llama_config": "LlamaRopeScalingConfig",
     "tt_run.runtime.train.models.decoders.weights": "load_from_safetensors",
     "tt_run.runtime.train.models.decoders.export": "save_to_hf_format",
     "tt_run.runtime.train.models.cache": "KvCache KvCacheConfig",
