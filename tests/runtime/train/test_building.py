@@ -199,6 +199,22 @@ def test_adapters_start_as_nothing_and_are_all_that_is_trained(opened_mesh: Any)
     assert {n: b for n, b in bits(adapted).items() if n not in trained} == frozen
     with pytest.raises(ValueError, match="no linear layer matches"):
         LoraModel(model(), LoraConfig(target_modules=["q_proj"]))
+    for targets, message in ((["q_("], r"'q_\(' is no regular expression: missing \)"), ("q_linear", r"help: target_modules=\['q_linear'\]")):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            LoraConfig(target_modules=targets)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("target", "parts"),
+    [("qkv_linear", ["q_linear", "kv_linear"]), (r"mlp\.w_gate_up$", ["w1", "w3"]), ("kv_linear", ["kv_linear"])],
+)  # fmt: skip
+def test_a_joint_layer_that_a_model_has_not_stands_for_its_parts(
+    opened_mesh: Any, target: str, parts: list[str]
+) -> None:
+    opened_mesh((1, 1))
+    adapted = LoraModel(model(), LoraConfig(target_modules=[target]))
+    found = {name.split("/")[-2] for name in adapted.parameters() if name.endswith("lora_A")}
+    assert found == set(parts)
 
 
 @pytest.mark.torch

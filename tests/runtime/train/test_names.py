@@ -16,7 +16,7 @@ SHIMS = ROOT / "tt_run" / "shims"
 PUBLISHED = {
     "ttml": """
         autograd ops modules models optimizers core common init schedulers fsdp _mesh _ttml Layout DataType argmax Mesh mesh maybe_mesh
-        open_device_mesh close_device_mesh checkpointing Sharding sync_gradients manual_seed lazy_init is_lazy_init_enabled materialize_module NamedParameters
+        open_device_mesh close_device_mesh checkpointing Sharding sync_gradients sync_sequence_parallel_gradients manual_seed lazy_init is_lazy_init_enabled materialize_module NamedParameters
     """,
     "ttml.datasets": "Batch TTMLDataloader InMemoryDataloader sft_collate_fn causal_lm_collate_fn",
     "ttml.datasets.dataloader": "Batch TTMLDataloader",
@@ -59,7 +59,7 @@ PUBLISHED = {
     "ttml.models.llama.autograd_ops": "ConcatLastDim",
     "ttml.models.llama.hf_exporter": "save_to_hf_format",
     "ttml.models.llama.safetensors_loader": "load_from_safetensors",
-    "ttml.testing": "bf16_spacing ulp_error assert_within_ulp mesh_composer read_mesh_tensor device_mesh",
+    "ttml.testing": "TP_AXIS_SIZE bf16_spacing ulp_error assert_within_ulp mesh_composer read_mesh_tensor device_mesh",
     "ttml.parallel": "SEQUENCE_DIM TPStrategy is_sequence_parallel",
     "ttml.common.config": """
         get_config get_model_config get_training_config get_device_config get_multihost_config yaml_deep_update PipelineParallelHostConfig

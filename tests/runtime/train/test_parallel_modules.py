@@ -123,8 +123,14 @@ def test_a_cut_vocabulary_is_the_whole_one(opened: Any, parts: int) -> None:
         unary.mean(binary.mul(out, weights)).backward()
     context.reset_graph()
     np.testing.assert_allclose(slope(table), slope(plain), rtol=1e-6)
-    with pytest.raises(RuntimeError, match="Vocabulary must be divisible by the TP size"):
+    assert module.num_embeddings_per_partition == 16 // parts
+    with pytest.raises(ValueError, match=f"15 must be divisible by the tensor-parallel size {parts}"):
         VocabParallelEmbedding(15, 6)
+    with pytest.raises(ValueError, match="has 32 rows per device but ownership offsets assume 16"):
+        VocabParallelEmbedding(16 * parts, 6, weight_init=lambda *_: Tensor.from_numpy(draw(3, 1, 32, 6)))
+    cut = shard_tensor_to_mesh_mapper(context.get_device(), 3)
+    with pytest.raises(ValueError, match="VocabParallelEmbedding expects ids replicated across TP axis 1"):
+        module(Tensor.from_numpy(np.zeros((1, 1, 1, 4), np.uint32), Layout.ROW_MAJOR, mapper=cut))
 
 
 @pytest.mark.parametrize("said", [(), (0,), ([0],)])

@@ -151,3 +151,20 @@ def sync_gradients(parameters: Mapping[str, Tensor], axis_names: Iterable[str] =
         if count > 1:
             share = np.float32(1.0 / count)
             parameter.set_grad(stacks.compute(lambda stack, share=share: stack * share, gradient))
+
+
+def sync_sequence_parallel_gradients(parameters: Mapping[str, Tensor], axis_name: str = "tp") -> None:
+    """Make sure that gradients of parameters which meet other positions on each device are sums over an axis of the open mesh.
+
+    They are summed as they arrive, so this only looks. Raises RuntimeError for an axis that the mesh has not, and, naming the parameter, for a
+    gradient that differs along it.
+    """
+    axis = mesh().axis_index(axis_name)
+    for name in sorted(parameters):
+        parameter = parameters[name]
+        if not (parameter.sequence_parallel and parameter.is_grad_initialized()):
+            continue
+        if not is_replicated(parameter.get_grad(), axis):
+            raise RuntimeError(
+                f"sync_sequence_parallel_gradients: the gradient of {name!r} differs along {axis_name!r}; it was replaced after backward()"
+            )

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
+TP_AXIS_SIZE = 2
+"""Devices along `tp` of the mesh that tests of tensor parallelism open."""
+
 MANTISSA_BITS = 7
 LEAST_NORMAL = 2.0**-126
 

@@ -35,6 +35,7 @@ from . import parallel as parallel
 from . import schedulers as schedulers
 from . import sharding as sharding
 from tt_run.runtime.train.named_mesh import sync_gradients as sync_gradients
+from tt_run.runtime.train.named_mesh import sync_sequence_parallel_gradients as sync_sequence_parallel_gradients
 from . import testing as testing
 from . import trainers as trainers
 

@@ -128,6 +128,13 @@ class _Parallel(AbstractModuleBase):
             return None
         return shard_tensor_to_mesh_mapper(AutoContext.get_instance().get_device(), dim, self.axis)
 
+    def check_ids(self, tensor: Tensor) -> None:
+        """Raise ValueError for ids that are cut over the axis: every device of it looks up all of them."""
+        if self.size > 1 and not is_replicated(tensor.get_value(), self.axis):
+            raise ValueError(
+                f"{type(self).__name__} expects ids replicated across TP axis {self.axis}; they are cut over it"
+            )
+
 
 class ColumnParallelLinear(_Parallel):
     """Output features cut over the axis; with `gather_output` every device ends with all of them.
@@ -183,7 +190,8 @@ class ColumnParallelLinear(_Parallel):
 class VocabParallelEmbedding(_Parallel):
     """A table whose rows are cut over the axis: each device looks up its own, and the sum over the axis has them all.
 
-    Raises RuntimeError when the entries do not divide by the size of the axis.
+    Raises ValueError when the entries do not divide by the size of the axis, when the initial weights have other rows, and for ids that are cut
+    over the axis.
     """
 
     def __init__(
@@ -196,12 +204,14 @@ class VocabParallelEmbedding(_Parallel):
     ) -> None:
         super().__init__(shard_dim, axis_name)
         if num_embeddings % self.size:
-            raise RuntimeError(
-                f"Vocabulary must be divisible by the TP size. Vocabulary = {num_embeddings}, TP size = {self.size}"
+            raise ValueError(
+                f"num_embeddings {num_embeddings} must be divisible by the tensor-parallel size {self.size}"
             )
+        self.num_embeddings_per_partition = num_embeddings // self.size
         self.weight = Parameter(
             (weight_init or initial.normal(0.0, 0.02))((1, 1, num_embeddings, embedding_dim), self.mapper(2))
         )
+        self.weight.add_post_materialize_callback(lambda made: self._check_rows(made.tensor))
         starts = np.arange(0, num_embeddings, num_embeddings // self.size, dtype=np.int32)
         self.first = Buffer(
             Tensor.from_numpy(starts.reshape(-1, 1, 1, 1), layout=Layout.ROW_MAJOR, mapper=self.mapper(0))
@@ -209,8 +219,18 @@ class VocabParallelEmbedding(_Parallel):
 
     def forward(self, tensor: Tensor) -> Tensor:
         """ids [B, 1, 1, T] -> [B, 1, T, width] on every device of the axis."""
+        self.check_ids(tensor)
         own = partial_embedding(tensor, self._tensors["weight"], self._buffers["first"])
         return distributed.all_reduce(own, True, self.axis)
+
+    def _check_rows(self, weight: Tensor) -> None:
+        """Raise ValueError for weights with other rows than the first numbers of the devices say: each would look up its neighbour's."""
+        rows = weight.shape()[2]
+        if rows != self.num_embeddings_per_partition:
+            raise ValueError(
+                f"VocabParallelEmbedding: the weight has {rows} rows per device but ownership offsets assume "
+                f"{self.num_embeddings_per_partition}; help: make num_embeddings a multiple of {TILE_SIZE} * {self.size}"
+            )
 
 
 class FeatureParallelEmbedding(_Parallel):
@@ -244,10 +264,7 @@ class FeatureParallelEmbedding(_Parallel):
 
     def forward(self, tensor: Tensor) -> Tensor:
         """ids [B, 1, 1, T] -> [B, 1, T, width], or each device's columns."""
-        if self.size > 1 and not is_replicated(tensor.get_value(), self.axis):
-            raise ValueError(
-                f"FeatureParallelEmbedding expects ids replicated across TP axis {self.axis}; they are cut over it"
-            )
+        self.check_ids(tensor)
         own = embedding(tensor, self._tensors["weight"])
         if not self.gather_output:
             return own

@@ -22,13 +22,17 @@ from tt_run.runtime.train.tensor_parallel import SEQUENCE_DIM
 
 AnyLinear = LinearLayer | ColumnParallelLinear | RowParallelLinear
 
+JOINT = {"qkv_linear": r"\b(q_linear|kv_linear)", "w_gate_up": r"\b(w1|w3)"}
+"""Joint layers of the reference's newer Llama, and what finds the layers that hold the same weights here."""
+
 
 @dataclass
 class LoraConfig:
     """Which layers get adapters, and of what width.
 
-    `target_modules` are regular expressions searched in dotted paths of linear layers, `trainable_modules` parts of paths of parameters that
-    stay trained. The update is scaled by alpha / rank, by alpha / sqrt(rank) with `use_rslora`.
+    `target_modules` are regular expressions searched in dotted paths of linear layers (`qkv_linear` and `w_gate_up` mean their parts where a
+    model has these apart), `trainable_modules` parts of paths of parameters that stay trained. The update is scaled by alpha / rank, by
+    alpha / sqrt(rank) with `use_rslora`. Raises ValueError for a rank or a dropout that cannot be, and for a text that is no expression.
     """
 
     rank: int = 8
@@ -44,6 +48,18 @@ class LoraConfig:
             raise ValueError(f"LoraConfig: rank must be at least 1, not {self.rank}")
         if not 0.0 <= self.lora_dropout < 1.0:
             raise ValueError(f"LoraConfig: lora_dropout is in [0, 1), not {self.lora_dropout}")
+        for name in ("target_modules", "trainable_modules"):
+            if isinstance(getattr(self, name), str):
+                raise ValueError(
+                    f"LoraConfig: {name} is a list of names; help: {name}=[{getattr(self, name)!r}]"
+                )
+        for text in self.target_modules:
+            try:
+                re.compile(text)
+            except re.error as error:
+                raise ValueError(
+                    f"LoraConfig: target_modules: {text!r} is no regular expression: {error}"
+                ) from None
 
     @property
     def scaling(self) -> float:
@@ -147,8 +163,8 @@ class LoraModel(AbstractModuleBase):
         self.model = model
         for tensor in model.parameters().values():
             tensor.set_requires_grad(False)
-        patterns = [re.compile(pattern) for pattern in config.target_modules]
         layers = list(_linear_layers(model))
+        patterns = [_pattern(text, [path for path, *_ in layers]) for text in config.target_modules]
         adapted = [entry for entry in layers if any(p.search(entry[0]) for p in patterns)]
         if patterns and not adapted:
             raise ValueError(
@@ -164,6 +180,15 @@ class LoraModel(AbstractModuleBase):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the model computes."""
         return self.model(*args, **kwargs)
+
+
+def _pattern(text: str, paths: list[str]) -> re.Pattern[str]:
+    """What a target finds; a joint layer that the model has not stands for its parts, each with an adapter of its own."""
+    found = re.compile(text)
+    if not any(found.search(path) for path in paths):
+        for joint, parts in JOINT.items():
+            text = text.replace(joint, parts)
+    return re.compile(text)
 
 
 def _linear_layers(
