@@ -124,6 +124,8 @@ def test_logits_and_all_gradients(opened: Any, name: str, arithmetic: str) -> No
     inputs, targets = (torch.tensor(part.astype(np.int64)) for part in (windows[:, :-1], windows[:, 1:]))
     expected = reference(torch, parameters, inputs)
     logits = model(ids(windows[:, :-1].copy()), mask())
+    bare = model(ids(windows[:, :-1].copy()), None)
+    assert bare.to_numpy().tobytes() == logits.to_numpy().tobytes(), "without a mask it is causal"
     assert logits.shape() == [BATCH, 1, LENGTH, VOCABULARY]
     assert_close(logits.to_numpy(), expected, LOGITS[arithmetic], "logits")
     context.reset_graph()

@@ -17,7 +17,7 @@ from tt_run.runtime.train.modules.lazy import deferred
 from tt_run.runtime.train.modules.linear import ColumnParallelLinear, LinearLayer, RowParallelLinear
 from tt_run.runtime.train.modules.parameter import Buffer, Parameter
 from tt_run.runtime.train.ops import binary, norms, shapes
-from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
+from tt_run.runtime.train.ops.attention import causal_attention
 from tt_run.runtime.train.ops.embedding import embedding
 from tt_run.runtime.train.ops.unary import gelu
 from tt_run.runtime.train.sharded_parameters import Joint
@@ -113,7 +113,7 @@ class MultiHeadAttention(AbstractModuleBase):
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """[B, 1, S, D] -> the same shape."""
         query, key, value = shapes.heads_creation(self.qkv_linear(x), self.heads)
-        mixed = shapes.heads_fusion(scaled_dot_product_attention(query, key, value, mask))
+        mixed = shapes.heads_fusion(causal_attention(query, key, value, mask))
         return self.dropout(self.out_linear(mixed))
 
 

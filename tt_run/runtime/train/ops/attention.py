@@ -1,7 +1,7 @@
 """`ttml.ops.attention`: scaled dot-product attention with grouped keys and values.
 
-A mask holds 1 where a position may be seen and 0 where not; without a mask everything is seen (the documents always pass one;
-newer kernels read a missing mask as causal, which would hide a mistake here).
+A mask holds 1 where a position may be seen and 0 where not. Without a mask these operations hide nothing: the documents always pass one, and
+reading a missing mask as causal, as newer fused kernels do, would hide a mistake. The layers of models that generate text are causal without one.
 """
 
 from __future__ import annotations
@@ -31,8 +31,28 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """softmax(q k^T / sqrt(E) with hidden positions) v: query [B, H, S, E], key [B, G, T, E], value [B, G, T, F], mask [1 or B, 1, S, T].
 
-    Raises RuntimeError when the heads are no multiple of the groups.
+    Without a mask every key is seen. Raises RuntimeError when the heads are no multiple of the groups.
     """
+    return _attention(query, key, value, mask, False)
+
+
+@recorded
+def scaled_dot_product_attention_composite(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Value | None = None
+) -> Tensor:
+    """As `scaled_dot_product_attention`; made of several kernels on devices, where it also takes a mask for each sequence."""
+    return _attention(query, key, value, mask, False)
+
+
+@recorded
+def causal_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Value | None = None) -> Tensor:
+    """As `scaled_dot_product_attention`, but without a mask no query sees the keys after it; of other keys than queries (a cache's) it sees all."""
+    return _attention(query, key, value, mask, mask is None and query.shape()[-2] == key.shape()[-2])
+
+
+def _attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Value | None, causal: bool
+) -> Tensor:
     q, k, v = query.get_value(), key.get_value(), value.get_value()
     heads, groups = q.shape[1], k.shape[1]
     # Values may be of another width than keys, as in latent attention.
@@ -44,9 +64,10 @@ def scaled_dot_product_attention(
     scale = np.float32(1.0 / math.sqrt(q.shape[-1]))
 
     def forward(*stacks: Array) -> tuple[Array, Array]:
-        weights = _softmax(
-            _scores(stacks[0], _spread(stacks[1], shared), scale, stacks[3] if len(stacks) > 3 else None)
-        )
+        seen = stacks[3] if len(stacks) > 3 else None
+        if causal:
+            seen = np.tri(stacks[0].shape[-2], dtype=bool)
+        weights = _softmax(_scores(stacks[0], _spread(stacks[1], shared), scale, seen))
         return gemm.matmul(weights, _spread(stacks[2], shared)), weights
 
     operands = (q, k, v) if mask is None else (q, k, v, _value(mask))
@@ -72,14 +93,6 @@ def scaled_dot_product_attention(
         value.add_grad(for_v)
 
     return result(out, (query, key, value), rule)
-
-
-@recorded
-def scaled_dot_product_attention_composite(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Value | None = None
-) -> Tensor:
-    """As `scaled_dot_product_attention`; made of several kernels on devices, where it also takes a mask for each sequence."""
-    return scaled_dot_product_attention(query, key, value, mask)
 
 
 def _value(mask: Tensor | Value) -> Value:

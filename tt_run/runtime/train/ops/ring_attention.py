@@ -15,7 +15,7 @@ from tt_run.runtime.train.axis_placement import is_replicated
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.ops import distributed
-from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
+from tt_run.runtime.train.ops.attention import causal_attention, scaled_dot_product_attention
 from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.train.tensor_parallel import SEQUENCE_DIM
 
@@ -42,23 +42,23 @@ def ring_attention_sdpa(
     own, count = query.shape()[SEQUENCE_DIM], 1
     if axis is not None:
         count = int(AutoContext.get_instance().get_device().shape[axis])
+    causal = mask_type is AttentionMaskType.Causal
     if axis is None or count == 1:
-        if mask is None and mask_type is AttentionMaskType.Causal:
-            mask = _causal(own, None)
-        return scaled_dot_product_attention(query, key, value, mask)
+        attend = causal_attention if causal else scaled_dot_product_attention
+        return attend(query, key, value, mask)
     whole = own * count
     if mask is not None:
         mask = _rows(mask, own, whole, axis)
-    elif mask_type is AttentionMaskType.Causal:
+    elif causal:
         mask = _causal(whole, axis)
     keys, values = (distributed.all_gather(part, SEQUENCE_DIM, axis) for part in (key, value))
     return scaled_dot_product_attention(query, keys, values, mask)
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-    """What a model's layer calls: over all positions, wherever they lie. Positions that are cut see those up to themselves."""
+    """What a model's layer calls: over all positions, wherever they lie. Without a mask a position sees those up to itself."""
     if context_axis() is None:
-        return scaled_dot_product_attention(query, key, value, mask)
+        return causal_attention(query, key, value, mask)
     return ring_attention_sdpa(query, key, value, mask)
 
 
@@ -94,11 +94,9 @@ def _rows(mask: Tensor, own: int, whole: int, axis: int) -> Tensor:
     return cut
 
 
-def _causal(whole: int, axis: int | None) -> Tensor:
+def _causal(whole: int, axis: int) -> Tensor:
     seen = np.tril(np.ones((1, 1, whole, whole), np.float32))
-    mapper = None
-    if axis is not None:
-        mapper = shard_tensor_to_mesh_mapper(AutoContext.get_instance().get_device(), SEQUENCE_DIM, axis)
+    mapper = shard_tensor_to_mesh_mapper(AutoContext.get_instance().get_device(), SEQUENCE_DIM, axis)
     mask = Tensor.from_numpy(seen, new_type=DataType.BFLOAT16, mapper=mapper)
     mask.set_requires_grad(False)
     return mask

@@ -24,7 +24,7 @@ from tt_run.runtime.train.modules.containers import ModuleList
 from tt_run.runtime.train.modules.layers import Embedding, RMSNormLayer
 from tt_run.runtime.train.modules.linear import ColumnParallelLinear, LinearLayer
 from tt_run.runtime.train.ops import binary, pieces, rope, shapes
-from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
+from tt_run.runtime.train.ops.attention import causal_attention
 from tt_run.runtime.train.ops.norms import rmsnorm
 from tt_run.runtime.train.ops.ring_attention import require_whole_positions
 from tt_run.runtime.train.ops.unary import silu
@@ -180,7 +180,7 @@ class Qwen3Attention(AbstractModuleBase):
             if layer_idx is None:
                 raise ValueError("forward with kv_cache requires layer_idx")
             key, value = kv_cache.update(layer_idx, key, value)
-        mixed = scaled_dot_product_attention(query, key, value, mask)
+        mixed = causal_attention(query, key, value, mask)
         out: Tensor = self.o_proj(shapes.heads_fusion(mixed))
         return out
 
