@@ -22,7 +22,7 @@ def exit_codes_page() -> str:
         "",
         "## tt-run",
         "",
-        "When ranks failed with a code of their own, that code is passed on; 128 + signal when one was killed (137: SIGKILL, as an out-of-memory kill "
+        "When ranks failed with a code of their own, that code is passed on; 128 + signal when one, or mpirun, was killed (137: SIGKILL, as an out-of-memory kill "
         "is; 143: SIGTERM). Where ranks failed with several codes, it is that of the rank that failed first. Everything else:",
         "",
         "| code | meaning |",

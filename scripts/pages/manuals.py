@@ -29,7 +29,7 @@ def _tt_run() -> str:
             lines += _options(kind, "")
     lines.append(".SH EXIT STATUS")
     lines += _terms((str(int(code)), meaning) for code, meaning in EXIT_MEANING.items())
-    lines.append("Otherwise the code of the ranks; 128 + signal when one was killed.")
+    lines.append("Otherwise the code of the ranks; 128 + signal when one, or mpirun, was killed.")
     lines.append(".SH ENVIRONMENT")
     lines += _terms((name, meaning) for name, (who, _, meaning) in VARIABLES.items() if who == "user")
     lines += [".SH EXAMPLES", ".nf", *(_text(example) for example in help.EXAMPLES), ".fi"]

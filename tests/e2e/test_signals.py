@@ -68,7 +68,7 @@ def test_a_killed_mpirun_is_told_and_nobody_is_left(jobs: Jobs) -> None:
     job = jobs.start(*SLEEP).wait_started()
     os.kill(mpirun_of(job), signal.SIGKILL)
     ran = job.end(GONE_WITHIN)
-    assert ran.code not in (0, Exit.INTERRUPTED)
+    assert ran.code == 128 + signal.SIGKILL
     assert "mpirun was killed by SIGKILL" in ran.err
 
 
@@ -79,6 +79,39 @@ def test_what_mpirun_passes_on_is_not_laid_on_a_rank(jobs: Jobs, number: signal.
     ran = job.end(GONE_WITHIN)
     assert ran.code == 128 + number
     assert f"mpirun was sent {number.name} from outside of the run" in ran.err
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2], ids=lambda number: number.name)
+def test_what_mpirun_would_pass_on_reaches_every_rank(jobs: Jobs, number: signal.Signals) -> None:
+    """A scheduler that wants a checkpoint sends it."""
+    trap = f"trap 'echo saved; exit 0' {number.name.removeprefix('SIG')}"
+    job = jobs.start("sh", "-c", f"{trap}; echo up; while :; do sleep 0.05; done").wait_for_line("up")
+    ran = job.send(number).end()
+    assert ran.code == 0 and ran.out.count("saved") == 2
+    assert f"{number.name}: passed on to every rank" in ran.err
+
+
+@pytest.mark.parametrize("number", [*CODES, signal.SIGUSR2], ids=lambda number: number.name)
+def test_a_signal_to_the_keeper_alone_means_tt_run(jobs: Jobs, number: signal.Signals) -> None:
+    """One that would not end tt-run ends nothing."""
+    job = jobs.start("sh", "-c", "echo up; until [ -e go ]; do sleep 0.05; done").wait_for_line("up")
+    [keeper] = children(job.process.pid)
+    os.kill(keeper, number)
+    if number not in CODES:
+        (jobs.root / "go").touch()
+    ran = job.end(GONE_WITHIN)
+    assert ran.code == CODES.get(number, 0)
+    assert (number.name in ran.err) == (number in CODES)
+
+
+def test_a_signal_to_tt_run_and_its_keeper_is_one(jobs: Jobs) -> None:
+    """As `pkill tt-run` sends it: a second one would be an end at once."""
+    job = jobs.start(*STUBBORN).wait_for_line("up")
+    [keeper] = children(job.process.pid)
+    os.kill(keeper, signal.SIGTERM)
+    ran = job.send(signal.SIGTERM).end(GONE_WITHIN)
+    assert ran.code == Exit.TERMINATED
+    assert ran.err.count("SIGTERM: ending all ranks") == 1 and "again: ending" not in ran.err
 
 
 def mpirun_of(job: Job) -> int:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+from pathlib import Path
 
 import pytest
 
 from tests.e2e.jobs import GONE_WITHIN, Jobs, until
 from tests.e2e.test_faults import named
+from tests.e2e.test_signals import children
 
 WARM = ("--warm", "json,numpy")
 FACTS = """
@@ -101,13 +104,42 @@ def test_a_rank_dies_with_its_stand_in(jobs: Jobs) -> None:
         "up"
     )
     until(lambda: job.status(1).pid != job.status(0).pid)
-    import os
-
     group = job.status(1).pgid
     assert group is not None
     os.kill(group, signal.SIGKILL)  # the wrapper
     ran = job.end(GONE_WITHIN)
     assert ran.code == 137 and named(ran.err).startswith("rank 1 on ")
+
+
+@pytest.mark.parametrize("receiver", ["stand-in", "minder"])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2],
+    ids=lambda n: n.name,
+)
+def test_a_signal_to_a_process_beside_a_rank_is_the_ranks(
+    jobs: Jobs, number: signal.Signals, receiver: str
+) -> None:
+    """Their words are the program's, so that somebody may take them for it."""
+    job = jobs.start(*jobs.python("print('up', flush=True)\ntime.sleep(600)\n"), options=WARM).wait_for_line(
+        "up"
+    )
+    rank, wrapper = job.status(1).pid, job.status(1).pgid
+    assert rank is not None and wrapper is not None
+    minder = int(Path(f"/proc/{rank}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(minder if receiver == "minder" else children(wrapper)[0], number)
+    ran = job.end(GONE_WITHIN)
+    assert ran.code == 128 + number
+    assert named(ran.err) == f"rank 1 on {os.uname().nodename} was killed by {number.name}"
+
+
+def test_ranks_hear_once_of_the_end_of_a_run(jobs: Jobs) -> None:
+    program = jobs.python(
+        "heard = []\nsignal.signal(15, lambda *_: heard.append(15))\nprint('up', flush=True)\n"
+        "while not heard: time.sleep(0.01)\ntime.sleep(0.1)\nprint('heard', len(heard), flush=True)\n"
+    )
+    ran = jobs.start(*program, options=WARM).wait_for_line("up").send(signal.SIGTERM).end(GONE_WITHIN)
+    assert ran.out.count("heard 1\n") == 2
 
 
 def test_stacks_on_demand(jobs: Jobs) -> None:

@@ -27,7 +27,17 @@ ORDERLY_SECONDS = 2.0  # what mpirun gets for an orderly end of all hosts once t
 # Words on the pipes, one per line.
 SIGNAL, KILL, WELL = b"signal", b"kill", b"well"
 STARTED, FAILED, ENDED, LEFT = b"started", b"failed", b"ended", b"left"
-_OURS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_OURS = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+)
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# tt-run, sent one of these as well (by `pkill`, or at the end of a service), acts by then; twice would be an end without grace.
+RELAY_SECONDS = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +87,7 @@ def _detach(kept: set[int], stdin: int | None) -> int | None:
 
 
 def _nothing(number: int, frame: FrameType | None) -> None:
-    """Whoever signals the keeper means tt-run."""
+    """Wakes the keeper up, and does not end it."""
 
 
 class _Keeper:
@@ -89,16 +99,21 @@ class _Keeper:
         self.job: Process | None = None
         self.pending = b""
         self.inherits = False
+        self.tt_run = os.getppid()
+        self.asked: tuple[int, float] | None = None  # a signal to the keeper, and when it is tt-run's
 
     def live(self, stdin: int | None) -> None:
         wake, woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, _nothing)
+        for number in _ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._ask)
         signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
         self.inherits = inherit_orphans(b"tt-run-keeper")  # before there can be any
         if not self._start(stdin):
             return
         while True:
-            ready, _, _ = select.select([self.commands, wake], [], [])
+            ready, _, _ = select.select([self.commands, wake], [], [], self._relay())
             if wake in ready:
                 with suppress(BlockingIOError):
                     os.read(wake, 4096)
@@ -108,6 +123,23 @@ class _Keeper:
                 if word is not None:
                     (self._finish if word == WELL else self._clean_up)()
                     return
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        """Whoever signals the keeper means tt-run."""
+        self.asked = self.asked or (number, time.monotonic() + RELAY_SECONDS)
+
+    def _relay(self) -> float | None:
+        """Passes a signal on to tt-run when it is time; the seconds until then."""
+        if self.asked is None:
+            return None
+        number, due = self.asked
+        if (left := due - time.monotonic()) > 0:
+            return left
+        self.asked = None
+        if os.getppid() == self.tt_run:
+            with suppress(OSError):
+                os.kill(self.tt_run, number)
+        return None
 
     def _start(self, stdin: int | None) -> bool:
         scratch = self.order.scratch
@@ -154,6 +186,7 @@ class _Keeper:
             return b""
         *lines, self.pending = (self.pending + text).split(b"\n")
         for line in lines:
+            self.asked = None
             word, _, rest = line.partition(b" ")
             if word == SIGNAL:
                 self.job.send(int(rest))

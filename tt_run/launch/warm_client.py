@@ -6,6 +6,7 @@ first of a host starts the warm process. Where anything is missing it becomes th
 
 from __future__ import annotations
 
+import _thread
 import array
 import os
 import resource
@@ -17,7 +18,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import NoReturn
 
 PATIENCE = 10.0  # seconds for a warm process that is bound to its address to listen
@@ -28,6 +29,15 @@ OWN = (
     "OMPI_COMM_WORLD_NODE_RANK",
     "OMPI_COMM_WORLD_LOCAL_RANK",
     "PMIX_RANK",
+)
+# What may be meant for the rank when this process gets it.
+PASSED = (
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGQUIT,
 )
 
 
@@ -153,6 +163,28 @@ def leave_group() -> None:
                     group.write(str(os.getpid()))
 
 
+def mpirun() -> int:
+    """The process that has started the wrapper of this one."""
+    with open(f"/proc/{os.getppid()}/stat", "rb") as stream:
+        return int(stream.read().rpartition(b")")[2].split()[1])
+
+
+def pass_on(rank: int, numbers: Iterable[int], group_sender: int, before: Iterable[int]) -> None:
+    """Gives the rank the signals that this process is sent, which hold them back: first those `before` there was a rank.
+
+    `rank` is a descriptor of its process. What `group_sender` sends goes to the process group, so the rank has it already.
+    """
+    try:
+        for number in before:
+            signal.pidfd_send_signal(rank, number)
+        while True:
+            found = signal.sigwaitinfo(numbers)
+            if found.si_pid != group_sender:
+                signal.pidfd_send_signal(rank, found.si_signo)
+    except OSError:  # it has ended
+        pass
+
+
 def end_as(word: bytes, number: int) -> NoReturn:
     if word == b"signal":
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the rank has left the core
@@ -171,16 +203,9 @@ def main() -> None:
     link = connected(name, words) if sys.version_info >= (3, 9) else None
     if link is None:
         become(words, os.environ)
-    for each in (
-        signal.SIGHUP,
-        signal.SIGINT,
-        signal.SIGTERM,
-        signal.SIGUSR1,
-        signal.SIGUSR2,
-        signal.SIGQUIT,
-    ):
-        if signal.getsignal(each) is not signal.SIG_IGN:
-            signal.signal(each, lambda *_: None)  # for the rank, which is in the same process group
+    # Held back until there is a rank to have them; what is ignored stays ignored.
+    numbers = {number for number in PASSED if signal.getsignal(number) is not signal.SIG_IGN}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     try:
         ask(link)
         answers = link.makefile("rb")
@@ -188,16 +213,9 @@ def main() -> None:
     except OSError:
         word = b""
     if word != b"pid":
-        for each in (
-            signal.SIGHUP,
-            signal.SIGINT,
-            signal.SIGTERM,
-            signal.SIGUSR1,
-            signal.SIGUSR2,
-            signal.SIGQUIT,
-        ):
-            if signal.getsignal(each) is not signal.SIG_IGN:
-                signal.signal(each, signal.SIG_DFL)
+        for each in numbers:
+            signal.signal(each, signal.SIG_DFL)  # Python's own for SIGINT is an exception
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         become(words, os.environ)  # no warm process can be right for this program
     join_group(int(number))
     try:
@@ -208,7 +226,13 @@ def main() -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):  # the rank alone holds its streams
         os.dup2(null, stream)
+    early = [found.si_signo for found in iter(lambda: signal.sigtimedwait(numbers, 0), None)]
+    process = os.pidfd_open(int(number))
     link.sendall(b"go\n")
+    try:  # noqa: SIM105 - contextlib is not imported for it
+        _thread.start_new_thread(pass_on, (process, numbers, mpirun(), early))
+    except (RuntimeError, OSError):  # no more threads: signals to this process alone are lost
+        pass
     word, _, number = answers.readline().strip().partition(b" ")
     answers.read()  # until its minder has gone
     end_as(word, int(number)) if word in (b"exit", b"signal") else end_as(b"signal", signal.SIGKILL)

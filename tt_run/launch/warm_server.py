@@ -200,6 +200,17 @@ def _mind(link: socket.socket, rank: int, released: int, streams: list[int]) -> 
         os.close(stream)
     link.sendall(b"pid %d\n" % rank)
     watched = os.pidfd_open(rank)
+
+    def pass_on(number: int, _: object) -> None:
+        """Whoever signals this process means the rank."""
+        try:  # noqa: SIM105 - contextlib is not imported for it
+            signal.pidfd_send_signal(watched, number)
+        except OSError:  # it has ended
+            pass
+
+    for number in (1, 2, 3, 10, 12, 15):  # HUP, INT, QUIT, USR1, USR2, TERM
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, pass_on)
     while True:
         ready, _, _ = select.select([link.fileno(), watched], [], [])
         if watched in ready:

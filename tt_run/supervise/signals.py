@@ -11,6 +11,8 @@ from types import FrameType
 from tt_run.contract import Exit
 
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+PASSED_ON = (signal.SIGUSR1, signal.SIGUSR2)
+"""For the ranks, as mpirun takes them."""
 EXIT_OF_SIGNAL = {
     signal.SIGINT: Exit.INTERRUPTED,
     signal.SIGTERM: Exit.TERMINATED,
@@ -33,14 +35,14 @@ class SignalInbox:
 
 @contextmanager
 def watching_signals() -> Iterator[SignalInbox]:
-    """Collects INT, TERM, HUP and QUIT instead of dying from them; the former handlers come back at the end."""
+    """Collects INT, TERM, HUP, QUIT, USR1 and USR2 instead of dying from them; the former handlers come back at the end."""
     read_end, write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     inbox = SignalInbox(read_end)
 
     def note(number: int, frame: FrameType | None) -> None:
         inbox.arrived.append(number)
 
-    watched = (*ENDING_SIGNALS, signal.SIGQUIT)
+    watched = (*ENDING_SIGNALS, *PASSED_ON, signal.SIGQUIT)
     # What is ignored already stays so: `nohup tt-run …` survives the end of its terminal.
     wanted = [number for number in watched if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, note) for number in wanted}

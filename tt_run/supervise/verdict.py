@@ -122,7 +122,7 @@ def _launcher_killed(case: Case) -> Verdict | None:
     if not any(status.started for status in case.statuses) or not (case.failed or case.unrecorded):
         return None
     sentence = f"mpirun was killed by {signal_name(-code)}"
-    return Verdict(Exit.FAILED, sentence, None, (), case.failed, case.unrecorded)
+    return Verdict(128 - code, sentence, None, (), case.failed, case.unrecorded)
 
 
 def _launcher_told(case: Case) -> Verdict | None:

@@ -21,7 +21,7 @@ from tt_run.supervise.hang import HangWatch
 from tt_run.supervise.options import RunOptions
 from tt_run.supervise.processes import end_groups, end_strays, kill_group, local_groups
 from tt_run.supervise.progress import Progress
-from tt_run.supervise.signals import ENDING_SIGNALS, SignalInbox
+from tt_run.supervise.signals import ENDING_SIGNALS, PASSED_ON, SignalInbox
 from tt_run.supervise.stacks import RankStack
 from tt_run.supervise.status import StatusBoard
 from tt_run.supervise.terminal import is_stopped
@@ -216,6 +216,10 @@ class Watch:
     def _on_signal(self, number: int) -> None:
         if number == signal.SIGQUIT:
             self.say(self.hang.describe_now(self.board, self.job))
+            return
+        if number in PASSED_ON:
+            self.say(f"{signal.Signals(number).name}: passed on to every rank")
+            self.job.send(number)
             return
         if number not in ENDING_SIGNALS:
             return

@@ -126,6 +126,12 @@ def test_a_failure_while_mpi_is_up_ends_the_process(hooked: HookedPython, ending
     assert ran.stdout == "before\n"
 
 
+@pytest.mark.parametrize("ending", ["raise KeyboardInterrupt", "import os\nos.kill(os.getpid(), 2)"])
+def test_an_interrupt_ends_a_program_as_python_does(hooked: HookedPython, ending: str) -> None:
+    assert hooked.run(ending).returncode == -signal.SIGINT
+    assert hooked.failure()["exception"] == "KeyboardInterrupt"
+
+
 @pytest.mark.parametrize("ending", ["raise ValueError", "sys.exit(1)", "sys.exit('message')"])
 def test_the_programs_own_end_is_kept_while_mpi_is_up(hooked: HookedPython, ending: str) -> None:
     text = f"import atexit, sys\nfrom mpi4py import MPI\natexit.register(print, 'at exit')\n{ending}\n"

@@ -41,8 +41,8 @@ def test_an_end_that_took_too_long_is_told_as_such(records: Records) -> None:
             Exit.HOST_LOST,
             "host h3 was lost; rank 1 ran there; mpirun crashed with it (SIGSEGV)",
         ),
-        (signal.SIGSEGV, "h2|h3", Exit.FAILED, "mpirun was killed by SIGSEGV"),
-        (signal.SIGKILL, "h2", Exit.FAILED, "mpirun was killed by SIGKILL"),
+        (signal.SIGSEGV, "h2|h3", 139, "mpirun was killed by SIGSEGV"),
+        (signal.SIGKILL, "h2", 137, "mpirun was killed by SIGKILL"),
     ],
 )
 def test_a_crash_of_mpirun_over_a_host_that_went(

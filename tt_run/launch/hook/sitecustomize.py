@@ -264,8 +264,18 @@ def _install_exception_hook() -> None:
                 _end(code)
             _FAILED.append(code)
             _limit_the_end(code)
+            if code == 130:
+                _end_by_interrupt()
 
     sys.excepthook = report
+
+
+def _end_by_interrupt() -> None:
+    """Lets the interpreter end by SIGINT, as it does after a KeyboardInterrupt: it has forgotten it over what ran since, which an import may."""
+    try:  # noqa: SIM105 - contextlib is not imported for it
+        exec("raise KeyboardInterrupt")
+    except KeyboardInterrupt:
+        pass
 
 
 def _install_exit_handlers() -> None:
