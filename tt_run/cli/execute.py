@@ -19,7 +19,6 @@ from tt_run.errors import UsageError
 from tt_run.inputs.findings import counted
 from tt_run.inputs.secrets import masked_text, masked_words
 from tt_run.inputs.wrapping import GDBSERVER_PORT
-from tt_run.launch.debuggers import editors
 from tt_run.launch.line import LaunchLine
 from tt_run.launch.mpirun import Launcher
 from tt_run.plan.model import LaunchPlan
@@ -136,6 +135,11 @@ def run_options(given: CommandLine) -> RunOptions:
                     "TTR034", f"--hang-timeout {hang!r} is not understood", help="seconds, auto or off"
                 )
             )
+    edited: list[tuple[int, int]] = []
+    if given.debugpy:
+        from tt_run.launch.debuggers import editors
+
+        edited = editors(given.debugpy) or []
     return RunOptions(
         timeout=given.timeout,
         start_timeout=given.start_timeout,
@@ -147,7 +151,7 @@ def run_options(given: CommandLine) -> RunOptions:
         colour=wants_colour(sys.stdout),
         progress=sys.stderr.isatty() and given.debug_rank is None,
         debugged=given.debug_rank is not None or bool(given.debugpy),
-        editors=tuple(rank for rank, _ in editors(given.debugpy) or ()),
+        editors=tuple(rank for rank, _ in edited),
         faults=() if given.emulate else given.inject,
     )
 
@@ -179,6 +183,8 @@ def _write_records(plan: LaunchPlan, attempt: Attempt, report: str | None, words
             stream.write(content)
     except FileNotFoundError:  # somebody has removed the run folder meanwhile
         say(f"warning[TTR036]: {path} cannot be written: its folder was removed during the run")
+    except OSError as error:  # what the ranks did stays as it is
+        say(f"warning[TTR036]: {path} cannot be written: {error.strerror}")
     if report:
         try:
             Path(report).parent.mkdir(parents=True, exist_ok=True)

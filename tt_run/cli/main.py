@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NOTHING = "Nothing was launched."
 # What the machine has against a file of ours.
-_UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
+_UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG)
 # The same where the file is named; without a name it may as well be a mistake of ours.
 _UNUSABLE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP, errno.EIO, errno.ESTALE)
 
@@ -130,11 +130,14 @@ def _internal(error: Exception, words: Sequence[str]) -> int:
     import tempfile
     import traceback
 
-    with tempfile.NamedTemporaryFile("w", prefix="tt-run-bug-", suffix=".txt", delete=False) as stream:
-        stream.write(f"tt-run {shlex.join(words)}\n\n")
-        traceback.print_exception(type(error), error, error.__traceback__, file=stream)
+    told = f"tt-run {shlex.join(words)}\n\n{''.join(traceback.format_exception(type(error), error, error.__traceback__))}"
     print(f"error[TTR900]: a bug in tt-run: {type(error).__name__}: {error}", file=sys.stderr)
-    print(f"  help: please report it with the file {stream.name}", file=sys.stderr)
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="tt-run-bug-", suffix=".txt", delete=False) as stream:
+            stream.write(told)
+        print(f"  help: please report it with the file {stream.name}", file=sys.stderr)
+    except OSError:
+        print(f"  help: please report it with this:\n{told}", file=sys.stderr)
     return Exit.INTERNAL
 
 

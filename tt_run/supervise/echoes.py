@@ -5,13 +5,12 @@ Only whole tracebacks, word for word the same, are left out; the ranks' logs hol
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from mgd.lean import dataclass, field
 from tt_run.supervise.stacks import rank_list
 
-BEGINS = re.compile(rb'Traceback \(most recent call last\):|  File "')  # the latter: a SyntaxError
+BEGINS = (b"Traceback (most recent call last):", b'  File "')  # the latter: a SyntaxError
 CHAINED = (b"The above exception was", b"During handling of")
 MOST_LINES = 200  # of a traceback that is remembered
 QUIET_SECONDS = 0.3  # so long after its last line nothing more is expected of a traceback
@@ -50,7 +49,7 @@ class Echoes:
                 shown += self._held.pop(rank).lines
             if rank == self._teller and not self._begins_anew(line):
                 self._remember(line, now)
-            elif BEGINS.match(line):
+            elif line.startswith(BEGINS):
                 if self._told and self._told[0] == line and rank != self._teller:
                     self._held[rank] = _Held([line], now)
                     continue

@@ -85,3 +85,24 @@ def make_folder(path: Path) -> RunFolder:
             )
         )
     return RunFolder(path)
+
+
+def hold(folder: RunFolder) -> int:
+    """Keeps other launches out of the folder as long as the returned descriptor is open. Raises UsageError when another one holds it."""
+    import fcntl
+
+    descriptor = os.open(folder.path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise UsageError(
+            Diagnostic(
+                "TTR032",
+                f"another run is just using {folder.path}",
+                help="name an empty folder with --log-dir DIR",
+            )
+        ) from None
+    except OSError:  # a file system without locks
+        pass
+    return descriptor

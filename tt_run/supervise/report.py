@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
@@ -41,7 +42,7 @@ def failure_report(
     """
     verdict, observation, board = attempt.verdict, attempt.observation, attempt.board
     folder = board.folder
-    lines = [f"tt-run: {verdict.sentence}"]
+    lines = [f"tt-run: {verdict.sentence}", *_full_disk(folder)]
     alike = _alike(verdict, attempt.failures)
     if verdict.culprit is not None:
         record = _record_of(attempt, verdict.culprit)
@@ -66,6 +67,20 @@ def failure_report(
     if not verdict.sentence.endswith(f" exited with {verdict.exit_code}"):
         tail.append(f"  exit code {verdict.exit_code}")
     return lines[: MOST_LINES - len(tail)] + tail
+
+
+def _full_disk(folder: RunFolder) -> list[str]:
+    """That records and output may be missing, and what else goes wrong where nothing can be written."""
+    try:
+        found = os.statvfs(folder.path)
+    except OSError:
+        return []
+    if found.f_bavail and (found.f_favail or not found.f_files):
+        return []
+    what = "room for files" if found.f_bavail else "disk"
+    return [
+        f"  the {what} of the run folder is full, so records and output may be missing: --log-dir DIR names another"
+    ]
 
 
 def _record_of(attempt: Attempt, culprit: RankStatus) -> Mapping[str, Any] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from tt_run.launch.options import LaunchOptions
 from tt_run.launch.process import Process
 from tt_run.launch.wrapper import words_of_ranks, write_wrapper
 from tt_run.plan.model import LaunchPlan
-from tt_run.supervise.folder import RunFolder, make_folder
+from tt_run.supervise.folder import RunFolder, hold, make_folder
 from tt_run.supervise.options import RunOptions
 from tt_run.supervise.signals import watching_signals
 
@@ -50,6 +51,7 @@ def run_plan(
         while True:
             number += 1
             folder = make_folder(run_dir if number == 1 else run_dir.with_name(f"{run_dir.name}.{number}"))
+            held = hold(folder)
             words = words_of_ranks(plan, folder.path)
             line = build_line(plan, launcher, machine, launch, folder.path, words)
             abandoned = _abandoned(plan, folder, machine)
@@ -63,7 +65,11 @@ def run_plan(
                 abandoned=abandoned,
             )
             faults = _faults(plan, options, folder)
-            job, feeder = _start(plan, start, folder, backend or MpirunBackend(), launch)
+            try:
+                job, feeder = _start(plan, start, folder, backend or MpirunBackend(), launch)
+            except BaseException:
+                os.close(held)
+                raise
             terminal = _terminal(folder, launch)
             try:
                 announce(line, folder)
@@ -75,6 +81,7 @@ def run_plan(
                 job.finish()
                 raise
             finally:
+                os.close(held)
                 if terminal is not None:
                     terminal.close()
                 if feeder is not None:
@@ -140,7 +147,11 @@ def _start(
     plan: LaunchPlan, start: Start, folder: RunFolder, backend: Backend, launch: LaunchOptions
 ) -> tuple[Job, Process | None]:
     """Writes what the ranks read and starts the launcher, and what feeds rank 0 where that is asked for."""
-    write_wrapper(plan, folder.path, _warm(plan, launch))
+    try:
+        write_wrapper(plan, folder.path, _warm(plan, launch))
+    except OSError as error:
+        error.filename = error.filename or str(folder.path)  # not known of what is written through a buffer
+        raise
     if launch.debug_rank is not None or launch.debugpy:
         from tt_run.launch.debuggers import write_debuggers
 

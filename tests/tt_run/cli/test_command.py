@@ -283,6 +283,21 @@ def test_a_full_disk_behind_the_console_does_not_end_the_run(launch_folder: Path
     )
 
 
+def test_a_limit_on_the_size_of_files_is_told(launch_folder: Path) -> None:
+    """What is written to a file object names no file."""
+    ran = in_shell('ulimit -f 1; "$@"', "--rank-binding", "rb.yaml", "--log-dir", "logs", "true")
+    assert ran.returncode == Exit.FAILED
+    assert ran.stderr.startswith(f"error[TTR039]: cannot write {launch_folder}/logs: File too large\n")
+
+
+def test_a_record_that_cannot_be_written_changes_no_verdict(launch_folder: Path) -> None:
+    """As on a disk that the ranks have filled."""
+    words = ("--rank-binding", "rb.yaml", "--log-dir", "logs", "mkdir", "-p", "logs/plan.json")
+    ran = in_shell('"$@"', *words)
+    assert ran.returncode == Exit.OK
+    assert "warning[TTR036]: " in ran.stderr and "plan.json cannot be written: Is a directory" in ran.stderr
+
+
 def test_streams_that_the_caller_has_closed(launch_folder: Path) -> None:
     """What tt-run opens must not take their numbers: ranks would write into it."""
     words = ("--rank-binding", "rb.yaml", "--log-dir", "logs", "sh", "-c", "echo $TT_RUN_RANK; cat")
@@ -329,7 +344,7 @@ def test_json_says_on_which_chip_every_device_sits(
     assert not (launch_folder / "generated").exists()
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EFBIG])
 def test_a_file_that_cannot_be_written_is_no_bug_of_ours(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int
 ) -> None:

@@ -360,6 +360,10 @@ def test_a_bug_of_ours_is_one_line_and_a_file(
     (kept,) = folder.glob("tt-run-bug-*.txt")
     assert str(kept) in told[1]
     assert "tt-run --rank-binding ranks.yaml true" in kept.read_text() and "Traceback" in kept.read_text()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder / "absent"))
+    assert run(["--rank-binding", "ranks.yaml", "true"]) == Exit.INTERNAL
+    told = capsys.readouterr().err.splitlines()
+    assert told[0].startswith("error[TTR900]") and "tt-run --rank-binding ranks.yaml true" in told
 
 
 @pytest.mark.parametrize(

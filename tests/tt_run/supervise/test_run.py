@@ -21,6 +21,7 @@ from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher
 from tt_run.launch.options import LaunchOptions
 from tt_run.supervise.attempt import Attempt
+from tt_run.supervise.folder import hold, make_folder
 from tt_run.supervise.options import RunOptions, Tee
 from tt_run.supervise.processes import living
 from tt_run.supervise.report import MOST_LINES, annotation, failure_report, report_json
@@ -144,6 +145,16 @@ def test_a_folder_with_another_runs_records_is_refused(local: Local) -> None:
     assert caught.value.diagnostics[0].code == "TTR032"
 
 
+def test_a_folder_that_another_launch_uses_is_refused(local: Local) -> None:
+    """Before any rank of that has started, so that no record shows it."""
+    held = hold(make_folder(local.path / "run"))
+    with pytest.raises(UsageError, match="another run is just using") as caught:
+        local.run(*sh("true"))
+    os.close(held)
+    assert caught.value.diagnostics[0].code == "TTR032"
+    assert local.run(*sh("true")).verdict.succeeded
+
+
 def test_a_folder_that_cannot_be_made_is_refused(local: Local) -> None:
     (local.path / "run").write_text("a file")
     with pytest.raises(UsageError) as caught:
@@ -172,6 +183,18 @@ class TestReport:
         assert "ended because of it: ranks 0, 2-4" in text
         assert "run again: tt-run 'a b'" in text
         assert str(failed.folder.path) in text
+
+    @pytest.mark.parametrize(
+        ("blocks", "files", "says"), [(0, 9, "disk"), (9, 0, "room for files"), (9, 9, "")]
+    )
+    def test_a_full_disk_is_named(
+        self, failed: Attempt, monkeypatch: pytest.MonkeyPatch, blocks: int, files: int, says: str
+    ) -> None:
+        """Where records are missing nothing else would."""
+        disk = os.statvfs_result((1, 1, 9, 9, blocks, 9, 9, files, 0, 255))
+        monkeypatch.setattr(os, "statvfs", lambda _: disk)
+        told = failure_report(failed, ["x"])[1]
+        assert told.startswith(f"  the {says} of the run folder is full") == bool(says)
 
     def test_what_the_console_has_shown_is_not_said_again(self, failed: Attempt) -> None:
         told = failure_report(failed, ["x"], lambda rank: True)

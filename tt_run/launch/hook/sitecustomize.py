@@ -441,13 +441,19 @@ def _note_ending() -> None:
     atexit.register(note)
 
 
+def _loaded(name: str) -> dict[str, Any]:
+    """The names of a file beside this one, which few ranks need; no import, since the folder is not on the program's path."""
+    path = f"{_HERE}/{name}.py"
+    names: dict[str, Any] = {"__name__": f"tt_run_{name}", "__file__": path}
+    with open(path, encoding="utf-8") as stream:
+        exec(compile(stream.read(), path, "exec"), names)
+    return names
+
+
 def _debugging() -> Any:
     """What `--debug-rank` and `--debugpy` have prepared; None where neither was given."""
     if not _DEBUGGING and os.path.exists(f"{_RUN_DIR}/launch/debug"):  # noqa: PTH110 - as above
-        path = f"{_HERE}/debugging.py"
-        names: dict[str, Any] = {"__name__": "tt_run_debugging", "__file__": path}
-        with open(path, encoding="utf-8") as stream:
-            exec(compile(stream.read(), path, "exec"), names)
+        names = _loaded("debugging")
         _DEBUGGING.append(names)
         names["install"](_RUN_DIR, _RANK)
     return _DEBUGGING[0] if _DEBUGGING else None
@@ -485,89 +491,7 @@ def _await_faults() -> None:
         os.rename(path, f"{path}.{_PID}")  # noqa: PTH104 - as above
     except OSError:  # the usual case: there are none
         return
-    import json
-    import threading
-
-    with open(f"{path}.{_PID}", encoding="utf-8") as stream:
-        faults = json.load(stream)
-    for fault in faults:
-        timer = threading.Timer(fault["after"], _cause, (fault,))
-        timer.daemon = True
-        timer.start()
-
-
-def _cause(fault: dict[str, Any]) -> None:
-    """Writes a fault down and lets it happen."""
-    import json
-    import signal
-    import time
-
-    fault["at"] = time.time()
-    with _private("injected") as stream:
-        stream.write(json.dumps(fault) + "\n")
-    action = fault["action"]
-    if action == "exit":
-        _leave(fault["code"])
-    elif action == "full":
-        full = os.open("/dev/full", os.O_WRONLY)
-        os.dup2(full, 1)
-        os.dup2(full, 2)
-    elif action == "slowdisk":
-        _slow_disk(fault["seconds"])
-    elif action == "raise":
-        _raise_in_main_thread(
-            "InjectedFault", RuntimeError, f"{fault['message']} (--inject {fault['fault']})"
-        )
-    elif action == "oom":
-        _raise_in_main_thread(
-            "OutOfMemory", MemoryError, f"Out of Memory: injected (--inject {fault['fault']})"
-        )
-    elif action == "hang":
-        _hang_main_thread()
-    else:
-        os.kill(_PID, {"kill": signal.SIGKILL, "term": signal.SIGTERM, "stop": signal.SIGSTOP}[action])
-
-
-def _raise_in_main_thread(name: str, base: type[Exception], text: str) -> None:
-    """Lets the main thread raise at its next line of Python."""
-    import ctypes
-    import threading
-
-    kind = type(name, (base,), {"__init__": lambda self: base.__init__(self, text)})
-    main = ctypes.c_ulong(threading.main_thread().ident or 0)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(main, ctypes.py_object(kind))
-
-
-def _hang_main_thread() -> None:
-    """Lets the main thread wait for ever at its next line of Python."""
-    import ctypes
-    import threading
-
-    def wait(_: int | None) -> int:
-        threading.Event().wait()
-        return 0
-
-    call = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(wait)
-    _hang_main_thread.__dict__["call"] = call  # it must outlive this function
-    ctypes.pythonapi.Py_AddPendingCall(call, None)
-
-
-def _slow_disk(seconds: float) -> None:
-    """Lets each write of Python to the standard streams take so much longer."""
-    import io
-    import time
-
-    class Slow(io.FileIO):
-        def write(self, data: Any) -> int:
-            time.sleep(seconds)
-            return super().write(data) or 0
-
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        stream.flush()
-        file = io.BufferedWriter(Slow(stream.fileno(), "w", closefd=False))
-        slowed = io.TextIOWrapper(file, stream.encoding, stream.errors, line_buffering=stream.line_buffering)
-        setattr(sys, name, slowed)
+    _loaded("timed_faults")["begin"](f"{path}.{_PID}", _private, _leave)
 
 
 if _RUN_DIR and _RANK.isdigit() and os.path.isdir(_RUN_DIR):  # noqa: PTH112 - as above
