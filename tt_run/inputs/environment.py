@@ -33,6 +33,7 @@ BLOCKED = (
     contract.RUN_DIR,
     contract.WORLD_SIZE,
     contract.DEVICE_IDS,
+    contract.WARM_FD,
 )
 """Variables that belong to one rank of one run: never taken from the launching shell, removed where they would leak."""
 

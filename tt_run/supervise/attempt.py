@@ -6,6 +6,7 @@ Imported while the ranks run: it takes longer than mpirun takes to start them, a
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,8 +17,9 @@ from tt_run.launch.agent import RemoteAgent
 from tt_run.launch.line import LaunchLine
 from tt_run.launch.wrapper import SCRIPT
 from tt_run.plan.model import LaunchPlan
-from tt_run.supervise.case import Verdict
+from tt_run.supervise.case import Verdict, named
 from tt_run.supervise.clocks import failures_on_one_clock, offsets, on_one_clock
+from tt_run.supervise.culprit import ENDED_BY_MPIRUN, PEER_CODES
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.lost_hosts import (
     LEFTOVER_FOUND,
@@ -34,6 +36,7 @@ from tt_run.supervise.verdict import judge
 from tt_run.supervise.watch import EndedBy, Observation
 
 _CRASHES = frozenset((signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL))
+_NO_START = r"MPI_INIT (?:has )?failed|An error occurred in MPI_Init"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,7 @@ def conclude(
     if may_be_split(observation, failures, board.all()) and not observation.stopped:
         verdict = split_verdict(RemoteAgent.chosen(environ, plan.mpi_args), board.all()) or verdict
     verdict = _with_shutdown(verdict, folder)
+    verdict = _without_a_start_of_mpi(verdict, board, said)
     elsewhere = Swept()
     if not verdict.succeeded:
         # A wrapper whose rank ended by itself has seen to the rest; one that mpirun was told to end has been killed in the midst of it.
@@ -133,6 +137,21 @@ def _with_shutdown(verdict: Verdict, folder: RunFolder) -> Verdict:
         return verdict
     why = "its program was over, but shutting MPI down took longer than the emulation allows"
     return replace(verdict, sentence=f"{verdict.sentence}: {why}")
+
+
+def _without_a_start_of_mpi(verdict: Verdict, board: StatusBoard, launcher_said: str) -> Verdict:
+    """The verdict, where MPI says that it could not start: the rank in which it could not ends like one that saw a connection close, and
+    mpirun ends the others."""
+    failed = [status for status in board.all() if status.failed]
+    first = min((s for s in failed if s.code in PEER_CODES), key=lambda s: s.end or 0.0, default=None)
+    if first is None or verdict.culprit is None or not re.search(_NO_START, launcher_said):
+        return verdict
+    if not all(s.told or s.signal in ENDED_BY_MPIRUN or s.code in PEER_CODES for s in failed):
+        return verdict
+    victims = tuple(status for status in failed if status is not first)
+    return Verdict(
+        first.code or Exit.FAILED, f"MPI could not start in {named(first)}", first, (), victims, verdict.lost
+    )
 
 
 def _without_folder(plan: LaunchPlan, board: StatusBoard, launcher_said: str) -> tuple[str, ...]:

@@ -350,6 +350,16 @@ def test_a_quoted_tilde_is_no_home(sandbox: Sandbox) -> None:
     assert found(sandbox, program=(str(program),)) == ()
 
 
+def test_a_command_that_may_not_be_executed_is_told_as_that(sandbox: Sandbox) -> None:
+    """Another user's Python environment, for one: its own name would be the nearest that there is."""
+    sandbox.two_ranks()
+    path = sandbox.write("bin/runs", "#!/bin/sh\n")
+    (sandbox.cwd / "bin/mns").symlink_to(sandbox.cwd / "absent")
+    sandbox.set(PATH=str(path.parent))
+    assert "you may not execute" in only(sandbox.refusal(program=("runs",)), "TTR013").message
+    assert "you may" not in only(sandbox.refusal(program=("mns",)), "TTR013").message
+
+
 def test_a_debugger_must_exist(sandbox: Sandbox) -> None:
     sandbox.two_ranks()
     folder = str(sandbox.write("bin/true", "#!/bin/sh\n").parent)

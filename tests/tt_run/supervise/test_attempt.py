@@ -32,6 +32,22 @@ def test_an_end_that_took_too_long_is_told_as_such(records: Records) -> None:
     assert "its program was over, but shutting MPI down took longer" in found.sentence
 
 
+def test_a_rank_in_which_mpi_could_not_start_is_the_culprit(records: Records) -> None:
+    """Not one that mpirun ended for it, as where /dev/shm is full."""
+    records.status(0, host=HERE, end=9.0, told="TERM", signal=15)
+    records.status(1, host=HERE, end=8.9, exit=14)
+    seen = Observation(EndedBy.ITSELF, 14, 0.0, 10.0)
+    plan, line = plan_of(("true",)), cast(LaunchLine, None)
+    for said, rank in (
+        ("the group of rank 0 was sent a signal", 0),
+        ("*** An error occurred in MPI_Init_thread", 1),
+    ):
+        records.board.folder.launcher_log.write_text(said)
+        found = conclude(plan, line, records.board, seen, 1, {}).verdict
+        assert found.culprit is not None and found.culprit.rank == rank
+    assert (found.exit_code, found.sentence) == (14, f"MPI could not start in rank 1 on {HERE}")
+
+
 @pytest.mark.parametrize(
     ("crash", "reached", "code", "sentence"),
     [

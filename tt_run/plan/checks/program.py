@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from tt_run.inputs.findings import Findings, nearest
@@ -20,6 +21,14 @@ def require_program(request: LaunchRequest, site: Site, findings: Findings) -> N
     meant = str(home) if word[:1] == "~" and os.path.lexists(home) else None
     meant = meant if "/" in word else _near_command(word, site)
     meant = "tt-run --" + word if word in ("help", "version", "doctor", "explain") else meant
+    barred = _barred_command(word, site)
+    if barred is not None:
+        findings.fatal(
+            "TTR013",
+            f"program not found: {word}: you may not execute {barred}",
+            help="name one that you may, or ask whose it is",
+        )
+        return
     findings.fatal(
         "TTR013",
         f"program not found: {word}",
@@ -62,6 +71,22 @@ def check_program(subject: Subject, findings: Findings) -> None:
 
 def _file(word: str, site: Site) -> Path:
     return site.cwd / word
+
+
+def _barred_command(word: str, site: Site) -> str | None:
+    """A file of this name on PATH, which this user may not execute."""
+    if "/" in word:
+        return None
+    for folder in filter(None, site.environ.get("PATH", "").split(os.pathsep)):
+        path = os.path.join(folder, word)  # noqa: PTH118 - as in `which`
+        try:
+            if stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116
+                return path
+        except PermissionError:
+            return path
+        except (OSError, ValueError):  # the latter: a NUL in it
+            continue
+    return None
 
 
 def _near_command(word: str, site: Site) -> str | None:
