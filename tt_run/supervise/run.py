@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 from collections.abc import Callable
@@ -179,5 +180,11 @@ def _start(
             feeder.kill()
         reason = f"{start.line.launcher} cannot be executed: {error.strerror}"
         raise LauncherError(
-            Diagnostic("TTR504", reason, help="tt-run --doctor shows what is there")
+            Diagnostic(
+                "TTR504",
+                reason,
+                help="your processes are as many as they may be: see ulimit -u"
+                if error.errno == errno.EAGAIN
+                else "tt-run --doctor shows what is there",
+            )
         ) from None

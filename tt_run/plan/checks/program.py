@@ -101,5 +101,5 @@ def _near_command(word: str, site: Site) -> str | None:
             commands.update(name for name in os.listdir(folder or ".") if name[:1] == word[:1])  # noqa: PTH208
         except OSError:
             continue
-    meant = nearest(word, commands)
+    meant = nearest(word, commands - {word})  # a link that leads nowhere is no command
     return meant if meant is not None and SequenceMatcher(None, word, meant).ratio() > 0.75 else None
