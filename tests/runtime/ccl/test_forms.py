@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.runtime.ccl.here import Digests, digests, here
 from tests.runtime.mpi import ROOT, mpirun, run_ranks
 from tt_run.runtime import catalog
 from tt_run.runtime.ops.declaration import families
 
 PROGRAM = Path(__file__).with_name("forms_program.py")
 DESCRIPTORS = {
-    1: "t3k_mesh_graph_descriptor.textproto",
     2: "t3k_2x4_two_hosts.textproto",
     4: "t3k_2x4_four_hosts.textproto",
 }
@@ -21,39 +21,38 @@ DESCRIPTORS = {
 pytestmark = pytest.mark.skipif(mpirun() is None, reason="no mpirun beside this Python or in PATH")
 
 
-def digests(ranks: int, *words: str, **env: str) -> dict[tuple[str, str], str]:
+def digests_over(ranks: int, *words: str, **env: str) -> Digests:
     descriptor = str(ROOT / "configs" / "mgd" / DESCRIPTORS[ranks])
     result = run_ranks(
         ranks, PROGRAM, *words, env={"TT_MESH_GRAPH_DESC_PATH": descriptor, **env}, timeout=90
     ).check()
-    lines = [
-        line.split()
-        for rank in result.ranks
-        for line in rank.stdout.splitlines()
-        if line.startswith("digest")
-    ]
-    assert len({(label, device) for _, label, device, _ in lines}) == len(lines)
-    return {(label, device): digest for _, label, device, digest in lines}
+    return digests(line for rank in result.ranks for line in rank.stdout.splitlines())
 
 
 @pytest.fixture(scope="module")
-def one_rank(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[tuple[str, str], str], Path]:
+def one_rank() -> Digests:
+    """Of this process."""
+    return digests(here(PROGRAM).splitlines())
+
+
+@pytest.fixture(scope="module")
+def four_ranks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Digests, Path]:
+    """And where what they exchanged is booked."""
     ledger = tmp_path_factory.mktemp("forms") / "ledger.json"
-    return digests(1, TT_RUN_LEDGER=str(ledger)), ledger
+    return digests_over(4, TT_RUN_LEDGER=str(ledger)), ledger
 
 
-@pytest.mark.parametrize(
-    "words", [pytest.param((4,), id="4"), pytest.param((2, "--apart"), id="2-apart", marks=pytest.mark.wide)]
-)
-def test_every_form_has_the_bits_of_one_rank(
-    one_rank: tuple[dict[tuple[str, str], str], Path], words: tuple[int, str]
-) -> None:
-    ranks, *rest = words
-    assert digests(ranks, *rest) == one_rank[0]
+def test_every_form_has_the_bits_of_one_rank(one_rank: Digests, four_ranks: tuple[Digests, Path]) -> None:
+    assert four_ranks[0] == one_rank
 
 
-def test_every_form_is_booked(one_rank: tuple[dict[tuple[str, str], str], Path]) -> None:
-    booked = {entry["name"]: entry for entry in json.loads(one_rank[1].read_text())["collectives"]}
+@pytest.mark.wide
+def test_two_ranks_on_hosts_of_their_own_give_the_same_bits(one_rank: Digests) -> None:
+    assert digests_over(2, "--apart") == one_rank
+
+
+def test_every_form_is_booked(four_ranks: tuple[Digests, Path]) -> None:
+    booked = {entry["name"]: entry for entry in json.loads(four_ranks[1].read_text())["collectives"]}
     assert {
         "all_gather",
         "all_gather_reversed",

@@ -48,6 +48,10 @@ def test_a_packed_gate_is_a_product_with_the_silu(opened: Opened) -> None:
     place = zeros_like(outs[0].get_value())
     assert packed.swiglu_packed_fw(both.get_value(), place) is place
     np.testing.assert_array_equal(place.to_numpy(), outs[0].to_numpy())
+    # Gates far below zero close, and NumPy has no word on it.
+    shut = Tensor.from_numpy(np.full((1, 1, 32, 64), -200, np.float32))
+    weighed((packed.swiglu_packed(shut),))
+    assert not np.any(packed.swiglu_packed(shut).to_numpy()) and not np.any(shut.get_grad().to_numpy())
 
 
 @pytest.mark.parametrize("width, gradient, said", [(96, 48, "multiple of 64"), (128, 32, "halved")])

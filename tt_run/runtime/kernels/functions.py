@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.values.quiet import restore, silence
 
 Array = npt.NDArray[Any]
 
@@ -137,17 +138,26 @@ def gelu_tanh(x: Array) -> Array:
     return value
 
 
+def _one_and_exp(x: Array) -> Array:
+    """1 + exp(-x); inf far below zero, which both quotients want, and of which NumPy is not to warn."""
+    before = silence()
+    try:
+        value: Array = np.exp(-x)
+    finally:
+        restore(before)
+    value += np.float32(1)
+    return value
+
+
 def sigmoid(x: Array) -> Array:
     """1 / (1 + exp(-x))."""
-    value = np.exp(-x)
-    value += np.float32(1)
+    value = _one_and_exp(x)
     return np.reciprocal(value, out=value)
 
 
 def silu(x: Array) -> Array:
     """x * sigmoid(x)."""
-    value = np.exp(-x)
-    value += np.float32(1)
+    value = _one_and_exp(x)
     return np.divide(x, value, out=value)
 
 

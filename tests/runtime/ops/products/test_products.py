@@ -125,6 +125,12 @@ def test_minimal_matmul_with_gates_in_tiles(one: MeshDevice):
     tiles = (x.astype(float) @ w + b).reshape(9, 2, 2, 32)
     gate = tiles[:, :, 0]
     near(found, (gate / (1 + np.exp(-gate)) * tiles[:, :, 1]).reshape(9, 64), steps=32)
+    # Gates far below zero close, and NumPy has no word on it.
+    shut = minimal(
+        *(put(one, np.full(shape, n, np.float32)) for shape, n in (((9, 64), -200), ((64, 128), 2))),
+        fuse_swiglu=True,
+    )
+    assert not np.any(held(shut))
     with pytest.raises(RuntimeError, match="needs pairs of tiles, got 32 columns"):
         minimal(put(one, x), put(one, w[:, :32]), fuse_swiglu=True)
     with pytest.raises(RuntimeError, match="excludes fused_activation"):
