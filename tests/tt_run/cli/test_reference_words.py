@@ -47,7 +47,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (
             "--rank-bindings-mapping map.yaml",
             {"map.yaml": f"{KEY}: {{0: rb.yaml, 2: other.yaml}}\n"},
-            ("keys must be dense", "map.yaml:1"),
+            ("keys must be dense, 0..1, not 0, 2", "map.yaml:1"),
         ),
         (
             "--rank-bindings-mapping map.yaml",
@@ -67,7 +67,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (
             f"-M map.yaml {HOSTS} a,b",
             {"map.yaml": f"{DESCRIPTORS}: {{0: mesh.textproto, 2: mesh.textproto}}\n"},
-            ("keys must be dense", "map.yaml:1"),
+            ("keys must be dense, 0..1, not 0, 2", "map.yaml:1"),
         ),
         (f"-m mesh.textproto {HOSTS} ,", {}, ("No valid hostnames in --hosts",)),
         (f"-m mesh.textproto {HOSTS} a,b,a", {}, ("Duplicate hostname in --hosts: 'a'", "duplicate")),

@@ -126,6 +126,23 @@ def test_there_is_at_least_one_mesh(sandbox: Sandbox, meshes: int, refused: bool
         assert len({rank.mesh_id for rank in sandbox.plan(**request).ranks}) == meshes
 
 
+@pytest.mark.parametrize(
+    ("shape", "help"),
+    [
+        ("4x1", "of that shape there is --system n300-x2"),
+        ("8x8", "of that shape there are --system dual-galaxy, dual-galaxy-torus, dual-bh-galaxy"),
+        ("1x8", "of that shape there are --system loudbox, loudbox-two-hosts"),
+        (
+            "2x4",
+            "of that shape there are --system t3000, t3000-two-hosts, t3000-four-hosts, p150-x8",
+        ),
+        ("4x2", "mgd systems lists names and shapes"),
+    ],
+)
+def test_systems_of_a_shape(sandbox: Sandbox, shape: str, help: str) -> None:
+    assert only(sandbox.refusal(system=shape, emulate=True), "TTR012").help == help
+
+
 def test_a_file_of_another_kind_is_told_for_each_option(sandbox: Sandbox) -> None:
     sandbox.two_ranks()
     sandbox.write("map.yaml", SUBCONTEXTS)

@@ -281,6 +281,8 @@ def _relaxations(demand: MeshDemand, physical: PhysicalGraph) -> Iterator[tuple[
                 f"free device {device}",
                 replace(demand, pins=pins),
             )
+    if mesh.host_count == 1 and len(physical.hosts) > 1:
+        yield "TTR176", "over several hosts", "cut it with a larger host_topology", demand.without_hosts()
     if mesh.host_count > 1:
         yield "TTR176", "if its host blocks were ignored", "change host_topology", demand.without_hosts()
         turned = (mesh.host_dims[1], mesh.host_dims[0])

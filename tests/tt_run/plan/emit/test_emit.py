@@ -44,20 +44,21 @@ def plan(*visible: str, placement: Placement | None = None) -> LaunchPlan:
 @pytest.mark.parametrize(
     ("made", "expected"),
     [
-        (plan("", ""), (2, 1)),
-        (plan("0", "1", "0", "1"), (2, 2)),
-        (plan("0,1", "2,3"), (1, 2)),
-        (plan("0", "0", "0"), (3, 1)),
-        (plan("0", "1", "1", "0"), (4, 1)),
-        (plan("0", "1", "0"), (3, 1)),
-        (plan("", "", placement=hosts(1, 1)), (2, 1)),
-        (plan("0", "1", "0", "1", placement=hosts(3, 1)), (2, 3)),
-        (plan("", "", placement=hosts(2, source="Slurm allocation (job 7)")), (1, 2)),
+        (plan("", ""), (2, 1, True)),
+        (plan("0", "1", "0", "1"), (2, 2, True)),
+        (plan("0,1", "2,3"), (1, 2, True)),
+        (plan("0", "0", "0"), (3, 1, True)),
+        (plan("0", "1", "1", "0"), (4, 1, True)),
+        (plan("0", "1", "0"), (3, 1, True)),
+        (plan("", "", placement=hosts(1, 1)), (2, 1, True)),
+        (plan("0", "1", "0", "1", placement=hosts(3, 1)), (2, 3, False)),
+        (plan("", "", placement=hosts(2, source="Slurm allocation (job 7)")), (1, 2, True)),
+        (plan("", "", "", placement=hosts(2, 1, source="Slurm allocation (job 7)")), (2, 2, False)),
     ],
 )
-def test_how_many_nodes_with_how_many_ranks(made: LaunchPlan, expected: tuple[int, int]) -> None:
+def test_how_many_nodes_with_how_many_ranks(made: LaunchPlan, expected: tuple[int, int, bool]) -> None:
     nodes = nodes_of(made)
-    assert (nodes.count, nodes.slots) == expected
+    assert (nodes.count, nodes.slots, nodes.is_even) == expected
 
 
 def test_hosts_of_an_allocation_are_not_asked_for_again() -> None:

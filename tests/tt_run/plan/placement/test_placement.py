@@ -537,6 +537,31 @@ def test_the_corners_of_a_whole_galaxy_are_no_pins_of_the_user() -> None:
     assert any("always pinned" in reason for reason in reasons)
 
 
+TRAYS = {(tray, 1) for tray in range(1, 5)}
+
+
+@pytest.mark.parametrize(
+    ("shape", "processes", "pinned"),
+    [
+        ((8, 4), 1, {0: {(1, 1)}, 3: TRAYS, 28: TRAYS, 31: TRAYS}),
+        ((8, 4), 2, {0: TRAYS, 3: TRAYS, 28: TRAYS, 31: TRAYS}),
+        ((4, 16), 1, {0: {(1, 1)}, 15: TRAYS, 48: TRAYS, 63: TRAYS}),
+        ((16, 2), 2, {0: TRAYS, 1: TRAYS, 30: TRAYS, 31: TRAYS}),
+        ((32, 1), 1, {}),
+        ((4, 4), 1, {}),
+    ],
+)
+def test_the_corners_of_whole_galaxies_are_pinned(
+    four_galaxies: PhysicalGraph,
+    t3000: PhysicalGraph,
+    shape: tuple[int, int],
+    processes: int,
+    pinned: dict[int, set[tuple[int, int]]],
+) -> None:
+    assert mesh_demand(mesh(*shape), (), four_galaxies, processes=processes).pins == pinned
+    assert mesh_demand(mesh(*shape), (), t3000, processes=processes).pins == {}
+
+
 def test_fewer_hosts_that_ran_out_of_time_are_not_ruled_out(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = build([galaxy("a", 0, 2), galaxy("b", 1, 2)])
     wanted = [mesh_demand(mesh(8, 4, channels=4), (), machine, processes=1)]

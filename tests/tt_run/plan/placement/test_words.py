@@ -53,15 +53,22 @@ CABLES = (
     RemoteLink(7, 13, ord("b") * 100, 13),
     RemoteLink(6, 12, 4, 3),
 )
-PAIR = build(
+PAIR_OF_CARDS = [
+    card("a", remote=CABLES),
+    card("b", remote=(RemoteLink(0, 12, ord("a") * 100 + 7, 12), RemoteLink(1, 12, 5, 5))),
+]
+PAIR = build(PAIR_OF_CARDS)
+# Two hosts without a link inside.
+BARE = build(
     [
-        card("a", remote=CABLES),
-        card("b", remote=(RemoteLink(0, 12, ord("a") * 100 + 7, 12), RemoteLink(1, 12, 5, 5))),
+        replace(card(host, remote=node.remote_links), links=())
+        for host, node in zip("ab", PAIR_OF_CARDS, strict=True)
     ]
 )
 TWICE = build([card("a"), replace(card("b"), host="a")])
 GALAXIES = build([galaxy("b", 0, 2), galaxy("a", 1, 2)])
 BLACK = build([z_galaxy("b", 0), z_galaxy("a", 1)])
+TORUS = build([galaxy("a", 0, 1)])
 GRID = build([plain_grid(3, 4)])
 
 
@@ -86,6 +93,9 @@ CASES: dict[str, tuple[PhysicalGraph, MeshGraph]] = {
     "a star of degree": (GRID, MeshGraph((mesh(4, 3, wraps="LR", arch="BLACKHOLE", channels=1),))),
     "hosts": (PAIR, MeshGraph((mesh(2, 4, hosts=(2, 2)),))),
     "hosts across": (PAIR, MeshGraph((mesh(1, 2, hosts=(1, 2)),))),
+    "one block across hosts": (BARE, MeshGraph((mesh(1, 2, channels=1),))),
+    "one block that no host has, nor all": (BARE, MeshGraph((mesh(1, 2, channels=2, policy="STRICT"),))),
+    "neither strict nor relaxed": (TORUS, MeshGraph((mesh(5, 5, channels=1, policy="STRICT"),))),
     "hosts that turn": (GALAXIES, MeshGraph((mesh(16, 4, hosts=(1, 2), channels=4),))),
     "hosts that cannot turn": (GALAXIES, MeshGraph((mesh(3, 4, hosts=(1, 2), channels=4),))),
     "hosts that could turn": (GALAXIES, MeshGraph((mesh(2, 3, hosts=(2, 1), channels=9, policy="STRICT"),))),
@@ -94,6 +104,8 @@ CASES: dict[str, tuple[PhysicalGraph, MeshGraph]] = {
     "pins to nothing": (T3K, MeshGraph((mesh(2, 4),), pins=(PinGroup(0, (3, 4), ((9, 9),)),))),
     "two": (T3K, linked(InterLink(0, 1, 2, "STRICT"), meshes=TWO)),
     "two with too many channels": (T3K, linked(InterLink(0, 1, 5, "STRICT"), meshes=TWO)),
+    "two with one channel at most": (WEAK, linked(InterLink(0, 1, 2, "STRICT"), meshes=TWO)),
+    "two by devices, with one channel at most": (WEAK, linked(InterLink(0, 1, 2, "STRICT", 0, 3), meshes=TWO)),
     "two relaxed": (T3K, linked(InterLink(0, 1, 5, "RELAXED"), meshes=TWO)),
     "two by devices": (T3K, linked(InterLink(0, 1, 2, "STRICT", 1, 0), InterLink(1, 0, 2, "STRICT", 2, 3), meshes=TWO)),
     "two by devices that are apart": (T3K, linked(InterLink(0, 1, 2, "STRICT", 0, 3), InterLink(0, 1, 2, "STRICT", 1, 0), meshes=TWO)),
