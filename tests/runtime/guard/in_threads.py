@@ -64,6 +64,7 @@ class ThreadGroup(Group):
         barrier.wait(60)
 
     def shared_block(self, nbytes: int, in_memory: bool = False) -> SharedBlock:
+        assert self.on_one_host
         with self.switch.lock:
             block = self.switch.blocks.get((self.ranks, self.turns))
             if block is None:

@@ -16,7 +16,7 @@ import pytest
 
 from tt_run import contract
 from tt_run.runtime.comm.shared_memory import SharedBlock
-from tt_run.runtime.guard import board, long_wait, seized
+from tt_run.runtime.guard import board, long_wait, seized, started
 from tt_run.runtime.guard.board import (
     CALLS,
     ENDED,
@@ -31,6 +31,7 @@ from tt_run.runtime.guard.board import (
 )
 from tt_run.runtime.guard.channel import AGREED, DIFFERENT, PENDING, SharedChannel
 from tt_run.runtime.guard.signature import Labels, Signature, code_of
+from tt_run.runtime.guard.started import Note, Started
 from tt_run.runtime.guard.states import Wait
 from tt_run.runtime.guard.transfer import count
 from tt_run.runtime.guard.whereabouts import Whereabouts
@@ -149,6 +150,71 @@ def test_a_rank_may_be_one_call_ahead() -> None:
     assert not left.spin(second, 10)
 
 
+@pytest.mark.parametrize("number", [0, 1, 2**32 - 2, 2**32 - 1])
+def test_who_is_one_call_ahead(number: int) -> None:
+    """Also where the ordinal of the call no longer fits into its half of the word."""
+    pair = Pair()
+    left, right = pair.ends
+    left.number = right.number = number
+    assert left.ahead(pair.call.code) == ()
+    word = right.announce(pair.call)
+    assert word >> 32 == (number + 1) % 2**32 and word & 0xFFFFFFFF == pair.call.code
+    assert left.ahead(pair.call.code) == (9,)
+    assert left.ahead(pair.other.code) == right.ahead(pair.call.code) == ()
+    assert left.announce(pair.call) == word and left.look(word) == AGREED
+    assert left.ahead(pair.call.code) == ()
+
+
+@pytest.mark.parametrize(
+    ("operation", "detail", "same"),
+    [
+        ("MPI Bcast", "root 1, bytes 8, element float", True),
+        ("MPI Bcast", "root 1", True),
+        ("MPI Bcast", "root 0, bytes 16, element int", False),
+        ("MPI Reduce", "root 1, bytes 16, element int", False),
+    ],
+)
+def test_what_no_rank_may_leave_open(operation: str, detail: str, same: bool) -> None:
+    known = Signature("MPI Bcast", detail="root 1, bytes 16, element int")
+    assert (Signature(operation, detail=detail).firm == known.firm) == same
+    own = known._replace(operation="broadcast")
+    assert own.firm == code_of(own) != own._replace(detail="root 1").firm
+
+
+def test_notes_of_collectives_that_are_started() -> None:
+    both = two_rows()
+    mine, other = Started(both, 4), Started(both, 7)
+    assert mine.sees((4, 7)) and mine.sees(()) and not mine.sees((4, 8))
+    assert mine.seen((4, 7), 5, 1) == {}
+    one, two = Note(11, "MPI Ibcast(root 1) at a.py:3"), Note(12, "MPI Ibcast(root 0) at é.py:4")
+    mine.tell(5, 1, one)
+    other.tell(5, 1, two)
+    other.tell(6, 2**32 + 3, one)
+    for each in (mine, other):
+        assert each.seen((4, 7), 5, 1) == {4: one, 7: two} and each.seen((7,), 5, 1) == {7: two}
+        assert each.seen((4, 7), 5, 2) == each.seen((4, 7), 4, 1) == {}
+        assert each.seen((4, 7), 6, 2**32 + 3) == each.seen((4, 7), 6, 3) == {7: one}
+    mine.forget((4, 7), 5, 1)
+    mine.forget((4, 7), 6, 2**32 + 3)
+    assert mine.seen((4, 7), 5, 1) == mine.seen((4, 7), 6, 3) == {}
+    assert other.seen((4, 7), 5, 1) == {4: one, 7: two}
+
+
+def test_notes_that_were_written_over_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = two_rows()
+    mine, other = Started(both, 4), Started(both, 7)
+    for number in range(board.NOTES + 2):
+        other.tell(1, number, Note(number + 1, "x"))
+    found = [number for number in range(board.NOTES + 2) if mine.seen((7,), 1, number)]
+    assert found == list(range(2, board.NOTES + 2))
+    # What nobody asks for is dropped, the oldest first.
+    monkeypatch.setattr(started, "_KEPT", 2)
+    other.tell(1, board.NOTES + 2, Note(1, "x"))
+    assert [number for number in range(board.NOTES + 3) if mine.seen((7,), 1, number)] == [
+        *range(board.NOTES - 1, board.NOTES + 3)
+    ]
+
+
 @pytest.mark.parametrize(("more", "kept"), [(0, True), (1, False)])
 def test_a_record_may_fill_its_room(more: int, kept: bool) -> None:
     row = two_rows()[4]
@@ -207,6 +273,9 @@ def test_where_a_process_is_that_only_the_kernel_can_ask(
             stream.write(f"# registered pid={os.getpid()}\n")
             stream.flush()
             found = seized.seized_place(0, os.getpid())
+            monkeypatch.delenv(contract.RUN_DIR)
+            assert seized.seized_place(0, os.getpid()) == ""
+            monkeypatch.setenv(contract.RUN_DIR, str(tmp_path))
         finally:
             faulthandler.unregister(signal.SIGUSR1)
     assert found.startswith(f"{__file__}:") and found.endswith(

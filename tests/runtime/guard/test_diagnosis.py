@@ -12,7 +12,7 @@ from tt_run.rules import GUARD
 from tt_run.runtime.guard import diagnosis
 from tt_run.runtime.guard.board import ENDED, RAISED, WAITING
 from tt_run.runtime.guard.diagnosis import absence, blockers, deadlock, divergence, overdue
-from tt_run.runtime.guard.report import render
+from tt_run.runtime.guard.report import render, where
 from tt_run.runtime.guard.states import RankState, Wait
 from tt_run.runtime.listeners import replicas
 
@@ -101,6 +101,62 @@ def test_an_overdue_wait_that_comes_back_to_itself_ends() -> None:
     assert (finding.culprits, finding.victims) == ((1,), (0,))
     finding = overdue(known(waiting(0, 1, 2), waiting(1, 2), waiting(2, 1)), 0, 5)
     assert finding.culprits == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("states", "culprits", "victims"),
+    [
+        (known(waiting(0, 1)), (1,), (0,)),  # of which nothing is known
+        (known(waiting(0, 3, 1, 2), waiting(2, 1), RankState(1), RankState(3)), (1, 3), (0, 2)),
+        (known(waiting(0, 1, 2), waiting(1, 3), waiting(2, 3), RankState(3)), (3,), (0,)),
+    ],
+)
+def test_whom_an_overdue_wait_leads_to(
+    states: dict[int, RankState], culprits: tuple[int, ...], victims: tuple[int, ...]
+) -> None:
+    finding = overdue(states, 0, 5)
+    assert (finding.culprits, finding.victims) == (culprits, victims)
+
+
+def test_a_circle_is_told_link_by_link() -> None:
+    finding = deadlock(known(waiting(0, 1), waiting(1, 2), waiting(2, 0)), 1)
+    assert finding is not None and finding.explanation == (
+        "rank 0 waits for rank 1 in call0() at prog.py:0",
+        "rank 1 waits for rank 2 in call1() at prog.py:1",
+        "rank 2 waits for rank 0 in call2() at prog.py:2",
+    )
+    assert finding.title == "ranks 0, 1 and 2 wait for each other in calls that cannot complete"
+
+
+def test_a_rank_that_waits_for_itself() -> None:
+    finding = deadlock(known(waiting(3, 3, kind="receive")), 3)
+    assert (
+        finding is not None
+        and finding.title == "rank 3 waits for itself in point-to-point calls that cannot complete"
+    )
+
+
+@pytest.mark.parametrize(
+    ("details", "agree"),
+    [
+        (("bytes 8, element int", "bytes 8, element int"), True),
+        (("bytes 8, element int", "root 1"), False),
+        (("bytes 8, element int", "bytes 9, element int"), False),
+        (("bytes 8, element int", "bytes 8, element float"), False),
+        (("bytes 8, element int", "bytes 8, element byte"), True),
+        (("bytes 8, element int", "bytes 8, element byte", "bytes 8, element float"), False),
+        (("root 1, bytes 8", "root 1"), True),
+        (("root 1, bytes 8", "root 0, bytes 8"), False),
+        (("element byte", "element byte"), True),
+    ],
+)
+def test_calls_of_a_programs_own_mpi_that_contradict_each_other(
+    details: tuple[str, ...], agree: bool
+) -> None:
+    calls = [("MPI Bcast", "", "", "", detail, "") for detail in details]
+    assert diagnosis.compatible(calls) == agree
+    assert not diagnosis.compatible([*calls, ("MPI Reduce", *calls[0][1:])])
+    assert not diagnosis.compatible([*calls, (*calls[0][:5], "[0, 1]")])
 
 
 def test_a_send_waits_for_a_receive_that_is_posted() -> None:
@@ -225,6 +281,36 @@ def test_arguments_that_differ_are_named(other: str, names: str) -> None:
     detail = "dim 3, layout TILE, on 2x4 at 0 of mesh 0"
     calls = {rank: ("g", "None", "()", "", text, "[0, 1]") for rank, text in enumerate((detail, other))}
     assert divergence(calls, 4).title == f"ranks 0 and 1 disagree on call 4: {names}"
+
+
+def test_fields_beside_the_arguments_are_named_in_their_order() -> None:
+    calls = {0: ("g", "0", "()", "", "dim 2", "[0, 1]"), 1: ("g", "1", "()", "", "dim 3", "[0, 2]")}
+    assert divergence(calls, 4).title == "ranks 0 and 1 disagree on call 4: cluster_axis, dim, ranks"
+    calls = {0: ("g", "0", "()", "", "a, b", ""), 1: ("g", "0", "()", "", "b, a", "")}
+    assert divergence(calls, 4).title == "ranks 0 and 1 disagree on call 4: arguments"
+
+
+@pytest.mark.parametrize(
+    ("state", "missing", "words"),
+    [
+        (waiting(1), (), "in call 4 call1() at prog.py:1 since 2.5 s"),
+        (waiting(1), (2,), "in call 4 call1() at prog.py:1, waiting for rank 2 since 2.5 s"),
+        (waiting(1), (2, 3), "in call 4 call1() at prog.py:1, waiting for ranks 2, 3 since 2.5 s"),
+        (waiting(1, kind="send"), (), "in call1() at prog.py:1 since 2.5 s"),
+        (waiting(1, kind="message"), (), "in call1() at prog.py:1 since 2.5 s"),
+        (RankState(1, WAITING), (), "running in no call after 0 calls; it has made no call"),
+        (RankState(1, remote=True), (), "on another host, from which nothing was heard: in no call that waits"),
+        (RankState(1, remote=True, last="a() at p.py:3", calls=1), (), "running in no call after 1 call; its last call was a() at p.py:3"),
+        (RankState(1, lost=True, calls=2), (), "its process is gone, after 2 calls; it has made no call"),
+        (RankState(1, ENDED, calls=1), (), "ended at the end of its program after 1 call; it has made no call"),
+        (RankState(1, ENDED, error="exit code 3", error_site="p.py:9"), (), "ended at p.py:9 with exit code 3 after 0 calls; it has made no call"),
+        (RankState(1, RAISED), (), "raised an exception; it has made no call"),
+    ],
+)  # fmt: skip
+def test_where_a_rank_is_in_words(state: RankState, missing: tuple[int, ...], words: str) -> None:
+    assert where(state, 3.5, missing) == words
+    assert where(waiting(1), 1.25) == "in call 4 call1() at prog.py:1 since 0.2 s"
+    assert where(waiting(1), 0.5) == "in call 4 call1() at prog.py:1 since 0.0 s", "clocks of hosts differ"
 
 
 def test_sockets_that_do_not_pair_speak_of_their_order() -> None:
