@@ -185,10 +185,10 @@ def test_a_forked_child_is_no_rank() -> None:
     job = Job()
     made = Lifecycle(job.world, job.guard)
     made._previous_hook, made._pid, made._exit_status = (lambda *_: job.told.append("shown")), -1, 7
-    with pytest.raises(Left, match="^1$"):
+    with pytest.raises(Left, match=r"^1$"):
         made.on_exception(ValueError, ValueError(), None)
     assert job.told == ["shown"]
-    with pytest.raises(Left, match="^7$"):
+    with pytest.raises(Left, match=r"^7$"):
         made.on_exit()
     assert job.told == ["shown"]
 
