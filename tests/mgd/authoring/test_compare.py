@@ -7,10 +7,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import mgd
+from mgd.authoring import compare
 from mgd.authoring.compare import differences
 from mgd.systems import System, find
 from tests.mgd.authoring.texts import NAMES, SMALL, SYSTEMS, text_of, untidy
-from tests.mgd.fixtures import fabric, link, mesh
+from tests.mgd.fixtures import TOP, fabric, link, mesh
 
 
 def told(a: str, b: str) -> list[str]:
@@ -96,6 +97,68 @@ GALAXY = text_of(find("galaxy"))
 )
 def test_each_kind_of_change(a: str, b: str, expected: list[str]) -> None:
     assert told(a, b) == expected
+
+
+EIGHT = ", ".join(f"tray {1 + n} location 1" for n in range(8))
+
+
+def pinned(slots: int, times: int = 1, revision: str = "") -> str:
+    places = "".join(f"physical_asic_position {{ tray_id: {1 + n} asic_location: 1 }} " for n in range(slots))
+    board = f"board_revision: {revision}" if revision else ""
+    return (
+        mesh()
+        + f"pinnings {{ logical_fabric_node_id {{ mesh_id: 0 chip_id: 3 }} {places}{board} }}\n" * times
+        + TOP
+    )
+
+
+def express(*ends: tuple[int, int]) -> str:
+    return mesh(extra="".join(f"express_connections {{ src: {a} dst: {b} }} " for a, b in ends)) + TOP
+
+
+CHORDS = ((0, 2), (0, 7), (1, 3), (1, 6), (2, 5), (3, 4), (4, 6))
+PLAIN = mesh() + TOP
+STRICT_LINK = link("0", "1", "count: 2 policy: STRICT")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        (PLAIN, express((0, 7)), ["~ mesh 0 express connections: none -> 0-7"]),
+        (PLAIN, express((7, 0), (0, 7)), ["~ mesh 0 express connections: none -> 0-7 x2"]),
+        (PLAIN, express(*CHORDS[:6]), ["~ mesh 0 express connections: none -> 0-2, 0-7, 1-3, 1-6, 2-5, 3-4"]),
+        (PLAIN, express(*CHORDS), ["~ mesh 0 express connections: none -> 0-2, 0-7, 1-3, 1-6, 2-5, 3-4, and 1 more"]),
+        (PLAIN, pinned(1), ["+ pin mesh 0 devices 3: tray 1 location 1"]),
+        (PLAIN, pinned(8), [f"+ pin mesh 0 devices 3: {EIGHT}"]),
+        (PLAIN, pinned(10), [f"+ pin mesh 0 devices 3: {EIGHT} and 2 more"]),
+        (PLAIN, pinned(1, 2), ["+ pin mesh 0 devices 3: tray 1 location 1 x2"]),
+        (PLAIN, pinned(1, 1, "WH"), ["+ pin mesh 0 devices 3: tray 1 location 1 (WH)"]),
+        (text_of(find("t3000-two-meshes")), text_of(find("t3000-switch")), ["~ mesh 1 kind: mesh -> switch"]),
+        (text_of(find("n300-2x2")), text_of(find("t3000-switch")), ["+ mesh 1: switch, 2x2 on 1x1 hosts, 2 RELAXED", "+ link 0 - 1: 2 RELAXED"]),
+        (PLAIN, mesh().replace("[ 2, 4 ]", "[ 2, 4 ] dim_types: [ RING, RING ]") + fabric(1), ["~ mesh 0 wraps: none -> X"]),
+        (mesh() + fabric(1), mesh() + mesh("4, 4", name="M1").replace("[ 4, 4 ]", "[ 4, 4 ] dim_types: [ RING, RING ]") + fabric(2).replace('"M0" mesh_id: 1', '"M1" mesh_id: 1'), ["+ mesh 1: 4x4 on 1x1 hosts, 2 RELAXED, torus XY"]),
+        (mesh() + fabric(2, STRICT_LINK), mesh() + fabric(2, STRICT_LINK.replace("channels", "assign_z_direction: true channels")), ["~ link 0 - 1: 2 STRICT -> 2 STRICT, Z ports"]),
+    ],
+)  # fmt: skip
+def test_how_changes_are_told(a: str, b: str, expected: list[str]) -> None:
+    assert told(a, b) == expected
+
+
+@pytest.mark.parametrize(
+    ("keys", "name"),
+    [
+        ([(3,)], "mesh 3"),
+        ([(1, 2)], "mesh 1/2"),
+        ([(0,), (1,)], "meshes 0 to 1"),
+        ([(4,), (5,), (6,)], "meshes 4 to 6"),
+        ([(0,), (2,)], "meshes 0, 2"),
+        ([(0, 0), (0, 1)], "meshes 0/0, 0/1"),
+        ([(n,) for n in range(0, 16, 2)], "meshes 0, 2, 4, 6, 8, 10, 12, 14"),
+        ([(n,) for n in range(0, 20, 2)], "meshes 0, 2, 4, 6, 8, 10, 12, 14 and 2 more"),
+    ],
+)
+def test_meshes_that_change_alike_are_named_together(keys: list[tuple[int, ...]], name: str) -> None:
+    assert compare._names(keys) == name
 
 
 def test_the_difference_turns_round() -> None:

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mgd
+from mgd.authoring.blueprint import Blueprint, Connection, GraphLinks, MeshTemplate, Pin
 from mgd.authoring.draft import CannotDraft, Wishes, drafted, parse_shape
 from mgd.authoring.layout import formatted
 
@@ -110,6 +111,110 @@ def test_all_reasons_at_once() -> None:
     with pytest.raises(CannotDraft) as caught:
         drafted(Wishes(arch="x", shapes=((2, 4),), hosts=((3, 3),), meshes=2, links=("0-7",)))
     assert str(caught.value).count("\n") == 3
+
+
+@pytest.mark.parametrize(
+    ("given_wishes", "title"),
+    [
+        (Wishes(shapes=((2, 4),)), "One 2x4 mesh."),
+        (Wishes(shapes=((2, 4),), hosts=((1, 2),)), "One 2x4 mesh over 1x2 hosts."),
+        (Wishes(shapes=((2, 4),), meshes=2), "2 meshes of 2x4, every pair linked."),
+        (Wishes(shapes=((2, 4),), hosts=((1, 2),), meshes=2, links=("ring",)), "2 meshes of 2x4 over 1x2 hosts each in a ring."),
+        (Wishes(shapes=((2, 4), (1, 8)), hosts=((1, 2), (1, 1)), links=("chain",)), "2 meshes of 2x4 and 1x8 over 1x1 and 1x2 hosts each in a chain."),
+        (Wishes(meshes=3, links=("none",)), "3 meshes of 1x1, not linked."),
+        (Wishes(meshes=3, links=("0-1",)), "3 meshes of 1x1, linked."),
+        (Wishes(title="Mine"), "Mine"),
+    ],
+)  # fmt: skip
+def test_titles(given_wishes: Wishes, title: str) -> None:
+    assert drafted(given_wishes).text().startswith(f"# {title}\n")
+
+
+@pytest.mark.parametrize(
+    ("given_wishes", "short", "pairs"),
+    [
+        (Wishes(meshes=1), None, []),
+        (Wishes(meshes=2), None, [(0, 1, 2)]),
+        (Wishes(meshes=3), ("ALL_TO_ALL", 2), []),
+        (Wishes(meshes=3, links=("ring",), link_channels=1), ("RING", 1), []),
+        (Wishes(meshes=2, links=("ring",)), None, [(0, 1, 2)]),
+        (Wishes(meshes=3, z_direction=True, channels=3), None, [(0, 1, 3), (0, 2, 3), (1, 2, 3)]),
+        (Wishes(meshes=3, links=("ring",), z_direction=True), None, [(0, 1, 2), (1, 2, 2), (0, 2, 2)]),
+        (Wishes(meshes=3, links=("chain",)), None, [(0, 1, 2), (1, 2, 2)]),
+        (Wishes(meshes=3, links=("none",)), None, []),
+        (Wishes(meshes=3, links=("0-1", "2-1:5"), link_channels=4), None, [(0, 1, 4), (2, 1, 5)]),
+    ],
+)
+def test_what_links_meshes(
+    given_wishes: Wishes, short: tuple[str, int] | None, pairs: list[tuple[int, int, int]]
+) -> None:
+    made = drafted(given_wishes)
+    assert (made.links and (made.links.layout, made.links.channels)) == short
+    assert [(each.a, each.b, each.channels) for each in made.connections] == pairs
+
+
+def test_a_blueprint_to_the_letter() -> None:
+    closed = MeshTemplate("M0", "BLACKHOLE", (2, 4), (1, 2), ("LINE", "RING"), 3, "STRICT")
+    switch = MeshTemplate('S"1', "BLACKHOLE", (1, 2), is_switch=True)
+    pin = Pin(0, (0, 7), ((1, 2),), "BH_REV_C")
+    links = (Connection(0, 1, 2), Connection(0, 1, 4, "STRICT", True, 3, 1))
+    assert (
+        Blueprint("One\n\nof each", (closed, switch), ("M0", 'S"1'), links, pins=(pin,)).text()
+        == """\
+# One
+#
+# of each
+
+mesh_descriptors {
+  name: "M0"
+  arch: BLACKHOLE
+  device_topology { dims: [2, 4] dim_types: [LINE, RING] }
+  host_topology { dims: [1, 2] }
+  channels { count: 3 policy: STRICT }
+}
+
+switch_descriptors {
+  name: "S\\"1"
+  arch: BLACKHOLE
+  device_topology { dims: [1, 2] }
+  channels { count: 1 policy: RELAXED }
+}
+
+pinnings {
+  logical_fabric_node_id { mesh_id: 0 chip_id: 0 }
+  logical_fabric_node_id { mesh_id: 0 chip_id: 7 }
+  physical_asic_position { tray_id: 1 asic_location: 2 }
+  board_revision: BH_REV_C
+}
+
+graph_descriptors {
+  name: "fabric"
+  type: "FABRIC"
+  instances { mesh { mesh_descriptor: "M0" mesh_id: 0 } }
+  instances { switch { switch_descriptor: "S\\"1" switch_id: 1 } }
+  connections {
+    nodes { mesh { mesh_descriptor: "M0" mesh_id: 0 } }
+    nodes { switch { switch_descriptor: "S\\"1" switch_id: 1 } }
+    channels { count: 2 policy: RELAXED }
+  }
+  connections {
+    nodes { mesh { mesh_descriptor: "M0" mesh_id: 0 device_id: 3 } }
+    nodes { switch { switch_descriptor: "S\\"1" switch_id: 1 device_id: 1 } }
+    channels { count: 4 policy: STRICT }
+    assign_z_direction: true
+  }
+}
+
+top_level_instance { graph { graph_descriptor: "fabric" graph_id: 0 } }
+"""
+    )
+    for more, single in (
+        ({}, True),
+        ({"links": GraphLinks("RING", 1)}, False),
+        ({"connections": links}, False),
+    ):
+        assert Blueprint("x", (closed,), ("M0",), **more).is_single == single  # type: ignore[arg-type]
+    assert not Blueprint("x", (closed,), ("M0", "M0")).is_single
 
 
 @pytest.mark.parametrize(("text", "shape"), [("2x4", (2, 4)), (" 1X32 ", (1, 32)), ("8,4", (8, 4))])

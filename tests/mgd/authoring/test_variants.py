@@ -67,6 +67,58 @@ def test_copies_are_accepted_and_linked_all_to_all(name: str, count: int) -> Non
     assert len(after.pins) == count * len(before.pins)
 
 
+@pytest.mark.parametrize(
+    ("topology", "said", "column", "help"),
+    [
+        ("device_topology { dims: [2, 3] }", "2x3 devices", 55, "rows over 1 or 2 hosts, columns over 1 or 3"),
+        ("device_topology { dims: [8] }", "8 devices", 55, "give it two dimensions"),
+        ("device_topology { }", "no shape devices", 30, "give it two dimensions"),
+        ("", "no shape devices", 1, "give it two dimensions"),
+    ],
+)  # fmt: skip
+def test_where_a_mesh_that_does_not_divide_says_so(topology: str, said: str, column: int, help: str) -> None:
+    text = f'mesh_descriptors {{ name: "M" {topology} }}\n'
+    with pytest.raises(CannotVary) as caught:
+        split(text, (2, 2))
+    [found] = caught.value.diagnostics
+    assert found.message == f'mesh descriptor "M" of {said} cannot be cut over 2x2 hosts'
+    [label] = found.labels
+    assert (label.position.line, label.position.column, found.help) == (1, column, help)
+
+
+@pytest.mark.parametrize(
+    ("dims", "kinds", "closed"),
+    [
+        ("4, 8", "RING, RING", True),
+        ("3, 3", "RING, RING", True),
+        ("2, 8", "RING, RING", False),
+        ("8, 2", "RING, RING", False),
+        ("4, 8", "LINE, RING", False),
+        ("4, 8", "RING, LINE", False),
+        ("4, 8", "", False),
+    ],
+)
+def test_copies_of_what_has_no_edge_are_linked_by_z(dims: str, kinds: str, closed: bool) -> None:
+    text = text_of(find("galaxy")).replace(
+        "[8, 4]", f"[{dims}]" + (f" dim_types: [{kinds}]" if kinds else "")
+    )
+    assert ("assign_z_direction: true" in replicate(text, 2)) == closed
+
+
+def test_pins_of_copies_name_all_of_them() -> None:
+    pin = 'pinnings { logical_fabric_node_id { mesh_id: 0 chip_id: 3 } logical_fabric_node_id { chip_id: 4 } logical_fabric_node_id { mesh_id_regex: "0" chip_id: 5 } }\n'
+    made = replicate(text_of(find("t3000")) + pin, 3)
+    assert made.count('mesh_id_regex: "0-2"') == 2 and made.count('mesh_id_regex: "0"') == 1
+
+
+@pytest.mark.parametrize(
+    ("own", "count", "channels"), [(4, 2, 4), (4, 13, 4), (4, 14, 3), (1, 12, 1), (1, 200, 1), (0, 2, 1)]
+)
+def test_copies_have_as_many_channels_as_their_edge_has_ports(own: int, count: int, channels: int) -> None:
+    text = text_of(find("t3000")).replace("count: 2", f"count: {own}")
+    assert f"ALL_TO_ALL\n    channels {{ count: {channels} policy: RELAXED }}" in replicate(text, count)
+
+
 def test_one_copy_is_the_text_itself() -> None:
     text = text_of(find("t3000"))
     assert replicate(text, 1) == text

@@ -1,0 +1,180 @@
+"""What the verbs print to the letter: widths, colours, sums, hints; and how a command line ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import click
+import pytest
+
+from mgd.cli import group, inputs, output, overview
+from mgd.cli import main as entry
+from tests.mgd.cli.run import Mgd
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [(5, ["aa bb", "cccc", "d"]), (4, ["aa", "bb", "cccc", "d"]), (10, ["aa bb cccc", "d"]), (99, ["aa bb cccc d"])],
+)  # fmt: skip
+def test_words_are_wrapped(width: int, lines: list[str]) -> None:
+    assert overview._wrapped("aa bb cccc d", width) == [f"  {line}" for line in lines]
+    assert overview._wrapped("longer", 3) == ["  longer"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "width"),
+    [("1", 1), ("72", 72), ("0", 61), ("-5", 61), ("x", 61), ("", 61), (None, 61)],
+)
+def test_how_wide_the_terminal_is(monkeypatch: pytest.MonkeyPatch, columns: str | None, width: int) -> None:
+    monkeypatch.setattr(overview.sys, "stdout", SimpleNamespace(fileno=lambda: 1))
+    monkeypatch.setattr(overview.os, "get_terminal_size", lambda _: os.terminal_size((61, 24)))
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
+    assert overview._terminal_width() == width
+
+    def none(_: int) -> Any:
+        raise OSError
+
+    monkeypatch.setattr(overview.os, "get_terminal_size", none)
+    assert overview._terminal_width() == (width if width != 61 else 80)
+
+
+@pytest.mark.parametrize(
+    ("environment", "terminal", "wanted"),
+    [
+        ({}, True, True),
+        ({}, False, False),
+        ({"TERM": "dumb"}, True, False),
+        ({"TERM": "xterm"}, True, True),
+        ({"FORCE_COLOR": "1"}, False, True),
+        ({"FORCE_COLOR": "1", "TERM": "dumb"}, True, True),
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, True, False),
+        ({"NO_COLOR": "", "FORCE_COLOR": ""}, False, False),
+    ],
+)
+def test_when_there_is_colour(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], terminal: bool, wanted: bool
+) -> None:
+    for name in ("TERM", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert output.wants_colour(SimpleNamespace(isatty=lambda: terminal)) == wanted  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("terminal", "columns", "width"),
+    [(False, None, 100), (False, "70", 70), (False, "20", 40), (False, "40", 40), (True, "70", 70), (True, None, 61)],
+)  # fmt: skip
+def test_how_wide_a_page_is(
+    monkeypatch: pytest.MonkeyPatch, terminal: bool, columns: str | None, width: int
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr(sys, "__stdout__", SimpleNamespace(fileno=lambda: 1))
+    monkeypatch.setattr(os, "get_terminal_size", lambda *_: os.terminal_size((61, 24)))
+    assert output.page_width(SimpleNamespace(isatty=lambda: terminal), 100) == width  # type: ignore[arg-type]
+
+
+def test_the_sum_of_a_check(mgd: Mgd, tmp_path: Path, good: str, bad: str) -> None:
+    for name, text in (("a", good), ("b", bad)):
+        (tmp_path / f"{name}.textproto").write_text(text)
+    a, b, c = (tmp_path / f"{name}.textproto" for name in "abc")
+    for words, told in (
+        ((a,), "1 file, 1 accepted, 0 rejected: 0 errors, 0 warnings"),
+        ((a, b), "2 files, 1 accepted, 1 rejected: 2 errors, 0 warnings"),
+        ((a, b, c), "3 files, 1 accepted, 1 rejected, 1 unreadable: 3 errors, 0 warnings"),
+        (("t3000-switch",), "1 file, 1 accepted, 0 rejected: 0 errors, 0 warnings"),
+    ):
+        assert mgd("check", *words).out.splitlines()[-1] == told
+    assert "accepted   1 mesh, 1 switch, 8 devices, 1 host\n" in mgd("check", "t3000-switch").out
+
+
+def test_the_table_of_systems(mgd: Mgd, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = mgd("systems").out.splitlines()
+    assert lines[0].split() == ["NAME", "MESHES", "DEVICES", "HOSTS", "ARCH", "ALSO", "CALLED"]
+    rows = {line.split()[0]: line for line in lines[1:] if line}
+    assert rows["t3000"].split()[:5] == ["t3000", "2x4", "8", "1", "Wormhole"]
+    assert rows["p150"].split()[:5] == ["p150", "1x1", "1", "1", "Blackhole"]
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    coloured = mgd("systems").out.splitlines()
+    assert coloured[0] != lines[0] and lines[0] in coloured[0] and coloured[1:] == lines[1:]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--svg", "x.textproto"), "mgd show --svg x.svg x.textproto"),
+        (("--html", "t3000"), "mgd show --html t3000.html t3000"),
+        (("--svg",), "mgd show --svg t3000.svg t3000"),
+    ],
+)
+def test_a_picture_without_a_file_says_what_to_write(mgd: Mgd, words: tuple[str, ...], told: str) -> None:
+    result = mgd("show", *words)
+    assert result.code == 2 and told in result.err.replace("\n", " ")
+
+
+def test_old_descriptors_are_left_alone_and_the_others_repaired(mgd: Mgd, tmp_path: Path, good: str) -> None:
+    old, new = tmp_path / "mgd.yaml", tmp_path / "z.textproto"
+    old.write_text("ChipSpec: {}\nBoard: []\n")
+    new.write_text(good.replace("}\n\ntop", "}\nzzz: 1\nyyy: 2\n\ntop"))
+    result = mgd("fix", old, new)
+    assert old.read_text() == "ChipSpec: {}\nBoard: []\n" and new.read_text() == good
+    assert result.err.splitlines() == [
+        f"{old}: left alone, it is MGD 1.0 YAML (mgd convert makes a textproto of it)",
+        f"{new}: repaired MGD109 x2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [
+        ("t3000", True),
+        ("t300", True),
+        ("", False),
+        ("a/b", False),
+        ("a.b", False),
+        ("a/b.c", False),
+        ("-", True),
+    ],
+)
+def test_what_may_be_the_name_of_a_system(word: str, name: bool) -> None:
+    assert inputs._is_name(word) == name
+
+
+def test_a_command_line_is_the_process_own_unless_it_is_given(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["mgd", "systems", "--path", "t3000"])
+    for words, told in ((None, "t3k_mesh_graph_descriptor"), (["systems", "--path", "n150"], "n150")):
+        with pytest.raises(SystemExit) as ended:
+            entry.main(words)
+        assert ended.value.code == 0 and told in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(KeyboardInterrupt(), 130), (click.Abort(), 130), (click.UsageError("x"), 2), (OSError(28, "No space left"), 2), (None, 0)],
+)  # fmt: skip
+def test_how_a_command_ends(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: BaseException | None,
+    code: int,
+) -> None:
+    def ends(**_: Any) -> None:
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr(group.cli, "main", ends)
+    with pytest.raises(SystemExit) as ended:
+        entry.main(["systems"])
+    assert ended.value.code == code
+    if isinstance(error, OSError):
+        assert capsys.readouterr().err == "error: cannot use: no space left\n"
