@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 
 import mgd
+from mgd.connections import InterLink
 from mgd.drawing.html import draw_html
+from mgd.drawing.marks import Marks
 from mgd.drawing.svg import bundle_panels
-from mgd.graph import MeshGraph
+from mgd.drawing.traffic import Traffic
+from mgd.graph import Mesh, MeshGraph
 from mgd.systems import find
 
 
@@ -35,6 +38,31 @@ def test_the_page_holds_all_it_needs(graph: MeshGraph) -> None:
         and "pod 0 to pod 1: 2 channels RELAXED" in told
     )
     assert facts["meshes"]["3"] == "mesh 3: 2x4 WORMHOLE_B0, 1 host, 2 channels RELAXED"
+
+
+@pytest.mark.parametrize(
+    ("marks", "traffic", "lines"),
+    [
+        (Marks(), None, 1),
+        (Marks(links=frozenset({("0", "1")})), None, 15),
+        (Marks(), Traffic(), 15),
+        (Marks(links=frozenset({("0", "1")})), Traffic(), 15),
+    ],
+)
+def test_lines_of_the_page_are_those_of_its_picture(
+    marks: Marks, traffic: Traffic | None, lines: int
+) -> None:
+    """Six meshes, every pair linked, share a rail where no link has something of its own to show."""
+    meshes = tuple(
+        Mesh(i, "M0", "WORMHOLE_B0", (1, 2), (1, 1), ("LINE", "LINE"), 2, "RELAXED") for i in range(6)
+    )
+    links = tuple(InterLink(a, b, 1, "RELAXED") for a in range(6) for b in range(a + 1, 6))
+    page = draw_html(MeshGraph(meshes, links), marks=marks, traffic=traffic)
+    found = re.search(r'id="facts">(.*?)</script>', page, re.S)
+    assert found
+    facts = json.loads(found[1])
+    assert len(facts["lines"]) == len(facts["ends"]) == lines
+    assert {int(number) for number in re.findall(r'data-line="(\d+)"', page)} == set(range(lines))
 
 
 def test_what_a_person_does_with_it(chromium: Any, graph: MeshGraph, tmp_path: Path) -> None:

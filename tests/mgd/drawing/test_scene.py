@@ -65,6 +65,37 @@ def test_a_torus_is_its_grid_a_star_hangs_from_its_middle_all_pairs_share_a_rail
     assert not arranged(4, every_pair(4), (100, 100)).is_bus
 
 
+def star(count: int) -> list[tuple[int, int]]:
+    return [(0, each) for each in range(1, count)]
+
+
+@pytest.mark.parametrize(
+    ("count", "pairs", "size", "rows"),
+    [
+        (1, [], (100, 100), ((0,),)),
+        # Two stand side by side, unless they are so wide that the line between them would be short.
+        (2, [(0, 1)], (99, 40), ((0, 1),)),
+        (2, [(0, 1)], (100, 40), ((0,), (1,))),
+        (2, [], (100, 40), ((0, 1),)),
+        (4, [], (100, 100), ((0, 1), (2, 3))),
+        # Chains whose ends are not the first and the last by number wind in their own order.
+        (3, [(0, 1), (0, 2)], (100, 100), ((1, 0), (2,))),
+        (4, [(0, 3), (1, 2), (1, 3)], (100, 100), ((0, 3), (2, 1))),
+        (7, [(each, each + 1) for each in range(6)], (100, 100), ((0, 1, 2, 3), (6, 5, 4))),
+        # With one more link it is no chain.
+        (4, [(0, 1), (1, 2), (1, 3), (2, 3)], (100, 100), ((0, 1), (2, 3))),
+        (6, [(0, 1), (1, 2), (1, 5), (2, 3), (3, 4), (4, 5)], (100, 100), ((0, 1, 2), (3, 4, 5))),
+        (5, ring(5), (100, 100), ((0, 1, 2), (4, 3))),
+        (9, star(9), (100, 100), ((0,), (1, 2, 3, 4, 5, 6, 7, 8))),
+        (10, star(10), (100, 100), ((0, 1, 2, 3), (4, 5, 6, 7), (8, 9))),
+    ],
+)
+def test_where_boxes_go(
+    count: int, pairs: list[tuple[int, int]], size: tuple[float, float], rows: tuple[tuple[int, ...], ...]
+) -> None:
+    assert arranged(count, pairs, size).rows == rows
+
+
 @given(
     st.integers(1, 14).flatmap(
         lambda count: st.tuples(

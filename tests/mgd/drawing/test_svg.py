@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from xml.etree import ElementTree
@@ -164,6 +165,38 @@ def test_traffic_colours_and_widens_links() -> None:
     assert "2 GB" in texts and "0 B" in texts and "on a link, from 0 to 2 GB" in texts
     first, *_ = [each for each in root.iter(f"{SVG}line") if each.get("data-link") == "0-1"]
     assert "stroke-width:2.8" in first.get("style", "")
+
+
+def test_amounts_are_those_of_both_directions() -> None:
+    traffic = Traffic({(0, 1, 4): 3.0}, {(0, 2): 5.0}, "steps")
+    assert (traffic.of_link(0, 1, 4), traffic.of_link(0, 4, 1)) == (3.0, 3.0)
+    assert (traffic.of_link(1, 1, 4), traffic.of_link(0, 1, 5), traffic.most) == (0, 0, 5.0)
+    assert Traffic().most == 0
+    for amount, shown in ((0, "0"), (999, "999"), (1000, "1 k"), (1.5e6, "1.5 M"), (2e9, "2 G"), (3e12, "3 T"), (4e15, "4e+03 T")):  # fmt: skip
+        assert traffic.shown(amount) == f"{shown}steps" if " " in shown else f"{shown} steps"
+
+
+@pytest.mark.parametrize(
+    ("dims", "types", "dotted"),
+    [
+        ((2, 4), ("RING", "LINE"), 4),
+        ((4, 2), ("LINE", "RING"), 4),
+        ((2, 2), ("RING", "RING"), 4),
+        ((3, 3), ("RING", "RING"), 0),
+        ((1, 4), ("RING", "LINE"), 4),
+    ],
+)
+def test_a_ring_that_is_too_short_is_dotted_at_both_borders(
+    dims: tuple[int, int], types: tuple[str, str], dotted: int
+) -> None:
+    root = ElementTree.fromstring(draw_svg(MeshGraph((mesh(0, dims, types=types),))))
+    short = [each.get("d", "") for each in with_class(root, "path", "short")]
+    # The legend shows one as well.
+    assert len(short) - bool(dotted) <= dotted <= len(short)
+    assert len(set(short[:dotted])) == dotted
+    for way in short[:dotted]:
+        (x, y), (far_x, far_y) = re.findall(r"M(\d+) (\d+)[HV]", way)
+        assert (x == far_x) != (y == far_y) and (int(x), int(y)) < (int(far_x), int(far_y))
 
 
 def test_too_many_devices_are_refused() -> None:
