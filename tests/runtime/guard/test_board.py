@@ -18,6 +18,8 @@ from tt_run import contract
 from tt_run.runtime.comm.shared_memory import SharedBlock
 from tt_run.runtime.guard import board, long_wait, seized, started
 from tt_run.runtime.guard.board import (
+    ANSWERED,
+    ASKED,
     CALLS,
     ENDED,
     LABEL,
@@ -68,6 +70,50 @@ def test_only_ranks_of_this_host_that_live_and_do_not_wait_are_running() -> None
     gone.wait()
     both[7].words[PID] = gone.pid
     assert not seen.running((7,))
+
+
+def test_who_has_answered_and_who_is_lost() -> None:
+    both, seen = two_rows(), object.__new__(Whereabouts)
+    seen._rows, seen._seized = both, {}
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    words = both[7].words
+    for asked, answered, state, pid, known in (
+        (1, 0, RUNNING, os.getpid(), False),
+        (1, 1, RUNNING, os.getpid(), True),
+        (2, 1, RUNNING, os.getpid(), False),
+        (2, 1, WAITING, os.getpid(), True),
+        (2, 1, RUNNING, gone.pid, True),
+    ):
+        words[ASKED], words[ANSWERED], words[STATE], words[PID] = asked, answered, state, pid
+        assert seen.have_answered((7,)) == seen.have_answered((7, 99)) == known
+    assert seen.processes((7, 4, 99)) == [gone.pid, 0]
+    for state, pid, lost in (
+        (RUNNING, os.getpid(), False),
+        (RUNNING, gone.pid, True),
+        (WAITING, gone.pid, True),
+        (ENDED, gone.pid, False),
+        (RAISED, gone.pid, False),
+        (RUNNING, 0, False),
+    ):
+        words[STATE], words[PID] = state, pid
+        found = seen._read(7, both[7])
+        assert (found.lost, found.gone) == (lost, lost or state in (ENDED, RAISED))
+
+
+def test_what_a_rank_that_runs_says_of_itself() -> None:
+    both, seen = two_rows(), object.__new__(Whereabouts)
+    seen._rows, seen._seized = both, {}
+    row = both[7]
+    row.words[PID] = os.getpid()
+    assert seen._read(7, row).doing == ""
+    seen._seized[7] = "a.py:3 in step"
+    assert seen._read(7, row).doing == "a.py:3 in step"
+    seen.ask((7, 99))
+    row.write("answer", {"doing": "b.py:4 in f"})
+    assert (row.words[ASKED], seen._read(7, row).doing) == (1, "a.py:3 in step"), "an answer of before"
+    row.words[ANSWERED] = 1
+    assert (seen._read(7, row).doing, seen._read(7, row).state) == ("b.py:4 in f", RUNNING)
 
 
 def test_a_record_that_is_too_long_keeps_the_last_calls() -> None:
@@ -282,6 +328,28 @@ def test_where_a_process_is_that_only_the_kernel_can_ask(
         " in test_where_a_process_is_that_only_the_kernel_can_ask"
     )
     assert seized.seized_place(1, os.getpid()) == ""
+
+
+@pytest.mark.parametrize(
+    ("pieces", "seconds"),
+    [(["", "ab", "cd", ""], 0.1), (["ab", ""], 0.06), (["", "", "ab", "", "cd"], 0.1), ([""] * 60, 0.52)],
+)
+def test_a_dump_is_read_when_it_grows_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pieces: list[str], seconds: float
+) -> None:
+    path, now = tmp_path / "stacks", [0.0]
+    path.write_text("before")
+
+    def sleep(passed: float) -> None:
+        now[0] += passed
+        with path.open("a") as stream:
+            stream.write(pieces.pop(0))
+
+    monkeypatch.setattr(seized.time, "sleep", sleep)
+    monkeypatch.setattr(seized.time, "monotonic", lambda: now[0])
+    written = "".join(pieces[: pieces.index("", pieces.index("ab"))] if "ab" in pieces else [])
+    assert seized._what_comes(path, 6) == written
+    assert now[0] == pytest.approx(seconds, abs=0.025)
 
 
 def test_without_a_guard_messages_are_not_counted() -> None:

@@ -250,6 +250,32 @@ def test_a_contradiction_waits_a_moment_for_the_word_of_the_others(monkeypatch: 
     assert "rank 2 means" not in str(first)
 
 
+@pytest.mark.parametrize("threads_of", [(0,), (0, 2), (1, 2)])
+def test_a_call_of_another_thread_meets_those_of_main_threads(threads_of: tuple[int, ...]) -> None:
+    def program(of: Any) -> list[str]:
+        everyone = of.world.everyone
+        of.collective(everyone, Signature("MPI Barrier", detail="warm"), sys._getframe())
+        if of.rank in threads_of:
+            Beside(of, everyone, Signature("MPI Barrier"), 5, 1).meet()
+        else:
+            of.collective(everyone, Signature("MPI Barrier"), sys._getframe())
+        of.collective(everyone, Signature("MPI Barrier", detail="last"), sys._getframe())
+        return [str(call.signature) for _, call in of._channels[everyone].history]
+
+    assert run("aaa", program) == [["MPI Barrier(warm)", "MPI Barrier()", "MPI Barrier(last)"]] * 3
+
+
+def test_a_call_that_is_repeated_is_remembered_once() -> None:
+    def program(of: Any) -> int:
+        for frame_of in (sys._getframe(), None):
+            for _ in range(3):
+                of.collective(of.world.everyone, GATHER, frame_of)
+                of.enter(Signature("send"), frame_of)
+        return len(of._labels.calls)
+
+    assert run("aa", program) == [4, 4], "a call that meets and one that does not, of two frames"
+
+
 def test_one_that_has_not_started_it_is_waited_for() -> None:
     def program(of: Any) -> bool:
         found = of.rank == 0 and Beside(of, of.world.everyone, GATHER, 5, 1).agrees()
