@@ -12,6 +12,7 @@ from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.ccl.halos import slice_reshard_async
 from tt_run.runtime.ccl.semaphores import create_global_semaphore
 from tt_run.runtime.ccl.single_shards import broadcast, mesh_partition, point_to_point
+from tt_run.runtime.ccl.transfer_shapes import intermediate_spec
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import DataType, FabricConfig, Layout, Topology
 from tt_run.runtime.guard.signature import code_of
@@ -23,6 +24,7 @@ from tt_run.runtime.tensor.distribution.mappers import (
     ShardTensor2dMesh,
     ShardTensorToMesh,
 )
+from tt_run.runtime.values import shapes
 
 MESH = (2, 4)
 
@@ -139,6 +141,44 @@ def test_point_to_point_fills_one_shard(device):
     other, kept = sharded(device, (3, 5), 0, seed=9)
     assert point_to_point(tensor, MeshCoordinate(0, 1), MeshCoordinate(0, 1), output_tensor=other) is other
     same(shards_of(other), [kept[0], shards[1], *kept[2:]])
+
+
+def test_in_shapes_a_device_that_receives_holds_a_shard(device):
+    with shapes.only():
+        five = from_torch(
+            np.ones((5, 4), np.float32), device=device, mesh_mapper=ShardTensorToMesh(device, dim=0)
+        )
+        other = from_torch(
+            np.ones((5, 4), np.float32), device=device, mesh_mapper=ShardTensorToMesh(device, dim=0)
+        )
+        assert [place < 0 for place in five.shards.index] == [False] * 5 + [True] * 3
+        found = point_to_point(five, MeshCoordinate(0, 1), MeshCoordinate(1, 2), output_tensor=other)
+        assert [place < 0 for place in found.shards.index] == [False] * 5 + [True, False, True]
+        row = broadcast(five, MeshCoordinate(0, 1), cluster_axis=0)
+        assert [place < 0 for place in row.shards.index] == [False] * 6 + [True] * 2
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "layout", "packets"),
+    [
+        # Two tiles of 2048 bytes in a packet of 4352, one of 4096.
+        ((1, 1, 32, 64), DataType.BFLOAT16, Layout.TILE, (1, 2048)),
+        ((1, 1, 32, 96), DataType.BFLOAT16, Layout.TILE, (2, 2048)),
+        ((1, 1, 96, 96), DataType.FLOAT32, Layout.TILE, (9, 1024)),
+        # Rows: 21 of 200 bytes, one of 4352, one of 6000, which is more than a packet.
+        ((40, 100), DataType.BFLOAT16, Layout.ROW_MAJOR, (2, 2100)),
+        ((3, 2176), DataType.BFLOAT16, Layout.ROW_MAJOR, (3, 2176)),
+        ((3, 1088), DataType.BFLOAT16, Layout.ROW_MAJOR, (2, 2176)),
+        ((3, 3000), DataType.BFLOAT16, Layout.ROW_MAJOR, (3, 3000)),
+    ],
+)
+def test_packets_hold_whole_pages(row, shape, dtype, layout, packets):
+    tensor = from_torch(np.zeros(shape, np.float32), dtype, layout=layout, device=row)
+    found = intermediate_spec(tensor, MeshCoordinate(0, 0), MeshCoordinate(0, 1))
+    assert (tuple(found.shape), found.dtype, found.layout) == (packets, dtype, Layout.ROW_MAJOR)
+    blocks = from_torch(np.zeros(shape, np.float32), DataType.BFLOAT8_B, layout=Layout.TILE, device=row)
+    with pytest.raises(RuntimeError, match="Only TILE layout is supported for BFLOAT8_B dtype!"):
+        intermediate_spec(blocks, MeshCoordinate(0, 0), MeshCoordinate(0, 1))
 
 
 def test_results_go_into_a_preallocated_tensor(device):

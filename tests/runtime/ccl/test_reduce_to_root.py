@@ -121,6 +121,19 @@ def test_refusals(line):
         reduce_to_root(*on_line(line, parts, DataType.FLOAT32), MeshCoordinate(1, 0))
     with pytest.raises(RuntimeError, match="s and m one shape"):
         reduce_to_root(inputs[0], inputs[1], inputs[0], MeshCoordinate(1, 0))
+    wide = [
+        from_torch(
+            np.zeros((4 * ROWS, 10), np.float32),
+            DataType.BFLOAT16,
+            layout=Layout.ROW_MAJOR,
+            device=line,
+            memory_config=create_sharded_memory_config((ROWS, 12), CoreGrid(x=3, y=1), ShardStrategy.WIDTH),
+            mesh_mapper=ShardTensorToMesh(line, dim=0),
+        )
+    ] * 3
+    with pytest.raises(RuntimeError) as error:
+        reduce_to_root(*wide, MeshCoordinate(1, 0))
+    assert message(error) == "reduce_to_root: the 10 columns of input l do not divide over 3 cores"
     with pytest.raises(RuntimeError, match="Mesh device must contain root coordinate device"):
         reduce_to_root(*inputs, MeshCoordinate(1, 1))
     square = open_mesh_device(MeshShape(2, 2))
