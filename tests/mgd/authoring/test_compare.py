@@ -161,6 +161,14 @@ def test_meshes_that_change_alike_are_named_together(keys: list[tuple[int, ...]]
     assert compare._names(keys) == name
 
 
+def test_links_of_nested_graphs_are_named_by_the_way_to_their_ends() -> None:
+    links = [title for title, _ in compare._links(mgd.expand(mgd.load(find("closetbox").path))).values()]
+    assert len(links) == len(set(links)) == 28
+    assert {"link 0/0 - 0/1", "link 3/2 - 3/3", "link graph 0 - graph 1", "link graph 2 - graph 3"} <= set(
+        links
+    )
+
+
 def test_the_difference_turns_round() -> None:
     for a, b in ((PAIR, T3K), (T3K, GALAXY)):
         forward = differences(mgd.expand(mgd.loads(a)), mgd.expand(mgd.loads(b)))

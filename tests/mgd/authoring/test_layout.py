@@ -63,6 +63,27 @@ def test_a_message_that_is_too_wide_takes_several_lines() -> None:
     assert formatted(f'top_level_instance {{ mesh {{ mesh_descriptor: "{name}" }} }}').count("\n") == 5
 
 
+@pytest.mark.parametrize(("wide", "lines"), [(WIDTH, 1), (WIDTH + 1, 3)])
+def test_a_line_may_be_as_wide_as_the_page(wide: int, lines: int) -> None:
+    text = f'm {{ name: "{"x" * (wide - 14)}" }}'
+    assert len(text) == wide and formatted(text).count("\n") == lines
+
+
+@pytest.mark.parametrize(
+    ("messy", "tidy"),
+    [
+        # A comment between adjacent literals stays there, once.
+        ("name: 'a' # c\n 'b'", "name: 'a' # c\n 'b'\n"),
+        ("m { name: 'a' # c\n 'b' }", "m {\n  name: 'a' # c\n 'b'\n}\n"),
+        # One inside of a list goes above it, one behind it stays behind.
+        ("x: [1, # one\n 2] # two\ny: 1 # three\n# four\nz: 2", "# one\nx: [1, 2]  # two\n\ny: 1  # three\n# four\nz: 2\n"),
+    ],
+)  # fmt: skip
+def test_where_comments_go(messy: str, tidy: str) -> None:
+    assert formatted(messy) == tidy
+    assert formatted(tidy) == tidy
+
+
 @pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n", "# one\n\n# two\n"])
 def test_texts_without_fields(text: str) -> None:
     assert formatted(text) == text.strip("\n") + "\n" * bool(text.strip())
@@ -71,5 +92,6 @@ def test_texts_without_fields(text: str) -> None:
 def test_what_is_no_descriptor_is_refused() -> None:
     with pytest.raises(ParseError):
         reformatted("mesh_descriptors { name: }")
-    with pytest.raises(TooDeep):
-        formatted("a { # deep\n" * 300 + "}" * 300)
+    with pytest.raises(TooDeep, match="more than 200 deep"):
+        formatted("a { # deep\n" * 201 + "}" * 201)
+    assert formatted("a { # deep\n" * 200 + "}" * 200).count("\n") == 600

@@ -168,9 +168,25 @@ def test_mistakes_put_into_any_layout_are_taken_out_again(data: st.DataObject) -
 
 
 def test_two_hundred_of_a_kind() -> None:
-    text = "".join(f"zzz{n} {{ a: 1 }}\n" for n in range(200)) + MESH + LONE
-    done = repair(text)
-    assert done.text == MESH + LONE and len(done.done) == 200
+    """And more, since what does not touch is repaired at once."""
+    for count in (200, 300):
+        text = "".join(f"zzz{n} {{ a: 1 }}\n" for n in range(count)) + MESH + LONE
+        done = repair(text)
+        assert done.text == MESH + LONE and len(done.done) == count
+
+
+@pytest.mark.parametrize(
+    ("end", "left"),
+    [
+        (" zzz: 1", " "),
+        (" zzz: 1  ", " "),
+        (" zzz: 1 # why", " # why"),
+        ("\nzzz: 1", "\n"),
+        ("\n  zzz: 1  ", "\n"),
+    ],
+)
+def test_a_field_at_the_end_of_the_text_goes(end: str, left: str) -> None:
+    assert repair(MESH + LONE.strip() + end).text == MESH + LONE.strip() + left
 
 
 def test_a_text_that_cannot_be_read_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -11,8 +12,10 @@ from typing import Any
 import click
 import pytest
 
-from mgd.cli import group, inputs, output, overview
+from mgd.cli import group, inputs, output, overview, reports
 from mgd.cli import main as entry
+from mgd.diagnostics import Diagnostic
+from mgd.systems import find
 from tests.mgd.cli.run import Mgd
 
 
@@ -146,6 +149,74 @@ def test_old_descriptors_are_left_alone_and_the_others_repaired(mgd: Mgd, tmp_pa
 )
 def test_what_may_be_the_name_of_a_system(word: str, name: bool) -> None:
     assert inputs._is_name(word) == name
+
+
+@pytest.mark.parametrize(
+    ("word", "beside", "help"),
+    [
+        ("zzzz", "", "`mgd systems` lists the names of systems"),
+        ("zzzz", "zzzzy", "did you mean zzzzy?"),
+        ("t300x", "", "did you mean the system t3000 or loudbox or p300-x2? `mgd systems` lists the names of systems"),
+        ("t300x", "t300y", "did you mean the system t3000 or loudbox or p300-x2? `mgd systems` lists the names of systems"),
+        ("zzzz.textproto", "", "check the path"),
+        ("zzzz.textproto", "zzzy.textproto", "did you mean zzzy.textproto?"),
+    ],
+)  # fmt: skip
+def test_what_may_have_been_meant_by_a_file_that_is_not_there(
+    mgd: Mgd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str, beside: str, help: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if beside:
+        (tmp_path / beside).touch()
+    for verb, code in (("check", 2), ("show", 2)):
+        result = mgd(verb, word)
+        assert result.code == code
+        assert f"  help: {help}   more: mgd explain MGD101\n" in result.out + result.err
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("ChipSpec: {arch: x}\n", "MGD203"),
+        ("ChipSpec: {arch: x}\nBoard: []\n", "MGD203"),
+        ('mesh_descriptors { name: "Board" }\n', "MGD005"),
+        ("Mesh: []\n", "MGD001"),
+    ],
+)
+def test_which_format_standard_input_has(mgd: Mgd, text: str, code: str) -> None:
+    result = mgd("check", "-", stdin=text)
+    assert result.code == 1 and f"error[{code}]" in result.out
+
+
+def test_names_of_systems_stand_for_their_files(mgd: Mgd) -> None:
+    path = find("t3000-switch").path
+    assert mgd("check", "t3000-switch").out.startswith(f"{path}: accepted   ")
+    assert json.loads(mgd("check", "--format", "json", "t3000-switch").out)["file"] == str(path)
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("zzzzzz", "there is no command 'zzzzzz'"),
+        ("chekc", "there is no command 'chekc': did you mean `mgd check`?"),
+    ],
+)
+def test_a_verb_that_is_not_there(mgd: Mgd, word: str, said: str) -> None:
+    result = mgd(word)
+    assert (result.code, result.err.splitlines()[-1]) == (2, f"Error: {said}")
+
+
+def test_messages_for_code_scanning_have_the_help_behind_them(mgd: Mgd, tmp_path: Path, bad: str) -> None:
+    path = tmp_path / "b.textproto"
+    path.write_text(bad)
+    run = json.loads(mgd("check", "--format", "sarif", path).out)["runs"][0]
+    facts = json.loads(mgd("check", "--format", "json", path).out)["diagnostics"]
+    assert [each["message"]["text"] for each in run["results"]] == [
+        f"{each['message']} ({each['help']})" for each in facts
+    ]
+    without = Diagnostic("MGD012", "too many", (), "")
+    text = reports.as_sarif([reports.Report("x", "full", (without,))], "1")
+    assert json.loads(text)["runs"][0]["results"][0]["message"]["text"] == "too many"
 
 
 def test_a_command_line_is_the_process_own_unless_it_is_given(
