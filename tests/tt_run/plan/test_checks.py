@@ -412,6 +412,10 @@ def test_launcher_and_mpi4py(
         ("training_config: {}\n", []),
         ("device_config: {mesh_shape: big}\n", []),
         ("not: [yaml", []),
+        ("device_config: {mesh_shape: [big, 32]}\n", []),
+        ("device_config: {mesh_shape: [32, big]}\n", []),
+        ("device_config: {mesh_shape: [32, 32, 1]}\n", []),
+        ("device_config:\n  mesh_shape: [3, 3]\n", ["TTR215"]),
     ],
 )
 def test_training_configurations(sandbox: Sandbox, config: str, expected: list[str]) -> None:

@@ -7,8 +7,19 @@ from pathlib import Path
 import pytest
 
 from tests.tt_run.sandbox import MESH_2X4_TWO_HOSTS, Sandbox
+from tt_run.errors import InputError
 from tt_run.plan.allocation import files
-from tt_run.plan.discovery import BINDINGS, MAPPING, MOCK, RANKFILE, Discovery, read_discovery
+from tt_run.plan.discovery import (
+    BINDINGS,
+    GENERATOR,
+    MAPPING,
+    MOCK,
+    RANKFILE,
+    Discovery,
+    find_generator,
+    generator_places,
+    read_discovery,
+)
 
 RANKS = "rank 0=b slot=0\nrank 1=a slot=0\nrank 2=b slot=1\n"
 WHOLE = {BINDINGS: "rank_bindings: []\n", RANKFILE: RANKS}
@@ -148,3 +159,38 @@ def test_the_launch_that_a_discovery_stands_for(described: Sandbox) -> None:
             rankfile = f"--rankfile {folder / RANKFILE}"
             hosts = "" if mock else "--host b:2,a:1 "
             assert made.mpi_args == f"{hosts}{rankfile} --tag-output"
+
+
+@pytest.mark.parametrize(
+    ("home", "places"),
+    [
+        (None, ["CWD"]),
+        ("", ["CWD"]),
+        ("/opt/metal", ["/opt/metal", "CWD"]),
+        ("~/metal", ["HOME/metal", "CWD"]),
+    ],
+)
+def test_where_the_generator_is_looked_for(described: Sandbox, home: str | None, places: list[str]) -> None:
+    if home is not None:
+        described.set(TT_METAL_HOME=home)
+    assert generator_places(described.site) == tuple(described.root / place / GENERATOR for place in places)
+    assert find_generator(described.site) is None
+    for place in places[::-1]:
+        if not place.startswith("/"):
+            made = described.root / place / GENERATOR
+            made.parent.mkdir(parents=True)
+            made.touch()
+            assert find_generator(described.site) == made
+
+
+def test_a_factory_descriptor_is_part_of_what_is_asked(described: Sandbox) -> None:
+    plain = discovery(described)
+    with pytest.raises(InputError) as caught:
+        discovery(described, factory_system_descriptor="gone.textproto")
+    assert "gone.textproto" in caught.value.diagnostics[0].message
+    keys = {plain.key}
+    for text in ("a", "b"):
+        described.write("factory.textproto", text)
+        keys.add(discovery(described, factory_system_descriptor="factory.textproto").key)
+    keys.add(discovery(described, hosts="a,c").key)
+    assert len(keys) == 4 and discovery(described, hosts="a,b:7").key == plain.key

@@ -8,12 +8,15 @@ import pytest
 
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from tests.tt_run.plan.test_checks import bindings
-from tests.tt_run.sandbox import Sandbox, codes, only
+from tests.tt_run.sandbox import MESH_2X4_TWO_HOSTS, Sandbox, codes, only
 from tt_run.inputs.pinnings import RankPin
+from tt_run.plan.build import starting_site
 from tt_run.plan.emit.job import Job
+from tt_run.plan.model import Placement
 from tt_run.plan.placement.explain import _and
 from tt_run.plan.rank_pins import other_orders
 from tt_run.plan.render import diagnostic_json
+from tt_run.plan.slots import Seat, Seating
 from tt_run.plan.wrong_files import wrong_files
 
 SUBCONTEXTS = "subcontext_id_to_rank_bindings: {0: rb.yaml, 1: rb.yaml}\n"
@@ -209,3 +212,28 @@ def test_ranks_without_devices_share_all_of_a_host(sandbox: Sandbox) -> None:
         "2 ranks share vm, and rank 0 and 1 may open all of its devices"
     ]
     assert not [each for each in sandbox.plan(check="warn", emulate=True).findings if each.code == "TTR214"]
+
+
+def test_a_program_is_looked_for_where_the_ranks_will_find_it(sandbox: Sandbox) -> None:
+    for emulate in (False, True):
+        path = starting_site(sandbox.request(emulate=emulate), sandbox.site).environ["PATH"]
+        assert (
+            path.endswith(sandbox.site.environ["PATH"]) and (path != sandbox.site.environ["PATH"]) == emulate
+        )
+
+
+def test_how_many_ranks_share_a_host() -> None:
+    def most(*hosts: str | None) -> int:
+        return Seating(Placement(), tuple(Seat(host) for host in hosts)).most_on_one_host
+
+    assert [most(), most("a"), most("a", "b", "a"), most(None, None)] == [1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("count", "told"), [(8, "h0, h1, h2, h3, h4, h5, h6, h7"), (9, "h0, h1, h2, h3, h4, h5, h6, h7 …")]
+)
+def test_hosts_without_a_rank_are_named(sandbox: Sandbox, count: int, told: str) -> None:
+    sandbox.write("mesh.textproto", MESH_2X4_TWO_HOSTS)
+    hosts = ",".join(["a", "b", *(f"h{n}" for n in range(count))])
+    found = only(sandbox.plan(mesh_graph_descriptor="mesh.textproto", hosts=hosts).findings, "TTR181")
+    assert f"{count} hosts without a rank: {told}" in found.message.replace(", …", " …")

@@ -34,7 +34,9 @@ def test_on_this_machine_ranks_see_the_shell_and_the_plan(shell: Sandbox, hosts:
     assert "PWD" not in seen and not plan.is_exact
 
 
-@pytest.mark.parametrize("asked", [TWO_HOSTS, {"clean_env": True}, {**TWO_HOSTS, "clean_env": True}])
+@pytest.mark.parametrize(
+    "asked", [TWO_HOSTS, {"clean_env": True}, {**TWO_HOSTS, "clean_env": True}, {"hosts": "vm:2,other:1"}]
+)
 def test_elsewhere_or_when_asked_for_they_see_the_plan_alone(
     shell: Sandbox, asked: dict[str, object]
 ) -> None:

@@ -270,3 +270,22 @@ def test_more_host_ranks_than_places(pinned: Sandbox) -> None:
     finding = only(pinned.refusal(InputError, **request()), "TTR125")
     assert "2 host ranks and 1 place" in finding.message
     assert finding.position is not None and finding.position.line == 6
+
+
+def test_more_ranks_than_a_host_has_slots_for(pinned: Sandbox) -> None:
+    last = '  instances { mesh { mesh_descriptor: "M0" mesh_id: 2 } }\n'
+    more = "".join(last.replace("mesh_id: 2", f"mesh_id: {number}") for number in range(3, 7))
+    pinned.write("meshes.textproto", THREE_MESHES.replace(last, last + more))
+    pins(pinned, *(f"rank: {rank}, host: a" for rank in range(7)))
+    found = only(pinned.refusal(RefusedError, **request(hosts="a:6,b:6")), "TTR183")
+    assert found.message == "7 ranks are pinned to a, --hosts gives it 6 slots"
+    assert found.help == "give it more: --hosts a:7"
+    assert [label.text for label in found.labels] == ["rank 6 here", *(f"rank {n} there" for n in range(4))]
+
+
+def test_hosts_that_a_pin_may_name_are_told(pinned: Sandbox) -> None:
+    for count, more in ((8, ""), (9, ", …")):
+        pins(pinned, "rank: 0, host: z")
+        hosts = [f"h{n}" for n in range(count)]
+        found = only(pinned.refusal(InputError, **request(hosts=",".join(hosts))), "TTR121")
+        assert [label.text for label in found.labels] == [f"the hosts are {', '.join(hosts[:8])}{more}"]

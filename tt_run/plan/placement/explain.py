@@ -174,13 +174,15 @@ def _together(demand: MeshDemand, physical: PhysicalGraph, file: str, clock: Clo
         rest = [other for other in kept if other != name]
         if fits(rest) is False:
             kept = rest
-    return _finding(
-        "TTR177",
-        f"{message}: its {_and(kept)} cannot hold together",
-        file,
-        f"drop two of them or more, {kept[0]} first",
-        position=mesh.position,
+    # What is kept stands in the way by itself, and since dropping one thing alone is not enough, so does something else.
+    others = [name for name in constraints if name not in kept]
+    said = f"its {_and(kept)} cannot hold together" if len(kept) > 1 else f"its {kept[0]} cannot hold"
+    help = (
+        f"drop two of them or more, {kept[0]} first"
+        if len(kept) > 1
+        else f"drop its {kept[0]}" + (f", and its {' or '.join(others)} as well" if others else "")
     )
+    return _finding("TTR177", f"{message}: {said}", file, help, position=mesh.position)
 
 
 def _and(names: Sequence[str]) -> str:

@@ -93,6 +93,24 @@ def test_the_script_limits_time_and_quotes_folders() -> None:
     assert script.splitlines()[-1].endswith("""./app 'it'"'"'s'""")
 
 
+@pytest.mark.parametrize(
+    ("words", "program", "logs"),
+    [
+        (("./app",), 1, True),
+        (("--log-dir", "x", "./app"), 1, False),
+        (("--log-dir=x", "./app"), 1, False),
+        (("./app", "--log-dir", "x"), 3, True),
+        (("--emulate", "./app", "--log-dir=x"), 2, True),
+    ],
+)
+def test_logs_go_by_the_number_of_the_job_unless_they_are_sent_elsewhere(
+    words: tuple[str, ...], program: int, logs: bool
+) -> None:
+    script = slurm_script(Job(plan_of(words[-program:], cwd=Path("/work")), words, Path("/bin")))
+    sent = ' --log-dir "tt-run-logs/slurm-$SLURM_JOB_ID"' * logs
+    assert script.splitlines()[-1] == f"exec tt-run{sent} {' '.join(words)}"
+
+
 def ranks(text: str) -> list[dict[str, Any]]:
     """The ranks of a dry run, less what only the scheduler's side can know: the host and its folders."""
     kept = []

@@ -21,7 +21,7 @@ from tt_run.plan.allocation import files, ranks
 from tt_run.plan.model import HostSlots
 from tt_run.plan.placement import assign as assigning
 from tt_run.plan.placement import explain, regions
-from tt_run.plan.placement.demand import mesh_demand
+from tt_run.plan.placement.demand import demands, mesh_demand
 from tt_run.plan.placement.explain import _constraints, out_of_time
 from tt_run.plan.placement.physical import PhysicalGraph, build
 from tt_run.plan.placement.search import Clock, OutOfTime, best
@@ -535,6 +535,36 @@ def test_the_corners_of_a_whole_galaxy_are_no_pins_of_the_user() -> None:
     }
     reasons = refusal(build([replace(whole, chips=moved)]), MeshGraph((mesh(8, 4, channels=4),)))
     assert any("always pinned" in reason for reason in reasons)
+
+
+def test_links_that_could_not_be_tried_in_time_are_passed_over(
+    t3000: PhysicalGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others are tried all the same."""
+    meshes = tuple(mesh(1, 2, mesh_id=i) for i in range(3))
+    links = (InterLink(0, 1, 1, "STRICT"), InterLink(1, 2, 9, "STRICT"))
+    whole = MeshGraph(meshes, links)
+    [told] = refusal(t3000, whole)
+    assert "meshes 1 and 2 want 9 channels" in told
+    real, late = assigning.assign, []
+
+    def assign(wanted: Any, links: Any, *words: Any) -> Any:
+        if (0, 1) not in links:
+            late.append(links)
+            raise OutOfTime
+        return real(wanted, links, *words)
+
+    monkeypatch.setattr(explain, "assign", assign)
+    assert refusal(t3000, whole) == [told] and late
+
+
+def test_one_process_is_told_from_several_by_its_number(four_galaxies: PhysicalGraph) -> None:
+    graph = MeshGraph((mesh(8, 4, hosts=(2, 1)),))
+    for processes, slots in ((None, TRAYS), (1, {(1, 1)}), (2, TRAYS)):
+        assert demands(graph, four_galaxies, processes=processes)[0].pins[0] == slots
+    switch = replace(mesh(8, 4, mesh_id=1), is_switch=True)
+    alone = demands(MeshGraph((mesh(8, 4), switch)), four_galaxies)
+    assert [each.pins[0] for each in alone] == [{(1, 1)}] * 2, "a switch is no process"
 
 
 TRAYS = {(tray, 1) for tray in range(1, 5)}

@@ -102,6 +102,7 @@ CASES: dict[str, tuple[PhysicalGraph, MeshGraph]] = {
     "pins": (T3K, MeshGraph((mesh(2, 4),), pins=(PinGroup(0, (0,), ((3, 0),)), PinGroup(0, (7,), ((1, 0), (2, 0)))))),
     "pins that contradict": (T3K, MeshGraph((mesh(2, 4),), pins=(PinGroup(0, (0,), ((3, 0),)), PinGroup(0, (0,), ((1, 0),))))),
     "pins to nothing": (T3K, MeshGraph((mesh(2, 4),), pins=(PinGroup(0, (3, 4), ((9, 9),)),))),
+    "a ring and pins, each of which is in the way": (GRID, MeshGraph((mesh(2, 4, wraps="LR", arch="BLACKHOLE", channels=1),), pins=(PinGroup(0, (0,), ((1, 0),)), PinGroup(0, (0,), ((2, 0),))))),
     "two": (T3K, linked(InterLink(0, 1, 2, "STRICT"), meshes=TWO)),
     "two with too many channels": (T3K, linked(InterLink(0, 1, 5, "STRICT"), meshes=TWO)),
     "two with one channel at most": (WEAK, linked(InterLink(0, 1, 2, "STRICT"), meshes=TWO)),
