@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import mgd
 from mgd.connections import InterLink
-from mgd.drawing.arrangement import arranged
+from mgd.drawing.arrangement import _divisions, arranged
 from mgd.drawing.scene import Scene, scene_of
 from mgd.graph import Mesh, MeshGraph
 from mgd.systems import System, systems
@@ -85,7 +85,12 @@ def star(count: int) -> list[tuple[int, int]]:
         # With one more link it is no chain.
         (4, [(0, 1), (1, 2), (1, 3), (2, 3)], (100, 100), ((0, 1), (2, 3))),
         (6, [(0, 1), (1, 2), (1, 5), (2, 3), (3, 4), (4, 5)], (100, 100), ((0, 1, 2), (3, 4, 5))),
+        # Rings go there and back: in two rows, in two columns, in a row where boxes are tall, along rows and up the first column.
         (5, ring(5), (100, 100), ((0, 1, 2), (4, 3))),
+        (6, ring(6), (100, 100), ((0, 1, 2), (5, 4, 3))),
+        (8, ring(8), (300, 100), ((0, 1), (7, 2), (6, 3), (5, 4))),
+        (7, ring(7), (20, 400), ((0, 1, 2, 3, 4, 5, 6),)),
+        (16, ring(16), (100, 100), ((0, 1, 2, 3), (15, 6, 5, 4), (14, 7, 8, 9), (13, 12, 11, 10))),
         (9, star(9), (100, 100), ((0,), (1, 2, 3, 4, 5, 6, 7, 8))),
         (10, star(10), (100, 100), ((0, 1, 2, 3), (4, 5, 6, 7), (8, 9))),
     ],
@@ -94,6 +99,12 @@ def test_where_boxes_go(
     count: int, pairs: list[tuple[int, int]], size: tuple[float, float], rows: tuple[tuple[int, ...], ...]
 ) -> None:
     assert arranged(count, pairs, size).rows == rows
+
+
+def test_grids_that_hold_so_many_boxes_filled_ones_first() -> None:
+    assert _divisions(1) == [(1, 1)]
+    assert _divisions(5) == [(1, 5), (5, 1), (2, 3), (3, 2)]
+    assert _divisions(6) == [(1, 6), (2, 3), (3, 2), (6, 1)]
 
 
 @given(
