@@ -105,7 +105,7 @@ def test_circular_buffers() -> None:
 
 
 def test_what_only_kernels_use_refuses() -> None:
-    for name in ("TensorAccessorArgs", "setup_fabric_connection", "create_global_circular_buffer"):
+    for name in ("TensorAccessorArgs", "setup_fabric_connection", "setup_routing_plane_connection"):
         with pytest.raises(RuntimeError, match=f"ttnn.{name} is not emulated"):
             getattr(refused, name)(None)
 

@@ -14,7 +14,12 @@ from tt_run.runtime.memory.account import Account
 from tt_run.runtime.memory.enforce import refuse_buffers_that_do_not_fit, refuse_what_does_not_fit
 from tt_run.runtime.memory.footprint import banks_of
 from tt_run.runtime.memory.report import summary, svg, text
-from tt_run.runtime.memory.views import get_memory_view
+from tt_run.runtime.memory.views import (
+    allocator_base_address,
+    get_device_info,
+    get_memory_view,
+    max_worker_l1_bytes,
+)
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.opening import open_mesh_device
 from tt_run.runtime.mesh.shape import MeshShape
@@ -340,3 +345,29 @@ def test_attention_in_chunks_and_tensors_in_l1_share_it(mesh: MeshDevice) -> Non
                 scaled_dot_product_attention(queries, queries, queries, program_config=config)
     finally:
         account.stop()
+
+
+@pytest.mark.parametrize(
+    ("asked", "bank", "base"),
+    [
+        ({}, 1393312, 105824),
+        ({"worker_l1_size": 16385}, 16384, 1482752),
+        ({"worker_l1_size": 100000, "l1_small_size": 8192}, 91808, 1399136),
+    ],
+)
+def test_a_program_says_how_much_l1_it_has(asked: dict[str, int], bank: int, base: int) -> None:
+    device = open_mesh_device(MeshShape(1, 1), **asked)
+    try:
+        info = get_device_info(device)
+        assert get_memory_view(device, BufferType.L1).total_bytes_per_bank == info.l1_bank_size == bank
+        assert allocator_base_address(device, BufferType.L1) == info.address_at_first_l1_cb_buffer == base
+        assert info.worker_l1_size == 1499136
+        assert allocator_base_address(device, BufferType.DRAM) == 1048640
+    finally:
+        device.close()
+
+
+def test_no_core_has_so_much_l1() -> None:
+    assert max_worker_l1_bytes() == 1463968
+    with pytest.raises(RuntimeError, match="Worker L1 size 1463969 is larger than max size 1463968"):
+        open_mesh_device(MeshShape(1, 1), worker_l1_size=1463969)

@@ -33,11 +33,6 @@ def setup_routing_plane_connection(*args: Any, **kwargs: Any) -> NoReturn:
     raise _refusal("setup_routing_plane_connection", "it connects a kernel to the fabric")
 
 
-def create_global_circular_buffer(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raises RuntimeError: there are no kernels that could fill it."""
-    raise _refusal("create_global_circular_buffer", "it is a buffer between kernels of several cores")
-
-
 _PIPELINE = (
     "it lays a pipeline over the links between meshes of a pod; name the stages and their sockets yourself"
 )

@@ -73,8 +73,11 @@ def banks_of(arch: str, cores: int | None = None) -> dict[str, Bank]:
 
 @lru_cache(maxsize=64)
 def banks_beside(arch: str, regions: Regions, cores: int | None = None) -> dict[str, Bank]:
-    """The same without what a program keeps of each bank when it opens its mesh (`trace_region_size`, `l1_small_size`)."""
-    kept, banks = kept_of_bank(arch, regions), banks_of(arch, cores)
+    """The same without what a program keeps of each bank when it opens its mesh (`trace_region_size`, `l1_small_size`), or in the L1 that it asks for (`worker_l1_size`)."""
+    kept, banks = kept_of_bank(arch, regions), dict(banks_of(arch, cores))
+    if regions.worker_l1:
+        step = banks[L1].step
+        banks[L1] = replace(banks[L1], size=regions.worker_l1 // step * step)
     return {kind: replace(bank, size=max(bank.size - kept[kind], 0)) for kind, bank in banks.items()}
 
 
@@ -82,9 +85,14 @@ def banks_beside(arch: str, regions: Regions, cores: int | None = None) -> dict[
 def kept_of_bank(arch: str, regions: Regions) -> dict[str, int]:
     """What a program keeps of each bank: its share of the region for traces, in whole pieces; small buffers of L1."""
     banks = banks_of(arch)
-    piece = int(load(shipped(_file(arch))).common["memory.trace_piece"].base)
+    piece = hardware_number(arch, "memory.trace_piece")
     share = _up(-(-regions.trace // banks[DRAM].count), piece)
     return {DRAM: share, L1: _up(regions.l1_small, banks[L1].step)}
+
+
+def hardware_number(arch: str, key: str) -> int:
+    """A whole number of the hardware file of an architecture, by its dotted key: `memory.l1_end`."""
+    return int(load(shipped(_file(arch))).common[key].base)
 
 
 def _file(arch: str) -> str:

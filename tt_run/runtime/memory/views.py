@@ -12,9 +12,9 @@ from tt_run.runtime.memory.footprint import (
     L1,
     Footprint,
     banks_beside,
-    banks_of,
     cores_of,
     footprint,
+    hardware_number,
     kept_of_bank,
 )
 from tt_run.runtime.memory.listen import running_account
@@ -24,8 +24,6 @@ from tt_run.runtime.mesh.opening import get_arch_name
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.storage import Buffer
-
-_L1_BYTES = 1536 * 1024
 
 
 @native("ttnn._ttnn.device.MemoryView")
@@ -96,14 +94,23 @@ def _block(address: int, size: int, allocated: bool) -> dict[str, str]:
 
 
 def max_worker_l1_bytes() -> int:
-    """L1 of a core that programs may use, in bytes."""
-    return banks_of(get_arch_name())[L1].size
+    """The most L1 of a core that a program may ask for (`worker_l1_size`), in bytes."""
+    return hardware_number(get_arch_name(), "memory.l1_most")
 
 
 def allocator_base_address(device: MeshDevice, buffer_type: BufferType) -> int:
     """The lowest address of a memory's part for tensors. Raises KeyError for memories that hold no tensors here."""
-    memory = {BufferType.DRAM: DRAM, BufferType.L1: L1}[buffer_type]
-    return _L1_BYTES - banks_of(device.arch().name)[L1].size if memory == L1 else 0
+    memory, arch = {BufferType.DRAM: DRAM, BufferType.L1: L1}[buffer_type], device.arch().name
+    if memory == DRAM:
+        return hardware_number(arch, "memory.dram_begin")
+    # Small buffers lie between those of tensors and the end, so what is kept for them counts.
+    return hardware_number(arch, "memory.l1_end") - _l1_of(device)
+
+
+def _l1_of(device: MeshDevice) -> int:
+    """Bytes of a bank of L1 that the program has, those kept for small buffers among them."""
+    arch, regions = device.arch().name, device.regions
+    return banks_beside(arch, regions, cores_of(device))[L1].size + kept_of_bank(arch, regions)[L1]
 
 
 def dump_memory_state(device: MeshDevice, prefix: str = "") -> None:
@@ -183,22 +190,49 @@ def get_buffer_pages(devices: MeshDevice | Sequence[MeshDevice]) -> list[BufferP
 class DeviceInfo:
     """Cores and L1 of a device."""
 
+    num_x_cores: int
+    num_y_cores: int
     num_x_compute_cores: int
     num_y_compute_cores: int
     num_compute_cores: int
+    num_storage_cores: int
     l1_num_banks: int
+    num_banks_per_storage_core: int
     l1_bank_size: int
+    cb_limit: int
     worker_l1_size: int
     total_l1_memory: int
     total_l1_for_tensors: int
+    total_l1_for_interleaved_buffers: int
+    total_l1_for_sharded_buffers: int
+    address_at_first_l1_bank: int
+    address_at_first_l1_cb_buffer: int
 
 
 def get_device_info(device: MeshDevice) -> DeviceInfo:
-    """What the chips of a mesh have. What belongs to kernels (circular buffers, storage cores) is not emulated and has no field."""
-    bank = banks_of(device.arch().name, cores_of(device))[L1]
-    grid = device.compute_with_storage_grid_size()
-    total = bank.count * bank.size
-    return DeviceInfo(grid.x, grid.y, grid.x * grid.y, bank.count, bank.size, bank.size, total, total)
+    """What the chips of a mesh have, in bytes and cores. None of them only stores, so what they would hold is 0, as the reference counts it."""
+    arch = device.arch().name
+    bank, size = banks_beside(arch, device.regions, cores_of(device))[L1], _l1_of(device)
+    grid, end = device.compute_with_storage_grid_size(), hardware_number(arch, "memory.l1_end")
+    return DeviceInfo(
+        num_x_cores=hardware_number(arch, "chip.grid_columns"),
+        num_y_cores=hardware_number(arch, "chip.grid_rows"),
+        num_x_compute_cores=grid.x,
+        num_y_compute_cores=grid.y,
+        num_compute_cores=grid.x * grid.y,
+        num_storage_cores=0,
+        l1_num_banks=bank.count,
+        num_banks_per_storage_core=end // bank.size if bank.size else 0,
+        l1_bank_size=bank.size,
+        cb_limit=size,
+        worker_l1_size=end,
+        total_l1_memory=bank.count * end,
+        total_l1_for_tensors=0,
+        total_l1_for_interleaved_buffers=bank.count * bank.size,
+        total_l1_for_sharded_buffers=bank.count * bank.size,
+        address_at_first_l1_bank=0,
+        address_at_first_l1_cb_buffer=end - size,
+    )
 
 
 def _listed(devices: MeshDevice | Sequence[MeshDevice]) -> Sequence[MeshDevice]:

@@ -30,10 +30,14 @@ from tt_run.runtime.native.refusals import bound
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """What the program keeps of its chips from tensors, in bytes: for traces in all banks of DRAM together, for small buffers in each of L1."""
+    """What the program keeps of its chips from tensors, in bytes: for traces in all banks of DRAM together, for small buffers in each of L1.
+
+    `worker_l1`: how much of each bank of L1 it has at all for both; 0 for as much as is usual.
+    """
 
     trace: int = 0
     l1_small: int = 0
+    worker_l1: int = 0
 
 
 NO_REGIONS = Regions()

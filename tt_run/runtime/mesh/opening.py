@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from tt_run.hardware.files import load, shipped
 from tt_run.runtime import events, guard
 from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.arrange import places_in
@@ -42,8 +43,8 @@ def open_mesh_device(
     """Open devices of the system mesh as one mesh; the whole system mesh when no shape is given.
 
     `physical_device_ids` picks devices by process-local id instead of by place. `trace_region_size` (bytes of all banks of DRAM) and `l1_small_size` (of each
-    bank of L1) tensors cannot have, which the account of memory knows; dispatch settings say which cores are left to programs. Ranks that host devices of the mesh must all call it. Raises RuntimeError for a shape that does not fit and for
-    more than two command queues, TypeError for a shape that is no MeshShape.
+    bank of L1, of which the program has `worker_l1_size`, if given) tensors cannot have, which the account of memory knows; dispatch settings say which cores are left to programs. Ranks that host devices of the mesh must all call it. Raises RuntimeError for a shape that does not fit, for
+    more than two command queues and for more L1 than a core has for programs, TypeError for a shape that is no MeshShape.
     """
     if mesh_shape is not None and not isinstance(mesh_shape, MeshShape):
         raise incompatible("open_mesh_device", (_OPEN,), (mesh_shape,))
@@ -70,7 +71,8 @@ def open_mesh_device(
                 f"Device {position} of the mesh is lost (--degrade {text}), and a mesh of {shape} at {positions[0]} needs it.",
                 hint="open a smaller mesh beside it: open_mesh_device(MeshShape(…), offset=MeshCoordinate(…))",
             )
-    regions = Regions(int(trace_region_size), int(l1_small_size))
+    _check_worker_l1(worker_l1_size)
+    regions = Regions(int(trace_region_size), int(l1_small_size), int(worker_l1_size))
     device = MeshDevice(
         system,
         shape,
@@ -87,6 +89,18 @@ def open_mesh_device(
             ),
         )
     return device
+
+
+def _check_worker_l1(size: int) -> None:
+    """Raise RuntimeError for more L1 than programs may have of a core."""
+    if not size:
+        return
+    name = "blackhole" if get_arch_name() == "blackhole" else "wormhole"
+    most = int(load(shipped(name)).common["memory.l1_most"].base)
+    if size > most:
+        raise fatal(
+            f"Worker L1 size {size} is larger than max size {most}", "worker_l1_size <= max_worker_l1_size"
+        )
 
 
 def _chosen(system: SystemMesh, shape: MeshShape, ids: Sequence[int]) -> tuple[int, ...]:

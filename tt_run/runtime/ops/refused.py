@@ -5,15 +5,19 @@ What is refused means a kernel, a circular buffer or a prefetching core of a dev
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.data_movement import conversions
 from tt_run.runtime.ops.declaration import families
-from tt_run.runtime.ops.declaration.dispatch import REFUSED, Operation, operation
+from tt_run.runtime.ops.declaration.dispatch import ACCEPTED, REFUSED, Operation, operation
 from tt_run.runtime.ops.declaration.families import Family
 from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.tensor.creation.from_shape import zeros
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
 
 _PREFETCHES = (
     "it starts cores that prefetch weights for kernels; without it the same products give the same values"
@@ -29,7 +33,6 @@ _SERVICE = "a service core of the device answers it; ttnn.experimental.send_asyn
 _NAMES: dict[str, tuple[Family, str]] = {
     "generic_op": (families.KERNEL, _KERNEL),
     "experimental.prepare_generic_op": (families.KERNEL, _KERNEL),
-    "dram_prefetcher": (families.KERNEL, _PREFETCHES),
     "experimental.start_tensor_prefetcher": (families.KERNEL, _PREFETCHES),
     "experimental.stop_tensor_prefetcher": (families.KERNEL, _PREFETCHES),
     "experimental.queue_tensor_prefetcher_request": (families.KERNEL, _PREFETCHES),
@@ -72,16 +75,12 @@ _NAMES: dict[str, tuple[Family, str]] = {
 }
 
 
-_GOLDENS = {"dram_prefetcher": goldens.prefetched}
-"""Refused operations that the reference compares with something."""
-
-
 def _refused(name: str, family: Family, why: str) -> Operation:
     def compute(*args: Any, **kwargs: Any) -> None:
         raise fatal(f"ttnn.{name} is not emulated: {why}", hint="run this part of the program on hardware")
 
     compute.__doc__ = f"Refused: {why}."
-    return operation(f"ttnn.{name}", family=family, state=REFUSED, golden=_GOLDENS.get(name))(compute)
+    return operation(f"ttnn.{name}", family=family, state=REFUSED)(compute)
 
 
 REFUSALS = {name: _refused(name, *rest) for name, rest in _NAMES.items()}
@@ -91,6 +90,41 @@ REFUSALS = {name: _refused(name, *rest) for name, rest in _NAMES.items()}
 def is_tensor_prefetcher_supported(*args: Any, **kwargs: Any) -> bool:
     """False: there is no prefetcher, so programs take the way without one."""
     return False
+
+
+@operation("ttnn.dram_prefetcher", family=families.KERNEL, state=ACCEPTED, golden=goldens.prefetched)
+def dram_prefetcher(
+    tensors: Sequence[Tensor],
+    num_layers: int,
+    global_cb: object = None,
+    *,
+    enable_performance_mode: bool = False,
+    prefetcher_pipes: Sequence[object] = (),
+) -> Tensor:
+    """A tile that means nothing, of the weights' type: products read `tensors` themselves, whether they are on their way or not.
+
+    The last of `tensors` holds addresses. Raises RuntimeError without weights, without layers, and unless one of `global_cb` and
+    `prefetcher_pipes` says where to.
+    """
+    if (global_cb is None) == (not prefetcher_pipes):
+        raise fatal(
+            "ttnn.dram_prefetcher needs exactly one delivery target, global_cb or prefetcher_pipes, but got "
+            f"global_cb={global_cb} and {len(prefetcher_pipes)} prefetcher_pipes",
+            "has_global_cb != has_pipes",
+        )
+    if num_layers <= 0:
+        raise fatal("Prefetcher must run for at least 1 layer", "args.num_layers > 0")
+    if len(tensors) < 2:
+        raise fatal(
+            "dram_prefetcher needs at least one weight tensor besides the address tensor",
+            "!weight_tensors.empty()",
+        )
+    if tensors[-1].layout is not Layout.ROW_MAJOR:
+        raise fatal(
+            "Tensor containing addresses must be row major", "tensor_addrs.layout() == Layout::ROW_MAJOR"
+        )
+    weight = tensors[0]
+    return zeros((TILE_SIZE, TILE_SIZE), dtype=weight.dtype, layout=Layout.TILE, device=weight.device())
 
 
 @operation("ttnn.composite_example", family=families.MOVEMENT, golden=goldens.same)

@@ -22,6 +22,9 @@ class _Late:
     def __get__(self, instance: object, owner: type) -> Any:
         return self._load()[self._name].__get__(instance, owner)
 
+    def __set__(self, instance: object, value: Any) -> None:
+        self._load()[self._name].__set__(instance, value)
+
 
 def late_methods(home: str, names: str) -> type:
     """A base class with the methods `names` (separated by blanks) of the class `home` (`module.Class`), which is imported at their first use."""

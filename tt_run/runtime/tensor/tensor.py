@@ -55,6 +55,11 @@ else:
 _ids = itertools.count()
 
 
+def next_tensor_id() -> int:
+    """Use up the next number of a tensor."""
+    return next(_ids)
+
+
 @bound("ttnn._ttnn.tensor.Tensor")
 class Tensor(_Methods, metaclass=Native):
     """A mesh tensor. `shape` is the shape of one shard, not of the whole.
@@ -260,8 +265,12 @@ class Tensor(_Methods, metaclass=Native):
 
     @property
     def tensor_id(self) -> int:
-        """A number of its own for each tensor object of this process."""
+        """A number of its own for each tensor object of this process; a program may give it another."""
         return self._id
+
+    @tensor_id.setter
+    def tensor_id(self, number: int) -> None:
+        self._id = number
 
     def memory_config(self) -> MemoryConfig:
         """Memory layout and buffer type on each device."""

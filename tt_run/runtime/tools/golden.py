@@ -15,6 +15,11 @@ from tt_run.runtime.ops.goldens.creation_goldens import of_type
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tools.activation_goldens import activated
+from tt_run.runtime.tools.tensor_ids import (
+    OUTPUTS,
+    default_postprocess_golden_function_outputs,
+    default_preprocess_golden_function_inputs,
+)
 
 _TUNING = PLACING | {
     "device",
@@ -149,12 +154,39 @@ def _as_asked(result: Any, asked: Mapping[str, Any], kept: Any) -> Any:
 
 
 class GoldenMembers:
-    """What an operation says of its own golden function."""
+    """What an operation says of its own golden function, and what stands between the two."""
 
     @property
     def golden_function(self: Any) -> Callable[..., Any]:
-        """`ttnn.get_golden_function(operation)`."""
+        """`ttnn.get_golden_function(operation)`; another function of torch tensors may be put in its place."""
         return get_golden_function(self)
+
+    @golden_function.setter
+    def golden_function(self: Any, function: Callable[..., Any]) -> None:
+        self.golden = function
+
+    @property
+    def preprocess_golden_function_inputs(self: Any) -> Callable[..., Any]:
+        """What makes the golden function's arguments of the operation's: `(args, kwargs)` of both."""
+        return self.__dict__.get("before_golden") or default_preprocess_golden_function_inputs
+
+    @preprocess_golden_function_inputs.setter
+    def preprocess_golden_function_inputs(self: Any, function: Callable[..., Any] | None) -> None:
+        self.__dict__["before_golden"] = function
+
+    @property
+    def postprocess_golden_function_outputs(self: Any) -> Callable[..., Any]:
+        """What makes the operation's result of the golden function's: `(output, args, kwargs)`."""
+        return self.__dict__.get("after_golden") or default_postprocess_golden_function_outputs
+
+    @postprocess_golden_function_outputs.setter
+    def postprocess_golden_function_outputs(self: Any, function: Callable[..., Any] | None) -> None:
+        self.__dict__["after_golden"] = function
+
+    @property
+    def output_tensor_kwarg_names(self: Any) -> tuple[str, ...]:
+        """The keywords that name a tensor which it writes."""
+        return OUTPUTS
 
 
 def get_fallback_function(operation: FastOperation) -> Callable[..., Any]:

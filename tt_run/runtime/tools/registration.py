@@ -84,9 +84,8 @@ def _convert_golden(
     operation: FastOperation, inputs: Callable[..., Any] | None, outputs: Callable[..., Any] | None
 ) -> None:
     """Say what stands between an operation and its golden function when they are compared."""
-    operation.__dict__.update(
-        preprocess_golden_function_inputs=inputs, postprocess_golden_function_outputs=outputs
-    )
+    operation.preprocess_golden_function_inputs = inputs
+    operation.postprocess_golden_function_outputs = outputs
 
 
 def query_registered_operations(include_experimental: bool = False) -> list[FastOperation]:

@@ -146,9 +146,10 @@ _TABLE = {
         ComputeConfigDescriptor SemaphoreDescriptor ProgramDescriptor MeshProgramDescriptor merge_program_descriptors
         compute_program_descriptor_hash
     """,
+    "tt_run.runtime.descriptors.global_buffers": "create_global_circular_buffer",
     "tt_run.runtime.descriptors.overlapped": "OverlappedTensor",
     "tt_run.runtime.descriptors.refused": """
-        TensorAccessorArgs setup_fabric_connection setup_routing_plane_connection create_global_circular_buffer
+        TensorAccessorArgs setup_fabric_connection setup_routing_plane_connection
     """,
     "tt_run.runtime.tuning.fabric": "FabricRouterConfig",
     "tt_run.runtime.ops.elementwise.unary": "GeluVariant SigmoidMode",

@@ -260,7 +260,7 @@ from tt_run.runtime.tensor.distribution.composers import concat_mesh_to_tensor_c
 from . import config_serialization as config_serialization
 from . import core as core
 from tt_run.runtime.cores import corerange_to_cores as corerange_to_cores
-from tt_run.runtime.descriptors.refused import create_global_circular_buffer as create_global_circular_buffer
+from tt_run.runtime.descriptors.global_buffers import create_global_circular_buffer as create_global_circular_buffer
 from tt_run.runtime.ccl.semaphores import create_global_semaphore as create_global_semaphore
 from tt_run.runtime.tensor.model_parameters.group_norm import create_group_norm_input_mask as create_group_norm_input_mask
 from tt_run.runtime.tensor.model_parameters.group_norm import create_group_norm_input_negative_mask as create_group_norm_input_negative_mask
@@ -722,8 +722,8 @@ def divide(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | floa
 def divide_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), fast_and_approximate_mode: bool | None = False, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """`ttnn.divide` written over its first operand; returns that."""
     ...
-def dram_prefetcher(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: it starts cores that prefetch weights for kernels; without it the same products give the same values."""
+def dram_prefetcher(tensors: _Sequence[_Tensor], num_layers: int, global_cb: object = None, *, enable_performance_mode: bool = False, prefetcher_pipes: _Sequence[object] = ()) -> _Tensor:
+    """A tile that means nothing, of the weights' type: products read `tensors` themselves, whether they are on their way or not."""
     ...
 dump_device_memory_state = _dump_memory_state
 def dump_tensor(file_name: str | _Path, tensor: _Tensor, mode: _DumpTensorMode = _DumpTensorMode.DISTRIBUTED_GATHER) -> None:

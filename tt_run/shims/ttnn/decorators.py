@@ -4,7 +4,18 @@ from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
     "tt_run.runtime.ops.declaration.dispatch": "FastOperation Operation",
-    "tt_run.runtime.tools.golden": "get_golden_function",
+    "tt_run.runtime.tools.golden": "get_golden_function get_fallback_function",
+    "tt_run.runtime.tools.compared": """
+        GoldenComparisonConfig set_golden_comparison_config compare_tensors_using_pcc compare_scalar_outputs
+        should_compare_tensor_outputs should_compare_scalar_outputs
+    """,
+    "tt_run.runtime.tools.tensor_ids": """
+        DEFAULT_OUTPUT_TENSOR_KWARG_NAMES=OUTPUTS TENSOR_ID_TO_GLOBAL_LEVEL_GOLDEN_TENSOR=goldens set_tensor_id
+        get_tensors get_ttnn_tensors get_all_tensors get_devices get_output_tensor_ids get_inplace_output_tensors
+        default_preprocess_golden_function_inputs default_postprocess_golden_function_outputs
+        prepare_backward_golden_inputs to_torch_for_comparison postprocess_global_golden_function_outputs
+    """,
+    "tt_run.runtime.tools.tolerances": "comp_pcc comp_ulp",
     "tt_run.runtime.tools.hooks": "register_pre_operation_hook register_post_operation_hook",
     "tt_run.runtime.tools.registration": """
         register_python_operation create_module_if_not_exists attach_golden_function query_registered_operations

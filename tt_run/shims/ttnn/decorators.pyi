@@ -4,18 +4,43 @@
 from tt_run.runtime.queues import current_queue as _current_queue
 from tt_run.runtime.queues import pop_queue as _pop_queue
 from tt_run.runtime.queues import push_queue as _push_queue
+from tt_run.runtime.tools.tensor_ids import OUTPUTS as _OUTPUTS
+from tt_run.runtime.tools.tensor_ids import goldens as _goldens
 from tt_run.runtime.ops.declaration.dispatch import FastOperation as FastOperation
+from tt_run.runtime.tools.compared import GoldenComparisonConfig as GoldenComparisonConfig
 from tt_run.runtime.ops.declaration.dispatch import Operation as Operation
 from tt_run.runtime.tools.registration import attach_golden_function as attach_golden_function
 from tt_run.runtime.queues import command_queue as command_queue
+from tt_run.runtime.tools.tolerances import comp_pcc as comp_pcc
+from tt_run.runtime.tools.tolerances import comp_ulp as comp_ulp
+from tt_run.runtime.tools.compared import compare_scalar_outputs as compare_scalar_outputs
+from tt_run.runtime.tools.compared import compare_tensors_using_pcc as compare_tensors_using_pcc
 from tt_run.runtime.tools.registration import create_module_if_not_exists as create_module_if_not_exists
+from tt_run.runtime.tools.tensor_ids import default_postprocess_golden_function_outputs as default_postprocess_golden_function_outputs
+from tt_run.runtime.tools.tensor_ids import default_preprocess_golden_function_inputs as default_preprocess_golden_function_inputs
 from tt_run.runtime.tools.registration import dump_operations as dump_operations
+from tt_run.runtime.tools.tensor_ids import get_all_tensors as get_all_tensors
+from tt_run.runtime.tools.tensor_ids import get_devices as get_devices
+from tt_run.runtime.tools.golden import get_fallback_function as get_fallback_function
 from tt_run.runtime.tools.golden import get_golden_function as get_golden_function
+from tt_run.runtime.tools.tensor_ids import get_inplace_output_tensors as get_inplace_output_tensors
+from tt_run.runtime.tools.tensor_ids import get_output_tensor_ids as get_output_tensor_ids
+from tt_run.runtime.tools.tensor_ids import get_tensors as get_tensors
+from tt_run.runtime.tools.tensor_ids import get_ttnn_tensors as get_ttnn_tensors
+from tt_run.runtime.tools.tensor_ids import postprocess_global_golden_function_outputs as postprocess_global_golden_function_outputs
+from tt_run.runtime.tools.tensor_ids import prepare_backward_golden_inputs as prepare_backward_golden_inputs
 from tt_run.runtime.tools.registration import query_registered_operations as query_registered_operations
 from tt_run.runtime.tools.hooks import register_post_operation_hook as register_post_operation_hook
 from tt_run.runtime.tools.hooks import register_pre_operation_hook as register_pre_operation_hook
 from tt_run.runtime.tools.registration import register_python_operation as register_python_operation
+from tt_run.runtime.tools.compared import set_golden_comparison_config as set_golden_comparison_config
+from tt_run.runtime.tools.tensor_ids import set_tensor_id as set_tensor_id
+from tt_run.runtime.tools.compared import should_compare_scalar_outputs as should_compare_scalar_outputs
+from tt_run.runtime.tools.compared import should_compare_tensor_outputs as should_compare_tensor_outputs
+from tt_run.runtime.tools.tensor_ids import to_torch_for_comparison as to_torch_for_comparison
 
+DEFAULT_OUTPUT_TENSOR_KWARG_NAMES = _OUTPUTS
+TENSOR_ID_TO_GLOBAL_LEVEL_GOLDEN_TENSOR = _goldens
 get_current_command_queue_id_for_thread = _current_queue
 pop_current_command_queue_id_for_thread = _pop_queue
 push_current_command_queue_id_for_thread = _push_queue

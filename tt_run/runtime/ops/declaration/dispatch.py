@@ -74,7 +74,10 @@ VALUES, ACCEPTED, REFUSED = "values", "accepted", "refused"
 """States of an operation: it computes true values; it is accepted and changes nothing; it is refused with a sentence."""
 
 
-class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", "golden_function")):  # type: ignore[misc]
+_GOLDEN = "golden_function preprocess_golden_function_inputs postprocess_golden_function_outputs output_tensor_kwarg_names"
+
+
+class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _GOLDEN)):  # type: ignore[misc]
     """A function of the library on mesh tensors. Call it as the function it is.
 
     `name` is the qualified name (`ttnn.add`), `signatures` what a wrong call is shown; by default the function's own. `family` says

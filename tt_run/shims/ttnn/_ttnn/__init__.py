@@ -16,6 +16,7 @@ _SUBMODULES = (
     "device",
     "events",
     "fabric",
+    "global_circular_buffer",
     "global_semaphore",
     "graph",
     "h2d_stream_service",

@@ -11,6 +11,7 @@ from . import d2d_stream_service as d2d_stream_service
 from . import device as device
 from . import events as events
 from . import fabric as fabric
+from . import global_circular_buffer as global_circular_buffer
 from . import global_semaphore as global_semaphore
 from . import graph as graph
 from . import h2d_stream_service as h2d_stream_service
