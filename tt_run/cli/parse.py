@@ -42,6 +42,8 @@ def read(words: Sequence[str], kind: type[A]) -> A:
         if word == "--":
             break
         option, attached = _find(word, names, is_launch=not kind.anywhere)
+        if attached is None and option.needs_value:
+            _expect_value(option, word, rest, names)
         value = _given_value(option, word, attached, rest)
         before = given.pop(option.key, ())  # so that they stand in the order of writing
         given[option.key] = (*before, value) if option.repeated else value
@@ -104,6 +106,17 @@ def _find(word: str, names: Mapping[str, Option], *, is_launch: bool) -> tuple[O
     raise _wrong("TTR020", f"tt-run has no option {name}", hint)
 
 
+def _expect_value(option: Option, word: str, rest: Sequence[str], names: Mapping[str, Option]) -> None:
+    """Refuses an option that stands where the value of another one is missing; words for other programs may look like options of this one."""
+    following = rest[0] if rest else ""
+    is_another = option.metavar != "WORDS" and following.partition("=")[0] in names
+    if is_another:
+        hint = f"write {word} {option.metavar}; {word}={following} if that is the value"
+        raise _wrong("TTR021", f"{word} needs a value, and {following} is an option", hint)
+    if not rest:
+        raise _wrong("TTR021", f"{word} needs a value", f"write {word} {option.metavar}")
+
+
 def _given_value(option: Option, word: str, attached: str | None, rest: list[str]) -> Any:
     """The value that the option has here; takes it from `rest` where it stands alone."""
     if option.is_flag:
@@ -112,8 +125,6 @@ def _given_value(option: Option, word: str, attached: str | None, rest: list[str
         return True
     if attached is None and not option.needs_value:
         return option.bare
-    if attached is None and not rest:
-        raise _wrong("TTR021", f"{word} needs a value", f"write {word} {option.metavar}")
     return read_value(option, attached if attached is not None else rest.pop(0))
 
 

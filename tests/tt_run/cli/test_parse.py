@@ -64,6 +64,9 @@ def test_two_dashes_end_the_options() -> None:
         (["--mpi-args", "--rankfile x"], "mpi_args", "--rankfile x"),
         (["--mpi-args", ""], "mpi_args", ""),
         (["--tracy", ""], "tracy", ""),
+        (["--tracy", "-v"], "tracy", "-v"),
+        (["--warm=--record"], "warm", "--record"),
+        (["--log-dir", "--strange"], "log_dir", "--strange"),
         (["--timeout", "1.5"], "timeout", 1.5),
         (["--max-restarts", "3"], "max_restarts", 3),
         (["--print-env", "0"], "print_env", 0),
@@ -114,6 +117,9 @@ def test_an_unknown_option_like_no_other_tells_where_options_of_the_program_go()
     "line",
     [
         "--rank-binding",
+        "--warm --record rec prog",
+        "--record --memory=m.json prog",
+        "-m --dry-run prog",
         "--timeout soon prog",
         "--timeout 0 prog",
         "--timeout inf prog",
@@ -130,7 +136,13 @@ def test_a_wrong_value_is_refused_with_something_to_type(line: str) -> None:
     code, message, help = refusal(line)
     assert code == "TTR021"
     assert line.split()[0].partition("=")[0] in message
-    assert help.startswith("write --")
+    assert help.startswith("write -")
+
+
+def test_an_option_in_the_place_of_a_value_is_said() -> None:
+    code, message, help = refusal("--warm --record rec prog")
+    assert (code, message) == ("TTR021", "--warm needs a value, and --record is an option")
+    assert help == "write --warm MODULES; --warm=--record if that is the value"
 
 
 class Sample(Arguments):
