@@ -130,18 +130,20 @@ def read_fault(text: str) -> Fault:
     """What one `--inject` says. Raises FaultError."""
     if len(text.splitlines()) > 1:
         raise FaultError("a fault is written on one line")
-    head, *rest = [word.strip() for word in text.split(",")]
+    head, *rest = [word.strip() for word in _words(text)]
     action, _, target = head.partition("=")
     if action not in ACTIONS:
-        near = difflib.get_close_matches(action, ACTIONS, 1)
+        near = difflib.get_close_matches(action.lower(), ACTIONS, 1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(ACTIONS)}"
         raise FaultError(f"{action!r} is no fault: {hint}")
     found: dict[str, object] = {"text": text, "action": action, **_target(action, target)}
     for word in rest:
-        key, _, value = word.partition("=")
+        key, _, value = (part.strip() for part in word.partition("="))
         if key not in _KEYS:
-            near = difflib.get_close_matches(key, _KEYS, 1)
+            near = difflib.get_close_matches(key.lower(), _KEYS, 1)
             hint = f"did you mean {near[0]}=?" if near else f"there are {', '.join(_KEYS)}"
+            if key.isdigit():
+                hint = f"several ranks are joined by +, as in rank:0+{key}"
             raise FaultError(f"{key!r} says nothing about a fault: {hint}")
         name = {"for": "seconds", "text": "message"}.get(key, key)
         if name in found:
@@ -153,6 +155,17 @@ def read_fault(text: str) -> Fault:
     if action == "slow" and not {"call", "op"} & said:
         found.setdefault("nth", 0)  # a rank is slow in all that it does
     return _sound(Fault(**found), said)  # type: ignore[arg-type]
+
+
+def _words(text: str) -> list[str]:
+    """The words of a fault, between commas; what follows `text=` and is no word of faults belongs to the text."""
+    words: list[str] = []
+    for word in text.split(","):
+        if words and words[-1].lstrip().startswith("text=") and word.partition("=")[0].strip() not in _KEYS:
+            words[-1] += f",{word}"
+        else:
+            words.append(word)
+    return words
 
 
 def read_faults(lines: str) -> list[Fault]:
@@ -182,11 +195,16 @@ def _value(key: str, value: str) -> object:
     if key in ("op", "site", "text"):
         if not value:
             raise FaultError(f"{key}= needs a value")
+        if key == "op":
+            return value.rpartition(".")[2] or value  # as programs write it, ttnn.all_gather
         if key == "site" and not re.fullmatch(r".+:\d+", value):
             raise FaultError(f"site={value} is no line of a program: write site=train.py:88")
         return value
     if key in ("after", "mtbf", "for"):
-        return _seconds(key, value)
+        seconds = _seconds(key, value)
+        if key == "for" and not seconds:
+            raise FaultError("for=0 changes nothing: write for=10ms")
+        return seconds
     if key == "rate":
         found = re.fullmatch(r"(\d+(?:\.\d+)?)([kMG]?B/s)", value)
         if not found or not float(found[1]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,15 @@ from tests.sweep import sweep
 from tt_run.contract import Exit
 
 PROGRAM = """
-import sys
+import numpy as np
 import ttnn
 mesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))
 x = ttnn.ones((1, 1, 32, 32), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh)
 for step in range(6):
     ttnn.add(ttnn.all_gather(x, 3, cluster_axis=1), 1.0)
 print("done")
+ttnn.synchronize_device(mesh)
+ttnn.from_torch(np.ones((1, 1, 32, 32), np.float32), device=mesh)
 ttnn.close_mesh_device(mesh)
 """
 TWO = ("--emulate", "--system", "t3000", "--split", "1x2")
@@ -41,6 +44,8 @@ def program(tmp_path: Path) -> list[str]:
             ("cut=link:1-2,call=4", 1, "cut of link:1-2 on rank 1 before call 4, all_gather at"),
             ("hang=rank:1,op=all_gather,nth=3", 1, "hang of rank 1 in all_gather at"),
             ("drop=link:1-2,call=4", 1, "drop of link:1-2 on rank"),
+            ("exit=rank:1,op=synchronize_device,code=9", 9, "exit of rank 1 in synchronize_device at"),
+            ("raise=rank:1,op=ttnn.from_torch", 1, "raise of rank 1 in from_torch at"),
         ],
         quick=[
             "kill=rank:1,call=5",
@@ -121,6 +126,7 @@ def test_the_way_between_ranks_is_slow_then_cut(tmp_path: Path) -> None:
         ),
         (("--rank-binding", "t3k_2x4_two_hosts", "--inject", "nan=rank:1,call=1"), "add --emulate"),
         ((*TWO, "--inject", "kill=host:nowhere,after=1s"), "no rank is planned on host nowhere"),
+        ((*TWO, "--inject", f"cut=host:{os.uname().nodename}"), "nothing goes between it and others"),
         (
             (*TWO, "--inject", "cut=link:0-6"),
             "devices 0 and 6 have no link: a 2x4 mesh has devices 0 to 7, row by row; device 0 has links to 1, 3, 4",
@@ -159,9 +165,23 @@ def test_chaos(tmp_path: Path, program: list[str]) -> None:
     assert "only emulated ranks have faults" in refused.err
 
 
-def test_a_fault_that_never_comes_is_told(tmp_path: Path, program: list[str]) -> None:
-    ran = tt_run(*TWO, "--inject", "kill=rank:1,call=500", *program, cwd=tmp_path)
-    assert "--inject: no fault happened, no rank came to what kill=rank:1,call=500 names" in ran.check().err
+def test_a_fault_that_never_comes_is_told_with_what_came_instead(tmp_path: Path, program: list[str]) -> None:
+    faults = (
+        "kill=rank:1,call=500",
+        "kill=rank:0,op=relu",
+        "kill=rank:0,op=add,nth=9",
+        "cut=link:*,site=prog.py:1",
+    )
+    words = [word for fault in faults for word in ("--inject", fault)]
+    ran = tt_run(*TWO, *words, *program, cwd=tmp_path)
+    told = ran.check().err
+    assert (
+        "--inject: no fault happened, no rank came to what kill=rank:1,call=500 and kill=rank:0,op=relu"
+        in told
+    )
+    assert "rank 1 made 8 calls; rank 0 called open_mesh_device, all_gather, add, close_mesh_device" in told
+    assert "rank 0 came there 6 times" in told
+    assert f"called from {tmp_path / 'prog.py'}:4, {tmp_path / 'prog.py'}:7," in told, told
 
 
 PLAIN = """

@@ -32,6 +32,10 @@ from tt_run.faults import ACTIONS, Fault, FaultError, attempt_of, read_fault, re
         ("raise=rank:1,after=0s", {"by_time": True, "needs_emulation": False}),
         ("hang=rank:1,after=1s", {"by_time": True, "needs_emulation": False}),
         ("flip=rank:0,call=5,bit=3", {"bit": 3, "by_time": False}),
+        ("raise=rank:1,call=3,text=no, not that", {"message": "no, not that", "call": 3}),
+        ("raise=rank:1,text=a,b,call=3", {"message": "a,b", "call": 3}),
+        ("kill=rank:1, call = 3", {"call": 3}),
+        ("kill=rank:1,op=ttnn.experimental.all_gather_async", {"op": "all_gather_async"}),
     ],
 )  # fmt: skip
 def test_forms(text: str, expected: dict[str, object]) -> None:
@@ -46,6 +50,9 @@ def test_forms(text: str, expected: dict[str, object]) -> None:
         ("burn=rank:1", "'burn' is no fault: there are kill, term"),
         ("kill=1", "'1' names no rank: write rank:1"),
         ("kill=rank:a,call=1", "'rank:a' names no rank"),
+        ("KILL=rank:1,call=1", "did you mean kill?"),
+        ("kill=rank:0,1,call=2", "several ranks are joined by +, as in rank:0+1"),
+        ("slow=rank:1,for=0", "for=0 changes nothing"),
         ("kill=rank:1,cal=1", "did you mean call=?"),
         ("kill=rank:1,call=x", "call=x is no whole number"),
         ("kill=rank:1,after=soon", "after=soon is no time"),

@@ -97,7 +97,7 @@ def _tell_faults(given: CommandLine, attempt: Attempt) -> None:
     idle = idle_faults(folder, given.inject)
     if idle:
         none = "no fault happened, " * (len(idle) == len(given.inject))
-        say(f"--inject: {none}{idle_sentence(idle)}")
+        say(f"--inject: {none}{idle_sentence(folder, idle)}")
 
 
 def _tell_written(given: CommandLine, around: Surroundings, started: float) -> None:

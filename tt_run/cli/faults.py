@@ -110,7 +110,7 @@ def unfit_faults(given: CommandLine, plan: LaunchPlan) -> tuple[Diagnostic, ...]
 
 def _unfit(fault: Fault, emulated: bool, plan: LaunchPlan) -> str:
     """Why the ranks of a plan cannot have a fault; empty when they can."""
-    from tt_run.faults import WITHOUT_CALLS
+    from tt_run.faults import LINKS, WITHOUT_CALLS
 
     ranks = len(plan.ranks)
     beyond: Sequence[int] = [rank for rank in fault.ranks or () if rank >= ranks]
@@ -120,6 +120,8 @@ def _unfit(fault: Fault, emulated: bool, plan: LaunchPlan) -> str:
     unknown = [host for host in fault.hosts if host not in hosts]
     if unknown:
         return f"no rank is planned on host {unknown[0]}; there are {', '.join(sorted(hosts))}"
+    if fault.action in LINKS and fault.hosts and len(hosts) == 1:
+        return f"all ranks are on {fault.hosts[0]}: nothing goes between it and others; name a rank or a link"
     if not emulated and fault.needs_emulation:
         return (
             f"without --emulate nobody counts calls or sees tensors and links: {fault.action} can come at a time, as after=2s or mtbf=30s"

@@ -16,6 +16,11 @@ _FILES = contract.INJECTED_FILE.replace("{rank:04d}", "*")
 
 def injected(folder: Path) -> list[dict[str, Any]]:
     """The faults that happened: rank, fault, action, call, op, site."""
+    return [fact for fact in _noted(folder) if "missed" not in fact]
+
+
+def _noted(folder: Path) -> list[dict[str, Any]]:
+    """What ranks wrote of faults: those that happened, and at the end those whose place they never came to."""
     found = []
     for path in sorted(folder.glob(_FILES)):
         try:
@@ -54,14 +59,28 @@ def idle_faults(folder: Path, asked: Sequence[str]) -> list[str]:
     return [text for text in asked if text not in happened]
 
 
-def idle_sentence(idle: Sequence[str]) -> str:
-    """Why faults have not happened: the run had ended before their time, or no rank came to their place."""
+def idle_sentence(folder: Path, idle: Sequence[str]) -> str:
+    """Why faults have not happened: the run had ended before their time, or no rank came to their place; what ranks did instead."""
     late = [text for text in idle if _is_time(text)]
     missed = [text for text in idle if text not in late]
     said = [f"the run ended before the time of {' and '.join(late)}"] if late else []
     if missed:
         said.append(f"no rank came to what {' and '.join(missed)} {'name' if missed[1:] else 'names'}")
-    return ", and ".join(said)
+    notes = {note["missed"]: note for note in _noted(folder) if "missed" in note}
+    near = [_instead(notes[text]) for text in missed if text in notes]
+    return ", and ".join(said) + "".join(f"; {text}" for text in dict.fromkeys(near))
+
+
+def _instead(note: dict[str, Any]) -> str:
+    """What a rank did that never came to a fault."""
+    fault, rank = read_fault(note["missed"]), f"rank {note['rank']}"
+    if fault.call:
+        return f"{rank} made {note['calls']} call{'s' * (note['calls'] != 1)}"
+    if note["met"]:
+        return f"{rank} came there {note['met']} time{'s' * (note['met'] != 1)}"
+    if fault.site:
+        return f"{rank} called from {', '.join(note['lines']) or 'nowhere'}"
+    return f"{rank} called {', '.join(note['called']) or 'nothing'}"
 
 
 def _is_time(text: str) -> bool:

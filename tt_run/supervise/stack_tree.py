@@ -31,10 +31,9 @@ def stack_tree(stacks: Sequence[RankStack]) -> Branch:
 
 def without_emulation(stack: RankStack) -> RankStack:
     """A stack down to the innermost line that is not the emulation's own: where in it a rank waits parts ranks that are in the same call."""
-    inner = next(
-        (n for n, frame in enumerate(stack.frames) if "/tt_run/runtime/" not in frame.file), len(stack.frames)
-    )
-    return RankStack(stack.rank, stack.frames[inner:] or stack.frames)
+    inner = stack.innermost_own or 0
+    is_inside = any("/tt_run/runtime/" in frame.file for frame in stack.frames[:inner])
+    return RankStack(stack.rank, stack.frames[inner:] if is_inside else stack.frames)
 
 
 def tree_lines(root: Branch) -> list[str]:

@@ -58,10 +58,20 @@ class RankStack:
     @property
     def where(self) -> Frame | None:
         """The innermost frame of the user's own code: not inside the standard library, an installed package or the emulation."""
-        for frame in self.frames:
-            if not re.search(_OTHERS_CODE, frame.file):
-                return frame
-        return self.frames[0] if self.frames else None
+        inner = self.innermost_own
+        return self.frames[0 if inner is None else inner] if self.frames else None
+
+    @property
+    def innermost_own(self) -> int | None:
+        """The number of the innermost frame of the user's own code; None where there is none."""
+        return next((n for n in range(len(self.frames)) if not self._is_others(n)), None)
+
+    def _is_others(self, number: int) -> bool:
+        """Whether a frame is not the user's; one that was made from a text, as dataclasses are, is whose its caller is."""
+        file = self.frames[number].file
+        if file == "<string>" and number + 1 < len(self.frames):
+            return self._is_others(number + 1)
+        return bool(re.search(_OTHERS_CODE, file))
 
     @property
     def waits(self) -> bool:

@@ -13,6 +13,7 @@ import pytest
 from tests.runtime.ops.tensors import held, put
 from tt_run.faults import read_fault
 from tt_run.runtime import catalog, events
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.faults.injector import Injector
 from tt_run.runtime.mesh import MeshDevice
 
@@ -84,6 +85,12 @@ def test_values_are_spoiled_in_place(one: MeshDevice, inject: Any) -> None:
     with pytest.raises(RuntimeError, match="no tensor of floats"):
         inject("nan=rank:0,op=neg")
         call("neg", put(one, np.ones((32, 32), np.int32), catalog_int()))
+
+
+def test_a_bit_that_an_element_type_does_not_have(one: MeshDevice, inject: Any) -> None:
+    inject("flip=rank:0,op=relu,bit=3")
+    with pytest.raises(RuntimeError, match="BFLOAT16 has the bits 16 to 31 of a float32"):
+        call("relu", put(one, np.ones((32, 32), np.float32), DataType.BFLOAT16))
 
 
 def test_the_nth_call_of_a_line(one: MeshDevice, inject: Any) -> None:

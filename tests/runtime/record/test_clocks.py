@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime
 import pickle
 import time
+from pathlib import Path
 
+from tests.e2e.launch import tt_run
 from tt_run.runtime.record.clocks import CLOCKS, Replayed, Written, _calendars
 
 
@@ -39,3 +41,28 @@ def test_calendars_look_like_the_originals() -> None:
     assert isinstance(datetime.datetime(2026, 1, 2), moment) and issubclass(datetime.datetime, moment)
     assert isinstance(day.today(), datetime.date) and not isinstance(3, day)
     assert pickle.loads(pickle.dumps(datetime.datetime(2026, 1, 2))) == moment(2026, 1, 2)
+
+
+PROGRAM = """
+import logging, sys, time
+logging.basicConfig(stream=sys.stdout, format="%(asctime)s %(message)s")
+logging.warning("from a formatter, which holds a clock as its attribute")
+class Timer:
+    clock, moment = time.perf_counter, time.clock_gettime_ns
+    def both(self):
+        return self.clock(), self.moment(time.CLOCK_REALTIME)
+print(*Timer().both(), time.clock_gettime(time.CLOCK_MONOTONIC))
+import random
+random.seed()
+print(random.random())
+"""
+
+
+def test_a_program_whose_classes_hold_clocks_and_that_sows_anew(tmp_path: Path) -> None:
+    """Clocks and chance stand in classes as functions of C do: they are no methods."""
+    program, record, logs = tmp_path / "program.py", tmp_path / "record", tmp_path / "logs"
+    program.write_text(PROGRAM + "import ttnn\nttnn.open_mesh_device(ttnn.MeshShape(1, 1))\n")
+    ran = tt_run("--emulate", "--record", record, "--log-dir", logs, "python", program, cwd=tmp_path).check()
+    assert "Error" not in ran.err and "which holds a clock" in ran.out
+    again = tt_run("replay", record, cwd=tmp_path).check()
+    assert again.out == (logs / "rank-0000.out").read_text()

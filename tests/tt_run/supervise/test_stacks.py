@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.tt_run.supervise.conftest import Records
 from tt_run.supervise.hang import HangFinding, HangWatch, stack_lines, stranded
+from tt_run.supervise.stack_tree import without_emulation
 from tt_run.supervise.stacks import (
     Frame,
     RankStack,
@@ -45,6 +46,22 @@ def test_the_main_thread_is_read() -> None:
 
 def test_the_place_is_in_the_users_code() -> None:
     assert parse_stack(3, DUMP).where == Frame("/project/train.py", 12, "step")
+
+
+EMULATED = """Thread 0x1 (most recent call first):
+  File "<string>", line 6 in __init__
+  File "/x/tt_run/runtime/guard/watch.py", line 125 in wait
+  File "/x/tt_run/runtime/ccl/calls.py", line 40 in pieces
+  File "<string>", line 3 in step
+  File "<string>", line 9 in <module>
+"""
+
+
+def test_code_made_from_a_text_is_whose_its_caller_is() -> None:
+    """What a dataclass makes inside of the emulation is the emulation's; a program of `python -c` is the user's."""
+    stack = parse_stack(3, EMULATED)
+    assert stack.where == Frame("<string>", 3, "step")
+    assert [frame.line for frame in without_emulation(stack).frames] == [3, 9]
 
 
 @pytest.mark.parametrize(

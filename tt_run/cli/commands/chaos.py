@@ -104,7 +104,7 @@ def _usage(wrong: str, help: str) -> UsageError:
 
 def _rehearse(given: Chaos) -> list[int]:
     """How many operations and calls each rank makes in a run without a fault. Raises UsageError when that run fails."""
-    report = _run("slow=rank:*,for=0s,op=*,nth=0", given)
+    report = _run("slow=rank:*,for=1us,op=*,nth=0", given)
     if report is None or report["verdict"]["exit_code"] != 0:
         what = report["verdict"]["sentence"] if report else "it could not be launched"
         raise _usage(f"the program fails without a fault: {what}", "run it with tt-run first")

@@ -40,13 +40,24 @@ def one_run(words: tuple[str, ...], log_dir: str | None) -> Run:
     raise UsageError(Diagnostic("TTR042", wrong, help=help))
 
 
-def fitting(line: str) -> str:
-    """A line cut to the width of the terminal; whole where there is none."""
-    import shutil
+def columns() -> int | None:
+    """Columns as COLUMNS says or the terminal has; None for a pipe or a file, which take any."""
+    import os
     import sys
 
-    width = shutil.get_terminal_size().columns
-    return f"{line[: width - 1]}…" if sys.stdout.isatty() and len(line) > width else line
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said) > 0:
+        return int(said)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        return None
+
+
+def fitting(line: str) -> str:
+    """A line cut to the width of the terminal; whole where there is none."""
+    width = columns()
+    return f"{line[: width - 1]}…" if width is not None and len(line) > width else line
 
 
 def age(seconds: float) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from tt_run.cli.commands.looking import one_run
+from tt_run.cli.commands.looking import fitting, one_run
 from tt_run.cli.options import Arguments, option
 from tt_run.cli.parse import read
 from tt_run.contract import Exit
@@ -39,5 +40,6 @@ def command(words: Sequence[str]) -> int:
         print(f"{run.name}: {run.sentence}; no Python rank of it runs on this machine")
         return Exit.FAILED
     shown = stacks if given.all else [without_emulation(stack) for stack in stacks]
-    print("\n".join(tree_lines(stack_tree(shown))))
+    here = f"{Path.cwd()}/"
+    print("\n".join(fitting(line.replace(here, "", 1)) for line in tree_lines(stack_tree(shown))))
     return Exit.OK

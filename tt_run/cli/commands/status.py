@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mgd.lean import dataclass
-from tt_run.cli.commands.looking import age, one_run
+from tt_run.cli.commands.looking import age, columns, fitting, one_run
 from tt_run.cli.options import Arguments, option
 from tt_run.cli.parse import read
 from tt_run.contract import Exit
@@ -113,7 +113,11 @@ def _lines(ranks: Sequence[RankNow], is_each: bool) -> list[str]:
         shown.append((who, used, first.what.replace(f"{Path.cwd()}/", "")))
     width = max((len(who) for who, _, _ in shown), default=0)
     wide = max((len(used) for _, used, _ in shown), default=0)
-    return [f"{who:{width}}  {f'{used:>{wide}}  ' if wide else ''}{what}" for who, used, what in shown]
+    beside = [(f"{who:{width}}  {f'{used:>{wide}}  ' if wide else ''}", what) for who, used, what in shown]
+    room = columns()
+    if room is None or max((len(who) + len(what) for who, what in beside), default=0) <= room:
+        return [who + what for who, what in beside]
+    return [line for who, what in beside for line in (who.rstrip(), fitting(f"    {what}"))]
 
 
 def _look(run: Run) -> list[RankNow]:

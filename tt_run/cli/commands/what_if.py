@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from mgd.diagnostics import Diagnostic
 from mgd.lean import replace
+from tt_run.cli.commands.looking import columns
 from tt_run.cli.comparison.candidates import Candidate, alternatives, candidates
 from tt_run.cli.comparison.outcomes import Outcome, as_rows, flat, outcome, table
 from tt_run.cli.options import Arguments, option
@@ -233,19 +234,6 @@ def _show(rows: Sequence[dict[str, object]], form: str, settings: Sequence[str])
         writer.writeheader()
         writer.writerows(cells)
     else:
-        print(table(rows, _width()))
+        print(table(rows, columns()))
         if settings:
             print(f"  with {', '.join(settings)}")
-
-
-def _width() -> int | None:
-    """Columns as COLUMNS says or the terminal has; None for a pipe or a file, which take any."""
-    import os
-
-    said = os.environ.get("COLUMNS", "")
-    if said.isdecimal() and int(said) > 0:
-        return int(said)
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns
-    except (OSError, ValueError):
-        return None

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tt_run.faults import Fault
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
@@ -79,11 +80,15 @@ def floats_in(args: Iterable[Any]) -> list[Tensor]:
 def spoil(args: Iterable[Any], fault: Fault, name: str) -> None:
     """Put a NaN into, or turn a bit over in, the first element of the first float tensor among a call's arguments.
 
-    Raises RuntimeError when there is none: a fault that does nothing would look like one that was survived.
+    Raises RuntimeError when there is none, or not that bit: a fault that does nothing would look like one that was survived.
     """
     found = floats_in(args)
     if not found:
         raise fatal(f"--inject {fault.text}: {name} has no tensor of floats")
+    if fault.action == "flip" and fault.bit < 16 and found[0].dtype is not DataType.FLOAT32:
+        raise fatal(
+            f"--inject {fault.text}: {found[0].dtype.name} has the bits 16 to 31 of a float32 (31 is the sign, 23 to 30 the exponent)"
+        )
     data = found[0].shards.data.copy()
     first = data.reshape(-1)[:1]
     if fault.action == "nan":

@@ -6,6 +6,7 @@ Nothing else in the runtime knows about it.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
@@ -23,10 +24,12 @@ from tt_run.runtime import events, guard
 from tt_run.runtime.comm.world import seconds_to_wait, world
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.faults.effects import fill_disk, floats_in, raise_in_main_thread, slow_disk, spoil
+from tt_run.runtime.faults.functions import announce
 from tt_run.runtime.faults.links import BrokenLinks
 
 _SIGNALS = {"kill": signal.SIGKILL, "term": signal.SIGTERM, "stop": signal.SIGSTOP}
 SPOILING = ("nan", "flip")
+_TOLD = 12  # names and lines that are told of a rank which never came to a fault
 _KINDS = ("op", "collective", "send", "recv")
 
 
@@ -46,7 +49,11 @@ class Injector:
     met: Counter[int] = field(default_factory=Counter)
     """By the number of a fault: how many calls were of those that it means."""
     spent: set[int] = field(default_factory=set)
+    happened: set[str] = field(default_factory=set)
     links: BrokenLinks | None = None
+    called: dict[str, None] = field(default_factory=dict)
+    """Names of what this rank has called, in their order, and below the lines that did."""
+    lines: dict[str, None] = field(default_factory=dict)
     attempt: int = 1
     """Which start of the run this is (`--max-restarts`)."""
 
@@ -103,6 +110,7 @@ class Injector:
     def _consider(self, name: str, args: tuple[Any, ...]) -> None:
         self.name, self.site = name.rpartition(".")[2], events.call_site()
         self.calls += 1
+        self.called[self.name] = self.lines[self.site] = None
         for index, fault in enumerate(self.faults):
             if not fault.is_of(self.name, self.site) or not self._is_late(fault):
                 continue
@@ -189,8 +197,7 @@ class Injector:
 
     def note(self, fault: Fault, name: str, site: str, number: int) -> None:
         """Write down what is about to happen, before the `number`-th call of the guard; 0: at an operation, which has no number."""
-        if self.record is None:
-            return
+        self.happened.add(fault.text)
         facts = {
             "rank": self.rank,
             "fault": fault.text,
@@ -202,6 +209,23 @@ class Injector:
             "site": site,
             "at": time.time(),
         }
+        self._write(facts)
+
+    def note_missed(self) -> None:
+        """Write down, at the end of the rank, how near it came to faults whose place it never came to, and where calls are instead."""
+        for index, fault in enumerate(self.faults):
+            if fault.text not in self.happened and not fault.by_time:
+                facts = {
+                    "missed": fault.text,
+                    "rank": self.rank,
+                    "met": self.met[index],
+                    "calls": guard.calls_made(),
+                }
+                self._write({**facts, "called": [*self.called][:_TOLD], "lines": [*self.lines][:_TOLD]})
+
+    def _write(self, facts: dict[str, Any]) -> None:
+        if self.record is None:
+            return
         with self.record.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(facts) + "\n")
 
@@ -221,4 +245,6 @@ def attach() -> None:
     injector = Injector(rank, mine, record, attempt=attempt_of(folder or ""))
     events.precede(injector.before)
     guard.precede(injector.before_call)
+    announce({fault.op for fault in mine})
     injector.start_timers()
+    atexit.register(injector.note_missed)

@@ -20,6 +20,7 @@ import xxhash
 
 from tt_run.runtime.ccl.exchange.gather import Piece
 from tt_run.runtime.record.clocks import REAL
+from tt_run.runtime.record.pickles import pickled
 
 Array = npt.NDArray[Any]
 DIGEST_BYTES = 8
@@ -91,7 +92,7 @@ class Flat:
             return ("l" if type(value) is list else "t", *(self._take(item) for item in value))
         if type(value) is dict and all(type(key) is int for key in value):
             return ("d", *((key, self._take(item)) for key, item in value.items()))
-        return ("k", self._array(np.frombuffer(pickle.dumps(value), np.uint8)))
+        return ("k", self._array(np.frombuffer(pickled(value), np.uint8)))
 
     def _array(self, array: Array) -> tuple[Any, ...]:
         number = self._seen.get(id(array))

@@ -1,6 +1,6 @@
 """The clocks that a program reads: what they said in the run they say in a replay.
 
-`time.time`, `monotonic`, `perf_counter`, `process_time`, their `_ns` forms, `localtime` and its kin without a moment, and `datetime`'s
+`time.time`, `monotonic`, `perf_counter`, `process_time`, `clock_gettime`, their `_ns` forms, `localtime` and its kin without a moment, and `datetime`'s
 `now`, `utcnow` and `today`. Only what the main thread of the program asks counts: threads, and libraries that wait, ask as often as it
 happens to take, and read the true clock.
 """
@@ -19,7 +19,7 @@ from typing import Any
 
 CLOCKS = (
     "time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "process_time_ns",
-    "thread_time", "thread_time_ns",
+    "thread_time", "thread_time_ns", "clock_gettime", "clock_gettime_ns",
 )  # fmt: skip
 _FROM_NOW = ("localtime", "gmtime", "ctime")
 _SECONDS, _NANOSECONDS = struct.Struct("<Bd"), struct.Struct("<Bq")
@@ -105,13 +105,18 @@ def install(book: Written | Replayed) -> None:
     """Let the program of this process read the clocks through the book."""
     counted, main = _Counted(), threading.main_thread().ident
 
-    def wrapped(which: int, real: Callable[[], Any]) -> Callable[[], Any]:
+    def wrapped(which: int, real: Callable[..., Any]) -> Callable[..., Any]:
         def clock() -> Any:
             if counted[sys._getframe(1).f_code.co_filename] and threading.get_ident() == main:
                 return book.reading(which, real)
             return real()
 
-        return clock
+        def clock_of(clk_id: int, /) -> Any:
+            if counted[sys._getframe(1).f_code.co_filename] and threading.get_ident() == main:
+                return book.reading(which, lambda: real(clk_id))
+            return real(clk_id)
+
+        return clock_of if CLOCKS[which].startswith("clock_") else clock
 
     def now() -> float:
         """For the calls below: whose frame it is that asks is two further up."""
@@ -137,7 +142,7 @@ def install(book: Written | Replayed) -> None:
     for name, function in made.items():
         function.__name__ = function.__qualname__ = name
         function.__module__, function.__doc__ = "time", REAL[name].__doc__
-        setattr(time, name, function)
+        setattr(time, name, staticmethod(function))  # as the original, no method where a class holds it
     datetime.datetime, datetime.date = _calendars(now)  # type: ignore[misc]
 
 

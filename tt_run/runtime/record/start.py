@@ -44,11 +44,12 @@ def begin() -> None:
     begun = True
     import numpy as np
 
-    os.urandom = _chance
+    os.urandom = staticmethod(_chance)  # as the original, no method where a class holds it
     if _getrandom is not None:
-        os.getrandom = lambda size, flags=0: _chance(size)
+        os.getrandom = staticmethod(lambda size, flags=0: _chance(size))
     random._urandom = _chance  # type: ignore[attr-defined]
     random.Random.seed = _seed  # type: ignore[method-assign]
+    random.seed = random._inst.seed  # type: ignore[attr-defined]  # it was bound before
     if replayed := os.environ.get(contract.REPLAY):
         rank = _restore(Path(replayed))
         _stand_in()

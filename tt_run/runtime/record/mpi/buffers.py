@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.record.arrays import digest
 from tt_run.runtime.record.mpi.calls import base_name
+from tt_run.runtime.record.pickles import pickled
 
 Bytes = npt.NDArray[np.uint8]
 _NOTHING = ("InPlaceType", "BottomType")
@@ -100,6 +100,6 @@ def _object_digest(value: Any) -> bytes:
     if value is None:
         return b""
     try:
-        return digest(np.frombuffer(pickle.dumps(value), np.uint8))
+        return digest(np.frombuffer(pickled(value), np.uint8))
     except Exception:  # what only this process can name
         return b""

@@ -15,6 +15,7 @@ import numpy as np
 
 from tt_run.runtime.record.mpi.buffers import Bytes, Unseen, memory_of, sent_digest
 from tt_run.runtime.record.mpi.calls import NotRecorded, Words, facts_of, named, receives_into
+from tt_run.runtime.record.pickles import pickled
 from tt_run.runtime.record.recording import Recording
 from tt_run.runtime.record.replaying import Replaying
 
@@ -129,7 +130,7 @@ def packed(value: Any) -> Any:
     """An object in a form that keeps what in it is the same object."""
     if value is None or type(value) in (bool, int, float, str, bytes) or _is_plain(value):
         return value
-    return ("object", np.frombuffer(pickle.dumps(value), np.uint8))
+    return ("object", np.frombuffer(pickled(value), np.uint8))
 
 
 def _is_plain(value: Any) -> bool:
