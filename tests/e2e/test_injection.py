@@ -126,7 +126,7 @@ def test_the_way_between_ranks_is_slow_then_cut(tmp_path: Path) -> None:
         ),
         (("--rank-binding", "t3k_2x4_two_hosts", "--inject", "nan=rank:1,call=1"), "add --emulate"),
         ((*TWO, "--inject", "kill=host:nowhere,after=1s"), "no rank is planned on host nowhere"),
-        ((*TWO, "--inject", f"cut=host:{os.uname().nodename}"), "nothing goes between it and others"),
+        ((*TWO, "--inject", f"cut=host:{os.uname().nodename}"), "nothing goes between there and others"),
         (
             (*TWO, "--inject", "cut=link:0-6"),
             "devices 0 and 6 have no link: a 2x4 mesh has devices 0 to 7, row by row; device 0 has links to 1, 3, 4",

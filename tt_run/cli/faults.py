@@ -120,8 +120,8 @@ def _unfit(fault: Fault, emulated: bool, plan: LaunchPlan) -> str:
     unknown = [host for host in fault.hosts if host not in hosts]
     if unknown:
         return f"no rank is planned on host {unknown[0]}; there are {', '.join(sorted(hosts))}"
-    if fault.action in LINKS and fault.hosts and len(hosts) == 1:
-        return f"all ranks are on {fault.hosts[0]}: nothing goes between it and others; name a rank or a link"
+    if fault.action in LINKS and fault.hosts and hosts <= set(fault.hosts):
+        return f"all ranks are on {', '.join(sorted(hosts))}: nothing goes between there and others; name a rank or a link"
     if not emulated and fault.needs_emulation:
         return (
             f"without --emulate nobody counts calls or sees tensors and links: {fault.action} can come at a time, as after=2s or mtbf=30s"

@@ -11,9 +11,13 @@ from mgd.lean import dataclass
 from tt_run.report.sources import Sources
 from tt_run.report.words import Cleaner, number, ranks_text, span
 from tt_run.supervise.console import last_lines
+from tt_run.supervise.culprit import ENDED_BY_MPIRUN
 from tt_run.supervise.exit_handlers import exit_handler_lines
 from tt_run.supervise.injected import injected_lines
 from tt_run.supervise.runs import RUNNING
+from tt_run.supervise.stack_tree import stack_tree, tree_lines, without_emulation
+from tt_run.supervise.stacks import RankStack, read_frame
+from tt_run.supervise.status import RankStatus
 
 MOST_RANKS = 2048
 MOST_LOGS = 16
@@ -40,6 +44,7 @@ class Outcome:
     facts: tuple[tuple[str, str], ...]
     line: str
     cause: tuple[str, ...]
+    tree: str
     stacks: tuple[tuple[str, str], ...]
     injected: tuple[str, ...]
     exit_handlers: tuple[str, ...]
@@ -59,6 +64,7 @@ def outcome(found: Sources, clean: Cleaner) -> Outcome:
         tuple((name, clean(text)) for name, text in _facts(found)),
         clean(shlex.join(clean.words(found.plan.get("line") or ()))),
         tuple(clean(line) for line in _cause(found)),
+        clean("\n".join(_tree(found))),
         tuple((title, clean(frames)) for title, frames in _stacks(found)[:MOST_STACKS]),
         tuple(
             clean(line.strip().removeprefix("injected: "))
@@ -121,6 +127,15 @@ def _cause(found: Sources) -> list[str]:
     return lines
 
 
+def _tree(found: Sources) -> list[str]:
+    """The stacks of all ranks as one tree, as `tt-run stacks` draws it."""
+    stacks = [
+        RankStack(each["rank"], tuple(map(read_frame, each.get("frames") or ())))
+        for each in found.plan.get("stacks") or []
+    ]
+    return tree_lines(stack_tree([without_emulation(stack) for stack in stacks])) if stacks else []
+
+
 def _stacks(found: Sources) -> list[tuple[str, str]]:
     """Ranks that stand in the same place are told together, the smaller groups, who are the odd ones, first."""
     places: dict[str, list[int]] = {}
@@ -154,6 +169,7 @@ def _ranks(found: Sources) -> list[tuple[Any, ...]]:
     """Rank, host, mesh, host rank, devices, what became of it, its part, seconds."""
     parts = {each.get("rank"): each.get("part", "") for each in found.plan.get("outcomes", [])}
     planned = {each.get("rank"): each for each in found.ranks}
+    failures = {each.get("rank"): each.get("failure") for each in found.plan.get("outcomes", [])}
     rows = []
     for status in found.run.ranks:
         plan = planned.get(status.rank, {})
@@ -167,13 +183,20 @@ def _ranks(found: Sources) -> list[tuple[Any, ...]]:
                 plan.get("mesh_id", ""),
                 "" if place is None else place,
                 _devices(plan.get("devices") or []),
-                status.outcome(),
+                _became(status, failures.get(status.rank)),
                 part,
                 lasted,
             )
         )
     order = {"culprit": 0, "follower": 1, "lost": 2, "victim": 3}
     return sorted(rows, key=lambda row: (order.get(row[6], 4) if len(rows) > MOST_RANKS else 0, row[0]))
+
+
+def _became(status: RankStatus, failure: dict[str, Any] | None) -> str:
+    """How a rank ended: one that was ended while its exception was on its way out says the exception first."""
+    said = status.outcome()
+    is_own = failure and not failure.get("guard") and status.signal in ENDED_BY_MPIRUN
+    return f"raised {failure['exception']}, then {said}" if is_own and failure else said
 
 
 def _devices(devices: list[list[int]]) -> str:

@@ -127,6 +127,10 @@ def _record(
         return Recorded(read(path))
     except OverflowError:
         return Recorded(None, f"{path} is too large for a page.")
+    except FileNotFoundError:
+        return Recorded(
+            None, f"The ranks write {path} at their end, which they did not reach: the run was ended before."
+        )
     except OSError as error:
         return Recorded(None, f"{path} cannot be read: {error.strerror}.")
     except ValueError:

@@ -97,6 +97,12 @@ class RankStack:
         return importing or "/mpi4py/" in inner.file or bool(re.search(_MPI_CALL, inner.text))
 
 
+def read_frame(text: str) -> Frame:
+    """A frame from its words."""
+    found = re.match(r"(.*?):(\d+) in (.*?)(?:: (.*))?$", text)
+    return Frame(found[1], int(found[2]), found[3], found[4] or "") if found else Frame(text, 0, "")
+
+
 def parse_stack(rank: int, text: str) -> RankStack:
     """The last dump in a stack file; the main thread is the last one that faulthandler lists."""
     dump = text.rsplit("# registered", 1)[-1] if "# registered" in text else text

@@ -142,10 +142,15 @@ def test_runs_without_an_end_or_a_plan(tmp_path: Path) -> None:
     text = render(read_run(folder)).decode()
     assert "no verdict" in text and "its launcher is gone" in text and "grüße" in text
     assert text.count('class="lack"') > 5
-    stacks = [{"rank": n, "frames": ["a.py:1 in f" if n == 2 else "b.py:2 in g"]} for n in range(4)]
+    emulation = "/x/tt_run/runtime/guard/watch.py:7 in wait"
+    stacks = [
+        {"rank": n, "frames": ["a.py:1 in f"] if n == 2 else [emulation, "b.py:2 in g: ccl()"]}
+        for n in range(4)
+    ]
     plan = {"verdict": {"exit_code": 0}, "ranks": [], "emulate": False, "stacks": stacks}
     (folder / "plan.json").write_text(json.dumps(plan))
     text = render(read_run(folder)).decode()
+    assert "<pre>rank 2\n  a.py:1 in f\nranks 0-1, 3\n  b.py:2 in g: ccl()</pre>" in text
     assert text.index("<summary>rank 2</summary>") < text.index("<summary>ranks 0–1, 3</summary>")
     assert "succeeded" in text and "Only emulated ranks record it: run with --emulate --ledger FILE." in text
 
@@ -198,3 +203,17 @@ def test_a_large_run_stays_a_small_page(tmp_path: Path, monkeypatch: pytest.Monk
     assert "64 of 300 ranks are drawn" in text and "and 288 further values" in text
     drawn = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])  # type: ignore[index]
     assert drawn["ranks"][-1]["rank"] == 250
+
+
+def test_a_rank_that_was_ended_on_its_way_out_says_its_exception(tmp_path: Path) -> None:
+    folder = tmp_path / "20260101-000000-1"
+    folder.mkdir()
+    (folder / "rank-0000.status").write_text("rank=0\nhost=h\npid=1\nstart=99\nend=100\nsignal=15\n")
+    failure = {"exception": "ValueError", "message": "no weights", "file": "a.py", "line": 9}
+    outcomes = [{"rank": 0, "part": "culprit", "failure": failure}]
+    records = {"ranks": [{"rank": 0, "env": {"TT_RUN_LEDGER": str(tmp_path / "none.json")}}], "emulate": True}
+    plan = {"verdict": {"exit_code": 1, "culprit": 0}, "outcomes": outcomes, **records}
+    (folder / "plan.json").write_text(json.dumps(plan))
+    text = render(read_run(folder)).decode()
+    assert "raised ValueError, then was killed by SIGTERM" in text
+    assert "none.json at their end, which they did not reach" in text
