@@ -49,7 +49,7 @@ def begin() -> None:
         os.getrandom = staticmethod(lambda size, flags=0: _chance(size))
     random._urandom = _chance  # type: ignore[attr-defined]
     random.Random.seed = _seed  # type: ignore[method-assign]
-    random.seed = random._inst.seed  # type: ignore[attr-defined]  # it was bound before
+    random.seed = random._inst.seed  # it was bound before
     if replayed := os.environ.get(contract.REPLAY):
         rank = _restore(Path(replayed))
         _stand_in()
