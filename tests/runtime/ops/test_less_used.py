@@ -157,6 +157,10 @@ def test_heads_and_caches(one: MeshDevice):
     cache = sample(1, 2, 64, 32)
     found = call("experimental.nlp_kv_cache_load_slice", put(one, cache), seq_len_start=0, seq_len_end=32)
     assert held(found).tolist() == cache[:, :, :32].tolist()
+    assert found.memory_config().shard_spec.shape == [32, 32]  # a head on each core
+    assert found.memory_config().shard_spec.num_cores() == 2
+    with pytest.raises(RuntimeError, match="a cache of 64 rows has none from 32 to 96"):
+        call("experimental.nlp_kv_cache_load_slice", put(one, cache), seq_len_start=32, seq_len_end=96)
     q, k, v = call("experimental.split_query_key_value_and_split_heads", put(one, x), num_heads=2)
     assert held(q).tolist() == parts[0].tolist()
     assert held(k).tolist() == parts[1].swapaxes(-1, -2).tolist()

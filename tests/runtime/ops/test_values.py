@@ -18,6 +18,7 @@ from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.declaration.dispatch import VALUES
+from tt_run.runtime.ops.declaration.layouts import LAYOUTS
 
 pytestmark = pytest.mark.torch
 FLOATS = [
@@ -30,16 +31,17 @@ INTEGERS = [(I32, TILE, (2, 3, 33)), (U32, ROW, (7,))]
 Form = tuple[DataType, Layout, tuple[Shape, ...]]
 
 
-def forms(call: Call) -> Iterator[Form]:
-    """The element types, layouts and shapes of a call's operands."""
+def forms(name: str, call: Call) -> Iterator[Form]:
+    """The element types, layouts and shapes of the operands of a call of operation `name`."""
+    tiles = call.tiles or name in LAYOUTS
     if call.shapes:
         yield F32, TILE, call.shapes
-        yield BF16, TILE if call.tiles else ROW, call.shapes
+        yield BF16, TILE if tiles else ROW, call.shapes
         return
     whole = INTEGERS[: 1 if call.signed else 2] if call.integers or call.only else []
     kinds = [*([] if call.only else FLOATS), *whole]
     for dtype, layout, shape in kinds:
-        if len(shape) >= call.least and not (call.tiles and layout is ROW):
+        if len(shape) >= call.least and not (tiles and layout is ROW):
             yield dtype, layout, (shape,) * call.operands
 
 
@@ -54,7 +56,7 @@ def operands(call: Call, dtype: DataType, shapes: tuple[Shape, ...]) -> list[np.
 @pytest.mark.parametrize("name", sorted(CALLS))
 def test_values_are_those_of_the_golden_function(one: MeshDevice, name: str):
     for call in CALLS[name]:
-        for dtype, layout, shapes in forms(call):
+        for dtype, layout, shapes in forms(name, call):
             given = operands(call, dtype, shapes)
             check(
                 one,
@@ -101,7 +103,7 @@ def test_a_device_gives_the_same_bits_alone_and_among_others(one: MeshDevice, me
     operation = catalog.find(f"ttnn.{name}")
     assert operation is not None
     for call in CALLS[name][:2]:
-        for dtype, layout, shapes in list(forms(call))[::2]:
+        for dtype, layout, shapes in list(forms(name, call))[::2]:
             stacks = [operands(call, dtype, ((8, *shape),))[0] for shape in shapes]
             stacks = [np.roll(stack, i, axis=0) for i, stack in enumerate(stacks)]
             cut = [stack.reshape(8 * stack.shape[1], *stack.shape[2:]) for stack in stacks]

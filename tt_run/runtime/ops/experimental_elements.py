@@ -36,7 +36,7 @@ def _golden_rotated(x: Any, **_: Any) -> Any:
 ELEMENTS = declare(
     families.MOVEMENT,
     Row("experimental.rotate_half", f"(input: Tensor, *, {PLACED})", _rotated,
-        "The second half of the last dimension, negated, before the first.", golden=_golden_rotated),
+        "The second half of the last dimension, negated, before the first.", golden=_golden_rotated, layout=Layout.TILE),
     Row("experimental.transpose_rm", "(input: Tensor)", lambda x: x.swapaxes(-1, -2),
         "The last two dimensions exchanged.", golden=lambda x, **_: x.mT),
     engine=stacks,

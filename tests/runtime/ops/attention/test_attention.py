@@ -370,7 +370,7 @@ def test_plus_one(one: MeshDevice):
     assert held(ops.plus_one(put(one, [3, -1], I32, ROW), skip_negative_entries=True)).tolist() == [4, -1]
     assert held(ops.plus_one(put(one, [3, 2**32 - 1], U32, ROW))).tolist() == [4, 0]
     with pytest.raises(RuntimeError, match="counts in integers"):
-        ops.plus_one(put(one, [1.0]))
+        ops.plus_one(put(one, [1.0], F32, ROW))
 
 
 def test_heads_of_a_tensor_cut_over_cores(one: MeshDevice):

@@ -50,7 +50,7 @@ MADE: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("arange", (), {"start": 2, "end": 11, "step": 3, "dtype": I32}),
     ("from_buffer", ([1.0, 2.0, 3.0, 4.0],), {"shape": [2, 2], "dtype": F32}),
     ("moreh_full", ([2, 3], 1.5), {"dtype": F32}),
-    ("moreh_arange", (0, 10, 2), {"dtype": F32}),
+    ("moreh_arange", (0, 10, 2.5), {"dtype": F32, "untilize_out": True}),
 ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.runtime.ops.tensors import F32, I32, ROW, TILE, held, put
+from tests.runtime.ops.tensors import F32, I32, ROW, held, put
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import Topology
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice
@@ -131,6 +131,6 @@ def test_tokens_to_experts(mesh: MeshDevice) -> None:
     parts = get_golden_function(found("moe_routing_remap"))(
         torch.from_numpy(routed), share, 4, 1, _ttnn_golden_mesh_shape=MESH
     )
-    result = found("moe_routing_remap")(put(mesh, routed, F32, TILE), share, 4, 1)
+    result = found("moe_routing_remap")(put(mesh, routed, F32, ROW), share, 4, 1)
     for device in range(8):
         np.testing.assert_array_equal(held(result, device).reshape(-1), parts[device].numpy())

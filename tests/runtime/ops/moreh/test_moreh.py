@@ -10,8 +10,9 @@ import pytest
 from tests.runtime.ops.attention.test_latent_attention import call
 from tests.runtime.ops.golden import compare
 from tests.runtime.ops.images.test_convolutions import sample, wide
-from tests.runtime.ops.tensors import BF16, F32, I32, ROW, held, put
+from tests.runtime.ops.tensors import BF16, F32, I32, ROW, U32, held, put
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG as L1
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -178,8 +179,8 @@ def test_negative_log_likelihood(one: MeshDevice, reduction: str) -> None:
     x, target = sample((8, 10), 1), np.array([1, 9, 0, 3, -100, 5, 5, 2], np.int32)
     (leaf,) = leaves(x)
     loss = F.nll_loss(leaf, torch.from_numpy(target).long(), reduction=reduction)
-    found = call("moreh_nll_loss", put(one, x), put(one, target, I32, ROW), reduction)
-    agree(found, loss if reduction == "none" else loss.reshape(1))
+    found = call("moreh_nll_loss", put(one, x), put(one, target, I32), reduction)
+    agree(found, loss if reduction == "none" else loss.reshape(1, 1))
     g = sample((8,) if reduction == "none" else (1,), 2)
     loss.backward(wide(g).reshape(loss.shape))
     room = put(one, np.zeros_like(x))
@@ -296,7 +297,45 @@ def test_picking_and_folding(one: MeshDevice) -> None:
 def test_making_tensors(one: MeshDevice) -> None:
     assert (held(call("moreh_full", [2, 3], 1.5, one)) == 1.5).all()
     assert (held(call("moreh_full_like", put(one, sample((4, 4), 1)), 2)) == 2).all()
-    assert held(call("moreh_arange", 2, 10, 3, one, dtype=F32)).ravel().tolist() == [2, 5, 8]
+    assert held(call("moreh_arange", 2, 10, 3, one, dtype=F32)).tolist() == [[2, 5, 8]]
+    fractions = call("moreh_arange", 0.5, -1, -0.5, one, dtype=F32, untilize_out=True, memory_config=L1)
+    assert held(fractions).tolist() == [0.5, 0, -0.5]
+    assert fractions.layout is ROW
+    assert fractions.memory_config() == L1
+    room = put(one, np.zeros((2, 2), np.float32))
+    assert call("moreh_arange", 0, 3, 0.75, one, dtype=F32, output=room) is room
+    assert held(room).tolist() == [[0, 0.75], [1.5, 2.25]]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words", "sentence"),
+    [
+        ((0, 4, 0), {}, "step must be nonzero"),
+        ((0, 4, -1), {}, "does not lead from 0 to 4"),
+        ((0, 4, 1), {"dtype": U32}, "not support uint32"),
+        ((0, 5, 1), {"dtype": F32}, "5 numbers do not fit"),
+        ((0, 4, 1), {"dtype": F32, "untilize_out": True}, "output_layout must be Layout::ROW_MAJOR"),
+        ((0, 4, 1), {}, "its dtype should match"),
+    ],
+)
+def test_ranges_that_are_none(one: MeshDevice, bounds: Any, words: Any, sentence: str) -> None:
+    room = put(one, np.zeros((2, 2), np.float32))
+    with pytest.raises(RuntimeError, match=sentence):
+        call("moreh_arange", *bounds, one, **words, output=room)
+
+
+def test_gradients_go_where_each_is_sent(one: MeshDevice) -> None:
+    x, g = sample((2, 6, 32, 32), 1), sample((2, 6, 32, 32), 2)
+    _, mean, rstd = call(
+        "moreh_group_norm", put(one, x), 2, are_required_outputs=[True] * 3, rstd_memory_config=L1
+    )
+    assert mean.memory_config() != L1
+    assert rstd.memory_config() == L1
+    found = call(
+        "moreh_group_norm_backward", put(one, g), put(one, x), mean, rstd, 2, are_required_outputs=[True] * 3,
+        beta_grad_memory_config=L1,
+    )  # fmt: skip
+    assert [t.memory_config() == L1 for t in found] == [False, False, True]
 
 
 def test_published_below_operations_too() -> None:

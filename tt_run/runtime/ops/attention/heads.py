@@ -294,6 +294,32 @@ def nlp_concat_heads_decode(
 
 
 @operation(
+    "ttnn.experimental.nlp_kv_cache_load_slice",
+    family=families.HEADS,
+    golden=lambda x, *, seq_len_start, seq_len_end, **_: x[:, :, seq_len_start:seq_len_end].clone(),
+)
+def nlp_kv_cache_load_slice(
+    input_tensor: Tensor,
+    *,
+    seq_len_start: int,
+    seq_len_end: int,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """Rows seq_len_start to seq_len_end of a cache [B, H, S, D], each head's on a core of its own, whatever memory was asked for."""
+    batch, heads, length, depth = _four(input_tensor)
+    if not 0 <= seq_len_start < seq_len_end <= length:
+        raise fatal(
+            f"nlp_kv_cache_load_slice: a cache of {length} rows has none from {seq_len_start} to {seq_len_end}"
+        )
+    piece = (seq_len_end - seq_len_start, depth)
+    config = on_first_cores(on_device(input_tensor), batch * heads, TensorMemoryLayout.HEIGHT_SHARDED, piece)
+    return moved(
+        input_tensor, lambda x: x[..., seq_len_start:seq_len_end, :], config or memory_config, output_tensor
+    )
+
+
+@operation(
     "ttnn.experimental.concatenate_heads",
     family=families.HEADS,
     golden=lambda x, *_: attention_goldens.join_heads(x).unsqueeze(1),

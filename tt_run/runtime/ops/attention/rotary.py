@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.elementwise import finish
@@ -58,7 +59,11 @@ def rotary_embedding(
 
     shards = combine(compute, *(t.shards for t in (input_tensor, cos_cache, sin_cache)))
     return settle(
-        (input_tensor, cos_cache, sin_cache), shards, input_tensor.dtype, memory_config=memory_config
+        (input_tensor, cos_cache, sin_cache),
+        shards,
+        input_tensor.dtype,
+        memory_config=memory_config,
+        layout=Layout.TILE,
     )
 
 

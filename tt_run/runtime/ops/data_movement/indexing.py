@@ -157,10 +157,10 @@ FILLED = declare(
     families.MOVEMENT,
     Row("fill_rm", f"{_RM}, val_hi: float, val_lo: float, *, {PLACED})", _fill_rm,
         "[N, C, H, W] with val_hi in the first hOnes rows and wOnes columns, val_lo elsewhere; dtype of `any`.",
-        golden=_golden_fill_rm),
+        golden=_golden_fill_rm, layout=Layout.ROW_MAJOR),
     Row("fill_ones_rm", f"{_RM}, *, {PLACED})", _fill_rm,
         "[N, C, H, W] with ones in the first hOnes rows and wOnes columns, zeros elsewhere; dtype of `any`.",
-        golden=_golden_fill_rm),
+        golden=_golden_fill_rm, layout=Layout.ROW_MAJOR),
     engine=stacks,
 )  # fmt: skip
 

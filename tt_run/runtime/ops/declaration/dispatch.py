@@ -25,6 +25,7 @@ from tt_run.runtime.ops.declaration import programs
 from tt_run.runtime.ops.declaration.argument_kinds import Kinds, kinds_of
 from tt_run.runtime.ops.declaration.costs import Cost, tensors
 from tt_run.runtime.ops.declaration.families import NUMPY, Family
+from tt_run.runtime.ops.declaration.layouts import LAYOUTS, check_layouts
 from tt_run.runtime.ops.declaration.spellings import SPELLINGS, usual
 from tt_run.runtime.queues import check_queue, issued_to, issuing
 from tt_run.runtime.tensor.late_methods import late_methods
@@ -96,6 +97,7 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
         "family",
         "golden",
         "kinds",
+        "layouts",
         "may_keep",
         "name",
         "python_fully_qualified_name",
@@ -134,6 +136,7 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
         self.spellings = SPELLINGS.get(name)
         self.is_cpp_operation = name not in _FROM_PYTHON
         self.kinds: Kinds | None = None
+        self.layouts = LAYOUTS.get(name.removeprefix("ttnn."))
         self.may_keep = programs.may_keep(family)
         self.__name__ = name
         self.__qualname__ = self.short_name
@@ -164,6 +167,10 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
         try:
             if kwargs or len(args) > 1:
                 _check_kinds(self.kinds or self._learned(), args, kwargs)
+            if self.layouts is not None:
+                check_layouts(
+                    self.short_name, self.layouts, (self.kinds or self._learned()).names, args, kwargs
+                )
             result = perform(self, args, kwargs)
         except FAULTS as error:
             self._explain(error, args, kwargs)

@@ -89,6 +89,9 @@ _UNARY_INTEGERS = {
 }
 """Integers that unary operations take, where it is not all or none of them."""
 
+_ROOMS = frozenset({DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B})
+"""Floating types that the operand of a unary operation and the tensor made for its result may have one each of."""
+
 _UNARY_NATIVE = {"logical_not": "LOGICAL_NOT_UNARY", "prelu": "PRELU_SFPU"}
 
 
@@ -106,3 +109,14 @@ def check_unary(name: str, dtype: DataType, integers: bool = True) -> None:
         f"Unary: UnaryOpType::{_UNARY_NATIVE.get(name, name.upper())} does not support integer input dtype {cpp(dtype)}",
         hint="ttnn.typecast(tensor, ttnn.float32)",
     )
+
+
+def unary_result(given: DataType, room: DataType) -> DataType:
+    """The type of a unary result: that of the tensor made for it. Raises RuntimeError where the operand's does not go over into it."""
+    if given is not room and not {given, room} <= _ROOMS:
+        raise fatal(
+            f"Preallocated output dtype {cpp(room)} is not compatible with input dtype {cpp(given)}. Integer and float dtypes cannot be "
+            "mixed; mixed floating-point output is limited to BFLOAT16, FLOAT32, and BFLOAT8_B.",
+            hint="leave output_tensor out, then ttnn.typecast the result",
+        )
+    return room

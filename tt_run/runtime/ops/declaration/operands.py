@@ -130,6 +130,13 @@ def settle(
     )
 
 
+def room_type(dtype: DataType, output: Tensor | None) -> DataType:
+    """The type of a result: that of the tensor made for it where both are floating, else its own `dtype`."""
+    if not isinstance(output, Tensor) or not (is_float(dtype) and is_float(output.dtype)):
+        return dtype
+    return output.dtype
+
+
 def into(output: Tensor, shards: Shards, dtype: DataType, like: Tensor) -> Tensor:
     """Put a result into an existing tensor and return that."""
     if not isinstance(output, Tensor):

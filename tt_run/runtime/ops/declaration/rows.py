@@ -26,7 +26,7 @@ from tt_run.runtime.ops.declaration.costs import tensors
 from tt_run.runtime.ops.declaration.dispatch import Golden, Operation, operation
 from tt_run.runtime.ops.declaration.element_types import check_unary
 from tt_run.runtime.ops.declaration.families import NUMPY, TORCH, Family
-from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.declaration.operands import on_device, room_type, settle
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import is_float, stored_dtype
@@ -189,22 +189,28 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
         row.check(row.name, given, arguments)
     function = torch_cpu.named(row.function) if isinstance(row.function, str) else row.function
     target = arguments.get("dtype") or row.dtype or first.dtype
+    # A floating result goes over into the type of the tensor made for it, rounded once.
+    others = any(room_type(target, room) is not target for room in _rooms(row, arguments, 2))
     try:
-        found, several = engine(function, values, given, target)
+        found, several = engine(function, values, given, DataType.FLOAT32 if others else target)
     except RuntimeError as error:
         raise _unfit(row.name, given, error) from None
     rooms = _rooms(row, arguments, len(found))
-    results = [
-        settle(
-            given,
-            shards,
-            target,
-            memory_config=_given(arguments, _MEMORY) or row.memory,
-            output_tensor=output,
-            layout=row.layout,
+    memory = _given(arguments, _MEMORY) or row.memory
+    results = []
+    for number, (shards, output) in enumerate(zip(found, rooms, strict=True)):
+        dtype = room_type(target, output)
+        own = arguments.get(f"{row.rooms[number]}_memory_config") if row.rooms else None
+        results.append(
+            settle(
+                given,
+                Shards(finish(shards.data, dtype), shards.index) if others else shards,
+                dtype,
+                memory_config=own or memory,
+                output_tensor=output,
+                layout=row.layout,
+            )
         )
-        for shards, output in zip(found, rooms, strict=True)
-    ]
     return _asked_for(row, arguments, results, rooms) if several else results[0]
 
 

@@ -19,7 +19,7 @@ from tt_run.runtime.kernels.elementwise import evaluate
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import operation
-from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.declaration.operands import on_device, room_type, settle
 from tt_run.runtime.ops.elementwise import unary
 from tt_run.runtime.ops.elementwise.binary import Operand
 from tt_run.runtime.ops.goldens import common as goldens
@@ -51,6 +51,7 @@ def ternary(
         check_broadcast(tensors[0].shape, other.shape)
     rank = max(len(t.shape) for t in tensors)
     compute = stored_dtype(dtype)
+    dtype = room_type(dtype, output_tensor)
 
     def on_stacks(*stacks: Array) -> Array:
         typed = [s if i < kept else s.astype(compute, copy=False) for i, s in enumerate(stacks)]

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, NamedEnum
+from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import FUNCTIONS, INTEGER_FUNCTIONS, Applied, Function, is_closed
 from tt_run.runtime.kernels.bfloat16_tables import look_up, pays
@@ -18,7 +19,7 @@ from tt_run.runtime.kernels.elementwise import evaluate
 from tt_run.runtime.native.classes import native
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import Operation, operation
-from tt_run.runtime.ops.declaration.element_types import check_unary
+from tt_run.runtime.ops.declaration.element_types import check_unary, unary_result
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
@@ -65,8 +66,17 @@ def apply(
     data = shards.data
     if data.dtype != np.float32:
         check_unary(name, dtype, integers)
+    if isinstance(output_tensor, Tensor) and output_tensor.layout is not input_tensor.layout:
+        raise fatal(
+            f"Unary: Output format (tile/row-major) must match input when preallocated. Output: {output_tensor.layout.value}, "
+            f"Input: {input_tensor.layout.value}",
+            hint=f"make the output tensor with layout={input_tensor.layout}",
+        )
     closed = is_closed(function)
-    if dtype is DataType.BFLOAT16 and not closed and pays(function, data.size):
+    if isinstance(output_tensor, Tensor) and output_tensor.dtype is not dtype:
+        dtype, closed = unary_result(dtype, output_tensor.dtype), False
+        result = Shards(evaluate(function, dtype, data), shards.index)
+    elif dtype is DataType.BFLOAT16 and not closed and pays(function, data.size):
         result = Shards(look_up(function, data), shards.index)
     else:
         result = Shards(evaluate(function, dtype, data, rounds=not closed), shards.index)

@@ -14,7 +14,7 @@ def _nll(x: Any, target: Any, reduction: str, weight: Any, divisor: Any = None, 
     loss = named("nn.functional.nll_loss")
     weights = None if weight is None else weight.reshape(-1)
     found = loss(x, target.long(), weight=weights, reduction=reduction, ignore_index=ignore_index)
-    return found if reduction == "none" else found.reshape(1)
+    return found if reduction == "none" else found.reshape(1, 1)
 
 
 def _nll_backward(

@@ -90,15 +90,15 @@ NORMS = declare(
     row("group_norm",
          "(input: Tensor, num_groups: int, eps: float = 1e-5, gamma: Tensor | None = None, beta: Tensor | None = None, *, "
          "are_required_outputs: Sequence[bool] = (True, False, False), output: Tensor | None = None, mean: Tensor | None = None, "
-         f"rstd: Tensor | None = None, mean_memory_config: object = None, rstd_memory_config: object = None, {TUNED})",
+         f"rstd: Tensor | None = None, mean_memory_config: MemoryConfig | None = None, rstd_memory_config: MemoryConfig | None = None, {TUNED})",
          lambda x, groups, eps, gamma, beta, *tuning: _group_norm(x, groups, eps, gamma, beta),
          "A group norm; its means and reciprocal deviations where they are asked for.",
          integers=False, rooms=("output", "mean", "rstd"), on_request=1),
     row("group_norm_backward",
          "(output_grad: Tensor, input: Tensor, mean: Tensor, rstd: Tensor, num_groups: int, *, "
          "are_required_outputs: Sequence[bool] = (True, False, False), gamma: Tensor | None = None, input_grad: Tensor | None = None, "
-         "gamma_grad: Tensor | None = None, beta_grad: Tensor | None = None, input_grad_memory_config: object = None, "
-         f"gamma_grad_memory_config: object = None, beta_grad_memory_config: object = None, {TUNED})",
+         "gamma_grad: Tensor | None = None, beta_grad: Tensor | None = None, input_grad_memory_config: MemoryConfig | None = None, "
+         f"gamma_grad_memory_config: MemoryConfig | None = None, beta_grad_memory_config: MemoryConfig | None = None, {TUNED})",
          lambda g, x, mean, rstd, groups, gamma, *tuning: _group_norm_backward(g, x, mean, rstd, groups, gamma),
          "The gradients of a group norm's operands, those that are asked for.",
          integers=False, rooms=("input_grad", "gamma_grad", "beta_grad"), on_request=0),

@@ -40,13 +40,13 @@ PRODUCTS = declare(
          gradients("matmul", 2), "The gradients of a product's operands.", integers=False),
     row("bmm_backward",
          "(output_grad: Tensor, input: Tensor, mat2: Tensor, *, are_required_outputs: Sequence[bool] = (True, True), input_grad: Tensor | None = None, "
-         f"mat2_grad: Tensor | None = None, input_grad_memory_config: object = None, mat2_grad_memory_config: object = None, {TUNED})",
+         f"mat2_grad: Tensor | None = None, input_grad_memory_config: MemoryConfig | None = None, mat2_grad_memory_config: MemoryConfig | None = None, {TUNED})",
          lambda g, a, b, *tuning: gradients("matmul", 2)(g, a, b), "The gradients of the operands of batches of products.",
          integers=False, rooms=("input_grad", "mat2_grad")),
     row("linear_backward",
          "(output_grad: Tensor, input: Tensor, weight: Tensor, *, are_required_outputs: Sequence[bool] = (True, True, True), bias: Tensor | None = None, "
          "input_grad: Tensor | None = None, weight_grad: Tensor | None = None, bias_grad: Tensor | None = None, "
-         f"input_grad_memory_config: object = None, weight_grad_memory_config: object = None, bias_grad_memory_config: object = None, {TUNED})",
+         f"input_grad_memory_config: MemoryConfig | None = None, weight_grad_memory_config: MemoryConfig | None = None, bias_grad_memory_config: MemoryConfig | None = None, {TUNED})",
          lambda g, x, w, bias=None, *tuning: _linear_backward(g, x, w, bias), "The gradients of a linear layer's operands.",
          integers=False, rooms=("input_grad", "weight_grad", "bias_grad"), on_request=0),
     row("dot_backward",

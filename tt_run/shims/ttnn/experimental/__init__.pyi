@@ -315,7 +315,7 @@ def nlp_create_qkv_heads_vit(input: _Tensor, *, memory_config: _MemoryConfig | N
     """[B, 1, S, q | k | v] of 12 heads -> query, key and value [B, 12, S, D]."""
     ...
 def nlp_kv_cache_load_slice(input_tensor: _Tensor, *, seq_len_start: int, seq_len_end: int, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
-    """Rows of a cache."""
+    """Rows seq_len_start to seq_len_end of a cache [B, H, S, D], each head's on a core of its own, whatever memory was asked for."""
     ...
 def padded_slice(input_tensor: _Tensor, padded_slice_start: _Sequence[int], padded_slice_end: _Sequence[int], padded_slice_step: _Sequence[int] | None = None, *, memory_config: _MemoryConfig, output_tensor: _Tensor | None = None, pad_value: float | None = None) -> _Tensor:
     """A slice of `(N, H, W, C)` as rows `(1, 1, N*H*W, C)` over cores; over the height of it with `pad_value` up to the width of a shard."""

@@ -24,12 +24,12 @@ def adamw(param_in: _Tensor, grad: _Tensor, exp_avg_in: _Tensor, exp_avg_sq_in: 
     """A step of AdamW: as Adam, with the decay applied to the parameter itself."""
     ...
 def arange(start: float = 0, end: float = 0, step: float = 1, device: _MeshDevice | None = None, *, output: _Tensor | None = None, untilize_out: bool = False, dtype: _DataType = _DataType.BFLOAT16, memory_config: _MemoryConfig | None = None) -> _Tensor:
-    """Numbers from start to end, in tiles unless untilize_out says otherwise."""
+    """Numbers from start up to end by step, fractions too: [1, n] in tiles, [n] row-major with untilize_out."""
     ...
 def bmm(input: _Tensor, mat2: _Tensor, *, output: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """Products of batches of matrices."""
     ...
-def bmm_backward(output_grad: _Tensor, input: _Tensor, mat2: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., input_grad: _Tensor | None = None, mat2_grad: _Tensor | None = None, input_grad_memory_config: object = None, mat2_grad_memory_config: object = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
+def bmm_backward(output_grad: _Tensor, input: _Tensor, mat2: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., input_grad: _Tensor | None = None, mat2_grad: _Tensor | None = None, input_grad_memory_config: _MemoryConfig | None = None, mat2_grad_memory_config: _MemoryConfig | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """The gradients of the operands of batches of products."""
     ...
 def clip_grad_norm(inputs: _Sequence[_Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, *, total_norm: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
@@ -53,10 +53,10 @@ def fold(input: _Tensor, output: _Tensor | None = None, output_size: _Sequence[i
 def getitem(input: _Tensor, index_tensors: _Sequence[_Tensor], index_dims: _Sequence[int], *, output: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """The elements at lists of indices along dimensions; negative ones count from the end."""
     ...
-def group_norm(input: _Tensor, num_groups: int, eps: float = 1e-05, gamma: _Tensor | None = None, beta: _Tensor | None = None, *, are_required_outputs: _Sequence[bool] = ..., output: _Tensor | None = None, mean: _Tensor | None = None, rstd: _Tensor | None = None, mean_memory_config: object = None, rstd_memory_config: object = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
+def group_norm(input: _Tensor, num_groups: int, eps: float = 1e-05, gamma: _Tensor | None = None, beta: _Tensor | None = None, *, are_required_outputs: _Sequence[bool] = ..., output: _Tensor | None = None, mean: _Tensor | None = None, rstd: _Tensor | None = None, mean_memory_config: _MemoryConfig | None = None, rstd_memory_config: _MemoryConfig | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """A group norm; its means and reciprocal deviations where they are asked for."""
     ...
-def group_norm_backward(output_grad: _Tensor, input: _Tensor, mean: _Tensor, rstd: _Tensor, num_groups: int, *, are_required_outputs: _Sequence[bool] = ..., gamma: _Tensor | None = None, input_grad: _Tensor | None = None, gamma_grad: _Tensor | None = None, beta_grad: _Tensor | None = None, input_grad_memory_config: object = None, gamma_grad_memory_config: object = None, beta_grad_memory_config: object = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
+def group_norm_backward(output_grad: _Tensor, input: _Tensor, mean: _Tensor, rstd: _Tensor, num_groups: int, *, are_required_outputs: _Sequence[bool] = ..., gamma: _Tensor | None = None, input_grad: _Tensor | None = None, gamma_grad: _Tensor | None = None, beta_grad: _Tensor | None = None, input_grad_memory_config: _MemoryConfig | None = None, gamma_grad_memory_config: _MemoryConfig | None = None, beta_grad_memory_config: _MemoryConfig | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """The gradients of a group norm's operands, those that are asked for."""
     ...
 def layer_norm(input: _Tensor, normalized_dims: int, eps: float = 1e-05, gamma: _Tensor | None = None, beta: _Tensor | None = None, *, output: _Tensor | None = None, mean: _Tensor | None = None, rstd: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
@@ -68,7 +68,7 @@ def layer_norm_backward(output_grad: _Tensor, input: _Tensor, mean: _Tensor, rst
 def linear(input: _Tensor, weight: _Tensor, *, bias: _Tensor | None = None, output: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """input @ weight transposed + bias."""
     ...
-def linear_backward(output_grad: _Tensor, input: _Tensor, weight: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., bias: _Tensor | None = None, input_grad: _Tensor | None = None, weight_grad: _Tensor | None = None, bias_grad: _Tensor | None = None, input_grad_memory_config: object = None, weight_grad_memory_config: object = None, bias_grad_memory_config: object = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
+def linear_backward(output_grad: _Tensor, input: _Tensor, weight: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., bias: _Tensor | None = None, input_grad: _Tensor | None = None, weight_grad: _Tensor | None = None, bias_grad: _Tensor | None = None, input_grad_memory_config: _MemoryConfig | None = None, weight_grad_memory_config: _MemoryConfig | None = None, bias_grad_memory_config: _MemoryConfig | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """The gradients of a linear layer's operands."""
     ...
 def logsoftmax(input_tensor: _Tensor, dim: int, *, output_tensor: _Tensor | None = None, op: object = None, strategy: object = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:

@@ -1,0 +1,220 @@
+"""Which layout operations want of their operands, where the values alone would not need it. Source: refusals of reference library 0.81.1.
+
+A program that runs here has to run on a device too, whose kernels read tiles or rows and not both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tt_run.runtime.enums import Layout, cpp
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.tensor.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The operands that have to be of one layout, and the sentence for another; `{operand}` and `{name}` stand for their names.
+
+    `sharded`: those that are cut over cores as well.
+    """
+
+    operands: tuple[str, ...]
+    layout: Layout
+    sentence: str
+    sharded: bool = True
+
+
+LAYOUTS: dict[str, list[Wanted]] = {}
+"""By the names of operations below `ttnn`."""
+
+
+def _enter(sentence: str, rows: str, layout: Layout = Layout.TILE, sharded: bool = True) -> None:
+    """A line for each set of operands: operations, a colon, their operands."""
+    for row in filter(None, map(str.strip, rows.splitlines())):
+        names, _, operands = row.partition(":")
+        for name in names.split():
+            LAYOUTS.setdefault(name, []).append(Wanted(tuple(operands.split()), layout, sentence, sharded))
+
+
+_enter(
+    "{name} {operand} only supports TILE layout.",
+    """
+    moreh_abs_pow moreh_mean moreh_norm moreh_sum: input
+    moreh_adam: param_in grad exp_avg_in exp_avg_sq_in max_exp_avg_sq_in
+    moreh_adamw: param_in grad exp_avg_in exp_avg_sq_in
+    moreh_sgd: param_in grad momentum_buffer_in
+    moreh_bmm: input mat2
+    moreh_bmm_backward: output_grad input mat2
+    moreh_matmul: input other
+    moreh_matmul_backward: output_grad input_a input_b
+    moreh_linear: input weight bias
+    moreh_linear_backward: output_grad input weight bias
+    moreh_group_norm moreh_layer_norm: input gamma beta
+    moreh_group_norm_backward: output_grad input mean rstd gamma
+    moreh_mean_backward: output_grad
+    moreh_norm_backward: input output output_grad
+    experimental.fast_reduce_nc: input
+    experimental.deepseek_moe_fast_reduce_nc: input_tensor
+    """,
+)
+_enter(
+    "Inputs to softmax must be tilized",
+    """
+    moreh_softmax moreh_softmin moreh_logsoftmax: input_tensor
+    transformer.attention_softmax_: tensor attention_mask
+    """,
+)
+_enter(
+    "Output to softmax must be tilized",
+    """
+    moreh_softmax_backward moreh_softmin_backward moreh_logsoftmax_backward: output_tensor output_grad_tensor
+    """,
+)
+_enter(
+    "The provided input tensor has a non-tile layout: ROW_MAJOR.",
+    """
+    moreh_cumsum: input
+    moreh_cumsum_backward: output_grad
+    """,
+)
+_enter("{operand} to nll_loss must be tilized", "moreh_nll_loss: input_tensor target_tensor")
+_enter("Uniform: Input tensor must be tilized", "uniform: input")
+_enter(
+    "Input tensor must be must be tilized",
+    "batch_norm: input running_mean running_var weight bias",
+)
+_enter(
+    "Ternary operation requires tensor to be in Tile layout when working with non-sharded input tensor. Input tensor layout: 0",
+    """
+    addcmul addcdiv: input_a
+    lerp: input
+    mac: input_tensor_a
+    snake_beta: input_tensor alpha beta
+    where: predicate
+    acos_bw acosh_bw asin_bw celu_bw elu_bw erfinv_bw hardswish_bw leaky_relu_bw log10_bw log1p_bw log2_bw log_bw: input_tensor
+    logit_bw logiteps_bw reciprocal_bw selu_bw softplus_bw: input_tensor
+    """,
+    sharded=False,
+)
+_enter(
+    "Inputs to SDPA must be tilized",
+    """
+    transformer.scaled_dot_product_attention: input_tensor_q input_tensor_k input_tensor_v attn_mask
+    transformer.chunked_scaled_dot_product_attention: input_tensor_q input_tensor_k input_tensor_v
+    transformer.flash_mla_prefill: input_tensor_q input_tensor_k
+    transformer.joint_scaled_dot_product_attention: input_tensor_q input_tensor_k input_tensor_v
+    transformer.joint_scaled_dot_product_attention: joint_tensor_q joint_tensor_k joint_tensor_v
+    """,
+)
+_enter(
+    "Inputs to SDPA must be tilized except for Q",
+    """
+    transformer.scaled_dot_product_attention_decode: input_tensor_k input_tensor_v
+    transformer.paged_scaled_dot_product_attention_decode: input_tensor_k input_tensor_v
+    transformer.flash_multi_latent_attention_decode: input_tensor_k
+    transformer.paged_flash_multi_latent_attention_decode: input_tensor_k
+    """,
+)
+_enter(
+    "Inputs to matmul must be tilized",
+    "experimental.attn_matmul experimental.group_attn_matmul: input_tensor_a input_tensor_b",
+)
+_enter("Inputs to {name} must be tilized", "sparse_matmul: input_tensor_a input_tensor_b")
+_enter(
+    "Inputs to update_cache must be tilized",
+    """
+    fill_cache: cache_tensor input_tensor
+    update_cache kv_cache.fill_cache_for_user_ kv_cache.update_cache_for_token_: cache input
+    """,
+)
+_enter(
+    "Cache tensor in update_cache must be tilized",
+    """
+    experimental.paged_update_cache: cache_tensor
+    experimental.paged_fused_update_cache: cache_tensor1 cache_tensor2
+    """,
+)
+_enter(
+    "Input tensor layout must be TILE but got Layout::ROW_MAJOR",
+    """
+    experimental.nlp_concat_heads experimental.nlp_concat_heads_boltz experimental.nlp_concat_heads_decode: input_tensor
+    experimental.nlp_create_qkv_heads: input input_kv
+    experimental.nlp_create_qkv_heads_falcon7b experimental.nlp_create_qkv_heads_segformer: input
+    experimental.nlp_create_qkv_heads_vit: input
+    experimental.nlp_create_qkv_heads_decode experimental.nlp_kv_cache_load_slice: input_tensor
+    transformer.concatenate_heads: input_tensor
+    transformer.split_query_key_value_and_split_heads: input_tensor kv_input_tensor
+    """,
+)
+_enter(
+    "{operand} to rotary embedding must be tilized",
+    """
+    experimental.rotary_embedding_llama: input_tensor cos_cache sin_cache trans_mat
+    experimental.rotary_embedding_hf: input_tensor cos_cache sin_cache
+    """,
+)
+_enter(
+    "Input tensor must have TILE layout, got: Layout::ROW_MAJOR",
+    """
+    layer_norm_post_all_gather rms_norm_post_all_gather: input_tensor stats
+    layer_norm_pre_all_gather rms_norm_pre_all_gather: input_tensor
+    experimental.dit_layernorm_post_allgather: input_tensor stats
+    experimental.wan_fused_rmsnorm_pre_allgather: input_tensor
+    """,
+)
+_enter(
+    "{operand} tensor must be TILE layout",
+    """
+    experimental.deepseek_grouped_gate experimental.deepseek_prefill.moe_grouped_topk: scores bias
+    embedding_bw: output_gradient_tensor
+    """,
+)
+_enter(
+    "Inputs to {name} must be tilized",
+    """
+    experimental.hc_sum_reduce: input
+    experimental.prefix_scan: a bx
+    experimental.repeat_and_interleave_eltwise_mul: a b
+    """,
+)
+_enter(
+    "Currently, only tile layout is supported for partial I->S",
+    "interleaved_to_sharded_partial: input_tensor",
+)
+_enter(
+    "{operand} must have ROW_MAJOR layout, got Layout::TILE",
+    """
+    embedding_bw plus_one rotate: input_tensor
+    experimental.paged_update_cache: update_idxs_tensor page_table
+    grid_sample: grid
+    index_fill index_fill_new moreh_fold: input
+    moe_routing_remap: routing_weights_tensor
+    sparse_matmul: sparsity
+    transformer.chunked_scaled_dot_product_attention: page_table_tensor
+    transformer.paged_flash_multi_latent_attention_decode: page_table_tensor cur_pos_tensor
+    transformer.paged_scaled_dot_product_attention_decode: page_table_tensor cur_pos_tensor
+    transformer.scaled_dot_product_attention_decode: cur_pos_tensor
+    """,
+    Layout.ROW_MAJOR,
+)
+
+
+def check_layouts(
+    name: str, wanted: Sequence[Wanted], names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
+    """Raises RuntimeError for an operand of operation `name` in a layout that it does not take; `names` are its parameters."""
+    for rule in wanted:
+        for operand in rule.operands:
+            place = names.index(operand) if operand in names else len(args)
+            tensor = args[place] if place < len(args) else kwargs.get(operand)
+            if not isinstance(tensor, Tensor) or tensor.layout is rule.layout:
+                continue
+            if not rule.sharded and tensor.is_sharded():
+                continue
+            raise fatal(
+                rule.sentence.format(name=name, operand=operand),
+                hint=f"{operand}=ttnn.to_layout({operand}, {cpp(rule.layout).replace('Layout::', 'ttnn.')}_LAYOUT)",
+            )
