@@ -431,8 +431,8 @@ def a_deepseek(cut: bool, **changes: Any) -> DeepSeek:
     return DeepSeek(DeepSeekConfig(**{**sizes, "use_tp": cut, **changes}))  # type: ignore[arg-type]
 
 
-def a_qwen3(cut: bool) -> Qwen3:
-    return Qwen3(Qwen3Config(vocab_size=ENTRIES, hidden_size=64, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=32, max_position_embeddings=LENGTH, use_tp=cut))  # fmt: skip
+def a_qwen3(cut: bool, **changes: Any) -> Qwen3:
+    return Qwen3(Qwen3Config(vocab_size=ENTRIES, hidden_size=64, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=32, max_position_embeddings=LENGTH, use_tp=cut, **changes))  # fmt: skip
 
 
 def test_deepseek_is_its_form_in_pytorch(opened: Any) -> None:
@@ -479,6 +479,10 @@ def experts_alone(cut: bool) -> DeepSeek:
     return a_deepseek(False, moe_tp_axis_name="tp" if cut else None, q_lora_rank=0)
 
 
+def a_tied_qwen3(cut: bool) -> Qwen3:
+    return a_qwen3(cut, weight_tying=WeightTyingType.Enabled)
+
+
 @pytest.mark.parametrize(
     ("form", "make"),
     [
@@ -489,6 +493,7 @@ def experts_alone(cut: bool) -> DeepSeek:
         ((2, 2), a_deepseek),
         ((2, 2), experts_alone),
         ((1, 2), a_qwen3),
+        ((1, 2), a_tied_qwen3),
     ],
 )
 def test_a_model_over_axes_is_that_of_one_device(

@@ -25,13 +25,15 @@ from tt_run.runtime.train.common.utils import get_loss_over_devices, initialize_
 from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
-from tt_run.runtime.train.models.runner import RunnerType
+from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
+from tt_run.runtime.train.modules.lora import LoraConfig, LoraModel
 from tt_run.runtime.train.named_mesh import sync_gradients
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
 from tt_run.runtime.train.sharded_parameters import whole_parameter
 from tt_run.runtime.train.tensor import Tensor, zeros_like
+from tt_run.runtime.train.tensor_parallel import EmbeddingPlacement
 
 # Name -> mesh shape, names of its axes, whether positions are cut over the tensor-parallel one.
 FORMS: dict[str, tuple[tuple[int, int], tuple[str, str], bool]] = {
@@ -76,19 +78,24 @@ def train(
     steps: range = range(3),
     load: Path | None = None,
     save: Path | None = None,
+    adapted: bool = False,
+    masked: bool = True,
+    **sizes: Any,
 ) -> tuple[list[float], dict[str, np.ndarray]]:
-    model = DecoderLlama(
-        LlamaConfig(**SIZES, use_tp="tp" in axes, sequence_parallel=sequence, runner_type=runner)
+    model: Any = DecoderLlama(
+        LlamaConfig(**SIZES, use_tp="tp" in axes, sequence_parallel=sequence, runner_type=runner, **sizes)
     )
+    blocks = model.blocks
+    if adapted:
+        model = LoraModel(model, LoraConfig(rank=4, target_modules=["q_linear", "out_linear", "w1", "w2"]))
     if "fsdp" in axes:
-        for block in model.blocks:
-            fsdp.fully_shard(block)  # type: ignore[arg-type]
+        for block in blocks:
+            fsdp.fully_shard(block)
         fsdp.fully_shard(model)
     data = [axis for axis, name in enumerate(axes) if name in ("dp", "fsdp")]
     device = context.get_device()
     mapper = places(device, axes, data)
-    mask = Tensor.from_numpy(np.tril(np.ones((1, 1, 32, 32), np.float32)))
-    mask.set_requires_grad(False)
+    mask = Tensor.from_numpy(np.tril(np.ones((1, 1, 32, 32), np.float32))) if masked else None
     optimizer, losses = SGD(model.parameters(), SGDConfig.make(lr=0.5, momentum=0.9)), []
     if load is not None:
         for tensor in model.parameters().values():
@@ -111,6 +118,42 @@ def train(
     if save is not None:
         save_checkpoint(str(save), model_params=model.parameters(), optimizer=optimizer)
     return losses, {name: whole_parameter(tensor) for name, tensor in model.parameters().items()}
+
+
+# What a form goes together with: a head tied to a table that lies so or so, adapters, attention that is causal by itself.
+TIED: dict[str, Any] = {"weight_tying": WeightTyingType.Enabled}
+TOGETHER: list[tuple[str, dict[str, Any]]] = [
+    ("fsdp", TIED),
+    ("tp", TIED),
+    ("tp", {**TIED, "embedding_placement": EmbeddingPlacement.VocabParallel}),
+    ("dp x tp", {**TIED, "embedding_placement": EmbeddingPlacement.FeatureParallel}),
+    ("sp", TIED),
+    ("dp x sp", {**TIED, "embedding_placement": EmbeddingPlacement.VocabParallel}),
+    ("fsdp x sp", {**TIED, "embedding_placement": EmbeddingPlacement.FeatureParallel}),
+    ("cp x tp", TIED),
+    ("fsdp", {"adapted": True}),
+    ("fsdp x tp", {"adapted": True}),
+    ("fsdp x sp", {"adapted": True}),
+    ("cp", {"masked": False}),
+    ("fsdp x cp", {"masked": False}),
+]
+
+
+@pytest.mark.filterwarnings("ignore:fully_shard")
+@pytest.mark.parametrize(
+    ("form", "what"), TOGETHER, ids=lambda what: what if isinstance(what, str) else "-".join(what)
+)
+def test_what_goes_together_with_a_form(opened_mesh: Any, form: str, what: dict[str, Any]) -> None:  # noqa: F811
+    alone = {name: value for name, value in what.items() if name != "embedding_placement"}
+    losses, expected = train(
+        opened_mesh((1, 1), ("_", "__")), ("_", "__"), False, RunnerType.Default, **alone
+    )
+    shape, axes, sequence = FORMS[form]
+    found, parameters = train(opened_mesh(shape, axes), axes, sequence, RunnerType.Default, **what)
+    np.testing.assert_allclose(found, losses, rtol=2e-5)
+    assert sorted(parameters) == sorted(expected)
+    for name, array in expected.items():
+        np.testing.assert_allclose(parameters[name], array, atol=2e-5, err_msg=name)
 
 
 RECOMPUTED_TOO = ("sp", "fsdp", "fsdp x tp")
@@ -139,7 +182,7 @@ def test_a_form_trains_as_one_device(opened_mesh: Any, form: str, runner: Runner
 def test_a_form_resumes(opened_mesh: Any, form: str, tmp_path: Path) -> None:  # noqa: F811
     """With the bits of an unbroken run on its own mesh; on another, with that run's numbers."""
 
-    def run(steps: range, at: str = form, **files: Path) -> tuple[list[float], dict[str, np.ndarray]]:
+    def run(steps: range, at: str = form, **files: Any) -> tuple[list[float], dict[str, np.ndarray]]:
         shape, axes, sequence = FORMS[at]
         return train(opened_mesh(shape, axes), axes, sequence, RunnerType.Default, steps, **files)
 

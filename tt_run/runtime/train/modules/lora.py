@@ -117,6 +117,8 @@ class ParallelLoraLinear(AbstractModuleBase):
         )
         self.lora_B = Parameter(initial.zeros()((1, 1, self.out_features, config.rank), cut_b))
         self.dropout_prob, self.scaling = config.lora_dropout, config.scaling
+        # One table of both: what stands in the place of a parameter, gathered by `fully_shard` say, is what the layer computes with.
+        layer._tensors = self._tensors
 
     _layer: ColumnParallelLinear | RowParallelLinear
 

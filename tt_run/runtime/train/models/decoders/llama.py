@@ -24,10 +24,11 @@ from tt_run.runtime.train.modules.linear import (
     VocabParallelEmbedding,
 )
 from tt_run.runtime.train.ops import binary, distributed, rope, shapes
+from tt_run.runtime.train.ops.distributed import GradOutputType
 from tt_run.runtime.train.ops.ring_attention import attention, context_axis
 from tt_run.runtime.train.ops.unary import silu
 from tt_run.runtime.train.tensor import Tensor
-from tt_run.runtime.train.tensor_parallel import EmbeddingPlacement, TPStrategy
+from tt_run.runtime.train.tensor_parallel import SEQUENCE_DIM, EmbeddingPlacement, TPStrategy
 
 NO_CACHE = (
     "sequence_parallel does not support a KvCache, which needs all positions on every device; "
@@ -68,6 +69,19 @@ def table(
     if placement is EmbeddingPlacement.FeatureParallel:
         return FeatureParallelEmbedding(*sizes, weight_init=weights)
     return Embedding(*sizes, weights)
+
+
+def output_head(
+    placement: EmbeddingPlacement | None, config: LlamaConfig, weights: initial.Initializer
+) -> ColumnParallelLinear | RowParallelLinear | LinearLayer:
+    """The layer of logits: whole without an axis (`placement` None); else cut by the vocabulary, or, tied to a table, as that table is."""
+    sizes = config.hidden_size, whole_tiles(config.vocab_size), False
+    tied = config.weight_tying is WeightTyingType.Enabled
+    if placement is None or (tied and placement is EmbeddingPlacement.Replicated):
+        return LinearLayer(*sizes, weights)
+    if tied and placement is EmbeddingPlacement.FeatureParallel:
+        return RowParallelLinear(*sizes, weight_init=weights)
+    return ColumnParallelLinear(*sizes, True, weight_init=weights, sequence_parallel=config.sequence_parallel)
 
 
 class GroupedQueryAttention(AbstractModuleBase):
@@ -249,25 +263,10 @@ class DecoderLlama(AbstractModuleBase):
         self.create_name("Llama")
         self.config = config
         hidden, parallel = config.hidden_size, config.use_tp and tensor_parallel_size() > 1
-        weights = initial.normal(0.0, 0.02)
-        self.fc: ColumnParallelLinear | LinearLayer = (
-            ColumnParallelLinear(
-                hidden,
-                whole_tiles(config.vocab_size),
-                False,
-                True,
-                weight_init=weights,
-                sequence_parallel=config.sequence_parallel,
-            )
-            if parallel
-            else LinearLayer(hidden, whole_tiles(config.vocab_size), False, weights)
-        )
-        self.tok_emb = table(config.embedding_placement if parallel else None, config, weights)
+        weights, placement = initial.normal(0.0, 0.02), config.embedding_placement if parallel else None
+        self.fc = output_head(placement, config, weights)
+        self.tok_emb = table(placement, config, weights)
         if config.weight_tying is WeightTyingType.Enabled:
-            if parallel:
-                raise ValueError(
-                    "weight_tying: the head is cut over the axis and the embedding is not; disable it"
-                )
             self.tok_emb.weight = self.fc.weight
         positions = rope.build_rope_params(
             config.max_position_embeddings,
@@ -301,13 +300,16 @@ class DecoderLlama(AbstractModuleBase):
         kv_cache: KvCache | None = None,
         new_tokens: int | None = None,
     ) -> Tensor:
-        """ids [B, 1, 1, T] -> logits [B, 1, T, vocabulary]. Without a mask every position sees every other."""
+        """ids [B, 1, 1, T] -> logits [B, 1, T, vocabulary]. Without a mask a position sees those up to itself."""
         x = self.tok_emb(input)
         if self.sequence_axis is not None:
             self._check_positions(x, kv_cache)
             x = distributed.scatter(x, 2, self.sequence_axis)
-        x = through(self.blocks, x, mask, self.config.runner_type, kv_cache, new_tokens)
-        return as_logits(self.fc(self.ln_fc(x)))
+        x = self.ln_fc(through(self.blocks, x, mask, self.config.runner_type, kv_cache, new_tokens))
+        if self.sequence_axis is not None and not isinstance(self.fc, ColumnParallelLinear):
+            # A head that is cut by the vocabulary gathers the positions itself; for another one every device needs them all.
+            x = distributed.all_gather(x, SEQUENCE_DIM, self.sequence_axis, GradOutputType.REPLICATED)
+        return as_logits(self.fc(x))
 
     def _check_positions(self, x: Tensor, kv_cache: KvCache | None) -> None:
         """Raise NotImplementedError for a cache, which needs all positions, and ValueError for positions that are no whole tiles on each device."""

@@ -293,16 +293,14 @@ class Qwen3(AbstractModuleBase):
         super().__init__()
         self.config = config
         self.model = Qwen3Model(config)
-        head, cut = (config.hidden_size, whole_tiles(config.vocab_size), False), parts_of(config.use_tp) > 1
+        head, tied = (config.hidden_size, whole_tiles(config.vocab_size), False), config.weight_tying
+        # A tied head is whole on every device, as the table is.
+        cut = parts_of(config.use_tp) > 1 and tied is not WeightTyingType.Enabled
         weights = initial.normal(0.0, 0.02)
         self.lm_head: ColumnParallelLinear | LinearLayer = (
             ColumnParallelLinear(*head, True, weight_init=weights) if cut else LinearLayer(*head, weights)
         )
-        if config.weight_tying is WeightTyingType.Enabled:
-            if cut:
-                raise ValueError(
-                    "weight_tying: the head is cut over the axis and the embedding is not; disable it"
-                )
+        if tied is WeightTyingType.Enabled:
             self.lm_head.weight = self.model.embed_tokens.weight
 
     @property
@@ -333,7 +331,7 @@ class Qwen3(AbstractModuleBase):
         new_tokens: int | None = None,
         past_key_values: KvCache | None = None,
     ) -> Tensor:
-        """ids [B, 1, 1, T] -> logits [B, 1, T, vocabulary]. Without a mask every position sees every other.
+        """ids [B, 1, 1, T] -> logits [B, 1, T, vocabulary]. Without a mask a position sees those up to itself.
 
         `past_key_values` is another name of `kv_cache`. Raises TypeError for both.
         """
