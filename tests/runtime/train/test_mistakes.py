@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,29 @@ import numpy as np
 import pytest
 
 from tt_run.runtime.train.checkpointing import load_checkpoint, save_checkpoint
+from tt_run.runtime.train.common import checkpoints
+from tt_run.runtime.train.common.config import TrainingConfig, load_config
+from tt_run.runtime.train.common.data import BytePairTokenizer, prepare_data
+from tt_run.runtime.train.datasets.collation import sft_collate_fn
+from tt_run.runtime.train.datasets.dataloader import InMemoryDataloader
 from tt_run.runtime.train.function import Function
+from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
+from tt_run.runtime.train.models.gpt import NanoGPTConfig, create_nanogpt
+from tt_run.runtime.train.models.llama import LlamaConfig as DocumentsLlama
+from tt_run.runtime.train.models.llama import create_llama_model
+from tt_run.runtime.train.modules import initial
+from tt_run.runtime.train.modules.containers import ModuleList
 from tt_run.runtime.train.modules.linear import LinearLayer
+from tt_run.runtime.train.modules.lora import LoraModel
 from tt_run.runtime.train.named_mesh import Mesh
 from tt_run.runtime.train.ops import attention
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers import adamw, registry, schedulers, sgd
+from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
 from tt_run.runtime.train.settings import ConfigError
 from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.trainers.grpo_config import GRPOConfig
+from tt_run.runtime.train.trainers.sft import SFTConfig, SFTTrainer
 
 
 def drawn(*shape: int) -> Tensor:
@@ -49,6 +65,28 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "no state": (lambda: adam().set_state_dict(None), TypeError, r"a state is what get_state_dict\(\) gave, not NoneType"),  # type: ignore[arg-type]
     "no configuration of an optimizer": (lambda: registry.create_optimizer(None, {}), ConfigError, "is a map like .*'AdamW'.*, not None"),  # type: ignore[arg-type]
     "a number as a schedule": (lambda: schedulers.LambdaScheduler(adam(), 3), TypeError, "lr_lambda is called with the step, got 3"),  # type: ignore[arg-type]
+    "a size that is text": (lambda: LlamaConfig(hidden_size="64"), TypeError, r"LlamaConfig\(\): 'hidden_size' must be int, got str"),  # type: ignore[arg-type]
+    "a size of a documents' Llama that is text": (lambda: create_llama_model(DocumentsLlama(num_heads="6")), TypeError, "'num_heads' must be int"),  # type: ignore[arg-type]
+    "a width of a GPT that is text": (lambda: create_nanogpt(NanoGPTConfig(n_embd="64")), TypeError, "'n_embd' must be int"),  # type: ignore[arg-type]
+    "steps that are text": (lambda: SFTConfig(max_steps="10"), TypeError, "'max_steps' must be int"),  # type: ignore[arg-type]
+    "generations that are text": (lambda: GRPOConfig(num_generations="4"), TypeError, "'num_generations' must be int"),  # type: ignore[arg-type]
+    "a mask that is an array": (
+        lambda: attention.scaled_dot_product_attention(*[drawn(1, 2, 4, 8)] * 3, np.ones((1, 1, 4, 4))),
+        TypeError, "'mask' must be a ttml.autograd.Tensor or a ttnn.Tensor, not numpy.ndarray; help: ttml.autograd",
+    ),
+    "an array in a parameter's place": (lambda: setattr(LinearLayer(2, 2), "weight", np.ones(4)), TypeError, "weight is a parameter and cannot become numpy.ndarray; help: weight.tensor.set_value"),
+    "a number in a list of modules": (lambda: ModuleList([1]), TypeError, "ModuleList and ModuleDict hold modules of ttml, not int"),  # type: ignore[list-item]
+    "adapters by a map": (lambda: LoraModel(LinearLayer(2, 2), {"rank": 4}), TypeError, "config is a LoraConfig, not dict"),  # type: ignore[arg-type]
+    "a deviation below zero": (lambda: initial.normal(0.0, -1.0)((1, 1, 2, 2)), ValueError, "std is at least 0, not -1.0"),
+    "a bound below zero": (lambda: clip_grad_norm({}, -1.0), ValueError, "max_norm is at least 0, not -1.0"),
+    "an order of zero": (lambda: clip_grad_norm({}, 1.0, 0.0), ValueError, "p_norm_type is above 0, not 0.0"),
+    "a bound that is text": (lambda: clip_grad_norm({}, "x"), TypeError, "max_norm is a number, not 'x'"),  # type: ignore[arg-type]
+    "an example without labels": (lambda: sft_collate_fn([{"input_ids": [1]}], 8, 0), ValueError, "example 0 has no 'labels', it has input_ids"),
+    "an example of text": (lambda: sft_collate_fn([{"input_ids": "ab", "labels": [1, 2]}], 8, 0), ValueError, "input_ids are whole numbers, one after another, not 'ab'"),
+    "no examples": (lambda: sft_collate_fn([], 8, 0), ValueError, "a batch needs an example at least"),
+    "a number as a data set": (lambda: InMemoryDataloader(5, list, 1), TypeError, "a data set with a length and a function of a list of examples, not int"),
+    "no model to tune": (lambda: SFTTrainer(None, InMemoryDataloader([1], list, 1), None, SFTConfig()), TypeError, "SFTTrainer: model must be a module of ttml, not NoneType"),
+    "settings of a trainer as a map": (lambda: SFTTrainer(LinearLayer(2, 2), InMemoryDataloader([1], list, 1), None, {"max_steps": 1}), TypeError, "config must be an SFTConfig, not dict"),  # type: ignore[arg-type]
     "one name for both axes": (lambda: Mesh((1, 1), ("a", "a")), ValueError, "a name of its own for each"),
 }  # fmt: skip
 
@@ -59,6 +97,43 @@ def test_a_mistake_is_told(opened: Any, mistake: str) -> None:
     made, kind, message = MISTAKES[mistake]
     with pytest.raises(kind, match=message):
         made()
+
+
+def test_files_that_are_not_there_or_not_what_they_should_be(opened: Any, tmp_path: Path) -> None:
+    """Each is told with its name, what it was for and what helps."""
+    opened()
+    (tmp_path / "step_10.pkl").write_bytes(b"")
+    (tmp_path / "text").write_bytes(b"one\ntwo\n\xff")
+    (tmp_path / "empty").write_bytes(b"")
+    (tmp_path / "torn.npz").write_bytes(b"PK\x03\x04torn")
+    (tmp_path / "words.json").write_text("{}")
+
+    def prepared(name: str, **more: Any) -> Any:
+        return prepare_data(TrainingConfig({"training_config": {"data_path": str(tmp_path / name), **more}}))
+
+    def tokens(name: str) -> Any:
+        return BytePairTokenizer(tmp_path / name)
+
+    weights = {"w": drawn(1, 1, 4, 4)}
+    mistakes: list[tuple[Callable[[], Any], type[Exception], str]] = [
+        (lambda: load_checkpoint(str(tmp_path / "step_11.pkl")), FileNotFoundError, "checkpoint .*step_11.pkl: no such file .*did you mean .*step_10.pkl"),
+        (lambda: load_checkpoint(str(tmp_path)), IsADirectoryError, "is a directory"),
+        (lambda: save_checkpoint(str(tmp_path / "no" / "w.pkl"), model_params=weights), FileNotFoundError, "there is no folder .*/no$"),
+        (lambda: checkpoints.load(tmp_path / "no.npz"), FileNotFoundError, "checkpoint .*no.npz: no such file"),
+        (lambda: checkpoints.load(tmp_path / "torn.npz"), ValueError, "torn.npz is not a checkpoint of this program"),
+        (lambda: checkpoints.load(tmp_path / "empty"), ValueError, "empty is not a checkpoint of this program"),
+        (lambda: prepared("texx"), FileNotFoundError, "data_path .*texx: no such file .*did you mean .*/text"),
+        (lambda: prepared("text"), ValueError, "text:3: byte 8 is no UTF-8 text"),
+        (lambda: prepared("empty"), ValueError, "empty: the file is empty"),
+        (lambda: tokens("no.json"), FileNotFoundError, "tokenizer_path .*no.json: no such file"),
+        (lambda: tokens("words.json"), ValueError, "words.json is no tokenizer.json"),
+        (lambda: load_config(tmp_path), FileNotFoundError, "is a folder; help: one of its files"),
+    ]  # fmt: skip
+    for made, kind, message in mistakes:
+        if "tokenizer" in message and importlib.util.find_spec("tokenizers") is None:
+            continue
+        with pytest.raises(kind, match=message):
+            made()
 
 
 def test_a_checkpoint_of_another_optimizer_changes_nothing(opened: Any, tmp_path: Path) -> None:

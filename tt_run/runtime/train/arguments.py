@@ -10,12 +10,14 @@ from typing import Any
 
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.native.arguments import nearest
+from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.train.variable import Variable
 
 TENSOR = "a ttml.autograd.Tensor"
 _KINDS: Mapping[str, tuple[type, str]] = {
     "Tensor": (Variable, TENSOR),
     "Kind": (Variable, TENSOR),
+    "Value": (Tensor, "a ttnn.Tensor"),
     "int": (Integral, "an int"),
     "float": (Real, "a float"),
 }

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.modules.base import NamedParameters
+from tt_run.runtime.train.named_files import named
 from tt_run.runtime.train.sharded_parameters import restore_parameter, whole_shape
 from tt_run.runtime.train.sharding import ReplicaMismatchError, Sharding
 from tt_run.runtime.train.tensor import Tensor
@@ -82,7 +83,7 @@ def save_checkpoint(
     expected = {name: tuple(shape) for name, shape in (expected_shapes or {}).items()}
     saved: dict[str, tuple[int, ...]] = {}
     try:
-        with partial.open("wb") as stream:
+        with named("checkpoint", path), partial.open("wb") as stream:
             first = {"format": FORMAT_VERSION, "header": dict(header or {}), "manifest": _outline(groups)}
             pickle.dump(first, stream)
             for above, name, tensor in _progress(records, "Saving checkpoint", display_progress):
@@ -162,7 +163,7 @@ def _label(above: tuple[str, ...], name: str) -> str:
 
 def read_header(path: str) -> dict[str, Any]:
     """The caller's header of a checkpoint. Raises ValueError for a file that is none."""
-    with open(path, "rb") as stream:
+    with named("checkpoint", path), open(path, "rb") as stream:
         header: dict[str, Any] = _first(stream, path)["header"]
         return header
 
@@ -179,7 +180,7 @@ def load_checkpoint(
     A group that is not asked for is passed over. Raises ValueError for a file that is no checkpoint or lacks a group that is asked for,
     RuntimeError when the parameters are of another model, CheckpointShapeError for a tensor of another shape.
     """
-    with open(path, "rb") as stream:
+    with named("checkpoint", path), open(path, "rb") as stream:
         first = _first(stream, path)
         manifest, header = first["manifest"], dict(first["header"])
         for group, wanted in (("model", model_params), ("optimizer", optimizer)):

@@ -10,6 +10,7 @@ import json
 import os
 import random
 import re
+import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.models import safetensors
+from tt_run.runtime.train.named_files import named
 from tt_run.runtime.train.optimizers.base import FORMER_NAMES
 from tt_run.runtime.train.sharded_parameters import restore_parameter, whole_parameter
 from tt_run.runtime.train.tensor import Tensor
@@ -74,23 +76,28 @@ def save(
     if not write:
         return target
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
-    with partial.open("wb") as stream:
+    with named("checkpoint", target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    with named("checkpoint", target), partial.open("wb") as stream:
         np.savez(stream, **arrays)  # type: ignore[arg-type,unused-ignore]
     partial.replace(target)
     return target
 
 
 def load(path: str | os.PathLike[str]) -> Checkpoint:
-    """Read a checkpoint. Raises ValueError for a file that is none, and FileNotFoundError when there is none."""
+    """Read a checkpoint. Raises ValueError for a file that is none, and OSError, with its name, for one that cannot be read."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with (
+            named("checkpoint", path),
+            Path(path).open("rb") as stream,
+            np.load(stream, allow_pickle=False) as stored,
+        ):
             arrays = {name: stored[name] for name in stored.files}
         header = json.loads(arrays.pop("header").tobytes())
-    except FileNotFoundError:
+    except OSError:
         raise
-    except (OSError, ValueError, KeyError) as problem:
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as problem:
         raise ValueError(f"{path} is not a checkpoint of this program: {problem}") from None
     if header.get("format") != FORMAT:
         raise ValueError(f"{path} has checkpoint format {header.get('format')}, this program reads {FORMAT}")

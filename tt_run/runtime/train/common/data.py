@@ -16,6 +16,7 @@ import numpy.typing as npt
 from tt_run import contract
 from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.train.common.config import TrainingConfig
+from tt_run.runtime.train.named_files import read_text
 
 Ids = npt.NDArray[np.uint32]
 
@@ -54,7 +55,7 @@ class CharTokenizer:
 
 
 class BytePairTokenizer:
-    """The tokenizer of a tokenizer.json file. Raises ImportError without the tokenizers package."""
+    """The tokenizer of a tokenizer.json file. Raises ImportError without the tokenizers package, OSError and ValueError naming a file that is none."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         try:
@@ -63,7 +64,13 @@ class BytePairTokenizer:
             raise ImportError(
                 "tokenizer_type: bpe needs the tokenizers package: pip install tokenizers"
             ) from None
-        self._tokenizer = Tokenizer.from_file(str(path))
+        read_text("tokenizer_path", path)
+        try:
+            self._tokenizer = Tokenizer.from_file(str(path))
+        except Exception as problem:
+            raise ValueError(
+                f"tokenizer_path {os.fspath(path)} is no tokenizer.json: {problem}; help: the one of the model's Hugging Face folder"
+            ) from None
 
     @property
     def vocab_size(self) -> int:
@@ -97,7 +104,7 @@ def load_shakespeare_text(path: str | os.PathLike[str] | None = None) -> str:
     from mgd.resources import configs_root
 
     if path is not None:
-        return Path(path).read_text(encoding="utf-8")
+        return read_text("data_path", path)
     home = os.environ.get(contract.METAL_HOME)
     candidates = [Path(home) / "tt-train" / "data" / "shakespeare.txt"] if home else []
     candidates.append(configs_root() / "training" / "data" / "shakespeare.txt")
@@ -118,6 +125,8 @@ def prepare_data(cfg: Any) -> tuple[Ids, Ids, int, Callable[[Sequence[int]], str
     if isinstance(cfg, Mapping):
         cfg = TrainingConfig(cfg)
     text = load_shakespeare_text(getattr(cfg, "data_path", None) or None)
+    if not text:
+        raise ValueError(f"data_path {cfg.data_path}: the file is empty; help: a text to train on")
     tokenizer = make_tokenizer(cfg, text)
     ids = np.array(tokenizer.encode(text), np.uint32)
     cut = int(0.9 * len(ids))

@@ -118,5 +118,9 @@ def find_config(path: str | os.PathLike[str], configs_root: str | os.PathLike[st
     for candidate in candidates:
         if os.path.isfile(candidate):  # noqa: PTH113 - Path.is_file raises for a name too long
             return candidate
+    if given.is_absolute() and given.is_dir():
+        raise FileNotFoundError(
+            f"configuration file {path} is a folder; help: one of {', '.join(sorted(f.name for f in given.glob('*.y*ml'))[:5]) or 'its files'}"
+        )
     looked = "\n  ".join(str(c) for c in candidates[:12])
     raise FileNotFoundError(f"configuration file {path} not found; looked for\n  {looked}")

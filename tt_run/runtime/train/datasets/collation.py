@@ -44,18 +44,20 @@ def sft_collate_fn(
     """A batch of examples `{"input_ids": [...], "labels": [...]}`, both of one length; labels of -100 are not trained.
 
     Sequences are padded to the longest of the batch, or to `pad_to`, and cut at `max_seq_len`. `mapper` lays the batch over the mesh. Raises
-    ValueError for an example whose labels are not as many as its ids, and for a batch of which no position is trained.
+    ValueError for an example without ids or labels, of which they are no whole numbers, or not equally many, and for a batch of which no
+    position is trained.
     """
+    if not examples:
+        raise ValueError("a batch needs an example at least; help: a set that is not empty, drop_last=True")
+    for row, example in enumerate(examples):
+        _check(row, example)
     longest = max(len(example["input_ids"]) for example in examples)
     length = min(pad_to or longest, max_seq_len)
     form = (len(examples), length)
     ids, labels = np.full(form, pad_token_id, np.uint32), np.full(form, pad_token_id, np.uint32)
     weights = np.zeros(form, np.float32)
     for row, example in enumerate(examples):
-        own, wanted = list(example["input_ids"]), list(example["labels"])
-        if len(own) != len(wanted):
-            raise ValueError(f"example {row} has {len(own)} input_ids and {len(wanted)} labels")
-        wanted = wanted[:length]
+        own, wanted = list(example["input_ids"]), list(example["labels"])[:length]
         ids[row, : len(own[:length])] = own[:length]
         trained = [column for column, label in enumerate(wanted) if label != IGNORED]
         labels[row, trained] = [wanted[column] for column in trained]
@@ -76,3 +78,21 @@ def sft_collate_fn(
         Tensor.from_numpy(labels, Layout.ROW_MAJOR, DataType.UINT32, *laid),
         mask,
     )
+
+
+def _check(row: int, example: Any) -> None:
+    """Raise ValueError for an example that has no ids and labels, equally many whole numbers."""
+    for name in ("input_ids", "labels"):
+        if not isinstance(example, Mapping) or name not in example:
+            has = ", ".join(map(str, example)) if isinstance(example, Mapping) else type(example).__name__
+            raise ValueError(
+                f"example {row} has no {name!r}, it has {has}; help: {{'input_ids': […], 'labels': […]}}"
+            )
+        values = example[name]
+        if isinstance(values, str) or (len(values) and np.asarray(values).dtype.kind not in "iu"):
+            raise ValueError(
+                f"example {row}: {name} are whole numbers, one after another, not {str(values)[:40]!r}"
+            )
+    ids, labels = (len(example[name]) for name in ("input_ids", "labels"))
+    if ids != labels:
+        raise ValueError(f"example {row} has {ids} input_ids and {labels} labels")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.models.cache import KvCache
@@ -52,7 +53,8 @@ class LlamaConfig:
     """Between the products of a model that is cut over the tensor-parallel axis, each device holds its part of the positions."""
 
     def check(self) -> None:
-        """Raise RuntimeError for sizes that do not divide, and for a tied head whose positions are cut."""
+        """Raise TypeError for sizes that are no numbers, RuntimeError for those that do not divide, and for a tied head whose positions are cut."""
+        check_fields(self)
         if self.sequence_parallel and self.weight_tying is WeightTyingType.Enabled:
             raise RuntimeError(
                 "weight_tying: with sequence_parallel the head is cut over the axis and the embedding is not; disable it"

@@ -6,6 +6,7 @@ import enum
 from collections.abc import Iterator
 from typing import Any
 
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.modules.parameter import Buffer, Parameter, TensorMetadata
 from tt_run.runtime.train.tensor import Tensor
 
@@ -177,6 +178,13 @@ class AbstractModuleBase(ModuleBase):
         if "_modules" not in self.__dict__:
             raise AttributeError(
                 f"call super().__init__() before assigning {name!r} in {type(self).__name__}"
+            )
+        if name in self._tensors and not isinstance(
+            value, (ModuleBase, TensorMetadata, Parameter, Tensor, Buffer, type(None))
+        ):
+            raise TypeError(
+                f"{type(self).__name__}.{name} is a parameter and cannot become {type_name(value)}; "
+                f"help: {name}.tensor.set_value(a ttnn.Tensor), or {name} = Parameter(a ttml.autograd.Tensor)"
             )
         for table in (self._modules, self._tensors, self._buffers):
             table.pop(name, None)

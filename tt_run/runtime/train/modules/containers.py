@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import overload
 
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase
 
 
@@ -24,7 +25,7 @@ class ModuleList(AbstractModuleBase):
         return ModuleList(held[index]) if isinstance(index, slice) else held[self._place(index)]
 
     def __setitem__(self, index: int, module: ModuleBase) -> None:
-        self._modules[str(self._place(index))] = module
+        self._modules[str(self._place(index))] = _module(module)
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -38,7 +39,7 @@ class ModuleList(AbstractModuleBase):
 
     def append(self, module: ModuleBase) -> ModuleList:
         """Add a module at the end."""
-        self._modules[str(len(self))] = module
+        self._modules[str(len(self))] = _module(module)
         return self
 
     def extend(self, modules: Iterable[ModuleBase]) -> ModuleList:
@@ -50,7 +51,7 @@ class ModuleList(AbstractModuleBase):
     def insert(self, index: int, module: ModuleBase) -> None:
         """Put a module in front of a place; those behind move up."""
         held = list(self._modules.values())
-        held.insert(index, module)
+        held.insert(index, _module(module))
         self._renumber(held)
 
     def pop(self, index: int = -1) -> ModuleBase:
@@ -82,7 +83,7 @@ class ModuleDict(AbstractModuleBase):
         return self._modules[name]
 
     def __setitem__(self, name: str, module: ModuleBase) -> None:
-        self._modules[name] = module
+        self._modules[name] = _module(module)
 
     def __delitem__(self, name: str) -> None:
         del self._modules[name]
@@ -116,3 +117,10 @@ class ModuleDict(AbstractModuleBase):
     def pop(self, name: str) -> ModuleBase:
         """Take a module out."""
         return self._modules.pop(name)
+
+
+def _module(value: ModuleBase) -> ModuleBase:
+    """Raise TypeError for what is no module."""
+    if not isinstance(value, ModuleBase):
+        raise TypeError(f"ModuleList and ModuleDict hold modules of ttml, not {type_name(value)}")
+    return value

@@ -61,6 +61,9 @@ def _evenly(a: float, b: float) -> Draw:
 
 
 def _normally(mean: float, std: float) -> Draw:
+    if not std >= 0:
+        raise ValueError(f"normal: std is at least 0, not {std}")
+
     def draw(shape: tuple[int, ...]) -> Array:
         if shapes.active():
             return shapes.zeros(shape, np.float32)

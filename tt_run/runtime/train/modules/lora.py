@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tt_run.runtime.errors import type_name
+from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase, RunMode
 from tt_run.runtime.train.modules.containers import ModuleDict, ModuleList
@@ -44,6 +46,7 @@ class LoraConfig:
     lora_dropout: float = 0.0
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.rank < 1:
             raise ValueError(f"LoraConfig: rank must be at least 1, not {self.rank}")
         if not 0.0 <= self.lora_dropout < 1.0:
@@ -161,6 +164,10 @@ class LoraModel(AbstractModuleBase):
     """
 
     def __init__(self, model: AbstractModuleBase, config: LoraConfig) -> None:
+        if not isinstance(config, LoraConfig):
+            raise TypeError(
+                f"LoraModel: config is a LoraConfig, not {type_name(config)}; help: LoraConfig(rank=8, target_modules=[…])"
+            )
         super().__init__()
         self.model = model
         for tensor in model.parameters().values():

@@ -38,8 +38,12 @@ def clip_grad_norm(
 
     Every device takes the norm of its own gradients, of which those of parameters that are cut over an axis count with all their parts:
     with data parallelism synchronise first. Raises RuntimeError for a norm that is not finite when `error_if_nonfinite`, and without any
-    gradient.
+    gradient; ValueError for a bound below 0 and an order that is not above it.
     """
+    if not _real("max_norm", max_norm) >= 0:
+        raise ValueError(f"clip_grad_norm: max_norm is at least 0, not {max_norm}")
+    if not _real("p_norm_type", p_norm_type) > 0:
+        raise ValueError(f"clip_grad_norm: p_norm_type is above 0, not {p_norm_type}")
     given = [tensor for _, tensor in sorted(parameters.items()) if tensor.is_grad_initialized()]
     if not given:
         raise RuntimeError("clip_grad_norm: no parameter has a gradient; call backward() first")
@@ -62,6 +66,13 @@ def clip_grad_norm(
             gradient = tensor.get_grad()
             tensor.set_grad(stacks.compute(_scaled, gradient, factor, dtype=gradient.dtype))
     return Tensor(norm, requires_grad=False)
+
+
+def _real(name: str, value: float) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"clip_grad_norm: {name} is a number, not {value!r}") from None
 
 
 def _scaled(gradient: Array, factor: Array) -> Array:

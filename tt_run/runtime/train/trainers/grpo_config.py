@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.train.common.config import GRPOSettings
 from tt_run.runtime.train.settings import ConfigError, Report
 
@@ -51,6 +52,7 @@ class GRPOConfig:
     disable_default_monitor: bool = False
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name in (
             "per_device_train_batch_size",
             "num_iterations",

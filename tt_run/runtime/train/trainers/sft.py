@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from tt_run.runtime.enums import DataType
+from tt_run.runtime.errors import type_name
+from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.train.axis_placement import is_replicated
 from tt_run.runtime.train.common import checkpoints
 from tt_run.runtime.train.common.data import build_causal_mask
@@ -36,7 +38,8 @@ from tt_run.runtime.train.trainers.reports import ProgressBar
 
 @dataclass
 class SFTConfig:
-    """How long to train, and how. Raises ValueError for counts that are negative or zero where that means nothing.
+    """How long to train, and how. Raises TypeError for counts that are none, ValueError for those that are negative
+    or zero where that means nothing.
 
     Intervals of 0 turn evaluation and checkpoints off, a `max_grad_norm` of 0 clipping. Without an optimizer of its own the trainer makes an
     AdamW with these settings. `gradient_checkpointing` computes activations again in the backward pass instead of keeping them. A bar of
@@ -63,6 +66,7 @@ class SFTConfig:
     disable_progress_bar: bool = False
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name in ("max_steps", "gradient_accumulation_steps", "max_seq_len"):
             if getattr(self, name) < 1:
                 raise ValueError(f"SFTConfig: {name} must be at least 1, not {getattr(self, name)}")
@@ -104,6 +108,12 @@ class SFTTrainer:
         checkpoint_saver: Callable[[SFTTrainer, str], None] | None = None,
         checkpoint_loader: Callable[[SFTTrainer, str], int] | None = None,
     ) -> None:
+        for name, given, needed, kind in (
+            ("model", model, "parameters", "a module of ttml"),
+            ("config", config, "max_steps", "an SFTConfig"),
+        ):
+            if not hasattr(given, needed):
+                raise TypeError(f"SFTTrainer: {name} must be {kind}, not {type_name(given)}")
         if config.seed is not None:
             AutoContext.get_instance().set_seed(config.seed)
         self.model = LoraModel(model, peft_config) if peft_config is not None else model

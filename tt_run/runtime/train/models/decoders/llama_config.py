@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
 from tt_run.runtime.train.models.transformer import tensor_parallel_size
@@ -21,6 +22,9 @@ class LlamaRopeScalingConfig:
     low_freq_factor: float = 1.0
     original_context_length: int = 0
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def params(self) -> rope.RopeScalingParams:
         """As rotary positions take it."""
         return rope.RopeScalingParams(
@@ -30,7 +34,7 @@ class LlamaRopeScalingConfig:
 
 @dataclass(frozen=True)
 class LlamaConfig:
-    """Sizes of a Llama. Raises ValueError for sizes that do not divide."""
+    """Sizes of a Llama. Raises TypeError for sizes that are no numbers, ValueError for those that do not divide."""
 
     hidden_size: int = 384
     intermediate_size: int | None = None
@@ -54,6 +58,7 @@ class LlamaConfig:
     """Between the products that are cut over the tensor-parallel axis, each device holds its part of the positions."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.tp_strategy is not None:
             object.__setattr__(self, "use_tp", self.tp_strategy.tensor_parallel)
             object.__setattr__(self, "sequence_parallel", self.tp_strategy.sequence_parallel)

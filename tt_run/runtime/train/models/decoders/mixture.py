@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
+from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.tensor.tensor import Tensor as Value
 from tt_run.runtime.train import stacks
 from tt_run.runtime.train.graph import PreferredPrecision
@@ -30,7 +31,7 @@ Array = npt.NDArray[Any]
 
 @dataclass
 class DeepSeekConfig:
-    """Sizes of a DeepSeek. Raises ValueError for experts that do not divide into groups."""
+    """Sizes of a DeepSeek. Raises TypeError for sizes that are no numbers, ValueError for experts that do not divide into groups."""
 
     vocab_size: int = 32000
     dim: int = 512
@@ -60,6 +61,7 @@ class DeepSeekConfig:
     moe_axis_name: str = "tp"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.score_func not in ("sigmoid", "softmax"):
             raise ValueError(f"score_func: {self.score_func!r} is not one of sigmoid, softmax")
         if self.moe_type not in ("dense", "sparse", "sparse_ep"):

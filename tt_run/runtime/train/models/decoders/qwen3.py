@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tt_run.runtime.enums import DataType
+from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.train.models.cache import KvCache
 from tt_run.runtime.train.models.decoders.cut_layers import axis_of, narrow, parts_of, wide
@@ -48,7 +49,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Qwen3Config:
-    """Sizes of a Qwen3. Raises ValueError for sizes that do not divide."""
+    """Sizes of a Qwen3. Raises TypeError for sizes that are no numbers, ValueError for those that do not divide."""
 
     vocab_size: int = 151936
     hidden_size: int = 4096
@@ -68,6 +69,7 @@ class Qwen3Config:
     use_tp: bool = False
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_decoder(self, "max_position_embeddings", "hidden_size", "head_dim")
 
 

@@ -1,0 +1,43 @@
+"""Files that a program names: opened or refused with the file's name, what it was for, and what lies beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def named(what: str, path: str | os.PathLike[str]) -> Iterator[None]:
+    """A block that reads or writes a file. Errors of the system are raised again, as what they are, in words: what the file was to be, and help."""
+    try:
+        yield
+    except OSError as problem:
+        why = (problem.strerror or str(problem)).lower()
+        raise type(problem)(f"{what} {os.fspath(path)}: {why}{_help(Path(path), problem)}") from None
+
+
+def _help(path: Path, problem: OSError) -> str:
+    """A name that was meant perhaps, the folder that there is not, or nothing."""
+    if not isinstance(problem, FileNotFoundError):
+        return ""
+    folder = path.parent
+    if not folder.is_dir():
+        return f"; help: there is no folder {folder}"
+    near = difflib.get_close_matches(path.name, [entry.name for entry in folder.iterdir()], n=1)
+    return f"; help: did you mean {folder / near[0]}?" if near else ""
+
+
+def read_text(what: str, path: str | os.PathLike[str]) -> str:
+    """A text in UTF-8. Raises OSError as `named` does, ValueError with the place of what is none."""
+    with named(what, path):
+        content = Path(path).read_bytes()
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        line = content.count(b"\n", 0, problem.start) + 1
+        raise ValueError(
+            f"{what} {os.fspath(path)}:{line}: byte {problem.start} is no UTF-8 text; help: iconv -t UTF-8"
+        ) from None
