@@ -25,6 +25,7 @@ PUBLISHED = {
     "ttml.trainers.callback": "TrainerCallback",
     "ttml.trainers.grpo_trainer": """
         GRPOCompleter GRPOMonitor RolloutBatch RolloutSampler compute_advantages_host dispatch_reward iter_micro_batch upload_micro_advantages
+        check_new_weight_version layout_microbatch place_old_nlog_probs save_checkpoint
     """,
     "ttml.models.qwen3.weights": "load_weights_from_hf",
     "ttml.fsdp": "fully_shard is_fsdp_managed fsdp_axis_of",

@@ -26,7 +26,16 @@ from tt_run.runtime.train.trainers.completion import ModelCompleter
 from tt_run.runtime.train.trainers.grpo import GRPOTrainer
 from tt_run.runtime.train.trainers.grpo_config import GRPOConfig, get_grpo_config
 from tt_run.runtime.train.trainers.grpo_monitor import GRPOMonitor
-from tt_run.runtime.train.trainers.rollouts import advantages_of, reward_names, upload_micro_advantages
+from tt_run.runtime.train.trainers.grpo_saving import save_checkpoint
+from tt_run.runtime.train.trainers.rollouts import (
+    RolloutBatch,
+    RolloutSampler,
+    advantages_of,
+    layout_microbatch,
+    place_old_nlog_probs,
+    reward_names,
+    upload_micro_advantages,
+)
 
 PROMPTS = [{"prompt": word, "want": "a"} for word in ("ab", "cd", "ef", "gh") * 8]
 
@@ -335,8 +344,71 @@ def test_settings_from_a_file() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [({"num_generations": 3}, "must be divisible by num_generations"), ({"prompts_to_train": 3}, "must be divisible by the 2 prompts")],
+    [
+        ({"num_generations": 3}, "must be divisible by num_generations"),
+        ({"prompts_to_train": 3}, "must be divisible by the 2 prompts"),
+        ({"rollout_mode": "remote_sync"}, "must be one of ttml in_process, ttt remote_sync, got ttml remote_sync"),
+        ({"rollout_source": "ttt", "rollout_mode": "remote_sync"}, "is not emulated; help: rollout_mode: in_process"),
+    ],
 )  # fmt: skip
 def test_sizes_that_do_not_divide(opened: Any, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         trainer(opened, **changes)[0].train()
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [([], "the data set has no rows"), ([{"prompt": "ab", "want": "a"}, {"text": "ab"}], "row 1 of the data set has no 'prompt', it has text")],
+)  # fmt: skip
+def test_rows_that_are_no_prompts(opened: Any, rows: list[dict[str, str]], message: str) -> None:
+    made, _ = trainer(opened, prompts_to_train=2)
+    made.dataset = rows
+    with pytest.raises(ValueError, match=message):
+        made.train()
+
+
+def test_completions_of_weights_before(opened: Any) -> None:
+    """A micro-batch as inputs, targets and mask; probabilities that came with the completions at the places of their tokens."""
+    prompts, completions = [[1, 2, 3], [4, 5]], [[6], [7, 8]]
+    inputs, targets, mask, length = layout_microbatch(prompts, completions, 9)
+    assert inputs[:, :4].tolist() == [[1, 2, 3, 9], [4, 5, 7, 9]] and length == 32
+    assert targets[:, :4].tolist() == [[2, 3, 6, 9], [5, 7, 8, 9]]
+    assert mask.nonzero()[1].tolist() == [2, 1, 2] and mask.dtype == np.float32
+    old = place_old_nlog_probs(prompts, completions, np.array([[-0.5, 0.0], [-1.0, -2.0]]), length)
+    assert old[mask > 0].tolist() == [0.5, 1.0, 2.0] and old.sum() == 3.5
+    with pytest.raises(ValueError, match="Prompt is too short: prompt 0 has 1 tokens"):
+        layout_microbatch([[1]], [[2]], 9)
+
+    class Shared(RolloutSampler):
+        def generate(self, prompts: Any) -> RolloutBatch:
+            return RolloutBatch(self.weight_version, prompts, completions, np.zeros((2, 2)))
+
+    sampler = Shared()
+    sampler.update_weights(None, 2)
+    assert sampler.generate(prompts).weight_version == 2
+    with pytest.raises(ValueError, match="version 2 must be > current weight_version 2"):
+        sampler.update_weights(None, 2)
+
+
+def test_what_others_need_to_generate_is_beside_a_checkpoint(opened: Any, tmp_path: Path) -> None:
+    made, _ = trainer(opened)
+    (tmp_path / "config.json").write_text("{}")
+
+    class Tokens:
+        eos_token_id, pad_token_id = 3, None
+
+        def save_pretrained(self, folder: str) -> None:
+            (Path(folder) / "tokenizer.json").write_text("{}")
+
+    folder = save_checkpoint(
+        made.model, 7, str(tmp_path), tokenizer=Tokens(), grpo_config=made.config, optimizer=made.optimizer, model_source=str(tmp_path)
+    )  # fmt: skip
+    assert folder.name == "grpo_step_7"
+    names = {"checkpoint.npz", "model.safetensors", "config.json", "tokenizer.json", "grpo_config.json"}
+    assert names <= {file.name for file in folder.iterdir()}
+    generation = json.loads((folder / "generation_config.json").read_text())
+    assert generation == {"temperature": 1.0, "max_new_tokens": 6, "eos_token_id": 3}
+    assert json.loads((folder / "trainer_state.json").read_text()) == {
+        "global_step": 7,
+        "learning_rate": 0.02,
+    }

@@ -63,6 +63,9 @@ class GRPOSettings(Section):
     report_to = Setting(choice("none", "wandb"), "none", UPSTREAM)
     run_name: Setting[str | None] = Setting(text, None, UPSTREAM)
     disable_default_monitor = Setting(flag, False, UPSTREAM)
+    rollout_source = Setting(choice("ttml", "ttt"), "ttml", UPSTREAM)
+    rollout_mode = Setting(choice("in_process", "remote_sync"), "in_process", UPSTREAM)
+    weight_sync_every = Setting(whole(1), 1, UPSTREAM)
 
 
 class PipelineParallelHostConfig(Section):

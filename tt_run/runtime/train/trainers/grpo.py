@@ -6,17 +6,15 @@ min(ratio * advantage, clip(ratio, 1 - epsilon, 1 + epsilon) * advantage), where
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.train import stacks
-from tt_run.runtime.train.common import checkpoints
 from tt_run.runtime.train.common.trainer import Placing
 from tt_run.runtime.train.common.utils import create_optimizer, get_loss_over_devices, no_grad
 from tt_run.runtime.train.context import AutoContext
@@ -28,6 +26,7 @@ from tt_run.runtime.train.trainers.callback import TrainerCallback
 from tt_run.runtime.train.trainers.completion import GRPOCompleter, Tokens, rows_of
 from tt_run.runtime.train.trainers.grpo_config import GRPOConfig
 from tt_run.runtime.train.trainers.grpo_monitor import GRPOMonitor
+from tt_run.runtime.train.trainers.grpo_saving import save_checkpoint
 from tt_run.runtime.train.trainers.rollouts import Reward, advantages_of, dispatch_reward, reward_names
 
 Columns = dict[str, list[Any]]
@@ -59,6 +58,15 @@ class GRPOTrainer:
         if (reward_func is None) == (reward_funcs is None) or not (reward_func or reward_funcs):
             raise ValueError(
                 "GRPOTrainer: pass exactly one of reward_func (a function) and reward_funcs (functions, at least one)"
+            )
+        if not hasattr(completer, "model"):
+            raise TypeError(
+                f"GRPOTrainer: completer must be a GRPOCompleter, which has a model, not {type_name(completer)}"
+            )
+        if config.rollout_mode == "remote_sync":
+            raise ValueError(
+                "GRPOTrainer: rollout_mode 'remote_sync' generates with tt-transformers on another rank, which is not emulated; "
+                "help: rollout_mode: in_process, and a completer that asks the other rank, as examples/training/grpo_remote_rollout.py has"
             )
         self.completer, self.dataset, self.config = completer, dataset, config
         self.reward_func, self.optimizer_dict = reward_func, optimizer_dict
@@ -117,24 +125,32 @@ class GRPOTrainer:
 
     def save(self) -> Path:
         """Write a checkpoint, and beside it the weights alone and the settings; gives its folder. Every rank of the mesh must call it."""
-        folder = Path(self.config.output_dir) / "checkpoints" / f"grpo_step_{self.steps}"
-        checkpoints.save(folder / "checkpoint", step=self.steps, model=self.model, optimizer=self.optimizer)
-        checkpoints.export_safetensors(folder / "model.safetensors", self.model)
-        state = {"global_step": self.steps, "learning_rate": self.optimizer.get_lr()}
-        for name, facts in (("grpo_config.json", asdict(self.config)), ("trainer_state.json", state)):
-            (folder / name).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
-        return folder
+        return save_checkpoint(
+            self.model,
+            self.steps,
+            self.config.output_dir,
+            tokenizer=getattr(self.completer, "tokenizer", None),
+            grpo_config=self.config,
+            optimizer=self.optimizer,
+            model_source=self.model_source,
+        )
 
     # --- parts of a step, by the names that trainers derived from this one use ---------------------------------------
 
     def _setup(self) -> None:
-        """The prompts in tokens and the other columns of their rows."""
+        """The prompts in tokens and the other columns of their rows. Raises ValueError for rows without a prompt, and for none."""
         total = min(self.config.prompts_to_train, len(self.dataset))
+        if not total:
+            raise ValueError("GRPOTrainer: the data set has no rows; help: rows {'prompt': text, …}")
         if total % self._generation_batch_prompts:
             raise ValueError(
                 f"prompts_to_train ({total}) must be divisible by the {self._generation_batch_prompts} prompts of a step"
             )
         rows = [self.dataset[i] for i in range(total)]
+        for number, row in enumerate(rows):
+            if not isinstance(row, Mapping) or "prompt" not in row:
+                has = ", ".join(map(str, row)) if isinstance(row, Mapping) else type_name(row)
+                raise ValueError(f"GRPOTrainer: row {number} of the data set has no 'prompt', it has {has}")
         self._prompts: list[Tokens] = [list(self.completer.tokenizer.encode(row["prompt"])) for row in rows]
         names = [name for name in rows[0] if name != "prompt"] if rows else []
         self._extra_dataset_columns: Columns = {name: [row[name] for row in rows] for name in names}

@@ -14,6 +14,8 @@ from tt_run.runtime.train.settings import ConfigError, Report
 
 SCHEDULES = ("constant", "cosine")
 REPORTS = ("none", "wandb")
+ROLLOUTS = (("ttml", "in_process"), ("ttt", "remote_sync"))
+"""Who makes completions, and where: the model that is trained, or tt-transformers on another rank. Other pairs mean nothing."""
 
 
 @dataclass
@@ -24,7 +26,7 @@ class GRPOConfig:
     `gradient_accumulation_steps` micro-batches and is taken `num_iterations` times on the same completions. Raises ValueError for counts
     below 1. After `warmup_steps` the rate stays ("constant") or falls along a half cosine to `min_lr_rate` of itself ("cosine"); gradients are
     clipped to `clip_grad_norm_max_norm` with `use_clip_grad_norm`; `log_completions` prints the first `num_completions_to_print` of a step.
-    Figures go to `grpo_metrics.csv` in `output_dir`, if one is given, and with `report_to="wandb"` to a run named `run_name`.
+    `rollout_mode="remote_sync"`, which syncs weights each `weight_sync_every` steps, is read and refused by the trainer. Figures go to `grpo_metrics.csv` in `output_dir`, if one is given, and with `report_to="wandb"` to a run named `run_name`.
     """
 
     epsilon: float = 0.2
@@ -50,6 +52,9 @@ class GRPOConfig:
     report_to: str = "none"
     run_name: str | None = None
     disable_default_monitor: bool = False
+    rollout_source: str = "ttml"
+    rollout_mode: str = "in_process"
+    weight_sync_every: int = 1
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -59,6 +64,7 @@ class GRPOConfig:
             "gradient_accumulation_steps",
             "num_generations",
             "checkpoint_interval",
+            "weight_sync_every",
         ):
             if getattr(self, name) < 1:
                 raise ValueError(f"GRPOConfig: {name} must be positive, got {getattr(self, name)}")
@@ -79,6 +85,11 @@ class GRPOConfig:
         if self.num_completions_to_print < 0:
             raise ValueError(
                 f"GRPOConfig: num_completions_to_print must be at least 0, got {self.num_completions_to_print}"
+            )
+        if (self.rollout_source, self.rollout_mode) not in ROLLOUTS:
+            pairs = ", ".join(f"{source} {mode}" for source, mode in ROLLOUTS)
+            raise ValueError(
+                f"GRPOConfig: rollout_source and rollout_mode must be one of {pairs}, got {self.rollout_source} {self.rollout_mode}"
             )
         if self.batch_size is not None:
             warnings.warn(

@@ -12,6 +12,7 @@ import numpy as np
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.tensor.distribution.mappers import TensorToMesh
+from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.train.trainers.completion import Tokens
 
@@ -28,19 +29,74 @@ class RolloutBatch:
     `logprobs` is [batch, longest completion] float32: the log-probability of each token as it was drawn; what is beyond a completion means nothing.
     """
 
-    batch_id: int
     weight_version: int
     prompts: list[Tokens]
     completions: list[Tokens]
     logprobs: np.ndarray
+    batch_id: int = 0
 
 
 class RolloutSampler(ABC):
-    """Makes batches of completions."""
+    """Makes batches of completions, with weights that may be renewed."""
+
+    _version = 0
 
     @abstractmethod
     def generate(self, prompts: list[Tokens]) -> RolloutBatch:
         """Completions of prompts."""
+
+    @property
+    def weight_version(self) -> int:
+        """The number of the weights that it has, 0 at first."""
+        return self._version
+
+    def update_weights(self, weights: Any, version: int) -> None:
+        """Take other weights. A sampler that shares the model that is trained has them and notes the number. Raises ValueError for one that is not newer."""
+        self._version = check_new_weight_version(self.weight_version, version)
+
+    def close(self) -> None:  # noqa: B027 - nothing to give back unless a sampler says otherwise
+        """Give back what it holds."""
+
+
+def check_new_weight_version(current: int, version: int) -> int:
+    """The number of new weights. Raises ValueError for one that is not above the present one."""
+    version = int(version)
+    if version <= current:
+        raise ValueError(f"update_weights: version {version} must be > current weight_version {current}")
+    return version
+
+
+def layout_microbatch(
+    prompts: Sequence[Tokens], completions: Sequence[Tokens], pad_token: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Inputs and targets, uint32, and a mask of the completions' targets, float32, all [B, T]; and T, a multiple of 32.
+
+    A row holds a prompt and its completion, padded behind; its targets are its tokens one place later. Raises ValueError for prompts of fewer
+    than two tokens.
+    """
+    rows = [[*prompt, *completion] for prompt, completion in zip(prompts, completions, strict=True)]
+    length = whole_tiles(max(len(row) for row in rows) - 1)
+    inputs, targets = (np.full((len(rows), length), pad_token, np.uint32) for _ in range(2))
+    mask = np.zeros((len(rows), length), np.float32)
+    for number, (prompt, row) in enumerate(zip(prompts, rows, strict=True)):
+        if len(prompt) < 2:
+            raise ValueError(
+                f"Prompt is too short: prompt {number} has {len(prompt)} tokens, at least 2 are needed"
+            )
+        inputs[number, : len(row) - 1], targets[number, : len(row) - 1] = row[:-1], row[1:]
+        mask[number, len(prompt) - 1 : len(row) - 1] = 1.0
+    return inputs, targets, mask, length
+
+
+def place_old_nlog_probs(
+    prompts: Sequence[Tokens], completions: Sequence[Tokens], logprobs_rows: np.ndarray, Tp: int
+) -> np.ndarray:
+    """[B, Tp] float32: minus the log-probability of each token of a completion, [B, longest], at the place that `layout_microbatch` gives it."""
+    out = np.zeros((len(prompts), Tp), np.float32)
+    for row, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
+        first, count = len(prompt) - 1, len(completion)
+        out[row, first : first + count] = -np.asarray(logprobs_rows)[row, :count]
+    return out
 
 
 def advantages_of(rewards: np.ndarray, group_size: int) -> np.ndarray:

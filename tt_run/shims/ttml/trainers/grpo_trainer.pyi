@@ -9,9 +9,13 @@ from tt_run.runtime.train.trainers.grpo import GRPOTrainer as GRPOTrainer
 from tt_run.runtime.train.trainers.completion import ModelCompleter as ModelCompleter
 from tt_run.runtime.train.trainers.rollouts import RolloutBatch as RolloutBatch
 from tt_run.runtime.train.trainers.rollouts import RolloutSampler as RolloutSampler
+from tt_run.runtime.train.trainers.rollouts import check_new_weight_version as check_new_weight_version
 from tt_run.runtime.train.trainers.rollouts import dispatch_reward as dispatch_reward
 from tt_run.runtime.train.trainers.grpo_config import get_grpo_config as get_grpo_config
 from tt_run.runtime.train.trainers.rollouts import iter_micro_batch as iter_micro_batch
+from tt_run.runtime.train.trainers.rollouts import layout_microbatch as layout_microbatch
+from tt_run.runtime.train.trainers.rollouts import place_old_nlog_probs as place_old_nlog_probs
+from tt_run.runtime.train.trainers.grpo_saving import save_checkpoint as save_checkpoint
 from tt_run.runtime.train.trainers.rollouts import upload_micro_advantages as upload_micro_advantages
 
 compute_advantages_host = _advantages_of
