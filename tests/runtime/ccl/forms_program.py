@@ -300,6 +300,12 @@ def products():
         x, w, multi_device_global_semaphore=semaphores, bias_tensor=b, cluster_axis=1, chunk_sizes=[32, 96]
     )
     check("ag minimal mm", found, lambda p: tuple(np.split(whole @ rows[0] + bias, [32], 3)))
+    for label, weights, dim in (("4D", rows[0], 2), ("2D", rows[0][0, 0], 0)):
+        part, _ = put(weights, (dim, None))
+        found = E.all_gather_minimal_matmul_async(
+            x, part, multi_device_global_semaphore=semaphores, cluster_axis=1, fsdp_cluster_axis=0
+        )
+        check(f"ag fsdp {label}", found, lambda p: whole @ rows[0])
     base, gate = random(1, 1, 32, 128), random(1, 1, 1, 128)
     a, g = put(base, (None, None))[0], put(gate, (None, None))[0]
     found = E.all_gather_minimal_matmul_async(

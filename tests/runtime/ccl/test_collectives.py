@@ -10,6 +10,9 @@ from tt_run.runtime.ccl.asynchronous import all_gather_async
 from tt_run.runtime.ccl.collectives import all_broadcast, all_gather, all_reduce, reduce_scatter
 from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.ccl.halos import slice_reshard_async
+from tt_run.runtime.ccl.scatter_forms import (
+    reduce_scatter_minimal_async_create_intermediate_buffer as intermediate_buffers,
+)
 from tt_run.runtime.ccl.semaphores import create_global_semaphore
 from tt_run.runtime.ccl.single_shards import broadcast, mesh_partition, point_to_point
 from tt_run.runtime.ccl.transfer_shapes import intermediate_spec
@@ -179,6 +182,31 @@ def test_packets_hold_whole_pages(row, shape, dtype, layout, packets):
     blocks = from_torch(np.zeros(shape, np.float32), DataType.BFLOAT8_B, layout=Layout.TILE, device=row)
     with pytest.raises(RuntimeError, match="Only TILE layout is supported for BFLOAT8_B dtype!"):
         intermediate_spec(blocks, MeshCoordinate(0, 0), MeshCoordinate(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("dim", "topology", "made"),
+    [
+        (3, Topology.Ring, True),
+        (1, Topology.Ring, True),
+        (-1, Topology.Ring, True),
+        (-3, Topology.Ring, True),
+        (0, Topology.Ring, False),
+        (-4, Topology.Ring, False),
+        (3, Topology.Linear, False),
+    ],
+)
+def test_a_ring_has_staging_buffers_but_for_dimension_0(device, dim, topology, made):
+    tensor, _ = sharded(device, (1, 1, 32, 32), 3)
+    if made:
+        first, second = intermediate_buffers(tensor, dim, topology=topology)
+        assert first.spec == second.spec == tensor.spec and first is not second
+        assert not np.any(first.shards.data) and not np.any(second.shards.data)
+    else:
+        with pytest.raises(
+            RuntimeError, match=f"needs a ring and a dimension other than 0, got {topology} and {dim}$"
+        ):
+            intermediate_buffers(tensor, dim, topology=topology)
 
 
 def test_results_go_into_a_preallocated_tensor(device):
