@@ -72,6 +72,13 @@ def test_only_ranks_of_this_host_that_live_and_do_not_wait_are_running() -> None
     assert not seen.running((7,))
 
 
+@pytest.mark.parametrize("data", [b"[1]", b'"x"', b"1", b"null", b"{", b"\xff", b""])
+def test_what_is_no_record_is_none(data: bytes) -> None:
+    row = two_rows()[4]
+    row._write(*row._texts["record"], data)
+    assert row.read("record") is None
+
+
 def test_who_has_answered_and_who_is_lost() -> None:
     both, seen = two_rows(), object.__new__(Whereabouts)
     seen._rows, seen._seized = both, {}

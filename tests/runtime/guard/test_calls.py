@@ -250,8 +250,13 @@ def test_a_contradiction_waits_a_moment_for_the_word_of_the_others(monkeypatch: 
     assert "rank 2 means" not in str(first)
 
 
+@pytest.mark.parametrize("processors", [1, 64], ids=["crowded", "spinning"])
 @pytest.mark.parametrize("threads_of", [(0,), (0, 2), (1, 2)])
-def test_a_call_of_another_thread_meets_those_of_main_threads(threads_of: tuple[int, ...]) -> None:
+def test_a_call_of_another_thread_meets_those_of_main_threads(
+    monkeypatch: pytest.MonkeyPatch, threads_of: tuple[int, ...], processors: int
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)))
+
     def program(of: Any) -> list[str]:
         everyone = of.world.everyone
         of.collective(everyone, Signature("MPI Barrier", detail="warm"), sys._getframe())

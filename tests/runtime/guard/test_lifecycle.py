@@ -208,6 +208,14 @@ def test_an_exit_is_told_with_its_line(clock: SimpleNamespace, status: Any, code
     assert clock.naps == [shutdown_seconds(3)]
 
 
+@pytest.mark.parametrize("calls", [0, 5])
+def test_a_program_that_comes_to_its_end_ends_with_nothing_to_tell(calls: int) -> None:
+    job = Job()
+    job.guard.whereabouts.words[CALLS] = calls
+    Lifecycle(job.world, job.guard).on_exit()
+    assert job.told == [("end", ENDED, "", "")]
+
+
 def test_an_exit_that_was_caught_is_taken_back() -> None:
     job = Job()
     made = Lifecycle(job.world, job.guard)
