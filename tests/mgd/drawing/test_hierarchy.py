@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mgd.connections import Node
 from mgd.drawing.hierarchy import hierarchy
+from mgd.drawing.relations import _name
 from tests.mgd.test_expansion import NESTED, graph_of
 
 TURNED = NESTED.replace("graph_id: 4\n", "graph_id: #\n").replace("graph_id: 2\n", "graph_id: 4\n")
@@ -23,3 +25,21 @@ def test_a_connection_of_nested_meshes_is_drawn_between_their_pods(text: str, wo
     (bundle,) = root.bundles
     assert (bundle.first, bundle.last) == (0, 1)
     assert bundle.joints[0].words.startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("path", "device", "is_graph", "by_id", "name"),
+    [
+        ((("T", 0), ("M", 5)), None, False, True, "5"),
+        ((("T", 0), ("M", 5)), 3, False, True, "5:D3"),
+        ((("T", 0), ("P", 1), ("M", 5)), 3, False, True, "5:D3"),
+        ((("T", 0), ("P", 1), ("M", 5)), 3, False, False, "P(1)/5:D3"),
+        ((("T", 0), ("P", 1), ("Q", 2), ("M", 5)), None, False, False, "P(1)/Q(2)/5"),
+        ((("T", 0), ("P", 1)), None, True, True, "P(1)"),
+        ((("T", 0), ("P", 1), ("Q", 2)), None, True, False, "P(1)/Q(2)"),
+    ],
+)
+def test_how_an_end_is_named(
+    path: tuple[tuple[str, int], ...], device: int | None, is_graph: bool, by_id: bool, name: str
+) -> None:
+    assert _name(Node(path, device, is_graph), by_id) == name

@@ -124,6 +124,10 @@ def test_marks_are_crosses_and_notes_are_escaped() -> None:
     texts = ["".join(each.itertext()) for each in root.iter(f"{SVG}text")]
     for wanted in ("1✗", "✗", "✗ rank 0", "✗ 3 ch", "✗ a < b & c", "what the rules refuse"):
         assert wanted in texts
+    [line] = [each for each in with_class(root, "line", "bad") if each.get("data-link") == "1-2"]
+    [cross] = [each for each in with_class(root, "text", "bad") if each.text == "✗"]
+    middle = [(int(line.get(f"{axis}1", 0)) + int(line.get(f"{axis}2", 0))) // 2 for axis in "xy"]
+    assert [int(cross.get("x", 0)), int(cross.get("y", 0)) - 4] == middle
 
 
 def test_a_label_does_not_run_into_the_next_block() -> None:
