@@ -68,7 +68,11 @@ BARE = build(
 TWICE = build([card("a"), replace(card("b"), host="a")])
 GALAXIES = build([galaxy("b", 0, 2), galaxy("a", 1, 2)])
 BLACK = build([z_galaxy("b", 0), z_galaxy("a", 1)])
-TORUS = build([galaxy("a", 0, 1)])
+WHOLE = parse_cluster(t3000_yaml(), "t3k.yaml")
+# Two squares without a link between them.
+HALVES = build(
+    [replace(WHOLE, links=tuple(link for link in WHOLE.links if {link[0], link[2]} not in ({0, 2}, {1, 3})))]
+)
 GRID = build([plain_grid(3, 4)])
 
 
@@ -95,7 +99,7 @@ CASES: dict[str, tuple[PhysicalGraph, MeshGraph]] = {
     "hosts across": (PAIR, MeshGraph((mesh(1, 2, hosts=(1, 2)),))),
     "one block across hosts": (BARE, MeshGraph((mesh(1, 2, channels=1),))),
     "one block that no host has, nor all": (BARE, MeshGraph((mesh(1, 2, channels=2, policy="STRICT"),))),
-    "neither strict nor relaxed": (TORUS, MeshGraph((mesh(5, 5, channels=1, policy="STRICT"),))),
+    "neither strict nor relaxed": (HALVES, MeshGraph((mesh(1, 5, channels=1, policy="STRICT"),))),
     "hosts that turn": (GALAXIES, MeshGraph((mesh(16, 4, hosts=(1, 2), channels=4),))),
     "hosts that cannot turn": (GALAXIES, MeshGraph((mesh(3, 4, hosts=(1, 2), channels=4),))),
     "hosts that could turn": (GALAXIES, MeshGraph((mesh(2, 3, hosts=(2, 1), channels=9, policy="STRICT"),))),
