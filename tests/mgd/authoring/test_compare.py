@@ -169,6 +169,13 @@ def test_links_of_nested_graphs_are_named_by_the_way_to_their_ends() -> None:
     )
 
 
+def test_meshes_of_nested_graphs_are_told_apart_by_the_way_to_them() -> None:
+    graph = mgd.expand(mgd.load(find("closetbox").path))
+    keys = [compare._key(each) for each in graph.meshes]
+    assert keys == [(pod, number) for pod in range(4) for number in range(4)]
+    assert compare._title(keys[6]) == "1/2"
+
+
 def test_the_difference_turns_round() -> None:
     for a, b in ((PAIR, T3K), (T3K, GALAXY)):
         forward = differences(mgd.expand(mgd.loads(a)), mgd.expand(mgd.loads(b)))

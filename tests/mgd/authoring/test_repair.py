@@ -189,6 +189,30 @@ def test_a_field_at_the_end_of_the_text_goes(end: str, left: str) -> None:
     assert repair(MESH + LONE.strip() + end).text == MESH + LONE.strip() + left
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "total"),
+    [
+        ("3", "4", "7"),
+        ("0x3", "4", "7"),
+        ("3", "0XA", "13"),
+        ("03", "4", ""),
+        ("3", "010", ""),
+        ("3", "0", ""),
+    ],
+)
+def test_counts_between_two_devices_are_added_where_they_are_plain(
+    first: str, second: str, total: str
+) -> None:
+    """Octal numbers, and a count of 0, are for a person."""
+    between = LINK.replace("mesh_id: 0 }", "mesh_id: 0 device_id: 3 }").replace(
+        "mesh_id: 1 }", "mesh_id: 1 device_id: 0 }"
+    )
+    links = [between.replace("count: 4", f"count: {count}") for count in (first, second)]
+    text = MESH + PAIR.replace(LINK, "\n".join(links))
+    wanted = MESH + PAIR.replace(LINK, between.replace("count: 4", f"count: {total}")) if total else text
+    assert repair(text).text == wanted
+
+
 def test_a_text_that_cannot_be_read_is_refused() -> None:
     with pytest.raises(ParseError):
         repair("mesh_descriptors {")

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import pytest
 
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from tests.tt_run.plan.test_checks import bindings
-from tests.tt_run.sandbox import MESH_2X4_TWO_HOSTS, Sandbox, codes, only
+from tests.tt_run.plan.test_pins import THREE_MESHES
+from tests.tt_run.sandbox import MESH_2X4_TWO_HOSTS, TWO_RANKS, Sandbox, codes, only
 from tt_run.inputs.pinnings import RankPin
 from tt_run.plan.build import starting_site
 from tt_run.plan.emit.job import Job
+from tt_run.plan.environment import _origin
 from tt_run.plan.model import Placement
+from tt_run.plan.named_system import _generated_path
 from tt_run.plan.placement.explain import _and
 from tt_run.plan.rank_pins import other_orders
 from tt_run.plan.render import diagnostic_json
@@ -237,3 +241,71 @@ def test_hosts_without_a_rank_are_named(sandbox: Sandbox, count: int, told: str)
     hosts = ",".join(["a", "b", *(f"h{n}" for n in range(count))])
     found = only(sandbox.plan(mesh_graph_descriptor="mesh.textproto", hosts=hosts).findings, "TTR181")
     assert f"{count} hosts without a rank: {told}" in found.message.replace(", …", " …")
+
+
+def test_where_a_setting_comes_from() -> None:
+    assert _origin("mesh_id", Position("rb.yaml", 3, 5)) == "mesh_id (rb.yaml:3:5)"
+    assert _origin("mesh_id", Position("mesh.textproto")) == "mesh_id (derived from the descriptor)"
+    assert _origin("mesh_id", None) == "mesh_id (derived from the descriptor)"
+
+
+@pytest.mark.parametrize(
+    ("split", "meshes", "name"),
+    [
+        ((1, 2), None, "t3000_split1x2"),
+        ((1, 2), 1, "t3000_split1x2"),
+        (None, 2, "t3000_x2"),
+        ((2, 1), 3, "t3000_split2x1_x3"),
+    ],
+)
+def test_a_derived_descriptor_says_in_its_name_what_it_is(
+    sandbox: Sandbox, split: tuple[int, int] | None, meshes: int | None, name: str
+) -> None:
+    made = _generated_path("t3000", split, meshes, "text", sandbox.site).name
+    assert re.fullmatch(rf"{name}[-_][0-9a-f]+\.textproto", made), made
+
+
+def test_the_nearest_mesh_is_named_where_one_is_not_there(sandbox: Sandbox) -> None:
+    entries = "".join(
+        f"  - {{rank: {rank}, mesh_id: {mesh}, mesh_host_rank: 0}}\n" for rank, mesh in enumerate((0, 1, 7))
+    )
+    sandbox.write("mesh.textproto", THREE_MESHES)
+    sandbox.write("rb.yaml", f"rank_bindings:\n{entries}mesh_graph_desc_path: mesh.textproto\n")
+    assert only(sandbox.refusal(), "TTR204").help == "bind rank 2 to mesh_id 2"
+
+
+def test_ranks_without_a_seat_hide_no_others_that_share_a_device(sandbox: Sandbox) -> None:
+    entries = "".join(
+        f'  - {{rank: {n}, mesh_id: {n}, mesh_host_rank: 0, env_overrides: {{TT_VISIBLE_DEVICES: "0,1"}}}}\n'
+        for n in range(3)
+    )
+    sandbox.write("mesh.textproto", THREE_MESHES)
+    sandbox.write("rb.yaml", f"rank_bindings:\n{entries}mesh_graph_desc_path: mesh.textproto\n")
+    sandbox.write("rf", "rank 1=vm slot=0\nrank 2=vm slot=1\n")
+    found = sandbox.refusal(mpi_args="--rankfile rf")
+    assert only(found, "TTR213").message == "ranks 1 and 2 on vm share device 0, 1"
+
+
+def test_hosts_of_a_rankfile_have_as_many_slots_as_ranks(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    for text, slots in (
+        ("rank 0=vm slot=0\nrank 1=vm slot=1\n", [("vm", 2)]),
+        ("rank 0=vm slot=0\nrank 1=other slot=0\n", [("vm", 1), ("other", 1)]),
+    ):
+        sandbox.write("rf", text)
+        made = sandbox.plan(mpi_args="--rankfile rf").placement
+        assert [(host.name, host.slots) for host in made.hosts] == slots
+
+
+@pytest.mark.parametrize(
+    ("arch", "seen"),
+    [
+        ("QUASAR", "1 visible device, which is 1 chip"),
+        ("WORMHOLE_B0", "1 visible device, with the second chip of each N300 at most 2 chips"),
+    ],
+)
+def test_how_many_chips_a_device_may_be(sandbox: Sandbox, arch: str, seen: str) -> None:
+    """Four chips of a rank are more than one card has."""
+    sandbox.two_ranks(TWO_RANKS.replace("0,1", "0"), MESH_2X4_TWO_HOSTS.replace("WORMHOLE_B0", arch))
+    told = [each for each in sandbox.refusal() if each.code == "TTR210" and "rank 0" in each.message]
+    assert next(label.text for each in told for label in each.labels) == seen

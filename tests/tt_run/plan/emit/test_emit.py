@@ -61,6 +61,23 @@ def test_how_many_nodes_with_how_many_ranks(made: LaunchPlan, expected: tuple[in
     assert (nodes.count, nodes.slots, nodes.is_even) == expected
 
 
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        (plan("", ""), "one rank for each host, since no hosts are named"),
+        (plan("0", "0"), "one rank for each host, since no hosts are named"),
+        (plan("0", "1", "0", "1"), "TT_VISIBLE_DEVICES tells the ranks of a node apart"),
+        (plan("", "", placement=hosts(1, 1)), "hosts of --hosts"),
+        (
+            plan("", "", placement=hosts(2, source="Slurm allocation (job 7)")),
+            "as in this Slurm allocation (job 7)",
+        ),
+    ],
+)
+def test_why_so_many_nodes(made: LaunchPlan, why: str) -> None:
+    assert nodes_of(made).why == why
+
+
 def test_hosts_of_an_allocation_are_not_asked_for_again() -> None:
     assert nodes_of(plan("", "", placement=hosts(1, 1))).names == ("n0", "n1")
     assert nodes_of(plan("", "", placement=hosts(1, 1, source="Slurm allocation (job 7)"))).names == ()

@@ -508,8 +508,9 @@ def test_what_belongs_to_no_line_names_the_file() -> None:
 
 def test_the_most_channels_between_two_meshes_are_told(t3000: PhysicalGraph) -> None:
     meshes = (mesh(2, 2), mesh(2, 2, mesh_id=1))
-    (reason,) = refusal(t3000, MeshGraph(meshes, (InterLink(0, 1, 7, "STRICT"),)))
-    assert "want 7 channels" in reason and "count: 4" in reason
+    for channels in (7, 6):
+        (reason,) = refusal(t3000, MeshGraph(meshes, (InterLink(0, 1, channels, "STRICT"),)))
+        assert f"want {channels} channels" in reason and "count: 4" in reason
 
 
 def test_constraints_that_only_fail_together_are_named(t3000: PhysicalGraph) -> None:
