@@ -99,6 +99,68 @@ def test_the_sum_of_a_check(mgd: Mgd, tmp_path: Path, good: str, bad: str) -> No
     assert "accepted   1 mesh, 1 switch, 8 devices, 1 host\n" in mgd("check", "t3000-switch").out
 
 
+def test_the_help_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "72")
+    lines = overview.overview().splitlines()
+    assert lines[0] == "Usage: mgd [OPTIONS] COMMAND [ARGS]..." and lines[2].startswith(
+        "  Check, draw and write"
+    )
+    at = lines.index("Options:")
+    assert lines[at - 1 : at + 5] == [
+        *(
+            "",
+            "Options:",
+            "  --version   Show the version and exit.",
+            "  -h, --help  Show this message and exit.",
+        ),
+        *("", "Commands:"),
+    ]
+    assert [line.split()[0] for line in lines[at + 5 : at + 5 + len(overview.VERBS)]] == list(overview.VERBS)
+    assert lines[at + 5 + len(overview.VERBS)] == "" and max(map(len, lines[-4:])) <= 72
+
+
+def test_the_page_of_a_system(mgd: Mgd) -> None:
+    pages = {
+        name: dict(line.split(None, 1) for line in mgd("systems", name).out.splitlines() if line[:1] != " ")
+        for name in ("n150", "p100")
+    }
+    assert pages["n150"]["aliases"] == "simulator-wh" and pages["p100"]["aliases"] == "none"
+    assert pages["n150"]["name"] == "n150" and pages["n150"]["meshes"] == "1x1"
+
+
+@pytest.mark.parametrize(
+    ("count", "taken"),
+    [
+        ("1", True),
+        ("2147483647", True),
+        ("2147483648", False),
+        ("0", False),
+        ("-1", False),
+        ("x", False),
+        ("²", False),
+        ("9" * 5000, False),
+    ],
+)
+def test_how_many_channels_may_be_asked_for(mgd: Mgd, count: str, taken: bool) -> None:
+    result = mgd("new", "--shape", "1x1", "--channels", count)
+    if taken:  # no device has so many ports as the largest
+        assert result.code == 0 or (result.code, "error[MGD090]" in result.err) == (1, True)
+    else:
+        assert result.code == 2 and "is not a number from 1 to 2147483647" in result.err
+
+
+def test_several_texts_that_would_change_are_counted(mgd: Mgd, tmp_path: Path, good: str) -> None:
+    paths = [tmp_path / f"{name}.textproto" for name in "abc"]
+    for path, text in zip(
+        paths, (good, good.replace("  ", " "), good.replace("\n", "\n\n", 1) + "\n\n"), strict=True
+    ):
+        path.write_text(text)
+    result = mgd("fmt", "--check", *paths)
+    assert result.code == 1
+    told = result.out + result.err
+    assert "a.textproto" not in told and "b.textproto" in told and "c.textproto" in told
+
+
 def test_the_table_of_systems(mgd: Mgd, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = mgd("systems").out.splitlines()
     assert lines[0].split() == ["NAME", "MESHES", "DEVICES", "HOSTS", "ARCH", "ALSO", "CALLED"]
@@ -145,6 +207,7 @@ def test_old_descriptors_are_left_alone_and_the_others_repaired(mgd: Mgd, tmp_pa
         ("a.b", False),
         ("a/b.c", False),
         ("-", True),
+        ("x" * 300, False),
     ],
 )
 def test_what_may_be_the_name_of_a_system(word: str, name: bool) -> None:
