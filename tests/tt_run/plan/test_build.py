@@ -396,6 +396,8 @@ def test_a_broken_descriptor_is_unreadable(sandbox: Sandbox, text: str) -> None:
     assert all(finding.code.startswith("MGD") for finding in caught.value.diagnostics)
     assert caught.value.diagnostics[0].position is not None
     assert caught.value.diagnostics[0].position.file == "mesh.textproto"
+    warned = sandbox.plan(check="warn")
+    assert len(warned.ranks) == 2 and any(found.code.startswith("MGD") for found in warned.findings)
     assert len(sandbox.plan(check="off").ranks) == 2
 
 

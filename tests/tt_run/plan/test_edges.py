@@ -143,6 +143,10 @@ def test_there_is_at_least_one_mesh(sandbox: Sandbox, meshes: int, refused: bool
             "2x4",
             "of that shape there are --system t3000, t3000-two-hosts, t3000-four-hosts, p150-x8",
         ),
+        (
+            "8x4",
+            "of that shape there are --system galaxy, galaxy-torus-x, galaxy-torus-y, galaxy-torus-xy",
+        ),
         ("4x2", "mgd systems lists names and shapes"),
     ],
 )
@@ -309,3 +313,37 @@ def test_how_many_chips_a_device_may_be(sandbox: Sandbox, arch: str, seen: str) 
     sandbox.two_ranks(TWO_RANKS.replace("0,1", "0"), MESH_2X4_TWO_HOSTS.replace("WORMHOLE_B0", arch))
     told = [each for each in sandbox.refusal() if each.code == "TTR210" and "rank 0" in each.message]
     assert next(label.text for each in told for label in each.labels) == seen
+
+
+@pytest.mark.parametrize(("text", "kept"), [("x\ny\n", True), ("x slots=1\ny slots=1\n", False)])
+def test_a_hostfile_without_counts_is_passed_on(sandbox: Sandbox, text: str, kept: bool) -> None:
+    sandbox.two_ranks()
+    sandbox.write("h.txt", text)
+    made = sandbox.plan(mpi_args="--hostfile h.txt").placement
+    assert (made.hostfile is not None) == kept
+
+
+@pytest.mark.parametrize(("rank", "told"), [(1, ["TTR307"]), (2, []), (3, [])])
+def test_only_ranks_that_there_are_share_a_slot(sandbox: Sandbox, rank: int, told: list[str]) -> None:
+    sandbox.two_ranks()
+    others = [n for n in range(rank + 1) if n not in (0, rank)]
+    lines = [
+        "rank 0=vm slot=0-1",
+        *(f"rank {n}=vm slot={2 * n}-{2 * n + 1}" for n in others),
+        f"rank {rank}=vm slot=0-1",
+    ]
+    sandbox.write("rf", "\n".join(lines) + "\n")
+    found = sandbox.plan(mpi_args="--rankfile rf", check="warn").findings
+    assert [each.code for each in found if each.code == "TTR307"] == told
+
+
+@pytest.mark.parametrize(("count", "also"), [(5, ""), (6, ""), (7, "V6"), (8, "V6, V7")])
+def test_variables_that_stay_behind_are_told_one_by_one(sandbox: Sandbox, count: int, also: str) -> None:
+    sandbox.two_ranks()
+    names = [f"V{n}" for n in range(count)]
+    sandbox.set(**dict.fromkeys(names, "x"))
+    sandbox.write("train.py", "import os\n" + "".join(f'os.environ["{name}"]\n' for name in names))
+    made = sandbox.plan(hosts="vm:1,other:1", program=("sh", "train.py"))
+    told = [each for each in made.findings if each.code == "TTR224"]
+    assert [each.message.split()[0] for each in told] == names[:6]
+    assert [note for each in told for note in each.notes] == ([f"also: {also}"] if also else [])

@@ -398,6 +398,11 @@ def test_one_process_takes_the_largest_shape_and_all_channels(t3000: PhysicalGra
     assert_embeds(place(MeshGraph((found,)), cut))
 
 
+def test_a_chip_alone_is_a_mesh_of_one() -> None:
+    found = discovered_mesh(build([plain_grid(1, 1)]), Clock(30))
+    assert (found.dims, found.channels, found.policy) == ((1, 1), 1, "STRICT")
+
+
 def test_one_weak_pair_has_a_shape_and_no_place() -> None:
     links = [line for line in t3000_yaml().splitlines() if line.startswith("  - [{chip:")]
     weak = build([parse_cluster(t3000_yaml().replace(links[0] + "\n", ""), "weak.yaml")])
