@@ -201,7 +201,7 @@ def _became(status: RankStatus, failure: dict[str, Any] | None) -> str:
 
 def _devices(devices: list[list[int]]) -> str:
     """`2x2 from (0, 2)`: size and corner of the block."""
-    if not devices:
+    if not devices or any(len(each) != 2 for each in devices):
         return ""
     (top, left), (bottom, right) = devices[0], devices[-1]
     return f"{bottom - top + 1}x{right - left + 1} from ({top}, {left})"

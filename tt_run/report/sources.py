@@ -9,6 +9,7 @@ from typing import Any
 
 from mgd.lean import dataclass
 from tt_run import contract
+from tt_run.report.shapes import sound
 from tt_run.supervise.runs import RUNNING, Run
 
 LARGEST = 128 << 20  # bytes of a record that is read
@@ -38,8 +39,7 @@ class Sources:
     @property
     def ranks(self) -> list[dict[str, Any]]:
         """The plan's ranks."""
-        found: list[dict[str, Any]] = self.plan.get("ranks", [])
-        return found
+        return [rank for rank in self.plan.get("ranks") or () if "rank" in rank]
 
     @property
     def culprit(self) -> int | None:
@@ -57,8 +57,8 @@ def sources_of(run: Run) -> Sources:
         plan,
         ledger=_record(run, plan, contract.LEDGER, "--ledger FILE"),
         timeline=_record(run, plan, contract.TIMELINE, "--timeline FILE", read=_trace),
-        memory=_record(run, plan, contract.MEMORY, "--memory", "memory.json"),
-        prediction=_record(run, plan, contract.PREDICT, "--predict", "prediction.json"),
+        memory=_record(run, plan, contract.MEMORY, "--memory", "memory.json", _whole_as("memory")),
+        prediction=_record(run, plan, contract.PREDICT, "--predict", "prediction.json", _whole_as("predict")),
     )
 
 
@@ -69,13 +69,23 @@ def _plan(run: Run) -> dict[str, Any]:
         )
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return sound(found, "report") or {}
 
 
 def _whole(path: Path) -> Any:
     if path.stat().st_size > LARGEST:
         raise OverflowError
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _whole_as(schema: str) -> Callable[[Path], Any]:
+    def read(path: Path) -> Any:
+        found = sound(_whole(path), schema)
+        if found is None:
+            raise ValueError(f"no {schema}")
+        return found
+
+    return read
 
 
 def _trace(path: Path) -> Any:
@@ -134,7 +144,9 @@ def _record(
     except OSError as error:
         return Recorded(None, f"{path} cannot be read: {error.strerror}.")
     except ValueError:
-        return Recorded(None, f"{path} is not whole: the run was cut off while it wrote it.")
+        return Recorded(
+            None, f"{path} is not whole: it is damaged, or the run was cut off while it wrote it."
+        )
 
 
 def _is_of_run(written: float, plan: dict[str, Any]) -> bool:

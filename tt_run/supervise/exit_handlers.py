@@ -21,17 +21,17 @@ def exit_handlers(folder: Path) -> list[dict[str, Any]]:
         rank = int(re.findall(r"\d+", path.name)[0])
         try:
             each = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()][:_MOST]
-        except (OSError, ValueError):
+            found += [
+                {
+                    "rank": rank,
+                    "exception": str(one["exception"]),
+                    "message": contract.essence(str(one["message"])),
+                    "place": str(one["place"]),
+                }
+                for one in each
+            ]
+        except (OSError, ValueError, TypeError, KeyError):  # cut off or damaged
             continue
-        found += [
-            {
-                "rank": rank,
-                "exception": str(one["exception"]),
-                "message": contract.essence(str(one["message"])),
-                "place": str(one["place"]),
-            }
-            for one in each
-        ]
     return found
 
 

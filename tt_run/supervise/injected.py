@@ -21,14 +21,31 @@ def injected(folder: Path) -> list[dict[str, Any]]:
 
 def _noted(folder: Path) -> list[dict[str, Any]]:
     """What ranks wrote of faults: those that happened, and at the end those whose place they never came to."""
-    found = []
+    found: list[dict[str, Any]] = []
     for path in sorted(folder.glob(_FILES)):
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             continue
-        found += [json.loads(line) for line in lines if line.endswith("}")]
+        found += filter(None, map(_fault, lines))
     return found
+
+
+_HAPPENED = {"rank": int, "fault": str, "action": str, "op": str, "site": str}
+_MISSED = {"rank": int, "missed": str, "calls": int, "met": int, "lines": list, "called": list}
+
+
+def _fault(line: str) -> dict[str, Any] | None:
+    """What was written of one fault; None for a line that was cut off or damaged."""
+    try:
+        told = json.loads(line)
+        is_missed = "missed" in told
+        kinds = (_MISSED if is_missed else _HAPPENED).items()
+        is_sound = all(isinstance(told[key], kind) for key, kind in kinds)
+        when = 0 if is_missed else told.get("after", told.get("call"))
+        return told if is_sound and isinstance(when, (int, float)) else None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
 
 
 def injected_lines(folder: Path, culprit: int | None, failed: bool | None = True) -> list[str]:

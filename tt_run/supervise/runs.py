@@ -113,11 +113,17 @@ def read_run(path: Path) -> Run:
                     ranks[rank] = parse_status(rank, entry.read_text(encoding="utf-8", errors="replace"))
     try:
         verdict = json.loads((path / contract.PLAN_FILE).read_text(encoding="utf-8"))["verdict"]
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):
         verdict = None
     starts = [status.start for status in ranks.values() if status.start]
     began = min(starts, default=path.stat().st_mtime)
-    return Run(RunFolder(path), tuple(ranks[rank] for rank in sorted(ranks)), verdict, began, size)
+    return Run(
+        RunFolder(path),
+        tuple(ranks[rank] for rank in sorted(ranks)),
+        verdict if isinstance(verdict, dict) else None,
+        began,
+        size,
+    )
 
 
 def ask_stacks(run: Run) -> list[RankStack]:

@@ -64,7 +64,10 @@ def find_run(path: Path) -> RunRecord:
     runs = [(child, found) for child in path.iterdir() if child.is_dir() and (found := _ranks_in(child))]
     if not runs:
         raise NoRecord(f"{path} holds no record of a rank")
-    last, found = max(runs, key=lambda run: max(file.stat().st_mtime_ns for file in run[1].values()))
+    try:
+        last, found = max(runs, key=lambda run: max(file.stat().st_mtime_ns for file in run[1].values()))
+    except OSError as error:  # a link that leads nowhere, for one
+        raise NoRecord(f"{error.filename}: {error.strerror}") from error
     return RunRecord(last, found)
 
 

@@ -1,0 +1,58 @@
+"""What files of a run hold, held against the schema of what was written: a damaged part is left out instead of met in the midst of a page."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+from mgd.resources import configs_root
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "array": (list,),
+    "object": (dict,),
+    "string": (str,),
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+    "null": (type(None),),
+}
+_BAD = object()
+
+
+def sound(value: Any, schema: str) -> Any:
+    """The value without what is not of the kind that the schema `schema` of `configs/schemas/outputs/` gives it; None where all of it is not.
+
+    Keys that are missing are not looked for: an older version may have written the file.
+    """
+    found = _sound(value, _schema(schema))
+    return None if found is _BAD else found
+
+
+@cache
+def _schema(name: str) -> Any:
+    path = configs_root() / "schemas" / "outputs" / f"{name}.schema.json"
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _sound(value: Any, schema: Any) -> Any:
+    if not isinstance(schema, dict):  # true: anything
+        return value
+    kinds = schema.get("type", ())
+    kinds = (kinds,) if isinstance(kinds, str) else kinds
+    if kinds and not any(_is_a(value, kind) for kind in kinds):
+        return _BAD
+    if isinstance(value, list):
+        items = [_sound(item, schema.get("items", True)) for item in value]
+        return [item for item in items if item is not _BAD]
+    if isinstance(value, dict):
+        parts, others = schema.get("properties", {}), schema.get("additionalProperties", True)
+        found = {key: _sound(part, parts.get(key, others)) for key, part in value.items()}
+        return {key: part for key, part in found.items() if part is not _BAD}
+    return value
+
+
+def _is_a(value: Any, kind: str) -> bool:
+    if isinstance(value, bool):
+        return kind == "boolean"
+    return isinstance(value, _KINDS[kind])
