@@ -196,11 +196,14 @@ def test_soak(jobs: HostJobs, tmp_path: Path) -> None:
 
 def test_a_stopped_rank_and_a_stopped_daemon(jobs: HostJobs) -> None:
     """The rank is named as stopped, though its host is another; the daemon, which no signal but one moves, is not left behind."""
-    job = jobs.start(*SLEEP, options=("--hang-timeout", "2")).wait_for_line("up")
+    go = jobs.root / "go"
+    program = f"until [ -e {go} ]; do echo up; sleep 0.1; done; exec sleep 600"
+    job = jobs.start("sh", "-c", program, options=("--hang-timeout", "2")).wait_for_line("up")
     listed = jobs.cluster.run("h2", "ps", "-eo", "pid=,comm=").check().out.splitlines()
     daemon = [line.split()[0] for line in listed if line.split()[1] == "prted"][-1]
     jobs.cluster.run("h2", "kill", "-STOP", daemon).check()
     jobs.cluster.run("h3", "kill", "-STOP", str(job.board.of(2).pid)).check()
+    go.touch()  # no rank is silent before
     ran = job.end(25)
     assert ran.code == Exit.HANG
     assert named(ran.err).startswith("rank 2 on h3 was stopped by a signal"), ran.err
