@@ -124,9 +124,19 @@ class TensorMethods:
         return framing.embed(self, framing.tile_multiple(tuple(self.shape)), (0,) * self.shape.rank, value)
 
     def unpad_from_tile(self: Any, shape: Sequence[int]) -> Tensor:
-        """The first `shape` elements along each dimension of a tensor in whole tiles. Raises RuntimeError for another."""
-        if any(length % 32 for length in tuple(self.padded_shape)[-2:]):
+        """The first `shape` elements along each dimension of a row-major tensor that was filled up to whole tiles.
+
+        Raises RuntimeError for tiles, for another size, and for a shape that would not have been filled up to it.
+        """
+        if self.layout is not Layout.ROW_MAJOR:
+            raise fatal(
+                "Tensor layout must be ROW_MAJOR for unpadding", "tensor.layout() == Layout::ROW_MAJOR"
+            )
+        filled = tuple(self.padded_shape)[-2:]
+        if any(length % 32 for length in filled):
             raise fatal("Last 2 dims of input shape must be multiples of 32")
+        if any(length >= wanted + 32 for length, wanted in zip(filled, tuple(shape)[-2:], strict=False)):
+            raise fatal("Last 2 dims of output must be within range to have been padded to input")
         return self.unpad((0,) * len(shape), shape)
 
     def buffer_page_size(self: Any) -> int:

@@ -1305,7 +1305,7 @@ def moreh_mean_backward(output_grad: _Tensor, *, dim: int | _Sequence[int] | Non
     """The gradient of a mean, shared over its input."""
     ...
 def moreh_nll_loss(input_tensor: _Tensor, target_tensor: _Tensor, reduction: str, *, weight_tensor: _Tensor | None = None, divisor_tensor: _Tensor | None = None, output_tensor: _Tensor | None = None, ignore_index: int = -100, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
-    """The negative log-likelihood of targets: each, or their sum or mean."""
+    """The negative log-likelihood of targets: each, their sum, or their mean, which leaves what it divided by in divisor_tensor."""
     ...
 def moreh_nll_loss_backward(target_tensor: _Tensor, output_grad_tensor: _Tensor, reduction_mean: bool, *, weight_tensor: _Tensor | None = None, input_grad_tensor: _Tensor, divisor_tensor: _Tensor | None = None, ignore_index: int = -100, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """The gradient of a negative log-likelihood, written into input_grad_tensor."""

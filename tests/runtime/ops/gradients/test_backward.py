@@ -199,3 +199,25 @@ def test_shapes_that_do_not_go_with_the_gradient(
     assert operation is not None
     with pytest.raises(RuntimeError, match=words):
         operation(*(put(one, np.ones(shape)) for shape in shapes))
+
+
+@pytest.mark.parametrize(
+    ("name", "factors", "wanted"),
+    [
+        ("abs_bw", (), [[0.6, 0.8]]),
+        ("add_bw", (2.0,), [[1, 1], [2, 2]]),
+        ("sub_bw", (2.0,), [[1, 1], [-2, -2]]),
+        ("mul_bw", (), [[3, -1], [7, -1]]),
+        ("div_bw", (), [[-1 / 5, 3 / 5], [17 / 25, -31 / 25]]),
+    ],
+)
+def test_goldens_of_complex_operands_have_parts_side_by_side(
+    name: str, factors: tuple[float, ...], wanted: list[list[float]]
+) -> None:
+    operation = catalog.find(f"ttnn.{name}")
+    assert operation is not None
+    a, b = torch.tensor([[3 + 4j]]), torch.tensor([[1 + 2j]])
+    operands = (a,) if name == "abs_bw" else (a, b)
+    gradient = torch.ones(1, 1) if name == "abs_bw" else torch.tensor([[1 + 1j]])
+    found = operation.golden_function(gradient, *operands, *factors)
+    assert all(torch.allclose(z[0], torch.tensor(w).float()) for z, w in zip(found, wanted, strict=True))

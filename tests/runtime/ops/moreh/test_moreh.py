@@ -179,18 +179,41 @@ def test_negative_log_likelihood(one: MeshDevice, reduction: str) -> None:
     x, target = sample((8, 10), 1), np.array([1, 9, 0, 3, -100, 5, 5, 2], np.int32)
     (leaf,) = leaves(x)
     loss = F.nll_loss(leaf, torch.from_numpy(target).long(), reduction=reduction)
-    found = call("moreh_nll_loss", put(one, x), put(one, target, I32), reduction)
+    divisor = put(one, np.zeros(1))
+    found = call("moreh_nll_loss", put(one, x), put(one, target, I32), reduction, divisor_tensor=divisor)
     agree(found, loss if reduction == "none" else loss.reshape(1, 1))
+    # One of eight targets does not count.
+    assert held(divisor).tolist() == [7.0 if reduction == "mean" else 0.0]
     g = sample((8,) if reduction == "none" else (1,), 2)
     loss.backward(wide(g).reshape(loss.shape))
     room = put(one, np.zeros_like(x))
-    given = (put(one, target, I32, ROW), put(one, g, F32, ROW))
+    given = (put(one, target, I32), put(one, g, F32, ROW))
     if reduction == "none":
         back = call("moreh_nll_loss_unreduced_backward", *given, input_grad_tensor=room)
     else:
-        back = call("moreh_nll_loss_backward", *given, reduction == "mean", input_grad_tensor=room)
+        back = call(
+            "moreh_nll_loss_backward",
+            *given,
+            reduction == "mean",
+            input_grad_tensor=room,
+            divisor_tensor=divisor,
+        )
     assert back is room
     agree(back, leaf.grad)
+
+
+def test_the_divisor_of_a_mean_is_the_weight_that_counts(one: MeshDevice) -> None:
+    x, target = sample((3, 4), 1), np.array([1, 3, 2], np.int32)
+    weight, divisor, room = np.array([1, 2, 4, 8], np.float32), put(one, np.zeros(1)), put(one, np.zeros(1))
+    given = {"weight_tensor": put(one, weight), "output_tensor": room, "ignore_index": 3}
+    with pytest.raises(RuntimeError, match="Divisor tensor must not be empty"):
+        call("moreh_nll_loss", put(one, x), put(one, target, I32), "mean", **given)
+    found = call(
+        "moreh_nll_loss", put(one, x), put(one, target, I32), "mean", divisor_tensor=divisor, **given
+    )
+    assert found is room
+    agree(found, torch.tensor([-(2 * x[0, 1] + 4 * x[2, 2]) / 6]))
+    assert held(divisor).tolist() == [6.0]
 
 
 @pytest.mark.parametrize("amsgrad", [False, True])

@@ -121,6 +121,13 @@ def test_padding_and_cropping() -> None:
     tiled = tensor.pad_to_tile(0)
     assert (tiled.shape, tiled.padded_shape) == ([1, 1, 3, 3], [1, 1, 32, 32])
     assert tiled.unpad_from_tile([1, 1, 3, 3]).to_list() == tensor.to_list()
+    for wrong, shape, said in (
+        (tensor, [1, 1, 3, 3], "input shape must be multiples of 32"),
+        (tiled.to(Layout.TILE), [1, 1, 3, 3], "layout must be ROW_MAJOR"),
+        (tensor.pad_to_tile(0).pad([1, 1, 64, 32], [0] * 4, 0), [1, 1, 3, 3], "within range"),
+    ):
+        with pytest.raises(RuntimeError, match=said):
+            wrong.unpad_from_tile(shape)
     assert tensor.pad([1, 1, 3, 3], [0, 0, 0, 0], 7).padded_shape == [1, 1, 3, 3]
 
 

@@ -83,7 +83,7 @@ class Row:
     results are unless a call says. `golden` where it is not the function itself.
     `rooms`: the parameters into which results may go, result by result, where they are not the usual ones; from `on_request` on a result
     is None unless there is room for it, or `are_required_outputs` or the switch `asked_by` asks. A room in `seen` is handed to the
-    function too.
+    function too. Of a `first_only` row's results the call gives the first; the others go into their rooms.
     """
 
     name: str
@@ -102,6 +102,7 @@ class Row:
     on_request: int | None = None
     asked_by: str = ""
     seen: Sequence[str] = ()
+    first_only: bool = False
 
 
 def declare(
@@ -137,6 +138,8 @@ def _golden(row: Row, compute: Callable[..., Any]) -> Golden:
         found = function(*_values(row, bound.arguments))
         if not isinstance(found, (list, tuple)):
             return found
+        if row.first_only:
+            return found[0]
         rooms = _rooms(row, bound.arguments, len(found))
         return _asked_for(row, bound.arguments, list(found), rooms)
 
@@ -196,6 +199,8 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
     except RuntimeError as error:
         raise _unfit(row.name, given, error) from None
     rooms = _rooms(row, arguments, len(found))
+    if row.first_only:
+        rooms = rooms[: len(found)]
     memory = _given(arguments, _MEMORY) or row.memory
     results = []
     for number, (shards, output) in enumerate(zip(found, rooms, strict=True)):
@@ -211,7 +216,7 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
                 layout=row.layout,
             )
         )
-    return _asked_for(row, arguments, results, rooms) if several else results[0]
+    return _asked_for(row, arguments, results, rooms) if several and not row.first_only else results[0]
 
 
 def _rooms(row: Row, arguments: dict[str, Any], count: int) -> list[Any]:

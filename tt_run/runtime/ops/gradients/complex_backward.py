@@ -140,6 +140,21 @@ def _golden(name: str) -> Callable[..., Any]:
     return golden
 
 
+def _golden_pair(name: str) -> Callable[..., Any]:
+    """The gradients of two complex operands, parts side by side; a factor after them is that of add and sub."""
+
+    def golden(gradient: Any, a: Any, b: Any, *factors: Any, **_: Any) -> Any:
+        torch = torch_cpu.library()
+        left, right = (z.detach().clone().requires_grad_() for z in (a, b))
+        factors = factors or ((1.0,) if name in ("add", "sub") else ())
+        with torch.enable_grad():
+            result = _PAIRS[name](left, right, *factors)
+        found = torch.autograd.grad(result, [left, right], gradient)
+        return [torch.cat((z.real, z.imag), dim=-1) for z in found]
+
+    return golden
+
+
 def _declared(name: str) -> Operation:
     def compute(
         grad_tensor: Tensor | ComplexTensor,
@@ -158,8 +173,13 @@ def _declared(name: str) -> Operation:
 COMPLEX_BACKWARD = {f"{name}_bw": _declared(name) for name in ("real", "imag", "angle", "conj", "polar")}
 
 
-def _takes_complex(plain: Operation, place: int, of_complex: Callable[..., Any]) -> None:
-    """Let an operation of real tensors take complex ones as well: its operand number `place` tells."""
+def _takes_complex(
+    plain: Operation, place: int, of_complex: Callable[..., Any], golden: Callable[..., Any] | None = None
+) -> None:
+    """Let an operation of real tensors take complex ones as well: its operand number `place` tells.
+
+    `golden` is what it is compared with then, where it is not what a function of real tensors gives of complex ones.
+    """
     real = plain.compute
 
     @wraps(real)
@@ -170,6 +190,16 @@ def _takes_complex(plain: Operation, place: int, of_complex: Callable[..., Any])
         return of_complex(*args, **kwargs) if isinstance(operand, ComplexTensor) else real(*args, **kwargs)
 
     plain.compute = compute
+    of_real = plain.golden
+    if golden is None or not callable(of_real):
+        return
+
+    @wraps(of_real)
+    def either(*args: Any, **kwargs: Any) -> Any:
+        operand = args[place] if len(args) > place else None
+        return (golden if getattr(operand, "is_complex", bool)() else of_real)(*args, **kwargs)
+
+    plain.golden = either
 
 
 def _absolute(input_tensor: ComplexTensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
@@ -192,7 +222,7 @@ def _bw(name: str) -> Callable[..., list[ComplexTensor]]:
 # Complex tensors exist only where this module is loaded, so it is time enough to take them here.
 _takes_complex(unary.PLAIN["abs"], 0, _absolute)
 _takes_complex(unary.PLAIN["reciprocal"], 0, _reciprocal)
-_takes_complex(backward.UNARY["abs_bw"], 1, _bw("abs"))
+_takes_complex(backward.UNARY["abs_bw"], 1, _bw("abs"), _golden("abs"))
 _takes_complex(backward.UNARY["reciprocal_bw"], 1, _bw("reciprocal"))
 for _name in _PAIRS:
-    _takes_complex(backward.BINARY[f"{_name}_bw"], 1, _pair(_name))
+    _takes_complex(backward.BINARY[f"{_name}_bw"], 1, _pair(_name), _golden_pair(_name))

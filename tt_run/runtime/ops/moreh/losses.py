@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.torch_cpu import library, named
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.rows import declare
 from tt_run.runtime.ops.moreh.declaring import TUNED, row
+from tt_run.runtime.tensor.tensor import Tensor
 
 
-def _nll(x: Any, target: Any, reduction: str, weight: Any, divisor: Any = None, ignore_index: int = -100) -> Any:  # fmt: skip
+def _nll(
+    x: Any, target: Any, reduction: str, weight: Any = None, room: Any = None, ignore_index: int = -100
+) -> list[Any]:
+    """The loss, and of a mean what it is divided by: the weights of the targets that count.
+
+    One loss is [1, 1], or of whichever shape the one element has that it is written into.
+    """
     loss = named("nn.functional.nll_loss")
     weights = None if weight is None else weight.reshape(-1)
     found = loss(x, target.long(), weight=weights, reduction=reduction, ignore_index=ignore_index)
-    return found if reduction == "none" else found.reshape(1, 1)
+    if reduction == "none":
+        return [found]
+    one = tuple(room.shape) if room is not None and room.numel() == 1 else (1, 1)
+    if reduction != "mean":
+        return [found.reshape(one)]
+    counted = target.long()[target != ignore_index]
+    divisor = library().tensor(float(counted.numel())) if weights is None else weights[counted].sum()
+    return [found.reshape(one), divisor.reshape(1).to(found.dtype)]
+
+
+def _check_divisor(name: str, _: Sequence[Tensor], arguments: dict[str, Any]) -> None:
+    if arguments["reduction"] == "mean" and arguments["divisor_tensor"] is None:
+        raise fatal("Divisor tensor must not be empty", "divisor_tensor.has_value()")
 
 
 def _nll_backward(
@@ -40,7 +61,8 @@ LOSSES = declare(
     row("nll_loss",
          "(input_tensor: Tensor, target_tensor: Tensor, reduction: str, *, weight_tensor: Tensor | None = None, divisor_tensor: Tensor | None = None, "
          f"output_tensor: Tensor | None = None, ignore_index: int = -100, {TUNED})",
-         _nll, "The negative log-likelihood of targets: each, or their sum or mean."),
+         _nll, "The negative log-likelihood of targets: each, their sum, or their mean, which leaves what it divided by in divisor_tensor.",
+        rooms=("output_tensor", "divisor_tensor"), seen=("output_tensor",), first_only=True, check=_check_divisor),
     row("nll_loss_backward",
          "(target_tensor: Tensor, output_grad_tensor: Tensor, reduction_mean: bool, *, weight_tensor: Tensor | None = None, "
          f"input_grad_tensor: Tensor, divisor_tensor: Tensor | None = None, ignore_index: int = -100, {TUNED})",
