@@ -70,6 +70,7 @@ def test_a_run_seen_from_outside(tmp_path: Path) -> None:
     assert tt_run("logs", "-f", cwd=tmp_path).check().out.count("done") == 2
     assert "ended well" in tt_run("ls", cwd=tmp_path).check().out
     assert tt_run("stacks", cwd=tmp_path).code == 1
+    assert "[0]" in tt_run("logs", "--rank", "0", cwd=tmp_path).check().out
     wrong = tt_run("logs", "--rank", "7", cwd=tmp_path)
     assert wrong.code == 2
     assert "its ranks are 0 to 1" in wrong.err

@@ -24,6 +24,9 @@ from tt_run.supervise.status import StatusBoard
 from tt_run.supervise.watch import Observation, Watch
 
 if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import BinaryIO
+
     from tt_run.supervise.timed_faults import TimedFaults
 
 # As a word of --runtime-options, or of its short name --rto.
@@ -50,6 +53,7 @@ def attend(
         time.monotonic,
         colour=options.colour,
         prefixes=options.prefixes,
+        order=_opened(folder.order),
     )
     hang = HangWatch(options.hang_timeout, options.automatic_hang, options.stranded_seconds)
     progress = Progress(sys.stderr if options.progress else None, board.size)
@@ -62,7 +66,19 @@ def attend(
         watch.standstill = Standstill(folder.path, say, lambda: hang.describe(board, job).stacks)
     if plan.placement.is_multi_host:
         watch.ask_stopped = partial(_ask_stopped, plan, board)
-    return board, watch.run()
+    try:
+        return board, watch.run()
+    finally:
+        if console.order is not None:
+            console.order.close()
+
+
+def _opened(path: Path) -> BinaryIO | None:
+    """The file to be written; None where that cannot be: the run goes on without."""
+    try:
+        return path.open("wb")
+    except OSError:
+        return None
 
 
 def _ask_stopped(plan: LaunchPlan, board: StatusBoard) -> tuple[int, ...]:

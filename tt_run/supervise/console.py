@@ -17,6 +17,7 @@ CHUNK = 1 << 16
 AT_ONCE = 1 << 20  # bytes of a stream that one call shows: signals and deadlines are looked at in between
 LONGEST_LINE = 1 << 26  # bytes of a line that are kept until its end comes
 RANK_COLOURS = (36, 33, 35, 32, 34, 96, 93, 95, 92, 94)  # of a terminal; red is for errors
+LONGEST_ORDER = 1 << 22  # bytes of the file that says in which order the logs grew
 PARTIAL_SECONDS = 1.0  # an unfinished line, such as a prompt, is shown after this long
 
 
@@ -54,6 +55,8 @@ class Console:
     echoes: Echoes | None = field(
         default_factory=Echoes
     )  # None: a traceback is shown as often as it is printed
+    order: BinaryIO | None = None  # where to write in which order the logs grew: lines RANK STREAM SIZE
+    _ordered: int = 0
     _streams: list[_Stream] = field(default_factory=list)
     _broken: bool = False
 
@@ -87,12 +90,37 @@ class Console:
             if size > stream.offset:
                 any_new = True
                 self._read(stream, size)
+                self._put_down(stream)
             if size > stream.offset:
                 self.behind = True
             elif stream.partial and (final or self.clock() - stream.partial_since > PARTIAL_SECONDS):
                 self._show_partial(stream, b"\n")
         self._show_due(final and not self.behind)
         return any_new
+
+    def show_in_order(self, order: bytes) -> None:
+        """Shows whole lines in the order in which the logs grew, as `order` has it; what is missing there comes with the next `pump`."""
+        streams = {(stream.rank, int(stream.is_error)): stream for stream in self._streams}
+        for line in order.splitlines():
+            try:
+                rank, number, size = map(int, line.split())
+                self._read(streams[rank, number], min(size, streams[rank, number].path.stat().st_size))
+            except (
+                ValueError,
+                KeyError,
+                OSError,
+            ):  # the file was cut off, or the folder belongs to another run
+                continue
+
+    def _put_down(self, stream: _Stream) -> None:
+        """Notes that a log has grown; a file that cannot be written, or is long enough, takes no more."""
+        if self.order is None or self._ordered > LONGEST_ORDER:
+            return
+        try:
+            self._ordered += self.order.write(b"%d %d %d\n" % (stream.rank, stream.is_error, stream.offset))
+            self.order.flush()
+        except OSError:
+            self.order = None
 
     def skip_to_end(self) -> None:
         """Leaves out what has not been shown yet, and says so; the logs hold it."""

@@ -51,6 +51,11 @@ class RunFolder:
             return ""
 
     @property
+    def order(self) -> Path:
+        """In which order the logs of the ranks grew, for `tt-run logs`."""
+        return self.path / "launch" / "order"
+
+    @property
     def wrong_size(self) -> Path:
         return self.path / "launch" / "wrong-size"
 

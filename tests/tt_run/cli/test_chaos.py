@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tt_run.cli.commands.chaos import Trial, _show
+from tt_run.cli.commands.chaos import Trial, _show, patience_for
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,12 @@ def test_a_run(trial: Trial, well: bool, shown: str, capsys: pytest.CaptureFixtu
     assert trial.well is well
     _show([trial], "table")
     assert capsys.readouterr().out.splitlines()[0] == shown
+
+
+@pytest.mark.parametrize(
+    ("lasted", "timeout", "seconds"),
+    [(0.5, 300.0, 5.0), (4.0, 300.0, 12.0), (100.0, 300.0, 60.0), (20.0, 30.0, 15.0)],
+)
+def test_ranks_wait_less_than_a_run_is_given(lasted: float, timeout: float, seconds: float) -> None:
+    """A rank that hangs is named by those that wait for it, before the run's time is over."""
+    assert patience_for(lasted, timeout) == seconds

@@ -258,3 +258,19 @@ class TestMuchAtOnce:
         last = screen.out.getvalue().splitlines()[-1].decode()
         assert last == f"[0] tt-run: {2 * AT_ONCE} bytes more in {records.folder.out(0)}"
         assert not screen.console.pump(final=True)
+
+
+def test_logs_are_shown_again_in_the_order_in_which_they_grew(records: Records) -> None:
+    """Lines in one piece, whatever the moment at which a stream was looked at; what the order does not have comes at the end."""
+    order, shown = io.BytesIO(), io.BytesIO()
+    console = Console(records.folder, 2, Tee(), io.BytesIO(), io.BytesIO(), Clock(), order=order)
+    for rank, text in ((0, "a1\n"), (1, "b1\nb2 be"), (0, "a2\n"), (1, "gun\n"), (0, "a3\n")):
+        with records.folder.out(rank).open("a") as log:
+            log.write(text)
+        console.pump()
+    with records.folder.out(1).open("a") as log:
+        log.write("b3\n")
+    again = Console(records.folder, 2, Tee(), shown, shown, Clock(), echoes=None)
+    again.show_in_order(order.getvalue() + b"0 0 x\n7 0 12\n")
+    again.pump(final=True)
+    assert shown.getvalue().decode().split() == ["[0]", "a1", "[1]", "b1", "[0]", "a2", "[1]", "b2", "begun", "[0]", "a3", "[1]", "b3"]  # fmt: skip

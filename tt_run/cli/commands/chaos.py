@@ -8,6 +8,7 @@ from typing import Any
 
 from mgd.diagnostics import Diagnostic
 from mgd.lean import dataclass
+from tt_run import contract
 from tt_run.cli.options import Arguments, option
 from tt_run.cli.parse import read
 from tt_run.contract import Exit
@@ -92,8 +93,9 @@ def command(words: Sequence[str]) -> int:
         raise _usage(f"--faults {given.faults}", f"choose from {', '.join((*FAULTS, *OTHERS))}")
     if "--emulate" not in given.rest:
         raise _usage("only emulated ranks have faults", "write tt-run chaos -- --emulate … python x.py")
-    calls = _rehearse(given)
-    trials = [_try(number, kinds, calls, given) for number in range(given.runs)]
+    calls, lasted = _rehearse(given)
+    patience = patience_for(lasted, given.timeout)
+    trials = [_try(number, kinds, calls, given, patience) for number in range(given.runs)]
     _show(trials, given.format)
     return Exit.OK if all(t.well for t in trials) else Exit.FAILED
 
@@ -102,19 +104,24 @@ def _usage(wrong: str, help: str) -> UsageError:
     return UsageError(Diagnostic("TTR021", f"tt-run chaos: {wrong}", help=help))
 
 
-def _rehearse(given: Chaos) -> list[int]:
-    """How many operations and calls each rank makes in a run without a fault. Raises UsageError when that run fails."""
-    report = _run("slow=rank:*,for=1us,op=*,nth=0", given)
+def patience_for(lasted: float, timeout: float) -> float:
+    """Seconds that ranks wait for one that does not come: several times a run without a fault, and less than a run is given."""
+    return min(max(5.0, 3 * lasted), 60.0, timeout / 2)
+
+
+def _rehearse(given: Chaos) -> tuple[list[int], float]:
+    """How many operations and calls each rank makes in a run without a fault, and its seconds. Raises UsageError when that run fails."""
+    report = _run("slow=rank:*,for=1us,op=*,nth=0", given, patience=60.0)
     if report is None or report["verdict"]["exit_code"] != 0:
         what = report["verdict"]["sentence"] if report else "it could not be launched"
         raise _usage(f"the program fails without a fault: {what}", "run it with tt-run first")
     calls = [0] * len(report["ranks"])
     for fault in report["injected"]:
         calls[fault["rank"]] = max(calls[fault["rank"]], fault["event"])
-    return calls
+    return calls, float(report["ended"]) - float(report["started"])
 
 
-def _try(number: int, kinds: Sequence[str], calls: Sequence[int], given: Chaos) -> Trial:
+def _try(number: int, kinds: Sequence[str], calls: Sequence[int], given: Chaos, patience: float) -> Trial:
     import random
     import time
 
@@ -125,7 +132,7 @@ def _try(number: int, kinds: Sequence[str], calls: Sequence[int], given: Chaos) 
     fault += f",code={chance.randint(1, 120)}" if kind == "exit" else ""
     print(f"tt-run chaos: {number + 1} of {given.runs}: --inject {fault}", file=sys.stderr)
     begun = time.monotonic()
-    report = _run(fault, given)
+    report = _run(fault, given, patience)
     if report is None:
         return Trial(
             fault, rank, Exit.INTERNAL, False, None, time.monotonic() - begun, "it could not be launched"
@@ -136,9 +143,10 @@ def _try(number: int, kinds: Sequence[str], calls: Sequence[int], given: Chaos) 
     return Trial(fault, rank, verdict["exit_code"], bool(hit), verdict["culprit"], late, verdict["sentence"])
 
 
-def _run(fault: str, given: Chaos) -> dict[str, Any] | None:
-    """The report of a run with a fault; None when there is none."""
+def _run(fault: str, given: Chaos, patience: float) -> dict[str, Any] | None:
+    """The report of a run with a fault, whose ranks wait `patience` seconds for others where the caller's shell says nothing else."""
     import json
+    import os
     import subprocess
     import tempfile
     from pathlib import Path
@@ -152,8 +160,11 @@ def _run(fault: str, given: Chaos) -> dict[str, Any] | None:
             f"--inject={fault}",
         ]
         ran = subprocess.run(
-            [sys.executable, "-c", _START, *line, *given.rest], capture_output=True, check=False
-        )  # fmt: skip
+            [sys.executable, "-c", _START, *line, *given.rest],
+            env={contract.GUARD_TIMEOUT: f"{patience:g}", **os.environ},
+            capture_output=True,
+            check=False,
+        )
         if not target.exists():
             sys.stderr.write(ran.stderr.decode("utf-8", "replace")[-2000:])
             return None

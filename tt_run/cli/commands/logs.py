@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
 from tt_run.cli.commands.looking import one_run
@@ -16,11 +17,11 @@ _TICK = 0.2
 
 
 class Logs(Arguments):
-    """Print the logs of a run (the newest unless named), rank after rank; with -f as they come, from all ranks at once."""
+    """Print the logs of a run (the newest unless named), merged in the order in which they were written; with -f as they come."""
 
     __slots__ = ()
     usage = "tt-run logs [RUN] [OPTIONS]"
-    rank: int | None = option("Options", "--rank", "N", "Of one rank alone.", kind="number")
+    rank: int | None = option("Options", "--rank", "N", "Of one rank alone.", kind="count")
     follow: bool = option("Options", "-f --follow", "", "Go on as long as the run does.")
     log_dir: str | None = option(
         "Options", "--log-dir", "DIR", "Where the runs are [./tt-run-logs].", "folder"
@@ -51,6 +52,8 @@ def command(words: Sequence[str]) -> int:
     out = sys.stdout.buffer
     tint = sys.stdout.isatty()
     console = Console(run.folder, len(ranks), chosen, out, out, time.monotonic, colour=tint, echoes=None)
+    if not given.follow or run.state != RUNNING:
+        console.show_in_order(_order(run.folder.order))
     while True:
         goes_on = given.follow and read_run(run.folder.path).state == RUNNING
         while console.pump(final=not goes_on) or console.behind:
@@ -59,3 +62,11 @@ def command(words: Sequence[str]) -> int:
         if not goes_on:
             return Exit.OK
         time.sleep(_TICK)
+
+
+def _order(path: Path) -> bytes:
+    """What the launcher noted while the logs grew; nothing where it did not."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
