@@ -113,7 +113,7 @@ def _expect_value(option: Option, word: str, rest: Sequence[str], names: Mapping
     if is_another:
         hint = f"write {word} {option.metavar}; {word}={following} if that is the value"
         raise _wrong("TTR021", f"{word} needs a value, and {following} is an option", hint)
-    if not rest:
+    if not rest or (following == "--" and option.metavar != "WORDS"):
         raise _wrong("TTR021", f"{word} needs a value", f"write {word} {option.metavar}")
 
 

@@ -120,6 +120,7 @@ def test_an_unknown_option_like_no_other_tells_where_options_of_the_program_go()
         "--warm --record rec prog",
         "--record --memory=m.json prog",
         "-m --dry-run prog",
+        "--system -- prog",
         "--timeout soon prog",
         "--timeout 0 prog",
         "--timeout inf prog",

@@ -141,7 +141,7 @@ def test_rows_are_sorted_scaled_and_marked() -> None:
         Outcome("galaxy", 32, "step", 125.0, "latency"),
         Outcome("wasteful", 32, "step", 500.0, "link"),
         Outcome("full", 8, "step", 300.0, "link", memory_bytes=20 << 30, fits=False),
-        Outcome("small", failure="too few devices"),
+        Outcome("small", failure="too few devices" + ", of which a mesh takes eight" * 4),
     ]
     assert front(outcomes) == {"box", "galaxy"}
     rows = as_rows(outcomes)
@@ -158,6 +158,7 @@ def test_rows_are_sorted_scaled_and_marked() -> None:
     ):
         narrow = table(rows, width)
         assert f"no room for: {gone}" in narrow
+        assert "failed: too few devices, of which a" in " ".join(narrow.split())
         assert max(map(len, narrow.splitlines()[:-2])) <= width
 
 
@@ -188,6 +189,8 @@ def test_candidates_run_and_one_that_cannot_says_why(
         (["--", "x", "--mesh={mesh}"], "--mesh={mesh} gets no value"),
         (["--mesh-shapes", "2x4,1y8", "--", "x", "{mesh}"], "--mesh-shapes 1y8"),
         (["--systems", ",", "--", "x"], "names no system"),
+        (["--systems", "n150,galaxi", "--", "x"], "no system is called 'galaxi': did you mean galaxy"),
+        (["--systems", "n150,gone.textproto", "--", "x"], "there is no file gone.textproto"),
     ],
 )
 def test_options_that_say_nothing(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -104,6 +104,8 @@ def command(words: Sequence[str]) -> int:
                 raise _usage(f"{option_name} {text}", f"write {option_name} 1x2,2x2")
     if not _listed(given.systems):
         raise _usage(f"--systems {given.systems}: names no system", "write --systems t3000,galaxy")
+    for name in _listed(given.systems):
+        _check_system(name)
     for text in given.set:
         _check_change(text)
     shapes = [f"mesh={given.mesh_shapes}"] if given.mesh_shapes is not None else []
@@ -159,6 +161,23 @@ def _check_change(text: str) -> None:
         raise _usage(
             f"--set {text}: {error}", "write --set dram.sharded=200 or --set 'fabric.channels*=2'"
         ) from None
+
+
+def _check_system(name: str) -> None:
+    """Raises UsageError for a system that no candidate could run on, before the others have run."""
+    from pathlib import Path
+
+    from mgd import systems
+
+    if name.endswith((".textproto", ".yaml")):
+        if not Path(name).expanduser().is_file():
+            raise _usage(f"--systems: there is no file {name}", "mgd systems lists those that need none")
+        return
+    try:
+        systems.find(name)
+    except systems.UnknownSystem as error:
+        near = f"--systems {', '.join(error.nearest[:3])}; " if error.nearest else ""
+        raise _usage(f"--systems: {error}", f"{near}mgd systems lists all") from None
 
 
 def _listed(text: str) -> list[str]:

@@ -181,7 +181,7 @@ def table(rows: Sequence[Mapping[str, Any]], width: int | None = None) -> str:
     for row in rows:
         label = f"{row['candidate']:<{name}}"
         if row["failure"]:
-            lines.append(f"  {label}  failed: {row['failure']}")
+            lines += _failure(label, row["failure"], width)
             continue
         cells = _cells(row)
         bar = "#" * max(round(row["step_us"] / slowest * BAR), 1) if barred else ""
@@ -196,6 +196,20 @@ def table(rows: Sequence[Mapping[str, Any]], width: int | None = None) -> str:
         + (f"; no room for: {', '.join(left_out)}" if left_out else ""),
     ]
     return "\n".join(lines)
+
+
+def _failure(label: str, why: str, width: int | None) -> list[str]:
+    """Why a candidate has no figures, beside its name; broken at the width of a terminal."""
+    import textwrap
+
+    head, text = f"  {label}  ", f"failed: {why}"
+    if width is None or len(head) + len(text) <= width:
+        return [head + text]
+    beside = len(head) if width - len(head) >= 30 else 4
+    first = [] if beside == len(head) else [head.rstrip()]
+    broken = textwrap.wrap(text, max(width - beside, 20), break_on_hyphens=False)
+    lines = [" " * beside + line for line in broken]
+    return [*first, *lines] if first else [head + broken[0], *lines[1:]]
 
 
 def _fitting(name: int, width: int | None) -> tuple[list[str], bool]:
