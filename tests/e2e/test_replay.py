@@ -244,6 +244,30 @@ def test_injected_exceptions_come_again(tmp_path: Path) -> None:
     assert "RuntimeError: boom (--inject raise=rank:1,call=4,text=boom)" in again.err, again.err
 
 
+RESUMES = """
+import os, pathlib
+import ttnn
+mesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))
+rank = int(ttnn.distributed_context_get_rank())
+kept, own = pathlib.Path(f"kept-{rank}"), pathlib.Path(f"own-{rank}")
+own.write_text("5")
+step = int(kept.read_text()) if kept.exists() else 0
+print(ttnn.distributed_context_allgather_int(step + int(own.read_text())))
+pathlib.Path(f"next-{rank}").write_text(str(step + 1))
+os.replace(f"next-{rank}", kept)
+"""
+
+
+@pytest.mark.wide
+def test_a_replay_that_reads_what_the_run_wrote_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(RESUMES)
+    tt_run("--record", "record", *SPLIT, "python", "program.py", cwd=tmp_path).check()
+    again = replay("record", "--rank", "1", cwd=tmp_path)
+    assert "TTP001" in again.err, again.err
+    assert "these were written after the run began: kept-1" in again.err, again.err
+    assert "own-1" not in again.err
+
+
 def check_replays_one(record: Path, logs: Path, rank: int) -> Ran:
     """A rank that failed prints what it printed, and fails again."""
     ran = replay(record, "--rank", str(rank))

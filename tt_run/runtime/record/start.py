@@ -18,7 +18,7 @@ from typing import Any
 
 from tt_run import contract
 from tt_run.runtime.record import clocks as program_clocks
-from tt_run.runtime.record import frames
+from tt_run.runtime.record import files, frames
 
 _OWN_CHANCE = ("/runtime/comm/", "/runtime/guard/", "/tempfile.py", "/mpi4py/")
 """Who draws random bytes that no result depends on, and that a replay does not draw."""
@@ -214,6 +214,8 @@ def _restore(path: Path) -> int:
             told += frame.body
         elif frame.kind == frames.LIBRARY:
             library = frame.json
+    began = header.get("time")
+    files.watch(began if isinstance(began, float) else float("inf"))
     program_clocks.install(program_clocks.Replayed(bytes(told)))
     version, numbers, gauss = header["random"]
     random.setstate((version, tuple(numbers), gauss))
