@@ -70,7 +70,9 @@ def _hosts(report: Report, template: MeshDescriptor, dims: tuple[int, ...]) -> N
         report.add(
             "MGD011", f"{quoted(template.name)} has {len(dims)} device dims and {len(hosts)} host dims",
             report.at(place, "dims" if template.host_topology else "", len(dims)),
-            help=f"write host_topology {{ dims: [ {wanted} ] }} for one host",
+            help=f"write host_topology {{ dims: [ {wanted} ] }} for one host"
+            if dims
+            else f"add device_topology {{ dims: [ {', '.join(str(max(1, count)) for count in hosts)} ] }}, or more devices",
         )  # fmt: skip
         return
     for index, (devices, count) in enumerate(zip(dims, hosts, strict=True)):

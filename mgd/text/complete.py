@@ -241,8 +241,10 @@ class CompleteReader(ScalarReader):
         if advice := renamed(grammar.name, name):
             self.problems.warning(codes.OLD_FIELD, at, told, label="a name of an older schema", help=advice)
             return
+        outer = next((frame.grammar for frame in reversed(self.stack) if name in frame.grammar.slots), None)
         near = nearest(name, grammar.slots)
-        self.problems.warning(
-            codes.UNKNOWN_FIELD, at, told,
-            help=f"did you mean {near}?" if near else f"its fields are {', '.join(grammar.slots)}",
-        )  # fmt: skip
+        if outer is not None:  # a closing brace is missing before it
+            help = f"it is a field of {outer.name}: close {grammar.name} before it with {self.frame.closer}"
+        else:
+            help = f"did you mean {near}?" if near else f"its fields are {', '.join(grammar.slots)}"
+        self.problems.warning(codes.UNKNOWN_FIELD, at, told, help=help)

@@ -181,6 +181,11 @@ def test_unknown_numbers_of_an_enum_are_kept() -> None:
         ("graph_descriptors { instances { graph { mesh { } } } }", "MGD113", "sub_ref"),
         ("1: 3", "MGD109", "mesh_descriptors"),
         ("[my.ext] { a: [ { b: <> }, 2 ] }", "MGD109", "mesh_descriptors"),
+        (
+            "mesh_descriptors { name: 'M0' top_level_instance { } }",
+            "MGD109",
+            "close MeshDescriptor before it with }",
+        ),
     ],
 )
 def test_unknown_fields_are_skipped_with_a_hint(text: str, code: str, hint: str) -> None:

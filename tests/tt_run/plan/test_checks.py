@@ -77,15 +77,34 @@ def test_the_same_place_twice(sandbox: Sandbox) -> None:
     sandbox.two_ranks(TWO_RANKS.replace("mesh_host_rank: 1", "mesh_host_rank: 0"))
     refused = sandbox.refusal(RefusedError)
     assert places(only(refused, "TTR206"))[:2] == ["rb.yaml:9:21", "rb.yaml:4:21"]
-    assert only(refused, "TTR207").message == "no rank is bound to host rank 1 of mesh 0"
-    assert only(refused, "TTR207").help == "give one of the ranks mesh_id: 0, mesh_host_rank: 1"
+    assert only(refused, "TTR206").help == "give rank 1 mesh_host_rank: 1, which no rank has"
+    assert len(refused) == 1  # that host rank 1 has nobody is the same mistake
 
 
 def test_a_mesh_of_several_hosts_wants_host_ranks(sandbox: Sandbox) -> None:
     sandbox.two_ranks(bindings("rank: 0, mesh_id: 0", "rank: 1, mesh_id: 0"))
     refused = sandbox.refusal(RefusedError)
-    assert codes(refused).count("TTR209") == 2
-    assert only(refused, "TTR207").message.startswith("no rank is bound to host rank 0 and 1 of mesh 0")
+    helps = [finding.help for finding in refused if finding.code == "TTR209"]
+    assert "TTR207" not in codes(refused)
+    assert helps == ["add mesh_host_rank: 0", "add mesh_host_rank: 1"]
+
+
+def test_hosts_of_a_mesh_that_no_rank_is_bound_to(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(bindings("rank: 0, mesh_id: 1"), TWO_MESHES.replace("dims: [1, 1]", "dims: [1, 2]"))
+    told = {finding.message for finding in sandbox.refusal(RefusedError) if finding.code == "TTR207"}
+    assert "no rank is bound to host ranks 0 and 1 of mesh 0: the descriptor needs 4 ranks, bound: 1" in told
+
+
+def test_ranks_of_an_unknown_mesh_get_the_places_that_are_free(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(
+        TWO_RANKS.replace("mesh_id: 0", "mesh_id: 7").replace("mesh_host_rank: 1", "mesh_host_rank: 0")
+    )
+    refused = sandbox.refusal(RefusedError)
+    assert codes(refused) == ["TTR204", "TTR204"]
+    assert [finding.help for finding in refused] == [
+        "bind rank 0 to mesh_id 0",
+        "bind rank 1 to mesh_id 0, mesh_host_rank 1",
+    ]
 
 
 def test_a_mesh_without_rank(sandbox: Sandbox) -> None:
@@ -115,7 +134,7 @@ def test_everything_at_once(sandbox: Sandbox) -> None:
     sandbox.two_ranks(text)
     sandbox.write("app.py", "")
     refused = sandbox.refusal(RefusedError, program=("./app.py",), tcp_interface="eth7")
-    expected = {"TTR106", "TTR204", "TTR205", "TTR207", "TTR212", "TTR222", "TTR014", "TTR311"}
+    expected = {"TTR106", "TTR204", "TTR205", "TTR212", "TTR222", "TTR014", "TTR311"}
     assert expected <= set(codes(refused))
 
 
@@ -479,22 +498,25 @@ def test_a_hardware_file_that_is_wrong_in_many_places(
 
 
 @pytest.mark.parametrize(
-    ("setting", "said"),
+    ("setting", "said", "help"),
     [
-        ("dram.interleaved=200", None),
-        ("fabric.*=2", None),
-        ("dram.interleved=200", "did you mean dram.interleaved?"),
-        ("dram.interleaved=-1", "with a number above 0"),
-        ("dram.interleaved=fast", "with a number above 0"),
+        ("dram.interleaved=200", None, ""),
+        ("fabric.*=2", None, ""),
+        ("dram.shard=200", "did you mean dram.sharded?", "write --set dram.sharded=200"),
+        ("dram.interleaved=-1", "with a number above 0", "write --set dram.interleaved=200"),
+        ("dram.interleaved=fast", "with a number above 0", "write --set dram.interleaved=200"),
     ],
 )
-def test_numbers_that_are_set_for_a_prediction(sandbox: Sandbox, setting: str, said: str | None) -> None:
+def test_numbers_that_are_set_for_a_prediction(
+    sandbox: Sandbox, setting: str, said: str | None, help: str
+) -> None:
     given = RankOption("--set", HARDWARE_SET, f"chip.clock=1\n{setting}", True)
     asked = {"system": "n300", "emulate": True, "of_ranks": (given,)}
     if said is None:
         assert "TTR126" not in codes(sandbox.plan(**asked).findings)
     else:
-        assert said in only(sandbox.refusal(**asked), "TTR126").message
+        finding = only(sandbox.refusal(**asked), "TTR126")
+        assert said in finding.message and finding.help == help
 
 
 def test_cables_that_a_described_machine_lacks_are_lost_to_emulated_ranks(sandbox: Sandbox) -> None:
@@ -526,10 +548,11 @@ def test_a_file_where_nothing_is_wrong_says_nothing(sandbox: Sandbox) -> None:
 def test_one_slip_in_a_large_file_does_not_bury_the_rest(sandbox: Sandbox) -> None:
     ranks = [f"rank: {r}, mesh_id: {r % 2 * 5}, mesh_host_rank: 0, env_overides: {{}}" for r in range(100)]
     sandbox.two_ranks(bindings(*ranks))
-    refused = sandbox.refusal(RefusedError)
+    sandbox.write("app.py", "")
+    refused = sandbox.refusal(RefusedError, program=("./app.py",))
     assert codes(refused).count("TTR106") == 20 and codes(refused).count("TTR204") == 20
     assert "and 80 more findings TTR106" in [note for finding in refused for note in finding.notes]
-    assert codes(refused).count("TTR207") == 1
+    assert codes(refused).count("TTR014") == 1
 
 
 def test_one_finding_for_all_ranks_on_a_device(sandbox: Sandbox) -> None:

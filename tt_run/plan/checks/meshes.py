@@ -27,61 +27,104 @@ def check_meshes(subject: Subject, findings: Findings) -> None:
         graph = subject.source.graphs.get(path)
         if graph is None:
             continue
-        placed = _place(bindings, graph, findings)
+        placed, astray = _place(bindings, graph)
         # Ranks that name different descriptors within one job share its blocks in a way that no single file tells.
-        if descriptors_of[subcontext] == 1:
-            _check_complete(placed, bindings, graph, findings)
+        is_whole = descriptors_of[subcontext] == 1
+        free = _free(placed, graph) if is_whole else []
+        for binding in astray:
+            _tell_astray(binding, placed, graph, free, findings)
+        if is_whole:
+            _tell_unbound(free, bindings, graph, findings)
 
 
-def _place(
-    bindings: Iterable[Binding], graph: MeshGraph, findings: Findings
-) -> dict[tuple[int, int], Binding]:
-    """The rank of each (mesh_id, host rank) that the descriptor has; everything else is a finding."""
-    placed: dict[tuple[int, int], Binding] = {}
+_Place = tuple[int, int]  # mesh_id and host rank
+
+
+def _place(bindings: Iterable[Binding], graph: MeshGraph) -> tuple[dict[_Place, Binding], list[Binding]]:
+    """The rank of each place that the descriptor has, and the ranks that are bound to none or to one that is taken."""
+    placed: dict[_Place, Binding] = {}
+    astray = []
     for binding in bindings:
-        if binding.mesh_id not in graph.mesh_ids:
-            _unknown_mesh(binding, graph, findings)
-            continue
-        mesh = graph.mesh(binding.mesh_id)
-        host_rank = binding.mesh_host_rank
-        if host_rank is None:
-            if mesh.host_count > 1:
-                _missing_host_rank(binding, mesh, findings)
-                continue
-            host_rank = 0
-        if host_rank >= mesh.host_count:
-            _host_rank_out_of_range(binding, mesh, host_rank, findings)
-            continue
-        first = placed.setdefault((binding.mesh_id, host_rank), binding)
-        if first is not binding:
-            _bound_twice(binding, first, mesh, host_rank, findings)
-    return placed
+        place = _place_of(binding, graph)
+        if place is None or placed.setdefault(place, binding) is not binding:
+            astray.append(binding)
+    return placed, astray
 
 
-def _unknown_mesh(binding: Binding, graph: MeshGraph, findings: Findings) -> None:
+def _place_of(binding: Binding, graph: MeshGraph) -> _Place | None:
+    if binding.mesh_id not in graph.mesh_ids:
+        return None
+    mesh, host_rank = graph.mesh(binding.mesh_id), binding.mesh_host_rank
+    if host_rank is None:
+        return (binding.mesh_id, 0) if mesh.host_count == 1 else None
+    return (binding.mesh_id, host_rank) if host_rank < mesh.host_count else None
+
+
+def _free(placed: dict[_Place, Binding], graph: MeshGraph) -> list[_Place]:
+    """The places that no rank is bound to."""
+    places = (
+        (mesh.mesh_id, rank) for mesh in graph.meshes if not mesh.is_switch for rank in range(mesh.host_count)
+    )
+    return [place for place in places if place not in placed]
+
+
+def _tell_astray(
+    binding: Binding, placed: dict[_Place, Binding], graph: MeshGraph, free: list[_Place], findings: Findings
+) -> None:
+    """What is wrong with a rank's place, with a free one of that mesh, which is then taken: it is one mistake, told once."""
+    known = binding.mesh_id if binding.mesh_id in graph.mesh_ids else _nearest_mesh(binding, graph)
+    wanted = (known, binding.mesh_host_rank or 0)
+    offered = wanted if wanted in free else next((place for place in free if place[0] == known), None)
+    if offered is not None:
+        free.remove(offered)
+    if binding.mesh_id not in graph.mesh_ids:
+        _unknown_mesh(binding, graph, offered, findings)
+        return
+    mesh, host_rank = graph.mesh(binding.mesh_id), binding.mesh_host_rank
+    if host_rank is None and mesh.host_count > 1:
+        _missing_host_rank(binding, mesh, offered, findings)
+    elif host_rank is not None and host_rank >= mesh.host_count:
+        _host_rank_out_of_range(binding, mesh, host_rank, offered, findings)
+    else:
+        _bound_twice(binding, placed[mesh.mesh_id, host_rank or 0], mesh, host_rank or 0, offered, findings)
+
+
+def _nearest_mesh(binding: Binding, graph: MeshGraph) -> int:
+    return min(sorted(graph.mesh_ids), key=lambda known: abs(known - binding.mesh_id))
+
+
+def _unknown_mesh(binding: Binding, graph: MeshGraph, offered: _Place | None, findings: Findings) -> None:
     ids = sorted(graph.mesh_ids)
     which = f"only mesh_id {ids[0]}" if len(ids) == 1 else f"mesh_ids {listed(ids)}"
-    nearest = min(ids, key=lambda known: abs(known - binding.mesh_id))
+    nearest = _nearest_mesh(binding, graph)
+    moved = (
+        offered is not None and graph.mesh(nearest).host_count > 1 and offered[1] != binding.mesh_host_rank
+    )
+    host_rank = f", mesh_host_rank {offered[1]}" if offered is not None and moved else ""
     findings.error(
         "TTR204",
         "rank binding names a mesh that the descriptor does not have",
         Label(binding.mesh_id_position, f"rank {binding.rank} is bound to mesh_id {binding.mesh_id}"),
         *_at(graph.mesh(nearest).position, graph, f"the descriptor instantiates {which}"),
-        help=f"bind rank {binding.rank} to mesh_id {nearest}",
+        help=f"bind rank {binding.rank} to mesh_id {nearest}{host_rank}",
     )
 
 
-def _missing_host_rank(binding: Binding, mesh: Mesh, findings: Findings) -> None:
+def _missing_host_rank(binding: Binding, mesh: Mesh, offered: _Place | None, findings: Findings) -> None:
     findings.error(
         "TTR209",
         f"rank {binding.rank} does not say which host of mesh {mesh.mesh_id} it is",
         Label(binding.position, f"rank {binding.rank} has no mesh_host_rank"),
         *label(mesh.host_position, f"mesh {mesh.mesh_id} is cut over {_hosts(mesh)}"),
-        help=f"add mesh_host_rank: 0..{mesh.host_count - 1}",
+        help=f"add mesh_host_rank: {offered[1]}"
+        if offered
+        else f"add mesh_host_rank: 0..{mesh.host_count - 1}",
     )
 
 
-def _host_rank_out_of_range(binding: Binding, mesh: Mesh, host_rank: int, findings: Findings) -> None:
+def _host_rank_out_of_range(
+    binding: Binding, mesh: Mesh, host_rank: int, offered: _Place | None, findings: Findings
+) -> None:
     highest = mesh.host_count - 1
     findings.error(
         "TTR205",
@@ -91,34 +134,35 @@ def _host_rank_out_of_range(binding: Binding, mesh: Mesh, host_rank: int, findin
             f"rank {binding.rank} is bound to mesh_host_rank {host_rank}",
         ),
         *label(mesh.host_position, f"host_topology {_shape(mesh.host_dims)}: host ranks 0..{highest}"),
-        help=f"use a mesh_host_rank of 0..{highest}, or cut the mesh over more hosts",
+        help=f"write mesh_host_rank: {offered[1]}, which no rank has, or cut the mesh over more hosts"
+        if offered
+        else f"use a mesh_host_rank of 0..{highest}, or cut the mesh over more hosts",
     )
 
 
-def _bound_twice(binding: Binding, first: Binding, mesh: Mesh, host_rank: int, findings: Findings) -> None:
+def _bound_twice(
+    binding: Binding, first: Binding, mesh: Mesh, host_rank: int, offered: _Place | None, findings: Findings
+) -> None:
     findings.error(
         "TTR206",
         f"ranks {first.rank} and {binding.rank} are both bound to host rank {host_rank} of mesh {mesh.mesh_id}",
         Label(binding.host_rank_position or binding.mesh_id_position, f"rank {binding.rank}"),
         Label(first.host_rank_position or first.mesh_id_position, f"rank {first.rank}"),
         *label(mesh.host_position, f"mesh {mesh.mesh_id} is cut over {_hosts(mesh)}"),
-        help="give each rank its own mesh_id or mesh_host_rank",
+        help=f"give rank {binding.rank} mesh_host_rank: {offered[1]}, which no rank has"
+        if offered
+        else "give each rank its own mesh_id or mesh_host_rank",
     )
 
 
-def _check_complete(
-    placed: dict[tuple[int, int], Binding],
-    bindings: list[Binding],
-    graph: MeshGraph,
-    findings: Findings,
-) -> None:
+def _tell_unbound(free: list[_Place], bindings: list[Binding], graph: MeshGraph, findings: Findings) -> None:
     wanted = sum(mesh.host_count for mesh in graph.meshes if not mesh.is_switch)
     for mesh in graph.meshes:
-        missing = [rank for rank in range(mesh.host_count) if (mesh.mesh_id, rank) not in placed]
-        if mesh.is_switch or not missing:
+        missing = [host_rank for mesh_id, host_rank in free if mesh_id == mesh.mesh_id]
+        if not missing:
             continue
         what = (
-            f"host rank {listed(missing)} of mesh {mesh.mesh_id}"
+            f"host rank{'s' * (len(missing) > 1)} {listed(missing)} of mesh {mesh.mesh_id}"
             if mesh.host_count > 1
             else f"mesh {mesh.mesh_id}"
         )
