@@ -57,8 +57,8 @@ def _of_file(path: Path) -> list[str]:
     if document is not None:
         fields = document.mapping(document.root, "the file of faults", ("faults",))
         if "faults" not in fields:
-            document.fatal(
-                "TTR105", "the file of faults has no 'faults'", document.root, "the list is required"
+            document.lacks(
+                document.root, "the file of faults", "faults", "[kill=rank:1,call=12]", "the list is required"
             )
         if "faults" in fields:
             texts = list(_entries(document, fields["faults"].value))

@@ -18,12 +18,15 @@ MOST = 8
 class HardwareError(ValueError):
     """A data file that cannot be used, or a number that it does not give: the message names file, line and key.
 
-    `found` are the places of a file and what is wrong there, where there are such.
+    `found` are the places of a file and what is wrong there, where there are such; `near` is the number that a wrong key is nearest to.
     """
 
-    def __init__(self, text: str, found: tuple[tuple[Position, str], ...] = ()) -> None:
+    def __init__(
+        self, text: str, found: tuple[tuple[Position, str], ...] = (), near: str | None = None
+    ) -> None:
         super().__init__(text)
         self.found = found
+        self.near = near
 
 
 class DataFile:

@@ -136,7 +136,8 @@ def adjusted(hw: Hardware, settings: Iterable[str]) -> Hardware:
 
             near = get_close_matches(key, hw.numbers, 1)
             raise HardwareError(
-                f"{hw.architecture} has no number {key}" + (f"; did you mean {near[0]}?" if near else "")
+                f"{hw.architecture} has no number {key}" + (f"; did you mean {near[0]}?" if near else ""),
+                near=near[0] if near else None,
             )
         if change.factor is not None:
             hw = scaled(hw, {key: change.factor})

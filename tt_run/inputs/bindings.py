@@ -106,14 +106,24 @@ def _read_ranks(
     document: Document, field: Entry | None, search: PathSearch, must_exist: bool
 ) -> tuple[Binding, ...]:
     if field is None:
-        document.fatal(
-            "TTR105", "the rank-binding file has no 'rank_bindings'", document.root, "the list is required"
+        document.lacks(
+            document.root,
+            "the rank-binding file",
+            "rank_bindings",
+            "[{rank: 0, mesh_id: 0}]",
+            "the list is required",
         )
         return ()
     entries = document.items(field.value, "rank_bindings")
     if not entries:
         if isinstance(field.value, documents.Sequence):
-            document.fatal("TTR109", "rank_bindings is empty", field.value, "at least one rank is needed")
+            document.fatal(
+                "TTR109",
+                "rank_bindings is empty",
+                field.value,
+                "at least one rank is needed",
+                help="write rank_bindings: [{rank: 0, mesh_id: 0}]",
+            )
         return ()
     read = [_read_rank(document, entry, index, search, must_exist) for index, entry in enumerate(entries)]
     bindings = [binding for binding in read if binding is not None]
@@ -172,7 +182,7 @@ def _read_rank(
             numbers[name] = document.integer(field.value, f"{what}.{name}", minimum)
     for name in ("rank", "mesh_id"):
         if name not in fields:
-            document.fatal("TTR105", f"{what} has no {name!r}", node, "the key is required")
+            document.lacks(node, what, name, str(index) if name == "rank" else "0")
     env = read_env(document, fields.get("env_overrides"), f"{what}.env_overrides", "env_overrides")
     descriptor, descriptor_at = _own_descriptor(
         document, fields.get("mesh_graph_desc_path"), what, search, must_exist
@@ -198,10 +208,11 @@ def _read_rank(
 
 def _descriptor(document: Document, field: Entry | None, search: PathSearch, must_exist: bool) -> Path | None:
     if field is None:
-        document.fatal(
-            "TTR105",
-            "the rank-binding file has no 'mesh_graph_desc_path'",
+        document.lacks(
             document.root,
+            "the rank-binding file",
+            "mesh_graph_desc_path",
+            "FILE.textproto",
             "the descriptor is required",
         )
         return None
@@ -209,7 +220,11 @@ def _descriptor(document: Document, field: Entry | None, search: PathSearch, mus
     if not text:
         if text is not None:
             document.fatal(
-                "TTR104", "mesh_graph_desc_path is empty", field.value, "name the mesh graph descriptor"
+                "TTR104",
+                "mesh_graph_desc_path is empty",
+                field.value,
+                "name the mesh graph descriptor",
+                help="write mesh_graph_desc_path: FILE.textproto",
             )
         return None
     at = document.at(field.value)

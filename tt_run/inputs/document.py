@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -27,6 +28,13 @@ _KINDS = {
     "date": "a date",
     "base60": "a number in base 60, as YAML reads digits with colons",
 }
+_WRITTEN = {
+    "a mapping": "write it as a line key: value for each key",
+    "a list": "write - before each entry, on a line of its own",
+    "a whole number": "write digits, such as 0",
+    "text": 'write one word, or text in quotes: "…"',
+}
+"""How what is wanted is written."""
 _WHOLE = r"[+-]?[0-9]+(_[0-9]+)*(\.0*)?\Z"
 
 
@@ -57,6 +65,12 @@ class Document:
         position = Position(self.file, 1, 1) if node is None else self.at(node)
         self.findings.fatal(code, message, Label(position, text), help=help)
 
+    def lacks(
+        self, node: Node | None, what: str, key: str, example: str, text: str = "the key is required"
+    ) -> None:
+        """Records that a mapping has no `key`, and a line of it that can be typed: `example` is a value."""
+        self.fatal("TTR105", f"{what} has no {key!r}", node, text, help=f"add {key}: {example}")
+
     def mapping(self, node: Node | None, what: str, known: Iterable[str] | None = None) -> dict[str, Entry]:
         """The fields of a mapping by key text; {} with a finding for anything else.
 
@@ -71,7 +85,13 @@ class Document:
         merged: dict[str, Entry] = {}
         for key, value in node.pairs:
             if not isinstance(key, Scalar):
-                self.fatal("TTR104", f"{what} has a key that is {kind(key)}", key, "keys are plain words")
+                self.fatal(
+                    "TTR104",
+                    f"{what} has a key that is {kind(key)}",
+                    key,
+                    "keys are plain words",
+                    help="write a word before the colon",
+                )
             elif is_merge(key):
                 for source in merge_sources(value):
                     for name, inner in self._merge(source, what, allowed).items():
@@ -141,7 +161,13 @@ class Document:
                 return None
             number = converted
         if number < minimum:
-            self.fatal("TTR104", f"{what} is {number}", node, f"must be at least {minimum}")
+            self.fatal(
+                "TTR104",
+                f"{what} is {number}",
+                node,
+                f"must be at least {minimum}",
+                help=f"write {minimum} or more",
+            )
             return None
         return number
 
@@ -177,7 +203,7 @@ class Document:
         return None
 
     def _unexpected(self, node: Node | None, what: str, wanted: str) -> None:
-        help = ""
+        help = _WRITTEN.get(wanted, "")
         if isinstance(node, Scalar) and wanted == "text":
             help = f'quote it: "{node.text}"' if node.text else 'write a value, or "" for an empty one'
         found = "an empty file" if node is None else kind(node)
@@ -232,9 +258,15 @@ def read_text(path: Path, site: Site, findings: Findings) -> str | None:
             "TTR102",
             "the file is not UTF-8 text",
             Label(Position(file, line, column), f"byte {error.start}: {error.reason}"),
+            help=f"iconv -f latin1 -t utf-8 {shlex.quote(file)}, or save it as UTF-8 in the editor",
         )
     except OSError as error:
         findings.fatal(
-            "TTR102", "the file cannot be read", Label(Position(file), error.strerror or str(error))
+            "TTR102",
+            "the file cannot be read",
+            Label(Position(file), error.strerror or str(error)),
+            help="name a file, not a folder"
+            if isinstance(error, IsADirectoryError)
+            else f"ls -l {shlex.quote(file)} says who may read it",
         )
     return None

@@ -137,7 +137,12 @@ def read_hostfile(path: Path, site: Site, findings: Findings) -> HostList | None
         slots[host] = slots.get(host, 0) + int(count.group(1) if count else after or "1")
     if not slots:
         if len(findings.judged) == before:
-            findings.fatal("TTR120", "the hostfile names no host", Label(Position(site.shown(path), 1, 1)))
+            findings.fatal(
+                "TTR120",
+                "the hostfile names no host",
+                Label(Position(site.shown(path), 1, 1)),
+                help="write a line HOST slots=2 for each host",
+            )
         findings.errors_are_final()
         return None
     hosts = tuple(HostSlots(name, number) for name, number in slots.items())

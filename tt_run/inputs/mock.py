@@ -73,7 +73,12 @@ def _read_list(document: Document, node: documents.Sequence, search: PathSearch)
         if set(fields) == {"rank", "filename"}:
             entries.append((fields["rank"].value, fields["filename"].value))
         elif isinstance(entry, documents.Mapping):
-            document.fatal("TTR105", f"mock cluster entry {index} needs 'rank' and 'filename'", entry)
+            document.fatal(
+                "TTR105",
+                f"mock cluster entry {index} needs 'rank' and 'filename'",
+                entry,
+                help="write {rank: 0, filename: FILE.yaml}",
+            )
     return _collect(document, entries, node, search)
 
 
@@ -97,7 +102,13 @@ def _collect(
         if found is not None:
             paths[rank], positions[rank] = found, document.at(key)
     if not entries and len(document.findings.broken) == before:
-        document.fatal("TTR109", "the mock mapping is empty", node, "at least one rank is needed")
+        document.fatal(
+            "TTR109",
+            "the mock mapping is empty",
+            node,
+            "at least one rank is needed",
+            help="write 0: FILE.yaml",
+        )
     if len(document.findings.broken) > before:
         return None
     return MockCluster(document.file, paths, positions)

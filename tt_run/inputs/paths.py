@@ -119,9 +119,7 @@ class PathSearch:
             meant = _near_file(path, searched, _ENDINGS.get(what, _DATA))
             text = _why_missing(searched)
             help = (
-                f"did you mean {path.with_name(meant)}?"
-                if meant
-                else "write an absolute path, or a path from the launch directory"
+                f"did you mean {path.with_name(meant)}?" if meant else _what_there_is(what, named_at is None)
             )
         self.findings.fatal(
             "TTR101",
@@ -144,6 +142,17 @@ def _near_ready_file(path: Path, what: str) -> str | None:
 
         names += [system.name for system in systems()]
     return nearest(path.stem, names)
+
+
+def _what_there_is(what: str, by_name: bool) -> str:
+    """How a file is named, and those that come with tt-run where they go by name."""
+    from tt_run.inputs.shipped import shipped
+
+    if by_name and what == "mesh graph descriptor":
+        return "write the path of a file, or a name that mgd systems lists"
+    if by_name and (ready := list(shipped(what))):
+        return f"write the path of a file, or the name of a ready one: {', '.join(ready)}"
+    return "write an absolute path, or a path from the launch directory"
 
 
 def _why_missing(searched: Sequence[Path]) -> str:

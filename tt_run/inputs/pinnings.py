@@ -72,8 +72,12 @@ def read_rank_pinnings(
     field = fields.get(_KEY)
     if field is None:
         if isinstance(document.root, documents.Mapping):
-            document.fatal(
-                "TTR105", f"the rank pinning file has no {_KEY!r}", document.root, "the list is required"
+            document.lacks(
+                document.root,
+                "the rank pinning file",
+                _KEY,
+                "[{rank: 0, host: HOST}]",
+                "the list is required",
             )
         return ()
     read = [
@@ -95,13 +99,17 @@ def _read_pin(document: Document, node: documents.Node, what: str) -> RankPin | 
     by_mesh = fields.keys() & {"mesh_id", "mesh_host_rank"}
     if ("rank" in fields) == bool(by_mesh) or by_mesh == {"mesh_host_rank"}:
         document.fatal(
-            "TTR105", f"{what} must say 'rank', or 'mesh_id' and 'mesh_host_rank'", node, "one of the two"
+            "TTR105",
+            f"{what} must say 'rank', or 'mesh_id' and 'mesh_host_rank'",
+            node,
+            "one of the two",
+            help="write {rank: 0, host: HOST} or {mesh_id: 0, mesh_host_rank: 0, host: HOST}",
         )
         return None
     host = document.text(fields["host"].value, f"{what}.host") if "host" in fields else None
     if not host:
         if "host" not in fields or host == "":
-            document.fatal("TTR105", f"{what} has no 'host'", node, "the key is required")
+            document.lacks(node, what, "host", "HOST")
         return None
     env = read_env(document, fields.get("env_overrides"), f"{what}.env_overrides", "env_overrides")
     if None in numbers.values():
@@ -126,11 +134,22 @@ def _read_group(document: Document, node: documents.Node, number: int, hosts: Se
     lists: dict[str, list[documents.Node]] = {}
     for name in ("mesh_host_ranks", "host_placements"):
         if name not in fields:
-            document.fatal("TTR105", f"{what} has no {name!r}", node, "the list is required")
+            example = (
+                "[{mesh_id: 0, mesh_host_rank: 0}]"
+                if name == "mesh_host_ranks"
+                else '[{hostname: HOST, TT_VISIBLE_DEVICES: "0,1"}]'
+            )
+            document.lacks(node, what, name, example, "the list is required")
             return []
         lists[name] = document.items(fields[name].value, f"{what}.{name}")
         if not lists[name] and isinstance(fields[name].value, documents.Sequence):
-            document.fatal("TTR109", f"{what}.{name} is empty", fields[name].value, "at least one is needed")
+            document.fatal(
+                "TTR109",
+                f"{what}.{name} is empty",
+                fields[name].value,
+                "at least one is needed",
+                help="add an entry, or leave the group out",
+            )
     places = [
         place
         for index, each in enumerate(lists["host_placements"])
@@ -144,6 +163,7 @@ def _read_group(document: Document, node: documents.Node, number: int, hosts: Se
             f"{what} has {counted(len(ranks), 'host rank')} and {counted(len(lists['host_placements']), 'place')}",
             fields["host_placements"].value,
             "each host rank needs a place of its own",
+            help=f'add {counted(len(ranks) - len(lists["host_placements"]), "line")}: - {{hostname: HOST, {VISIBLE_DEVICES}: "0,1"}}',
         )
     pins = [
         pin
@@ -166,7 +186,7 @@ def _read_place(document: Document, node: documents.Node, what: str) -> _Place |
     read = {}
     for name in ("hostname", VISIBLE_DEVICES):
         if isinstance(node, documents.Mapping) and name not in fields:
-            document.fatal("TTR105", f"{what} has no {name!r}", node, "the key is required")
+            document.lacks(node, what, name, "HOST" if name == "hostname" else '"0,1"')
         elif name in fields:
             read[name] = document.text(fields[name].value, f"{what}.{name}")
     host, devices = read.get("hostname"), read.get(VISIBLE_DEVICES)
@@ -181,7 +201,7 @@ def _placed(document: Document, node: documents.Node, what: str, place: _Place) 
     numbers = []
     for name in ("mesh_id", "mesh_host_rank"):
         if isinstance(node, documents.Mapping) and name not in fields:
-            document.fatal("TTR105", f"{what} has no {name!r}", node, "the key is required")
+            document.lacks(node, what, name, "0")
         numbers.append(document.integer(fields[name].value, f"{what}.{name}") if name in fields else None)
     mesh_id, host_rank = numbers
     if mesh_id is None or host_rank is None:

@@ -44,7 +44,11 @@ def read_env(
 def _is_name(document: Document, field: Entry, name: str, value: str) -> bool:
     if "\0" in value:
         document.fatal(
-            "TTR117", f"the value of {name} holds a NUL character", field.value, "no variable can hold one"
+            "TTR117",
+            f"the value of {name} holds a NUL character",
+            field.value,
+            "no variable can hold one",
+            help="take \\0 out of the value",
         )
         return False
     if name and "=" not in name and "\0" not in name and not any(map(str.isspace, name)):

@@ -77,6 +77,7 @@ def _overlay_files(document: Document, search: PathSearch) -> list[Path]:
                 f"the rank-bindings mapping must contain {_KEY!r}",
                 document.root,
                 "the key is required",
+                help=f"add {_KEY}: {{0: FILE.yaml, 1: FILE.yaml}}",
             )
         return []
     entries = document.mapping(field.value, _KEY)
@@ -92,7 +93,11 @@ def _overlay_files(document: Document, search: PathSearch) -> list[Path]:
         )
     if not entries and not document.findings.broken:
         document.fatal(
-            "TTR109", f"{_KEY} must not be empty", field.value, "at least one sub-context is needed"
+            "TTR109",
+            f"{_KEY} must not be empty",
+            field.value,
+            "at least one sub-context is needed",
+            help=f"write {_KEY}: {{0: FILE.yaml}}",
         )
     if sorted(named) != list(range(len(entries))) and not document.findings.broken:
         have = ", ".join(map(str, sorted(named)))

@@ -38,7 +38,13 @@ def parse_tracy(text: str, site: Site) -> Tracy:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise UsageError(Diagnostic("TTR010", f"--tracy cannot be split into words: {error}")) from None
+        raise UsageError(
+            Diagnostic(
+                "TTR010",
+                f"--tracy cannot be split into words: {error}",
+                help="close the quotes: --tracy '-p 8086'",
+            )
+        ) from None
     home = site.get("TT_METAL_HOME") or site.get("ORIGINAL_CWD") or str(site.cwd)
     port, folder, rest = str(TRACY_PORT), str(Path(home) / "generated/profiler/ttrun"), []
     while words:

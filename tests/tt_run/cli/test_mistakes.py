@@ -75,7 +75,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "--rank-binding ranks.yaml",
         ),
         ("--rank-binding pins.yaml python x.py", "TTR028", "a rank pinning file", "--rank-pinning-file"),
-        ("-m ranks.textproto --hosts a python x.py", "TTR101", "not found", "write an absolute path"),
+        ("-m ranks.textproto --hosts a python x.py", "TTR101", "not found", "a name that mgd systems lists"),
         ("--rank-binding ranks.textproto true", "TTR101", "not found", "did you mean ranks.yaml?"),
         ("-m mesh.yaml python x.py", "TTR101", "not found", "did you mean mesh.textproto?"),
         ("-m ranks.yaml python x.py", "TTR028", "holds rank bindings", "--rank-binding ranks.yaml"),

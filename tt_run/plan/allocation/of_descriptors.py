@@ -139,12 +139,22 @@ def descriptors_of(request: LaunchRequest, search: PathSearch, findings: Finding
         return []
     field = document.mapping(document.root, "the mesh graph descriptor mapping", (_KEY,)).get(_KEY)
     if field is None:
-        document.fatal("TTR105", f"the mapping must contain {_KEY!r}", document.root, "the key is required")
+        document.fatal(
+            "TTR105",
+            f"the mapping must contain {_KEY!r}",
+            document.root,
+            "the key is required",
+            help=f"add {_KEY}: {{0: FILE.textproto}}",
+        )
         return []
     paths: dict[int, Path] = {}
     if isinstance(field.value, documents.Mapping) and not field.value.pairs:
         document.fatal(
-            "TTR109", f"{_KEY} must not be empty", field.value, "at least one descriptor is needed"
+            "TTR109",
+            f"{_KEY} must not be empty",
+            field.value,
+            "at least one descriptor is needed",
+            help=f"write {_KEY}: {{0: FILE.textproto}}",
         )
     for item in document.mapping(field.value, _KEY).values():
         number = document.integer(item.key, f"a key of {_KEY}")
@@ -155,7 +165,12 @@ def descriptors_of(request: LaunchRequest, search: PathSearch, findings: Finding
                 paths[number] = found
     if sorted(paths) != list(range(len(paths))):
         have = ", ".join(map(str, sorted(paths)))
-        document.fatal("TTR112", f"{_KEY}: keys must be dense, 0..{len(paths) - 1}, not {have}", field.value)
+        document.fatal(
+            "TTR112",
+            f"{_KEY}: keys must be dense, 0..{len(paths) - 1}, not {have}",
+            field.value,
+            help="number the sub-contexts 0, 1, 2, …",
+        )
     return [] if findings.broken else [path for _, path in sorted(paths.items())]
 
 

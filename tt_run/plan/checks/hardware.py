@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,7 +50,11 @@ def _refused(subject: Subject, path: str | None, named: str, settings: list[str]
             try:
                 adjusted(hardware, [text])
             except HardwareError as wrong:
-                yield Diagnostic("TTR126", f"--set: {wrong}", help="write --set dram.interleaved=200")
+                sign = "*=" if "*=" in text else "="
+                meant = (
+                    f"{wrong.near}{sign}{text.partition(sign)[2]}" if wrong.near else "dram.interleaved=200"
+                )
+                yield Diagnostic("TTR126", f"--set: {wrong}", help=f"write --set {shlex.quote(meant)}")
                 return
 
 
