@@ -83,7 +83,7 @@ def test_without_a_terminal_the_rank_says_what_to_type(tmp_path: Path) -> None:
     words = ("--emulate", "--system", "n300", "python", program)
     ran = tt_run(*words, cwd=tmp_path)
     assert ran.code == 1
-    assert f"TTR048]: breakpoint() at {program}:2, and rank 0 has no terminal" in ran.err
+    assert f"TTR048]: breakpoint() at {program}:2, and ranks have no terminal" in ran.err
     assert "tt-run --debug-rank 0" in ran.err and "BdbQuit" not in ran.err
     program.write_text("import pdb\npdb.set_trace()\nprint(1)\n")
     ran = tt_run(*words, cwd=tmp_path)

@@ -26,6 +26,11 @@ def throw(message: str, *, hint: str | None = None) -> RuntimeError:
     return RuntimeError(f"TT_THROW @ {_caller()}: tt::exception\n{advice}info:\n{message}")
 
 
+def in_range(name: str, rank: int) -> str:
+    """The hint for a dimension that a tensor does not have: the numbers that `name` may be."""
+    return f"{name} is one of {', '.join(map(str, range(rank)))}, or counts from the end: -1 to -{rank}"
+
+
 def said(error: BaseException) -> str:
     """What an error says, without where it was raised and without hints."""
     return str(error).rpartition("info:\n")[2]

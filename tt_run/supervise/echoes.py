@@ -1,16 +1,18 @@
-"""The traceback of one mistake in a program that all ranks run: shown once, and who printed it again.
+"""The traceback of one mistake in a program that all ranks run, or its own words (`error: …`): shown once, and who printed it again.
 
-Only whole tracebacks, word for word the same, are left out; the ranks' logs hold all of them.
+Only the whole of it, word for word the same, is left out; the ranks' logs hold all of them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from mgd.lean import dataclass, field
 from tt_run.supervise.stacks import rank_list
 
-BEGINS = (b"Traceback (most recent call last):", b'  File "')  # the latter: a SyntaxError
+# The second begins a SyntaxError; the others are what programs say on their own when they end.
+BEGINS = (b"Traceback (most recent call last):", b'  File "', b"usage: ")
 CHAINED = (b"The above exception was", b"During handling of")
 MOST_LINES = 200  # of a traceback that is remembered
 QUIET_SECONDS = 0.3  # so long after its last line nothing more is expected of a traceback
@@ -20,14 +22,24 @@ GATHER_SECONDS = 1.0  # so long after the first further rank those that printed 
 @dataclass()
 class _Held:
     lines: list[bytes]
+    compared: list[bytes]
     since: float
+
+
+def _compared(line: bytes, rank: int) -> bytes:
+    """A line as it is compared: where a rank names itself (`rank 1`), all say the same."""
+    if b"rank" not in line:
+        return line
+    return re.sub(rb"\b(rank|debugpy) %d\b" % rank, rb"\1 N", line)
 
 
 @dataclass()
 class Echoes:
     """What ranks write to standard error passes through `take`; `due` gives what has waited long enough."""
 
-    _told: list[bytes] = field(default_factory=list)  # the last traceback that was shown, line by line
+    _told: list[bytes] = field(
+        default_factory=list
+    )  # the last traceback that was shown, line by line as compared
     _told_at: float = 0.0
     _teller: int | None = None
     _held: dict[int, _Held] = field(default_factory=dict)  # by rank, what has been the same so far
@@ -38,23 +50,25 @@ class Echoes:
         """The lines to show now: all but those that repeat, so far, what another rank has said."""
         shown: list[bytes] = []
         for line in lines:
+            compared = _compared(line, rank)
             held = self._held.get(rank)
             if held is not None:
                 place = len(held.lines)
                 is_ahead = place >= len(self._told) and now - self._told_at <= QUIET_SECONDS
-                if is_ahead or self._told[place : place + 1] == [line]:
+                if is_ahead or self._told[place : place + 1] == [compared]:
                     held.lines.append(line)
+                    held.compared.append(compared)
                     held.since = now
                     continue
                 shown += self._held.pop(rank).lines
             if rank == self._teller and not self._begins_anew(line):
-                self._remember(line, now)
-            elif line.startswith(BEGINS):
-                if self._told and self._told[0] == line and rank != self._teller:
-                    self._held[rank] = _Held([line], now)
+                self._remember(compared, now)
+            elif _is_beginning(line):
+                if self._told and self._told[0] == compared and rank != self._teller:
+                    self._held[rank] = _Held([line], [compared], now)
                     continue
                 if not self._held:  # what others are compared with stays meanwhile
-                    self._told, self._told_at, self._teller = [line], now, rank
+                    self._told, self._told_at, self._teller = [compared], now, rank
             shown.append(line)
         return shown
 
@@ -64,7 +78,7 @@ class Echoes:
         for rank, held in list(self._held.items()):
             if final or now - held.since > QUIET_SECONDS:
                 del self._held[rank]
-                if held.lines != self._told:
+                if held.compared != self._told:
                     others.append((rank, held.lines))
                     continue
                 self._same_since = self._same_since if self._same else now
@@ -87,3 +101,7 @@ class Echoes:
             self._told_at = now
         else:
             self._told, self._teller = [], None
+
+
+def _is_beginning(line: bytes) -> bool:
+    return line.startswith(BEGINS) or (line[:5].lower() == b"error" and not line[5:6].isalnum())

@@ -47,6 +47,8 @@ def failure_report(
     if verdict.culprit is not None:
         record = _record_of(attempt, verdict.culprit)
         stand_above = observation.last_shown in (verdict.culprit.rank, *alike) and _has_said(folder, record)
+        # A victim whose guard has told what the culprit raised comes after the culprit's own words.
+        stand_above = stand_above or _was_told_by(folder, record, observation.last_shown)
         lines += _culprit_lines(verdict.culprit, record, folder, is_shown, stand_above)
     elif verdict.lost and observation.ended_by is EndedBy.ITSELF:
         lines += _launcher_lines(folder)
@@ -98,6 +100,13 @@ def _has_said(folder: RunFolder, record: Mapping[str, Any] | None) -> bool:
     said = essence(str(record.get("message", ""))).partition("incompatible function arguments")[0]
     said = re.sub(r" \([^()]*, line \d+\)$", "", said)  # of a SyntaxError, whose place Python prints apart
     return any(said in line for line in last_lines(folder.err(int(record["rank"])), ABOVE_LINES))
+
+
+def _was_told_by(folder: RunFolder, record: Mapping[str, Any] | None, shown: int | None) -> bool:
+    """Whether the last rank on the console said of the culprit what it raised, below what the culprit itself had said."""
+    if record is None or record.get("guard") or shown is None or shown == record.get("rank"):
+        return False
+    return _has_said(folder, record) and _has_said(folder, {**record, "rank": shown})
 
 
 def _culprit_lines(
@@ -173,8 +182,10 @@ def _own_advice(message: str) -> str | None:
 
 
 def _advice(exception: str, message: str) -> str | None:
-    """What to do about a package that the ranks' Python lacks and tt-run knows of."""
+    """What to do about a package that the ranks' Python lacks and tt-run knows of, or an input that nobody gives."""
     found = re.match(r"No module named '(\w+)\b", message)
+    if exception == "EOFError" and "reading a line" in message:
+        return "ranks read nothing; tt-run --stdin … gives rank 0 this terminal, or what is piped into it"
     if exception != "ModuleNotFoundError" or found is None:
         return None
     if found[1] in PACKAGES:
@@ -192,7 +203,8 @@ def _launcher_advice(folder: RunFolder) -> list[str]:
     """What to do about what kept MPI from starting: a host out of reach, a full disk."""
     said = folder.launcher_said()
     if "failed to report back" in said:
-        return ["  help: tt-run --doctor --hosts A,B looks at every host and says what a launch lacks there"]
+        named = ",".join(host.name for host in read_lost_hosts(said)) or "A,B"
+        return [f"  help: tt-run --doctor --hosts {named} says what a launch lacks there"]
     if "no available" in said and "interfaces were found" in said:
         return [
             "  help: no network interface is up here, not even the loopback over which processes of one machine meet: "

@@ -271,6 +271,10 @@ def test_refusals_in_the_references_words(device):
         with pytest.raises(RuntimeError) as error:
             call()
         assert message(error) == text
+    with pytest.raises(
+        RuntimeError, match="help: dim is one of 0, 1, 2, 3, or counts from the end: -1 to -4"
+    ):
+        all_gather(tensor, 4)
     wide, _ = sharded(device, (1, 1, 32, 36), 3)
     assert list(reduce_scatter(wide, 3, cluster_axis=1).shape) == [1, 1, 32, 9]
     flat = from_torch(np.zeros(8, np.float32), device=device)

@@ -124,8 +124,10 @@ def test_where_files_are_found(tmp_path: Path) -> None:
         assert find_config(given) == places[2]
     assert find_config(places[1]) == places[1]
     assert find_config("training_configs/tiny.yaml") == SHIPPED / "training_configs" / "tiny.yaml"
-    with pytest.raises(FileNotFoundError, match="looked for"):
-        find_config("absent.yaml")
+    with pytest.raises(FileNotFoundError, match=r"(?s)looked for in .*help: write the path of a YAML file"):
+        find_config("no_such_file.yaml")
+    with pytest.raises(FileNotFoundError, match=r"(?s)help: did you mean .*tiny_ddp.yaml"):
+        find_config("tiny_dddp.yaml")
 
 
 def test_every_training_key_reaches_its_attribute() -> None:

@@ -33,6 +33,29 @@ def test_a_traceback_is_shown_once(trace: list[bytes]) -> None:
     assert echoes.due(0.3, final=True) == ([], "")
 
 
+def test_ranks_that_name_themselves_say_the_same() -> None:
+    echoes = Echoes()
+    assert echoes.take(3, [*TRACE[:3], b"RuntimeError: rank 3 is stuck\n"], 0.0) != []
+    assert echoes.take(12, [*TRACE[:3], b"RuntimeError: rank 12 is stuck\n"], 0.0) == []
+    other = [*TRACE[:3], b"RuntimeError: rank 3 is stuck\n"]
+    assert echoes.take(1, other[:3], 0.0) == [] and echoes.take(1, other[3:], 0.0) == other
+    assert echoes.due(0.1, final=True) == ([], "rank 12 printed the same")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [b"error: c.yaml:2:3: unknown key\n", b"  help: none\n"],
+        [b"usage: train.py [-h]\n", b"train.py: error: no such option\n"],
+    ],
+)
+def test_so_are_words_of_the_programs_own(words: list[bytes]) -> None:
+    echoes = Echoes()
+    assert echoes.take(1, words, 0.0) == words
+    assert echoes.take(0, words, 0.1) == []
+    assert echoes.due(0.2, final=True) == ([], "rank 0 printed the same")
+
+
 def test_it_is_told_when_nothing_more_is_expected() -> None:
     echoes = Echoes()
     echoes.take(0, TRACE, 0.0)

@@ -271,13 +271,31 @@ class TestReport:
         told = "\n".join(failure_report(dataclasses.replace(failed, failures={1: record}), ["x"]))
         assert "    help: " in told and advice in told
 
+    def test_an_input_that_nobody_gives(self, failed: Attempt) -> None:
+        record = {"rank": 1, "exception": "EOFError", "message": "EOF when reading a line"}
+        told = failure_report(dataclasses.replace(failed, failures={1: record}), ["x"])
+        assert any(line.startswith("    help: ") and "tt-run --stdin" in line for line in told)
+
+    @pytest.mark.parametrize("has_told", [True, False])
+    def test_what_a_victim_said_of_the_culprit_is_not_said_again(
+        self, failed: Attempt, has_told: bool
+    ) -> None:
+        record = {"rank": 1, "exception": "ValueError", "message": "no such batch", "file": "x.py", "line": 3}
+        failed.folder.err(1).write_text("ValueError: no such batch\n")
+        failed.folder.err(0).write_text("rank 1: raised ValueError: no such batch\n" * has_told)
+        seen = dataclasses.replace(failed.observation, last_shown=0)
+        told = failure_report(dataclasses.replace(failed, failures={1: record}, observation=seen), ["x"])
+        assert ("  ValueError: no such batch" in told) is not has_told
+        assert "    at x.py:3" in told
+
     @pytest.mark.parametrize(
         ("said", "advice"),
         [
             ("not enough space for /dev/shm/sm_segment", "--shm-size"),
             ("PMIX_ERR_FILE_WRITE_FAILURE", "TMPDIR"),
             ("but no available\n    interfaces were found", "ip link set lo up"),
-            ("A daemon failed to report back after", "--doctor"),
+            ("A daemon failed to report back after", "--doctor --hosts A,B"),
+            ("A daemon failed to report back\n  Remote host: node2\n", "--doctor --hosts node2 "),
         ],
     )
     def test_what_kept_mpi_from_starting(self, failed: Attempt, said: str, advice: str) -> None:

@@ -468,8 +468,8 @@ def _breakpoint(*args: Any, **kwargs: Any) -> Any:
         return debugging["breakpoint_here"]()
     frame = sys._getframe(1)
     raise RuntimeError(
-        f"error[TTR048]: breakpoint() at {frame.f_code.co_filename}:{frame.f_lineno}, and rank {_RANK} has no terminal\n"
-        f"  help: tt-run --debug-rank {_RANK} … gives it this one; tt-run --debugpy {_RANK}:5678 … waits for an editor"
+        f"error[TTR048]: breakpoint() at {frame.f_code.co_filename}:{frame.f_lineno}, and ranks have no terminal\n"
+        f"  help: tt-run --debug-rank {_RANK} … gives this rank yours; tt-run --debugpy {_RANK}:5678 … waits for an editor"
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, in_range
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.shape import MeshShape
@@ -70,7 +70,9 @@ def gather_dim(tensor: Tensor, dim: int) -> int:
     rank, dim = tensor.shape.rank, _whole(dim, "dim")
     if not -rank <= dim < rank:
         raise fatal(
-            f"Invalid gather dim {dim} for {rank}D input tensor", "gather_dim >= 0 && gather_dim < rank"
+            f"Invalid gather dim {dim} for {rank}D input tensor",
+            "gather_dim >= 0 && gather_dim < rank",
+            hint=in_range("dim", rank),
         )
     return dim % rank
 
@@ -90,7 +92,11 @@ def scatter_dim(tensor: Tensor, dim: int, members: int) -> int:
     if rank < 2:
         raise fatal("reduce_scatter currently supports rank 2 tensors at minimum", "rank > 1")
     if not -rank <= dim < rank:
-        raise fatal(f"Invalid scatter dim {dim} for rank {rank} tensor", "scatter_dim < rank")
+        raise fatal(
+            f"Invalid scatter dim {dim} for rank {rank} tensor",
+            "scatter_dim < rank",
+            hint=in_range("dim", rank),
+        )
     if tensor.dtype not in _SUMMED:
         raise fatal(f"reduce_scatter supports {', '.join(d.name for d in _SUMMED)}, got {tensor.dtype}")
     dim %= rank
@@ -118,10 +124,17 @@ def partition_dim(tensor: Tensor, dim: int, members: int) -> int:
     """The dimension of a mesh partition, counted from the front; it must divide."""
     rank, dim = tensor.shape.rank, _whole(dim, "dim")
     if not -rank <= dim < rank:
-        raise fatal(f"Invalid partition dim {dim} for {rank}D input tensor", "dim < rank")
+        raise fatal(
+            f"Invalid partition dim {dim} for {rank}D input tensor",
+            "dim < rank",
+            hint=in_range("dim", rank),
+        )
     dim %= rank
     if tensor.shape[dim] % members:
-        raise fatal(f"input shape {tensor.shape} must be divisible by cluster axis size {members}")
+        raise fatal(
+            f"input shape {tensor.shape} must be divisible by cluster axis size {members}",
+            hint=_divisible(tensor, dim, members),
+        )
     return dim
 
 

@@ -54,6 +54,15 @@ def test_sums_over_batches_have_whole_tiles(one: MeshDevice):
     assert not held(found)[..., 50:, :].any() and not held(found)[..., 70:].any()
 
 
+def test_shapes_that_do_not_fit_are_told_with_one_that_does(one: MeshDevice):
+    x, y = put(one, ramp(32, 32)), put(one, ramp(32, 48))
+    with pytest.raises(RuntimeError, match=r"help: .*ttnn.pad makes 48 of 32, ttnn.slice 32 of 48"):
+        ops.add(x, y)
+    with pytest.raises(RuntimeError, match=r"help: .*; \[32, -1\] would, its -1 is 32"):
+        ops.reshape(x, (32, 33))
+    assert ops.reshape(x, (32, -1)).shape == (32, 32)
+
+
 def test_a_view_keeps_the_last_dimension(one: MeshDevice):
     x = put(one, ramp(1, 1, 64, 64))
     with pytest.raises(RuntimeError, match="attempting to change last dimension from 64 to 32, use reshape"):

@@ -89,7 +89,8 @@ def resolve_shape(shape: Sequence[int], old: Sequence[int]) -> tuple[int, ...]:
     if wanted.count(-1) > 1:
         raise fatal(
             "Shape cannot have more than 1 elements that is set to -1! "
-            f"Shape used: ({','.join(map(str, wanted))},)"
+            f"Shape used: ({','.join(map(str, wanted))},)",
+            hint="one -1 stands for what is left; give the others their numbers",
         )
     if wanted.count(-1) == 1:
         known = volume([d for d in wanted if d != -1])
@@ -98,9 +99,19 @@ def resolve_shape(shape: Sequence[int], old: Sequence[int]) -> tuple[int, ...]:
     if any(d < 0 for d in wanted) or volume(wanted) != total:
         raise fatal(
             "Invalid arguments to reshape",
-            hint=f"shape {list(wanted)} does not hold the {total} elements of {list(old)}",
+            hint=f"shape {list(wanted)} does not hold the {total} elements of {list(old)}{_with_rest(wanted, total)}",
         )
     return wanted
+
+
+def _with_rest(wanted: Sequence[int], total: int) -> str:
+    """A shape that does, with one dimension left to be counted."""
+    for back in range(1, len(wanted) + 1):
+        known = volume([d for i, d in enumerate(wanted) if i != len(wanted) - back])
+        if known > 0 and total % known == 0:
+            fitting = [-1 if i == len(wanted) - back else d for i, d in enumerate(wanted)]
+            return f"; {fitting} would, its -1 is {total // known}"
+    return ""
 
 
 def _either(given: Sequence[Any] | None, alias: Sequence[Any] | None, name: str) -> Sequence[Any]:

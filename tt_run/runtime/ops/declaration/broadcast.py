@@ -37,9 +37,18 @@ def check_broadcast(a: Iterable[int], b: Iterable[int]) -> None:
         if back <= 2:
             raise fatal(
                 "Invalid subtile broadcast type",
-                hint=f"shapes {list(left)} and {list(right)} differ in dimension {-back}",
+                hint=_made_equal(left, right, -back),
             )
         raise fatal(
             f"Broadcasting rule violation at dimension index {-back} (output rank {max(len(left), len(right))}), "
-            f"dim a: {ours}, dim b: {theirs}"
+            f"dim a: {ours}, dim b: {theirs}",
+            hint=_made_equal(left, right, -back),
         )
+
+
+def _made_equal(left: tuple[int, ...], right: tuple[int, ...], dim: int) -> str:
+    small, large = sorted((left[dim], right[dim]))
+    return (
+        f"shapes {list(left)} and {list(right)} differ in dimension {dim}: ttnn.pad makes {large} of {small}, "
+        f"ttnn.slice {small} of {large}, and a dimension of 1 fits any"
+    )

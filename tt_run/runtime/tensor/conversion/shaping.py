@@ -25,7 +25,8 @@ def _resolve(volume: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     if shape.count(-1) > 1:
         raise fatal(
             "Shape cannot have more than 1 elements that is set to -1! "
-            f"Shape used: ({','.join(map(str, shape))},)"
+            f"Shape used: ({','.join(map(str, shape))},)",
+            hint="one -1 stands for what is left; give the others their numbers",
         )
     known = math.prod(length for length in shape if length != -1)
     if -1 in shape:

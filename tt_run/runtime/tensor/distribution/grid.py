@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tt_run.runtime.errors import fatal, type_name
+from tt_run.runtime.errors import fatal, in_range, type_name
 from tt_run.runtime.mesh.coordinate import MeshCoordinate, fits_as_submesh, row_major
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.distribution.configs import Overrides
@@ -66,7 +66,10 @@ def check_dims(dims: Sequence[int], rank: int) -> list[int]:
     counted = [dim + rank if dim < 0 else dim for dim in dims]
     if any(not 0 <= dim < rank for dim in counted):
         listed = ", ".join(map(str, dims))
-        raise fatal(f"Invalid dimension index; got dims: {{{listed}}}, tensor dimension: {rank}")
+        raise fatal(
+            f"Invalid dimension index; got dims: {{{listed}}}, tensor dimension: {rank}",
+            hint=in_range("each of dims", rank),
+        )
     if len(set(counted)) != len(counted):
         raise fatal(
             "dims must be unique",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +95,7 @@ def find_config(path: str | os.PathLike[str], configs_root: str | os.PathLike[st
     if given.is_absolute() and os.path.isfile(given):  # noqa: PTH113
         return given
     unset = re.match(r"\$\{?\w+\}?/", str(given))
+    roots: list[Path] = []
     if given.is_absolute() and "tt-train" not in given.parts:
         candidates = [given]
     else:
@@ -122,5 +123,19 @@ def find_config(path: str | os.PathLike[str], configs_root: str | os.PathLike[st
         raise FileNotFoundError(
             f"configuration file {path} is a folder; help: one of {', '.join(sorted(f.name for f in given.glob('*.y*ml'))[:5]) or 'its files'}"
         )
-    looked = "\n  ".join(str(c) for c in candidates[:12])
-    raise FileNotFoundError(f"configuration file {path} not found; looked for\n  {looked}")
+    near = _near_configurations(given, roots) if not given.is_absolute() else []
+    help = (
+        f"\n  help: did you mean {' or '.join(near)}?" if near else "\n  help: write the path of a YAML file"
+    )
+    looked = list(dict.fromkeys(str(c.parent) for c in candidates if c.parent.is_dir()))
+    where = ", ".join(looked) or str(candidates[0].parent)
+    raise FileNotFoundError(f"configuration file {path} not found; looked for in {where}{help}")
+
+
+def _near_configurations(given: Path, roots: Sequence[Path]) -> list[str]:
+    """Names of configurations below the roots that are near the one that is missing."""
+    from difflib import get_close_matches
+
+    folders = [root / name for root in roots for name in ("", *_FOLDERS)]
+    names = {file.name for folder in folders if folder.is_dir() for file in folder.glob("*.yaml")}
+    return get_close_matches(given.name, sorted(names), 2)
