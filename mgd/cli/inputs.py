@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -91,6 +92,9 @@ def load_input(word: str, stdin: bytes | None = None) -> Descriptor:
     return loads(data, file=STDIN_NAME)
 
 
+_NOT_SEARCHED = ("node_modules", "site-packages", "__pycache__")
+
+
 def _is_dir(path: Path) -> bool:
     try:
         return path.is_dir()
@@ -99,9 +103,12 @@ def _is_dir(path: Path) -> bool:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    yield from folder.rglob("*.textproto")
-    for pattern in ("*.yaml", "*.yml"):
-        yield from (each for each in folder.rglob(pattern) if _is_old_descriptor(each))
+    """The descriptors in a folder and those below it, but for what is hidden or installed there by other tools."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = [each for each in folders if not each.startswith(".") and each not in _NOT_SEARCHED]
+        for path in (Path(place, name) for name in names):
+            if path.suffix == ".textproto" or (path.suffix in (".yaml", ".yml") and _is_old_descriptor(path)):
+                yield path
 
 
 def _is_old_descriptor(path: Path) -> bool:

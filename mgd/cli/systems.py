@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from mgd.cli.output import say, table, wants_colour
+from mgd.cli.output import page_width, say, table, wants_colour
 from mgd.drawing.canvas import paint
 from mgd.systems import System, UnknownSystem, find, systems
 
@@ -43,7 +43,12 @@ def _list(chosen: list[System]) -> list[str]:
         (s.name, s.layout, str(s.devices), str(s.hosts), _arch(s), s.description, ", ".join(s.aliases[:2]))
         for s in chosen
     ]
-    lines = table(("NAME", "MESHES", "DEVICES", "HOSTS", "ARCH", "", "ALSO CALLED"), rows)
+    head = ("NAME", "MESHES", "DEVICES", "HOSTS", "ARCH", "", "ALSO CALLED")
+    width = page_width(sys.stdout, 1000)
+    for columns in range(len(head), 1, -1):  # the last columns are for wide terminals
+        lines = table(head[:columns], [row[:columns] for row in rows])
+        if max(map(len, lines)) <= width:
+            break
     lines[0] = paint(lines[0], "title", wants_colour(sys.stdout))
     return [*lines, "", f"{len(chosen)} systems; mgd systems NAME tells all of one, mgd show NAME draws it"]
 

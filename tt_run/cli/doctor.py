@@ -53,12 +53,14 @@ def local_checks(machine: Machine) -> Iterable[Check]:
     yield _writable("shared memory", Path("/dev/shm"))
     yield _writable("launch folder", Path.cwd())
     armed = shutil.which("setpriv")
-    yield Check("setpriv", armed is not None, armed or "absent: a Python process per rank stands in for it")
-    yield Check("mpi4py", _version("mpi4py") != "absent", _version("mpi4py"))
+    yield Check(
+        "setpriv", True if armed else None, armed or "absent: a Python process per rank stands in for it"
+    )
+    yield Check("mpi4py", _version("mpi4py") != "absent", _version("mpi4py"), "pip install mpi4py")
     try:
         launcher = find_launcher(machine.environ)
     except LauncherError as error:
-        yield Check("mpirun", False, error.diagnostics[0].message)
+        yield Check("mpirun", False, error.diagnostics[0].message, error.diagnostics[0].help)
         return
     number = ".".join(map(str, launcher.version)) if launcher.version else "of unknown version"
     yield Check(

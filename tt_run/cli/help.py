@@ -17,8 +17,8 @@ INTRODUCTION = (
 )
 EXAMPLES = (
     "tt-run --rank-binding ranks.yaml python train.py",
-    "tt-run --emulate --system t3000 --split 1x2 python train.py    # no hardware needed",
-    "tt-run --rank-binding ranks.yaml --dry-run ./app               # print, do not run",
+    "tt-run --emulate --system t3000 --split 1x2 python train.py  # no hardware",
+    "tt-run --rank-binding ranks.yaml --dry-run ./app             # print it only",
 )
 KEYS = (
     "While it runs:",
@@ -31,7 +31,7 @@ COLUMN = 30
 
 def help_text() -> str:
     """The options in groups and the subcommands, as wide as the terminal up to WIDEST."""
-    width = min(_terminal_width(), WIDEST)
+    width = min(terminal_width(), WIDEST)
     lines = [USAGE, "", *textwrap.wrap(INTRODUCTION, width), *_options(CommandLine, width), "", "Commands:"]
     for name, (_, text) in COMMANDS.items():
         lines += _row(name, text, width)
@@ -40,9 +40,23 @@ def help_text() -> str:
 
 def command_help(kind: type[Arguments]) -> str:
     """The help text of a subcommand, from the docstring and the options of its class."""
-    width = min(_terminal_width(), WIDEST)
+    width = min(terminal_width(), WIDEST)
     text = textwrap.dedent(" " * 4 + (kind.__doc__ or "")).strip()
-    return "\n".join([f"Usage: {kind.usage}", "", text, *_options(kind, width)])
+    return "\n".join([f"Usage: {kind.usage}", "", *_paragraphs(text, width), *_options(kind, width)])
+
+
+def _paragraphs(text: str, width: int) -> list[str]:
+    """A docstring as wide as the terminal; lines that are indented are to be typed, and stay as they are."""
+    lines: list[str] = []
+    words: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        if line and not line.startswith(" "):
+            words.append(line)
+            continue
+        lines += textwrap.wrap(" ".join(words), width, break_on_hyphens=False, break_long_words=False)
+        words = []
+        lines.append(line)
+    return lines[:-1]
 
 
 def _options(kind: type[Arguments], width: int) -> list[str]:
@@ -61,7 +75,7 @@ def _spelling(option: Option) -> str:
     return ", ".join(option.names) + value
 
 
-def _terminal_width() -> int:
+def terminal_width() -> int:
     """Columns as COLUMNS says or the terminal has, 100 where there is none; shutil would import every compression library to know."""
     said = os.environ.get("COLUMNS", "")
     if said.isdecimal() and int(said) > 0:

@@ -129,6 +129,17 @@ def test_a_misspelt_system_is_hinted_at(mgd: Mgd) -> None:
     assert "check the path" in mgd("check", "x" * 300).out
 
 
+@pytest.mark.parametrize("name", [".venv", "env/lib/site-packages", "node_modules"])
+def test_what_other_tools_keep_in_a_folder_is_checked_where_it_is_named(
+    mgd: Mgd, tmp_path: Path, good: str, bad: str, name: str
+) -> None:
+    (tmp_path / name).mkdir(parents=True)
+    write(tmp_path, "mesh.textproto", good)
+    write(tmp_path / name, "other.textproto", bad)
+    assert mgd("check", str(tmp_path)).code == 0
+    assert mgd("check", str(tmp_path / name)).code == 1
+
+
 def test_a_folder_without_descriptors_is_wrong_usage(mgd: Mgd, tmp_path: Path) -> None:
     result = mgd("check", tmp_path)
     assert result.code == 2 and "no descriptor" in result.err

@@ -40,6 +40,13 @@ def test_the_help_is_as_wide_as_the_terminal(mgd: Mgd, monkeypatch: pytest.Monke
     assert max(map(len, asked.out.splitlines())) <= columns
 
 
+@pytest.mark.parametrize(("columns", "last"), [(80, "ARCH"), (200, "ALSO CALLED")])
+def test_systems_fit_the_terminal(mgd: Mgd, monkeypatch: pytest.MonkeyPatch, columns: int, last: str) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    head, *lines = mgd("systems").out.splitlines()
+    assert head.endswith(last) and max(map(len, lines)) <= columns
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_help_of_each_verb_fits_one_screen(mgd: Mgd, verb: str) -> None:
     result = mgd(verb, "--help")

@@ -17,6 +17,19 @@ def test_each_says_how_it_is_used(name: str, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out.startswith(f"Usage: tt-run {name}")
 
 
+@pytest.mark.parametrize(
+    "words", [["--help"], ["examples"], *([name, "--help"] for name in sorted(COMMANDS))]
+)
+def test_each_is_as_wide_as_the_terminal(
+    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    run(words)
+    lines = capsys.readouterr().out.splitlines()
+    typed = [line for line in lines if line.startswith("  tt-run ") or "tt-run completion" in line]
+    assert max(len(line) for line in lines if line not in typed) <= 80
+
+
 def test_the_help_lists_them(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     run(["--help"])

