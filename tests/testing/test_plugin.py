@@ -197,6 +197,15 @@ def test_tests_over_ranks(tmp_path: Path) -> None:
     assert "not on a Tuesday" in done.stdout
 
 
+def test_a_mark_that_makes_no_sense_fails_its_test_alone(tmp_path: Path) -> None:
+    """In a worker of xdist too, which must not end over it."""
+    text = "import pytest\n\n\n@pytest.mark.ranks('2')\ndef test_it():\n    pass\n\n\ndef test_that():\n    pass\n"
+    done = run(tmp_path, text)
+    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    assert "share evenly, not '2'" in done.stdout and "help: write @pytest.mark.ranks(2)" in done.stdout
+    assert "Traceback" not in done.stdout and "tt_run/testing" not in done.stdout
+
+
 def report(outcome: str, longrepr: object = None, **more: object) -> pytest.TestReport:
     words = {"outcome": outcome, "longrepr": longrepr, "when": "call", **more}
     return pytest.TestReport("test_it.py::test", ("test_it.py", 1, "test"), {}, **words)  # type: ignore[arg-type]

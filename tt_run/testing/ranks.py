@@ -66,15 +66,17 @@ class Ranks:
         return found
 
 
-def asked_ranks(item: pytest.Item) -> Ranks | None:
-    """What the nearest `ranks` mark of a test asks for, None without one. Raises UsageError for a mark that makes no sense."""
+def asked_ranks(item: pytest.Item) -> Ranks | RanksFailed | None:
+    """What the nearest `ranks` mark of a test asks for, or what is wrong with it, which fails this test and no other; None without one."""
     mark = item.get_closest_marker("ranks")
     if mark is None:
         return None
     try:
         return Ranks.from_mark(mark, item.config.getoption("--tt-system", None))
     except ValueError as error:
-        raise pytest.UsageError(f"{item.nodeid}: {error}") from None
+        return RanksFailed(
+            f'{error}\nhelp: write @pytest.mark.ranks(2), or ranks(4, system="t3000", split="2x2")'
+        )
 
 
 class RanksFailed(Exception):
@@ -84,12 +86,12 @@ class RanksFailed(Exception):
 class RanksTest(pytest.Item):
     """A test that is launched over ranks."""
 
-    asked: Ranks
+    asked: Ranks | RanksFailed
     inner: str
     where: tuple[Any, int | None, str]
 
     @classmethod
-    def of(cls, item: pytest.Item, asked: Ranks) -> RanksTest:
+    def of(cls, item: pytest.Item, asked: Ranks | RanksFailed) -> RanksTest:
         """The stand-in of a collected test, with its name, place and marks."""
         assert item.parent is not None
         made: RanksTest = cls.from_parent(item.parent, name=item.name)
@@ -101,6 +103,8 @@ class RanksTest(pytest.Item):
 
     def runtest(self) -> None:
         """Launch the test over its ranks and gather what became of it."""
+        if isinstance(self.asked, RanksFailed):
+            raise self.asked
         folder = Path(tempfile.mkdtemp(prefix="tt-run-pytest-"))
         try:
             code, output = _launch(self.config, self.asked, self.inner, folder)
