@@ -13,9 +13,11 @@ from tests.multihost.conftest import Cluster
 
 pytestmark = [pytest.mark.multihost, pytest.mark.wide]
 
-GUIDE = (ROOT / "docs" / "multi-host.md").read_text(encoding="utf-8")
-TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
-COMMANDS = [shown for text in (GUIDE, TUTORIAL) for shown in commands(text) if shown.over_hosts]
+PAGES = [
+    (ROOT / "docs" / name).read_text(encoding="utf-8")
+    for name in ("multi-host.md", "schedulers.md", "tutorial.md")
+]
+COMMANDS = [shown for text in PAGES for shown in commands(text) if shown.over_hosts]
 
 
 @pytest.fixture(scope="module")

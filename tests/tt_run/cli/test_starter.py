@@ -42,7 +42,10 @@ def test_a_starter_project_overwrites_nothing(tmp_path: Path, capsys: pytest.Cap
     assert [path.name for path in tmp_path.iterdir()] == ["program.py"]
 
 
-def test_every_example_is_listed_with_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_example_is_listed_with_a_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
     assert run(["examples"]) == Exit.OK
     *rows, _, _ = capsys.readouterr().out.splitlines()
     assert len(rows) >= 10
