@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tt_run.runtime import ops, queues, trace
-from tt_run.runtime.enums import BufferType, Layout
+from tt_run.runtime.ccl.collectives import all_gather
+from tt_run.runtime.enums import BufferType, DataType, Layout
 from tt_run.runtime.mesh import MeshDevice, MeshShape, close_mesh_device, open_mesh_device
 from tt_run.runtime.mesh.pictures import visualize_mesh_device
 from tt_run.runtime.native.arguments import mismatch, nearest, public
@@ -38,6 +39,13 @@ def host() -> Tensor:
     made = arrays.from_torch(array())
     assert made is not None
     return made
+
+
+def test_arguments_that_have_to_be_named(device: MeshDevice) -> None:
+    with pytest.raises(TypeError, match=r"help: after 'dtype' arguments are named: .*layout=…, device=…"):
+        arrays.from_torch(array(), DataType.BFLOAT16, Layout.TILE, device)
+    with pytest.raises(TypeError, match=r"help: after 'dim' arguments are named: cluster_axis=…"):
+        all_gather(host(), 3, 1)
 
 
 CALLS: dict[str, tuple[Callable[[MeshDevice], Any], str]] = {

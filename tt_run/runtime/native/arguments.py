@@ -40,6 +40,9 @@ _CLASSES = {
 }  # fmt: skip
 
 
+_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
 def public(function: Function) -> Function:
     """The function, raising TypeError with its signature and the nearest names when arguments do not fit it."""
 
@@ -90,10 +93,17 @@ def check_fields(value: Any) -> None:
             )
 
 
-def nearest(function: Callable[..., Any], kwargs: Mapping[str, Any]) -> str:
-    """A line of help for every keyword that the function does not have."""
-    known = list(inspect.signature(function).parameters)
+def nearest(function: Callable[..., Any], kwargs: Mapping[str, Any], args: Sequence[Any] = ()) -> str:
+    """A line of help for every keyword that the function does not have, and for arguments that have to be named."""
+    parameters = inspect.signature(function).parameters
+    known = list(parameters)
     near = [(word, _near(word, known)) for word in kwargs if word not in known]
+    by_place = [name for name, each in parameters.items() if each.kind in _BY_PLACE]
+    by_name = [name for name, each in parameters.items() if each.kind is inspect.Parameter.KEYWORD_ONLY]
+    takes_all = any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters.values())
+    if by_place and by_name and not takes_all and len(args) > len(by_place):
+        listed = ", ".join(f"{name}=…" for name in by_name)
+        return f"\nhelp: after {by_place[-1]!r} arguments are named: {listed}"
     return "".join(f"\nhelp: {word!r}: did you mean {match[0]!r}?" for word, match in near if match)
 
 
@@ -145,7 +155,7 @@ def _refused(
     name = function.__name__
     given = [type(value).__name__ for value in args] + [f"{k}: {type(v).__name__}" for k, v in kwargs.items()]
     signature = str(inspect.signature(function)).replace("'", "")
-    help = f"{fault}{nearest(function, kwargs)}"
+    help = f"{fault}{nearest(function, kwargs, args)}"
     shown = (
         f"Called with:\n    {name}({', '.join(given)})\nAvailable signatures:\n    {name}{signature}\n{help}"
     )

@@ -29,7 +29,7 @@ def misfit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
     try:
         given = signature.bind(*args, **kwargs).arguments
     except TypeError as unbound:
-        return f"{unbound}{nearest(function, kwargs)}"
+        return f"{unbound}{nearest(function, kwargs, args)}"
     for name, value in given.items():
         kinds = str(signature.parameters[name].annotation).split(" | ")
         if not set(kinds) <= {*_KINDS, "None"} or ("None" in kinds and value is None):

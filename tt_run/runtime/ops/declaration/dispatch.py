@@ -227,7 +227,7 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
             f"Called with:\n    {_call_text(self.short_name, args, kwargs)}\n"
             f"Available signatures:\n"
             + "\n".join(f"    {s}" for s in self.described())
-            + f"\n{fault}{nearest(self.compute, kwargs)}"
+            + f"\n{fault}{nearest(self.compute, kwargs, args)}"
         ) from None
 
     def _misfit(self, error: Exception, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Exception:
