@@ -86,7 +86,12 @@ _enter(
 _enter("threshold", Call(arguments=(0.5, -7.0)))
 _enter("polyval", Call(arguments=([1.0, -2.0, 0.5],)))
 _enter("polygamma", Call(low=0.6, high=4.0, arguments=(1,), steps=64))
-_enter("clamp clip", Call(arguments=(-1.0, 1.0), integers=True), Call(arguments=(None, 0.5)))
+_enter("clamp clip", Call(arguments=(-1.0, 1.0), integers=True, signed=True), Call(arguments=(None, 0.5)))
+_enter(
+    "clamp clip",
+    Call(arguments=(-1, 1), only=True, signed=True),
+    Call(arguments=(0.5, None), only=True, signed=True),
+)
 
 # Two operands.
 _BROADCAST = (((2, 3, 5), (5,)), ((2, 1, 5, 1), (1, 3, 5, 4)), ((5,), (4, 5)), ((33, 1), (1, 40)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,12 +40,15 @@ ANSWERS: list[tuple[str, tuple[DataType, ...], str | DataType]] = [
     ("logical_not", (U8,), "Unary: UnaryOpType::LOGICAL_NOT_UNARY does not support integer input dtype DataType::UINT8"),
     ("bitwise_not", (U16,), "Unary: UnaryOpType::BITWISE_NOT does not support integer input dtype DataType::UINT16"),
     ("relu", (U8,), U8),
+    ("clamp", (U16,), "Unary: UnaryOpType::CLAMP_TSS does not support integer input dtype DataType::UINT16"),
+    ("clamp", (I32,), F32),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "types", "answer"), ANSWERS)
 def test_element_types(one: MeshDevice, name: str, types: tuple[DataType, ...], answer: str | DataType):
-    operands = [put(one, np.ones((32, 32)), dtype, TILE) for dtype in types]
+    operands: list[Any] = [put(one, np.ones((32, 32)), dtype, TILE) for dtype in types]
+    operands += [-0.5, 0.5] if name == "clamp" else []
     if isinstance(answer, str):
         with pytest.raises(RuntimeError, match=re.escape(answer)):
             getattr(ops, name)(*operands)

@@ -86,6 +86,7 @@ _UNARY_INTEGERS = {
     **dict.fromkeys(("gez", "gtz", "lez", "ltz", "neg", "signbit"), _INT32),
     **dict.fromkeys(("heaviside", "prelu", "sign", "threshold"), frozenset[DataType]()),
     "bitwise_not": _WIDE,
+    "clamp_tss": _INT32,
 }
 """Integers that unary operations take, where it is not all or none of them."""
 

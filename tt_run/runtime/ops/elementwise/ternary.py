@@ -172,6 +172,10 @@ def clamp(
     if min is None and max is None:
         raise fatal("Only one of 'min' or 'max' can be None. Please provide one value")
     if not isinstance(min, Tensor) and not isinstance(max, Tensor):
+        if input_tensor.dtype is DataType.INT32 and (isinstance(min, float) or isinstance(max, float)):
+            # A limit with a fraction takes integers to float32.
+            between = Applied(f.clamped, (min, max))
+            return ternary(between, (input_tensor,), DataType.FLOAT32, memory_config, output_tensor)
         return unary.apply(
             input_tensor,
             Applied(f.clamped, (min, max)),

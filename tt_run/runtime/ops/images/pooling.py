@@ -1,7 +1,7 @@
 """Pools, resampling and folding of images. Source: reference library 0.81.1.
 
 PyTorch computes them, since NumPy has none of them. Results are row-major and bfloat16 unless a call says otherwise, as the
-reference's. How images are spread over cores is for hardware and changes nothing.
+reference's. How images are spread over cores changes no value; `placement/pooled_shards.py` says where results lie.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from tt_run.runtime.ops.goldens import pool_goldens
 from tt_run.runtime.ops.images import sample_places
 from tt_run.runtime.ops.images.window_limits import check_adaptive, check_pool
 from tt_run.runtime.ops.images.windows import Borders, borders, pair, to_planes, to_rows
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.ops.placement.pooled_shards import of_pool
+from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
@@ -47,6 +48,22 @@ def _one(
     target = dtype or given[0].dtype
     done = Shards(finish(shards.data, target), shards.index)
     return settle(given, done, target, memory_config=memory_config, layout=layout)
+
+
+def _rows(
+    function: Function,
+    image: Tensor,
+    dtype: DataType,
+    layout: Layout,
+    memory_config: MemoryConfig | None,
+    scheme: TensorMemoryLayout | None,
+) -> tuple[Tensor, list[Shards]]:
+    """A pool's first result, rows of pixels on the cores that they are pooled on, and its others."""
+    first, *others = _each(function, image)
+    rows, channels = first.shape[-2:]
+    place = memory_config or of_pool(image, rows, channels, layout, scheme)
+    done = Shards(finish(first.data, dtype), first.index)
+    return settle((image,), done, dtype, memory_config=place, layout=layout), others
 
 
 @operation("ttnn.max_pool2d", family=families.POOL, golden=pool_goldens.golden_maxpool2d)
@@ -89,11 +106,9 @@ def max_pool2d(
         )
         return to_rows(values), to_rows(_in_image(places, around.shape[-1], sides, rest, input_w))
 
-    values, places = _each(forward, input_tensor)
-    pooled = settle(
-        (input_tensor,), Shards(finish(values.data, dtype), values.index), dtype,
-        memory_config=memory_config, layout=output_layout,
-    )  # fmt: skip
+    pooled, (places,) = _rows(
+        forward, input_tensor, dtype, output_layout, memory_config, applied_shard_scheme
+    )
     if deallocate_input:
         input_tensor.deallocate()
     if not return_indices:
@@ -155,7 +170,7 @@ def avg_pool2d(
         total, count = (pool(v, kernel, steps, rest, ceil_mode, True, 1) for v in (around, inside))
         return to_rows(total / count)
 
-    pooled = _one(forward, input_tensor, dtype=dtype, layout=output_layout, memory_config=memory_config)
+    pooled, _ = _rows(forward, input_tensor, dtype, output_layout, memory_config, applied_shard_scheme)
     if deallocate_input:
         input_tensor.deallocate()
     return pooled
@@ -166,21 +181,33 @@ def global_avg_pool2d(
     input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, dtype: DataType | None = None
 ) -> Tensor:
     """The mean of each channel of images `(N, H, W, C)`, as `(N, 1, 1, C)` in tiles."""
+    # Sums of shards lie interleaved.
+    place = memory_config or (L1_MEMORY_CONFIG if input_tensor.is_sharded() else None)
     return _one(
         lambda x: x.mean((1, 2), keepdim=True), input_tensor,
-        dtype=dtype, layout=Layout.TILE, memory_config=memory_config,
+        dtype=dtype, layout=Layout.TILE, memory_config=place,
     )  # fmt: skip
 
 
-def _adaptive(path: str, input_tensor: Tensor, sizes: tuple[int, ...], output_size: Sequence[int],
-              memory_config: MemoryConfig | None) -> Tensor:  # fmt: skip
+def _adaptive(
+    path: str,
+    input_tensor: Tensor,
+    sizes: tuple[int, ...],
+    output_size: Sequence[int],
+    memory_config: MemoryConfig | None,
+    scheme: TensorMemoryLayout | None,
+    deallocate_input: bool,
+) -> Tensor:
     size = pair("output_size", output_size)
     check_adaptive((sizes[1], sizes[2]), size)
 
     def forward(x: Any) -> Any:
         return to_rows(torch_cpu.named(path)(to_planes(x, *sizes), size))
 
-    return _one(forward, input_tensor, memory_config=memory_config)
+    pooled, _ = _rows(forward, input_tensor, input_tensor.dtype, Layout.ROW_MAJOR, memory_config, scheme)
+    if deallocate_input:
+        input_tensor.deallocate()
+    return pooled
 
 
 @operation("ttnn.adaptive_avg_pool2d", family=families.POOL, golden=pool_goldens.golden_adaptive_avg_pool2d)
@@ -201,7 +228,10 @@ def adaptive_avg_pool2d(
 ) -> Tensor:
     """Means of windows that divide each image into `output_size` parts."""
     sizes = (batch_size, input_h, input_w, channels)
-    return _adaptive("nn.functional.adaptive_avg_pool2d", input_tensor, sizes, output_size, memory_config)
+    return _adaptive(
+        "nn.functional.adaptive_avg_pool2d", input_tensor, sizes, output_size,
+        memory_config, applied_shard_scheme, deallocate_input,
+    )  # fmt: skip
 
 
 @operation("ttnn.adaptive_max_pool2d", family=families.POOL, golden=pool_goldens.golden_adaptive_max_pool2d)
@@ -221,7 +251,10 @@ def adaptive_max_pool2d(
 ) -> Tensor:
     """Largest values of windows that divide each image into `output_size` parts."""
     sizes = (batch_size, input_h, input_w, channels)
-    return _adaptive("nn.functional.adaptive_max_pool2d", input_tensor, sizes, output_size, memory_config)
+    return _adaptive(
+        "nn.functional.adaptive_max_pool2d", input_tensor, sizes, output_size,
+        memory_config, applied_shard_scheme, deallocate_input,
+    )  # fmt: skip
 
 
 @operation("ttnn.upsample", family=families.POOL, golden=pool_goldens.golden_upsample)

@@ -1,0 +1,100 @@
+"""Where pools leave their results, as reference library 0.81.1 answers on a grid of 8 x 8 cores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt_run.runtime.ops as ops
+from tests.runtime.ops.tensors import BF16, ROW, TILE, held, put
+from tt_run.runtime.enums import ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.spec.memory_config import (
+    DRAM_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
+    CoreGrid,
+    ShardStrategy,
+    create_sharded_memory_config,
+)  # fmt: skip
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+H, W, B = ShardStrategy.HEIGHT, ShardStrategy.WIDTH, ShardStrategy.BLOCK
+
+# A cut and its grid, images, side and channels; kernel and step; the layout of the result; its shard.
+CUT: list[Any] = [
+    (H, (8, 1), (2, 8, 32), (2, 2), ROW, [4, 32]),
+    (H, (8, 1), (2, 8, 32), (3, 1), ROW, [9, 32]),
+    (H, (8, 1), (2, 8, 32), (2, 2), TILE, [32, 32]),
+    (H, (8, 8), (1, 112, 64), (2, 2), TILE, [64, 64]),
+    (W, (4, 1), (2, 8, 32), (2, 2), ROW, [32, 16]),
+    (W, (8, 1), (1, 16, 128), (2, 2), TILE, [64, 32]),
+    (B, (4, 2), (2, 8, 64), (2, 2), ROW, [16, 16]),
+    (B, (8, 8), (1, 28, 512), (2, 2), ROW, [25, 64]),
+]
+
+
+@pytest.mark.parametrize(("cut", "grid", "image", "window", "layout", "shard"), CUT)
+def test_results_of_shards_stay_on_their_cores(
+    one: MeshDevice, cut: Any, grid: Any, image: Any, window: Any, layout: Any, shard: list[int]
+):
+    count, side, channels = image
+    x = np.arange(count * side * side * channels, dtype=np.float32).reshape(1, 1, -1, channels) % 97
+    memory = create_sharded_memory_config(x.shape, CoreGrid(x=grid[0], y=grid[1]), cut)
+    tensor = ops.to_memory_config(put(one, x, BF16, ROW), memory)
+    words = {"kernel_size": [window[0]] * 2, "stride": [window[1]] * 2, "padding": [0, 0]}
+    for pool in (ops.max_pool2d, ops.avg_pool2d):
+        dilation = {"dilation": [1, 1]} if pool is ops.max_pool2d else {}
+        found = pool(tensor, count, side, side, channels, **words, **dilation, output_layout=layout)
+        placed = found.memory_config()
+        assert placed.memory_layout is memory.memory_layout
+        assert list(placed.shard_spec.shape) == shard
+        assert placed.shard_spec.grid == memory.shard_spec.grid
+        plain = pool(put(one, x, BF16, ROW), count, side, side, channels, **words, **dilation)
+        assert np.array_equal(held(found), held(plain))
+
+
+@pytest.mark.parametrize(
+    ("image", "scheme", "shard", "cores"),
+    [
+        ((2, 8, 32), "HEIGHT", [1, 32], "{[0-0 - 7-3]}"),
+        ((2, 8, 32), "WIDTH", [32, 16], "{[0-0 - 1-0]}"),
+        ((2, 8, 32), "BLOCK", [4, 16], "{[0-0 - 1-7]}"),
+        ((1, 14, 2048), "HEIGHT", [1, 2048], "{[0-0 - 7-5], [0-6 - 0-6]}"),
+        ((1, 14, 2048), "WIDTH", [49, 32], "{[0-0 - 7-7]}"),
+    ],
+)
+def test_a_scheme_says_which_cores(one: MeshDevice, image: Any, scheme: str, shard: list[int], cores: str):
+    count, side, channels = image
+    x = put(one, np.zeros((1, 1, count * side * side, channels)), BF16, ROW)
+    words = {"applied_shard_scheme": TensorMemoryLayout[f"{scheme}_SHARDED"]}
+    sizes = (count, side, side, channels, [2, 2], [2, 2], [0, 0])
+    found = ops.max_pool2d(x, *sizes, [1, 1], **words).memory_config()
+    assert list(found.shard_spec.shape) == shard
+    assert str(found.shard_spec.grid) == cores
+    assert (
+        ops.avg_pool2d(x, *sizes, **words, memory_config=L1_MEMORY_CONFIG).memory_config() == L1_MEMORY_CONFIG
+    )
+    assert ops.avg_pool2d(x, *sizes).memory_config() == DRAM_MEMORY_CONFIG
+
+
+def test_adaptive_and_global_pools_of_shards(one: MeshDevice):
+    memory = create_sharded_memory_config((1, 1, 128, 32), CoreGrid(x=8, y=1), H)
+    tensor = ops.to_memory_config(put(one, np.ones((1, 1, 128, 32)), BF16, ROW), memory)
+    for pool in (ops.adaptive_avg_pool2d, ops.adaptive_max_pool2d):
+        assert list(pool(tensor, 2, 8, 8, 32, [2, 2]).memory_config().shard_spec.shape) == [1, 32]
+    whole = create_sharded_memory_config(
+        (512, 32), CoreGrid(x=1, y=1), H, use_height_and_width_as_shard_shape=True
+    )
+    images = ops.to_memory_config(put(one, np.ones((2, 8, 8, 32)), BF16), whole)
+    assert ops.global_avg_pool2d(images).memory_config() == L1_MEMORY_CONFIG
+
+
+def test_blocks_column_by_column_are_refused(one: MeshDevice):
+    memory = create_sharded_memory_config((1, 1, 128, 64), CoreGrid(x=4, y=2), B, ShardOrientation.COL_MAJOR)
+    tensor = ops.to_memory_config(put(one, np.ones((1, 1, 128, 64)), BF16, ROW), memory)
+    with pytest.raises(RuntimeError, match="Only row major orientation"):
+        ops.max_pool2d(tensor, 2, 8, 8, 64, [2, 2], [2, 2], [0, 0], [1, 1])

@@ -1,0 +1,77 @@
+"""Where pools leave their results: on the cores of a sharded operand, or on those of the scheme that a call names.
+
+Which scheme the reference takes where a call names none follows from an estimate of L1, which is not made here: such results lie
+interleaved. Source: memory configurations of results of reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import BufferType, Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.placement.sharded_results import on_first_cores
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
+
+_HEIGHT, _WIDTH, _BLOCK = (
+    TensorMemoryLayout.HEIGHT_SHARDED,
+    TensorMemoryLayout.WIDTH_SHARDED,
+    TensorMemoryLayout.BLOCK_SHARDED,
+)
+_FACE = TILE_SIZE // 2
+"""Channels that a core's share is a multiple of: the width of a face of a tile."""
+
+
+def of_pool(
+    tensor: Tensor, rows: int, channels: int, layout: Layout, scheme: TensorMemoryLayout | None
+) -> MemoryConfig | None:
+    """The place of `rows` x `channels` pooled out of `tensor`; None where nothing says one. Raises RuntimeError for blocks column by column."""
+    step = TILE_SIZE if layout is Layout.TILE else 1
+    memory = tensor.memory_config()
+    if memory.shard_spec is not None:
+        return _on_same_cores(memory, rows, step)
+    if scheme is None or not rows or not channels:
+        return None
+    device = tensor.device()
+    assert device is not None
+    grid = device.compute_with_storage_grid_size()
+    shares = -(-channels // (TILE_SIZE if tensor.layout is Layout.TILE else _FACE))
+    if scheme is _HEIGHT:
+        piece = _up(-(-rows // (grid.x * grid.y)), step)
+        return on_first_cores(device, -(-rows // piece), scheme, (piece, channels))
+    if scheme is _WIDTH:
+        across = _divisor(shares, grid.x * grid.y)
+        return on_first_cores(device, across, scheme, (_up(rows, step), -(-channels // across)))
+    across, piece = _divisor(shares, grid.x), _up(-(-rows // grid.y), step)
+    cores = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(across - 1, -(-rows // piece) - 1))])
+    shard = (piece, -(-channels // across))
+    return MemoryConfig(_BLOCK, BufferType.L1, ShardSpec(cores, shard, ShardOrientation.ROW_MAJOR))
+
+
+def _on_same_cores(memory: MemoryConfig, rows: int, step: int) -> MemoryConfig:
+    spec = memory.shard_spec
+    assert spec is not None
+    if memory.memory_layout is _BLOCK and spec.orientation is not ShardOrientation.ROW_MAJOR:
+        raise fatal(
+            "Only row major orientation is supported.", hint="orientation=ttnn.ShardOrientation.ROW_MAJOR"
+        )
+    box = spec.grid.bounding_box()
+    pieces = {_HEIGHT: spec.grid.num_cores(), _WIDTH: 1}.get(
+        memory.memory_layout, box.end.y - box.start.y + 1
+    )
+    shard = (_up(-(-rows // pieces), step), _up(spec.shape[1], max(step, _FACE)))
+    return MemoryConfig(
+        memory.memory_layout, memory.buffer_type, ShardSpec(spec.grid, shard, spec.orientation)
+    )
+
+
+def _divisor(count: int, most: int) -> int:
+    """The largest divisor of `count` that is at most `most`."""
+    return next(n for n in range(min(count, most), 0, -1) if count % n == 0)
+
+
+def _up(value: int, step: int) -> int:
+    return math.ceil(value / step) * step
