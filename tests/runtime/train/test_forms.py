@@ -60,6 +60,18 @@ def assert_same_training(folder: Path, words: tuple[str, ...], form: str, optimi
         pytest.param(("--system", "n150", "--meshes", "4"), "pp", id="pp4", marks=pytest.mark.wide),
         pytest.param(("--system", "n300", "--meshes", "2"), "pp_tp", id="pp2-tp2"),
         pytest.param(
+            ("--system", "n300", "--meshes", "2"),
+            "halves_pp_sp",
+            id="pp2-sp2-in-halves",
+            marks=pytest.mark.wide,
+        ),
+        pytest.param(
+            ("--system", "n300", "--meshes", "2"),
+            "halves_pp_fsdp",
+            id="pp2-fsdp2-in-halves",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
             ("--system", "n300", "--meshes", "2"), "pp_fsdp", id="pp2-fsdp2", marks=pytest.mark.wide
         ),
         pytest.param(("--system", "n300", "--meshes", "2"), "pp_sp", id="pp2-sp2", marks=pytest.mark.wide),

@@ -178,7 +178,9 @@ def test_a_form_trains_as_one_device(opened_mesh: Any, form: str, runner: Runner
 
 
 @pytest.mark.filterwarnings("ignore:fully_shard")
-@pytest.mark.parametrize("form", ["dp", "tp", "fsdp", "cp", "dp x tp", "dp x fsdp", "fsdp x tp"])
+@pytest.mark.parametrize(
+    "form", ["dp", "tp", "sp", "fsdp", "cp", "dp x tp", "dp x fsdp", "fsdp x tp", "fsdp x sp", "cp x tp"]
+)
 def test_a_form_resumes(opened_mesh: Any, form: str, tmp_path: Path) -> None:  # noqa: F811
     """With the bits of an unbroken run on its own mesh; on another, with that run's numbers."""
 

@@ -1,6 +1,6 @@
 """Train a small Llama for 8 steps in one form of parallelism; print every loss, and whole parameters into a file.
 
-forms.py FORM OPTIMIZER FILE     FORM: single, ddp, tp, ddp_tp, pp, pp_tp, pp_ddp, pp_fsdp, pp_sp, pp_cp, ddp_drop (with dropout, in bfloat16); the mesh is the rank's whole system
+forms.py FORM OPTIMIZER FILE     FORM, behind "halves_" if each batch is to go through in two: single, ddp, tp, ddp_tp, pp, pp_tp, pp_ddp, pp_fsdp, pp_sp, pp_cp, ddp_drop (with dropout, in bfloat16); the mesh is the rank's whole system
 """
 
 import sys
@@ -13,6 +13,8 @@ from ttml.common.data import build_causal_mask
 from tt_run.runtime.train.sharded_parameters import whole_parameter
 
 FORM, OPTIMIZER, FILE = sys.argv[1:4]
+PARTS = 2 if FORM.startswith("halves_") else 1
+FORM = FORM.removeprefix("halves_")
 STEPS, BATCH, LENGTH, VOCABULARY = 8, 8, 32, 256
 autograd, ops = ttml.autograd, ttml.ops
 
@@ -92,14 +94,20 @@ draw = np.random.default_rng(11)
 for _ in range(STEPS):
     text = draw.integers(0, VOCABULARY, (BATCH, LENGTH + 1)).astype(np.uint32)
     optimizer.zero_grad()
-    out = model(ids(text[:, :-1].copy(), (BATCH, 1, 1, LENGTH)), mask)
+    total = 0.0
+    for part in np.split(text, PARTS):
+        rows = len(part)
+        out = model(ids(part[:, :-1].copy(), (rows, 1, 1, LENGTH)), mask)
+        if rank == size - 1:
+            loss = ops.loss.cross_entropy_loss(out, ids(part[:, 1:].copy(), (rows, LENGTH)))
+            loss = ops.binary.mul(loss, 1.0 / PARTS) if PARTS > 1 else loss
+            total += ttml.common.utils.get_loss_over_devices(loss)
+            loss.backward(False)
+        else:
+            out.backward(False)
+        context.reset_graph()
     if rank == size - 1:
-        loss = ops.loss.cross_entropy_loss(out, ids(text[:, 1:].copy(), (BATCH, LENGTH)))
-        print(f"loss {ttml.common.utils.get_loss_over_devices(loss)!r}", flush=True)
-        loss.backward(False)
-    else:
-        out.backward(False)
-    context.reset_graph()
+        print(f"loss {total!r}", flush=True)
     if not FSDP:
         ttml.core.distributed.synchronize_gradients(parameters)
     optimizer.step()
