@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import mgd
 from mgd.connections import InterLink
 from mgd.drawing.arrangement import _divisions, arranged
+from mgd.drawing.routing import LANE
 from mgd.drawing.scene import Scene, scene_of
 from mgd.graph import Mesh, MeshGraph
 from mgd.systems import System, systems
@@ -126,6 +127,17 @@ def test_ways_cross_no_box_whatever_is_linked(
     scene = scene_of(MeshGraph(meshes, links), rails=rails)
     assert sum(len(bundle.joints) for line in scene.lines for bundle in line.bundles) == len(links)
     assert_free(scene)
+
+
+def test_two_ways_between_the_same_boxes_lie_beside_each_other() -> None:
+    """As far from the middle on either side as the other one."""
+    meshes = tuple(Mesh(n, "M", "WORMHOLE_B0", (2, 4), (1, 1), ("LINE", "LINE"), 1, "STRICT") for n in (0, 1))
+    links = (InterLink(0, 1, 1, "STRICT"), InterLink(0, 1, 1, "STRICT", z_direction=True))
+    [alone] = [line.strokes[0] for line in scene_of(MeshGraph(meshes, links[:1])).lines]
+    both = [line.strokes[0] for line in scene_of(MeshGraph(meshes, links)).lines]
+    assert len(both) == 2 and len({round(y, 3) for _, y in alone}) == 1
+    heights = sorted({round(y - alone[0][1], 3) for points in both for _, y in points})
+    assert heights == [-LANE / 2, LANE / 2]
 
 
 @pytest.mark.parametrize("system", systems(), ids=[system.name for system in systems()])

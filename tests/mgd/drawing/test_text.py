@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mgd.connections import InterLink
+from mgd.drawing.canvas import STYLES
 from mgd.drawing.marks import Marks
 from mgd.drawing.relations import pattern_of
 from mgd.drawing.text import draw
@@ -94,6 +95,20 @@ def test_colour_changes_no_character() -> None:
     plain, coloured = picture(graph), picture(graph, colour=True)
     assert "\x1b" not in plain and "\x1b" in coloured
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+
+
+def test_only_what_is_broken_is_red() -> None:
+    def red(**words: object) -> str:
+        text = picture(mesh((2, 4), (1, 2), ("RING", "RING")), colour=True, **words)
+        return "".join("".join(re.findall(re.escape(STYLES["broken"]) + r"([^\x1b]*)", text)).split())
+
+    assert red() == ""
+    # One in the middle of a link, three where it passes through the borders of two blocks.
+    for edge in ((0, 2, 3), (0, 1, 5), (0, 1, 2)):
+        assert set(red(marks=Marks(edges=frozenset({edge})))) == {"✗"}
+    assert set(red(marks=Marks(hosts=frozenset({(0, 1)})))) >= set("✗rank1") and "rank0" not in red(
+        marks=Marks(hosts=frozenset({(0, 1)}))
+    )
 
 
 @pytest.mark.parametrize("dims", [(32, 4), (8, 8), (1, 32), (8, 16), (16, 8)])
