@@ -45,7 +45,7 @@ def test_every_mesh_that_does_not_divide_is_named_with_what_would() -> None:
 def test_a_text_without_host_topology_gets_one_and_keeps_its_comments() -> None:
     text = text_of(find("t3000")).replace("  host_topology { dims: [1, 1] }\n", "  # hosts: see below\n")
     cut = split(text, (1, 2))
-    assert "# hosts: see below" in cut
+    assert cut.startswith("# Cut over 1x2 hosts.\n") and "# hosts: see below" in cut
     assert mgd.expand(mgd.loads(cut)).meshes[0].host_dims == (1, 2)
 
 
