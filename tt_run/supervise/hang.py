@@ -71,7 +71,7 @@ class HangWatch:
             return None
         why = stranded(board, second)
         if overdue:
-            late = [] if why else absent(second)
+            late = [] if why else absent(second) or last_one(board, second)
             whom = f": {_waiting(second, late)}" if late else ""
             return HangFinding(
                 why or f"no rank has made progress for {quiet:.0f} s{whom}",
@@ -129,11 +129,23 @@ def absent(stacks: Sequence[RankStack]) -> list[RankStack]:
     return late if certain else []
 
 
+def last_one(board: StatusBoard, stacks: Sequence[RankStack]) -> list[RankStack]:
+    """The one rank of several that has not ended, where it waits for nobody."""
+    left = [status.rank for status in board.all() if not status.ended]
+    return [
+        stack
+        for stack in stacks
+        if [stack.rank] == left and stack.frames and not stack.waits and board.size > 1
+    ]
+
+
 def _waiting(stacks: Sequence[RankStack], late: Sequence[RankStack]) -> str:
     """`rank 0 waits for rank 1, which is at train.py:9`."""
     waiters = [stack.rank for stack in stacks if stack not in late]
     where = late[0].where
     place = f", which is at {where.file}:{where.line}" if where and len(late) == 1 else ""
+    if not waiters:
+        return f"rank {late[0].rank} alone has not ended{place.replace(', which is at', ', and is at')}"
     verb = "waits" if len(waiters) == 1 else "wait"
     return f"{rank_list(waiters)} {verb} for {rank_list([stack.rank for stack in late])}{place}"
 

@@ -221,6 +221,14 @@ class TestHangWatch:
         records.status(0)
         records.status(1)
 
+    def test_the_one_rank_that_has_not_ended_is_named(self, records: Records) -> None:
+        records.status(0, end=9.0, exit=0)
+        quiet = Quiet(records, 60)
+        quiet.stacks = [RankStack(1, COMPUTES.frames)]
+        found = [quiet.look(61), quiet.look(61 + 5)][1]
+        assert found is not None and found.late == (1,)
+        assert found.why.endswith("rank 1 alone has not ended, and is at x.py:3")
+
     def test_a_deadline_that_passes_without_a_sign_of_life(self, records: Records) -> None:
         quiet = Quiet(records, 60)
         assert quiet.look(59) is None and quiet.asked == 0
