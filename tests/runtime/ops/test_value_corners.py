@@ -47,9 +47,6 @@ CASES: list[tuple[str, list[Any], dict[str, Any], DataType, Any]] = [
     ("gelu", [_f(3e38, -3e38)], {}, F32, [3e38, 0]),
     ("gelu", [_f(3e38, -3e38)], {"variant": GeluVariant.Tanh}, F32, [3e38, 0]),
     ("div_no_nan_bw", [_f(NAN, INF, 3), _f(1, 1, 1)], {"scalar": 2.0}, F32, [0, INF, 1.5]),
-    ("div_bw", [_f(NAN, INF), _f(1, 2), 2.0], {"rounding_mode": "floor"}, F32, [0, 0]),
-    ("gelu", [_f(3e38, -3e38)], {}, F32, [3e38, 0]),
-    ("gelu", [_f(3e38, -3e38)], {"variant": GeluVariant.Tanh}, F32, [3e38, 0]),
     ("div_no_nan_bw", [_f(NAN, INF, 3), _f(1, 1, 1)], {"scalar": 0.0}, F32, [0, 0, 0]),
     ("leaky_relu", [(U16, [0, 7, 65535])], {"negative_slope": 0.3}, U16, [0, 7, 65535]),
     ("rdiv", [_f(-INF, 4), 2.0], {"rounding_mode": "floor"}, F32, [-1, 0]),
@@ -106,7 +103,11 @@ CASES: list[tuple[str, list[Any], dict[str, Any], DataType, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "given", "keywords", "dtype", "wanted"), CASES)
+@pytest.mark.parametrize(
+    ("name", "given", "keywords", "dtype", "wanted"),
+    # PyTorch computes the gradients.
+    [pytest.param(*case, marks=pytest.mark.torch if case[0].endswith("_bw") else ()) for case in CASES],
+)
 def test_values_at_the_corners(
     one: MeshDevice, name: str, given: list[Any], keywords: dict[str, Any], dtype: DataType, wanted: Any
 ):
