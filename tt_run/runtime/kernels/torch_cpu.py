@@ -143,10 +143,23 @@ def _element(torch: Any, tensor: Any) -> Any:
     return torch.empty(0, dtype=tensor.dtype).numpy().dtype
 
 
+def _widens(result: Any, gradient: Any, operands: Sequence[Any]) -> bool:
+    """Whether a result of elements, none of which depends on another's place, broadcasts to the shape of a gradient."""
+    shapes = library().broadcast_shapes
+    try:
+        return bool(
+            result.shape == shapes(*(x.shape for x in operands))
+            and shapes(result.shape, gradient.shape) == gradient.shape
+        )
+    except RuntimeError:
+        return False
+
+
 def gradients(forward: Function | str, count: int = 1) -> Function:
     """The backward function of `forward(*tensors, *others)`: from (gradient, *tensors, *others), the list of the gradients of `count` tensors.
 
-    A tensor that `forward` does not depend on, or by steps alone, has a gradient of zeros. The gradient of the result broadcasts to its shape.
+    A tensor that `forward` does not depend on, or by steps alone, has a gradient of zeros. The gradient of the result broadcasts to its shape;
+    one of a wider shape takes the operands along into it, whose gradients then have that shape (reference library 0.81.1).
     """
 
     def backward(gradient: Any, *values: Any) -> list[Any]:
@@ -155,6 +168,8 @@ def gradients(forward: Function | str, count: int = 1) -> Function:
         leaves = [value.detach().requires_grad_() for value in values[:count]]
         with torch.enable_grad():
             result = function(*leaves, *values[count:])
+        if gradient.shape != result.shape and _widens(result, gradient, leaves):
+            return backward(gradient, *(leaf.expand(gradient.shape) for leaf in leaves), *values[count:])
         if not result.requires_grad:
             return [torch.zeros_like(leaf) for leaf in leaves]
         found = torch.autograd.grad(result, leaves, gradient.expand_as(result), allow_unused=True)

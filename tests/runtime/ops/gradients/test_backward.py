@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.ops.golden import compare
-from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U32, put, rounded
+from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U32, held, put, rounded
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
@@ -55,6 +55,7 @@ ONE: list[tuple[str, Callable[..., Any], tuple[float, float], list[Any], dict[st
     ("div", lambda x: x / 2.5, WIDE, [2.5], {}),
     ("fmod", lambda x: torch.fmod(x, 1.5), WIDE, [1.5], {}),
     ("remainder", lambda x: torch.remainder(x, 1.5), WIDE, [1.5], {}),
+    ("prod", lambda x: x.prod().reshape(1, 1, 1, 1), (0.98, 1.02), [], {}),
     ("prod", lambda x: x.prod(-1, keepdim=True), POSITIVE, [], {"dim": -1}),
     ("repeat", lambda x: x.repeat(1, 1, 2, 3), WIDE, [(1, 1, 2, 3)], {}),
 ]  # fmt: skip
@@ -189,6 +190,8 @@ def test_integers_have_no_gradient(one: MeshDevice) -> None:
         ("sub_bw", [(4, 6), (4, 6), (1, 6)], r"Computed: Shape\(\[4, 6\]\), Preallocated: Shape\(\[1, 6\]\)"),
         ("tanh_bw", [(1, 6), (4, 6)], r"TANH_BW operation requires grad_output and input to have the same logical shape"),
         ("hypot_bw", [(4, 6), (4, 6), (4, 5)], r"hypot_bw: the shapes Shape\(\[4, 6\]\), Shape\(\[4, 6\]\), Shape\(\[4, 5\]\) do not broadcast"),
+        ("concat_bw", [(4, 6), (4, 6), (4, 5)], r"concat_bw: the shapes Shape\(\[4, 6\]\), Shape\(\[4, 6\]\), Shape\(\[4, 5\]\) do not fit"),
+        ("prod_bw", [(4, 6), (4, 6)], r"prod_bw: the shapes Shape\(\[4, 6\]\), Shape\(\[4, 6\]\) do not broadcast"),
         ("exp_bw", [(4, 5), (4, 6)], r"exp_bw: the shapes Shape\(\[4, 5\]\), Shape\(\[4, 6\]\) do not broadcast"),
     ],
 )  # fmt: skip
@@ -199,6 +202,38 @@ def test_shapes_that_do_not_go_with_the_gradient(
     assert operation is not None
     with pytest.raises(RuntimeError, match=words):
         operation(*(put(one, np.ones(shape)) for shape in shapes))
+
+
+@pytest.mark.parametrize("name", ["atan2_bw", "squared_difference_bw", "relu_bw", "log_bw"])
+@pytest.mark.parametrize("shape", [(4, 6), (1, 1, 4, 6)], ids=str)
+def test_a_gradient_of_a_wider_shape_takes_its_operands_along(
+    one: MeshDevice, name: str, shape: tuple[int, ...]
+) -> None:
+    operation, wide = catalog.find(f"ttnn.{name}"), (2, 3, 4, 6)
+    assert operation is not None
+    gradient, x, y = (np.random.default_rng(n).uniform(1, 2, wide) for n in range(3))
+    operands = [x[:1, :1], y[:1, :1]][: 1 if name in ("relu_bw", "log_bw") else 2]
+    found = operation(put(one, gradient), *(put(one, v.reshape(shape)) for v in operands))
+    wanted = operation(put(one, gradient), *(put(one, np.broadcast_to(v, wide)) for v in operands))
+    for ours, theirs in zip(found, wanted, strict=True):
+        assert np.array_equal(held(ours), held(theirs))
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "words", "refused"),
+    [
+        ("div_bw", (2.0,), {"rounding_mode": "tanh"}, "Incorrect rounding mode"),
+        ("rdiv_bw", (2.0,), {"rounding_mode": ""}, "Incorrect rounding mode"),
+        ("bias_gelu_bw", (2.0,), {"approximate": "trunc"}, "Incorrect approximation type"),
+    ],
+)
+def test_modes_that_do_not_exist(
+    one: MeshDevice, name: str, numbers: tuple[float, ...], words: dict[str, str], refused: str
+) -> None:
+    operation = catalog.find(f"ttnn.{name}")
+    assert operation is not None
+    with pytest.raises(RuntimeError, match=refused):
+        operation(put(one, np.ones((4, 6))), put(one, np.ones((4, 6))), *numbers, **words)
 
 
 @pytest.mark.parametrize(

@@ -294,6 +294,34 @@ def test_refusals_of_fold(
         call("moreh_fold", x, None, size, kernel, [1, 1], [1, 1], stride)
 
 
+@pytest.mark.parametrize(("name", "a", "b", "message"), [
+    ("matmul", (2, 32), (64, 32), "k must be the same. input_k 32, other_k 64"),
+    ("bmm", (1, 32), (1, 32), "k must be the same. input_k 32, other_k 1"),
+    ("linear", (4, 32), (6, 64), "k must be the same. input_k 32, other_k 64"),
+    ("matmul", (2, 1, 4, 4), (3, 1, 4, 4), "one of dim must be one. 3th dim input_dim 2, other_dim 3"),
+    ("dot", (1, 1, 2, 32), (1, 1, 1, 32), "Invalid input tensor dimensions"),
+    ("dot", (1, 1, 1, 32), (1, 1, 1, 64), "have 32 and 64 elements"),
+])  # fmt: skip
+def test_shapes_without_a_product(
+    one: MeshDevice, name: str, a: tuple[int, ...], b: tuple[int, ...], message: str
+) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        call(f"moreh_{name}", put(one, sample(a, 1)), put(one, sample(b, 2)))
+
+
+@pytest.mark.parametrize(("name", "a", "b", "shape"), [
+    ("matmul", (1, 1, 1, 32), (1, 1, 1, 32), (1, 1, 1, 1)),
+    ("matmul", (32,), (32, 4), (1, 4)),
+    ("linear", (4, 32), (32,), (4, 1)),
+])  # fmt: skip
+def test_products_of_rows(
+    one: MeshDevice, name: str, a: tuple[int, ...], b: tuple[int, ...], shape: tuple[int, ...]
+) -> None:
+    x, y = sample(a, 1), sample(b, 2)
+    right = wide(y) if y.shape == (32, 4) else wide(y).reshape(-1, 1)
+    agree(call(f"moreh_{name}", put(one, x), put(one, y)), (wide(x) @ right).reshape(shape))
+
+
 @pytest.mark.parametrize(("groups", "message"), [(0, "num_groups must be greater than 0"), (5, "must be divisible by num_groups")])  # fmt: skip
 def test_refusals_of_groups(one: MeshDevice, groups: int, message: str) -> None:
     x, of_groups = put(one, sample((2, 32, 32, 32), 1)), put(one, sample((1, 1, 2, 4), 2))

@@ -241,14 +241,25 @@ _DOES_NOT_FIT = (
     "must match the existing size",
     "expanded size of the tensor",
 )
+_DOES_NOT_GO_TOGETHER = (
+    "greater or equal to the number of dimensions",
+    "Sizes of tensors must match",
+    "must have same number of dimensions",
+    "inconsistent tensor size",
+    "size mismatch",
+    "cannot be multiplied",
+    "Expected size for first two dimensions",
+)
 
 
 def _unfit(name: str, given: Sequence[Tensor], error: RuntimeError) -> RuntimeError:
     """What to raise for an error of PyTorch: one of shapes that do not fit names them all, any other stays as it is."""
-    if not any(words in str(error) for words in _DOES_NOT_FIT):
-        return error
     shapes = ", ".join(str(tensor.shape) for tensor in given)
-    return fatal(f"{name}: the shapes {shapes} do not broadcast against each other")
+    if any(words in str(error) for words in _DOES_NOT_FIT):
+        return fatal(f"{name}: the shapes {shapes} do not broadcast against each other")
+    if any(words in str(error) for words in _DOES_NOT_GO_TOGETHER):
+        return fatal(f"{name}: the shapes {shapes} do not fit each other")
+    return error
 
 
 def torch_shards(

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tt_run.runtime.enums import Layout
+from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.torch_cpu import gradients, library, named
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare
@@ -72,12 +73,19 @@ def _zero(name: str, extra: str = "") -> Row:
     )  # fmt: skip
 
 
+def _check_rounding(rounding_mode: str | None) -> None:
+    if rounding_mode not in (None, "trunc", "floor"):
+        raise fatal(f"Incorrect rounding mode (expected None, 'trunc', or 'floor'), got {rounding_mode!r}")
+
+
 def _divided(x: Any, y: Any, rounding_mode: str | None = None) -> Any:
+    _check_rounding(rounding_mode)
     result = library().div(x, y, rounding_mode=rounding_mode)
     return result if rounding_mode is None else result.detach()
 
 
 def _reversed_division(gradient: Any, x: Any, scalar: float, rounding_mode: str | None = None) -> Any:
+    _check_rounding(rounding_mode)
     if rounding_mode is not None:
         return [library().zeros_like(gradient)]
     return gradients(lambda value: scalar / value)(gradient, x)
@@ -106,6 +114,8 @@ def _gelu(gradient: Any, x: Any, variant: Any = None) -> Any:
 
 
 def _bias_gelu(gradient: Any, x: Any, bias: Any, variant: Any = None, approximate: str | None = None) -> Any:
+    if approximate not in (None, "none", "tanh"):
+        raise fatal(f"Incorrect approximation type (expected 'none', 'tanh'), got {approximate!r}")
     form = approximate or ("tanh" if getattr(variant, "name", "") == "Tanh" else "none")
 
     def forward(value: Any, added: Any) -> Any:
@@ -124,7 +134,7 @@ def _clamped(gradient: Any, x: Any, low: Any = None, high: Any = None) -> list[A
 
 
 def _product(x: Any, dim: int | None = None) -> Any:
-    return library().prod(x) if dim is None else library().prod(x, dim=dim, keepdim=True)
+    return x.prod().reshape((1,) * x.ndim) if dim is None else x.prod(dim, keepdim=True)
 
 
 def _repeated(x: Any, shape: Any) -> Any:

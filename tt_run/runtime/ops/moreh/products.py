@@ -2,17 +2,65 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tt_run.runtime.kernels.torch_cpu import gradients
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels.torch_cpu import gradients, library
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.rows import declare
 from tt_run.runtime.ops.moreh.declaring import OUT, TUNED, row
+from tt_run.runtime.tensor.spec.tensor_spec import Shape
+from tt_run.runtime.tensor.tensor import Tensor
+
+
+def check(name: str, tensors: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    """Raises RuntimeError for operands whose shapes give no product, in the reference's words."""
+    a, b = (tuple(tensor.shape) for tensor in tensors[:2])
+    if name == "moreh_dot":
+        _check_vectors(a, b)
+        return
+    turned = (
+        arguments.get("transpose_input", False),
+        arguments.get("transpose_other", name == "moreh_linear"),
+    )
+    if not any(turned) and _are_rows(a, b):
+        return
+    left, right = (_matrix(x)[::-1] if turn else _matrix(x) for x, turn in zip((a, b), turned, strict=True))
+    if left[1] != right[0]:
+        raise fatal(
+            f"k must be the same. input_k {left[1]}, other_k {right[0]}",
+            hint=f"{name} got {tensors[0].shape} and {tensors[1].shape}",
+        )
+    for back, (one, other) in enumerate(zip(reversed(a[:-2]), reversed(b[:-2]), strict=False), 2):
+        if one != other and 1 not in (one, other):
+            raise fatal(f"one of dim must be one. {back}th dim input_dim {one}, other_dim {other}")
+
+
+def _matrix(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (1, *shape)[-2:]
+
+
+def _are_rows(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether both are one row in four dimensions, whose product is that of vectors."""
+    return a == b and a[:-1] == (1, 1, 1)
+
+
+def _check_vectors(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    for shape in (a, b):
+        if math.prod(shape[:-1]) != 1:
+            raise fatal(
+                "Invalid input tensor dimensions.", hint=f"moreh_dot takes vectors, got {Shape(shape)}"
+            )
+    if a[-1] != b[-1]:
+        raise fatal(f"moreh_dot: the vectors have {a[-1]} and {b[-1]} elements")
 
 
 def _matmul(a: Any, b: Any, transpose_input: bool = False, transpose_other: bool = False, bias: Any = None) -> Any:  # fmt: skip
-    left = a.transpose(-1, -2) if transpose_input else a
-    out = left @ (b.transpose(-1, -2) if transpose_other else b)
+    left, right = library().atleast_2d(a, b)
+    transpose_other = transpose_other or (not transpose_input and _are_rows(tuple(a.shape), tuple(b.shape)))
+    out = (left.mT if transpose_input else left) @ (right.mT if transpose_other else right)
     return out if bias is None else out + bias
 
 
@@ -28,12 +76,12 @@ PRODUCTS = declare(
     families.MOREH,
     row("matmul",
          f"(input: Tensor, other: Tensor, *, transpose_input: bool = False, transpose_other: bool = False, output: Tensor | None = None, bias: Tensor | None = None, {TUNED})",
-         _matmul, "A product of matrices, either turned, with a bias.", integers=False),
-    row("bmm", f"(input: Tensor, mat2: Tensor, *, {OUT})", lambda a, b: a @ b, "Products of batches of matrices.", integers=False),
+         _matmul, "A product of matrices, either turned, with a bias.", integers=False, check=check),
+    row("bmm", f"(input: Tensor, mat2: Tensor, *, {OUT})", _matmul, "Products of batches of matrices.", integers=False, check=check),
     row("linear", f"(input: Tensor, weight: Tensor, *, bias: Tensor | None = None, {OUT})",
-         lambda x, w, bias=None: _matmul(x, w, transpose_other=True, bias=bias), "input @ weight transposed + bias.", integers=False),
+         lambda x, w, bias=None: _matmul(x, w, transpose_other=True, bias=bias), "input @ weight transposed + bias.", integers=False, check=check),
     row("dot", f"(input_tensor_a: Tensor, input_tensor_b: Tensor, *, output: Tensor | None = None, dtype: DataType | None = None, {TUNED})",
-         lambda a, b: (a.reshape(-1) @ b.reshape(-1)).reshape(1, 1, 1, 1), "The product of two vectors.", integers=False),
+         lambda a, b: (a.reshape(-1) @ b.reshape(-1)).reshape(1, 1, 1, 1), "The product of two vectors.", integers=False, check=check),
     row("matmul_backward",
          "(output_grad: Tensor, input_a: Tensor, input_b: Tensor, *, are_required_outputs: Sequence[bool] = (True, True), "
          f"input_a_grad: Tensor | None = None, input_b_grad: Tensor | None = None, {TUNED})",
