@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -26,6 +28,7 @@ from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
 from tt_run.runtime.tensor.distribution.mappers import ShardTensorToMesh
 from tt_run.runtime.tensor.distribution.per_device import get_device_tensors
+from tt_run.runtime.values.dtypes import convert
 
 
 def test_defaults_are_host_bfloat16_row_major() -> None:
@@ -111,6 +114,28 @@ def test_rand(mesh: MeshDevice) -> None:
     assert not np.array_equal(rand([9], mesh).shards.data, rand([9], mesh).shards.data)
     integers = rand([100], mesh, dtype=DataType.INT32, layout=Layout.ROW_MAJOR, low=3, high=6, seed=1)
     assert set(integers.shards.data.ravel().tolist()) == {3, 4, 5}
+
+
+@pytest.mark.parametrize("dtype", [DataType.BFLOAT16, DataType.FLOAT32])
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (2.1, 9.0), (-5.1, 1.2), (-3.0, 4.0)])
+def test_rand_stays_below_its_upper_bound_when_it_is_rounded(
+    mesh: MeshDevice, dtype: DataType, low: float, high: float
+) -> None:
+    values = rand([64, 512], mesh, dtype=dtype, low=low, high=high, seed=2024).shards.data
+    first, end = convert(np.array([low, high], np.float32), dtype)
+    assert first <= values.min() and values.max() < end
+
+
+@pytest.mark.parametrize("seed", [-1, 1 << 32, 1.5, "x"])
+def test_seeds_of_rand(mesh: MeshDevice, seed: Any) -> None:
+    with pytest.raises(TypeError, match="seed must be a whole number from 0 to 4294967295"):
+        rand([4, 4], mesh, seed=seed)
+
+
+def test_rand_needs_room_between_its_bounds(mesh: MeshDevice) -> None:
+    for dtype in (DataType.BFLOAT16, DataType.INT32):
+        with pytest.raises(RuntimeError, match=r"must be less than upper bound, got \[1, 0\)"):
+            rand([4, 4], mesh, dtype=dtype, low=1, high=0)
 
 
 def test_rand_over_a_mapper_has_distinct_shards(mesh: MeshDevice) -> None:

@@ -18,7 +18,7 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.goldens import creation_goldens
-from tt_run.runtime.tensor.creation.from_shape import drawn, random_source
+from tt_run.runtime.tensor.creation.from_shape import between, drawn, random_source
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
@@ -65,9 +65,7 @@ def _uniform(
         raise fatal(
             "Uniform: Input tensor must be Float32 or Bfloat16", hint=f"the input is {cpp(input.dtype)}"
         )
-    values = random_source(seed).random(tuple(input.shape), np.float32) * np.float32(high - low) + np.float32(
-        low
-    )
+    values = between(random_source(seed), tuple(input.shape), low, high, input.dtype)
     stored = convert(values, input.dtype)
     input.overwrite(input.shards.map(lambda stack: np.broadcast_to(stored, stack.shape)))
     return input

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
+import ml_dtypes
 import numpy as np
+import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import ArgumentMismatch, fatal
@@ -171,8 +174,9 @@ def rand(
     if shapes.active():
         values: Any = shapes.zeros(dims, np.float32)
     elif is_float(dtype):
-        values = generator.random(dims, np.float32) * np.float32(high - low) + np.float32(low)
+        values = between(generator, dims, low, high, dtype)
     else:
+        check_range(low, high)
         values = np.floor(generator.random(dims) * (high - low) + low)
     if mesh_mapper is None:
         return drawn(values, device, dtype, layout, memory_config)
@@ -189,8 +193,30 @@ def rand(
 
 
 def random_source(seed: int | None) -> np.random.Generator:
-    """Where random numbers come from: a seed, or the next of a fixed sequence, which every rank draws alike."""
+    """Where random numbers come from: a seed, or the next of a fixed sequence, which every rank draws alike.
+
+    Raises ArgumentMismatch for a seed that is no whole number of 32 bits without a sign (reference library 0.81.1).
+    """
+    if seed is not None and not (isinstance(seed, SupportsIndex) and 0 <= operator.index(seed) < 1 << 32):
+        raise ArgumentMismatch(f"seed must be a whole number from 0 to {(1 << 32) - 1}, not {seed!r}")
     return np.random.Generator(np.random.Philox(seed or (next(_unseeded) << 32)))
+
+
+def check_range(low: float, high: float) -> None:
+    """Raises RuntimeError for bounds with nothing between them (reference library 0.81.1)."""
+    if not low < high:
+        raise fatal(f"Uniform range lower bound must be less than upper bound, got [{low:g}, {high:g})")
+
+
+def between(
+    source: np.random.Generator, dims: Sequence[int], low: float, high: float, dtype: DataType
+) -> npt.NDArray[np.float32]:
+    """Uniform values that stay below the upper bound when they are rounded to the type; RuntimeError for bounds with nothing between."""
+    check_range(low, high)
+    stored: Any = ml_dtypes.bfloat16 if dtype is DataType.BFLOAT16 else np.float32
+    last = np.float32(np.nextafter(stored(high), stored(-np.inf)))
+    values = source.random(tuple(dims), np.float32) * np.float32(high - low) + np.float32(low)
+    return np.minimum(values, max(last, np.float32(low)))
 
 
 def drawn(
