@@ -28,9 +28,27 @@ def test_state_space(one: MeshDevice) -> None:
     near(call("experimental.hc_sum_reduce", put(one, wide)), wide.reshape(1, 1, 32, 64, 32).sum(-1), steps=16)
     with pytest.raises(RuntimeError, match="Final dim/TILE_SIZE must be a multiple of latent size"):
         call("experimental.hc_sum_reduce", put(one, a))
-    small, big = sample(F32, 1, 1, 32, 32, seed=4), sample(F32, 1, 1, 32, 64, seed=5)
-    product = call("experimental.repeat_and_interleave_eltwise_mul", put(one, small), put(one, big))
-    near(product, np.tile(small, (1, 1, 1, 64)) * np.repeat(big, 32, -1), steps=1)
+
+
+@pytest.mark.parametrize("wide", [(), ("small",), ("big",)], ids=str)
+def test_repeated_times_interleaved(one: MeshDevice, wide: tuple[str, ...]) -> None:
+    small, big = sample(F32, 1, 1, 1, 32, seed=4), sample(F32, 1, 1, 1, 5120, seed=5)
+    left, right = np.tile(small, (1, 1, 1, 5120)), np.repeat(big, 32, -1)
+    a, b = left if "small" in wide else small, right if "big" in wide else big
+    near(
+        call("experimental.repeat_and_interleave_eltwise_mul", put(one, a), put(one, b)),
+        left * right,
+        steps=1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "words"), [(32, 32, "same size"), (64, 5120, "Input a width"), (32, 64, "Input b width")]
+)
+def test_widths_that_are_not_multiplied(one: MeshDevice, a: int, b: int, words: str) -> None:
+    given = [put(one, sample(F32, 1, 1, 32, width)) for width in (a, b)]
+    with pytest.raises(RuntimeError, match=words):
+        call("experimental.repeat_and_interleave_eltwise_mul", *given)
 
 
 def test_sums_over_batch_and_channels(one: MeshDevice) -> None:

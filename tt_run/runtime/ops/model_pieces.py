@@ -35,6 +35,7 @@ _GRID = "compute_with_storage_grid_size: object = None"
 _TUNED = f"{PLACED}, dtype: DataType | None = None, compute_kernel_config: object = None"
 _STATE = f"*, {PLACED}, dtype: DataType | None = None, math_fidelity: object = None"
 LATENT = 32
+HIDDEN = 5120
 """States of each channel of a state-space model."""
 
 
@@ -58,11 +59,15 @@ def _summed_states(x: Any) -> Any:
 
 
 def _repeated_product(a: Any, b: Any) -> Any:
-    wide = max(a.shape[-1], b.shape[-1])
-    wide = wide if wide > LATENT and b.shape[-1] * LATENT == wide else b.shape[-1] * LATENT
-    left = a if a.shape[-1] == wide else a.repeat(1, 1, 1, wide // a.shape[-1])
-    right = b if b.shape[-1] == wide and a.shape[-1] != wide else b.repeat_interleave(wide // b.shape[-1], -1)
-    return left * right
+    of_a, of_b, wide = a.shape[-1], b.shape[-1], LATENT * HIDDEN
+    for refused, text in (
+        (of_a == of_b, "Use eltwise mul for same size inputs!"),
+        (of_a not in (LATENT, wide), f"Input a width must be {LATENT} or {LATENT}*{HIDDEN}!"),
+        (of_b not in (HIDDEN, wide), f"Input b width must be {HIDDEN} or {LATENT}*{HIDDEN}!"),
+    ):
+        if refused:
+            raise fatal(f"repeat_and_interleave_eltwise_mul: {text}", hint=f"a is {of_a} wide, b {of_b}")
+    return (a.repeat(1, 1, 1, wide // of_a) if of_a < wide else a) * b.repeat_interleave(wide // of_b, -1)
 
 
 def _by_user(a: Any, b: Any) -> Any:
