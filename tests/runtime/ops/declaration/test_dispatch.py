@@ -326,6 +326,25 @@ def test_memory_config_is_kept(one: MeshDevice):
     assert ops.add(t, t).memory_config() == t.memory_config()
 
 
+def test_numbers_that_batch_norm_is_compiled_for(one: MeshDevice):
+    pytest.importorskip("torch")
+    x, mean, spread = (put(one, np.ones(shape)) for shape in ((1, 4, 32, 32), (1, 4, 1, 1), (1, 4, 1, 1)))
+    found = []
+    for words in (
+        {},
+        {"momentum": 0.5},
+        {"eps": 1e-3},
+        {"training": True},
+        {"training": True, "momentum": 0.5},
+    ):
+        given = {"eps": 1e-5, "momentum": 0.1, **words}
+        batch_norm = catalog.find("ttnn.batch_norm")
+        assert batch_norm is not None
+        batch_norm(x, running_mean=mean, running_var=spread, **given)
+        found.append(one.num_program_cache_entries())
+    assert [count - found[0] for count in found] == [0, 0, 1, 2, 3]
+
+
 def test_programs_are_cached_by_operation_and_specs():
     from tt_run.runtime.mesh import open_mesh_device
 

@@ -172,6 +172,10 @@ def test_sampling(one: MeshDevice):
     ops.manual_seed(3, device=one)
     assert [held(ops.sampling(*free)).tolist() for _ in range(3)] == series
     assert series[0] != series[1]
+    ops.manual_seed(3, device=one)
+    assert held(ops.sampling(*free)).tolist() == series[0]
+    ops.manual_seed((1 << 32) - 1, device=one)
+    assert held(ops.sampling(*free)).tolist() == series[1]
     allowed = np.argsort(-held(free[0])[0, 0], axis=-1, kind="stable")[:, :32] + 500
     assert all(token in row for token, row in zip(first.ravel(), allowed, strict=True))
 

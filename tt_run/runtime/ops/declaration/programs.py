@@ -42,6 +42,11 @@ _AT_RUN_TIME = frozenset(
     }
 )
 _COMPILED_NUMBERS = frozenset({"epsilon", "input_tensor_start", "pad_value", "probability", "value"})
+_COMPILED_IN = {
+    "ttnn.batch_norm": ("eps", "momentum"),
+    "ttnn.moreh_sgd": ("lr", "momentum", "dampening", "weight_decay"),
+}
+"""Numbers that single operations are compiled for; a momentum only where statistics are taken."""
 _ONE_NAME = {
     "ttnn.experimental.nlp_concat_heads": "ttnn.transformer.concatenate_heads",
     "ttnn.linear": "ttnn.matmul",
@@ -90,6 +95,10 @@ def program_of(
     for word, value in kwargs.items():
         if value is not None:
             _add(key, word, value, args, family)
+    if name in _COMPILED_IN:
+        words = {**dict(zip(names, args, strict=False)), **kwargs}
+        idle = name == "ttnn.batch_norm" and not words.get("training")
+        key += ((w, words[w]) for w in _COMPILED_IN[name] if w in words and not (idle and w == "momentum"))
     return tuple(key)
 
 

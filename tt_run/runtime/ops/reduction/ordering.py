@@ -192,6 +192,7 @@ class _Seeds:
 
 
 _seeds = _Seeds()
+_GOES_ON = (1 << 32) - 1
 
 
 @operation("ttnn.manual_seed", family=families.RANDOM)
@@ -202,17 +203,23 @@ def manual_seed(
     user_ids: int | Tensor | None = None,
     sub_core_grids: CoreRangeSet | None = None,
 ) -> None:
-    """Start the random numbers of `sampling` anew: for everyone, or for the users listed, each with its own seed."""
+    """Start the random numbers of `sampling` anew: for everyone, or for the users listed, each with its own seed.
+
+    The largest number of 32 bits is no seed: who is given it goes on as before.
+    """
     check_seeds(seeds, user_ids, device)
-    _seeds.drawn = 0
     values = _listed(seeds)
+    if set(values) == {_GOES_ON}:
+        return
+    _seeds.drawn = 0
     if user_ids is None:
         _seeds.common, _seeds.of_user = values[0], {}
         return
     users = _listed(user_ids)
     if len(values) not in (1, len(users)):
         raise fatal(f"manual_seed got {len(values)} seeds for {len(users)} users")
-    _seeds.of_user.update(zip(users, values * (len(users) // len(values)), strict=True))
+    each = zip(users, values * (len(users) // len(values)), strict=True)
+    _seeds.of_user.update((user, seed) for user, seed in each if seed != _GOES_ON)
 
 
 def _listed(value: int | Tensor) -> list[int]:
