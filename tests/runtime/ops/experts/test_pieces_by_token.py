@@ -11,8 +11,9 @@ import pytest
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, U16, U32, held, near, put, rounded
 from tt_run.runtime import catalog
 from tt_run.runtime.cores import CoreCoord
-from tt_run.runtime.enums import DataType
+from tt_run.runtime.enums import DataType, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG
 
 RNG = np.random.default_rng(3)
 
@@ -72,6 +73,28 @@ def test_a_weighted_sum_for_each_set_of_weights(one: MeshDevice):
     x, w = (rounded(RNG.normal(size=s), BF16) for s in ((1, 3, 33, 40), (2, 3, 33, 1)))
     found = op("deepseek_prefill.attn_res_weighted_reduce_nc")(put(one, x, BF16), put(one, w, BF16))
     near(found, (x * w).sum(1, keepdims=True), steps=1)
+
+
+def test_heads_of_which_a_core_holds_a_part(one: MeshDevice):
+    x = put(one, np.ones((2, 32, 32, 64), np.float32))
+    for tall, refused in ((1024, False), (512, True)):
+        cut = catalog.find("ttnn.interleaved_to_sharded")
+        assert cut is not None
+        parts = cut(
+            x, (1, 2048 // tall), [tall, 64], TensorMemoryLayout.HEIGHT_SHARDED, ShardOrientation.COL_MAJOR
+        )
+        if refused:
+            with pytest.raises(
+                RuntimeError, match=r"shard height \(512\) must be divisible by rows per head"
+            ):
+                op("nlp_concat_heads_boltz")(parts, memory_config=DRAM_MEMORY_CONFIG)
+        else:
+            assert op("nlp_concat_heads_boltz")(parts, memory_config=DRAM_MEMORY_CONFIG).shape == [
+                1,
+                32,
+                32,
+                128,
+            ]
 
 
 def test_heads_of_other_models(one: MeshDevice):

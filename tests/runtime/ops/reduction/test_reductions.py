@@ -180,6 +180,12 @@ def test_sampling(one: MeshDevice):
     assert all(token in row for token, row in zip(first.ravel(), allowed, strict=True))
 
 
+@pytest.mark.parametrize(("shape", "dim"), [((4, 6), 2), ((4, 6), -3), ((), 1)])
+def test_sort_names_the_dimension_that_there_is_none_of(one: MeshDevice, shape: tuple[int, ...], dim: int):
+    with pytest.raises(RuntimeError, match=f"Sort dim {dim} is out of range for rank-{len(shape)} tensor"):
+        ops.sort(put(one, np.ones(shape)), dim)
+
+
 def test_empty_and_rank_zero(one: MeshDevice):
     t = put(one, np.zeros((0, 4)), F32, ROW)
     assert held(ops.sum(t, 0)).tolist() == [0, 0, 0, 0]

@@ -349,6 +349,13 @@ def nlp_concat_heads_boltz(
     """[H, S, S, D] -> [1, S, S, H*D]."""
     on_device(input_tensor, kind="concatenate heads")
     heads, rows, columns, depth = _four(input_tensor)
+    spec = input_tensor.memory_config().shard_spec
+    _, tall, wide, _ = input_tensor.padded_shape
+    if spec is not None and spec.shape[0] % (tall * wide):
+        raise fatal(
+            f"Input tensor shard height ({spec.shape[0]}) must be divisible by rows per head (padded[1] * padded[2] = "
+            f"{tall} * {wide} = {tall * wide})"
+        )
     return moved(
         input_tensor,
         lambda s: s.transpose(0, 2, 3, 1, 4).reshape(len(s), 1, rows, columns, heads * depth),

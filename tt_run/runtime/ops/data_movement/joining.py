@@ -339,7 +339,8 @@ def gather(
 ) -> Tensor:
     """out[…, i, …] = input[…, index[…, i, …], …] along `dim`; shape of the index."""
     on_device(input, index, kind="gather")
-    axis = axis_of(dim, len(input.shape)) + 1
+    rank = len(input.shape)
+    axis = axis_of(dim, rank, f"gather: dim {dim} is out of range for tensor rank {rank}") + 1
     _check_index(input, index, axis - 1)
 
     def picked(values: Array, places: Array) -> Array:

@@ -140,7 +140,10 @@ def sort(
     on_device(input_tensor, kind="sort")
     rank = len(input_tensor.shape)
     # A tensor without dimensions is one element, whatever it is sorted along.
-    axis = axis_of(dim, rank) + 1 if rank else 0
+    refusal = f"Sort dim {dim} is out of range for rank-{rank} tensor"
+    if not rank and dim not in (0, -1):
+        raise fatal(refusal)
+    axis = axis_of(dim, rank, refusal) + 1 if rank else 0
     places = input_tensor.shards.map(
         lambda s: _order(s, axis, descending) if rank else np.zeros(s.shape, np.int64)
     )
