@@ -136,6 +136,47 @@ def test_a_gather_gives_back_what_was_cut(mesh: MeshDevice, strict: None) -> Non
             )
 
 
+# What 0.81.1 says on a mesh of 2x4; "-": strict mode raises, and without it the tensor's own placements are kept.
+PARTITIONS = (
+    ((None, 3), 2, "S2 S3", "-", "-"),
+    ((None, 3), 3, "-", "R S3", "S3"),
+    ((3, 2), 2, "-", "S3 S2", "-"),
+    ((3, 2), 3, "S3 S2", "-", "-"),
+    ((3, None), 2, "-", "S3 S2", "-"),
+    ((3, None), 3, "S3 R", "S3", "S3"),
+    ((None, None), 2, "S2 R", "R S2", "S2"),
+    (3, 2, "-", "-", "-"),
+    (3, 3, "-", "S3", "S3"),
+    (None, -1, "S3 R", "R S3", "S3"),
+)
+
+
+@pytest.mark.parametrize(("dims", "dim", "rows", "columns", "whole"), PARTITIONS)
+@pytest.mark.parametrize("strictly", [False, True])
+def test_a_partition_says_what_it_cut_or_keeps_what_was_said(
+    dims: Any, dim: int, rows: str, columns: str, whole: str, strictly: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings.CONFIG, "strict_ccl_topology", strictly)
+    grid = open_mesh_device(MeshShape(2, 4))
+    mapper = (
+        ShardTensor2dMesh(grid, (2, 4), dims) if isinstance(dims, tuple)
+        else ReplicateTensorToMesh(grid) if dims is None
+        else ShardTensorToMesh(grid, dims)
+    )  # fmt: skip
+    tensor = from_torch(np.random.rand(1, 1, 64, 64).astype(np.float32), device=grid, mesh_mapper=mapper)
+    for axis, said in ((0, rows), (1, columns), (None, whole)):
+        if said == "-" and strictly:
+            with pytest.raises(RuntimeError, match="no TensorTopology can express"):
+                mesh_partition(tensor, dim, axis)
+            continue
+        result = mesh_partition(tensor, dim, axis)
+        assert texts(result)[0] == (texts(tensor)[0] if said == "-" else said), axis
+        for place in range(8):
+            before, after = np.asarray(tensor.shards.of(place)), np.asarray(result.shards.of(place))
+            pieces, number = {0: (2, place // 4), 1: (4, place % 4), None: (8, place)}[axis]
+            assert np.array_equal(after, np.split(before, pieces, dim)[number])
+
+
 def test_one_placement_for_all_devices_is_written_out_per_axis(strict: None) -> None:
     values = np.zeros((1, 1, 64, 256), np.float32)
     line, grid = (open_mesh_device(MeshShape(*shape)) for shape in ((1, 8), (2, 4)))

@@ -67,7 +67,7 @@ def summed(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, dim: in
 def scattered(
     tensor: Tensor, device: MeshDevice, cluster_axis: int | None, dim: int | None
 ) -> TensorTopology:
-    """After a reduce-scatter or a partition: dimension `dim` is cut over the axis of the group."""
+    """After a reduce-scatter: dimension `dim` is cut over the axis of the group."""
     assert dim is not None
     topology, rank = tensor.tensor_topology(), tensor.shape.rank
     cut, coords = PlacementShard(dim), topology.mesh_coords()
@@ -87,6 +87,43 @@ def scattered(
         return said
     # As the tensor was spread, like the reference; but never calling replicated what now differs: whoever reads it would lose pieces.
     return TensorTopology(extents, found, coords) if isinstance(before, PlacementReplicate) else topology
+
+
+def partitioned(
+    tensor: Tensor, device: MeshDevice, cluster_axis: int | None, dim: int | None
+) -> TensorTopology:
+    """After a partition: `dim` is cut over the group if its devices held the same before, or cuts of `dim`; else as it was spread."""
+    assert dim is not None
+    topology, rank = tensor.tensor_topology(), tensor.shape.rank
+    cut, coords = PlacementShard(dim), topology.mesh_coords()
+    if cluster_axis is None:
+        spread = zip(topology.distribution_shape(), topology.placements(), strict=True)
+        if all(extent < 2 or _takes(placement, dim, rank) for extent, placement in spread):
+            return TensorTopology(MeshShape([len(coords)]), [cut], coords)
+        return _refuse(_mixed(dim, "the whole mesh", topology), topology)
+    axis = cluster_axis % device.shape.dims()
+    if _is_line_along(topology, device, axis):
+        return TensorTopology(topology.distribution_shape(), [cut], coords)
+    per_axis = _per_axis(topology, device)
+    if per_axis is None:
+        return _refuse(f"the placements {topology} do not follow the axes of mesh {device.shape}", topology)
+    extents, found = per_axis
+    if not _takes(found[axis], dim, rank):
+        return _refuse(_mixed(dim, f"axis {axis}", topology), topology)
+    found[axis] = cut
+    return _settled(topology, extents, found, rank, axis) or topology
+
+
+def _takes(placement: Placement, dim: int, rank: int) -> bool:
+    """Whether a cut of `dim` can be written in place of this."""
+    return isinstance(placement, PlacementReplicate) or _shards(placement, dim, rank)
+
+
+def _mixed(dim: int, where: str, topology: TensorTopology) -> str:
+    return (
+        f"tensor dim {dim} cut over {where}, which is cut along another dim already, is a layout no TensorTopology can express: "
+        f"the placements before are {topology}"
+    )
 
 
 def _per_axis(topology: TensorTopology, device: MeshDevice) -> tuple[MeshShape, list[Placement]] | None:
@@ -134,7 +171,10 @@ def _settled(
         alone = len(cuts) == 1 and long == everything
         if not alone or (new is not None and any(i > new for i in range(len(placements)))):
             shown = TensorTopology(extents, placements, topology.mesh_coords())
-            _refuse(f"no placements can express tensor dim {dim} cut on axes {long} like {shown}", topology)
+            _refuse(
+                f"tensor dim {dim} cut on axes {long} is a layout no TensorTopology can express: it would be {shown}",
+                topology,
+            )
             return None
         return TensorTopology(MeshShape([extents.mesh_size()]), [PlacementShard(dim)], topology.mesh_coords())
     return TensorTopology(extents, placements, topology.mesh_coords())

@@ -142,7 +142,7 @@ def mesh_partition(
     data = recycled.empty((len(rows), *shape), shards.data.dtype)
     for (row, i), number in rows.items():
         data[number] = shards.data[row][(slice(None),) * dim + (slice(i * length, (i + 1) * length),)]
-    topology = result_topology.scattered(input_tensor, device, cluster_axis, dim)
+    topology = result_topology.partitioned(input_tensor, device, cluster_axis, dim)
     return result(input_tensor, Shards(data, tuple(index)), topology, memory_config)
 
 
