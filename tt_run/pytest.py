@@ -7,4 +7,4 @@ real MPI ranks, reported as one test. Under `tt-run --emulate … pytest` every 
 
 from __future__ import annotations
 
-pytest_plugins = ["tt_run.testing.plugin", "tt_run.testing.fixtures"]
+pytest_plugins = ["tt_run.testing.plugin", "tt_run.testing.device_fixtures", "tt_run.testing.fixtures"]

@@ -39,7 +39,6 @@ def test_what_looks_for_hardware_runs(device):
     assert device.get_num_devices() == 1
 
 
-@pytest.mark.use_module_device
 def test_an_error_is_expected(device, expect_error):
     with expect_error(RuntimeError, "Unknown"):
         raise RuntimeError("Unknown name (1)")
@@ -73,6 +72,36 @@ def test_the_fabric_is_taken_down():
 def test_what_a_module_asks_by_keyword(device_module, device_params):
     assert device_params == {"l1_small_size": 16384}
     assert device_module.get_num_devices() == 1
+
+
+SHARED = []
+
+
+@pytest.mark.use_module_device
+@pytest.mark.parametrize("time", [0, 1])
+def test_a_device_of_the_whole_file(device, time):
+    SHARED.append(device)
+    assert SHARED[0] is device and ttnn.GetDefaultDevice() is device
+
+
+@pytest.mark.parametrize("mesh_device", [16], indirect=True)
+def test_more_devices_than_there_are(mesh_device):
+    raise AssertionError("a smaller mesh is not what was asked for")
+
+
+def test_a_device_is_opened_afresh(device, reset_device):
+    other = reset_device(device)
+    assert other is not device and ttnn.GetDefaultDevice() is other
+
+
+@pytest.mark.no_reset_default_device
+def test_marked_to_leave_the_default_device(silicon_arch_name):
+    pass
+
+
+def test_a_galaxy_is_needed(request):
+    with pytest.raises(AssertionError, match="needs 32 devices, and the system has 8"):
+        request.getfixturevalue("ensure_devices_tg")
 
 
 def test_options_of_stress_tests(grid_size, determinism_check_interval, didt_workload_iterations):
@@ -157,7 +186,7 @@ def run(
 def test_fixtures_of_the_reference(tmp_path: Path) -> None:
     done = run(tmp_path, ONE_PROCESS, "--grid-size=4x8")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "10 passed, 2 skipped" in done.stdout
+    assert "15 passed, 3 skipped" in done.stdout
     assert "a mesh of 8x4 needs more devices than the 8 of this system" in done.stdout
     assert "this test is for blackhole" in done.stdout
 

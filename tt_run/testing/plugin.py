@@ -74,6 +74,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "post_commit",
         "requires_device",
         "use_module_device",
+        "no_reset_default_device",
         "requires_fast_runtime_mode_off",
     ):
         config.addinivalue_line("markers", f"{name}: a marker of the reference's test suites")
