@@ -53,6 +53,7 @@ ENFORCE_MEMORY = "TT_RUN_ENFORCE_MEMORY"
 SHAPES_ONLY = "TT_RUN_SHAPES_ONLY"
 STRICT = "TT_RUN_STRICT"
 PYTEST_RESULTS = "TT_RUN_PYTEST_RESULTS"
+PYTEST_ARCH = "TT_RUN_PYTEST_ARCH"
 
 
 VARIABLES: dict[str, tuple[str, str, str]] = {
@@ -103,6 +104,7 @@ VARIABLES: dict[str, tuple[str, str, str]] = {
     EMULATE: ("launcher", "programs", "`1`: the emulated `ttnn` and `ttml` come first on PYTHONPATH"),
     RUN_DIR: ("launcher", "launcher, runtime", "the run folder, for status, logs and failures"),
     PYTEST_RESULTS: ("launcher", "launcher", "in the ranks of a test: the folder to which each writes what became of it"),
+    PYTEST_ARCH: ("launcher", "launcher", "in tests: what the pytest plugin has set `ARCH_NAME` to"),
     DEVICE_IDS: ("launcher", "runtime", "the ids of the rank's devices, row by row of its block, where a mock cluster describes the chips"),
     WARM_FD: ("launcher", "programs", "in the process from which the ranks of a host are forked, until it has read it: the socket on which it is asked"),
     WORLD_SIZE: ("launcher", "runtime", "how many ranks the plan has; another number in MPI is an error, not a surprise"),

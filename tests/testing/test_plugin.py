@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.launch import environment
+from tt_run.testing import shims
 from tt_run.testing.ranks import Ranks, RanksFailed, Recorder, _judge
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "testing"
@@ -21,6 +22,7 @@ def ranks(*args: Any, **kwargs: Any) -> pytest.Mark:
 
 
 ONE_PROCESS = """
+import os
 import numpy as np
 import pytest
 import ttnn
@@ -96,7 +98,7 @@ def test_a_device_is_opened_afresh(device, reset_device):
 
 @pytest.mark.no_reset_default_device
 def test_marked_to_leave_the_default_device(silicon_arch_name):
-    pass
+    assert os.environ["ARCH_NAME"] == silicon_arch_name
 
 
 def test_a_galaxy_is_needed(request):
@@ -224,6 +226,27 @@ def test_tests_over_ranks(tmp_path: Path) -> None:
     assert "rank 1: TypeError: ttnn.relu(): incompatible function arguments" in done.stdout
     assert "tt_run/runtime" not in done.stdout  # a traceback ends at the test's own line
     assert "not on a Tuesday" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({}, "wormhole_b0"),
+        ({"TT_RUN_SYSTEM": "p150"}, "blackhole"),
+        (
+            {"TT_RUN_SYSTEM": "p150", "ARCH_NAME": "wormhole_b0", "TT_RUN_PYTEST_ARCH": "wormhole_b0"},
+            "blackhole",
+        ),
+        ({"TT_RUN_SYSTEM": "p150", "ARCH_NAME": "wormhole_b0"}, "wormhole_b0"),
+        ({"TT_RUN_SYSTEM": "no such"}, None),
+        ({"TT_MESH_GRAPH_DESC_PATH": "one.textproto"}, None),
+        ({"TT_MESH_GRAPH_DESC_PATH": "one.textproto", "ARCH_NAME": "a", "TT_RUN_PYTEST_ARCH": "a"}, None),
+    ],
+)
+def test_the_architecture_is_said_unless_the_user_has(before: dict[str, str], after: str | None) -> None:
+    environment = dict(before)
+    shims.name_architecture(environment)
+    assert environment.get("ARCH_NAME") == after
 
 
 def test_a_mark_that_makes_no_sense_fails_its_test_alone(tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ def pytest_load_initial_conftests(
 ) -> Generator[None, object, object]:
     """Put the shims on the path before a conftest imports `ttnn`, and add after it the options that it has left out."""
     shims.activate(getattr(early_config.known_args_namespace, "tt_system", None))
+    shims.name_architecture()
     result = yield
     _add_options_of_the_suites(parser)
     return result
@@ -64,6 +65,7 @@ def pytest_load_initial_conftests(
 def pytest_configure(config: pytest.Config) -> None:
     """Also for plugins loaded late; markers of the reference's suites and ours."""
     shims.activate(config.getoption("--tt-system", None))
+    shims.name_architecture()
     config.addinivalue_line(
         "markers",
         "ranks(n, split='1xN', system='t3000', meshes=1, timeout=300): run this test over n MPI ranks on the emulation",

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import MutableMapping
+from contextlib import suppress
 from pathlib import Path
 
 from tt_run import contract
 
+_ARCH = "ARCH_NAME"
 FOLDER = Path(__file__).resolve().parent.parent / "shims"
 
 
@@ -30,3 +32,23 @@ def activate(
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(FOLDER), before)))
     if system:
         environment[contract.SYSTEM] = system
+
+
+def name_architecture(environment: MutableMapping[str, str] = os.environ) -> None:
+    """Say in `ARCH_NAME` which chips are emulated: helpers of the reference's suites look there, as its own machines have it set.
+
+    What the user has set stays, but what a process above this one has set here follows the system. Of an unknown system, or of a
+    descriptor alone, nothing is said.
+    """
+    from mgd.systems import UnknownSystem, find
+    from tt_run.runtime.mesh.choice import DEFAULT_SYSTEM
+
+    if environment.get(_ARCH, "") != environment.get(contract.PYTEST_ARCH, ""):
+        return
+    for word in (_ARCH, contract.PYTEST_ARCH):
+        environment.pop(word, None)
+    system = environment.get(contract.SYSTEM)
+    if not system and environment.get(contract.MESH_GRAPH_DESC_PATH):
+        return
+    with suppress(UnknownSystem):
+        environment[_ARCH] = environment[contract.PYTEST_ARCH] = find(system or DEFAULT_SYSTEM).arch.lower()
