@@ -101,7 +101,7 @@ def test_marked_to_leave_the_default_device(silicon_arch_name):
     assert os.environ["ARCH_NAME"] == silicon_arch_name
 
 
-def test_a_galaxy_is_needed(request):
+def test_a_large_machine_is_needed(request):
     with pytest.raises(AssertionError, match="needs 32 devices, and the system has 8"):
         request.getfixturevalue("ensure_devices_tg")
 
