@@ -20,7 +20,6 @@ import pytest
 from mgd.lean import dataclass
 from tt_run import contract
 
-_DEFAULT_SYSTEM = "t3000"
 _DEFAULT_TIMEOUT = 300.0
 _GRACE = 20.0  # seconds that the launcher has to end its ranks after a timeout
 PASSED, FAILED, SKIPPED, XFAILED, UNEXPECTED = "passed", "failed", "skipped", "xfailed", "unexpected"
@@ -55,7 +54,7 @@ class Ranks:
         found = cls(
             count,
             split,
-            words.pop("system", system or _DEFAULT_SYSTEM),
+            words.pop("system", system or contract.DEFAULT_SYSTEM),
             meshes,
             float(words.pop("timeout", _DEFAULT_TIMEOUT)),
         )

@@ -41,7 +41,6 @@ def name_architecture(environment: MutableMapping[str, str] = os.environ) -> Non
     descriptor alone, nothing is said.
     """
     from mgd.systems import UnknownSystem, find
-    from tt_run.runtime.mesh.choice import DEFAULT_SYSTEM
 
     if environment.get(_ARCH, "") != environment.get(contract.PYTEST_ARCH, ""):
         return
@@ -51,4 +50,6 @@ def name_architecture(environment: MutableMapping[str, str] = os.environ) -> Non
     if not system and environment.get(contract.MESH_GRAPH_DESC_PATH):
         return
     with suppress(UnknownSystem):
-        environment[_ARCH] = environment[contract.PYTEST_ARCH] = find(system or DEFAULT_SYSTEM).arch.lower()
+        environment[_ARCH] = environment[contract.PYTEST_ARCH] = find(
+            system or contract.DEFAULT_SYSTEM
+        ).arch.lower()

@@ -7,8 +7,6 @@ from collections.abc import MutableMapping, Sequence
 from tt_run import contract
 from tt_run.runtime.mesh.shape import MeshShape
 
-DEFAULT_SYSTEM = "t3000"
-
 
 def choose_system(requested: MeshShape, environment: MutableMapping[str, str]) -> None:
     """Name a system with room for a mesh in the environment of the process; nothing where a system or descriptor is named or none has room."""
@@ -16,7 +14,7 @@ def choose_system(requested: MeshShape, environment: MutableMapping[str, str]) -
         return
     from mgd.systems import find
 
-    [usual] = find(DEFAULT_SYSTEM).parts
+    [usual] = find(contract.DEFAULT_SYSTEM).parts
     fitting = _fitting(requested)
     if fitting and requested.mesh_size() > usual.dims[0] * usual.dims[1]:
         environment[contract.SYSTEM] = fitting[0]

@@ -16,7 +16,6 @@ from tt_run import contract
 from tt_run.runtime import guard
 from tt_run.runtime.comm.world import World, world
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.mesh.choice import DEFAULT_SYSTEM
 from tt_run.runtime.mesh.coordinate import MeshCoordinate, row_major
 from tt_run.runtime.mesh.hosting import described_ids, local_ids, owners_of, places_of
 from tt_run.runtime.mesh.machine import (
@@ -131,7 +130,7 @@ def find_system_mesh(environment: Mapping[str, str], ranks: World) -> SystemMesh
     from mgd.systems import UnknownSystem, find
 
     try:
-        system = find(environment.get(contract.SYSTEM) or DEFAULT_SYSTEM)
+        system = find(environment.get(contract.SYSTEM) or contract.DEFAULT_SYSTEM)
     except UnknownSystem as error:
         raise fatal(f"{contract.SYSTEM}: {error}") from None
     if ranks.size > 1 or system.hosts > 1 or not system.cluster_type or system.mesh_count > 1:
