@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import leftovers
 from tests.browser import chromium as chromium
@@ -33,6 +34,10 @@ PREFERENCES = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICO
 
 # The sets that scripts/test leaves out; what is of both is of the first.
 SETS = ("slow", "wide")
+
+# How long an example takes says nothing on a busy machine.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 _unexcused: list[str] = []
 _left_out: Counter[str] = Counter()
