@@ -23,6 +23,7 @@ from tt_run.runtime.comm.bell import Bell
 from tt_run.runtime.comm.world import Group, seconds_to_wait, world
 from tt_run.runtime.guard.beside import Beside
 from tt_run.runtime.guard.board import CALLS
+from tt_run.runtime.guard.own_traffic import own_traffic
 from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.guard.signature import Signature
 from tt_run.runtime.guard.states import Wait
@@ -43,6 +44,7 @@ __all__ = [
     "is_unmet",
     "isend",
     "message",
+    "own_traffic",
     "precede",
     "start",
     "until",

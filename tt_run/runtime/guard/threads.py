@@ -18,6 +18,7 @@ from tt_run.runtime import events
 from tt_run.runtime.comm.patience import Patience
 from tt_run.runtime.guard import diagnosis
 from tt_run.runtime.guard.board import WAITING
+from tt_run.runtime.guard.own_traffic import own_traffic
 from tt_run.runtime.guard.states import RankState, Wait
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class ThreadWaits:
         try:
             while not done():
                 time.sleep(nap)
-                nap = min(nap * 1.5, _NAPS[1])
+                nap = _NAPS[0] if own_traffic.moves() else min(nap * 1.5, _NAPS[1])
                 if _now() - inspected < _INSPECT_SECONDS:
                     continue
                 inspected = _now()

@@ -17,6 +17,7 @@ from tt_run.runtime.guard import diagnosis
 from tt_run.runtime.guard.board import CALLS, ENDED, LABEL, WAITING
 from tt_run.runtime.guard.channel import DIFFERENT, PENDING, Channel, MessageChannel, SharedChannel
 from tt_run.runtime.guard.joining import join
+from tt_run.runtime.guard.own_traffic import own_traffic
 from tt_run.runtime.guard.report import GuardError, render
 from tt_run.runtime.guard.signature import Call, Labels, Signature
 from tt_run.runtime.guard.states import RankState, Wait
@@ -151,12 +152,13 @@ class Guard:
         """
         began = _now()
         # A rank whose messages must be helped on cannot sleep; it rings all the same, since it may be the one that finds the wait over.
-        if bell is None or self._leaving:
+        if bell is None or self._leaving or own_traffic.moves():
             while _now() - began < _YIELD_SECONDS:
                 if done():
                     if bell is not None:
                         bell.ring()
                     return
+                own_traffic.moves()
                 os.sched_yield()
         elif _rung(done, bell, began):
             return
@@ -181,12 +183,12 @@ class Guard:
             heard = bell.heard if bell is not None else 0
             if done():
                 return
-            if bell is None or self._leaving:
+            moving = self.make_progress()
+            if bell is None or moving:
                 time.sleep(nap)
-                nap = min(nap * 1.5, _NAPS[1])
+                nap = _NAPS[0] if moving else min(nap * 1.5, _NAPS[1])
             else:
                 bell.sleep(heard, _LONG_SLEEP_SECONDS)
-            self.make_progress()
             now = _now()
             if now - inspected < _INSPECT_SECONDS:
                 continue
@@ -275,11 +277,12 @@ class Guard:
         """Keep a message moving while this rank waits for something else, even for no message at all."""
         self._leaving.append(transfer)
 
-    def make_progress(self) -> None:
-        """Move messages on that were started and not waited for; take in what other hosts tell."""
+    def make_progress(self) -> bool:
+        """Move messages on that were started and not waited for, True if there are any; take in what other hosts tell."""
         if self._leaving:
             self._leaving = [transfer for transfer in self._leaving if not transfer.test()]
         self.whereabouts.poll()
+        return own_traffic.moves() or bool(self._leaving)
 
     # --- reporting -----------------------------------------------------------------------------------------------------
 

@@ -120,6 +120,7 @@ def _collective(name: str, library: Any) -> Any:
     def call(self: Any, *words: Any, **named: Any) -> Any:
         if guard.watches() or is_watched(self):
             meet(members_of(self), operation, _detail(self, name, words, named), self)
+        guard.own_traffic.used = True
         return library(self, *words, **named)
 
     call.__name__ = name
@@ -228,6 +229,7 @@ def _sending(name: str, library: Any, start: Any) -> Any:
         if not (guard.watches() or guard.is_unmet()):
             library(self, *words, **named)
             return
+        guard.own_traffic.used = True
         request = start(self, *words, **named)
         dest, tag = word(words, named, 1, ("dest",), None), word(words, named, 2, ("tag",), 0)
         await_request(request, f"MPI {name}(dest {dest}, tag {tag})", peer_of(members_of(self), dest))
@@ -252,6 +254,7 @@ def _exchange(name: str, library: Any, start: Any, end: Any, probe: Any) -> Any:
     def call(self: Any, *words: Any, **named: Any) -> Any:
         if not (guard.watches() or guard.is_unmet()):
             return library(self, *words, **named)
+        guard.own_traffic.used = True
         buffer, dest, tag = (
             word(words, named, place, (key,), 0 if key == "sendtag" else None)
             for place, key in enumerate(sent)

@@ -65,9 +65,10 @@ _ANY = ("Waitany", "waitany", "Waitsome", "waitsome")
 def marked(request: Any, what: str, peers: tuple[int, ...], beside: Any = None) -> Any:
     """A request whose wait has a deadline, and can say whom it waits for; of a collective also what the others mean by it, `beside`."""
     mpi = sys.modules["mpi4py.MPI"]
-    kind: Any = mpi.Prequest if isinstance(request, mpi.Prequest) else mpi.Request
-    watched = kind(request)
+    is_lasting = isinstance(request, mpi.Prequest)
+    watched = (mpi.Prequest if is_lasting else mpi.Request)(request)
     watched._tt_run = (what, peers, beside)
+    (guard.own_traffic.opened if is_lasting else guard.own_traffic.started)(watched)
     return watched
 
 

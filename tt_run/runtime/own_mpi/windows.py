@@ -50,6 +50,7 @@ def _maker(name: str, place: int, library: Any) -> Any:
         window = cls(library(*words, **named))
         _made[members.ranks] += 1
         window._tt_run = members, _made[members.ranks]
+        guard.own_traffic.opened(window)
         return window
 
     call.__name__ = name

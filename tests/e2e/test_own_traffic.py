@@ -1,0 +1,111 @@
+"""A program's own MPI moves on while a rank waits in shared memory: what plain MPI finishes ends here, too.
+
+Without single copies between processes, which containers often forbid, a large message needs its sender until it is received.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.launch import ROOT, tt_run
+
+HEAD = """
+import sys, threading, time
+sys.modules["torch"] = None
+import numpy as np
+import ttnn
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+rank, size = comm.rank, comm.size
+right, left = (rank + 1) % size, (rank - 1) % size
+mesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))
+x = ttnn.from_torch(np.ones((1, 1, 32, 256), np.float32), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh, mesh_mapper=ttnn.ShardTensorToMesh(mesh, 3))
+big, into = np.full(1_000_000, float(rank)), np.empty(1_000_000)
+comm.Barrier()
+"""
+TAIL = """
+print("ended")
+"""
+# The odd ranks do first what only the even ones can move on, and are met by these in a wait in shared memory.
+PROGRAMS = {
+    "large messages across a barrier": """
+request = comm.Isend(big, dest=right)
+if rank % 2:
+    comm.Recv(into, source=left)
+comm.Barrier()
+if not rank % 2:
+    comm.Recv(into, source=left)
+comm.Barrier()
+request.Wait()
+assert (into == left).all()
+""",
+    "large messages across a collective of the mesh": """
+request = comm.Isend(big, dest=right)
+if rank % 2:
+    comm.Recv(into, source=left)
+ttnn.all_reduce(x, cluster_axis=1)
+if not rank % 2:
+    comm.Recv(into, source=left)
+request.Wait()
+assert (into == left).all()
+""",
+    "large messages that are made ready once": """
+prepared = comm.Send_init(big, dest=right)
+for turn in range(3):
+    prepared.Start()
+    if rank % 2:
+        comm.Recv(into, source=left)
+    comm.Barrier()
+    if not rank % 2:
+        comm.Recv(into, source=left)
+    prepared.Wait()
+assert (into == left).all()
+""",
+    "many small messages across a barrier": """
+for number in range(20_000):
+    if rank % 2:
+        comm.Recv(into[:8], source=left)
+    else:
+        comm.Send(big[:8], dest=right)
+comm.Barrier()
+""",
+    "a window that another rank reads": """
+memory, fetched = np.full(100_000, float(rank)), np.empty(100_000)
+window = MPI.Win.Create(memory, comm=comm)
+comm.Barrier()
+if rank % 2:
+    for _ in range(50):
+        window.Lock(left, MPI.LOCK_SHARED)
+        window.Get(fetched, left)
+        window.Unlock(left)
+    assert (fetched == left).all()
+window.Free()
+""",
+    "a large message while a thread meets the others": """
+request = comm.Isend(big, dest=right)
+other = comm.Dup()
+thread = threading.Thread(target=other.Barrier)
+if rank % 2:
+    comm.Recv(into, source=left)
+thread.start()
+thread.join()
+if not rank % 2:
+    comm.Recv(into, source=left)
+request.Wait()
+assert (into == left).all()
+""",
+}
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("copies", ["single copies", "without"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_mpi_moves_on_moves_on(tmp_path: Path, name: str, copies: str) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(HEAD + PROGRAMS[name] + TAIL)
+    words = ("--log-dir", tmp_path / "logs", "--emulate", "--system", "t3000", "--split", "1x4")
+    env = {"OMPI_MCA_smsc": "^cma"} if copies == "without" else {}
+    ran = tt_run(*words, "python", program, cwd=ROOT, env=env, timeout=40).check()
+    assert ran.out.count("ended") == 4
