@@ -191,7 +191,8 @@ RIGHT_BESIDE: dict[str, tuple[str, tuple[str, ...]]] = {
         "for turn in range(5):\n    comm.Bcast([np.zeros(2), 16, MPI.BYTE] if rank == turn % size else np.zeros(2), 0)\n"
         "    comm.Bcast((np.zeros(4), (4, 0), MPI.DOUBLE) if odd else np.zeros(4), 0)"
     ),
-    "mpi world that is pickled": right("import pickle\nassert pickle.loads(pickle.dumps(comm)) is MPI.COMM_WORLD and pickle.loads(pickle.dumps(type(comm)(comm))) == comm"),
+    "mpi world that is pickled": right("import pickle\nassert pickle.loads(pickle.dumps(comm)) is MPI.COMM_WORLD and pickle.loads(pickle.dumps(type(comm)(comm))) == comm\n"
+        "assert pickle.loads(pickle.dumps(MPI.Intracomm(comm))) == comm"),
     "mpi request asked again and again": right(
         "request = comm.irecv(source=left)\ncomm.send(rank, dest=right)\nwhile not (answer := request.test())[0]: pass\nassert answer[1] == left"
     ),

@@ -98,6 +98,9 @@ RIGHT_BY_MPI: dict[str, tuple[str, tuple[str, ...]]] = {
     "mpi none of a split": right(
         "part = comm.Split(MPI.UNDEFINED if odd else 0, rank)\nassert odd == (part == MPI.COMM_NULL)\nif not odd:\n    part.Barrier()"
     ),
+    "mpi none of a split of one kind": right(
+        "part = comm.Split_type(MPI.UNDEFINED if odd else MPI.COMM_TYPE_SHARED)\nassert odd == (part == MPI.COMM_NULL)\nif not odd:\n    part.Barrier()"
+    ),
     "mpi group of two": right(
         "two = comm.Get_group().Incl([1, 0])\nif rank < 2:\n    pair = comm.Create_group(two)\n    assert pair.allgather(rank) == [1, 0]\n    pair.Free()"
     ),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from tt_run.runtime.guard.board import ENDED, RAISED
+from tt_run.runtime.guard.signature import LEFT_OPEN
 from tt_run.runtime.guard.states import History, RankState, Wait, group_key
 
 DIVERGED = "TTG001"
@@ -108,17 +109,17 @@ def overdue(states: Mapping[int, RankState], me: int, seconds: float) -> Finding
 
 
 def compatible(calls: Iterable[tuple[str, ...]]) -> bool:
-    """Whether calls of a program's own MPI contradict each other nowhere: a size may be left open, and so may what it is that moves bytes."""
+    """Whether calls of a program's own MPI contradict each other nowhere: what some leave open, all others mean alike, but for what moves bytes."""
     rests: set[tuple[str, ...]] = set()
-    sizes: set[str] = set()
-    elements: set[str] = set()
+    said: dict[str, set[str]] = {start: set() for start in LEFT_OPEN}
     for *fields, detail, ranks in calls:
         items = detail.split(", ")
-        sizes.update(item for item in items if item.startswith("bytes "))
-        elements.update(item for item in items if item.startswith("element "))
-        firm = (item for item in items if not item.startswith(("bytes ", "element ")))
+        for start, values in said.items():
+            values.update(item for item in items if item.startswith(start))
+        firm = (item for item in items if item and not item.startswith(LEFT_OPEN))
         rests.add((*fields, ranks, *firm))
-    return len(rests) == 1 and len(sizes) <= 1 and len(elements - {f"element {ONE_BYTE}"}) <= 1
+    said["element "].discard(f"element {ONE_BYTE}")
+    return len(rests) == 1 and all(len(values) <= 1 for values in said.values())
 
 
 def divergence(calls: Mapping[int, tuple[str, ...]], number: int) -> Finding:

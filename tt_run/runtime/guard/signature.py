@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 OWN_MPI = "MPI "
 """How operations begin that a program makes with mpi4py itself."""
+LEFT_OPEN = ("bytes ", "element ", "split_type ")
+"""How parts of their details begin that a rank may leave out: a size that cannot be told, the kind of a split in which it takes no part."""
 
 
 class Signature(NamedTuple):
@@ -28,9 +30,7 @@ class Signature(NamedTuple):
         if not self.operation.startswith(OWN_MPI):
             return code_of(self)
         items = self.detail.split(", ")
-        return code_of(
-            self._replace(detail=", ".join(i for i in items if not i.startswith(("bytes ", "element "))))
-        )
+        return code_of(self._replace(detail=", ".join(i for i in items if not i.startswith(LEFT_OPEN))))
 
     def __str__(self) -> str:
         parts = (

@@ -9,6 +9,7 @@ of a window: whoever asks is told where the rank is. A recorded rank's book writ
 
 from __future__ import annotations
 
+import copyreg
 import os
 import sys
 from types import ModuleType
@@ -71,10 +72,18 @@ def _watch(module: ModuleType) -> None:
         watched.File,
     )
     mpi.COMM_WORLD = watched.communicators[mpi.Intracomm](raw["COMM_WORLD"])
+    # The library's own object would be looked for under the name that the watched one has now.
+    copyreg.pickle(mpi.Intracomm, _reduced)
     _watch_pickles()
     for other in [each for each in sys.modules.values() if isinstance(each, ModuleType) and _is_users(each)]:
         for name in [name for name, value in vars(other).items() if value is raw["COMM_WORLD"]]:
             setattr(other, name, mpi.COMM_WORLD)  # it was taken before `ttnn` was imported
+
+
+def _reduced(comm: Any) -> Any:
+    from tt_run.runtime.own_mpi.communicators import whole_world
+
+    return (whole_world, ()) if comm == whole_world() else comm.__reduce_ex__(4)
 
 
 def _watch_pickles() -> None:

@@ -102,12 +102,13 @@ def _reducing(base: type) -> Any:
         everyone = sys.modules["mpi4py.MPI"].COMM_WORLD
         if self is everyone:
             return "COMM_WORLD"
-        return (_everyone, ()) if self == everyone else base.__reduce__(base(self))  # type: ignore[call-arg]
+        return (whole_world, ()) if self == everyone else base.__reduce__(base(self))  # type: ignore[call-arg]
 
     return __reduce__
 
 
-def _everyone() -> Any:
+def whole_world() -> Any:
+    """The communicator of all ranks, under its name."""
     return sys.modules["mpi4py.MPI"].COMM_WORLD
 
 
@@ -184,8 +185,11 @@ def _maker(name: str, shared: tuple[tuple[int, str], ...], library: Any, watched
                 order = group.Translate_ranks(list(range(group.Get_size())), self.Get_group())
                 members = Members.of([members.order[rank] for rank in order])
             alike = [(key, word(words, named, place, (key,), None)) for place, key in shared]
+            out = sys.modules["mpi4py.MPI"].UNDEFINED  # as the kind of a split: this rank takes no part in it
             said = ", ".join(
-                f"{key} {str(value).replace(', ', ' ')}" for key, value in alike if value is not None
+                f"{key} {str(value).replace(', ', ' ')}"
+                for key, value in alike
+                if value is not None and not (key == "split_type" and value == out)
             )
             meet(members, f"MPI {name}", said, self)
         new = library(self, *words, **named)
