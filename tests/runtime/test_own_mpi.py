@@ -81,6 +81,15 @@ try:
     comm.Bcast(None, root=0)
 except Exception:
     pass
+if hasattr(comm, "free"):
+    comm.free()
+    assert comm == MPI.COMM_WORLD and comm.allreduce(1) == size
+
+# Classes: what the library makes itself is of them, what a program derives from them is its own.
+for kind, none in ((MPI.Win, MPI.WIN_NULL), (MPI.File, MPI.FILE_NULL), (MPI.Request, MPI.REQUEST_NULL)):
+    class Own(kind):
+        pass
+    assert isinstance(none, kind) and issubclass(type(none), kind) and isinstance(Own(), kind) and not isinstance(none, Own)
 ttnn.distributed_context_barrier()
 print("all right")
 """

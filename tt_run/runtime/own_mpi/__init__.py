@@ -81,9 +81,9 @@ def _watch(module: ModuleType) -> None:
 
 
 def _reduced(comm: Any) -> Any:
-    from tt_run.runtime.own_mpi.communicators import whole_world
+    from tt_run.runtime.own_mpi.communicators import copy_of_world
 
-    return (whole_world, ()) if comm == whole_world() else comm.__reduce_ex__(4)
+    return (copy_of_world, ()) if comm == sys.modules[_MODULE].COMM_WORLD else comm.__reduce_ex__(4)
 
 
 def _watch_pickles() -> None:

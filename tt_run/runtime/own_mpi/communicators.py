@@ -73,6 +73,7 @@ def watched_communicators(mpi: Any) -> dict[type, type]:
             names[name] = _starting(name, getattr(base, name, None))
         names["Sendrecv_replace"] = _replacing(base.Sendrecv_replace, base.Isend, base.Recv, base.Iprobe)
         names["Free"] = _freeing(base.Free)
+        names["free"] = _freeing(getattr(base, "free", None))
         names["Disconnect"] = _leaving(base.Disconnect)
         names["__reduce__"] = _reducing(base)
         names = {name: value for name, value in names.items() if value is not None}
@@ -102,14 +103,15 @@ def _reducing(base: type) -> Any:
         everyone = sys.modules["mpi4py.MPI"].COMM_WORLD
         if self is everyone:
             return "COMM_WORLD"
-        return (whole_world, ()) if self == everyone else base.__reduce__(base(self))  # type: ignore[call-arg]
+        return (copy_of_world, ()) if self == everyone else base.__reduce__(base(self))  # type: ignore[call-arg]
 
     return __reduce__
 
 
-def whole_world() -> Any:
-    """The communicator of all ranks, under its name."""
-    return sys.modules["mpi4py.MPI"].COMM_WORLD
+def copy_of_world() -> Any:
+    """Another object for the communicator of all ranks."""
+    everyone = sys.modules["mpi4py.MPI"].COMM_WORLD
+    return type(everyone)(everyone)
 
 
 # --- collectives -------------------------------------------------------------------------------------------------------
@@ -218,11 +220,16 @@ def _leaving(library: Any) -> Any:
 
 
 def _freeing(library: Any) -> Any:
-    def Free(self: Any) -> None:
+    def call(self: Any) -> None:
+        if library.__name__ == "free" and self == sys.modules["mpi4py.MPI"].COMM_WORLD:
+            return  # as the library does, which knows its own object only
         forget(self)
         library(self)
 
-    return Free
+    if library is None:
+        return None
+    call.__name__ = library.__name__
+    return call
 
 
 # --- messages ----------------------------------------------------------------------------------------------------------

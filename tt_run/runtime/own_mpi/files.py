@@ -10,6 +10,7 @@ from tt_run.runtime import guard
 from tt_run.runtime.own_mpi.calls import word
 from tt_run.runtime.own_mpi.communicators import meet
 from tt_run.runtime.own_mpi.members import Members, is_watched, members_of
+from tt_run.runtime.own_mpi.stand_in import stand_in
 
 _TOGETHER = (
     *("Close", "Set_size", "Preallocate", "Set_info", "Set_view", "Set_atomicity", "Sync", "Seek_shared"),
@@ -26,10 +27,6 @@ def watched_files(mpi: Any) -> type:
     """The class of files whose collective calls are agreed on. The library's own files count as instances of it."""
     library = mpi.File
 
-    class Kind(type):
-        def __instancecheck__(cls, instance: Any) -> bool:
-            return isinstance(instance, library)
-
     def Open(cls: Any, *words: Any, **named: Any) -> Any:
         comm = word(words, named, 0, ("comm",), sys.modules["mpi4py.MPI"].COMM_SELF)
         members = members_of(comm)
@@ -41,7 +38,7 @@ def watched_files(mpi: Any) -> type:
         return file
 
     names: dict[str, Any] = {name: _together(name, getattr(library, name)) for name in _TOGETHER}
-    return Kind("File", (library,), {**names, "Open": classmethod(Open), "__module__": library.__module__})
+    return stand_in(library, {**names, "Open": classmethod(Open)})
 
 
 def _together(name: str, library: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 from tt_run.runtime import guard
 from tt_run.runtime.comm.world import world
 from tt_run.runtime.own_mpi.members import Members, is_main_thread
+from tt_run.runtime.own_mpi.stand_in import stand_in
 
 # Requests of a rank that gave them up: MPI still reads and writes their buffers.
 _given_up: list[Any] = []
@@ -39,13 +40,6 @@ def watched_requests(mpi: Any) -> tuple[type, type]:
     """The classes of requests whose waits have a deadline. The library's own requests count as instances of them."""
     plain, persistent = mpi.Request, mpi.Prequest
 
-    class Kind(type):
-        def __instancecheck__(cls, instance: Any) -> bool:
-            return isinstance(instance, persistent if issubclass(cls, persistent) else plain)
-
-        def __subclasscheck__(cls, subclass: type) -> bool:
-            return issubclass(subclass, persistent if persistent in cls.__mro__ else plain)
-
     def waits(base: Any) -> dict[str, Any]:
         single = {name: _wait(name, getattr(base, name)) for name in ("Wait", "wait")}
         single |= {name: _test(name, getattr(base, name)) for name in ("Test", "test")}
@@ -54,9 +48,9 @@ def watched_requests(mpi: Any) -> tuple[type, type]:
             for enough, names in {all: ("Waitall", "waitall"), any: _ANY}.items()
             for name in names
         }
-        return {**single, **several, "__module__": base.__module__}
+        return {**single, **several}
 
-    return Kind("Request", (plain,), waits(plain)), Kind("Prequest", (persistent,), waits(persistent))
+    return stand_in(plain, waits(plain)), stand_in(persistent, waits(persistent))
 
 
 _ANY = ("Waitany", "waitany", "Waitsome", "waitsome")

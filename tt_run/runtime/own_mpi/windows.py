@@ -11,6 +11,7 @@ from tt_run.runtime.own_mpi.calls import word
 from tt_run.runtime.own_mpi.communicators import meet
 from tt_run.runtime.own_mpi.members import Members, is_watched, members_of
 from tt_run.runtime.own_mpi.requests import await_done
+from tt_run.runtime.own_mpi.stand_in import stand_in
 
 # Where the communicator stands.
 _MAKERS = {"Create": 3, "Allocate": 3, "Allocate_shared": 3, "Create_dynamic": 1}
@@ -28,17 +29,13 @@ def watched_windows(mpi: Any) -> type:
     """The class of windows whose collective calls are agreed on. The library's own windows count as instances of it."""
     library = mpi.Win
 
-    class Kind(type):
-        def __instancecheck__(cls, instance: Any) -> bool:
-            return isinstance(instance, library)
-
     names: dict[str, Any] = {
         name: _maker(name, place, getattr(library, name)) for name, place in _MAKERS.items()
     }
     names |= {name: _together(name, getattr(library, name)) for name in _TOGETHER}
     names |= {name: _alone(name, getattr(library, name)) for name in _ALONE}
     names["Wait"] = _waiting(library.Wait, library.Test)
-    return Kind("Win", (library,), {**names, "__module__": library.__module__})
+    return stand_in(library, names)
 
 
 def _maker(name: str, place: int, library: Any) -> Any:
