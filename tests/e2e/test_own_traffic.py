@@ -24,6 +24,7 @@ mesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))
 x = ttnn.from_torch(np.ones((1, 1, 32, 256), np.float32), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh, mesh_mapper=ttnn.ShardTensorToMesh(mesh, 3))
 big, into = np.full(1_000_000, float(rank)), np.empty(1_000_000)
 comm.Barrier()
+ttnn.all_reduce(x, cluster_axis=1)
 """
 TAIL = """
 print("ended")
@@ -107,5 +108,15 @@ def test_what_mpi_moves_on_moves_on(tmp_path: Path, name: str, copies: str) -> N
     program.write_text(HEAD + PROGRAMS[name] + TAIL)
     words = ("--log-dir", tmp_path / "logs", "--emulate", "--system", "t3000", "--split", "1x4")
     env = {"OMPI_MCA_smsc": "^cma"} if copies == "without" else {}
+    ran = tt_run(*words, "python", program, cwd=ROOT, env=env, timeout=40).check()
+    assert ran.out.count("ended") == 4
+
+
+@pytest.mark.wide
+def test_without_the_guard_too(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(HEAD + PROGRAMS["large messages across a collective of the mesh"] + TAIL)
+    words = ("--log-dir", tmp_path / "logs", "--emulate", "--system", "t3000", "--split", "1x4")
+    env = {"OMPI_MCA_smsc": "^cma", "TT_RUN_GUARD": "off"}
     ran = tt_run(*words, "python", program, cwd=ROOT, env=env, timeout=40).check()
     assert ran.out.count("ended") == 4

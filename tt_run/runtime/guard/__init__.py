@@ -137,6 +137,7 @@ def until(
     """
     if _guard is None:
         while not done():
+            own_traffic.moves()
             os.sched_yield()
         return
     # No group and number: having come to the call, which is what those stand for, does not excuse a rank here.
