@@ -21,6 +21,7 @@ MODULES = (
     "data_movement.conversions",
     "data_movement.movement",
     "data_movement.joining",
+    "data_movement.picking",
     "normalisation.norms",
     "products.operations",
     "data_movement.lookup",

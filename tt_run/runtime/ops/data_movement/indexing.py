@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops.data_movement import joining
+from tt_run.runtime.ops.data_movement import picking
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import axis_of, on_device, settle
@@ -196,7 +196,7 @@ def scatter_add(
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Tensor:
     """A copy of input to which src[…, i, …] is added at index[…, i, …] along `dim`, in the order of the index."""
-    result: Tensor = joining.scatter.compute(
+    result: Tensor = picking.scatter.compute(
         input, dim, index, src, memory_config=memory_config, reduce="add"
     )
     return result

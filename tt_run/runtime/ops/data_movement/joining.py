@@ -1,4 +1,4 @@
-"""Operations that join tensors, cut them up, or pick elements by index.
+"""Operations that join tensors and cut them up.
 
 Source: reference library 0.81.1.
 """
@@ -6,7 +6,6 @@ Source: reference library 0.81.1.
 from __future__ import annotations
 
 import builtins
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,10 +15,8 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
-from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.data_movement.movement import moved, settled, unmoved
 from tt_run.runtime.ops.declaration import families
-from tt_run.runtime.ops.declaration.composites import compile_scatter
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, settle
 from tt_run.runtime.ops.goldens import common as goldens
@@ -322,101 +319,3 @@ def _pieces(
         found.append(moved(part, lambda s, at=(*ahead, cut): s[at], place))  # type: ignore[misc]
         start += size
     return found
-
-
-@operation(
-    "ttnn.gather", family=families.MOVEMENT, golden=lambda x, dim, index, **_: x.gather(dim, index.long())
-)
-def gather(
-    input: Tensor,
-    dim: int,
-    index: Tensor,
-    *,
-    sparse_grad: bool = False,
-    memory_config: MemoryConfig | None = None,
-    out: Tensor | None = None,
-    sub_core_grids: CoreRangeSet | None = None,
-) -> Tensor:
-    """out[…, i, …] = input[…, index[…, i, …], …] along `dim`; shape of the index."""
-    on_device(input, index, kind="gather")
-    rank = len(input.shape)
-    axis = axis_of(dim, rank, f"gather: dim {dim} is out of range for tensor rank {rank}") + 1
-    _check_index(input, index, axis - 1)
-
-    def picked(values: Array, places: Array) -> Array:
-        region = tuple(
-            builtins.slice(0, n) if d != axis else builtins.slice(None) for d, n in enumerate(places.shape)
-        )
-        return settled(np.take_along_axis(values[region], places.astype(np.int64), axis=axis), input.dtype)
-
-    shards = combine(picked, input.shards, index.shards)
-    return settle((input, index), shards, input.dtype, memory_config=memory_config, output_tensor=out)
-
-
-@operation("ttnn.scatter", family=families.MOVEMENT, golden=goldens.scatter)
-def scatter(
-    input: Tensor,
-    dim: int,
-    index: Tensor,
-    src: Tensor,
-    *,
-    memory_config: MemoryConfig | None = None,
-    reduce: str | None = None,
-    sub_core_grids: CoreRangeSet | None = None,
-) -> Tensor:
-    """A copy of input with out[…, index[…, i, …], …] = src[…, i, …] along `dim`; later ones win.
-
-    reduce `add`, `multiply`, `amax` or `amin` combines with what is there, in the order of the index.
-    """
-    on_device(input, index, src, kind="scatter")
-    combine_with = {
-        None: None,
-        "add": np.add,
-        "multiply": np.multiply,
-        "amax": np.maximum,
-        "amin": np.minimum,
-    }
-    if reduce not in combine_with:
-        raise fatal(f"unknown scatter reduction {reduce!r}; known are add, multiply, amax, amin")
-    axis = axis_of(dim, len(input.shape)) + 1
-    _check_index(input, index, axis - 1)
-    if len(index.shape) != len(src.shape) or any(map(operator.gt, index.shape, src.shape)):
-        raise fatal(f"scatter needs a source as large as its index, got {src.shape} and {index.shape}")
-    compile_scatter(input, index, src, axis - 1)
-    function = combine_with[reduce]
-
-    def placed(values: Array, places: Array, source: Array) -> Array:
-        result = values.copy()
-        where: list[Array] = list(np.indices(places.shape, sparse=True))
-        for position in range(places.shape[axis]):
-            # One slice at a time: an index may name a place twice, and the order decides.
-            at = [
-                w
-                if w.shape[axis] == 1
-                else w[(builtins.slice(None),) * axis + (builtins.slice(position, position + 1),)]
-                for w in where
-            ]
-            at[axis] = np.take(places, [position], axis=axis).astype(np.int64)
-            new = np.take(source[tuple(map(builtins.slice, places.shape))], [position], axis=axis)
-            new = new.astype(result.dtype)
-            result[tuple(at)] = new if function is None else function(result[tuple(at)], new)
-        return finish(result, input.dtype)
-
-    shards = combine(placed, input.shards, index.shards, src.shards)
-    return settle((input, index, src), shards, input.dtype, memory_config=memory_config)
-
-
-def _check_index(input: Tensor, index: Tensor, axis: int) -> None:
-    if len(input.shape) != len(index.shape):
-        raise fatal(
-            f"Index and input tensor must have the same number of dimensions, got {index.shape} and {input.shape}"
-        )
-    if any(n > m for d, (n, m) in enumerate(zip(index.shape, input.shape, strict=True)) if d != axis):
-        raise fatal(
-            f"Index tensor shape {index.shape} must not exceed the input's {input.shape} outside of dimension {axis}"
-        )
-    data = index.shards.data
-    if data.size and not (data.min() >= 0 and data.max() < input.shape[axis]):
-        raise fatal(
-            f"index {int(data.max())} is out of range for dimension {axis} of length {input.shape[axis]}"
-        )
