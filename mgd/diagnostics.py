@@ -70,7 +70,8 @@ class Diagnostic:
         return self.severity is Severity.ERROR
 
 
-_COLOURS = {Severity.ERROR: "\x1b[1;31m", Severity.WARNING: "\x1b[1;33m", Severity.NOTE: "\x1b[1;36m"}
+# Bold is bright on many terminals: bold yellow, green and cyan cannot be read on a light background.
+_COLOURS = {Severity.ERROR: "\x1b[1;31m", Severity.WARNING: "\x1b[1;35m", Severity.NOTE: "\x1b[1;34m"}
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 

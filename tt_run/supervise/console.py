@@ -16,7 +16,15 @@ from tt_run.supervise.options import Tee
 CHUNK = 1 << 16
 AT_ONCE = 1 << 20  # bytes of a stream that one call shows: signals and deadlines are looked at in between
 LONGEST_LINE = 1 << 26  # bytes of a line that are kept until its end comes
-RANK_COLOURS = (36, 33, 35, 32, 34, 96, 93, 95, 92, 94)  # of a terminal; red is for errors
+RANK_COLOURS = (
+    36,
+    33,
+    35,
+    32,
+    34,
+    95,
+    94,
+)  # of a terminal, without the bright ones that a light background swallows; red is for errors
 LONGEST_ORDER = 1 << 22  # bytes of the file that says in which order the logs grew
 PARTIAL_SECONDS = 1.0  # an unfinished line, such as a prompt, is shown after this long
 
