@@ -298,8 +298,8 @@ class Tensor(_Methods, metaclass=Native):
         return [coord for coord, row in held if row >= 0]
 
     def is_sharded(self) -> bool:
-        """Whether the buffer of one device is cut over its cores (not: over devices)."""
-        return self._spec.memory_config.is_sharded()
+        """Whether the buffer of one device is cut over its cores (not: over devices); never in host memory."""
+        return self._device is not None and self._spec.memory_config.is_sharded()
 
     def logical_volume(self) -> int:
         """Number of elements of one shard."""

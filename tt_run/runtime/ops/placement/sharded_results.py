@@ -49,7 +49,7 @@ def of_product(
     """
     device = first.device()
     assert device is not None
-    if memory_config is None or not memory_config.is_sharded() or memory_config.shard_spec is not None:
+    if memory_config is None or not memory_config.nameless:
         return memory_config
     one, wide = tiles(rows), tiles(columns)
     high = matrices * one

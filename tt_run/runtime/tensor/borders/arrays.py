@@ -21,8 +21,9 @@ from tt_run.runtime.tensor.conversion.devices import to_device
 from tt_run.runtime.tensor.distribution.composers import MeshToTensor
 from tt_run.runtime.tensor.distribution.gathering import every_shard
 from tt_run.runtime.tensor.distribution.mappers import Mapper, own_copy
+from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, TensorSpec, Tile
+from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, TensorSpec, Tile, padded_shape
 from tt_run.runtime.tensor.spec.topology import PlacementShard
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
@@ -104,12 +105,8 @@ def from_array(
         )
     padded = wanted in BLOCK_FLOATS and pad_value
     converted = DataType.FLOAT32 if padded else wanted
-    common: dict[str, Any] = {
-        "dtype": wanted,
-        "layout": laid,
-        "memory_config": memory_config or DRAM_MEMORY_CONFIG,
-        "tile": tile or DEFAULT_TILE,
-    }
+    tile, memory = tile or DEFAULT_TILE, memory_config or DRAM_MEMORY_CONFIG
+    common: dict[str, Any] = {"dtype": wanted, "layout": laid, "memory_config": memory, "tile": tile}
     if mapper is None:
         shards = Shards.replicated(own_copy(array, converted), 1)
     else:
@@ -118,6 +115,8 @@ def from_array(
         common |= {"topology": placed.topology, "site": placed.site}
     if padded:
         shards = shards.map(lambda stack: quantize_padded(stack.astype(np.float32), wanted, padded))
+    if memory.is_sharded() and not memory.nameless:
+        sharding.settled(memory, padded_shape(shards.shape, laid, tile).dims, laid, tile.tile_shape)
     host = Tensor.of(shards, **common)
     return host if device is None else to_device(host, device, memory_config)
 

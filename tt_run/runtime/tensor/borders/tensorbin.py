@@ -136,7 +136,7 @@ def _record(header: dict[str, Any], file: BinaryIO) -> StoredTensor:
     if nd_pieces is not None:
         any_rank = NdShardSpec(nd_pieces.shape, nd_pieces.grid, nd_pieces.orientation)
         alone = MemoryConfig(memory.memory_layout, memory.buffer_type, None, any_rank)
-        memory = alone if pieces is None else memory.in_pieces(any_rank)
+        memory = alone if pieces is None else memory.recast(nd_shard_spec=any_rank)
     height, width = header["tile"]
     dtype = DataType[header["dtype"]]
     spec = TensorSpec(Shape(header["shape"]), dtype, Layout[header["layout"]], memory, Tile((height, width)))

@@ -146,23 +146,27 @@ class MemoryConfig(metaclass=Native):
             )
         object.__setattr__(self, "created_with_nd_shard_spec", self.nd_shard_spec is not None)
 
-    def in_pieces(self, pieces: NdShardSpec) -> MemoryConfig:
-        """The same configuration, which is equal to this one, with its pieces in the form for any rank as well."""
-        made = replace(self, nd_shard_spec=pieces)
+    def recast(self, **changes: Any) -> MemoryConfig:
+        """The same configuration, made as this one was, with its pieces in another form."""
+        made = replace(self, **changes)
         for name in ("per_core_allocation", "range_lockstep_allocation", "created_with_nd_shard_spec"):
             object.__setattr__(made, name, getattr(self, name))
         return made
 
-    def _told(self) -> tuple[object, ...]:
-        pieces = self.nd_shard_spec if self.created_with_nd_shard_spec else self.shard_spec
-        allocated = self.per_core_allocation, self.range_lockstep_allocation
-        return self.memory_layout, self.buffer_type, pieces, allocated
-
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, MemoryConfig) and self._told() == other._told()
+        if not isinstance(other, MemoryConfig) or self._place() != other._place():
+            return False
+        if self.created_with_nd_shard_spec or other.created_with_nd_shard_spec:
+            return self.nd_shard_spec == other.nd_shard_spec
+        return self.shard_spec == other.shard_spec
+
+    def _place(self) -> tuple[object, ...]:
+        allocated = self.per_core_allocation, self.range_lockstep_allocation
+        return self.memory_layout, self.buffer_type, allocated
 
     def __hash__(self) -> int:
-        return hash(self._told())
+        # Equal ones have the same pieces of a matrix, if they have any, whichever form they were made of.
+        return hash((self._place(), self.shard_spec or self.nd_shard_spec))
 
     def to_json(self) -> str:
         """The JSON text that `from_json` reads."""

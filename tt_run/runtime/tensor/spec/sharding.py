@@ -75,13 +75,11 @@ def completed(
 
 def _rectangle(cores: CoreRangeSet, orientation: ShardOrientation) -> tuple[int, int]:
     if cores.size() != 1:
-        raise fatal(f"Block sharding needs one rectangle of cores, got {cores}", "grid.size() == 1")
-    size = cores.ranges()[0].grid_size()
-    return (size.y, size.x) if orientation is ShardOrientation.ROW_MAJOR else (size.x, size.y)
+        raise fatal("Block sharding requires a single CoreRange", "grid.size() == 1", hint=f"got {cores}")
+    return _room(cores, orientation)
 
 
 def cut(
-    padded: Sequence[int],
     layout: Layout,
     steps: tuple[int, int],
     buffer_type: BufferType,
@@ -100,34 +98,78 @@ def cut(
             raise _unaligned(f"Shape({wanted})", steps)
     elif alignment is ShardShapeAlignment.RECOMMENDED and piece:
         piece[-1] = _up(piece[-1], row_step)
+    if 0 in piece:
+        raise _unfit(f"Shard shape must be greater than 0 in each sharded dim, got {piece}")
     found = NdShardSpec(piece, spec.grid, spec.orientation, spec.shard_distribution_strategy)
-    kind = _as_matrix(piece, padded, spec.grid)
-    if kind is None:
-        return MemoryConfig(TensorMemoryLayout.ND_SHARDED, buffer_type, None, found)
-    height = math.prod(padded[:-1] if kind is TensorMemoryLayout.WIDTH_SHARDED else piece[:-1])
-    return MemoryConfig(kind, buffer_type, ShardSpec(spec.grid, [height, piece[-1]], spec.orientation), found)
+    return MemoryConfig(TensorMemoryLayout.ND_SHARDED, buffer_type, None, found)
 
 
-def _as_matrix(piece: Sequence[int], padded: Sequence[int], grid: CoreRangeSet) -> TensorMemoryLayout | None:
-    """The cut by height, width or blocks that has the same pieces, each on a core of its own; None when there is none."""
-    if not piece:
+def in_both_forms(config: MemoryConfig, padded: Sequence[int], layout: Layout) -> MemoryConfig:
+    """The configuration with the pieces of a matrix as pieces of any rank, and with those of any rank as pieces of a matrix where there are such."""
+    if not config.created_with_nd_shard_spec:
+        fitted = config.shard_spec is None or config.nd_shard_spec is not None
+        return config if fitted else config.recast(nd_shard_spec=_as_pieces(config, len(padded)))
+    pieces = config.nd_shard_spec
+    same = _as_matrix(pieces, padded, layout) if pieces is not None and len(pieces.shard_shape) else None
+    if pieces is None or same is None:
+        return config.recast(memory_layout=TensorMemoryLayout.ND_SHARDED, shard_spec=None)
+    kind, shape = same
+    spec = ShardSpec(pieces.grid, shape, pieces.orientation)
+    return config.recast(memory_layout=kind, shard_spec=spec)
+
+
+def _as_matrix(
+    spec: NdShardSpec, padded: Sequence[int], layout: Layout
+) -> tuple[TensorMemoryLayout, list[int]] | None:
+    """The cut of a matrix that has the same pieces on the same cores, and the height and width of one; None when there is none."""
+    piece, whole = _aligned(list(spec.shard_shape), list(padded), layout)
+    # Rows of a piece lie one after the other where everything between the dimension that is cut and the last one is whole.
+    cut_at = next((i for i, part in enumerate(piece[:-1]) if part != 1), len(piece) - 2)
+    even = math.prod(whole[:cut_at]) == 1 or whole[cut_at] % piece[cut_at] == 0
+    if not even or piece[cut_at + 1 : -1] != whole[cut_at + 1 : -1]:
         return None
+    shape = [math.prod(piece[:-1]), piece[-1]]
+    down, across = -(-math.prod(whole[:-1]) // shape[0]), -(-whole[-1] // shape[1])
+    kind = _kind(spec, down, across, piece[:-1] == whole[:-1], piece[-1] == whole[-1])
+    return None if kind is None else (kind, shape)
+
+
+def _aligned(piece: list[int], whole: list[int], layout: Layout) -> tuple[list[int], list[int]]:
+    """A piece and the tensor in as many dimensions as the piece has, but two or more; rows without tiles are whole pieces."""
+    if layout is not Layout.TILE:
+        whole[-1] = _up(whole[-1], piece[-1])
+    piece = [1] * (2 - len(piece)) + piece
+    whole = [1] * (len(piece) - len(whole)) + whole
     # A piece of fewer dimensions cuts the tensor whose first ones are joined.
-    joined = len(padded) - len(piece) + 1
-    whole, padded = list(piece), [math.prod(padded[:joined]), *padded[joined:]]
-    if math.prod(-(-total // part) for total, part in zip(padded, whole, strict=True)) > grid.num_cores():
+    joined = len(whole) - len(piece) + 1
+    return piece, [math.prod(whole[:joined]), *whole[joined:]]
+
+
+def _kind(
+    spec: NdShardSpec, down: int, across: int, whole_height: bool, whole_width: bool
+) -> TensorMemoryLayout | None:
+    """Which cut of a matrix `down` by `across` pieces over cores are."""
+    one_rectangle = spec.grid.size() == 1
+    if spec.shard_distribution_strategy is ShardDistributionStrategy.GRID_2D:
+        rows, columns = _room(spec.grid, spec.orientation)
+        blocks = one_rectangle and down <= rows and across <= columns
+        return TensorMemoryLayout.BLOCK_SHARDED if blocks else None
+    if down * across > spec.grid.num_cores():
         return None
-    if whole[:-1] == padded[:-1]:
+    if whole_height:
         return TensorMemoryLayout.WIDTH_SHARDED
-    # Rows of a piece lie one after the other where everything below the dimension that is cut is whole.
-    cut_at = next((i for i, part in enumerate(whole[:-1]) if part != 1), len(whole) - 2)
-    even = math.prod(padded[:cut_at]) == 1 or padded[cut_at] % whole[cut_at] == 0
-    if even and whole[cut_at + 1 :] == padded[cut_at + 1 :]:
+    if whole_width:
         return TensorMemoryLayout.HEIGHT_SHARDED
-    # Pieces in turn over a rectangle are blocks when a row of pieces fills a row of cores.
-    columns = grid.bounding_box().grid_size().x
-    blocks = grid.size() == 1 and math.prod(whole[:-2]) == 1 and -(-padded[-1] // whole[-1]) == columns
+    # Pieces in turn over a rectangle are blocks when they fill it from one side to the other.
+    filling = across if spec.orientation is ShardOrientation.ROW_MAJOR else down
+    blocks = one_rectangle and filling == spec.grid.bounding_box().grid_size().x
     return TensorMemoryLayout.BLOCK_SHARDED if blocks else None
+
+
+def _room(grid: CoreRangeSet, orientation: ShardOrientation) -> tuple[int, int]:
+    """How many pieces a rectangle of cores takes along height and along width."""
+    size = grid.bounding_box().grid_size()
+    return (size.y, size.x) if orientation is ShardOrientation.ROW_MAJOR else (size.x, size.y)
 
 
 def settled(
@@ -139,40 +181,58 @@ def settled(
     """
     if not config.is_sharded():
         return config
-    spec = config.shard_spec
-    if spec is None:
-        return _settled_pieces(config, padded, layout, tile)
-    _check_pieces(config.memory_layout, spec, padded, layout, tile)
-    return config if config.nd_shard_spec is not None else config.in_pieces(as_pieces(config))
-
-
-def as_pieces(config: MemoryConfig) -> NdShardSpec:
-    """The pieces of a matrix as pieces of any rank."""
-    spec = config.shard_spec
-    assert spec is not None
-    blocks = config.memory_layout is TensorMemoryLayout.BLOCK_SHARDED
-    strategy = ShardDistributionStrategy.GRID_2D if blocks else ShardDistributionStrategy.ROUND_ROBIN_1D
-    return NdShardSpec(list(spec.shape), spec.grid, spec.orientation, strategy)
-
-
-def _settled_pieces(
-    config: MemoryConfig, padded: Sequence[int], layout: Layout, tile: tuple[int, int]
-) -> MemoryConfig:
-    pieces = config.nd_shard_spec
-    if pieces is None:
+    if config.created_with_nd_shard_spec:
+        _check_any_rank(config, layout, tile)
+    elif config.shard_spec is None:
         raise fatal(
             "bad optional access",
             hint=f"{config.memory_layout} names no cores: give a ShardSpec, or use ttnn.create_sharded_memory_config",
         )
-    shape = list(pieces.shard_shape)
-    if len(shape) > len(padded):
+    else:
+        _check_pieces(config.memory_layout, config.shard_spec, padded, layout, tile)
+    return in_both_forms(config, padded, layout)
+
+
+def on_cores(
+    config: MemoryConfig, padded: Sequence[int], layout: Layout, tile: tuple[int, int]
+) -> MemoryConfig:
+    """The configuration as a tensor on devices has it: `settled`, and its pieces have no more dimensions than it.
+
+    Raises RuntimeError as `settled` does, and for pieces of more dimensions.
+    """
+    found = settled(config, padded, layout, tile)
+    rank = 0 if found.nd_shard_spec is None else len(found.nd_shard_spec.shard_shape)
+    if found.created_with_nd_shard_spec and rank > len(padded):
         raise fatal(
-            f"Tensor shape rank ({len(padded)}) can't be less than shard shape rank ({len(shape)})!",
+            f"Tensor shape rank ({len(padded)}) can't be less than shard shape rank ({rank})!",
             "tensor_shape.rank() >= shard_shape.rank()",
         )
+    return found
+
+
+def _as_pieces(config: MemoryConfig, rank: int) -> NdShardSpec:
+    """The pieces of a matrix as pieces of any rank; those of a tensor of one dimension have one."""
+    spec = config.shard_spec
+    assert spec is not None
+    blocks = config.memory_layout is TensorMemoryLayout.BLOCK_SHARDED
+    strategy = ShardDistributionStrategy.GRID_2D if blocks else ShardDistributionStrategy.ROUND_ROBIN_1D
+    return NdShardSpec(list(spec.shape)[-rank:], spec.grid, spec.orientation, strategy)
+
+
+def _check_any_rank(config: MemoryConfig, layout: Layout, tile: tuple[int, int]) -> None:
+    assert config.nd_shard_spec is not None
+    shape = list(config.nd_shard_spec.shard_shape)
     if layout is Layout.TILE and (len(shape) < 2 or shape[-2] % tile[0] or shape[-1] % tile[1]):
         raise _unaligned(f"Shape({shape})", tile)
-    return cut(padded, layout, tile, config.buffer_type, pieces, ShardShapeAlignment.NONE, 1)
+    if 0 in shape:
+        raise _unfit(f"Shard shape must be greater than 0 in each sharded dim, got {shape}")
+
+
+def check_alignment(spec: ShardSpec, layout: Layout, tile: tuple[int, int]) -> None:
+    """Raises RuntimeError for pieces of a matrix that are no whole tiles."""
+    height, width = spec.shape
+    if layout is Layout.TILE and (height % tile[0] or width % tile[1]):
+        raise _unaligned(f"({height}, {width})", tile)
 
 
 def _check_pieces(
@@ -180,8 +240,7 @@ def _check_pieces(
 ) -> None:
     """Raises RuntimeError in the order and the words of the reference."""
     height, width = spec.shape
-    if layout is Layout.TILE and (height % tile[0] or width % tile[1]):
-        raise _unaligned(f"({height}, {width})", tile)
+    check_alignment(spec, layout, tile)
     if min(height, width) <= 0:
         raise _unfit(f"Shard shape must be greater than 0 in each sharded dim, got [{height}, {width}]")
     rows, columns = math.prod(padded[:-1]), padded[-1]
@@ -201,17 +260,19 @@ def _check_pieces(
             raise _unfit(f"Number of shards along width {across} must not exceed number of cores {cores}")
     elif kind is TensorMemoryLayout.BLOCK_SHARDED:
         _check_blocks(spec, down, across)
+    if len(padded) == 1 and height != 1:
+        raise fatal("Shard shape must be 1D for 1D tensor!", "shard_shape[0] == 1")
 
 
 def _check_blocks(spec: ShardSpec, down: int, across: int) -> None:
     if spec.grid.size() != 1:
         raise _unfit("Shard grid must be one full rectangular grid for block sharded!")
-    size = spec.grid.bounding_box().grid_size()
+    rows, columns = _room(spec.grid, spec.orientation)
     by_row = spec.orientation is ShardOrientation.ROW_MAJOR
     major = f"{'row' if by_row else 'column'} major orientation!"
     for word, count, room, name in (
-        ("height", down, size.y if by_row else size.x, "rows" if by_row else "columns"),
-        ("width", across, size.x if by_row else size.y, "columns" if by_row else "rows"),
+        ("height", down, rows, "rows" if by_row else "columns"),
+        ("width", across, columns, "columns" if by_row else "rows"),
     ):
         if count > room:
             raise _unfit(

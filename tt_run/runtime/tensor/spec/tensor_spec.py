@@ -172,8 +172,9 @@ class TensorSpec(metaclass=Native):
     ) -> TensorSpec:
         """A spec that an operation made: its pieces are those of its operands, whether or not they fit."""
         spec = object.__new__(cls)
-        if memory_config.shard_spec is not None and memory_config.nd_shard_spec is None:
-            memory_config = memory_config.in_pieces(sharding.as_pieces(memory_config))
+        if memory_config.is_sharded():
+            padded = padded_shape(tuple(shape), layout, tile).dims
+            memory_config = sharding.in_both_forms(memory_config, padded, layout)
         for name, value in zip(
             ("shape", "dtype", "layout", "memory_config", "tile"),
             (shape, dtype, layout, memory_config, tile),
@@ -231,16 +232,11 @@ class TensorSpec(metaclass=Native):
             spec = NdShardSpec(list(shard_shape), grid, orientation, shard_distribution_strategy)
         else:
             raise TypeError("sharded(): grid must be a CoreRangeSet")
-        memory = sharding.cut(
-            self.padded_shape.dims,
-            self.layout,
-            self._steps,
-            self._buffer,
-            spec,
-            shard_alignment,
-            self._row_step,
-        )
-        return replace(self, memory_config=memory)
+        memory = sharding.cut(self.layout, self._steps, self._buffer, spec, shard_alignment, self._row_step)
+        made = self._unchecked(self.shape, self.dtype, self.layout, memory, self.tile)
+        if made.memory_config.shard_spec is not None:
+            sharding.check_alignment(made.memory_config.shard_spec, self.layout, self.tile.tile_shape)
+        return made
 
     def sharded_across_dims(
         self,
@@ -259,10 +255,9 @@ class TensorSpec(metaclass=Native):
         orientation: ShardOrientation = ShardOrientation.ROW_MAJOR,
     ) -> TensorSpec:
         """The same tensor cut along all dimensions but some."""
-        kept = {sharding.dimension(dim, len(self.shape)) for dim in dims}
-        return self.sharded_across_dims(
-            [d for d in range(len(self.shape)) if d not in kept], grid, orientation
-        )
+        rank = len(self.padded_shape)
+        kept = {sharding.dimension(dim, rank) for dim in dims}
+        return self.sharded_across_dims([d for d in range(rank) if d not in kept], grid, orientation)
 
     def _cut_in_two(
         self, kind: TensorMemoryLayout, grid: CoreRange | CoreRangeSet, orientation: ShardOrientation
@@ -332,14 +327,14 @@ def spec_of(
 
     `fits`: raises RuntimeError for pieces that do not fit the shape or their cores.
     """
-    fits = fits and memory_config.shard_spec is not None
+    fits = fits and memory_config.is_sharded() and not memory_config.nameless
     key = (dims, dtype, layout, id(memory_config), id(tile), fits)
     known = _specs.get(key)
     if known is None:
         if len(_specs) >= 4096:
             _specs.clear()
         if fits:
-            sharding.settled(memory_config, padded_shape(dims, layout, tile).dims, layout, tile.tile_shape)
+            sharding.on_cores(memory_config, padded_shape(dims, layout, tile).dims, layout, tile.tile_shape)
         # A key has the configuration by its identity: the entry keeps that one alive.
         made = TensorSpec._unchecked(Shape(dims), dtype, layout, memory_config, tile)
         known = _specs[key] = made, memory_config
