@@ -10,11 +10,12 @@ import math
 from typing import Any
 
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, corerange_to_cores
-from tt_run.runtime.enums import BufferType, DataType, ShardOrientation, StorageType, TensorMemoryLayout
+from tt_run.runtime.enums import BufferType, DataType, ShardOrientation, StorageType
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tuning.choices import ShardDistributionStrategy
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, element_size
 
 
@@ -57,17 +58,14 @@ def worker_cores_of(tensor: Tensor, noc: object = None) -> list[CoreCoord]:
     Raises RuntimeError for another tensor.
     """
     memory, device = tensor.memory_config(), tensor.device()
-    spec = memory.shard_spec or memory.nd_shard_spec
-    if spec is None or device is None:
+    pieces, spec = memory.nd_shard_spec, memory.shard_spec
+    if pieces is None or device is None:
         raise fatal("Tensor must be sharded to compute optimal worker cores.", "tensor.is_sharded()")
-    by_row = spec.orientation is ShardOrientation.ROW_MAJOR
-    shape = tuple(tensor.padded_shape)
-    if isinstance(spec, NdShardSpec):
-        cut = _pieces(shape, tuple(spec.shard_shape))
-    else:
+    by_row = pieces.orientation is ShardOrientation.ROW_MAJOR
+    shape, grid = tuple(tensor.padded_shape), pieces.grid
+    cut = _pieces(shape, tuple(pieces.shard_shape))
+    if spec is not None and pieces.shard_distribution_strategy is ShardDistributionStrategy.GRID_2D:
         cut = _pieces((math.prod(shape[:-1]), shape[-1]), tuple(spec.shape))
-    grid = spec.grid
-    if memory.memory_layout is TensorMemoryLayout.BLOCK_SHARDED and not isinstance(spec, NdShardSpec):
         high, wide = cut if by_row else cut[::-1]
         start = grid.bounding_box().start
         end = CoreCoord(start.x + wide - 1, start.y + high - 1)
@@ -80,9 +78,10 @@ def worker_cores_of(tensor: Tensor, noc: object = None) -> list[CoreCoord]:
 
 
 def _pieces(shape: tuple[int, ...], piece: tuple[int, ...]) -> tuple[int, ...]:
-    """Into how many shards each dimension is cut; dimensions in front that a shard does not name are cut into single ones."""
-    whole = (1,) * (len(shape) - len(piece)) + piece
-    return tuple(-(-length // part) for length, part in zip(shape, whole, strict=True))
+    """Into how many shards each dimension is cut; a shard of fewer dimensions cuts the tensor whose first ones are joined."""
+    joined = len(shape) - len(piece) + 1
+    whole = (math.prod(shape[:joined]), *shape[joined:])
+    return tuple(-(-length // part) for length, part in zip(whole, piece, strict=True))
 
 
 def is_sharded(tensor: Tensor) -> bool:
