@@ -3,6 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
+    "tt_run.runtime.mesh.cluster_file": "serialize_cluster_descriptor",
     "tt_run.runtime.mesh.hardware": "get_cluster_type ClusterType",
 }
 
