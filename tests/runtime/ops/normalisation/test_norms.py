@@ -51,7 +51,32 @@ def test_softmax_extremes(one: MeshDevice):
     found = held(ops.softmax(put(one, x)))
     np.testing.assert_allclose(found[0], [1 / (1 + np.exp(-1)), 1 / (1 + np.exp(1)), 0], rtol=1e-6)
     assert found[1].tolist() == [0, 0, 0]
-    assert np.isnan(held(ops.softmax(put(one, x[:1]), numeric_stable=False))).any()
+
+
+@pytest.mark.parametrize("dim", [-1, 0])
+def test_softmax_as_written_warns_where_a_device_gives_zeros(one: MeshDevice, dim: int):
+    """The values of the golden function, which knows the stable form alone; at the program's line it says that a device's are others."""
+    x = np.array([[1000, 1001, 0], [-300, -301, -302], [1, 2, 3], [-np.inf] * 3], np.float32)
+    x = x if dim == -1 else x.T
+    with pytest.warns(
+        RuntimeWarning, match=r"(?s)in 2 rows, whose largest scores reach 1001; a device gives zeros.*help"
+    ) as heard:
+        found = ops.softmax(put(one, x), dim, numeric_stable=False)
+    assert heard[0].filename == __file__
+    near(found, held(ops.softmax(put(one, x), dim)), steps=4)
+    harmless = put(one, np.clip(x, -80, 80))
+    near(ops.softmax(harmless, dim, numeric_stable=False), held(ops.softmax(harmless, dim)), steps=8)
+
+
+def test_masked_softmax_as_written_warns_too(one: MeshDevice):
+    scores, mask = np.full((1, 1, 32, 32), 100, np.float32), np.zeros((1, 1, 32, 32), np.float32)
+    mask[..., 16:] = -np.inf
+    for call in (ops.scale_mask_softmax, ops.scale_mask_softmax_in_place):
+        with pytest.warns(RuntimeWarning, match="in 32 rows, whose largest scores reach 200"):
+            found = held(call(put(one, scores), 2.0, put(one, mask), numeric_stable=False))
+        assert (found[..., :16] == 1 / 16).all() and not found[..., 16:].any()
+    with pytest.warns(RuntimeWarning, match="in 32 rows"):
+        ops.softmax_in_place(put(one, scores), numeric_stable=False)
 
 
 def test_default_programs_are_taken(one: MeshDevice):

@@ -24,6 +24,7 @@ from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import axis_of, floating, on_device, relabel, settle, volume
 from tt_run.runtime.ops.goldens import attention_goldens, norm_goldens
 from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.ops.normalisation import softmax_rows
 from tt_run.runtime.tensor.model_parameters.group_norm import channel_values
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -33,24 +34,6 @@ from tt_run.runtime.values.scratch import scratch
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
-
-_LOWEST, _SMALL = np.finfo(np.float32).min, np.float32(0.5)
-
-
-def softmax_rows(out: Array, rows: Array) -> None:
-    """exp(x - max) / sum of every row; a row of nothing but -inf gives zeros."""
-    top = rows.max(axis=-1, keepdims=True)
-    np.subtract(rows, np.maximum(top, _LOWEST, out=top), out)
-    np.exp(out, out)
-    sums = np.add.reduce(out, axis=-1, keepdims=True)
-    # No sum lies between 0 and 1, and 0 divided by anything stays 0.
-    np.divide(out, np.maximum(sums, _SMALL, out=sums), out)
-
-
-def _unstable_softmax_rows(out: Array, rows: Array) -> None:
-    np.exp(rows, out)
-    np.divide(out, np.add.reduce(out, axis=-1, keepdims=True), out)
-
 
 _NORMED = (DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B)
 
@@ -84,19 +67,22 @@ def softmax(
     compute_kernel_config: object = None,
     numeric_stable: bool = True,
 ) -> Tensor:
-    """exp(x) / sum of exp(x) along `dim`; numeric_stable=False overflows as the formula does."""
+    """exp(x) / sum of exp(x) along `dim`; numeric_stable=False warns of rows that overflow on a device, which are zeros there."""
     on_device(input_tensor, kind="softmax")
     rank = max(len(input_tensor.shape), 1)
     beyond = f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})"
     axis = axis_of(dim, rank, beyond) + 1
     _check_softmax(input_tensor, axis == rank)
-    function = softmax_rows if numeric_stable else _unstable_softmax_rows
+    written = _written(numeric_stable)
+    function = written or softmax_rows.stable
 
     def compute(stack: Array) -> Array:
         rows = stack if stack.ndim > 1 else stack[:, None]
         return along(axis, function, input_tensor.dtype, rows).reshape(stack.shape)
 
     shards = input_tensor.shards.map(compute)
+    if written:
+        written.tell()
     return settle(
         (input_tensor,), shards, input_tensor.dtype, memory_config=memory_config, layout=Layout.TILE
     )
@@ -107,16 +93,16 @@ def masked_softmax(
     scale: float | None,
     mask: Tensor | None,
     memory_config: MemoryConfig | None,
-    stable: bool = True,
+    written: softmax_rows.AsWritten | None = None,
 ) -> Tensor:
-    """softmax(x * scale + mask) along the last dimension; the mask broadcasts."""
+    """softmax(x * scale + mask) along the last dimension, stable unless `written` is given; the mask broadcasts."""
     operands = (x,) if mask is None else (x, mask)
     on_device(*operands, kind="softmax")
     _check_softmax(x)
     floating("softmax", *operands)
     if mask is not None:
         check_broadcast(mask.shape, x.shape)
-    function = softmax_rows if stable else _unstable_softmax_rows
+    function = written or softmax_rows.stable
     factor = np.float32(1 if scale is None else scale)
 
     def compute(stack: Array, bias: Array | None = None) -> Array:
@@ -126,7 +112,13 @@ def masked_softmax(
         return along_last(lambda out, rows, m: function(out, rows * factor + m), x.dtype, stack, added)
 
     shards = combine(compute, *(t.shards for t in operands))
+    if written:
+        written.tell()
     return settle(operands, shards, x.dtype, memory_config=memory_config, layout=Layout.TILE)
+
+
+def _written(numeric_stable: bool) -> softmax_rows.AsWritten | None:
+    return None if numeric_stable else softmax_rows.AsWritten()
 
 
 @operation("ttnn.scale_mask_softmax", family=families.NORM, golden=attention_goldens.masked_softmax)
@@ -142,7 +134,8 @@ def scale_mask_softmax(
 ) -> Tensor:
     """softmax(x * scale + mask) along the last dimension; the mask is added and broadcasts."""
     mask = _mask_of_rows(mask, input_tensor, is_causal_mask)
-    return masked_softmax(input_tensor, scale, mask, memory_config, numeric_stable)
+    written = _written(numeric_stable)
+    return masked_softmax(input_tensor, scale, mask, memory_config, written)
 
 
 def _mask_of_rows(mask: Tensor | None, x: Tensor, causal: bool) -> Tensor | None:
@@ -198,7 +191,8 @@ def scale_mask_softmax_in_place(
                 f"got block_w = {columns}, block_h = {rows}"
             )
     mask = _mask_of_rows(mask, input_tensor, is_causal_mask)
-    input_tensor.overwrite(masked_softmax(input_tensor, scale, mask, None, numeric_stable).shards)
+    written = _written(numeric_stable)
+    input_tensor.overwrite(masked_softmax(input_tensor, scale, mask, None, written).shards)
     return input_tensor if mask is None else relabel(input_tensor, (mask,))
 
 
@@ -221,7 +215,8 @@ def scale_causal_mask_hw_dims_softmax_in_place(
     The mask is a matrix for all batches and heads, also where the heads lie one below the other: it begins anew after its last row.
     """
     mask = _mask_of_rows(mask, input_tensor, causal=True)
-    input_tensor.overwrite(masked_softmax(input_tensor, scale, mask, None, numeric_stable).shards)
+    written = _written(numeric_stable)
+    input_tensor.overwrite(masked_softmax(input_tensor, scale, mask, None, written).shards)
     return input_tensor
 
 

@@ -1,0 +1,65 @@
+"""exp(x) / sum of exp(x) of rows: with the largest element taken off first, and as the formula stands.
+
+A kernel that does not take it off gives zeros for a row whose exponentials overflow or all vanish, and the reference's golden
+functions know only the stable form. Values here are the golden functions' either way; a program is told where a device's would part
+from them. Source: golden functions of reference library 0.81.1; tenstorrent/tt-metal issues 12661 and 52131, pull request 44849.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime import events
+
+Array = npt.NDArray[Any]
+
+_LOWEST, _SMALL = np.finfo(np.float32).min, np.float32(0.5)
+
+
+def stable(out: Array, rows: Array) -> None:
+    """exp(x - max) / sum of every row; a row of nothing but -inf gives zeros."""
+    top = rows.max(axis=-1, keepdims=True)
+    np.subtract(rows, np.maximum(top, _LOWEST, out=top), out)
+    np.exp(out, out)
+    sums = np.add.reduce(out, axis=-1, keepdims=True)
+    # No sum lies between 0 and 1, and 0 divided by anything stays 0.
+    np.divide(out, np.maximum(sums, _SMALL, out=sums), out)
+
+
+class AsWritten:
+    """exp(x) / sum of every row, and the stable form of rows where that is no number; `tell` says that there were such."""
+
+    def __init__(self) -> None:
+        self.beyond: list[float] = []  # threads append to it
+
+    def __call__(self, out: Array, rows: Array) -> None:
+        np.exp(rows, out)
+        sums = np.add.reduce(out, axis=-1, keepdims=True)
+        lost = np.flatnonzero(~(np.isfinite(sums) & (sums > 0)))
+        sums[lost] = 1
+        np.divide(out, sums, out)
+        if lost.size:
+            again, chosen = np.empty((lost.size, rows.shape[-1]), np.float32), rows[lost]
+            stable(again, chosen)
+            out[lost] = again
+            tops = chosen.max(axis=-1)
+            self.beyond.extend(tops[np.isfinite(tops)].tolist())
+
+    def tell(self) -> None:
+        """Warns, at the program's line, of rows with finite scores whose exponentials overflow or all vanish in float32."""
+        if not self.beyond:
+            return
+        frame = events.user_frame()
+        at = ("?", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+        furthest = max(self.beyond, key=abs)
+        warnings.warn_explicit(
+            f"softmax with numeric_stable=False: exp of scores overflows or vanishes in {len(self.beyond)} rows, whose "
+            f"largest scores reach {furthest:g}; a device gives zeros there, here they are as with numeric_stable=True\n"
+            "help: numeric_stable=True",
+            RuntimeWarning,
+            *at,
+        )
