@@ -17,7 +17,7 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.tensor import Tensor
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("float32_too")]
 Shape = tuple[int, ...]
 Computed = Callable[..., Any]
 

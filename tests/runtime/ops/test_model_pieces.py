@@ -11,7 +11,7 @@ from tests.runtime.ops.tensors import BF16, F32, I32, ROW, held, near, put
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("float32_too")]
 pytest.importorskip("torch")
 WIDE = "float64"
 

@@ -15,6 +15,8 @@ from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
 
+pytestmark = pytest.mark.usefixtures("float32_too")
+
 Make = Callable[..., Tensor]
 
 

@@ -13,7 +13,7 @@ from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.elementwise.unary import GeluVariant
 
 torch = pytest.importorskip("torch", reason="compares with PyTorch")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("float32_too")]
 functional = torch.nn.functional
 
 UNARY: dict[str, Any] = {

@@ -20,7 +20,7 @@ from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.declaration.dispatch import VALUES
 from tt_run.runtime.ops.declaration.layouts import LAYOUTS
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("float32_too")]
 FLOATS = [
     (F32, TILE, (2, 3, 33)),
     (BF16, ROW, (7,)),

@@ -19,6 +19,8 @@ from tt_run.runtime.tensor.conversion.layouts import to_memory_config
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, create_sharded_memory_config
 from tt_run.runtime.tuning.blocks import SDPAProgramConfig
 
+pytestmark = pytest.mark.usefixtures("float32_too")
+
 
 def op(name: str) -> Any:
     found = catalog.find(f"ttnn.{name}")

@@ -16,6 +16,8 @@ from tt_run.runtime.tools.golden import get_golden_function
 from tt_run.runtime.tuning.blocks import PagedCacheGeometryOverride
 from tt_run.runtime.tuning.choices import SparseKVFormat
 
+pytestmark = pytest.mark.usefixtures("float32_too")
+
 torch = pytest.importorskip("torch")
 
 

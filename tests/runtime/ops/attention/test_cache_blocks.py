@@ -13,6 +13,8 @@ from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.attention.cache_blocks import Blocks
 from tt_run.runtime.tuning.blocks import PagedCacheGeometryOverride
 
+pytestmark = pytest.mark.usefixtures("float32_too")
+
 TABLE = np.array([[3, 1], [0, 2]], np.int32)
 
 

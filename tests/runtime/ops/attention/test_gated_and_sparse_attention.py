@@ -13,6 +13,8 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tuning.choices import SparseKVFormat
 
+pytestmark = pytest.mark.usefixtures("float32_too")
+
 MASKED = 0xFFFFFFFF
 
 

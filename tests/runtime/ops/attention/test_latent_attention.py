@@ -14,6 +14,8 @@ from tt_run.runtime import catalog
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.values import shapes
 
+pytestmark = pytest.mark.usefixtures("float32_too")
+
 
 def call(name: str, *args: Any, **words: Any) -> Any:
     found = catalog.find(f"ttnn.{name}")

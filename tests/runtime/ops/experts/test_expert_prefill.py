@@ -13,7 +13,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tuning.choices import RoutedExpertActivation
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("float32_too")]
 torch = pytest.importorskip("torch")
 PREFILL = "experimental.deepseek_prefill."
 

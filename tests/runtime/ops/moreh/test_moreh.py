@@ -15,7 +15,7 @@ from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG as L1
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("float32_too")]
 F = torch.nn.functional
 
 

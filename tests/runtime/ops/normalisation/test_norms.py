@@ -206,6 +206,7 @@ def test_statistics_of_shards_over_cores_are_means(one: MeshDevice, name: str):
     np.testing.assert_allclose(held(y), normal(total, 1e-5, name == "layer_norm"), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.usefixtures("float32_too")
 def test_a_distributed_norm_by_heads(one: MeshDevice):
     """Statistics, norm, split into heads and rotation, against each step in NumPy."""
     x, w = sample(F32, 1, 1, 32, 128), sample(F32, 1, 128, seed=1)

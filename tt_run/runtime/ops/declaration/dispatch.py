@@ -26,6 +26,7 @@ from tt_run.runtime.ops.declaration.argument_kinds import Kinds, kinds_of
 from tt_run.runtime.ops.declaration.costs import Cost, tensors
 from tt_run.runtime.ops.declaration.families import NUMPY, Family
 from tt_run.runtime.ops.declaration.layouts import LAYOUTS, check_layouts
+from tt_run.runtime.ops.declaration.operand_types import TYPES, check_types
 from tt_run.runtime.ops.declaration.spellings import SPELLINGS, usual
 from tt_run.runtime.queues import check_queue, issued_to, issuing
 from tt_run.runtime.tensor.late_methods import late_methods
@@ -104,6 +105,7 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
         "signatures",
         "spellings",
         "state",
+        "types",
     )
     is_experimental = False  # what the reference's operations say of themselves
     crossing: ClassVar[Callable[[FastOperation, tuple[Any, ...], dict[str, Any]], Any] | None] = None
@@ -137,6 +139,7 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
         self.is_cpp_operation = name not in _FROM_PYTHON
         self.kinds: Kinds | None = None
         self.layouts = LAYOUTS.get(name.removeprefix("ttnn."))
+        self.types = TYPES.get(name.removeprefix("ttnn."))
         self.may_keep = programs.may_keep(family)
         self.__name__ = name
         self.__qualname__ = self.short_name
@@ -171,6 +174,8 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
                 check_layouts(
                     self.short_name, self.layouts, (self.kinds or self._learned()).names, args, kwargs
                 )
+            if self.types is not None:
+                check_types(self.short_name, self.types, (self.kinds or self._learned()).names, args, kwargs)
             result = perform(self, args, kwargs)
         except FAULTS as error:
             self._explain(error, args, kwargs)

@@ -1,0 +1,55 @@
+"""Element types that operations refuse in an operand."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+import tt_run.runtime.ops as ops
+from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, TILE, U32, held, put
+from tt_run.runtime import catalog
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.declaration.operand_types import TYPES
+
+pytestmark = pytest.mark.torch
+
+ASKED = (F32, BF16, BFP8, DataType.BFLOAT4_B, I32, U32, DataType.UINT16)
+
+
+@pytest.mark.parametrize("name", sorted(TYPES))
+def test_an_operand_of_another_type_is_refused(one: MeshDevice, name: str):
+    """One type that no rule for the operand names: refused in the reference's words, with the cast that can be typed."""
+    operation = catalog.find(f"ttnn.{name}")
+    for taken in TYPES[name]:
+        for operand in taken.operands:
+            rules = [rule for rule in TYPES[name] if operand in rule.operands]
+            other = next(dtype for dtype in ASKED if not any(dtype in rule.types for rule in rules))
+            layout = ROW if "page_table" in operand or "cur_pos" in operand else TILE
+            tensor = put(one, np.ones((32, 32)), other, layout)
+            many = operand in ("inputs", "index_tensors")
+            with pytest.raises(RuntimeError, match=f"(?s){operand}=ttnn.typecast.*(?i:type|format|must be)"):
+                operation(**{operand: [tensor] if many else tensor})
+
+
+def test_names_are_parameters():
+    for name, rules in TYPES.items():
+        named = inspect.signature(catalog.find(f"ttnn.{name}").compute).parameters
+        assert {operand for taken in rules for operand in taken.operands} <= set(named), name
+
+
+def test_the_cast_of_the_hint_is_taken(one: MeshDevice):
+    x = put(one, np.ones((1, 2, 32, 32)), F32)
+    attention = catalog.find("ttnn.transformer.scaled_dot_product_attention")
+    with pytest.raises(RuntimeError, match=r"BFLOAT4_B and is DataType::FLOAT32"):
+        attention(x, x, x, is_causal=False)
+    cast = ops.typecast(x, BF16)
+    assert (held(attention(cast, cast, cast, is_causal=False)) == 1).all()
+
+
+def test_tensors_in_a_list_are_looked_at_too(one: MeshDevice):
+    good, bad = put(one, np.ones((32, 32)), BF16), put(one, np.ones((32, 32)), BFP8)
+    with pytest.raises(RuntimeError, match=r"only supports specific data types. \[BFLOAT16\]"):
+        ops.moreh_clip_grad_norm([good, bad], 1.0)

@@ -1,0 +1,291 @@
+"""Which element types operations take in an operand, where the values alone would not need it. Source: refusals of reference library 0.81.1.
+
+What stands here names all types that a kernel takes, so everything else is refused. Elementwise operations have rules of their own in
+`element_types`, since there two operands decide together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tt_run.runtime.enums import DataType, cpp
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.tensor.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The operands that have to be of one of a few element types, and the sentence for another.
+
+    `{operand}`, `{name}` and `{given}` stand for the operand, the operation and the type it was given.
+    """
+
+    operands: tuple[str, ...]
+    types: frozenset[DataType]
+    sentence: str
+
+
+TYPES: dict[str, list[Taken]] = {}
+"""By the names of operations below `ttnn`."""
+
+_BF16, _F32, _BFP8, _BFP4 = DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8_B, DataType.BFLOAT4_B
+_I32, _U32, _U16 = DataType.INT32, DataType.UINT32, DataType.UINT16
+
+
+def _enter(sentence: str, types: tuple[DataType, ...], rows: str) -> None:
+    """A line for each set of operands: operations, a colon, their operands."""
+    for row in filter(None, map(str.strip, rows.splitlines())):
+        names, _, operands = row.partition(":")
+        for name in names.split():
+            TYPES.setdefault(name, []).append(Taken(tuple(operands.split()), frozenset(types), sentence))
+
+
+_enter(
+    "{name} {operand} only supports specific data types. [BFLOAT16]",
+    (_BF16,),
+    """
+    moreh_adam: param_in grad exp_avg_in exp_avg_sq_in max_exp_avg_sq_in
+    moreh_sgd: param_in grad momentum_buffer_in
+    moreh_bmm: input mat2
+    moreh_matmul: input other
+    moreh_linear: input weight bias
+    moreh_group_norm: input
+    moreh_group_norm_backward: output_grad input mean rstd gamma
+    moreh_layer_norm_backward: output_grad input mean rstd gamma input_grad gamma_grad beta_grad
+    moreh_mean_backward: output_grad
+    moreh_norm_backward: input output output_grad
+    moreh_sum_backward: output_grad input
+    moreh_clip_grad_norm: inputs
+    """,
+)
+_enter(
+    "{name} {operand} only supports specific data types. [BFLOAT16, BFLOAT8_B]",
+    (_BF16, _BFP8),
+    "moreh_adamw: param_in grad exp_avg_in exp_avg_sq_in max_exp_avg_sq_in",
+)
+_enter(
+    "{name} {operand} only supports specific data types. [BFLOAT16, INT32]",
+    (_BF16, _I32),
+    "moreh_abs_pow moreh_norm moreh_sum: input",
+)
+_enter(
+    "{name} only supports bfloat16. Got: {given}", (_BF16,), "moreh_layer_norm: input gamma beta mean rstd"
+)
+_enter(
+    "Unsupported data format",
+    (_BF16, _BFP8),
+    """
+    moreh_dot: input_tensor_a
+    moreh_dot_backward: input
+    """,
+)
+_enter(
+    "Inputs must be of bfloat16, bfloat8_b or float32 type. Received: {given}",
+    (_BF16, _BFP8, _F32),
+    "moreh_softmax moreh_softmin moreh_logsoftmax: input_tensor",
+)
+_enter(
+    "{operand} dtype should be bfloat16 or bfloat8_b",
+    (_BF16, _BFP8),
+    "moreh_softmax_backward moreh_softmin_backward moreh_logsoftmax_backward: output_tensor output_grad_tensor",
+)
+_enter("{operand} type must be bfloat16", (_BF16,), "moreh_nll_loss: input_tensor weight_tensor")
+_enter("{operand} type must be int32", (_I32,), "moreh_nll_loss: target_tensor")
+_enter("Input tensor must be of type INT32 or BFLOAT16!", (_BF16, _I32), "moreh_getitem: input")
+_enter("Index tensor must be of type INT32!", (_I32,), "moreh_getitem: index_tensors")
+_enter("Full: Unsupported data type {given}", (_BF16, _F32, _I32), "moreh_full_like: input")
+_enter(
+    "Data type of input tensor must be BFLOAT16, BFLOAT8_B, or BFLOAT4_B and is {given}",
+    (_BF16, _BFP8, _BFP4),
+    """
+    transformer.scaled_dot_product_attention: input_tensor_q input_tensor_k input_tensor_v
+    transformer.chunked_scaled_dot_product_attention: input_tensor_q input_tensor_k input_tensor_v
+    transformer.flash_mla_prefill transformer.chunked_flash_mla_prefill: input_tensor_q input_tensor_k
+    """,
+)
+_enter(
+    "Unsupported data type {given}.",
+    (_BF16, _BFP8, _BFP4),
+    """
+    transformer.scaled_dot_product_attention_decode: input_tensor_q input_tensor_k input_tensor_v
+    transformer.paged_scaled_dot_product_attention_decode: input_tensor_q input_tensor_k input_tensor_v
+    transformer.flash_multi_latent_attention_decode: input_tensor_q input_tensor_k
+    transformer.paged_flash_multi_latent_attention_decode: input_tensor_q input_tensor_k
+    """,
+)
+_enter(
+    "Inputs to ring-distributed SDPA must be BF16, BF8, or BF4",
+    (_BF16, _BFP8, _BFP4),
+    "transformer.ring_distributed_scaled_dot_product_attention: input_tensor_q input_tensor_k input_tensor_v",
+)
+_enter(
+    "Attention sink must be in BF16, BFP8, or BFP4 dataformat",
+    (_BF16, _BFP8, _BFP4),
+    "transformer.chunked_scaled_dot_product_attention: attention_sink",
+)
+_enter(
+    "{operand} must be int32, got {given}",
+    (_I32,),
+    """
+    transformer.chunked_scaled_dot_product_attention transformer.chunked_flash_mla_prefill: page_table_tensor
+    transformer.paged_flash_multi_latent_attention_decode: page_table_tensor cur_pos_tensor
+    transformer.paged_scaled_dot_product_attention_decode: page_table_tensor cur_pos_tensor
+    experimental.paged_fill_cache: page_table
+    """,
+)
+_enter(
+    "{operand} dtype must be FLOAT32, BFLOAT16, or BFLOAT8_B but got {given}",
+    (_F32, _BF16, _BFP8),
+    """
+    fill_cache: cache_tensor input_tensor
+    update_cache kv_cache.fill_cache_for_user_ kv_cache.update_cache_for_token_: cache input
+    """,
+)
+_enter(
+    "Data type of cache tensor for paged_fill_cache must be FLOAT32, BFLOAT16, BFLOAT8_B, or BFLOAT4_B and is {given}",
+    (_F32, _BF16, _BFP8, _BFP4),
+    "experimental.paged_fill_cache: cache_tensor",
+)
+_enter(
+    "Unsupported data format",
+    (_F32, _BF16, _BFP8),
+    """
+    experimental.nlp_concat_heads experimental.nlp_concat_heads_boltz: input_tensor
+    experimental.nlp_create_qkv_heads experimental.nlp_create_qkv_heads_segformer: input
+    experimental.nlp_create_q_heads_split: input
+    transformer.concatenate_heads transformer.split_query_key_value_and_split_heads: input_tensor
+    """,
+)
+_enter(
+    "Unsupported data format",
+    (_F32, _BF16),
+    "experimental.nlp_concat_heads_decode experimental.nlp_create_qkv_heads_decode: input_tensor",
+)
+_enter("Unsupported data format", (_F32, _BF16, _BFP8, _BFP4), "bcast: input_a")
+_enter("Input tensor dtype must be BFLOAT16 but got {given}", (_BF16,), "fill_rm fill_ones_rm: any")
+_enter("Index tensor must be of type UINT32 or UINT16. Got: {given}", (_U32, _U16), "gather: index")
+_enter(
+    "Input tensor data type must be BFLOAT16, UINT16, or FLOAT32, got {given}",
+    (_BF16, _U16, _F32),
+    "sort: input_tensor",
+)
+_enter(
+    "only ttnn.bfloat16, ttnn.float32 and ttnn.bfloat8_b types are supported for input_tensor",
+    (_BF16, _F32, _BFP8),
+    "addmm: input_tensor",
+)
+_enter(
+    "{name}: only Float32 and BFloat16 supported (got {given}).",
+    (_F32, _BF16),
+    "experimental.transpose_rm: input",
+)
+_enter(
+    "{name} {operand} only supports specific data types. [BFLOAT16, BFLOAT8_B]",
+    (_BF16, _BFP8),
+    "experimental.deepseek_moe_fast_reduce_nc experimental.deepseek_moe_fast_reduce_nc_fused: input_tensor",
+)
+_enter(
+    "{name} {operand} only supports specific data types. [BFLOAT16]",
+    (_BF16,),
+    "experimental.deepseek_moe_fast_reduce_nc_fused: scores_tensor",
+)
+_enter(
+    "{name} {operand} only supports specific data types. [BFLOAT16, BFLOAT8_B, FLOAT32]",
+    (_BF16, _BFP8, _F32),
+    "experimental.fast_reduce_nc experimental.fast_reduce_nc_split: input",
+)
+_enter(
+    "Unsupported data format for input {operand}!",
+    (_BF16, _BFP8),
+    """
+    experimental.hc_sum_reduce: input
+    experimental.repeat_and_interleave_eltwise_mul: a b
+    """,
+)
+_enter(
+    "{operand} must be UINT32, got {given}",
+    (_U32,),
+    """
+    experimental.deepseek_prefill.extract experimental.deepseek_prefill.insert: start counts global_expert_idx_table
+    experimental.deepseek_prefill.moe_padding_config: actual_start actual_end
+    experimental.deepseek_prefill.update_padded_kv_cache: slot_idx
+    experimental.kda.reduce_affine_transforms: actual_start
+    """,
+)
+_enter(
+    "{operand} must be BFLOAT8_B or BFLOAT16, got {given}",
+    (_BFP8, _BF16),
+    """
+    experimental.deepseek_prefill.extract: global_tensor
+    experimental.deepseek_prefill.insert: global_tensor local_tensor
+    experimental.deepseek_prefill.routed_expert_ffn: x
+    """,
+)
+_enter(
+    "{operand} tensor must be BFLOAT16",
+    (_BF16,),
+    "experimental.deepseek_grouped_gate: scores bias",
+)
+_enter(
+    "{operand} tensor must be FLOAT32 or BFLOAT16",
+    (_F32, _BF16),
+    "experimental.deepseek_prefill.moe_grouped_topk: scores bias",
+)
+_enter(
+    "{name}: {operand} must be FLOAT32 or BFLOAT16, got {given}",
+    (_F32, _BF16),
+    """
+    experimental.kda.reduce_affine_transforms: a b
+    experimental.kda.sigmoid_gated_rms_norm: input
+    """,
+)
+_enter(
+    "{name}: {operand} has unsupported dtype {given}",
+    (_BF16,),
+    "experimental.kda.sigmoid_gated_rms_norm: gate weight",
+)
+_enter(
+    "{operand} tensor must be BFLOAT16, got: {given}",
+    (_BF16,),
+    """
+    experimental.wan_fused_rmsnorm_post_allgather: input_tensor weight transformation_mat
+    experimental.wan_fused_rmsnorm_pre_allgather: input_tensor
+    """,
+)
+_enter(
+    "{operand} tensor must be BFLOAT16 or FLOAT32, got: {given}",
+    (_BF16, _F32),
+    """
+    experimental.wan_fused_rmsnorm_post_allgather: stats rope_cos rope_sin
+    experimental.dit_layernorm_post_allgather: weight bias
+    """,
+)
+
+
+def check_types(
+    name: str, taken: Sequence[Taken], names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
+    """Raises RuntimeError for an operand of operation `name` of a type that it does not take; `names` are its parameters."""
+    for rule in taken:
+        for operand in rule.operands:
+            place = names.index(operand) if operand in names else len(args)
+            for tensor in _tensors(args[place] if place < len(args) else kwargs.get(operand)):
+                if tensor.dtype not in rule.types:
+                    first = next(t for t in _BEST if t in rule.types)
+                    raise fatal(
+                        rule.sentence.format(name=name, operand=operand, given=cpp(tensor.dtype)),
+                        hint=f"{operand}=ttnn.typecast({operand}, ttnn.{first.name.lower()})",
+                    )
+
+
+_BEST = (_BF16, _I32, _U32)
+"""What a refused operand is best made of, first of all."""
+
+
+def _tensors(value: object) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        yield from (each for each in value if isinstance(each, Tensor))
