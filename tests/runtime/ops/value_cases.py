@@ -116,11 +116,11 @@ _enter("bitwise_left_shift bitwise_right_shift", Call(2, 0, 7, only=True))
 _enter("logical_left_shift logical_right_shift", Call(2, 0, 7, only=True))
 _enter(
     "add_ subtract_ multiply_ eq_ ne_ lt_ le_ gt_ ge_ squared_difference_ rsub_ bias_gelu_",
-    Call(2),
-    Call(arguments=(1.5,)),
+    Call(2, tiles=True),
+    Call(arguments=(1.5,), tiles=True),
 )
-_enter("logical_and_ logical_or_ logical_xor_ ldexp_ logaddexp_ logaddexp2_", Call(2))
-_enter("divide_", Call(2, 0.4), Call(arguments=(1.5,)))
+_enter("logical_and_ logical_or_ logical_xor_ ldexp_ logaddexp_ logaddexp2_", Call(2, tiles=True))
+_enter("divide_", Call(2, 0.4, tiles=True), Call(arguments=(1.5,), tiles=True))
 _enter("addalpha subalpha", Call(2, arguments=(0.5,)))
 _enter("clamped_silu_glu", Call(2, arguments=(1.0,)))
 _enter("situ_glu", Call(2, arguments=(4.0, 2.0)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tt_run.runtime.ops as ops
-from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, TILE, U8, U16, U32, put
+from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, TILE, U8, U16, U32, near, put
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.declaration.element_types import PAIRS
@@ -58,3 +58,17 @@ def test_element_types(one: MeshDevice, name: str, types: tuple[DataType, ...], 
 
 def test_each_pair_takes_some_type():
     assert all(pair.takes for pair in PAIRS.values())
+
+
+@pytest.mark.parametrize("floats", [BF16, F32])
+def test_unsigned_integers_are_divided_beside_floats(one: MeshDevice, floats: DataType):
+    whole, real = put(one, [[7, 9]], U32), put(one, [[2, 4]], floats)
+    for found, values in (
+        (ops.div(whole, real), [[3.5, 2.25]]),
+        (ops.div(real, whole), [[2 / 7, 4 / 9]]),
+        (ops.floor_div(whole, real), [[3, 2]]),
+    ):
+        assert found.dtype is floats
+        near(found, values)
+    with pytest.raises(RuntimeError, match="Input tensor B dtype DataType::UINT32 is not supported"):
+        ops.div(put(one, [[7, 9]], I32), whole)

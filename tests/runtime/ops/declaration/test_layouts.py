@@ -25,8 +25,9 @@ def test_an_operand_in_another_layout_is_refused(one: MeshDevice, name: str):
         other = ROW if wanted.layout is TILE else TILE
         for operand in wanted.operands:
             tensor = put(one, np.ones((32, 32)), BF16, other)
+            beside = {word: put(one, np.ones((32, 32)), BF16) for word in wanted.beside}
             with pytest.raises(RuntimeError, match=f"(?s){operand}=ttnn.to_layout.*(?i:til|layout)"):
-                operation(**{operand: tensor})
+                operation(**{operand: tensor}, **beside)
 
 
 def test_names_are_parameters():
@@ -43,6 +44,43 @@ def test_a_sharded_operand_of_three_may_lie_in_rows(one: MeshDevice):
         ops.lerp(tensor, tensor, 0.5)
     held_in_rows = ops.to_memory_config(tensor, cut)
     assert np.array_equal(held(ops.lerp(held_in_rows, held_in_rows, 0.5)), x)
+
+
+def test_a_choice_of_rows_needs_tiles_between_two_tensors_only(one: MeshDevice):
+    x = np.array([[1, 0, 2]], np.float32)
+    rows, tiles = put(one, x, BF16, ROW), put(one, -x, BF16)
+    for chosen in (ops.where(rows, 2.0, -1.0), ops.where(rows, rows, -1.0), ops.where(rows, 2.0, rows)):
+        assert chosen.layout is ROW
+        assert held(chosen)[0, 0] in (1, 2)
+    with pytest.raises(RuntimeError, match="non-sharded input tensor"):
+        ops.where(rows, tiles, tiles)
+
+
+def test_integers_in_rows_are_multiplied_and_added(one: MeshDevice):
+    whole = put(one, [[2, 3]], I32, ROW)
+    found = ops.mac(whole, whole, whole)
+    assert (found.layout, held(found).tolist()) == (ROW, [[6, 12]])
+    with pytest.raises(RuntimeError, match="non-sharded input tensor"):
+        ops.mac(put(one, [[2, 3]], BF16, ROW), 1.0, 1.0)
+
+
+def test_rows_are_not_written_into_a_tensor_that_is_there(one: MeshDevice):
+    """Neither over the first operand nor into another tensor; beside a tile they are, and so is what a number makes another kernel of."""
+    rows, tiles = put(one, [[6, 3]], BF16, ROW), put(one, [[1, 2]], BF16)
+    whole = put(one, [[6, 3]], I32, ROW)
+    for call in (
+        lambda: ops.add_(rows, rows),
+        lambda: ops.multiply_(rows, 2.0),
+        lambda: ops.add(rows, rows, output_tensor=rows),
+        lambda: ops.add(rows, rows, output_tensor=tiles),
+        lambda: ops.bitwise_and(whole, whole, output_tensor=whole),
+    ):
+        with pytest.raises(RuntimeError, match=r"(?s)help: .*to_layout.*Row Major input is not supported"):
+            call()
+    assert held(rows).tolist() == [[6, 3]]
+    assert held(ops.add_(tiles, rows)).tolist() == [[7, 5]]
+    assert held(ops.add_(rows, tiles)).tolist() == [[13, 8]]
+    assert held(ops.bitwise_and(whole, 2, output_tensor=whole)).tolist() == [[2, 2]]
 
 
 def test_results_of_one_layout_whatever_the_operand(one: MeshDevice):

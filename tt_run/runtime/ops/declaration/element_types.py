@@ -17,10 +17,14 @@ _ALL = _FLOATS | _INTEGERS | {DataType.UINT8}
 
 @dataclass(frozen=True)
 class Pair:
-    """What two tensors may be: each of them one of `takes`; of different types only floating ones, and those only where `mixes`."""
+    """What two tensors may be: each of them one of `takes`; of different types only floating ones, and those only where `mixes`.
+
+    `beside` are integers that are taken next to a floating tensor alone, whose type the result has.
+    """
 
     takes: frozenset[DataType]
     mixes: bool = False
+    beside: frozenset[DataType] = frozenset()
 
 
 _ARITHMETIC = Pair(_FLOATS | _INTEGERS, mixes=True)
@@ -37,7 +41,7 @@ PAIRS: dict[str, Pair] = {
     **dict.fromkeys(("GCD", "LCM"), Pair(_INT32)),
     **dict.fromkeys(("MAXIMUM", "MINIMUM", "REMAINDER"), Pair(_FLOATS | _WIDE)),
     "BIAS_GELU": _REAL,
-    "DIV": Pair(_FLOATS | _INT32, mixes=True),
+    "DIV": Pair(_FLOATS | _INT32, mixes=True, beside=frozenset({DataType.UINT32})),
     "ISCLOSE": Pair(_FLOATS | _INT32, mixes=True),
     "FMOD": Pair(_FLOATS | _INT32),
     "NEXTAFTER": Pair(frozenset({DataType.FLOAT32, DataType.BFLOAT16})),
@@ -63,8 +67,8 @@ def check_pair(name: str, first: DataType, second: DataType, joins: bool = False
     pair = PAIRS.get(native)
     if pair is None:
         pair = _COMPARISON
-    for letter, dtype in (("A", first), ("B", second)):
-        if dtype not in pair.takes:
+    for letter, dtype, other in (("A", first, second), ("B", second, first)):
+        if dtype not in pair.takes and not (dtype in pair.beside and is_float(other)):
             raise fatal(
                 f"Input tensor {letter} dtype {cpp(dtype)} is not supported for binary operation BinaryOpType::{native}",
                 hint="ttnn.typecast(tensor, ttnn.bfloat16)"

@@ -12,19 +12,22 @@ from typing import Any
 from tt_run.runtime.enums import Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import is_float
 
 
 @dataclass(frozen=True)
 class Wanted:
     """The operands that have to be of one layout, and the sentence for another; `{operand}` and `{name}` stand for their names.
 
-    `sharded`: those that are cut over cores as well.
+    `sharded`: those that are cut over cores as well. `beside`: only where all of these are tensors, and `floats`: only of floating types.
     """
 
     operands: tuple[str, ...]
     layout: Layout
     sentence: str
     sharded: bool = True
+    beside: tuple[str, ...] = ()
+    floats: bool = False
 
 
 LAYOUTS: dict[str, list[Wanted]] = {}
@@ -91,14 +94,17 @@ _enter(
     """
     addcmul addcdiv: input_a
     lerp: input
-    mac: input_tensor_a
     snake_beta: input_tensor alpha beta
-    where: predicate
     acos_bw acosh_bw asin_bw celu_bw elu_bw erfinv_bw hardswish_bw leaky_relu_bw log10_bw log1p_bw log2_bw log_bw: input_tensor
     logit_bw logiteps_bw reciprocal_bw selu_bw softplus_bw: input_tensor
     """,
     sharded=False,
 )
+_TERNARY = LAYOUTS["lerp"][0].sentence
+LAYOUTS["where"] = [
+    Wanted(("predicate",), Layout.TILE, _TERNARY, False, beside=("true_value", "false_value"))
+]
+LAYOUTS["mac"] = [Wanted(("input_tensor_a",), Layout.TILE, _TERNARY, False, floats=True)]
 _enter(
     "Inputs to SDPA must be tilized",
     """
@@ -206,15 +212,47 @@ def check_layouts(
     name: str, wanted: Sequence[Wanted], names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> None:
     """Raises RuntimeError for an operand of operation `name` in a layout that it does not take; `names` are its parameters."""
+
+    def given(operand: str) -> Any:
+        place = names.index(operand) if operand in names else len(args)
+        return args[place] if place < len(args) else kwargs.get(operand)
+
     for rule in wanted:
         for operand in rule.operands:
-            place = names.index(operand) if operand in names else len(args)
-            tensor = args[place] if place < len(args) else kwargs.get(operand)
+            tensor = given(operand)
             if not isinstance(tensor, Tensor) or tensor.layout is rule.layout:
                 continue
-            if not rule.sharded and tensor.is_sharded():
+            if (not rule.sharded and tensor.is_sharded()) or (rule.floats and not is_float(tensor.dtype)):
+                continue
+            if not all(isinstance(given(other), Tensor) for other in rule.beside):
                 continue
             raise fatal(
                 rule.sentence.format(name=name, operand=operand),
                 hint=f"{operand}=ttnn.to_layout({operand}, {cpp(rule.layout).replace('Layout::', 'ttnn.')}_LAYOUT)",
             )
+
+
+_UNARY_WITH_A_NUMBER = frozenset(
+    {
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "bitwise_left_shift",
+        "bitwise_right_shift",
+        "logical_left_shift",
+    }
+    | {"maximum", "minimum", "pow", "remainder"}
+)
+"""Operations of two operands that are another kernel when the second one is a number."""
+
+
+def check_room(name: str, tensors: Sequence[Tensor]) -> None:
+    """Raises RuntimeError for operands in rows whose result operation `name`, of two operands, is to write into a tensor that is there."""
+    if any(tensor.layout is not Layout.ROW_MAJOR for tensor in tensors):
+        return
+    if len(tensors) == 1 and name in _UNARY_WITH_A_NUMBER:
+        return
+    raise fatal(
+        "Optional output tensor with Row Major input is not supported right now for Elementwise operations",
+        hint="tensor = ttnn.to_layout(tensor, ttnn.TILE_LAYOUT), or take the result that is returned without output_tensor",
+    )

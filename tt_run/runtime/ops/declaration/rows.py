@@ -183,9 +183,10 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
     first = given[row.like]
     if len(given) == 1:
         check_unary(row.name, first.dtype)
-    if not row.integers and not all(is_float(t.dtype) for t in given):
+    whole = next((t.dtype for t in given if not is_float(t.dtype)), None)
+    if not row.integers and whole is not None:
         raise fatal(
-            f"{row.name} does not support integer input dtype {cpp(first.dtype)}",
+            f"{row.name} does not support integer input dtype {cpp(whole)}",
             hint="ttnn.typecast(tensor, ttnn.float32)",
         )
     if row.check is not None:

@@ -23,6 +23,7 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import Golden, Operation, no_tensor, operation
 from tt_run.runtime.ops.declaration.element_types import check_pair
+from tt_run.runtime.ops.declaration.layouts import check_room
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import larger_shards
@@ -167,6 +168,8 @@ def apply(
     """One binary operation, at least one operand a device tensor. dtype: that of the first tensor unless given."""
     tensors = _tensors(a, b)
     on_device(*tensors)
+    if output_tensor is not None:
+        check_room(rule.name, tensors)
     kernel = rule.kernel
     if activations or a_activations or b_activations:
         kernel = _fused(kernel, chain(activations), chain(a_activations), chain(b_activations))
