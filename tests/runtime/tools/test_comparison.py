@@ -186,7 +186,9 @@ CALLS: dict[str, Any] = {
     "sort": lambda d: call("sort", put(d, X), descending=True),
     "cumsum": lambda d: call("cumsum", put(d, X), 2, reverse_order=True),
     "embedding": lambda d: call("embedding", put(d, [[1, 5, 2]], U32, ROW), put(d, W, BF16, ROW)),
-    "attention": lambda d: call("transformer.scaled_dot_product_attention", *[put(d, X)] * 3, is_causal=True),
+    "attention": lambda d: call(
+        "transformer.scaled_dot_product_attention", *[put(d, 8 * X - 4, BF16)] * 3, is_causal=True
+    ),
     "tanh gelu": lambda d: call("gelu", put(d, X), variant=GeluVariant.Tanh),
     "split": lambda d: call("split", put(d, X), 2, dim=1),
     "roll": lambda d: call("roll", put(d, X), 3, 2),

@@ -1680,7 +1680,7 @@ def softcap(input_tensor: _Tensor, beta: float, *, memory_config: _MemoryConfig 
     """beta tanh(x / beta)."""
     ...
 def softmax(input_tensor: _Tensor, dim: int = -1, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, numeric_stable: bool = True) -> _Tensor:
-    """exp(x) / sum of exp(x) along `dim`; numeric_stable=False overflows as the formula does."""
+    """exp(x) / sum of exp(x) along `dim`; numeric_stable=False warns of rows that overflow on a device, which are zeros there."""
     ...
 def softmax_in_place(input_tensor: _Tensor, dim: int = -1, *, program_config: object = None, compute_kernel_config: object = None, numeric_stable: bool = True) -> _Tensor:
     """`softmax` written over its input; returns the input."""
