@@ -119,7 +119,8 @@ def whole(value: Value, stack: Array | None = None, *, verify: bool = True) -> A
     topology = value.tensor_topology()
     device = value.device()
     assert device is not None
-    if topology.distribution_shape().dims() == 1:
+    if topology.distribution_shape().dims() == 1 or (len(placed) == 2 and placed[0] == placed[1]):
+        # One dimension over both axes is dealt to the devices in row-major order.
         return composers.concat_mesh_to_tensor_composer(device, placed[0]).compose(value)
     # Along an axis that is not cut only the first device counts; its dimension may be any that is still free.
     free = next(d for d in range(len(value.shape)) if d not in placed.values())
