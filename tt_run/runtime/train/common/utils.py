@@ -21,7 +21,7 @@ from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.distributed import concat_mesh_to_tensor_composer, enable_fabric
 from tt_run.runtime.train.graph import GradMode
 from tt_run.runtime.train.memory import MemoryUsageTracker
-from tt_run.runtime.train.modules.base import ModuleBase
+from tt_run.runtime.train.modules.base import ModuleBase, RunMode
 from tt_run.runtime.train.named_mesh import Mesh
 from tt_run.runtime.train.optimizers import registry
 from tt_run.runtime.train.optimizers.registry import KNOWN, type_of
@@ -90,6 +90,17 @@ def no_grad() -> Iterator[None]:
         yield
     finally:
         context.set_gradient_mode(before)
+
+
+@contextlib.contextmanager
+def run_mode(model: ModuleBase, mode: RunMode) -> Iterator[None]:
+    """A block, or a decorated function, in which a model is in another mode; the mode before comes back."""
+    before = model.get_run_mode()
+    model.set_run_mode(mode)
+    try:
+        yield
+    finally:
+        model.set_run_mode(before)
 
 
 def get_loss_over_devices(loss: Tensor) -> float:

@@ -14,6 +14,7 @@ from tt_run.runtime.train.common.utils import initialize_device as initialize_de
 from tt_run.runtime.train.common.utils import no_grad as no_grad
 from tt_run.runtime.train.common.utils import parameter_count as parameter_count
 from tt_run.runtime.train.common.utils import round_up_to_tile as round_up_to_tile
+from tt_run.runtime.train.common.utils import run_mode as run_mode
 from tt_run.runtime.train.common.utils import set_seed as set_seed
 from tt_run.runtime.train.common.utils import summary as summary
 
