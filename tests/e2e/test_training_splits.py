@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.launch import tt_run
+from tests.runtime.train.trainers.source import source
 
 pytestmark = pytest.mark.wide
 
@@ -87,4 +88,38 @@ def test_training_gives_the_same_bits_on_any_split(tmp_path: Path, models: tuple
         lines = {line for line in ran.out.splitlines() if "sha256" in line}
         assert len(lines) == len(models)
         found.add(frozenset(lines))
+    assert len(found) == 1
+
+
+GRPO = """
+import hashlib, sys
+import ttml
+from ttml.common.config import DeviceConfig, TransformerConfig
+from ttml.trainers import GRPOConfig, GRPOTrainer
+
+model = {"model_type": "qwen3", "max_sequence_length": 64}
+device = {"mesh_shape": [2, 4], "enable_ddp": True, "enable_fsdp": True, "lazy_parameter_init": True}
+rows = [{"prompt": text} for text in ("a b c", "d e", "f g h i j", "k l")]
+ttml.manual_seed(5)
+trainer = GRPOTrainer(TransformerConfig({"transformer_config": model}), DeviceConfig({"device_config": device}), sys.argv[1],
+    lambda: rows, GRPOConfig(per_device_train_batch_size=1, num_generations=4, prompts_to_train=4, num_iterations=2,
+    max_completion_length=5), lambda completions: [float(len(set(text))) for text in completions], {"type": "AdamW", "lr": 0.01})
+trainer.train()
+digest = hashlib.sha256()
+for _, tensor in sorted(trainer.model.parameters().items()):
+    digest.update(ttml.Sharding.from_tensor(tensor).gather(tensor).tobytes())
+print("weights sha256", digest.hexdigest()[:16], trainer.steps)
+"""
+
+
+@pytest.mark.torch
+def test_grpo_from_a_source_gives_the_same_bits_on_any_split(tmp_path: Path) -> None:
+    model, program = source(tmp_path / "model", "qwen3"), tmp_path / "program.py"
+    program.write_text(GRPO)
+    found = set()
+    for split in ("1x1", "2x1", "2x2"):
+        words = ("--emulate", "--no-prefix", "--system", "t3000", "--split", split, "python", program, model)
+        lines = {line for line in tt_run(*words, timeout=100).check().out.splitlines() if "sha256" in line}
+        assert len(lines) == 1 and next(iter(lines)).endswith(" 4")
+        found |= lines
     assert len(found) == 1

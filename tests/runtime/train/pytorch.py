@@ -17,3 +17,15 @@ def torch_or_skip() -> Any:
             pytest.fail("PyTorch is required here (TT_RUN_REQUIRE_TORCH): pip install torch")
         pytest.skip("PyTorch is not installed: pip install torch")
     return torch
+
+
+def transformers_or_skip() -> Any:
+    """The transformers module; without it as `torch_or_skip`."""
+    torch_or_skip()
+    try:
+        import transformers
+    except ImportError:
+        if os.environ.get("TT_RUN_REQUIRE_TORCH"):
+            pytest.fail("transformers is required here (TT_RUN_REQUIRE_TORCH): pip install transformers")
+        pytest.skip("transformers is not installed")
+    return transformers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import weakref
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.runtime.train.pytorch import torch_or_skip
+from tests.runtime.train.pytorch import torch_or_skip, transformers_or_skip
 from tt_run.runtime import ops
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train import named_mesh
@@ -51,17 +50,6 @@ from tt_run.runtime.train.tensor import Tensor
 
 pytestmark = pytest.mark.torch
 BATCH, LENGTH, ENTRIES = 2, 32, 96
-
-
-def transformers_or_skip() -> Any:
-    torch_or_skip()
-    try:
-        import transformers
-    except ImportError:
-        if os.environ.get("TT_RUN_REQUIRE_TORCH"):
-            pytest.fail("transformers is required here (TT_RUN_REQUIRE_TORCH): pip install transformers")
-        pytest.skip("transformers is not installed")
-    return transformers
 
 
 def batch(seed: int = 1, mapper: Any = None, count: int = BATCH) -> tuple[np.ndarray, Tensor, Tensor]:

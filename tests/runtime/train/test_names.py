@@ -25,8 +25,16 @@ PUBLISHED = {
     "ttml.trainers.callback": "TrainerCallback",
     "ttml.trainers.grpo_trainer": """
         GRPOCompleter GRPOMonitor RolloutBatch RolloutSampler compute_advantages_host dispatch_reward iter_micro_batch upload_micro_advantages
-        check_new_weight_version layout_microbatch place_old_nlog_probs save_checkpoint
+        check_new_weight_version layout_microbatch place_old_nlog_probs save_checkpoint RemoteRolloutConfig ROLLOUT_SOURCES ROLLOUT_MODES
+        VALID_ROLLOUT_COMBINATIONS TTMLRolloutSampler build_rollout_sampler ScoredRolloutBatch RolloutBatchSource InProcessRolloutBatchSource
+        build_rollout_batch_source validate_rollout_batch GRPOTrainer GRPOConfig get_grpo_config
     """,
+    "ttml.trainers.grpo_trainer.grpo_trainer": "GRPOTrainer RolloutBatch dispatch_reward",
+    "ttml.trainers.grpo_trainer.grpo_ttml_model": "setup_ttml_model open_device load_checkpoint load_hf_state_dict weights_ref_hf_dict load_from_safetensors",
+    "ttml.trainers.grpo_trainer.llama_composite_kv": "LlamaCompositeKV",
+    "ttml.trainers.grpo_trainer.rollout_batch_source": "tokenize_prompts score_rollout RolloutBatchSource",
+    "ttml.trainers.grpo_trainer.ttml_rollout_sampler": "TTMLRolloutSampler",
+    "ttml.trainers.rollout": "TTMLRolloutSampler RolloutBatch RolloutSampler",
     "ttml.models.qwen3.weights": "load_weights_from_hf",
     "ttml.fsdp": "fully_shard is_fsdp_managed fsdp_axis_of",
     "ttml.checkpointing": "save_checkpoint load_checkpoint read_header CheckpointShapeError",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.train import stacks
 from tt_run.runtime.train.common.data import build_causal_mask
 from tt_run.runtime.train.common.generate import Sampling, next_token
 from tt_run.runtime.train.common.trainer import Placing
@@ -97,7 +98,7 @@ class ModelCompleter(GRPOCompleter):
             for _ in range(self.limit):
                 if all(ended):
                     break
-                logits = self._last_logits(texts)
+                logits = last_logits(self._model, self.placing, texts)[:, : self._known()]
                 for row, text in enumerate(texts):
                     if not ended[row]:
                         text.append(next_token(logits[row], self.sampling, text, generator))
@@ -105,28 +106,38 @@ class ModelCompleter(GRPOCompleter):
         self._model.train()
         return [text[start:] for text, start in zip(texts, starts, strict=True)]
 
+    def _known(self) -> int | None:
+        """The tokens that have a text; rows of the padded vocabulary have none."""
+        return getattr(self._tokenizer, "vocab_size", None) or None
+
     def compute_nlog_probs(self, prompts: list[Tokens], completions: list[Tokens]) -> tuple[Tensor, Tensor]:
         """Minus the log-probability of each next token, and ones where it is the completion's; [B, T] with T a multiple of 32."""
         rows = [[*prompt, *completion] for prompt, completion in zip(prompts, completions, strict=True)]
-        length = round_up_to_tile(max(len(row) for row in rows) - 1)
+        weights, length = completion_mask(prompts, completions)
         ids, targets = _padded([row[:-1] for row in rows], length), _padded([row[1:] for row in rows], length)
-        weights = np.zeros((len(rows), length), np.float32)
-        for number, (prompt, row) in enumerate(zip(prompts, rows, strict=True)):
-            weights[number, len(prompt) - 1 : len(row) - 1] = 1.0
         logits = self._model(self.placing.ids(ids, (len(rows), 1, 1, length)), _mask(length))
         each = cross_entropy_loss(logits, self.placing.ids(targets, (len(rows), length)), ReduceType.NONE)
         own = each.shape()[0]
         return shapes.reshape(each, (own, length)), rows_of(weights, self.placing)
 
-    def _last_logits(self, texts: Sequence[Tokens]) -> np.ndarray:
-        """Logits of the token after each text, [texts, vocabulary]."""
-        length = round_up_to_tile(max(len(text) for text in texts))
-        ids = _padded(texts, length)
-        logits = self._model(self.placing.ids(ids, (len(texts), 1, 1, length)), _mask(length))
-        every = whole(logits.get_value())[:, 0]
-        # Rows of the padded vocabulary have no text.
-        known = getattr(self._tokenizer, "vocab_size", None) or every.shape[-1]
-        return np.stack([every[row, len(text) - 1, :known] for row, text in enumerate(texts)])
+
+def last_logits(model: Any, placing: Placing, texts: Sequence[Tokens]) -> np.ndarray:
+    """Logits of the token after each text, [texts, vocabulary with its padding]. Every rank of the mesh must call it."""
+    length = round_up_to_tile(max(len(text) for text in texts))
+    ids = _padded(texts, length)
+    logits = model(placing.ids(ids, (len(texts), 1, 1, length)), _mask(length))
+    every = whole(logits.get_value())[:, 0]
+    return np.stack([every[row, len(text) - 1] for row, text in enumerate(texts)])
+
+
+def completion_mask(prompts: Sequence[Tokens], completions: Sequence[Tokens]) -> tuple[np.ndarray, int]:
+    """Ones where the next token is the completion's, [B, T] float32; and T, a multiple of 32."""
+    sizes = [(len(p), len(p) + len(c)) for p, c in zip(prompts, completions, strict=True)]
+    length = round_up_to_tile(max(end for _, end in sizes) - 1)
+    weights = np.zeros((len(sizes), length), np.float32)
+    for number, (start, end) in enumerate(sizes):
+        weights[number, start - 1 : end - 1] = 1.0
+    return weights, length
 
 
 def rows_of(array: np.ndarray, placing: Placing) -> Tensor:
@@ -135,6 +146,15 @@ def rows_of(array: np.ndarray, placing: Placing) -> Tensor:
     tensor = Tensor.from_numpy(values, new_type=DataType.FLOAT32, mapper=placing.mapper(values.ndim))
     tensor.set_requires_grad(False)
     return tensor
+
+
+def shares_of(mask: Tensor) -> Tensor:
+    """Each completion's weight spread over its tokens."""
+    value = stacks.compute(
+        lambda m: m / np.maximum(m.sum(axis=-1, keepdims=True, dtype=np.float32), np.float32(1)),
+        mask.get_value(),
+    )
+    return Tensor(value, requires_grad=False)
 
 
 def _padded(rows: Sequence[Tokens], length: int) -> np.ndarray:

@@ -7,14 +7,12 @@ min(ratio * advantage, clip(ratio, 1 - epsilon, 1 + epsilon) * advantage), where
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
-from tt_run.runtime.errors import type_name
-from tt_run.runtime.train import stacks
 from tt_run.runtime.train.common.trainer import Placing
 from tt_run.runtime.train.common.utils import create_optimizer, get_loss_over_devices, no_grad
 from tt_run.runtime.train.context import AutoContext
@@ -22,26 +20,50 @@ from tt_run.runtime.train.distributed import synchronize_gradients
 from tt_run.runtime.train.ops import binary, unary
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
 from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.trainers import grpo_forms
+from tt_run.runtime.train.trainers.batch_source import (
+    Columns,
+    RolloutBatchSource,
+    ScoredRolloutBatch,
+    build_rollout_batch_source,
+    rewards_of,
+    text_of,
+    tokenize_prompts,
+)
 from tt_run.runtime.train.trainers.callback import TrainerCallback
-from tt_run.runtime.train.trainers.completion import GRPOCompleter, Tokens, rows_of
+from tt_run.runtime.train.trainers.completion import (
+    GRPOCompleter,
+    Tokens,
+    completion_mask,
+    rows_of,
+    shares_of,
+)
 from tt_run.runtime.train.trainers.grpo_config import GRPOConfig
 from tt_run.runtime.train.trainers.grpo_monitor import GRPOMonitor
 from tt_run.runtime.train.trainers.grpo_saving import save_checkpoint
-from tt_run.runtime.train.trainers.rollouts import Reward, advantages_of, dispatch_reward, reward_names
-
-Columns = dict[str, list[Any]]
+from tt_run.runtime.train.trainers.rollouts import (
+    Reward,
+    RolloutBatch,
+    RolloutSampler,
+    advantages_of,
+    place_old_nlog_probs,
+)
 
 
 class GRPOTrainer:
-    """Trains the model of a completer by one `reward_func`, or the sum of several `reward_funcs`; each gets those of completions, prompts and
-    columns of the data set that it names.
+    """Trains a model by one `reward_func`, or the sum of several `reward_funcs`; each gets those of completions, prompts and columns of the
+    data set that it names.
 
-    `dataset` is anything with rows `{"prompt": text, ...}` by number. `optimizer_dict` is an optimizer's configuration. The figures of a step
-    are `metrics`; callbacks may add to them. Raises ValueError for sizes that do not divide, and unless one kind of reward is given.
+    The model is a completer's, or, with `transformer_config`, `device_config` and `model_source`, built here on devices opened here; its
+    completions are then a `TTMLRolloutSampler`'s, and log-probabilities are compared with those at which their tokens were drawn.
+    `dataset`, or what `dataset_func()` gives, is anything with rows `{"prompt": text, ...}` by number. `optimizer_dict` is an optimizer's
+    configuration. The figures of a step are `metrics`; callbacks may add to them. Raises ValueError for sizes that do not divide, and unless
+    one kind of reward is given, TypeError for arguments of neither form.
     """
 
-    _batch_figures: Mapping[str, Any] = {}
+    rollout_batch_source: RolloutBatchSource | None = None
 
+    @overload
     def __init__(
         self,
         completer: GRPOCompleter,
@@ -52,35 +74,34 @@ class GRPOTrainer:
         callbacks: Sequence[TrainerCallback] | None = None,
         model_source: str | None = None,
         reward_funcs: Sequence[Reward] | None = None,
-    ) -> None:
-        if optimizer_dict is None:
-            raise ValueError("GRPOTrainer: optimizer_dict is required; help: {'type': 'AdamW', 'lr': 1e-5}")
-        if (reward_func is None) == (reward_funcs is None) or not (reward_func or reward_funcs):
-            raise ValueError(
-                "GRPOTrainer: pass exactly one of reward_func (a function) and reward_funcs (functions, at least one)"
-            )
-        if not hasattr(completer, "model"):
-            raise TypeError(
-                f"GRPOTrainer: completer must be a GRPOCompleter, which has a model, not {type_name(completer)}"
-            )
-        if config.rollout_mode == "remote_sync":
-            raise ValueError(
-                "GRPOTrainer: rollout_mode 'remote_sync' generates with tt-transformers on another rank, which is not emulated; "
-                "help: rollout_mode: in_process, and a completer that asks the other rank, as examples/training/grpo_remote_rollout.py has"
-            )
-        self.completer, self.dataset, self.config = completer, dataset, config
-        self.reward_func, self.optimizer_dict = reward_func, optimizer_dict
-        self.reward_funcs = (
-            [reward_func] if callable(reward_func) else list(reward_funcs or reward_func or ())
-        )
-        self.callbacks, self.model_source = list(callbacks or ()), model_source
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        transformer_config: Any,
+        device_config: Any,
+        model_source: str,
+        dataset_func: Callable[[], Any],
+        config: GRPOConfig,
+        reward_func: Reward | Sequence[Reward] | None = None,
+        optimizer_dict: Mapping[str, Any] | None = None,
+        callbacks: Sequence[TrainerCallback] | None = None,
+        reward_funcs: Sequence[Reward] | None = None,
+    ) -> None: ...
+    def __init__(self, *given: Any, **named: Any) -> None:
+        asked = grpo_forms.asked(given, named)
+        self.completer, self.dataset, self.config = asked.completer, asked.dataset, asked.config
+        self.reward_func, self.reward_funcs = asked.reward_func, asked.reward_funcs
+        self.optimizer_dict, self.model_source = asked.optimizer_dict, asked.model_source
+        self.callbacks, self.rollout_sampler = asked.callbacks, asked.sampler
+        self._batch_figures, config = dict[str, Any](), asked.config
         # By name too: programs written before the trainer had a monitor bring their own, which writes the same file.
         if not config.disable_default_monitor and not any(
             isinstance(one, GRPOMonitor) or type(one).__name__ == "GRPOMonitor" for one in self.callbacks
         ):
             self.callbacks.append(GRPOMonitor(config))
-        self.model = completer.model
-        self.optimizer: Any = create_optimizer(self.model, optimizer_dict)
+        self.model = self.completer.model
+        self.optimizer: Any = create_optimizer(self.model, self.optimizer_dict)
         self.placing = Placing.current()
         self.metrics: dict[str, Any] = {"step": 0}
         self._old: tuple[list[Tokens], list[tuple[Tensor, Tensor]]] | None = None
@@ -93,6 +114,15 @@ class GRPOTrainer:
         self._generation_batch_prompts = (
             self.each // config.num_generations * config.gradient_accumulation_steps
         )
+        if self.rollout_sampler is not None:
+            self._setup()
+            self.rollout_batch_source = self._batch_source(self.rollout_sampler)
+            self._trained = False
+
+    @property
+    def tokenizer(self) -> Any:
+        """What has encode and decode."""
+        return self.completer.tokenizer
 
     @property
     def steps(self) -> int:
@@ -100,7 +130,10 @@ class GRPOTrainer:
         return int(self.metrics["step"])
 
     def train(self) -> None:
-        """Go through the prompts once."""
+        """Go through the prompts once. Raises RuntimeError for a second time with a sampler, whose weights' numbers only rise."""
+        if self.rollout_batch_source is not None:
+            self._train_on_source(self.rollout_batch_source)
+            return
         self._setup()
         self._tell("on_train_begin")
         self.metrics = {"step": 0}
@@ -146,14 +179,58 @@ class GRPOTrainer:
             raise ValueError(
                 f"prompts_to_train ({total}) must be divisible by the {self._generation_batch_prompts} prompts of a step"
             )
-        rows = [self.dataset[i] for i in range(total)]
-        for number, row in enumerate(rows):
-            if not isinstance(row, Mapping) or "prompt" not in row:
-                has = ", ".join(map(str, row)) if isinstance(row, Mapping) else type_name(row)
-                raise ValueError(f"GRPOTrainer: row {number} of the data set has no 'prompt', it has {has}")
-        self._prompts: list[Tokens] = [list(self.completer.tokenizer.encode(row["prompt"])) for row in rows]
-        names = [name for name in rows[0] if name != "prompt"] if rows else []
-        self._extra_dataset_columns: Columns = {name: [row[name] for row in rows] for name in names}
+        self._prompts, self._extra_dataset_columns = tokenize_prompts(self.dataset, self.tokenizer, total)
+
+    def _batch_source(self, sampler: RolloutSampler) -> RolloutBatchSource:
+        """Where the batches of a sampler come from."""
+        return build_rollout_batch_source(
+            self.config,
+            sampler=sampler,
+            prompts=self._prompts,
+            extra_columns=self._extra_dataset_columns,
+            batch_prompts=self._generation_batch_prompts,
+            tokenizer=self.tokenizer,
+            reward_funcs=self.reward_funcs,
+        )
+
+    def _train_on_source(self, source: RolloutBatchSource) -> None:
+        """The steps on the batches of a source; probabilities are compared with those at which their tokens were drawn."""
+        if self._trained:
+            raise RuntimeError(
+                "GRPOTrainer.train() can only be called once: steps start at 0, weight versions only increase; help: another GRPOTrainer"
+            )
+        self._trained = True
+        self._tell("on_train_begin")
+        self.metrics = {"step": 0}
+        self._reset_step_metrics()
+        try:
+            batches = iter(source)
+            while (scored := self._next_scored(batches)) is not None:
+                rollout = scored.rollout
+                self._old = rollout.completions, list(self._drawn_probabilities(rollout))
+                advantages = self._compute_advantages(scored.rewards)
+                self._step_on(rollout.prompts, rollout.completions, advantages)
+        finally:
+            source.close()
+        self._tell("on_train_end")
+
+    def _next_scored(self, batches: Iterator[ScoredRolloutBatch]) -> ScoredRolloutBatch | None:
+        """The next batch, with its figures noted; None after the last."""
+        begun, scored = time.perf_counter(), next(batches, None)
+        if scored is not None:
+            rollout = scored.rollout
+            self.metrics["generation_time_s"] = time.perf_counter() - begun
+            self._note_batch(rollout.prompts, rollout.completions, scored.rewards, scored.reward_components)
+            self._batch_figures |= {"rollout_weight_version": rollout.weight_version}
+        return scored
+
+    def _drawn_probabilities(self, rollout: RolloutBatch) -> Iterator[tuple[Tensor, Tensor]]:
+        """Of each micro-batch minus the log-probabilities that came with it, and the weight of each token."""
+        for part in self._micro_batches(rollout.completions):
+            prompts, completions = rollout.prompts[part], rollout.completions[part]
+            mask, length = completion_mask(prompts, completions)
+            old = place_old_nlog_probs(prompts, completions, rollout.logprobs[part], length)
+            yield rows_of(old, self.placing), shares_of(rows_of(mask, self.placing))
 
     def _iter_prompt_batches(self) -> Iterator[tuple[list[Tokens], Columns]]:
         """The prompts that are completed together, with their columns."""
@@ -178,11 +255,20 @@ class GRPOTrainer:
             raise ValueError(
                 f"the completer gave {len(completions)} completions for {len(prompts)} prompts, {self.config.num_generations} each are wanted"
             )
-        advantages = self._compute_advantages(self._compute_rewards(wide, completions, wide_columns))
+        self._step_on(
+            wide,
+            completions,
+            self._compute_advantages(self._compute_rewards(wide, completions, wide_columns)),
+        )
+
+    def _step_on(self, wide: list[Tokens], completions: list[Tokens], advantages: np.ndarray) -> None:
+        """The steps on completions, each with its prompt and its advantage."""
         for _ in range(self.config.num_iterations):
             self._optimize(wide, completions, advantages)
             self._apply_gradients()
             self.metrics = {**self._batch_figures, **self.metrics, "step": self.metrics["step"] + 1}
+            if self.rollout_batch_source is not None:
+                self.rollout_batch_source.update_weights(self.model, self.steps)
             self._step_taken()
             self._publish_step_metrics()
             self._maybe_checkpoint()
@@ -195,21 +281,25 @@ class GRPOTrainer:
         self, prompts: list[Tokens], completions: list[Tokens], columns: Columns
     ) -> np.ndarray:
         """The reward of each completion, the sum of those of all functions."""
-        tokenizer, config = self.completer.tokenizer, self.config
-        texts = [_text(tokenizer, completion) for completion in completions]
-        asked = [_text(tokenizer, prompt) for prompt in prompts]
-        told = [
-            np.asarray(dispatch_reward(function, texts, asked, columns), np.float32)
-            for function in self.reward_funcs
-        ]
-        rewards = np.asarray(np.sum(told, axis=0), np.float32)
+        texts = [text_of(self.tokenizer, completion) for completion in completions]
+        asked = [text_of(self.tokenizer, prompt) for prompt in prompts]
+        rewards, each = rewards_of(self.reward_funcs, texts, asked, columns)
+        self._note_batch(prompts, completions, rewards, each)
+        return rewards
+
+    def _note_batch(
+        self,
+        prompts: list[Tokens],
+        completions: list[Tokens],
+        rewards: np.ndarray,
+        each: Mapping[str, np.ndarray],
+    ) -> None:
+        """The figures of a batch; print completions where that is asked for."""
+        config = self.config
         lengths = [len(completion) for completion in completions]
-        each: dict[str, Any] = {}
-        if len(told) > 1:
-            names = reward_names(self.reward_funcs)
-            each = {f"{name}_mean": float(part.mean()) for name, part in zip(names, told, strict=True)}
+        told = {f"{name}_mean": float(part.mean()) for name, part in each.items()} if len(each) > 1 else {}
         self._batch_figures = {
-            **each,
+            **told,
             "reward_mean": float(rewards.mean()),
             "reward_std": float(rewards.std()),
             "mean_completion_len": sum(lengths) / len(lengths),
@@ -218,11 +308,14 @@ class GRPOTrainer:
         }
         shown = config.num_completions_to_print if config.log_completions else 0
         if shown:
-            samples = {"prompts": asked, "completions": texts, "rewards": rewards.tolist()}
-            self._batch_figures |= {name: values[:shown] for name, values in samples.items()}
-            for text, reward in list(zip(texts, rewards, strict=True))[:shown]:
+            asked, texts = (
+                [text_of(self.tokenizer, tokens) for tokens in some[:shown]]
+                for some in (prompts, completions)
+            )
+            told_of = rewards[:shown].tolist()
+            self._batch_figures |= {"prompts": asked, "completions": texts, "rewards": told_of}
+            for text, reward in zip(texts, told_of, strict=True):
                 print(f"[completion, reward {reward:.4g}] {text}")
-        return rewards
 
     def _compute_advantages(self, rewards: np.ndarray) -> np.ndarray:
         """How much better than its group each completion is."""
@@ -286,7 +379,7 @@ class GRPOTrainer:
             for part in self._micro_batches(completions):
                 old, mask = self.completer.compute_nlog_probs(prompts[part], completions[part])
                 old.set_requires_grad(False)
-                yield old, _shares(mask)
+                yield old, shares_of(mask)
         self.model.train()
 
     def _tell(self, hook: str, *facts: Any, **figures: Any) -> None:
@@ -304,19 +397,3 @@ class GRPOTrainer:
         if not isinstance(callback, GRPOMonitor):
             name = f"{type(callback).__name__}_time_s"
             self.metrics[name] = self.metrics.get(name, 0.0) + time.perf_counter() - begun
-
-
-def _text(tokenizer: Any, tokens: Tokens) -> str:
-    try:
-        return str(tokenizer.decode(tokens, skip_special_tokens=True))
-    except TypeError:
-        return str(tokenizer.decode(tokens))
-
-
-def _shares(mask: Tensor) -> Tensor:
-    """Each completion's weight spread over its tokens."""
-    value = stacks.compute(
-        lambda m: m / np.maximum(m.sum(axis=-1, keepdims=True, dtype=np.float32), np.float32(1)),
-        mask.get_value(),
-    )
-    return Tensor(value, requires_grad=False)

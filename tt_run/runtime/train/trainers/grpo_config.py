@@ -16,6 +16,20 @@ SCHEDULES = ("constant", "cosine")
 REPORTS = ("none", "wandb")
 ROLLOUTS = (("ttml", "in_process"), ("ttt", "remote_sync"))
 """Who makes completions, and where: the model that is trained, or tt-transformers on another rank. Other pairs mean nothing."""
+ROLLOUT_SOURCES = tuple(source for source, _ in ROLLOUTS)
+ROLLOUT_MODES = tuple(mode for _, mode in ROLLOUTS)
+
+
+@dataclass
+class RemoteRolloutConfig:
+    """What the rank that makes completions has in "remote_sync": its mesh, its batches, and how it draws."""
+
+    mesh_shape: list[int]
+    max_batch_size: int
+    max_seq_len: int
+    seed: int | None = None
+    top_k: int = 32
+    top_p: float = 1.0
 
 
 @dataclass
@@ -55,6 +69,7 @@ class GRPOConfig:
     rollout_source: str = "ttml"
     rollout_mode: str = "in_process"
     weight_sync_every: int = 1
+    remote_rollout: RemoteRolloutConfig | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -86,6 +101,11 @@ class GRPOConfig:
             raise ValueError(
                 f"GRPOConfig: num_completions_to_print must be at least 0, got {self.num_completions_to_print}"
             )
+        for name, known in (("rollout_source", ROLLOUT_SOURCES), ("rollout_mode", ROLLOUT_MODES)):
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f"GRPOConfig: '{name}' must be one of {', '.join(known)}, got {getattr(self, name)!r}"
+                )
         if (self.rollout_source, self.rollout_mode) not in ROLLOUTS:
             pairs = ", ".join(f"{source} {mode}" for source, mode in ROLLOUTS)
             raise ValueError(
@@ -120,4 +140,10 @@ def get_grpo_config(yaml_config: Mapping[str, Any], output_dir: str = "") -> GRP
     if "micro_batch_size" in fields:
         warnings.warn("grpo_config: 'micro_batch_size' is now 'per_device_train_batch_size'", stacklevel=2)
         fields.setdefault("per_device_train_batch_size", fields.pop("micro_batch_size"))
+    remote = yaml_config.get("remote_rollout_config")
+    if remote is not None:
+        try:
+            fields["remote_rollout"] = RemoteRolloutConfig(**remote)
+        except TypeError as error:
+            raise ConfigError(f"remote_rollout_config: {error}") from None
     return GRPOConfig(**fields)

@@ -6,9 +6,10 @@ _TABLE = {
     "tt_run.runtime.train.trainers.sft": "SFTConfig SFTTrainer",
     "tt_run.runtime.train.trainers.callback": "TrainerCallback",
     "tt_run.runtime.train.trainers.grpo": "GRPOTrainer",
-    "tt_run.runtime.train.trainers.grpo_config": "GRPOConfig get_grpo_config",
+    "tt_run.runtime.train.trainers.grpo_config": "GRPOConfig RemoteRolloutConfig get_grpo_config",
     "tt_run.runtime.train.trainers.grpo_monitor": "GRPOMonitor",
     "tt_run.runtime.train.trainers.rollouts": "RolloutBatch RolloutSampler",
+    "tt_run.runtime.train.trainers.sampler": "TTMLRolloutSampler",
     "tt_run.runtime.train.trainers.async_grpo": "FullyAsyncGRPOTrainer FullyAsyncRolloutBatch OneStepAsyncGRPOTrainer",
     "tt_run.runtime.train.trainers.completion": "GRPOCompleter ModelCompleter",
     "tt_run.runtime.train.trainers.reports": "ProgressBar LossHistory Throughput MemorySummary",
@@ -19,6 +20,7 @@ _SUBMODULES = (
     "grpo_trainer",
     "fully_async_grpo_trainer",
     "one_step_async_grpo_trainer",
+    "rollout",
     "sft_trainer",
 )
 

@@ -13,10 +13,12 @@ from tt_run.runtime.train.trainers.reports import MemorySummary as MemorySummary
 from tt_run.runtime.train.trainers.completion import ModelCompleter as ModelCompleter
 from tt_run.runtime.train.trainers.async_grpo import OneStepAsyncGRPOTrainer as OneStepAsyncGRPOTrainer
 from tt_run.runtime.train.trainers.reports import ProgressBar as ProgressBar
+from tt_run.runtime.train.trainers.grpo_config import RemoteRolloutConfig as RemoteRolloutConfig
 from tt_run.runtime.train.trainers.rollouts import RolloutBatch as RolloutBatch
 from tt_run.runtime.train.trainers.rollouts import RolloutSampler as RolloutSampler
 from tt_run.runtime.train.trainers.sft import SFTConfig as SFTConfig
 from tt_run.runtime.train.trainers.sft import SFTTrainer as SFTTrainer
+from tt_run.runtime.train.trainers.sampler import TTMLRolloutSampler as TTMLRolloutSampler
 from tt_run.runtime.train.trainers.reports import Throughput as Throughput
 from tt_run.runtime.train.trainers.callback import TrainerCallback as TrainerCallback
 from . import callback as callback
@@ -24,5 +26,6 @@ from . import fully_async_grpo_trainer as fully_async_grpo_trainer
 from tt_run.runtime.train.trainers.grpo_config import get_grpo_config as get_grpo_config
 from . import grpo_trainer as grpo_trainer
 from . import one_step_async_grpo_trainer as one_step_async_grpo_trainer
+from . import rollout as rollout
 from . import sft_trainer as sft_trainer
 

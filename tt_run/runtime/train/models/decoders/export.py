@@ -17,7 +17,7 @@ from tt_run.runtime.train.models.safetensors import write
 
 Array = npt.NDArray[Any]
 
-_LAYER = {
+PLACES = {
     "attention_norm/gamma": "input_layernorm.weight",
     "mlp_norm/gamma": "post_attention_layernorm.weight",
     "attention/q_linear/weight": "self_attn.q_proj.weight",
@@ -28,6 +28,7 @@ _LAYER = {
     "mlp/w3/weight": "mlp.up_proj.weight",
     "mlp/w2/weight": "mlp.down_proj.weight",
 }
+"""Parameters within a block, and what Hugging Face calls them."""
 _ENDS = {
     "tok_emb/weight": "model.embed_tokens.weight",
     "ln_fc/gamma": "model.norm.weight",
@@ -92,8 +93,8 @@ def state_dict(parameters: Mapping[str, Array], config: Mapping[str, Any]) -> di
             keys, values = split_keys_values(array, len(array) // 2, groups)
             found[f"{root}.self_attn.k_proj.{kind}"] = keys
             found[f"{root}.self_attn.v_proj.{kind}"] = values
-        elif inside in _LAYER:
-            found[f"{root}.{_LAYER[inside]}"] = halved(array, heads) if "q_linear" in inside else array
+        elif inside in PLACES:
+            found[f"{root}.{PLACES[inside]}"] = halved(array, heads) if "q_linear" in inside else array
         else:
             raise ValueError(f"{name} is no parameter of a Llama")
     return found

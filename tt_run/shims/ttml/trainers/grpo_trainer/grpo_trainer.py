@@ -1,15 +1,21 @@
-"""`ttml.trainers.grpo_trainer`."""
+"""`ttml.trainers.grpo_trainer.grpo_trainer`."""
 
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
     "tt_run.runtime.train.trainers.grpo": "GRPOTrainer",
-    "tt_run.runtime.train.trainers.grpo_config": "GRPOConfig get_grpo_config",
+    "tt_run.runtime.train.trainers.grpo_config": """
+        GRPOConfig RemoteRolloutConfig get_grpo_config ROLLOUT_SOURCES ROLLOUT_MODES VALID_ROLLOUT_COMBINATIONS=ROLLOUTS
+    """,
     "tt_run.runtime.train.trainers.grpo_saving": "save_checkpoint",
     "tt_run.runtime.train.trainers.grpo_monitor": "GRPOMonitor",
     "tt_run.runtime.train.trainers.rollouts": """
         RolloutBatch RolloutSampler compute_advantages_host=advantages_of dispatch_reward iter_micro_batch upload_micro_advantages
         check_new_weight_version layout_microbatch place_old_nlog_probs
+    """,
+    "tt_run.runtime.train.trainers.sampler": "TTMLRolloutSampler build_rollout_sampler",
+    "tt_run.runtime.train.trainers.batch_source": """
+        ScoredRolloutBatch RolloutBatchSource InProcessRolloutBatchSource build_rollout_batch_source validate_rollout_batch
     """,
     "tt_run.runtime.train.trainers.completion": "GRPOCompleter ModelCompleter",
 }

@@ -1,0 +1,137 @@
+"""The two ways to make a `GRPOTrainer`: of a completer that has a model, or of where the model is to come from."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tt_run.runtime.errors import type_name
+from tt_run.runtime.train.trainers import model_source as source
+from tt_run.runtime.train.trainers.completion import GRPOCompleter
+from tt_run.runtime.train.trainers.grpo_config import GRPOConfig
+from tt_run.runtime.train.trainers.rollouts import Reward
+from tt_run.runtime.train.trainers.sampler import (
+    SampledCompleter,
+    TTMLRolloutSampler,
+    build_rollout_sampler,
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What both ways have in common; `sampler` is None for a completer of the program's own."""
+
+    completer: GRPOCompleter
+    sampler: TTMLRolloutSampler | None
+    dataset: Any
+    config: GRPOConfig
+    reward_func: Reward | Sequence[Reward] | None
+    reward_funcs: list[Reward]
+    optimizer_dict: Mapping[str, Any]
+    callbacks: list[Any]
+    model_source: str | None
+
+
+def of_completer(
+    completer: GRPOCompleter,
+    dataset: Any,
+    config: GRPOConfig,
+    reward_func: Reward | Sequence[Reward] | None = None,
+    optimizer_dict: Mapping[str, Any] | None = None,
+    callbacks: Sequence[Any] | None = None,
+    model_source: str | None = None,
+    reward_funcs: Sequence[Reward] | None = None,
+) -> Asked:
+    """The form of a completer. Raises TypeError for one without a model, and as `_settled`."""
+    settings, functions = _settled(config, optimizer_dict, reward_func, reward_funcs)
+    if not hasattr(completer, "model"):
+        raise TypeError(
+            f"GRPOTrainer: completer must be a GRPOCompleter, which has a model, not {type_name(completer)}"
+        )
+    return Asked(
+        completer, None, dataset, config, reward_func, functions, settings, list(callbacks or ()), model_source
+    )  # fmt: skip
+
+
+def of_source(
+    transformer_config: Any,
+    device_config: Any,
+    model_source: str,
+    dataset_func: Callable[[], Any] | None = None,
+    config: GRPOConfig | None = None,
+    reward_func: Reward | Sequence[Reward] | None = None,
+    optimizer_dict: Mapping[str, Any] | None = None,
+    callbacks: Sequence[Any] | None = None,
+    reward_funcs: Sequence[Reward] | None = None,
+    *,
+    dataset: Any = None,
+) -> Asked:
+    """The form of a model's source, which opens the devices and builds the model; then the data set is asked for.
+
+    `dataset` is the data set itself, as programs of the form's first months give it, by name or in the place of `dataset_func`. Raises
+    TypeError for a `dataset_func` that cannot be called, and without a configuration; and as `_settled`.
+    """
+    if dataset is None and dataset_func is not None and not callable(dataset_func):
+        dataset, dataset_func = (dataset_func, None) if hasattr(dataset_func, "__getitem__") else (None, 1)
+    if (dataset is None) is (dataset_func is None) or not (dataset_func is None or callable(dataset_func)):
+        raise TypeError(
+            "GRPOTrainer: 'dataset_func' must be a zero-argument callable returning the dataset; help: dataset_func=lambda: rows"
+        )
+    if not isinstance(config, GRPOConfig):
+        raise TypeError(f"GRPOTrainer: config must be a GRPOConfig, got {type_name(config)}")
+    settings, functions = _settled(config, optimizer_dict, reward_func, reward_funcs)
+    model, tokenizer = source.setup_ttml_model(transformer_config, device_config, model_source)
+    sampler = build_rollout_sampler(
+        config.rollout_source,
+        model=model,
+        tokenizer=tokenizer,
+        max_completion_length=config.max_completion_length,
+        temperature=config.temperature,
+        completions_per_prompt=config.num_generations,
+    )
+    rows = dataset if dataset_func is None else dataset_func()
+    return Asked(
+        SampledCompleter(sampler), sampler, rows, config, reward_func, functions, settings, list(callbacks or ()), model_source
+    )  # fmt: skip
+
+
+def asked(given: Sequence[Any], named: Mapping[str, Any]) -> Asked:
+    """What a trainer was asked for, in either form; which it is, names say, or else the third argument, a configuration or a source.
+
+    Raises TypeError for arguments of neither form.
+    """
+    own = {"transformer_config", "device_config", "dataset_func"}
+    third = given[2] if len(given) > 2 else None
+    form = of_source if own & set(named) or isinstance(third, str) else of_completer
+    try:
+        bound = inspect.signature(form).bind(*given, **named)
+    except TypeError as error:
+        raise TypeError(
+            f"GRPOTrainer: {error}; help: GRPOTrainer(completer, dataset, config, …) or "
+            "GRPOTrainer(transformer_config, device_config, model_source, dataset_func, config, …)"
+        ) from None
+    return form(*bound.args, **bound.kwargs)
+
+
+def _settled(
+    config: GRPOConfig,
+    optimizer_dict: Mapping[str, Any] | None,
+    reward_func: Reward | Sequence[Reward] | None,
+    reward_funcs: Sequence[Reward] | None,
+) -> tuple[Mapping[str, Any], list[Reward]]:
+    """The optimizer's settings and the rewards. Raises ValueError without the former, unless one kind of reward is given, and for completions made on another rank."""
+    if optimizer_dict is None:
+        raise ValueError("GRPOTrainer: optimizer_dict is required; help: {'type': 'AdamW', 'lr': 1e-5}")
+    if (reward_func is None) == (reward_funcs is None) or not (reward_func or reward_funcs):
+        raise ValueError(
+            "GRPOTrainer: pass exactly one of reward_func (a function) and reward_funcs (functions, at least one)"
+        )
+    if config.rollout_mode == "remote_sync":
+        raise ValueError(
+            "GRPOTrainer: rollout_mode 'remote_sync' generates with tt-transformers on another rank, which is not emulated; "
+            "help: rollout_mode: in_process, and a completer that asks the other rank, as examples/training/grpo_remote_rollout.py has"
+        )
+    functions = [reward_func] if callable(reward_func) else list(reward_funcs or reward_func or ())
+    return optimizer_dict, functions
