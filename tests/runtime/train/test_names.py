@@ -34,6 +34,14 @@ PUBLISHED = {
     "ttml.trainers.grpo_trainer.llama_composite_kv": "LlamaCompositeKV",
     "ttml.trainers.grpo_trainer.rollout_batch_source": "tokenize_prompts score_rollout RolloutBatchSource",
     "ttml.trainers.grpo_trainer.ttml_rollout_sampler": "TTMLRolloutSampler",
+    "ttml.distributed": """
+        Layout DistributedLayout Shard Replicate get_layout set_layout MeshRuntime get_runtime set_runtime distribute_tensor distribute_batch
+        distribute_module parallelize_module sync_gradients ParallelStyle ColwiseParallel RowwiseParallel init_ops fully_shard
+    """,
+    "ttml.distributed.layout": "replicated_layout layout_from_topology layout_to_mapper_config",
+    "ttml.distributed.mesh_runtime": "MeshRuntime get_runtime set_runtime",
+    "ttml.distributed.style": "ColwiseParallel RowwiseParallel",
+    "ttml.distributed.training": "distribute_module parallelize_module",
     "ttml.trainers.rollout": "TTMLRolloutSampler RolloutBatch RolloutSampler",
     "ttml.models.qwen3.weights": "load_weights_from_hf",
     "ttml.fsdp": "fully_shard is_fsdp_managed fsdp_axis_of",

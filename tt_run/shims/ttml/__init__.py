@@ -25,6 +25,7 @@ _SUBMODULES = (
     "common",
     "init",
     "datasets",
+    "distributed",
     "fsdp",
     "lazy",
     "trainers",

@@ -17,6 +17,7 @@ from tt_run.runtime.train.named_mesh import close_device_mesh as close_device_me
 from . import common as common
 from . import core as core
 from . import datasets as datasets
+from . import distributed as distributed
 from . import fsdp as fsdp
 from . import init as init
 from tt_run.runtime.train.modules.lazy import is_lazy_init_enabled as is_lazy_init_enabled

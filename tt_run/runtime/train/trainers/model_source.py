@@ -26,6 +26,7 @@ from tt_run.runtime.train.models.decoders.weights import load_from_safetensors, 
 from tt_run.runtime.train.models.either_llama import Llama
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
 from tt_run.runtime.train.models.safetensors import Weights
+from tt_run.runtime.train.modules.base import AbstractModuleBase
 from tt_run.runtime.train.modules.lazy import lazy_init, materialize_module
 from tt_run.runtime.train.named_mesh import maybe_mesh, open_device_mesh
 from tt_run.runtime.train.parallelism import DistributedConfig, ParallelismContext
@@ -227,6 +228,7 @@ def _load_qwen3(model: Qwen3, source: str, config: Any) -> None:
 def _fully_sharded(model: Qwen3, device_config: Any) -> None:
     whole = tuple(device_config.fsdp_replicate_params)
     for block in model.blocks:
+        assert isinstance(block, AbstractModuleBase)
         fully_shard(block, replicate_params=whole)
     fully_shard(model, replicate_params=whole)
 

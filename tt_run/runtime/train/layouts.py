@@ -1,0 +1,163 @@
+"""How a tensor lies over the axes of a mesh, as values: `ttml.distributed.Layout`, `Shard` and `Replicate`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tt_run.runtime.tensor.distribution import mappers
+from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
+from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, PlacementShard
+from tt_run.runtime.train.axis_placement import by_axes
+from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.train.sharded_parameters import Joint, whole_parameter
+from tt_run.runtime.train.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Cut on a tensor dimension over the axis; negative dimensions count from the end."""
+
+    dim: int
+
+
+@dataclass(frozen=True)
+class Replicate:
+    """The same on all devices of the axis."""
+
+
+@dataclass(frozen=True, init=False)
+class Layout:
+    """One placement for each axis of the mesh: `Layout(placements=(…))`, or `Layout(ndim, {axis: Shard(dim)})` with all other axes replicated.
+
+    Without both it has the axes of the open mesh. Raises TypeError for both, ValueError for an axis that is none.
+    """
+
+    placements: tuple[Shard | Replicate, ...]
+
+    def __init__(
+        self,
+        ndim: int | None = None,
+        axis_placements: Mapping[int, Shard | Replicate] | None = None,
+        *,
+        placements: Sequence[Shard | Replicate] | None = None,
+    ) -> None:
+        if placements is not None and (ndim is not None or axis_placements is not None):
+            raise TypeError("Layout() takes placements, or ndim and axis_placements")
+        if placements is None:
+            count = AutoContext.get_instance().get_device().shape.dims() if ndim is None else ndim
+            given = dict(axis_placements or {})
+            wrong = [axis for axis in given if not 0 <= axis < count]
+            if wrong:
+                raise ValueError(f"Layout: axis {wrong[0]} is none of a mesh of {count} dimensions")
+            placements = [given.get(axis, Replicate()) for axis in range(count)]
+        object.__setattr__(self, "placements", tuple(placements))
+
+    @property
+    def ndim(self) -> int:
+        """Axes of the mesh."""
+        return len(self.placements)
+
+    def is_replicated(self) -> bool:
+        """Whether no axis cuts it."""
+        return not any(isinstance(placement, Shard) for placement in self.placements)
+
+    def is_sharded_on(self, mesh_axis: int) -> bool:
+        """Whether an axis cuts it."""
+        return mesh_axis < self.ndim and isinstance(self.placements[mesh_axis], Shard)
+
+    def shard_dim(self, mesh_axis: int) -> int | None:
+        """The dimension that an axis cuts, None where it cuts none."""
+        placement = self.placements[mesh_axis]
+        return placement.dim if isinstance(placement, Shard) else None
+
+    def with_placement(self, mesh_axis: int, placement: Shard | Replicate) -> Layout:
+        """The same with another placement for an axis."""
+        changed = list(self.placements)
+        changed[mesh_axis] = placement
+        return Layout(placements=changed)
+
+    def build_mapper(self, mesh_device: Any, tensor_rank: int = 4) -> mappers.TensorToMesh:
+        """What lays an array of so many dimensions out over a mesh in this way."""
+        return mappers.create_mesh_mapper(mesh_device, layout_to_mapper_config(self, tensor_rank))
+
+
+def replicated_layout(ndim: int = 2) -> Layout:
+    """The same on every device of a mesh of so many dimensions."""
+    return Layout(ndim)
+
+
+def layout_from_topology(topology: Any, mesh_ndim: int) -> Layout:
+    """The layout that a `ttnn` topology says; axes that it does not have replicate."""
+    found = [Shard(p.dim) if isinstance(p, PlacementShard) else Replicate() for p in topology.placements()]
+    return Layout(mesh_ndim, dict(enumerate(found)))
+
+
+def layout_to_mapper_config(layout: Layout, tensor_rank: int | None = None) -> MeshMapperConfig:
+    """A layout as `ttnn.create_mesh_mapper` takes it; with `tensor_rank` dimensions are counted from the front."""
+    made: list[Placement] = []
+    for placement in layout.placements:
+        if isinstance(placement, Shard):
+            dim = placement.dim
+            made.append(PlacementShard(dim + tensor_rank if dim < 0 and tensor_rank else dim))
+        else:
+            made.append(PlacementReplicate())
+    return MeshMapperConfig(made)
+
+
+def get_layout(tensor: Tensor) -> Layout:
+    """How a tensor lies now. The last two dimensions count from the end, as plans write them, all others from the front."""
+    value = tensor.get_value(PreferredPrecision.FULL)
+    device, rank = value.device(), len(value.shape)
+    ndim = 2 if device is None else device.shape.dims()
+    found = layout_from_topology(by_axes(value), ndim)
+    return Layout(
+        placements=[
+            Shard(_counted(p.dim % rank, rank)) if isinstance(p, Shard) else p for p in found.placements
+        ]
+    )
+
+
+def set_layout(tensor: Tensor, layout: Layout) -> None:
+    """Confirm a layout. Raises ValueError for another than the tensor has: its shards lie where they are."""
+    rank = len(tensor.shape())
+    wanted = [Shard(_counted(p.dim % rank, rank)) if isinstance(p, Shard) else p for p in layout.placements]
+    has = get_layout(tensor)
+    if has.placements != tuple(wanted):
+        raise ValueError(
+            f"set_layout: the tensor lies as {has}, not as {layout}; help: distribute_tensor(tensor, mesh_device, layout)"
+        )
+
+
+def distribute_tensor(
+    tensor: Tensor,
+    mesh_device: Any,
+    layout: Layout,
+    requires_grad: bool | None = None,
+    *,
+    sections: int = 1,
+) -> Tensor:
+    """A tensor of the same numbers and element type in another layout; `requires_grad` None keeps what it has. Collective over the mesh's ranks.
+
+    Of a dimension that holds `sections` side by side each device gets its part of every one.
+    """
+    rank, array = len(tensor.shape()), whole_parameter(tensor)
+    cut = [(axis, p.dim % rank) for axis, p in enumerate(layout.placements) if isinstance(p, Shard)]
+    joint = Joint(cut[0][1], sections, int(mesh_device.shape[cut[0][0]])) if cut and sections > 1 else None
+    if joint is not None:
+        array = joint.dealt(array)
+    made = Tensor.from_numpy(array, new_type=tensor.dtype(), mapper=layout.build_mapper(mesh_device, rank))
+    made.joint = joint
+    made.set_requires_grad(tensor.get_requires_grad() if requires_grad is None else requires_grad)
+    return made
+
+
+def distribute_batch(tensor: Tensor, mesh_device: Any, dp_axis: int) -> Tensor:
+    """A batch cut on its first dimension over an axis."""
+    return distribute_tensor(tensor, mesh_device, Layout(mesh_device.shape.dims(), {dp_axis: Shard(0)}))
+
+
+def _counted(dim: int, rank: int) -> int:
+    return dim - rank if dim >= rank - 2 and dim > 0 else dim

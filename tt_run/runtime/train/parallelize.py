@@ -1,0 +1,257 @@
+"""`ttml.distributed`: a model that is whole on each device becomes one that is cut over an axis, by names of its layers.
+
+What layers of a plan compute is what `ColumnParallelLinear` and `RowParallelLinear` do, with the weights that the model has.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tt_run.runtime.train.axis_placement import is_replicated
+from tt_run.runtime.train.distributed import synchronize_gradients
+from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.train.layouts import Layout, Shard, distribute_tensor
+from tt_run.runtime.train.models.decoders.llama import GroupedQueryAttention
+from tt_run.runtime.train.models.decoders.qwen3 import Qwen3Attention
+from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase
+from tt_run.runtime.train.modules.linear import LinearLayer
+from tt_run.runtime.train.ops import binary, distributed
+from tt_run.runtime.train.ops.distributed import GradOutputType
+from tt_run.runtime.train.ops.matmul import linear
+from tt_run.runtime.train.tensor import Tensor
+
+
+@dataclass
+class MeshRuntime:
+    """The devices of a plan and what their axes carry."""
+
+    mesh_device: Any
+    tp_axis: int | None = None
+    dp_axis: int | None = None
+    cp_axis: int | None = None
+
+    @property
+    def mesh_shape(self) -> tuple[int, ...]:
+        """Devices along each axis."""
+        return tuple(self.mesh_device.shape)
+
+
+_runtime: MeshRuntime | None = None
+
+
+def get_runtime() -> MeshRuntime | None:
+    """What the last plan was laid over, None before the first."""
+    return _runtime
+
+
+def set_runtime(runtime: MeshRuntime | None) -> None:
+    """Say what the axes carry, or forget it."""
+    global _runtime
+    _runtime = runtime
+
+
+def init_ops() -> None:
+    """Nothing: operations follow how their operands lie without it. Programs call it before their first."""
+
+
+class ParallelStyle(ABC):
+    """How a linear layer is cut."""
+
+    @abstractmethod
+    def get_layouts(self, mesh_device: Any, tp_axis: int) -> dict[str, Layout]:
+        """The layouts of `weight` [1, 1, out, in] and `bias` [1, 1, 1, out]."""
+
+    @abstractmethod
+    def forward(self, axis: int, weight: Tensor, bias: Tensor | None, x: Tensor) -> Tensor:
+        """What the layer computes of a tensor [..., in]."""
+
+
+@dataclass(frozen=True)
+class ColwiseParallel(ParallelStyle):
+    """Output features cut over the axis; with `gather_output` every device ends with all of them."""
+
+    gather_output: bool = False
+
+    def get_layouts(self, mesh_device: Any, tp_axis: int) -> dict[str, Layout]:
+        """Rows of the weight, and the bias, cut."""
+        ndim = mesh_device.shape.dims()
+        return {"weight": Layout(ndim, {tp_axis: Shard(-2)}), "bias": Layout(ndim, {tp_axis: Shard(-1)})}
+
+    def forward(self, axis: int, weight: Tensor, bias: Tensor | None, x: Tensor) -> Tensor:
+        """[..., in] on every device -> [..., out / size] on each, or [..., out]."""
+        out = linear(distributed.broadcast(x, axis), weight, bias)
+        if not self.gather_output:
+            return out
+        return distributed.all_gather(out, out.get_rank() - 1, axis, GradOutputType.REPLICATED)
+
+
+@dataclass(frozen=True)
+class RowwiseParallel(ParallelStyle):
+    """Input features cut over the axis, and the products summed over it; an input that is whole is cut first."""
+
+    def get_layouts(self, mesh_device: Any, tp_axis: int) -> dict[str, Layout]:
+        """Columns of the weight cut, the bias whole."""
+        ndim = mesh_device.shape.dims()
+        return {"weight": Layout(ndim, {tp_axis: Shard(-1)}), "bias": Layout(ndim)}
+
+    def forward(self, axis: int, weight: Tensor, bias: Tensor | None, x: Tensor) -> Tensor:
+        """[..., in / size] on each device, or [..., in] -> [..., out] on every device."""
+        if is_replicated(x.get_value(), axis):
+            x = distributed.scatter(x, x.get_rank() - 1, axis)
+        out = distributed.all_reduce(linear(x, weight, None), True, axis)
+        return out if bias is None else binary.add(out, bias)
+
+
+def parallelize_module(
+    module: AbstractModuleBase,
+    mesh_device: Any,
+    parallelize_plan: Mapping[str, ParallelStyle],
+    *,
+    tp_axis: int = 0,
+    cp_axis: int | None = None,
+) -> AbstractModuleBase:
+    """Cut the linear layers that a plan names over an axis; changes and returns the module. Make the optimizer afterwards.
+
+    Names are dotted and relative to the module, `blocks.0.mlp.w1`; a key of the plan is a name or a regular expression for whole names. Attention
+    of a Llama or a Qwen3 whose layers are cut has its heads dealt to the devices. Raises ValueError for features and heads that do not divide
+    and for a key that names no linear layer, NotImplementedError for `cp_axis`.
+    """
+    if cp_axis is not None:
+        raise NotImplementedError(
+            "parallelize_module: cp_axis is not emulated; help: DistributedConfig(enable_cp=True) cuts positions"
+        )
+    size, used = int(mesh_device.shape[tp_axis]), set[str]()
+    layers = [(name, found) for name, found in module.named_modules() if isinstance(found, LinearLayer)]
+    chosen: dict[int, tuple[str, LinearLayer, ParallelStyle]] = {}
+    for name, found in layers:
+        key = _key(name, parallelize_plan)
+        if key is not None:
+            used.add(key)
+            chosen[id(found)] = name, found, parallelize_plan[key]
+    missing = [key for key in parallelize_plan if key not in used]
+    if missing:
+        raise ValueError(
+            f"parallelize_module: {missing[0]!r} names no linear layer; it has {', '.join(name for name, _ in layers[:6])}, …"
+        )
+    for name, found, style in chosen.values():
+        _check(name, found, style, mesh_device, tp_axis)
+    sections = _deal_heads(module, set(chosen), size, tp_axis)
+    for _, found, style in chosen.values():
+        _cut(found, style, mesh_device, tp_axis, sections.get(id(found), 1))
+    set_runtime(MeshRuntime(mesh_device, tp_axis=tp_axis))
+    return module
+
+
+def distribute_module(
+    model: AbstractModuleBase,
+    mesh_device: Any,
+    policy: Mapping[str, Layout],
+    cp_axis: int | None = None,
+) -> AbstractModuleBase:
+    """As `parallelize_module`, by layouts of weights, `{".*\\.w1\\.weight": Layout(…)}`: rows cut is column-wise, columns cut row-wise.
+
+    Raises ValueError for a layout that cuts a weight in any other way, and where two axes are cut.
+    """
+    plan: dict[str, ParallelStyle] = {}
+    axes = set[int]()
+    for key, layout in policy.items():
+        cut = {axis: p.dim for axis, p in enumerate(layout.placements) if isinstance(p, Shard)}
+        if not key.endswith("weight"):
+            continue  # a bias follows its weight
+        if len(cut) != 1 or next(iter(cut.values())) not in (-2, 2, -1, 3):
+            raise ValueError(
+                f"distribute_module: {key!r} is {layout}; help: Shard(-2) or Shard(-1) over one axis of the mesh"
+            )
+        (axis, dim), *_ = cut.items()
+        axes.add(axis)
+        plan[re.sub(r"\\?\.weight$", "", key)] = ColwiseParallel() if dim in (-2, 2) else RowwiseParallel()
+    if len(axes) > 1:
+        raise ValueError(f"distribute_module: the policy cuts over axes {sorted(axes)}, one is emulated")
+    if not plan:
+        set_runtime(MeshRuntime(mesh_device))
+        return model
+    return parallelize_module(model, mesh_device, plan, tp_axis=axes.pop(), cp_axis=cp_axis)
+
+
+def sync_gradients(
+    model: ModuleBase, runtime: MeshRuntime | None = None, cluster_axes: Sequence[int] | None = None
+) -> None:
+    """Replace every gradient by its mean over mesh axes: those given, else the data and context axes of the runtime. Nothing without any."""
+    if cluster_axes is None:
+        found = runtime or get_runtime()
+        axes = (None, None) if found is None else (found.dp_axis, found.cp_axis)
+        cluster_axes = [axis for axis in axes if axis is not None]
+    if cluster_axes:
+        synchronize_gradients(model.parameters(), list(cluster_axes))
+
+
+def _key(name: str, plan: Mapping[str, ParallelStyle]) -> str | None:
+    if name in plan:
+        return name
+    return next((key for key in plan if re.fullmatch(key, name)), None)
+
+
+def _deal_heads(module: AbstractModuleBase, cut: set[int], size: int, axis: int) -> dict[int, int]:
+    """Give each device its heads of every attention whose layers are cut; how many sections a joint layer has, by layer."""
+    sections: dict[int, int] = {}
+    dealt: list[tuple[GroupedQueryAttention | Qwen3Attention, dict[str, int]]] = []
+    for name, found in module.named_modules():
+        if isinstance(found, GroupedQueryAttention):
+            layers, kinds = (found.q_linear, found.kv_linear, found.out_linear), ("num_heads", "num_groups")
+        elif isinstance(found, Qwen3Attention):
+            layers = (found.q_proj, found.k_proj, found.v_proj, found.o_proj)  # type: ignore[assignment]
+            kinds = ("num_heads", "num_kv_heads")
+        else:
+            continue
+        chosen = [id(each) in cut for each in layers]
+        if not any(chosen):
+            continue
+        if not all(chosen):
+            raise ValueError(f"parallelize_module: a plan cuts all layers of {name!r} or none")
+        counts = {kind: getattr(found, kind) for kind in kinds}
+        for kind, count in counts.items():
+            if count % size:
+                raise ValueError(
+                    f"{name}: {kind} ({count}) must be divisible by the {size} devices of the axis"
+                )
+        dealt.append((found, {kind: count // size for kind, count in counts.items()}))
+    for found, counts in dealt:
+        for kind, count in counts.items():
+            setattr(found, kind, count)
+        if isinstance(found, GroupedQueryAttention):
+            sections[id(found.kv_linear)] = 2
+        else:
+            for norm in (found.q_norm, found.k_norm):
+                # Every device norms its own heads by the one gamma.
+                norm.sequence_axis = axis
+    return sections
+
+
+def _check(name: str, layer: LinearLayer, style: ParallelStyle, device: Any, axis: int) -> None:
+    """Raise ValueError for features that do not divide."""
+    size = int(device.shape[axis])
+    for kind, layout in style.get_layouts(device, axis).items():
+        tensor, dim = layer._tensors.get(kind), layout.shard_dim(axis)
+        if tensor is not None and dim is not None and tensor.shape()[dim] % size:
+            raise ValueError(
+                f"{name}.{kind}: {tensor.shape()} does not divide over {size} devices on dimension {dim}"
+            )
+
+
+def _cut(layer: LinearLayer, style: ParallelStyle, device: Any, axis: int, sections: int) -> None:
+    for kind, layout in style.get_layouts(device, axis).items():
+        tensor = layer._tensors.get(kind)
+        if tensor is not None:
+            moved = distribute_tensor(tensor, device, layout, sections=sections)
+            tensor.set_value(moved.get_value(PreferredPrecision.FULL))
+            tensor.joint = moved.joint
+    layer.forward = functools.partial(_forward, layer, style, axis)  # type: ignore[method-assign]
+
+
+def _forward(layer: LinearLayer, style: ParallelStyle, axis: int, tensor: Tensor) -> Tensor:
+    return style.forward(axis, layer.get_weight(), layer.get_bias(), tensor)

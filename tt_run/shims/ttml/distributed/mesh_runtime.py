@@ -1,0 +1,9 @@
+"""`ttml.distributed.mesh_runtime`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {
+    "tt_run.runtime.train.parallelize": "MeshRuntime get_runtime set_runtime",
+}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)
