@@ -159,8 +159,12 @@ class GroupedQueryAttention(AbstractModuleBase):
         return rope.rope(query, self.rope_params, start), rope.rope(key, self.rope_params, start), value
 
     def _out(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-        mixed = shapes.heads_fusion(attention(query, key, value, mask))
+        mixed = shapes.heads_fusion(self.sdpa(query, key, value, mask))
         return self.dropout(self.out_linear(mixed))
+
+    def sdpa(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+        """The attention of heads [B, H, S, E] over groups [B, G, S, E]; a program may put another operation in its place."""
+        return attention(query, key, value, mask)
 
 
 class LlamaMLP(AbstractModuleBase):

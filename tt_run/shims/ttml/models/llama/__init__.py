@@ -10,6 +10,7 @@ _TABLE = {
     "tt_run.runtime.train.models.decoders.llama_config": "LlamaRopeScalingConfig",
     "tt_run.runtime.train.models.decoders.weights": "load_from_safetensors",
     "tt_run.runtime.train.models.decoders.export": "save_to_hf_format",
+    "tt_run.runtime.train.models.decoders.flops": "calculate_flops_per_token=llama",
     "tt_run.runtime.train.models.cache": "KvCache KvCacheConfig",
 }
 _SUBMODULES = (

@@ -2,4 +2,5 @@
 """`ttml.models.llama.autograd_ops`."""
 
 from tt_run.runtime.train.models.decoders.qwen3 import ConcatLastDim as ConcatLastDim
+from tt_run.runtime.train.ops.prefix import SliceLastDim as SliceLastDim
 
