@@ -156,3 +156,25 @@ def test_a_folder_for_jobs_that_the_user_names_is_used(tmp_path: Path) -> None:
     env = {"PRTE_MCA_prte_tmpdir_base": str(tmp_path / "mine")}
     ran = tt_run(*SYSTEM, "sh", "-c", "echo $PMIX_SERVER_TMPDIR", cwd=tmp_path, env=env).check()
     assert ran.out.count(f"{tmp_path}/mine/") == 2
+
+
+SPAWNING = """
+import sys
+import ttnn
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+child = "from mpi4py import MPI; p = MPI.Comm.Get_parent(); p.send(MPI.COMM_WORLD.size * 7, 0); p.Disconnect()"
+pair = MPI.COMM_SELF.Spawn(sys.executable, ["-c", child], 1)
+print("heard", pair.recv(source=0))
+pair.Disconnect()
+print("ranks", world.allreduce(1))
+"""
+
+
+def test_a_program_meets_what_it_spawns(tmp_path: Path) -> None:
+    """As under plain mpirun, where there are slots for it."""
+    (tmp_path / "program.py").write_text(SPAWNING)
+    words = ("--emulate", "--system", "t3000", "--split", "1x2", "--mpi-args=--oversubscribe")
+    ran = tt_run(*words, "python", "program.py", cwd=tmp_path).check()
+    assert ran.field("heard") == ["7", "7"]
+    assert ran.field("ranks") == ["2", "2"]

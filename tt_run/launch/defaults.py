@@ -53,17 +53,19 @@ class GivenWords:
 def transport_defaults(
     plan: LaunchPlan, given: GivenWords, options: LaunchOptions, major: int | None
 ) -> list[Default]:
-    """Transports that start fast: without these words MPI_Init waits one second for the ofi component."""
+    """Transports that start fast: without these words MPI_Init waits one second for the ofi component.
+
+    TCP on one host too: ranks meet what they spawn (`Comm.Spawn`) over nothing else, shared memory is of one job.
+    """
     if given.sets("pml", "btl"):
         return _interface_defaults(plan, given, options)
     shared_memory = "vader" if major == 4 else "sm"
-    needs_tcp = plan.placement.is_multi_host or options.tcp_interface or given.has(*PLACEMENT_WORDS)
-    transports = f"self,{shared_memory},tcp" if needs_tcp else f"self,{shared_memory}"
-    words = ["--mca", "pml", "ob1", "--mca", "btl", transports]
+    crosses_hosts = plan.placement.is_multi_host or options.tcp_interface or given.has(*PLACEMENT_WORDS)
+    words = ["--mca", "pml", "ob1", "--mca", "btl", f"self,{shared_memory},tcp"]
     if not given.sets("osc"):
         words += ["--mca", "osc", "^ucx"]
     fast = Default(tuple(words), "start in 0.2 s, not 1.2 s: MPI does not probe for other networks")
-    return [fast, *(_interface_defaults(plan, given, options) if needs_tcp else ())]
+    return [fast, *(_interface_defaults(plan, given, options) if crosses_hosts else ())]
 
 
 def _interface_defaults(plan: LaunchPlan, given: GivenWords, options: LaunchOptions) -> list[Default]:

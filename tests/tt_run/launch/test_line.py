@@ -58,7 +58,7 @@ def test_mpmd_runs_one_context_per_rank() -> None:
 
 def test_one_host_starts_without_probing_networks() -> None:
     words = " ".join(line(plan_of(*TWO)).global_args)
-    assert words == "--bind-to none --mca pml ob1 --mca btl self,sm --mca osc ^ucx"
+    assert words == "--bind-to none --mca pml ob1 --mca btl self,sm,tcp --mca osc ^ucx"
 
 
 def test_several_hosts_get_tcp_interfaces_and_keepalive() -> None:
