@@ -23,6 +23,7 @@ EXAMPLES = (
 KEYS = (
     "While it runs:",
     "  Ctrl-C                      End all ranks in order; twice: at once.",
+    "  Ctrl-Z                      Stop all ranks with tt-run; fg goes on with all.",
     "  Ctrl-\\                      Show where every Python rank is (SIGQUIT).",
 )
 WIDEST = 110

@@ -31,6 +31,9 @@ class Job(Protocol):
     def kill(self) -> None:
         """Ends it at once, with every process of its session."""
 
+    def processes(self) -> Mapping[int, int]:
+        """The processes of its ranks on this machine, and the rank of each."""
+
     def finish(self) -> tuple[int, ...] | None:
         """Ends everything of it that is left on this machine: the rank of each such process, -1 where it is not known; None when others must look."""
 

@@ -40,7 +40,7 @@ def inherit_orphans(name: bytes) -> bool:
 
 
 def descendants(root: int) -> dict[int, int]:
-    """The living processes below `root` and the rank that each belongs to by its environment, -1 where that does not say."""
+    """The living processes below `root` and the rank that each belongs to by its environment or its parent's, -1 where neither says."""
     children: dict[int, list[int]] = {}
     dead: set[int] = set()
     for name in os.listdir("/proc"):  # noqa: PTH208 - a Path for each process takes longer than the rest
@@ -55,12 +55,13 @@ def descendants(root: int) -> dict[int, int]:
         if fields[0] in (b"Z", b"X"):
             dead.add(int(name))
     found: dict[int, int] = {}
-    pending = children.get(root, [])
+    pending = [(pid, -1) for pid in children.get(root, ())]
     while pending:
-        pid = pending.pop()
-        pending += children.get(pid, ())
+        pid, parents = pending.pop()
+        rank = parents if pid in dead or (own := _rank_of(pid)) < 0 else own
+        pending += [(child, rank) for child in children.get(pid, ())]
         if pid not in dead:
-            found[pid] = _rank_of(pid)
+            found[pid] = rank
     return found
 
 

@@ -34,6 +34,8 @@ _OURS = (
     signal.SIGQUIT,
     signal.SIGUSR1,
     signal.SIGUSR2,
+    signal.SIGTSTP,
+    signal.SIGCONT,
 )
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # tt-run, sent one of these as well (by `pkill`, or at the end of a service), acts by then; twice would be an end without grace.

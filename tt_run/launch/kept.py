@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from tt_run.launch.descent import descendants
 from tt_run.launch.keeper import (
     ENDED,
     FAILED,
@@ -68,6 +69,11 @@ class KeptJob:
     def kill(self) -> None:
         """Ends mpirun at once, with every process of its session's first group."""
         self._tell(KILL, lambda: os.killpg(self.pid, signal.SIGKILL))
+
+    def processes(self) -> dict[int, int]:
+        """The processes of ranks below the keeper, with their ranks; those of mpirun itself are none."""
+        found = {} if self._keeper_is_gone else descendants(self._keeper)
+        return {pid: rank for pid, rank in found.items() if rank >= 0 and pid != self.pid}
 
     def finish(self) -> tuple[int, ...] | None:
         """Ends whatever the job has left on this machine, and the keeper: a rank for each process that was ended, -1 where it is not known.

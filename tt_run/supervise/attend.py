@@ -41,8 +41,12 @@ def attend(
     inbox: SignalInbox,
     say: Callable[[str], None],
     faults: TimedFaults | None = None,
+    helpers: Sequence[int] = (),
 ) -> tuple[StatusBoard, Observation]:
-    """Watches a started job to its end: the ranks' records and what was seen. The job is gone when this returns."""
+    """Watches a started job to its end: the ranks' records and what was seen. The job is gone when this returns.
+
+    `helpers` are processes of ours, which stand still when the ranks do.
+    """
     board = StatusBoard(folder, len(plan.ranks))
     console = Console(
         folder,
@@ -59,12 +63,13 @@ def attend(
     progress = Progress(sys.stderr if options.progress else None, board.size)
     goes_on = _goes_on(plan.mpi_args)
     watch = Watch(job, board, console, options, inbox, hang, progress, say, goes_on, _read_ahead)
-    watch.faults = faults
+    watch.faults, watch.helpers = faults, helpers
     if plan.emulate:
         from tt_run.supervise.long_waits import Standstill
 
         watch.standstill = Standstill(folder.path, say, lambda: hang.describe(board, job).stacks)
     if plan.placement.is_multi_host:
+        watch.is_elsewhere = True
         watch.ask_stopped = partial(_ask_stopped, plan, board)
     try:
         return board, watch.run()

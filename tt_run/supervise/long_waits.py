@@ -70,6 +70,7 @@ class Standstill:
     folder: Path
     say: Callable[[str], None]
     stacks: Callable[[], Sequence[RankStack]]
+    went_on: float = 0.0  # when all of it was last continued after a stop, in seconds since 1970
     _next: float = 0.0
     _told: set[tuple[int, int]] = field(default_factory=set)
 
@@ -79,7 +80,8 @@ class Standstill:
             return
         self._next = now + _EVERY_SECONDS
         waits = read_waits(self.folder)
-        late = {rank: wait for rank, wait in waits.items() if wait.seconds >= EARLY_SECONDS}
+        earliest = time.time() - EARLY_SECONDS
+        late = {rank: wait for rank, wait in waits.items() if max(wait.since, self.went_on) <= earliest}
         if not late or any((wait.rank, wait.number) in self._told for wait in late.values()):
             return
         self._told |= {(wait.rank, wait.number) for wait in late.values()}

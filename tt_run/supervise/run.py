@@ -77,7 +77,8 @@ def run_plan(
                 from tt_run.supervise.attend import attend  # while mpirun starts
 
                 gc.enable()
-                board, observation = attend(job, plan, folder, options, inbox, say, faults)
+                helpers = () if feeder is None else (feeder.pid,)
+                board, observation = attend(job, plan, folder, options, inbox, say, faults, helpers)
             except BaseException:
                 job.finish()
                 raise

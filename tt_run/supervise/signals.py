@@ -13,6 +13,8 @@ from tt_run.contract import Exit
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PASSED_ON = (signal.SIGUSR1, signal.SIGUSR2)
 """For the ranks, as mpirun takes them."""
+STANDING = (signal.SIGTSTP, signal.SIGCONT)
+"""For all: ranks stand still and go on with tt-run."""
 EXIT_OF_SIGNAL = {
     signal.SIGINT: Exit.INTERRUPTED,
     signal.SIGTERM: Exit.TERMINATED,
@@ -32,17 +34,21 @@ class SignalInbox:
         taken, self.arrived = self.arrived, []
         return taken
 
+    def forget(self, number: int) -> None:
+        """Take this signal as never arrived."""
+        self.arrived = [each for each in self.arrived if each != number]
+
 
 @contextmanager
 def watching_signals() -> Iterator[SignalInbox]:
-    """Collects INT, TERM, HUP, QUIT, USR1 and USR2 instead of dying from them; the former handlers come back at the end."""
+    """Collects INT, TERM, HUP, QUIT, USR1, USR2, TSTP and CONT, which do nothing else then; the former handlers come back at the end."""
     read_end, write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     inbox = SignalInbox(read_end)
 
     def note(number: int, frame: FrameType | None) -> None:
         inbox.arrived.append(number)
 
-    watched = (*ENDING_SIGNALS, *PASSED_ON, signal.SIGQUIT)
+    watched = (*ENDING_SIGNALS, *PASSED_ON, *STANDING, signal.SIGQUIT)
     # What is ignored already stays so: `nohup tt-run …` survives the end of its terminal.
     wanted = [number for number in watched if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, note) for number in wanted}

@@ -10,7 +10,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 TICK = 0.02
 SLOW_TICK = 0.1
 ORDERLY_SECONDS = 1.5  # what mpirun gets to end by itself once a rank has failed or all have reported
+ARRIVAL_SECONDS = 2.0  # what ranks that are being started get before they are stopped
 SETTLE_SECONDS = 2.0  # what a record gets to appear after mpirun has ended with 0
 TERM_SECONDS = 2.0  # what it gets after SIGTERM, before SIGKILL
 
@@ -93,6 +94,8 @@ class Watch:
     faults: TimedFaults | None = None
     standstill: Standstill | None = None
     ask_stopped: Callable[[], tuple[int, ...]] | None = None  # which ranks of other hosts are stopped
+    is_elsewhere: bool = False  # whether ranks run on other hosts too
+    helpers: Sequence[int] = ()  # processes that stand still when the ranks do
     ended_by: EndedBy = EndedBy.ITSELF
     signal: int | None = None
     torn_down_at: float | None = None
@@ -104,6 +107,9 @@ class Watch:
     _started: float = field(default_factory=time.monotonic)
     _looked: float = field(default_factory=time.monotonic)
     _stood: float = 0.0
+    _stepped: float = field(default_factory=time.monotonic)
+    _to_stop: float | None = None  # since when this run is to stand still
+    _went_on: bool = False
     _vitals: Vitals = field(default_factory=lambda: Vitals(os.uname().nodename))
     _kills_before: int = field(default_factory=memory_kills)
 
@@ -151,7 +157,10 @@ class Watch:
         """Shows all that ranks have written; whoever asks for an end gets it without waiting for a slow terminal."""
         self.console.pump(final=True)
         while self.console.behind:
-            asked = [number for number in self.inbox.take() if number in ENDING_SIGNALS]
+            taken = self.inbox.take()
+            if signal.SIGTSTP in taken:
+                self._stand_still()
+            asked = [number for number in taken if number in ENDING_SIGNALS]
             if asked or self.signal is not None:
                 self.console.skip_to_end()
                 return
@@ -178,6 +187,11 @@ class Watch:
         changed = self.board.refresh()  # first: an answer to a signal speaks of every rank that has started
         for number in self.inbox.take():
             self._on_signal(number)
+        if self._to_stop is not None and (
+            self.board.all_started or time.monotonic() - self._to_stop > ARRIVAL_SECONDS
+        ):
+            self._stand_still()
+        self._stepped = time.monotonic()
         if self.faults is not None and self.torn_down_at is None:
             self.faults.look(self.board)
         self.progress.update(self.board.started, time.monotonic() - self._started)
@@ -192,7 +206,8 @@ class Watch:
         if self.meanwhile is not None and self.board.all_started:
             meanwhile, self.meanwhile = self.meanwhile, None
             meanwhile()
-        stopped = self._stands_still(now)
+        stopped = self._stands_still(now) or self._went_on
+        self._went_on = False
         if self.standstill is not None and not self.options.debugged:
             self.standstill.look(now)
         self._check_ends()
@@ -213,9 +228,44 @@ class Watch:
             self._stood += now - before
         return stopped
 
+    def _stand_still(self) -> None:
+        """Stops, with all ranks where they are not about to end, until somebody continues tt-run."""
+        from tt_run.supervise.suspension import suspend
+
+        self._to_stop = None
+        self.progress.clear()
+        is_ending = self.torn_down_at is not None or self.job.poll() is not None
+        if is_ending:
+            began = time.monotonic()
+            os.kill(os.getpid(), signal.SIGSTOP)
+            seconds = time.monotonic() - began
+        else:
+            self.say("all ranks are stopped; they go on with tt-run: fg, or bg, or SIGCONT")
+            seconds = suspend(self.job, self.helpers, elsewhere=self.is_elsewhere)
+            self.say(f"all ranks go on, after {seconds:.0f} s")
+        self.inbox.forget(signal.SIGCONT)
+        self._pass_over(seconds)
+
+    def _pass_over(self, seconds: float) -> None:
+        """Seconds in which this process was stopped count for no deadline."""
+        self._stood += seconds
+        self._looked += seconds
+        self._went_on = True
+        if self._deadline is not None:
+            self._deadline += seconds
+        if self.standstill is not None:
+            self.standstill.went_on = time.time()
+
     def _on_signal(self, number: int) -> None:
         if number == signal.SIGQUIT:
             self.say(self.hang.describe_now(self.board, self.job))
+            return
+        if number == signal.SIGTSTP:
+            self._to_stop = self._to_stop or time.monotonic()
+            return
+        if number == signal.SIGCONT:  # somebody had stopped tt-run alone, or means the ranks
+            self._pass_over(time.monotonic() - self._stepped)
+            self.job.send(number)
             return
         if number in PASSED_ON:
             self.say(f"{signal.Signals(number).name}: passed on to every rank")

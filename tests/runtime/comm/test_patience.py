@@ -43,6 +43,24 @@ def test_a_time_in_which_nobody_looked_counts_little() -> None:
     assert not subject.over(10)
 
 
+def test_a_stop_is_no_part_of_the_wait_however_long() -> None:
+    clock = Clock()
+    subject = Patience(clock)
+    wait(clock, subject, 100 * MOST, step=100 * MOST)
+    wait(clock, subject, 8.8)
+    assert not subject.over(10)
+    wait(clock, subject, 0.4)
+    assert subject.over(10)
+
+
+def test_a_gap_without_a_processor_is_a_part_of_the_longest_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(patience, "delayed", lambda pid: clock.now)
+    subject = Patience(clock)
+    wait(clock, subject, 10 * MOST + 1, step=10 * MOST + 1)
+    assert subject.over(10)
+
+
 def test_a_rank_without_a_processor_is_given_time_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(patience, "delayed", lambda pid: 0.9 * clock.now)

@@ -39,6 +39,18 @@ def test_a_rank_says_where_it_waits_and_that_it_goes_on(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_run_that_was_stopped_is_given_its_time_again(tmp_path: Path) -> None:
+    said: list[str] = []
+    standstill = Standstill(tmp_path, said.append, lambda: [RankStack(1, (Frame("/w/b.py", 8, "load"),))])
+    write(tmp_path, 0, 600, 1)
+    standstill.went_on = time.time() - 1
+    standstill.look(1.0)
+    assert not said
+    standstill.went_on = time.time() - 31
+    standstill.look(3.0)
+    assert len(said) == 1
+
+
 def test_a_rank_without_a_folder_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wait = Wait("collective", "barrier", "a.py:3", (0, 1), 5, (0,), time.perf_counter() - 4)
     monkeypatch.delenv("TT_RUN_DIR", raising=False)

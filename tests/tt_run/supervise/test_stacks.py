@@ -138,6 +138,9 @@ class DeadJob:
     def kill(self) -> None:
         raise AssertionError
 
+    def processes(self) -> dict[int, int]:
+        return {}
+
 
 def test_nobody_is_signalled_who_has_not_registered(records: Records) -> None:
     """SIGUSR1 would kill them."""

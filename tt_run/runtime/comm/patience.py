@@ -1,13 +1,14 @@
 """Deadlines that a busy machine does not shorten: how long a rank has been waited for, less what keeps it from running.
 
 Two things make a wait look longer than it is. The waiting process itself may not run (a machine that sleeps, a container that is paused, a
-stopped job), so a gap between two looks counts a second at most. And the rank that is waited for may have work and no processor: the
+stopped job), so a gap between two looks counts a second at most, and is no part of the wait unless it had no processor. And the rank that is waited for may have work and no processor: the
 kernel counts that time for each process (`/proc/PID/schedstat`), and it does not count here. A wait still ends: at the latest after MOST
 times the deadline. While a rank is stopped in a debugger nothing counts.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable
 
@@ -36,15 +37,20 @@ class Patience:
         self._begun = self._last = clock()
         self._counted = 0.0
         self._delays: dict[int, float] = {}
+        self._own = delayed(os.getpid())
 
     def look(self, pids: Iterable[int] = ()) -> None:
         """Count the time since the last look, less that for which all of these processes, or the one kept longest, had to wait for a processor."""
         now = self._clock()
+        own, self._own = self._own, delayed(os.getpid())
         if standstill.is_now():
             self._begun += now - self._last
             self._last = now
             return
-        passed, self._last = min(now - self._last, GAP), now
+        passed, self._last = now - self._last, now
+        if passed > GAP:
+            self._begun += max(passed - GAP - (self._own - own), 0.0)
+            passed = GAP
         held = 0.0
         for pid in pids:
             found = delayed(pid)

@@ -1,0 +1,157 @@
+"""Ctrl-Z: every rank stands still with tt-run, and goes on with it, whoever continues or ends it meanwhile."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import termios
+import time
+
+import pytest
+
+from tests.e2e.jobs import GONE_WITHIN, Job, Jobs, until
+from tests.e2e.launch import environment
+from tt_run.contract import Exit
+from tt_run.supervise.vitals import state_of
+
+# Ends once there is the file `go`. Each rank has a child, with nothing in its environment and in a session of its own.
+PROGRAM = """
+import subprocess
+child = subprocess.Popen(["sleep", "600"], env={}, start_new_session=True)
+print("up", child.pid, flush=True)
+while not os.path.exists("go"):
+    time.sleep(0.02)
+child.kill()
+print("rank", rank, "done", flush=True)
+"""
+WAITING = """
+import ttnn
+mesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))
+x = ttnn.zeros((1, 1, 32, 32), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh)
+ttnn.all_reduce(x, cluster_axis=1)
+print("up", os.getpid(), flush=True)
+while rank == 1 and not os.path.exists("go"):
+    time.sleep(0.02)
+ttnn.all_reduce(x, cluster_axis=1)
+print("rank", rank, "done", flush=True)
+"""
+
+
+def pids(job: Job) -> list[int]:
+    """The ranks, and what each has named on its first line."""
+    named = [int(job.folder.out(rank).read_text().split()[1]) for rank in range(job.size)]
+    return [*(status.pid for status in job.board.all() if status.pid is not None), *named]
+
+
+def all_are(job: Job, states: str) -> bool:
+    return all(state_of(pid) in states for pid in pids(job))
+
+
+def stop(job: Job) -> Job:
+    job.send(signal.SIGTSTP)
+    until(lambda: state_of(job.process.pid) == "T", what="the stop of tt-run")
+    assert all_are(job, "T")
+    return job
+
+
+def stand(seconds: float) -> None:
+    """What is tried is that this time passes."""
+    since = time.monotonic()
+    until(lambda: time.monotonic() > since + seconds)
+
+
+@pytest.mark.parametrize("program", [PROGRAM, WAITING], ids=["files", "ttnn"])
+def test_ranks_stop_and_go_on_with_tt_run_and_no_deadline_passes(jobs: Jobs, program: str) -> None:
+    words = jobs.python(program)
+    job = jobs.start(*words, options=("--hang-timeout", "4"), env={"TT_RUN_GUARD_TIMEOUT": "4"})
+    stop(job.wait_for_line("up"))
+    stand(4.5)
+    assert all_are(job, "T")
+    job.send(signal.SIGCONT)
+    until(lambda: all_are(job, "RSD"), what="the ranks that go on")
+    (jobs.root / "go").touch()
+    ran = job.end().check()
+    assert ran.out.count("done") == 2
+    assert "all ranks are stopped" in ran.err and "all ranks go on, after" in ran.err
+    assert "no progress" not in ran.err
+
+
+def test_what_asks_a_stopped_run_to_end_ends_it(jobs: Jobs) -> None:
+    job = stop(jobs.start(*jobs.python(PROGRAM)).wait_for_line("up"))
+    job.send(signal.SIGTERM).send(signal.SIGCONT)
+    assert job.end().code == Exit.TERMINATED
+
+
+def test_nothing_outlives_a_stopped_launcher_that_is_killed(jobs: Jobs) -> None:
+    job = stop(jobs.start(*jobs.python(PROGRAM)).wait_for_line("up"))
+    left = pids(job)
+    job.process.kill()
+    job.process.wait()
+    job.check_gone()
+    until(lambda: all(state_of(pid) in ("", "Z", "X") for pid in left), GONE_WITHIN + 5)
+
+
+def test_a_rank_that_somebody_else_has_stopped_is_left_to_them(jobs: Jobs) -> None:
+    job = jobs.start(*jobs.python(PROGRAM), options=("--hang-timeout", "off")).wait_for_line("up")
+    one, other = (job.status(rank).pid for rank in (0, 1))
+    assert one is not None and other is not None
+    os.kill(one, signal.SIGSTOP)
+    stop(job).send(signal.SIGCONT)
+    until(lambda: state_of(other) != "T", what="the other rank that goes on")
+    assert state_of(one) == "T"
+    job.send(signal.SIGCONT)  # to tt-run that runs: for all ranks, as with mpirun
+    until(lambda: state_of(one) != "T", what="the continued rank")
+    (jobs.root / "go").touch()
+    job.end().check()
+
+
+def test_a_shell_has_its_terminal_back_until_fg(jobs: Jobs) -> None:
+    program = jobs.python(PROGRAM)
+    ours, theirs = pty.openpty()
+    shell = subprocess.Popen(
+        ["bash", "--norc", "--noprofile", "-i"],
+        cwd=jobs.root,
+        env=environment({"PS1": "ready> ", "TERM": "dumb"}),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(theirs)
+    seen = ""
+
+    def shown(pattern: str) -> bool:
+        nonlocal seen
+        while select.select([ours], [], [], 0)[0]:
+            seen += os.read(ours, 65536).decode(errors="replace")
+        return re.search(pattern, seen) is not None
+
+    def type_(text: str) -> None:
+        nonlocal seen
+        seen = ""
+        os.write(ours, text.encode())
+
+    try:
+        until(lambda: shown("ready> "))
+        type_(f"tt-run --emulate --system t3000 --split 1x2 {' '.join(program)}\n")
+        until(lambda: len(re.findall(r"up \d+", seen)) == 2 or shown(r"error"), what="the ranks")
+        type_("\x1a")
+        until(lambda: shown(r"(?s)all ranks are stopped.*Stopped.*ready> "), what="the prompt")
+        type_("jobs -p; echo said $((6 * 7))\n")
+        until(lambda: shown(r"said 42"), what="the shell's answer")
+        type_("fg\n")
+        until(lambda: shown("all ranks go on"), what="the ranks that go on")
+        (jobs.root / "go").touch()
+        until(lambda: shown("(?s)done.*done.*ready> "), what="the end of the ranks")
+        type_("echo code $?\n")
+        until(lambda: shown(r"code 0"), what="the exit code")
+    finally:
+        shell.kill()
+        shell.wait()
+        os.close(ours)
