@@ -172,3 +172,30 @@ def test_a_rank_that_did_its_part_and_ended_is_not_called_early() -> None:
         "print('fine')\n"
     )
     assert run_ranks(2, program).check().stdout.split() == ["fine"]
+
+
+def test_a_rank_that_shuts_mpi_down_itself_is_waited_for_by_nobody() -> None:
+    program = COMMON + (
+        "from mpi4py import MPI\n"
+        "if w.rank == 1:\n    MPI.Finalize()\n    assert MPI.Is_finalized()\n"
+        "elif w.rank == 2:\n    guard.collective(w.group([2]), guard.Signature('alone'))\n    MPI.Finalize()\n"
+        "print('fine')\n"
+    )
+    assert run_ranks(4, program, timeout=25).check().stdout.split() == ["fine"] * 4
+
+
+def test_a_rank_that_shut_mpi_down_is_named_by_those_that_meet() -> None:
+    program = COMMON + "from mpi4py import MPI\nif w.rank == 1:\n    MPI.Finalize()\nmeet()\n"
+    result = run_ranks(2, program, timeout=25)
+    assert result.returncode != 0
+    assert "error[TTG002]" in result.ranks[0].stderr
+    assert "rank 1: ended at" in result.ranks[0].stderr and "program.py:12 after 1 call" in result.ranks[0].stderr
+
+
+def test_what_comes_after_mpi_was_shut_down_keeps_its_code(tmp_path: Path) -> None:
+    program = COMMON + "from mpi4py import MPI\nMPI.Finalize()\nif w.rank == 1:\n    sys.exit(3)\n"
+    assert run_ranks(2, program, timeout=25).returncode == 3
+    program = COMMON + "from mpi4py import MPI\nMPI.Finalize()\nif w.rank == 1:\n    {}['missing']\n"
+    result = run_ranks(2, program, env={"TT_RUN_DIR": str(tmp_path)}, timeout=25)
+    assert result.returncode == 1 and "KeyError: 'missing'" in result.ranks[1].stderr
+    assert json.loads((tmp_path / "rank-0001.failure.json").read_text())["exception"] == "KeyError"

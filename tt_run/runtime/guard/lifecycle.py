@@ -46,6 +46,8 @@ class Lifecycle:
         self._failed = False
         self._previous_hook = sys.excepthook
         self._exit = sys.exit
+        self._finalize: Callable[[], None] | None = None
+        self._is_shut = False  # MPI is, by the program: nobody can be told anything any more
         self._before: list[Callable[[], None]] = []
         self._after: list[Callable[[], None]] = []
         self._expected: list[Callable[[], bool]] = []
@@ -60,6 +62,9 @@ class Lifecycle:
         sys.exit = self._on_sys_exit
         atexit.register(self.on_exit)
         if self._guard is not None:
+            library = sys.modules.get("mpi4py.MPI")
+            if library is not None:
+                self._finalize, library.Finalize = library.Finalize, self._on_finalize  # type: ignore[attr-defined]
             threading.Thread(
                 target=self._beacon, args=(self._guard,), name="tt-run beacon", daemon=True
             ).start()
@@ -100,7 +105,7 @@ class Lifecycle:
         site = _origin(trace)
         _call_all(self._before)
         write_failure(self._world, self._guard, error, trace)
-        if self._guard is not None:
+        if self._guard is not None and not self._is_shut:
             self._guard.end(RAISED, self._summary(kind, error), site)
             self._wait_for_others(time.monotonic() + _GRACE)
             if self._guard.others_gone():
@@ -129,15 +134,26 @@ class Lifecycle:
         if self._failed:
             return
         _call_all(self._before)
-        if self._guard is not None:
+        if self._is_shut:
+            pass  # the others have ended
+        elif self._guard is not None:
             self._leave(self._guard)
         elif self._after or self._before:
             self._world.everyone.barrier()
         _call_all(self._after)
-        if self._guard is not None:
+        if self._guard is not None and not self._is_shut:
             # All ranks have ended. No Python runs any more when MPI shuts down: only the kernel can end a shutdown that blocks.
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.alarm(shutdown_seconds(len(self._world.neighbours.ranks)))
+
+    def _on_finalize(self) -> None:
+        """A program that shuts MPI down itself makes no more calls: others that end must not wait for it in vain, nor it for them in MPI."""
+        assert self._guard is not None and self._finalize is not None
+        if os.getpid() == self._pid and not self._world.mpi.Is_finalized():
+            self._guard.end(ENDED, "", events.call_site())
+            self._wait_for_others(None)
+            self._is_shut = True
+        self._finalize()
 
     def _leave_fork(self, status: int) -> NoReturn:
         """End a forked child: it is no rank, and shutting down the MPI it inherited would block."""
