@@ -85,6 +85,14 @@ def test_a_circle_of_messages_is_told_when_the_deadline_has_passed(
     assert "error[TTG004]: ranks 0, 1, 2 and 3 wait for each other" in text
 
 
+def test_a_rank_that_shuts_mpi_down_itself_is_waited_for_by_nobody(
+    three_hosts: Cluster, tmp_path: Path
+) -> None:
+    program = f"{GENTLE}\nfrom mpi4py import MPI\nif rank in (1, 2):\n    MPI.Finalize()\nprint('fine')\n"
+    status, text = run(three_hosts, program, tmp_path, "20")
+    assert (status, text.count("fine")) == (0, 4), text
+
+
 def test_a_slow_rank_on_another_host_is_no_error(three_hosts: Cluster, tmp_path: Path) -> None:
     status, text = run(three_hosts, GENTLE, tmp_path, "20")
     assert (status, text.count("sum 65536.0")) == (0, 4), text

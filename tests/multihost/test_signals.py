@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import signal
+import time
+from pathlib import Path
 
 import pytest
 
-from tests.e2e.jobs import GONE_WITHIN
-from tests.multihost.jobs import HostJobs, named
+from tests.e2e.jobs import GONE_WITHIN, until
+from tests.multihost.jobs import HostJobs, named, python
 from tt_run.contract import Exit
 
 pytestmark = [pytest.mark.multihost, pytest.mark.wide]
@@ -45,3 +47,35 @@ def test_what_a_rank_of_another_host_leaves_behind_is_ended_and_told(jobs: HostJ
     job.check_gone()
     assert ran.code == Exit.OK
     assert "ranks 0-2 left processes behind, which were ended" in ran.err
+
+
+TICKING = """
+count = 0
+while not os.path.exists("go"):
+    count += 1
+    with open(f"tick{rank}", "w") as file:
+        file.write(str(count))
+    if count == 1:
+        print("up", flush=True)
+    time.sleep(0.02)
+"""
+
+
+def test_ranks_of_all_hosts_stop_and_go_on_with_tt_run(jobs: HostJobs, tmp_path: Path) -> None:
+    def ticks() -> list[str]:
+        return [(tmp_path / f"tick{rank}").read_text() for rank in range(3)]
+
+    def changed(seconds: float) -> list[bool]:
+        before, since = ticks(), time.monotonic()
+        until(lambda: time.monotonic() > since + seconds)
+        return [one != other for one, other in zip(before, ticks(), strict=True)]
+
+    job = jobs.start(*python(tmp_path, TICKING)).wait_for_line("up")
+    for _ in range(2):
+        jobs.cluster.run("h1", "kill", "-TSTP", job.pid()).check()
+        until(lambda: not any(changed(0.5)), what="the stop of every rank")
+        jobs.cluster.run("h1", "kill", "-CONT", job.pid()).check()
+        until(lambda: all(changed(0.5)), what="the ranks that go on")
+    (tmp_path / "go").touch()
+    ran = job.end().check()
+    assert ran.err.count("all ranks go on") == 2
