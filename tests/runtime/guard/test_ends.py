@@ -189,7 +189,10 @@ def test_a_rank_that_shut_mpi_down_is_named_by_those_that_meet() -> None:
     result = run_ranks(2, program, timeout=25)
     assert result.returncode != 0
     assert "error[TTG002]" in result.ranks[0].stderr
-    assert "rank 1: ended at" in result.ranks[0].stderr and "program.py:12 after 1 call" in result.ranks[0].stderr
+    assert (
+        "rank 1: ended at" in result.ranks[0].stderr
+        and "program.py:12 after 1 call" in result.ranks[0].stderr
+    )
 
 
 def test_what_comes_after_mpi_was_shut_down_keeps_its_code(tmp_path: Path) -> None:

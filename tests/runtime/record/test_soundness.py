@@ -147,3 +147,30 @@ def test_a_value_that_was_changed_is_damage_and_no_other_program(tmp_path: Path)
     path.write_bytes(whole)
     with pytest.raises(Damaged, match="not those that were digested"):
         Story(path).value_of(1)
+
+
+def test_a_record_of_another_version_says_which(tmp_path: Path) -> None:
+    path = write(tmp_path / "rank-0000.record")
+    path.write_bytes(path.read_bytes().replace(frames.MAGIC, b"tt-run record 3\n"))
+    with pytest.raises(
+        NoRecord, match="is a record of version 3, and this tt-run reads version 4: record the run again"
+    ):
+        header_of(path)
+
+
+def test_facts_that_were_changed_are_damage(tmp_path: Path) -> None:
+    path = write(tmp_path / "rank-0000.record")
+    path.write_bytes(path.read_bytes().replace(b"prog.py:6", b"prog.py:7"))
+    with pytest.raises(Damaged, match=r"what begins at byte \d+ is not as it was written \(its checksum"):
+        Story(path)
+
+
+@pytest.mark.parametrize("kind", [frames.ENTROPY, frames.CLOCK, frames.INPUT, frames.END])
+def test_a_record_that_was_cut_reads_to_the_cut(tmp_path: Path, kind: bytes) -> None:
+    path = tmp_path / "rank-0000.record"
+    made = FrameWriter(path, 1 << 20)
+    made.write_json(frames.HEADER, HEADER)
+    made.write(kind, call_text(1, 0), [b"x" * 50])
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20])
+    assert [frame.kind for frame in frames.read_frames(path)] == [frames.HEADER]

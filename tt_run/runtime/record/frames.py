@@ -1,20 +1,27 @@
 """The file of a record: frames one after the other, each whole as soon as it is written, so that a killed rank's record reads to its end.
 
-A frame is its kind (one byte), the length of its text and of its body, then both. What follows the last whole frame is ignored.
+A frame is its kind (one byte), the length of its text and of its body, a checksum, then both. The checksum is of all but the body of
+what a call gave, which is large and has a digest of its own. What follows the last whole frame is ignored.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import struct
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-MAGIC = b"tt-run record 3\n"
+from tt_run.runtime.record.soundness import Damaged
+
+MAGIC = b"tt-run record 4\n"
+_ANY_MAGIC = re.compile(rb"tt-run record (\d+)\n")
 SUFFIX = ".record"
 _HEAD = struct.Struct("<cIQ")
+_SUM = struct.Struct("<I")
 _CALL = struct.Struct("<II")
 _JOINED = 1 << 14  # bytes up to which a copy takes less than handing over the parts
 COUNT = struct.Struct("<I")
@@ -28,6 +35,7 @@ ENTROPY, INPUT = b"R", b"I"  # random bytes of the machine, bytes of standard in
 CLOCK = b"T"  # readings of clocks
 LIBRARY = b"L"  # JSON: what the names of the MPI library mean
 EXIT, STOPPED = b"X", b"F"  # how the program ended; why the record did before it
+_DIGESTED = (END, ARRIVED)
 
 
 class Frame(NamedTuple):
@@ -83,7 +91,7 @@ class FrameWriter:
         if self.size + length > self.limit:
             self._stop(f"it had reached its limit of {self.limit} bytes")
             return self.size
-        head = _HEAD.pack(kind, len(text), length) + text
+        head = _head(kind, text, length, bodies)
         at = self.size + len(head)
         try:
             self._write([head, *bodies], len(head) + length)
@@ -112,7 +120,7 @@ class FrameWriter:
     def _stop(self, why: str) -> None:
         """Say in the record itself why it ends here: that fits where the call did not."""
         text = json.dumps({"why": why}).encode()
-        head = _HEAD.pack(STOPPED, len(text), 0) + text
+        head = _head(STOPPED, text)
         try:
             self._write([head], len(head))
         except OSError:
@@ -123,6 +131,19 @@ class FrameWriter:
         self.stopped = "another process"
 
 
+def _head(kind: bytes, text: bytes, length: int = 0, bodies: Sequence[bytes | memoryview] = ()) -> bytes:
+    """All of a frame but its body."""
+    lengths = _HEAD.pack(kind, len(text), length)
+    return lengths + _SUM.pack(_checksum(kind, lengths, text, bodies)) + text
+
+
+def _checksum(kind: bytes, lengths: bytes, text: bytes, bodies: Sequence[bytes | memoryview]) -> int:
+    found = zlib.crc32(text, zlib.crc32(lengths))
+    for body in () if kind in _DIGESTED else bodies:
+        found = zlib.crc32(body, found)
+    return found
+
+
 def _make_private(folder: Path) -> None:
     """Make a folder and those above it that are missing, for their owner only."""
     if not folder.is_dir():
@@ -131,18 +152,39 @@ def _make_private(folder: Path) -> None:
 
 
 def read_frames(path: Path) -> Iterator[Frame]:
-    """Every whole frame of a record. Raises ValueError for a file that is none, OSError for one that cannot be read."""
+    """Every whole frame of a record. Raises ValueError for a file that is none or was changed, OSError for one that cannot be read."""
     import mmap
 
     with path.open("rb") as stream:
-        if os.fstat(stream.fileno()).st_size < len(MAGIC) or stream.read(len(MAGIC)) != MAGIC:
-            raise ValueError(f"{path} is no record of tt-run, or of another version")
+        if (begins := stream.read(len(MAGIC))) != MAGIC:
+            if other := _ANY_MAGIC.match(begins):
+                raise ValueError(
+                    f"{path} is a record of version {other[1].decode()}, and this tt-run reads version {_version()}: record the run again"
+                )
+            raise ValueError(f"{path} is no record of tt-run")
         whole = memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
     at = len(MAGIC)
-    while at + _HEAD.size <= len(whole):
-        kind, text, body = _HEAD.unpack_from(whole, at)
-        start = at + _HEAD.size + text
+    while at + _HEAD.size + _SUM.size <= len(whole):
+        begun = at
+        lengths = bytes(whole[at : at + _HEAD.size])
+        kind, text, body = _HEAD.unpack(lengths)
+        (told,) = _SUM.unpack_from(whole, at + _HEAD.size)
+        start = at + _HEAD.size + _SUM.size + text
         at = start + body
+        # Of what a call gave the text is enough to tell a record that was cut from a length that was changed.
+        if at > len(whole) and (kind not in _DIGESTED or start > len(whole)):
+            return
+        frame = Frame(kind, bytes(whole[start - text : start]), whole[start:at], start)
+        if _checksum(kind, lengths, frame.text, [frame.body]) != told:
+            raise Damaged(
+                f"{path} is damaged: what begins at byte {begun} is not as it was written (its checksum is another)"
+            )
         if at > len(whole):
             return
-        yield Frame(kind, bytes(whole[start - text : start]), whole[start:at], start)
+        yield frame
+
+
+def _version() -> str:
+    found = _ANY_MAGIC.match(MAGIC)
+    assert found is not None
+    return found[1].decode()

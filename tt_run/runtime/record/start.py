@@ -51,7 +51,13 @@ def begin() -> None:
     random.Random.seed = _seed  # type: ignore[method-assign]
     random.seed = random._inst.seed  # it was bound before
     if replayed := os.environ.get(contract.REPLAY):
-        rank = _restore(Path(replayed))
+        try:
+            rank = _restore(Path(replayed))
+        except (ValueError, OSError) as error:  # no exception: the interpreter would show it and go on
+            from tt_run.runtime.record.folder import finding_of
+
+            print(finding_of(error), file=sys.stderr, flush=True)
+            os._exit(contract.Exit.UNREADABLE)
         _stand_in()
         # Only a replay needs it, and it loads a debugger.
         from tt_run.runtime.record import stops
