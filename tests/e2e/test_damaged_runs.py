@@ -7,11 +7,16 @@ from random import Random
 
 import pytest
 
-from tests.damage import damaged_copy
+from tests.damage import ODD, damaged_bytes, damaged_copy, damaged_text
 from tests.e2e.launch import tt_run
 from tests.mgd.test_fuzz import deadline
+from tests.runtime.model.test_validate import ROWS
 from tt_run.cli.main import run
 from tt_run.contract import Exit
+from tt_run.hardware.files import load
+from tt_run.runtime.model.points import COLUMNS
+from tt_run.runtime.model.validate import Request
+from tt_run.runtime.model.validate import run as validate
 from tt_run.runtime.record import compare
 
 LOOKS = (
@@ -88,3 +93,68 @@ def test_records(left: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
         said = capsys.readouterr()
         assert code in ANSWERS, done
         assert (code == Exit.UNREADABLE) == said.err.startswith("error[TTP003]: "), (done, said.err)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_replays(left: Path, tmp_path: Path) -> None:
+    """A damaged record is refused by name, or was not read: whatever is replayed of it is as it was recorded."""
+    chance = Random(20261128)
+    for _ in range(150):
+        done = damaged_copy(left / "recorded", tmp_path / "damaged", chance)
+        rank = chance.choice(["0", "1", "1", "7"])
+        ran = tt_run("replay", tmp_path / "damaged", "--rank", rank, cwd=left)
+        if ran.code == Exit.UNREADABLE:
+            assert ran.err.startswith("error[TTP003]: ") and "more: tt-run --explain TTP003" in ran.err, done
+            assert "Traceback" not in ran.err, (done, ran.err)
+        elif ran.code == Exit.OK:
+            assert "all as recorded" in ran.err, (done, ran.err)
+        else:  # cut at the end of a frame: a rank that was killed leaves the same
+            assert ran.code == Exit.FAILED and "TTP002" in ran.err, (done, ran.err)
+
+
+NUMBERS = (
+    "1e400", "-5", "0", "1e-320", "nan", "inf", "0x0x0", "99999999999999999999x4", "1-", "-1-1", "1e308 t/s/u", "0 t/s/u", "ttft 0 ms",
+    "[1,1,0,0]", "1" * 5000, "٣", "³",
+)  # fmt: skip
+
+
+def damaged_points(chance: Random) -> bytes:
+    """A table of points, with cells or bytes of it changed."""
+    rows = [list(COLUMNS)] + [row.split("|") for row in chance.sample(ROWS, 6)]
+    if chance.random() < 0.6:
+        for _ in range(chance.choice([1, 2, 4])):
+            row = chance.choice(rows)
+            at = chance.randrange(len(row))
+            other = chance.choice(chance.choice(ROWS).split("|"))
+            row[at] = chance.choice(
+                [damaged_text(row[at], chance), str(chance.choice(ODD)), other, chance.choice(NUMBERS)]
+            )
+    separator = chance.choice("\t\t,;")
+    data = "\n".join(separator.join(row) for row in rows).encode("utf-8", "surrogatepass")
+    return damaged_bytes(data, chance) if chance.random() < 0.4 else data
+
+
+@pytest.mark.parametrize(
+    "times", [FEW // 4, pytest.param(MANY, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])]
+)
+def test_points(tmp_path: Path, capsys: pytest.CaptureFixture[str], times: int) -> None:
+    chance = Random(20261128)
+    points, fitted = tmp_path / "points.tsv", tmp_path / "fitted.yaml"
+    ways = [
+        Request(points=points, format="json"),
+        Request(points=points),
+        Request(points=points, cross_validate=2),
+        Request(points=points, leave_out="rows", cross_validate=2, seed=3),
+        Request(calibrate=points, all_rows=True, output=fitted),
+    ]
+    for _ in range(times):
+        points.write_bytes(data := damaged_points(chance))
+        request = chance.choice(ways)
+        with deadline(SECONDS):
+            code = validate(request)
+        said = capsys.readouterr()
+        assert code in (Exit.OK, Exit.UNREADABLE), (data, said.err)
+        assert (code == Exit.UNREADABLE) == said.err.startswith("tt-run validate-model: "), (data, said.err)
+        if request.calibrate and code == Exit.OK:
+            load(fitted)

@@ -327,3 +327,19 @@ def test_calibration_follows_the_points_and_moves_fitted_numbers_only(
     run(Request(points=table(tmp_path, rows), hardware=(out,)))
     said = capsys.readouterr().out
     assert "all rows (3); --hardware may know them" in said and "held out" not in said
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (b"matmul|\xff|-", ":13: not UTF-8 text: byte 0xff; save the table as UTF-8"),
+        (b"fabric_bw|x|" + b"1" * 5000, ":13: 5000 characters in column shape, of 1000 at most"),
+    ],
+)
+def test_what_no_table_holds_is_refused_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], row: bytes, said: str
+) -> None:
+    path = table(tmp_path, ROWS)
+    path.write_bytes(path.read_bytes() + row.replace(b"|", b"\t") + b"\n")
+    assert run(Request(points=path)) == 66
+    assert f"{path}{said}" in capsys.readouterr().err

@@ -31,6 +31,7 @@ COLUMNS = (
 )
 NEEDED = ("kind", "op", "value")
 """Columns without which a file is no table of points; cells of others that it lacks are empty."""
+_MOST_CHARACTERS = 1000  # of a cell that is read: a number of more digits is no measurement
 HELD_OUT_OF = 5  # one row in five is not used for calibration
 WHOLE_MODELS = ("e2e", "training")
 """Kinds of rows whose value may hold several figures."""
@@ -103,9 +104,12 @@ def read(path: Path) -> list[Point]:
     """All rows of a file. Raises PointsError when it cannot be read, lacks a column of NEEDED, or has a row of more cells than those."""
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise PointsError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
         raise PointsError(
-            f"{path}: {error.strerror if isinstance(error, OSError) else 'not UTF-8 text'}"
+            f"{path}:{line}: not UTF-8 text: byte 0x{error.object[error.start]:02x}; save the table as UTF-8"
         ) from None
     # Not splitlines(): it would break a row at characters such as U+2028, and lines would be counted wrong.
     lines = text.replace("\r\n", "\n").split("\n")
@@ -125,7 +129,13 @@ def read(path: Path) -> list[Point]:
                 raise PointsError(
                     f"{path}:{line}: {len(cells)} cells, where the first line names {len(names)} columns"
                 )
-            points.append(_point(dict(zip(names, cells, strict=False)), line))
+            row = dict(zip(names, cells, strict=False))
+            for name, cell in row.items():
+                if len(cell) > _MOST_CHARACTERS and name not in ("source", "note"):
+                    raise PointsError(
+                        f"{path}:{line}: {len(cell)} characters in column {name}, of {_MOST_CHARACTERS} at most"
+                    )
+            points.append(_point(row, line))
     except csv.Error as wrong:
         raise PointsError(f"{path}: {wrong}") from None
     return points
