@@ -21,6 +21,7 @@ from tt_run.runtime import events
 from tt_run.runtime.comm import standstill
 from tt_run.runtime.comm.world import World
 from tt_run.runtime.guard.board import CALLS, ENDED, RAISED
+from tt_run.runtime.guard.own_traffic import own_traffic
 from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.guard.watch import Guard
 
@@ -152,7 +153,7 @@ class Lifecycle:
         if os.getpid() == self._pid and not self._world.mpi.Is_finalized():
             self._guard.end(ENDED, "", events.call_site())
             self._wait_for_others(None)
-            self._is_shut = True
+            self._is_shut, own_traffic.used = True, False
         self._finalize()
 
     def _leave_fork(self, status: int) -> NoReturn:
