@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.launch import tt_run
 from tests.runtime.mpi import run_ranks
 from tt_run.runtime.events import is_library
 from tt_run.runtime.imports import Finder
@@ -114,3 +115,24 @@ def test_several_may_wait_for_a_module(tmp_path: Path, monkeypatch: pytest.Monke
     __import__("met_module")
     monkeypatch.delitem(sys.modules, "met_module")
     assert sorted(met) == ["a", "b"]
+
+
+BY_HAND = """
+import sys
+sys.modules["torch"] = None
+import ttnn
+import mpi4py
+mpi4py.rc.initialize = False
+from mpi4py import MPI
+MPI.Init()
+comm = MPI.COMM_WORLD
+mesh = ttnn.open_mesh_device(ttnn.MeshShape(1, 2))
+assert comm.allreduce(1) == comm.size
+comm.Barrier() if comm.rank else comm.bcast(1)
+"""
+
+
+def test_mpi_that_the_program_starts_itself_is_watched(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(BY_HAND)
+    ran = tt_run("--emulate", "--system", "n300", "--split", "1x2", "python", "program.py", cwd=tmp_path)
+    assert ran.code == 1 and "error[TTG001]" in ran.err and "program.py:12" in ran.err, ran.err

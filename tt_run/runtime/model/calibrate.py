@@ -14,7 +14,7 @@ from typing import Any
 
 from tt_run.hardware.files import HardwareFile
 from tt_run.hardware.numbers import Hardware, HardwareError, Number
-from tt_run.runtime.model.points import NotCovered, Point, with_first_tokens
+from tt_run.runtime.model.points import NotCovered, Point, PointsError, with_first_tokens
 from tt_run.runtime.model.questions import Question, question
 
 PRIOR = 0.02  # how strongly a number is held to its present value, against 0.05 of a point's scatter
@@ -172,14 +172,21 @@ class Bench:
         return document
 
 
+_LEAST = 1e-12  # of a measured number, and one over the largest: beyond them nothing can be fitted
+
+
 def ask(points: Sequence[Point]) -> list[Asked]:
-    """The points that the model has an answer to."""
+    """The points that the model has an answer to. Raises PointsError for a number that nothing can take or reach."""
     asked = []
     for point in with_first_tokens(points):
         try:
             found, measured = question(point), point.measured
         except NotCovered:
             continue
+        if measured and not _LEAST < measured < 1 / _LEAST:
+            raise PointsError(
+                f"line {point.line}: {point.value} {point.unit} is no measurement of {point.op}"
+            )
         if measured:
             asked.append(Asked(point, found, measured))
     return asked

@@ -151,12 +151,16 @@ def row(found: scores.Score) -> dict[str, Any]:
 def _calibrate(bench: Bench, options: Request, source: Path) -> int:
     points = read(source)
     used = [p for p in points if options.all_rows or not p.held_out]
-    if not ask(used):
+    try:
+        asked = ask(used)
+    except PointsError as wrong:
+        raise PointsError(f"{source}: {wrong}") from None
+    if not asked:
         raise PointsError(
             f"{source}: no row to fit to ({len(points)} in all, one in five is held out unless --all-rows)"
         )
     before = scores.score(bench, points)
-    fit(bench, ask(used))
+    fit(bench, asked)
     after = scores.score(bench, points)
     text = write(
         bench.document(

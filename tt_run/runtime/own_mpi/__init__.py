@@ -62,6 +62,10 @@ def _watch(module: ModuleType) -> None:
     is_alone = os.environ.get("OMPI_COMM_WORLD_SIZE", "1") == "1"
     if is_alone or is_recorded or getattr(mpi, "_tt_run_raw", None) is not None:
         return
+    if not mpi.Is_initialized():  # the program starts MPI itself, as `mpi4py.rc.initialize = False` says
+        for name in ("Init", "Init_thread"):
+            setattr(mpi, name, _and_watched(getattr(mpi, name), module))
+        return
     raw = {name: getattr(mpi, name) for name in ("COMM_WORLD", "Request", "Prequest", "Win", "File")}
     mpi._tt_run_raw = raw
     watched = watched_library(mpi)
@@ -78,6 +82,18 @@ def _watch(module: ModuleType) -> None:
     for other in [each for each in sys.modules.values() if isinstance(each, ModuleType) and _is_users(each)]:
         for name in [name for name, value in vars(other).items() if value is raw["COMM_WORLD"]]:
             setattr(other, name, mpi.COMM_WORLD)  # it was taken before `ttnn` was imported
+
+
+def _and_watched(start: Any, module: ModuleType) -> Any:
+    """What starts MPI, and lets it be watched."""
+
+    def call(*words: Any, **named: Any) -> Any:
+        found = start(*words, **named)
+        _watch(module)
+        return found
+
+    call.__name__ = start.__name__
+    return call
 
 
 def _reduced(comm: Any) -> Any:

@@ -53,3 +53,9 @@ def test_tensors_in_a_list_are_looked_at_too(one: MeshDevice):
     good, bad = put(one, np.ones((32, 32)), BF16), put(one, np.ones((32, 32)), BFP8)
     with pytest.raises(RuntimeError, match=r"only supports specific data types. \[BFLOAT16\]"):
         ops.moreh_clip_grad_norm([good, bad], 1.0)
+
+
+def test_page_tables_in_shards_have_a_type_of_their_own():
+    for name in ("paged_scaled_dot_product_attention_decode", "paged_flash_multi_latent_attention_decode"):
+        rules = [rule for rule in TYPES[f"transformer.{name}"] if "page_table_tensor" in rule.operands]
+        assert [(rule.types, rule.in_pieces) for rule in rules] == [({I32}, {DataType.UINT16})]

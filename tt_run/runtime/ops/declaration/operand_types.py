@@ -19,12 +19,18 @@ from tt_run.runtime.tensor.tensor import Tensor
 class Taken:
     """The operands that have to be of one of a few element types, and the sentence for another.
 
-    `{operand}`, `{name}` and `{given}` stand for the operand, the operation and the type it was given.
+    `{operand}`, `{name}` and `{given}` stand for the operand, the operation and the type it was given. Operands that lie in pieces may have to
+    be of another type.
     """
 
     operands: tuple[str, ...]
     types: frozenset[DataType]
     sentence: str
+    in_pieces: frozenset[DataType] | None = None
+
+    def for_(self, tensor: Tensor) -> frozenset[DataType]:
+        """The types for an operand that lies as this one."""
+        return self.types if self.in_pieces is None or not tensor.is_sharded() else self.in_pieces
 
 
 TYPES: dict[str, list[Taken]] = {}
@@ -34,12 +40,17 @@ _BF16, _F32, _BFP8, _BFP4 = DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT
 _I32, _U32, _U16 = DataType.INT32, DataType.UINT32, DataType.UINT16
 
 
-def _enter(sentence: str, types: tuple[DataType, ...], rows: str) -> None:
+def _enter(
+    sentence: str, types: tuple[DataType, ...], rows: str, in_pieces: tuple[DataType, ...] | None = None
+) -> None:
     """A line for each set of operands: operations, a colon, their operands."""
+    others = None if in_pieces is None else frozenset(in_pieces)
     for row in filter(None, map(str.strip, rows.splitlines())):
         names, _, operands = row.partition(":")
         for name in names.split():
-            TYPES.setdefault(name, []).append(Taken(tuple(operands.split()), frozenset(types), sentence))
+            TYPES.setdefault(name, []).append(
+                Taken(tuple(operands.split()), frozenset(types), sentence, others)
+            )
 
 
 _enter(
@@ -130,10 +141,15 @@ _enter(
     (_I32,),
     """
     transformer.chunked_scaled_dot_product_attention transformer.chunked_flash_mla_prefill: page_table_tensor
-    transformer.paged_flash_multi_latent_attention_decode: page_table_tensor cur_pos_tensor
-    transformer.paged_scaled_dot_product_attention_decode: page_table_tensor cur_pos_tensor
+    transformer.paged_flash_multi_latent_attention_decode transformer.paged_scaled_dot_product_attention_decode: cur_pos_tensor
     experimental.paged_fill_cache: page_table
     """,
+)
+_enter(
+    "{operand} must be int32, or uint16 in shards, got {given}",
+    (_I32,),
+    "transformer.paged_flash_multi_latent_attention_decode transformer.paged_scaled_dot_product_attention_decode: page_table_tensor",
+    in_pieces=(_U16,),
 )
 _enter(
     "{operand} dtype must be FLOAT32, BFLOAT16, or BFLOAT8_B but got {given}",
@@ -272,15 +288,15 @@ def check_types(
         for operand in rule.operands:
             place = names.index(operand) if operand in names else len(args)
             for tensor in _tensors(args[place] if place < len(args) else kwargs.get(operand)):
-                if tensor.dtype not in rule.types:
-                    first = next(t for t in _BEST if t in rule.types)
+                if tensor.dtype not in (types := rule.for_(tensor)):
+                    first = next(t for t in _BEST if t in types)
                     raise fatal(
                         rule.sentence.format(name=name, operand=operand, given=cpp(tensor.dtype)),
                         hint=f"{operand}=ttnn.typecast({operand}, ttnn.{first.name.lower()})",
                     )
 
 
-_BEST = (_BF16, _I32, _U32)
+_BEST = (_BF16, _I32, _U32, _U16)
 """What a refused operand is best made of, first of all."""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tt_run.runtime.own_mpi.stand_in import STANDS_FOR
 from tt_run.runtime.record.mpi.buffers import sent_digest
 from tt_run.runtime.record.mpi.calls import NotRecorded, Words, facts_of, named, receives_into
 from tt_run.runtime.record.mpi.crossing import (
@@ -125,7 +126,7 @@ def _tell(status: Any, told: Any) -> None:
 
 def recorded_request(base: Any, book: Callable[[], Book], bases: tuple[Any, ...] = ()) -> Any:
     """The library's request whose waits are written down; `bases` for a kind of request that is one, too."""
-    methods: dict[str, Any] = {"_target": None, "_prepared": None}
+    methods: dict[str, Any] = {"_target": None, "_prepared": None, STANDS_FOR: getattr(base, STANDS_FOR)}
     for name in _ONE:
         methods[name] = _one(name, getattr(base, name), book)
     for name in _SEVERAL:

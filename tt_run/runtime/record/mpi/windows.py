@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tt_run.runtime.own_mpi.stand_in import STANDS_FOR
 from tt_run.runtime.record.mpi import crossing
 from tt_run.runtime.record.mpi.buffers import Bytes, memory_of, sent_digest
 from tt_run.runtime.record.mpi.calls import NotRecorded
@@ -89,6 +90,7 @@ def recorded_window(base: Any, at_of: Callable[[Any], At], request: Any) -> Any:
         return classmethod(maker)
 
     methods: dict[str, Any] = {name: made(name) for name in ("Create", "Allocate")}
+    methods[STANDS_FOR] = getattr(base, STANDS_FOR)
     for name in _RECORDED:
         methods[name] = _recorded(name, getattr(base, name), request)
     methods["Free"] = _freed(base.Free)
