@@ -112,7 +112,9 @@ print("weights sha256", digest.hexdigest()[:16], trainer.steps)
 """
 
 
+@pytest.mark.wide
 @pytest.mark.torch
+@pytest.mark.timeout(300)
 def test_grpo_from_a_source_gives_the_same_bits_on_any_split(tmp_path: Path) -> None:
     model, program = source(tmp_path / "model", "qwen3"), tmp_path / "program.py"
     program.write_text(GRPO)
@@ -160,6 +162,7 @@ for name, (each, length, entries, make) in MODELS.items():
 """
 
 
+@pytest.mark.wide
 def test_odd_shapes_give_the_same_bits_on_any_split(tmp_path: Path) -> None:
     """Twenty steps in which neither vocabulary nor positions nor batch are multiples of a tile."""
     program = tmp_path / "program.py"
