@@ -86,6 +86,13 @@ def star(count: int) -> list[tuple[int, int]]:
         # With one more link it is no chain.
         (4, [(0, 1), (1, 2), (1, 3), (2, 3)], (100, 100), ((0, 1), (2, 3))),
         (6, [(0, 1), (1, 2), (1, 5), (2, 3), (3, 4), (4, 5)], (100, 100), ((0, 1, 2), (3, 4, 5))),
+        # A last link that only looks like one that closes a ring.
+        (
+            8,
+            [(1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (0, 6), (0, 7)],
+            (300, 100),
+            ((1, 2), (4, 3), (5, 6), (7, 0)),
+        ),
         # Rings go there and back: in two rows, in two columns, in a row where boxes are tall, along rows and up the first column.
         (5, ring(5), (100, 100), ((0, 1, 2), (4, 3))),
         (6, ring(6), (100, 100), ((0, 1, 2), (5, 4, 3))),

@@ -206,3 +206,13 @@ def test_a_ring_that_is_too_short_is_dotted_at_both_borders(
 def test_too_many_devices_are_refused() -> None:
     with pytest.raises(TooLargeToDraw, match="1000000 devices"):
         draw_svg(MeshGraph((mesh(0, (1000, 1000)),)))
+
+
+@pytest.mark.parametrize("count", [24, 25])
+def test_the_title_of_a_bundle_lists_two_dozen_links(count: int) -> None:
+    links = tuple(InterLink(0, 1, 1, "STRICT", a_device=each, b_device=each) for each in range(count))
+    root = ElementTree.fromstring(draw_svg(MeshGraph((mesh(0, (5, 5)), mesh(1, (5, 5))), links), title="two"))
+    titles = [
+        title.text or "" for path in with_class(root, "path", "far") for title in path.iter(f"{SVG}title")
+    ]
+    assert [re.findall(r"and (-?\d+) more", title) for title in titles] == [[] if count == 24 else ["1"]]

@@ -191,3 +191,21 @@ def test_links_are_told_by_their_pattern() -> None:
 )
 def test_patterns(links: list[tuple[str, ...]], pattern: str) -> None:
     assert pattern_of(links)[0] == pattern
+
+
+def test_a_column_of_64_devices_has_all_of_its_numbers() -> None:
+    def numbers(rows: int) -> list[int]:
+        return [int(each) for each in re.findall(r"│ +(\d+) ", picture(mesh((rows, 1))))]
+
+    assert numbers(64) == list(range(64))
+    assert 0 < len(numbers(65)) < 65 and "⋮" in picture(mesh((65, 1)))
+
+
+@pytest.mark.parametrize("count", [24, 25])
+def test_links_without_a_pattern_are_listed_up_to_two_dozen(count: int) -> None:
+    pairs = [(a, b) for a in range(8) for b in range(a + 1, 8)][:count]
+    text = picture(
+        *(mesh((1, 1), mesh_id=each) for each in range(8)),
+        links=tuple(InterLink(a, b, 2, "RELAXED") for a, b in pairs),
+    )
+    assert re.findall(r"and (-?\d+) more", text) == ([] if count == 24 else ["1"])
