@@ -42,6 +42,7 @@ def test_elsewhere_or_when_asked_for_they_see_the_plan_alone(
 ) -> None:
     plan = shell.plan(**asked)
     assert plan.is_exact and not plan.inherited
+    assert plan_json(plan, "mpirun")["environment"] == "the plan alone"
     assert "DATASETS" not in environment_of(plan, 0)
     assert environment_view(plan, 0).endswith("# nothing else, besides what MPI tells a rank")
 
@@ -82,6 +83,7 @@ def test_secrets_are_shown_to_nobody(shell: Sandbox) -> None:
     line = build_mpmd_line(
         plan, Launcher("mpirun", ""), Machine(shell.site.environ), LaunchOptions(), shell.cwd
     )
+    assert plan_json(plan, "mpirun")["environment"] == "the plan and the launching shell"
     shown = [environment_view(plan, 0), json.dumps(plan_json(plan, "mpirun")), *line.shell_lines()]
     for text in shown[:2]:
         assert MASK in text and "hf_123" not in text
