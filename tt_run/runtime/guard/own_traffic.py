@@ -49,6 +49,9 @@ class OwnTraffic:
             return False
         everyone = world()
         everyone.control.comm.Iprobe(everyone.rank, _TAG)
+        if threading.current_thread() is not threading.main_thread():
+            # The main thread may be ending one of its requests at this moment, so nobody else asks for their state.
+            return bool(self._lasting or self._requests)
         if self._lasting and any(_is_open(each()) for each in self._lasting):
             return True
         while self._requests:
