@@ -65,6 +65,7 @@ _before: Before | None = None
 _unwatched = 0  # calls that were made without a guard, while somebody wants to be asked
 _lifecycle: Any = None
 _started = False
+_starting = threading.RLock()  # the first call may come in any thread, and in two at once
 
 
 def collective(group: Group, signature: Signature, depth: int = 1) -> bool:
@@ -239,12 +240,15 @@ def start() -> None:
     from tt_run.runtime.guard.watch import Guard
 
     timeout = seconds_to_wait()
-    ranks.connect()
-    if ranks.guarded and not _is_off():
-        _guard = Guard(ranks, timeout)
-    _started = True
-    _lifecycle = Lifecycle(ranks, _guard)
-    _lifecycle.install()
+    with _starting:
+        if _started:
+            return
+        ranks.connect()
+        if ranks.guarded and not _is_off():
+            _guard = Guard(ranks, timeout)
+        _started = True
+        _lifecycle = Lifecycle(ranks, _guard)
+        _lifecycle.install()
 
 
 def isend(

@@ -20,16 +20,19 @@ if TYPE_CHECKING:
 
 _GATHER_SECONDS = 2.0  # how long the others' word is waited for when some disagree
 _NAP = 0.001
+_LOOK_SECONDS = 0.01  # between looks for ranks that wait for the first meeting of their group
 
 
 class Beside:
     """One such call of this rank: the `number`-th collective on the communicator `key` of a group on this host."""
 
-    __slots__ = ("_group", "_guard", "_key", "_number", "_signature", "_site")
+    __slots__ = ("_first", "_group", "_guard", "_key", "_looked", "_number", "_signature", "_site")
 
     def __init__(self, guard: Guard, group: Group, signature: Signature, key: int, number: int) -> None:
         self._guard, self._group, self._key, self._number = guard, group, key, number
         self._signature, self._site = signature, site_of_thread()
+        self._first: tuple[int, ...] = ()
+        self._looked = 0.0
         note = Note(code_of(signature), f"{signature} at {self._site}")
         guard.whereabouts.started.tell(key, number, note)
 
@@ -71,13 +74,32 @@ class Beside:
     def _in_main_threads(self) -> tuple[int, ...]:
         """The ranks that wait for this call in their main thread: this rank is the one that has not come to it there."""
         channel = self._guard.whereabouts.channels.get(self._group)
+        if channel is None:
+            return self._meeting_first()
         return channel.ahead(code_of(self._signature)) if isinstance(channel, SharedChannel) else ()
+
+    def _meeting_first(self) -> tuple[int, ...]:
+        """The ranks whose main thread is in this call and waits for the first meeting of the group: they have no channel yet."""
+        if self._looked > (now := time.perf_counter()) - _LOOK_SECONDS:
+            return self._first
+        self._looked, known = now, self._guard.whereabouts.known()
+        waits = ((rank, known[rank].wait) for rank in self._group.ranks if known[rank].waiting)
+        self._first = tuple(
+            rank
+            for rank, wait in waits
+            if wait is not None
+            and (wait.group, wait.number, wait.call) == (self._group.ranks, 1, str(self._signature))
+        )
+        return self._first
 
     def _joins_main_threads(self) -> bool:
         if not self._in_main_threads() or len(self._present()) < self._group.size:
             return False
-        channel = self._guard.whereabouts.channels[self._group]
-        channel.announce(self._guard.label(self._signature, events.user_frame(1)))
+        guard, call = self._guard, self._guard.label(self._signature, events.user_frame(1))
+        channel = guard.whereabouts.channels.get(self._group)
+        if channel is None:
+            channel = guard.join(self._group, call, guard.threads.until)
+        channel.announce(call)
         if channel.bell is not None:
             channel.bell.ring()
         return True

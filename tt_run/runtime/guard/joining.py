@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
 _TAG = 5
 
 
-def join(guard: Guard, group: Group, call: Call) -> None:
-    """Return when every member has called this with the same group and signature; GuardError otherwise.
+Until = Callable[[Callable[[], bool], Callable[[], Wait]], None]
+
+
+def join(guard: Guard, group: Group, call: Call, until: Until) -> None:
+    """Return when every member has called this with the same group and signature; GuardError otherwise. `until` waits as this thread does.
 
     Each member sends its token to each other; between two ranks tokens keep their order, so each pair compares like with like. What is left
     open by some may differ: the channel compares that.
@@ -41,8 +45,8 @@ def join(guard: Guard, group: Group, call: Call) -> None:
         missing = tuple(rank for rank in others if rank not in arrived)
         return Wait("collective", str(call.signature), call.site, group.ranks, 1, missing)
 
-    guard.wait_until(done, wait, call)
+    until(done, wait)
     if differs():
         guard.diverged(group.ranks, 1, call)
     for send in sends:
-        guard.wait_until(send.test, wait, call)
+        until(send.test, wait)

@@ -16,7 +16,7 @@ from tt_run.runtime.comm.world import Group, World
 from tt_run.runtime.guard import diagnosis
 from tt_run.runtime.guard.board import CALLS, ENDED, LABEL, WAITING
 from tt_run.runtime.guard.channel import DIFFERENT, PENDING, Channel, MessageChannel, SharedChannel
-from tt_run.runtime.guard.joining import join
+from tt_run.runtime.guard.joining import Until, join
 from tt_run.runtime.guard.own_traffic import own_traffic
 from tt_run.runtime.guard.report import GuardError, render
 from tt_run.runtime.guard.signature import Call, Labels, Signature
@@ -95,7 +95,7 @@ class Guard:
         words[CALLS] += 1
         channel = self._channels.get(group)
         if channel is None:
-            channel = self._join(group, call)
+            channel = self.join(group, call, lambda done, wait: self.wait_until(done, wait, call))
         word = channel.announce(call)
         if not channel.spin(word, self._spins):
             self._meet(channel, word, call)
@@ -129,9 +129,9 @@ class Guard:
         if channel.look(word) == DIFFERENT:
             self._diverged(channel.group, channel.number, call)
 
-    def _join(self, group: Group, call: Call) -> Channel:
+    def join(self, group: Group, call: Call, until: Until) -> Channel:
         """The first call of a group: create its communicator and channel once all members are known to come."""
-        join(self, group, call)
+        join(self, group, call, until)
         group.connect()
         channel: Channel = SharedChannel(group, self.crowded) if group.on_one_host else MessageChannel(group)
         self._channels[group] = channel

@@ -9,7 +9,15 @@ from typing import Any
 from tt_run.runtime import guard
 from tt_run.runtime.comm.world import world
 from tt_run.runtime.own_mpi.calls import SHAPES, detail_of, word
-from tt_run.runtime.own_mpi.members import Members, forget, is_watched, made, members_of, turn_of
+from tt_run.runtime.own_mpi.members import (
+    Members,
+    forget,
+    have_met,
+    is_main_thread,
+    made,
+    members_of,
+    turn_of,
+)
 from tt_run.runtime.own_mpi.requests import await_done, await_request, marked, peer_of
 
 # What makes a communicator of this one, and which of its words all ranks have to say alike.
@@ -121,7 +129,7 @@ def _collective(name: str, library: Any) -> Any:
     operation = "MPI Barrier" if name == "barrier" else f"MPI {name}"
 
     def call(self: Any, *words: Any, **named: Any) -> Any:
-        if guard.watches() or is_watched(self):
+        if have_met(self):
             meet(members_of(self), operation, _detail(self, name, words, named), self)
         guard.own_traffic.used = True
         return library(self, *words, **named)
@@ -135,7 +143,7 @@ def _prepared(name: str, library: Any) -> Any:
 
     def call(self: Any, *words: Any, **named: Any) -> Any:
         members = members_of(self)
-        if guard.watches() or is_watched(self):
+        if have_met(self):
             meet(members, f"MPI {name}_init", _detail(self, name, words, named), self)
         return marked(library(self, *words, **named), f"MPI {name}_init", members.others)
 
@@ -155,8 +163,10 @@ def meet(members: Members, operation: str, detail: str = "", comm: Any = None) -
     """
     if len(members.ranks) < 2 or members.ranks[0] < 0:
         return
-    if not is_watched(comm):
-        beside = _beside(members, operation, detail) if guard.watches() else None
+    if not have_met(comm):
+        return
+    if not is_main_thread():
+        beside = _beside(members, operation, detail)
         if beside is not None:
             beside.meet()
         return
@@ -180,7 +190,7 @@ def _signature(members: Members, operation: str, detail: str) -> guard.Signature
 
 def _maker(name: str, shared: tuple[tuple[int, str], ...], library: Any, watched: dict[type, type]) -> Any:
     def call(self: Any, *words: Any, **named: Any) -> Any:
-        if guard.watches() or is_watched(self):
+        if have_met(self):
             members = members_of(self)
             if name == "Create_group":
                 group = word(words, named, 0, ("group",), None)
@@ -211,7 +221,7 @@ def _maker(name: str, shared: tuple[tuple[int, str], ...], library: Any, watched
 
 def _leaving(library: Any) -> Any:
     def Disconnect(self: Any) -> None:
-        if guard.watches() or is_watched(self):
+        if have_met(self):
             meet(members_of(self), "MPI Disconnect", "", self)
         forget(self)
         library(self)

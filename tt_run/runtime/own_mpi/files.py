@@ -9,7 +9,7 @@ from typing import Any
 from tt_run.runtime import guard
 from tt_run.runtime.own_mpi.calls import word
 from tt_run.runtime.own_mpi.communicators import meet
-from tt_run.runtime.own_mpi.members import Members, is_watched, members_of
+from tt_run.runtime.own_mpi.members import Members, have_met, members_of
 from tt_run.runtime.own_mpi.stand_in import stand_in
 
 _TOGETHER = (
@@ -30,7 +30,7 @@ def watched_files(mpi: Any) -> type:
     def Open(cls: Any, *words: Any, **named: Any) -> Any:
         comm = word(words, named, 0, ("comm",), sys.modules["mpi4py.MPI"].COMM_SELF)
         members = members_of(comm)
-        if guard.watches() or is_watched(comm):
+        if have_met(comm):
             meet(members, "MPI File.Open", "", comm)
         file = cls(library.Open(*words, **named))
         _opened[members.ranks] += 1

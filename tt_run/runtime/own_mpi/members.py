@@ -55,13 +55,12 @@ def is_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def is_watched(comm: Any = None) -> bool:
-    """Whether this call can be agreed on: the ranks have met, and it is the main thread, whose calls have one order on all ranks.
+def have_met(comm: Any = None) -> bool:
+    """Whether the ranks have met, and calls can be agreed on.
 
-    All ranks make a collective of all together: where they have not met yet, they do so in the first one, `comm`'s.
+    All ranks make a collective of all together: where they have not met yet, they do so in the first one, `comm`'s, in whichever threads
+    they come to it.
     """
-    if not is_main_thread():
-        return False
     if not guard.watches() and comm is not None and comm.Get_size() == world().size and not comm.Is_inter():
         guard.start()
     return guard.watches()
