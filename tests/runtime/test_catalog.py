@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -11,6 +13,7 @@ from tests.runtime.mpi import ROOT
 from tt_run.runtime import catalog
 from tt_run.runtime.native import names as reference
 from tt_run.runtime.ops.declaration.dispatch import ACCEPTED, REFUSED, VALUES
+from tt_run.runtime.ops.declaration.written_names import written_names
 from tt_run.runtime.tools.golden import get_golden_function
 
 
@@ -48,3 +51,31 @@ def test_golden_functions_by_operation():
     assert bare is not None
     with pytest.raises(RuntimeError, match="does not have a golden function"):
         get_golden_function(bare)
+
+
+def test_the_written_names_are_those_of_all_operations():
+    assert written_names() == set(catalog.every()), "run scripts/gen"
+
+
+MISSES = """
+import pickle, sys
+import ttnn
+import ttnn.transformer
+before = set(sys.modules)
+assert not hasattr(ttnn, "INT") and not hasattr(ttnn.transformer, "add")
+assert {"add", "conv2d"} <= set(dir(ttnn)) and "INT" not in dir(ttnn)
+assert set(sys.modules) - before <= {"tt_run.runtime.catalog"}, set(sys.modules) - before
+try:
+    ttnn.al_reduce
+except AttributeError as error:
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(error).__name__ == "AttributeError" and type(copy) is AttributeError
+    print(copy)
+"""
+
+
+def test_a_name_that_no_operation_has_loads_none():
+    words = [sys.executable, "-m", "tt_run.emulate", "-c", MISSES]
+    ran = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.strip().endswith("the nearest names it has: all_reduce"), ran.stdout

@@ -1,6 +1,7 @@
 """Every operation of the emulated library, found by its name: which modules declare them, loaded as far as a program asks.
 
-A new module of operations is one line here or in `tt_run.runtime.ops.MODULES`; nothing else lists operations.
+A new module of operations is one line here or in `tt_run.runtime.ops.MODULES`; the list of names is written from what they declare
+(`scripts/gen`), so that a name that no operation has is told, and names are listed, without loading them all.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from importlib import import_module
 
 from tt_run.runtime import ops
 from tt_run.runtime.ops.declaration.dispatch import Operation, registry
+from tt_run.runtime.ops.declaration.written_names import written_names
 
 _MODULES = (
     *(f"tt_run.runtime.ops.{name}" for name in ops.MODULES),
@@ -40,8 +42,9 @@ _unread = list(reversed(_MODULES))
 
 def find(name: str) -> Operation | None:
     """The operation of a qualified name (`ttnn.transformer.attention_softmax`), None when there is none."""
-    while name not in registry and _unread:
-        import_module(_unread.pop())
+    if name not in registry and _unread and name in written_names():
+        while name not in registry and _unread:
+            import_module(_unread.pop())
     return registry.get(name)
 
 
@@ -54,5 +57,5 @@ def every() -> dict[str, Operation]:
 
 def names(namespace: str) -> list[str]:
     """The operations right below a namespace: `ttnn.transformer` -> `attention_softmax`, …"""
-    found = (name.rpartition(".") for name in every())
+    found = (name.rpartition(".") for name in sorted(written_names() if _unread else registry))
     return [last for parent, _, last in found if parent == namespace]

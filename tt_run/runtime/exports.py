@@ -47,7 +47,7 @@ def publish(
         else:
             value = _operation(operations, name)
             if value is None:
-                raise AttributeError(_unknown(package, name, listing))
+                raise _Unknown(package, name, listing)
         namespace[name] = value
         return value
 
@@ -57,6 +57,24 @@ def publish(
 
     resolve.homes = homes  # type: ignore[attr-defined]  # what the stubs are written from
     return resolve, listing
+
+
+class _Unknown(AttributeError):
+    """Finds its words when it is shown: whoever asks a module whether it has a name, as `hasattr` and `pickle` do, reads none."""
+
+    def __init__(self, package: str, name: str, listing: Callable[[], Sequence[str]]) -> None:
+        super().__init__()
+        self._found = (package, name, listing)
+
+    def __str__(self) -> str:
+        return _unknown(*self._found)
+
+    def __reduce__(self) -> tuple[type[AttributeError], tuple[str]]:
+        return AttributeError, (str(self),)
+
+
+# What a traceback shows.
+_Unknown.__module__, _Unknown.__qualname__, _Unknown.__name__ = "builtins", "AttributeError", "AttributeError"
 
 
 class _Absent:

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from tt_run.runtime.ops.declaration.dispatch import Operation, registry
+from tt_run.runtime.ops.declaration.written_names import written_names
 
 MODULES = (
     "data_movement.borders",
@@ -96,7 +97,8 @@ def __getattr__(name: str) -> Any:
     if f"ttnn.{name}" not in registry:
         if find_spec(f"{__name__}.{name}"):
             return import_module(f"{__name__}.{name}")
-        load()
+        if f"ttnn.{name}" in written_names():
+            load()
     try:
         return registry[f"ttnn.{name}"]
     except KeyError:
