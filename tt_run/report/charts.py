@@ -41,8 +41,8 @@ def line_chart(
     if not xs:
         return ""
     x_low, x_high = min(xs), max(xs) if max(xs) > min(xs) else min(xs) + 1
-    ticks = _ticks(0 if zero else min(ys), max(ys), bytes_=unit == "B")
-    y_low, y_high = min(ticks[0], 0 if zero else min(ys)), max(ticks[-1], max(ys))
+    heights = ticks(0 if zero else min(ys), max(ys), bytes_=unit == "B")
+    y_low, y_high = min(heights[0], 0 if zero else min(ys)), max(heights[-1], max(ys))
 
     def place(point: Point) -> tuple[float, float]:
         x = LEFT + (point[0] - x_low) / (x_high - x_low) * (WIDTH - LEFT - RIGHT)
@@ -52,16 +52,16 @@ def line_chart(
     out = [
         f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}" data-left="{LEFT}" data-right="{WIDTH - RIGHT}">'
     ]
-    for tick in ticks:
+    for tick in heights:
         y = place((x_low, tick))[1]
         out.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
         out.append(
-            f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{escape(_shown(tick, unit))}</text>'
+            f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{escape(shown(tick, unit))}</text>'
         )
-    for tick in _ticks(x_low, x_high):
+    for tick in ticks(x_low, x_high):
         if x_low <= tick <= x_high:
             out.append(
-                f'<text x="{place((tick, y_low))[0]:.1f}" y="{HEIGHT - 15}" text-anchor="middle">{_shown(tick, "")}</text>'
+                f'<text x="{place((tick, y_low))[0]:.1f}" y="{HEIGHT - 15}" text-anchor="middle">{shown(tick, "")}</text>'
             )
     out.append(
         f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 3}" text-anchor="end" class="soft">{escape(across)}</text>'
@@ -99,7 +99,7 @@ def thinned(points: Sequence[Point], most: int = MOST_POINTS) -> tuple[Point, ..
     return tuple(kept)
 
 
-def _ticks(low: float, high: float, bytes_: bool = False) -> list[float]:
+def ticks(low: float, high: float, bytes_: bool = False) -> list[float]:
     """Three to six round numbers that span a range."""
     if high <= low:
         return [low, low + (abs(low) or 1)]
@@ -113,7 +113,8 @@ def _ticks(low: float, high: float, bytes_: bool = False) -> list[float]:
     return [step * (first + number) for number in range(math.ceil(high / step - 1e-9) - first + 1)]
 
 
-def _shown(value: float, unit: str) -> str:
+def shown(value: float, unit: str) -> str:
+    """A number at an axis; `unit` "B" in bytes."""
     if unit == "B":
         from tt_run.report.words import size
 

@@ -7,11 +7,13 @@ import io
 import json
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from tt_run.cli.comparison.candidates import candidates
 from tt_run.cli.comparison.outcomes import Outcome, as_rows, flat, front, outcome, table
+from tt_run.cli.comparison.plot import svg
 from tt_run.cli.main import run
 from tt_run.contract import Exit
 
@@ -205,3 +207,39 @@ def test_no_candidate_ran(
     assert run(["what-if", "--systems", "n150", "--format", "json", "--", "false"]) == Exit.FAILED
     [row] = json.loads(capsys.readouterr().out)
     assert row["failure"]
+
+
+def test_a_plot_marks_every_candidate_and_joins_the_front(tmp_path: Path) -> None:
+    ran = [
+        Outcome("one", 1, step_us=4000.0),
+        Outcome("two <slow>", 2, step_us=5000.0),
+        Outcome("two", 2, step_us=3000.0),
+        Outcome("eight", 8, step_us=1000.0, fits=False),
+        Outcome("nine", failure="too many"),
+    ]
+    picture = ElementTree.fromstring(svg(as_rows(ran), "python train.py"))
+    marks = picture.findall("{*}circle")
+    assert len(marks) == 4 and [mark.get("fill") for mark in marks].count("#fff") == 1
+    places = {(mark.get("cx"), mark.get("cy")) for mark in marks}
+    joined = [tuple(point.split(",")) for point in (picture.find("{*}polyline").get("points") or "").split()]  # type: ignore[union-attr]
+    assert len(joined) == 2 and set(joined) <= places
+    texts = [text.text or "" for text in picture.findall("{*}text")]
+    assert {"one", "two", "two <slow>", "eight (does not fit)", "nine: failed", "1", "2", "8"} <= set(texts)
+    heights = {mark.get("cx"): float(mark.get("cy") or 0) for mark in marks}
+    assert heights[max(heights, key=lambda x: float(x or 0))] == min(heights.values()), (
+        "the fastest is highest"
+    )
+
+
+def test_the_plot_is_written_into_a_new_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "program.py").write_text(PROGRAM)
+    words = ["--systems", "n300", "--plot", "new/plot.svg", "--", "python", "program.py", "1"]
+    assert run(["what-if", *words]) == Exit.OK
+    assert "--plot: new/plot.svg" in capsys.readouterr().err
+    assert ">n300</text>" in (tmp_path / "new" / "plot.svg").read_text()
+    (tmp_path / "file").write_text("")
+    assert run(["what-if", *words[:2], "--plot", "file/plot.svg", *words[4:]]) == Exit.USAGE
+    assert "is a file, not a folder" in capsys.readouterr().err

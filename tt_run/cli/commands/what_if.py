@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 from mgd.diagnostics import Diagnostic
 from mgd.lean import replace
@@ -13,6 +14,7 @@ from tt_run.cli.commands.looking import columns
 from tt_run.cli.comparison.candidates import Candidate, alternatives, candidates
 from tt_run.cli.comparison.outcomes import Outcome, as_rows, flat, outcome, table
 from tt_run.cli.options import Arguments, option
+from tt_run.cli.outputs import refuse_lost_outputs
 from tt_run.cli.parse import read
 from tt_run.contract import Exit
 from tt_run.errors import UsageError
@@ -83,6 +85,9 @@ class WhatIf(Arguments):
         kind=("table", "json", "csv"),
         default="table",
     )
+    plot: str | None = option(
+        "Look", "--plot", "FILE", "Also draw throughput over devices, as SVG.", kind="output"
+    )
     help: bool = option("Look", "-h --help", "", "This text.")
 
 
@@ -94,8 +99,33 @@ def command(words: Sequence[str]) -> int:
 
         print(command_help(WhatIf))
         return Exit.OK
+    varied = _checked(given)
+    found = candidates(
+        _listed(given.systems),
+        _listed(given.splits or ""),
+        varied,
+        given.set,
+        given.rest,
+        given.vary_links,
+        given.degrade,
+        given.hardware or "",
+    )
+    outcomes = [
+        replace(_try(one, number, len(found), given), facts=one.facts())
+        for number, one in enumerate(found, 1)
+    ]
+    rows = as_rows(outcomes)
+    if given.plot is not None:
+        _draw(rows, given.plot, given.rest)
+    _show(rows, given.format, [text for text in given.set if len(alternatives(text)) == 1])
+    return Exit.FAILED if all(one.failure for one in outcomes) else Exit.OK
+
+
+def _checked(given: WhatIf) -> list[tuple[str, list[str]]]:
+    """The values to vary, by name. Raises UsageError before anything has run."""
     if not given.rest:
         raise _usage("no program", "write tt-run what-if --systems t3000,galaxy -- python train.py")
+    refuse_lost_outputs(given)
     for text in given.degrade:
         _check_loss(text)
     for option_name, listed in (("--splits", given.splits), ("--mesh-shapes", given.mesh_shapes)):
@@ -120,22 +150,7 @@ def command(words: Sequence[str]) -> int:
         unnamed = re.fullmatch(r"(?:.*=)?\{([A-Za-z_]\w*)\}", word)
         if unnamed and unnamed[1] not in [name for name, _ in varied]:
             raise _usage(f"{word} gets no value", f"write --vary {unnamed[1]}=A,B")
-    found = candidates(
-        _listed(given.systems),
-        _listed(given.splits or ""),
-        varied,
-        given.set,
-        given.rest,
-        given.vary_links,
-        given.degrade,
-        given.hardware or "",
-    )
-    outcomes = [
-        replace(_try(one, number, len(found), given), facts=one.facts())
-        for number, one in enumerate(found, 1)
-    ]
-    _show(as_rows(outcomes), given.format, [text for text in given.set if len(alternatives(text)) == 1])
-    return Exit.FAILED if all(one.failure for one in outcomes) else Exit.OK
+    return varied
 
 
 def _usage(wrong: str, help: str) -> UsageError:
@@ -240,7 +255,18 @@ def _reason(said: str, code: int) -> str:
     return f"{of_ranks[-1]} (exit code {code})" if of_ranks else f"exit code {code}"
 
 
-def _show(rows: Sequence[dict[str, object]], form: str, settings: Sequence[str]) -> None:
+def _draw(rows: Sequence[dict[str, Any]], file: str, words: Sequence[str]) -> None:
+    from pathlib import Path
+
+    from tt_run.cli.comparison.plot import svg
+
+    path = Path(file)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(svg(rows, " ".join(words)), encoding="utf-8")
+    print(f"tt-run what-if: --plot: {path}", file=sys.stderr)
+
+
+def _show(rows: Sequence[dict[str, Any]], form: str, settings: Sequence[str]) -> None:
     if form == "json":
         import json
 
