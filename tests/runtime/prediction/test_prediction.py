@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from tests.runtime.mpi import ROOT
+from tt_run.runtime.model.work import Kernel
+from tt_run.runtime.prediction.account import Account
 
 PROGRAM = """
 import ttnn
@@ -116,3 +118,61 @@ def test_the_timeline_gets_a_predicted_track(tmp_path: Path) -> None:
     assert {"ttnn.matmul", "ttnn.all_gather", "ttnn.add"} <= {e["name"] for e in spans}
     assert all(b["ts"] == pytest.approx(a["ts"] + a["dur"], abs=0.01) for a, b in pairwise(spans))
     assert {e["args"]["bound by"] for e in spans} <= {"link", "latency", "dram", "compute", "dispatch"}
+
+
+AWAITED = """
+import torch
+mesh = ttnn.open_mesh_device(ttnn.MeshShape(1, 8))
+x = ttnn.from_torch(torch.ones(1, 1, 64, 64), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh)
+ttnn.exp(x)
+ttnn.synchronize_device(mesh)
+for _ in range(3):
+    y = ttnn.add(x, x)
+    ttnn.matmul(y, y)
+    ttnn.synchronize_device(mesh)  # here
+ttnn.sqrt(x)
+ttnn.close_mesh_device(mesh)
+"""
+
+
+@pytest.mark.parametrize("signposts", [False, True])
+def test_what_a_line_waits_for_again_is_a_region(tmp_path: Path, signposts: bool) -> None:
+    """A single wait makes none, and between signposts they are the region."""
+    program = FABRIC + "from tracy import signpost\n" + AWAITED
+    if signposts:
+        program = program.replace("for _", "signpost('start')\nfor _").replace(
+            "ttnn.sqrt", "signpost('stop')\nttnn.sqrt"
+        )
+    line = 1 + next(n for n, text in enumerate(program.splitlines()) if "# here" in text)
+    said = run(tmp_path, program, "--system", "t3000", f"--predict={tmp_path / 'p.json'}")
+    regions = {region["name"]: region for region in json.loads((tmp_path / "p.json").read_text())["regions"]}
+    repeated = f"until {tmp_path / 'program.py'}:{line}"
+    assert [name for name in regions if name.startswith("until ")] == ([] if signposts else [repeated])
+    if not signposts:
+        assert f"until program.py:{line}: " in said and ", 3 passes" in said
+        assert regions[repeated]["passes"] == 3
+        calls = {name: share["calls"] for name, share in regions[repeated]["classes"].items()}
+        assert calls == {"elementwise": 1, "matmuls": 1}
+    rest = regions["rest of the program"]["classes"]
+    assert {name: share["calls"] for name, share in rest.items()} == {"elementwise": 2}
+
+
+def test_a_wait_inside_of_a_training_step_is_part_of_it() -> None:
+    account, work = Account(0, 0), Kernel("elementwise", 1, 1)
+    for _ in range(2):
+        account.add(None, "t.py:1", "forward", work)
+        account.waited("t.py:2")
+        account.add(None, "t.py:3", "backward", work)
+        account.overlap(None, 0, 5.0)
+        account.waited("t.py:4")
+        account.close("step SGD")
+    account.add(None, "t.py:5", "evaluate", work)
+    account.waited("t.py:6")
+    part = account.part()
+    assert part["regions"] == {"step SGD": 2, "after the last step": 1}
+    assert [(region, label, count) for region, _, label, _, _, count in part["entries"]] == [
+        ("step SGD", "forward", 2),
+        ("step SGD", "backward", 2),
+        ("after the last step", "evaluate", 1),
+    ]
+    assert part["overlapped"] == [["step SGD", 0, 10.0]]

@@ -62,8 +62,8 @@ def outcome(label: str, prediction: Mapping[str, Any], memory: Sequence[Mapping[
 
 
 def _step(regions: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The region that is the program's step: training steps before traces before signposts before everything."""
-    for start in ("step ", "trace ", "signpost "):
+    """The region that is the program's step: training steps before traces, signposts, what is waited for, and everything."""
+    for start in ("step ", "trace ", "signpost ", "until "):
         named = [region for region in regions if region["name"].startswith(start)]
         if named:
             return max(named, key=lambda region: region["us"] * region["passes"])

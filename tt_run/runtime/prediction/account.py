@@ -1,6 +1,7 @@
 """What a rank is asked to do, kept by region, call site and work, in an order that a schedule can follow.
 
-A region is a stretch that repeats: a training step, a trace's replay, the part between two signposts; what is in none is the program's.
+A region is a stretch that repeats: a training step, a trace's replay, the part between two signposts, or what a line waits for again and
+again (`synchronize_device`) where there are no steps; what is in none is the program's.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from tt_run.runtime.model.work import Collective, Kernel, Matmul, Together, Work
 
 PROGRAM = "program"
 STEP = "step "
+AWAITED = "until "
 KINDS: dict[str, type[Work]] = {
     "matmul": Matmul,
     "kernel": Kernel,
@@ -52,6 +54,8 @@ class Account:
     overlapped: dict[tuple[str, int], float] = field(default_factory=lambda: defaultdict(float))
     """Microseconds of a region and lane that ran beside other work of the same devices."""
     _pending: dict[Entry, int] = field(default_factory=lambda: defaultdict(int))
+    """What is in no region yet; what a line has waited for stands under the name of that stretch."""
+    _awaited: dict[str, int] = field(default_factory=dict)
 
     def lane_of(self, devices: tuple[int, ...]) -> int:
         """The number of the mesh of these devices."""
@@ -106,17 +110,34 @@ class Account:
         """A message to another rank (`send …`) or from it (`recv …`), with its bytes."""
         self.order.append([meeting, nbytes])
 
+    def waited(self, site: str) -> None:
+        """A line waits for what was added without a region since the last wait: a stretch of its own, unless a step ends later."""
+        stretch = f"{AWAITED}{site}"
+        if self._move("", stretch, self._pending):
+            self._awaited[stretch] = self._awaited.get(stretch, 0) + 1
+
     def close(self, region: str) -> None:
         """What was added without a region since the last call was one pass of `region`."""
-        for entry, count in self._pending.items():
-            self.counts[replace(entry, region=region)] += count
-        self._pending.clear()
-        for waiting, lane in [key for key in self.overlapped if not key[0]]:
-            self.overlapped[region, lane] += self.overlapped.pop((waiting, lane))
+        for stretch in ("", *self._awaited):
+            self._move(stretch, region, self.counts)
+        self._awaited.clear()
         self.regions[region] = self.regions.get(region, 0) + 1
+
+    def _move(self, stretch: str, region: str, counts: dict[Entry, int]) -> bool:
+        """Give what is pending under a name to a region; False where there is nothing."""
+        moved = [entry for entry in self._pending if entry.region == stretch]
+        for entry in moved:
+            counts[replace(entry, region=region)] += self._pending.pop(entry)
+        for lane in [lane for name, lane in self.overlapped if name == stretch]:
+            self.overlapped[region, lane] += self.overlapped.pop((stretch, lane))
+        return bool(moved)
 
     def part(self) -> dict[str, Any]:
         """The account as plain data."""
+        if not any(name.startswith(STEP) for name in self.regions):
+            for stretch in [stretch for stretch, passes in self._awaited.items() if passes > 1]:
+                self._move(stretch, stretch, self.counts)
+                self.regions[stretch] = self._awaited.pop(stretch)
         if self._pending:
             stepped = any(name.startswith(STEP) for name in self.regions)
             self.close(

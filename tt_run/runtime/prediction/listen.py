@@ -125,6 +125,8 @@ class Listener:
     def finished(self, device: MeshDevice, queue: int | None) -> None:
         """The program waits for a queue, or for all."""
         self.clocks.finished(device, queue)
+        if not self._region and (queue is None or device.queues == 1):
+            self.account.waited(events.call_site())
 
     def copied(self, tensor: Tensor, to_host: bool, queue: int, blocking: bool) -> None:
         """A tensor of a device is copied from or to the host."""

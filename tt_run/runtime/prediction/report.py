@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from tt_run.runtime.model.errors import errors
+from tt_run.runtime.prediction.account import AWAITED
 from tt_run.runtime.prediction.forecast import Forecast, Region, Share
 
 SITES = 10
@@ -53,7 +54,7 @@ def _region(region: Region, wide: int, columns: int) -> list[str]:
     whole = sum(region.bounds.values())
     parts = sorted(region.bounds.items(), key=lambda b: -b[1])
     bounds = ", ".join(f"{name} {us / whole:.0%}" for name, us in parts if us >= 0.005 * whole)
-    head, bound = f"{region.name}: {_time(region.us)}{passes}", f"bound by {bounds}"
+    head, bound = f"{_named(region.name)}: {_time(region.us)}{passes}", f"bound by {bounds}"
     lines = [f"{head}   {bound}"] if len(head) + 3 + len(bound) <= columns else [head, f"  {bound}"]
     lines.append(f"  {'class':<{wide}}{'calls':>8}{'time':>12}{'share':>7}  {'bound by':<9} {'error':>8}")
     for name, share in _by_time(region.classes):
@@ -71,6 +72,12 @@ def _region(region: Region, wide: int, columns: int) -> list[str]:
 
 def _by_time(table: dict[str, Share]) -> list[tuple[str, Share]]:
     return sorted(table.items(), key=lambda item: -item[1].us)
+
+
+def _named(region: str) -> str:
+    """What a line waits for is named by its file alone."""
+    site = region.removeprefix(AWAITED)
+    return region if site == region else f"{AWAITED}{PurePath(site).name}"
 
 
 def _row(name: str, share: Share, whole: float, wide: int) -> str:
