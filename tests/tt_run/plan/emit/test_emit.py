@@ -50,6 +50,7 @@ def plan(*visible: str, placement: Placement | None = None) -> LaunchPlan:
         (plan("0", "0", "0"), (3, 1, True)),
         (plan("0", "1", "1", "0"), (4, 1, True)),
         (plan("0", "1", "0"), (3, 1, True)),
+        (plan("0", "", "0", ""), (4, 1, True)),
         (plan("", "", placement=hosts(1, 1)), (2, 1, True)),
         (plan("0", "1", "0", "1", placement=hosts(3, 1)), (2, 3, False)),
         (plan("", "", placement=hosts(2, source="Slurm allocation (job 7)")), (1, 2, True)),

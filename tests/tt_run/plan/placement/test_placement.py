@@ -16,6 +16,7 @@ from mgd.diagnostics import Severity
 from mgd.graph import Mesh, MeshGraph, PinGroup
 from tests.tt_run.plan.placement.machines import galaxy, plain_grid, t3000_yaml
 from tt_run.errors import InputError, RefusedError
+from tt_run.inputs.chips import Chip, ClusterDescriptor, RemoteLink
 from tt_run.inputs.clusters import galaxy_slot, parse_cluster, read_cluster
 from tt_run.plan.allocation import files, ranks
 from tt_run.plan.model import HostSlots
@@ -237,6 +238,31 @@ def test_one_sided_cables_are_told_and_not_used() -> None:
     graph = build([left, deaf])
     assert all(graph.nodes[j].host == node.host for node in graph.nodes for j in graph.grid[node.index])
     assert {finding.code for finding in graph.findings} == {"TTR163"}
+
+
+@pytest.mark.parametrize(
+    ("board", "near", "far", "is_z"),
+    [
+        ("ubb_blackhole", 8, 9, True),
+        ("ubb_blackhole", 8, 7, False),
+        ("ubb_blackhole", 7, 9, False),
+        ("ubb", 8, 9, False),
+    ],
+)
+def test_only_z_channels_at_both_ends_of_a_blackhole_galaxy_link_in_z(
+    board: str, near: int, far: int, is_z: bool
+) -> None:
+    """Inside of a host and between hosts alike; a cable counts once, though both ends list it."""
+    chips = {number: Chip(number, number + 1, "BLACKHOLE", board, 5, 1, number + 1, 0) for number in range(2)}
+    inside = ClusterDescriptor("a.yaml", "a", "BLACKHOLE", chips, ((0, near, 1, far),))
+    left = ClusterDescriptor(
+        "a.yaml", "a", "BLACKHOLE", {0: chips[0]}, (), (RemoteLink(0, near, 2, far), RemoteLink(0, 3, 99, 3))
+    )
+    right = ClusterDescriptor("b.yaml", "b", "BLACKHOLE", {1: chips[1]}, (), (RemoteLink(1, far, 1, near),))
+    for machine, outside in ((build([inside]), 0), (build([left, right]), 1), (build([right, left]), 1)):
+        linked, bare = (machine.z, machine.grid) if is_z else (machine.grid, machine.z)
+        assert (linked, bare) == (({1: 1}, {0: 1}), ({}, {}))
+        assert (machine.outside, machine.findings) == (outside, ())
 
 
 def test_hosts_without_descriptions_are_filled_in_order() -> None:
