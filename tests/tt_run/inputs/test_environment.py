@@ -126,3 +126,10 @@ def test_folders_of_the_shell_get_one_for_each_rank_but_not_twice(sandbox: Sandb
         "TT_METAL_CACHE": "/nfs/cache/hostA_rank_3",
         "TT_METAL_LOGS_PATH": "/logs/hostA_rank_3",
     }
+
+
+@pytest.mark.parametrize(("told", "columns"), [(90, 90), (0, None)])
+def test_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch, told: int, columns: int | None) -> None:
+    """What a rank's pictures are fitted to; a terminal of unknown width says 0."""
+    monkeypatch.setattr(os, "get_terminal_size", lambda *_: os.terminal_size((told, 24)))
+    assert Site.current().columns == columns

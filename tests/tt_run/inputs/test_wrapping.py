@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -70,6 +71,21 @@ def test_a_python_command_on_path_runs_as_module(sandbox: Sandbox) -> None:
     sandbox.set(PATH=str(command.parent))
     tracy = parse_tracy("-o /out", sandbox.site)
     assert with_tracy(("mytool",), tracy, 0, sandbox.site)[-2:] == ("-m", "mytool")
+
+
+def test_a_command_that_cannot_be_read_is_not_taken_for_python(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that may be run and not read, as some installed programs are."""
+    sandbox.write("bin/sealed", "#!/usr/bin/env python3\n").chmod(0o711)
+    sandbox.set(PATH=str(sandbox.cwd / "bin"))
+
+    def refuse(path: Path, *_: object) -> object:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "open", refuse)  # root may read everything
+    tracy = parse_tracy("-o /out", sandbox.site)
+    assert "-m" not in with_tracy(("sealed",), tracy, 0, sandbox.site)[-2:]
 
 
 @pytest.mark.parametrize("text", ["-t", "--port", "-o", "-t 0", "-t x", "--port=-1", "'open"])
