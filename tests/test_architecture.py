@@ -45,7 +45,7 @@ RUNTIME = (
     "cores own_mpi",
     "joint_file mesh tuning",
     "disaggregation kernels queues tensor.late_methods tensor.printing tensor.spec",
-    "tensor.addresses",
+    "tensor.addresses tensor.host_buffer",
     "tensor.tensor",
     "descriptors tensor.conversion tensor.pages tensor.questions",
     "tensor.distribution",

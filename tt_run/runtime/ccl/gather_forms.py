@@ -19,7 +19,7 @@ from tt_run.runtime.ccl.record import Collective
 from tt_run.runtime.enums import Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.ops.attention.heads import nlp_concat_heads_decode
+from tt_run.runtime.ops.attention.joined_heads import nlp_concat_heads_decode
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig

@@ -28,6 +28,7 @@ MODULES = (
     "data_movement.lookup",
     "attention.prefill",
     "attention.heads",
+    "attention.joined_heads",
     "attention.caches",
     "attention.decoding",
     "attention.latent_attention",

@@ -11,14 +11,13 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy.typing as npt
-
 from tt_run.runtime.enums import DataType, Layout, StorageType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.shape import MeshShape
-from tt_run.runtime.native.classes import Native, native
+from tt_run.runtime.native.classes import Native
 from tt_run.runtime.native.refusals import bound
 from tt_run.runtime.tensor.addresses import address_of
+from tt_run.runtime.tensor.host_buffer import HostBuffer
 from tt_run.runtime.tensor.late_methods import late_methods
 from tt_run.runtime.tensor.printing import tensor_text
 from tt_run.runtime.tensor.spec import sharding
@@ -386,29 +385,6 @@ def observe(made: Callable[[Tensor], None]) -> Callable[[], None]:
         Tensor.observers = tuple(each for each in Tensor.observers if each != made)
 
     return leave
-
-
-@native("ttnn._ttnn.multi_device.DistributedHostBuffer")
-class HostBuffer(metaclass=Native):
-    """The shards of a host tensor by mesh coordinate."""
-
-    __slots__ = ("_shards", "_site")
-
-    def __init__(self, site: Site, shards: Shards) -> None:
-        self._site, self._shards = site, shards
-
-    def shape(self) -> MeshShape:
-        """Shape of the mesh that the tensor was distributed for."""
-        return self._site.shape
-
-    def is_local(self, coord: MeshCoordinate) -> bool:
-        """Whether this rank holds the shard of a coordinate."""
-        return coord in self._site.local_coords
-
-    def get_shard(self, coord: MeshCoordinate) -> npt.NDArray[Any] | None:
-        """The shard of a coordinate in stored form; None where there is none or another rank has it."""
-        shards = dict(zip(self._site.local_coords, self._shards.each(), strict=True))
-        return shards.get(coord)
 
 
 def replicated_topology(site: Site, on_device: bool) -> TensorTopology:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 
 
@@ -55,3 +56,11 @@ def check_grouped(width: int, kv_width: int | None, heads: int, kv_heads: int) -
         raise fatal(
             f"num_q_heads ({heads}) + 2 * num_kv_heads ({kv_heads}) exceeds the flattened hidden dimension ({width})"
         )
+
+
+def four_dims(tensor: Tensor) -> tuple[int, ...]:
+    """The shape of a tensor with four dimensions. Raises RuntimeError for any other."""
+    shape = tuple(tensor.shape)
+    if len(shape) != 4:
+        raise fatal(f"Input must have rank 4, got shape {tensor.shape}")
+    return shape

@@ -1,4 +1,4 @@
-"""Splitting fused projections into attention heads and joining heads again.
+"""Splitting fused projections into attention heads; `joined_heads` puts them together again.
 
 Source: reference library 0.81.1.
 """
@@ -15,15 +15,16 @@ from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.enums import TensorMemoryLayout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.attention import head_counts
-from tt_run.runtime.ops.data_movement.movement import moved, settled
+from tt_run.runtime.ops.attention.head_counts import four_dims
+from tt_run.runtime.ops.data_movement.movement import settled
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.goldens import attention_goldens
 from tt_run.runtime.ops.placement.sharded_results import in_dram, on_first_cores
-from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tile import TILE_SIZE, whole_tiles
+from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
@@ -234,134 +235,10 @@ def users_of(tensor: Tensor, offsets: Tensor, count: int) -> Tensor:
 
 def _by_user(tensor: Tensor) -> Tensor:
     """[1, B, H, D] with the heads of each user on a core of its own, whatever memory was asked for."""
-    _, users, heads, depth = _four(tensor)
+    _, users, heads, depth = four_dims(tensor)
     layout, piece = TensorMemoryLayout.HEIGHT_SHARDED, (whole_tiles(heads), depth)
     config = on_first_cores(on_device(tensor), users, layout, piece)
     return tensor if config is None else tensor.derive(tensor.shards, memory_config=config)
-
-
-@operation("ttnn.transformer.concatenate_heads", family=families.HEADS, golden=attention_goldens.join_heads)
-def concatenate_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
-    """[B, H, S, D] -> [B, S, H*D]."""
-    on_device(input_tensor, kind="concatenate heads")
-    batch, heads, length, depth = _four(input_tensor)
-    return moved(
-        input_tensor,
-        lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, length, heads * depth),
-        memory_config,
-    )
-
-
-@operation("ttnn.experimental.nlp_concat_heads", family=families.HEADS)
-def nlp_concat_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
-    """[B, H, S, D] -> [B, 1, S, H*D]."""
-    on_device(input_tensor, kind="concatenate heads")
-    batch, heads, length, depth = _four(input_tensor)
-    return moved(
-        input_tensor,
-        lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, 1, length, heads * depth),
-        memory_config,
-    )
-
-
-@operation("ttnn.experimental.nlp_concat_heads_decode", family=families.HEADS)
-def nlp_concat_heads_decode(
-    input_tensor: Tensor,
-    *,
-    num_heads: int,
-    memory_config: MemoryConfig | None = None,
-    output_tensor: Tensor | None = None,
-    sub_core_grids: CoreRangeSet | None = None,
-) -> Tensor:
-    """[1, B, H or more, D] -> [1, 1, B, H*D], the first num_heads heads of each user.
-
-    The rows of the result are B rounded up to whole tiles, in its shape too, as the reference has it; those of no user are zeros. Each head
-    is on a core of its own, whatever memory is asked for.
-    """
-    on_device(input_tensor, kind="concatenate heads")
-    length, users, found, depth = _four(input_tensor)
-    if num_heads > found:
-        raise fatal(f"num_heads {num_heads} must be at most the {found} heads of the input")
-    spare = -users % TILE_SIZE
-
-    def joined(stack: Array) -> Array:
-        rows = stack[..., :num_heads, :].reshape(len(stack), length, 1, users, num_heads * depth)
-        return np.pad(rows, ((0, 0), (0, 0), (0, 0), (0, spare), (0, 0))) if spare else rows
-
-    layout = TensorMemoryLayout.WIDTH_SHARDED
-    config = on_first_cores(on_device(input_tensor), num_heads, layout, (users + spare, depth))
-    return moved(input_tensor, joined, config or memory_config, output_tensor)
-
-
-@operation(
-    "ttnn.experimental.nlp_kv_cache_load_slice",
-    family=families.HEADS,
-    golden=lambda x, *, seq_len_start, seq_len_end, **_: x[:, :, seq_len_start:seq_len_end].clone(),
-)
-def nlp_kv_cache_load_slice(
-    input_tensor: Tensor,
-    *,
-    seq_len_start: int,
-    seq_len_end: int,
-    memory_config: MemoryConfig | None = None,
-    output_tensor: Tensor | None = None,
-) -> Tensor:
-    """Rows seq_len_start to seq_len_end of a cache [B, H, S, D], each head's on a core of its own, whatever memory was asked for."""
-    batch, heads, length, depth = _four(input_tensor)
-    if not 0 <= seq_len_start < seq_len_end <= length:
-        raise fatal(
-            f"nlp_kv_cache_load_slice: a cache of {length} rows has none from {seq_len_start} to {seq_len_end}"
-        )
-    piece = (seq_len_end - seq_len_start, depth)
-    config = on_first_cores(on_device(input_tensor), batch * heads, TensorMemoryLayout.HEIGHT_SHARDED, piece)
-    return moved(
-        input_tensor, lambda x: x[..., seq_len_start:seq_len_end, :], config or memory_config, output_tensor
-    )
-
-
-@operation(
-    "ttnn.experimental.concatenate_heads",
-    family=families.HEADS,
-    golden=lambda x, *_: attention_goldens.join_heads(x).unsqueeze(1),
-)
-def experimental_concatenate_heads(
-    input_tensor: Tensor,
-    compute_with_storage_grid_size: CoreCoord,
-    *,
-    memory_config: MemoryConfig | None = None,
-    output_tensor: Tensor | None = None,
-) -> Tensor:
-    """[B, H, S, D] -> [B, 1, S, H*D]."""
-    on_device(input_tensor, kind="concatenate heads")
-    batch, heads, length, depth = _four(input_tensor)
-    return moved(
-        input_tensor,
-        lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, 1, length, heads * depth),
-        memory_config,
-        output_tensor,
-    )
-
-
-@operation("ttnn.experimental.nlp_concat_heads_boltz", family=families.HEADS)
-def nlp_concat_heads_boltz(
-    input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, output_tensor: Tensor | None = None
-) -> Tensor:
-    """[H, S, S, D] -> [1, S, S, H*D]."""
-    on_device(input_tensor, kind="concatenate heads")
-    heads, rows, columns, depth = _four(input_tensor)
-    spec = input_tensor.memory_config().shard_spec
-    _, tall, wide, _ = input_tensor.padded_shape
-    if spec is not None and spec.shape[0] % (tall * wide):
-        raise fatal(
-            f"Input tensor shard height ({spec.shape[0]}) must be divisible by rows per head (padded[1] * padded[2] = "
-            f"{tall} * {wide} = {tall * wide})"
-        )
-    return moved(
-        input_tensor,
-        lambda s: s.transpose(0, 2, 3, 1, 4).reshape(len(s), 1, rows, columns, heads * depth),
-        memory_config,
-        output_tensor,
-    )
 
 
 @operation("ttnn.experimental.nlp_create_qkv_heads_boltz", family=families.HEADS)
@@ -395,10 +272,3 @@ def nlp_create_qkv_heads_vit(
 
 def _widths(x: Tensor, kv: Tensor | None) -> tuple[int, int | None]:
     return x.shape[-1], None if kv is None else kv.shape[-1]
-
-
-def _four(tensor: Tensor) -> tuple[int, ...]:
-    shape = tuple(tensor.shape)
-    if len(shape) != 4:
-        raise fatal(f"Input must have rank 4, got shape {tensor.shape}")
-    return shape
