@@ -192,6 +192,13 @@ def test_the_same_number_on_two_hosts_is_another_device(sandbox: Sandbox) -> Non
     assert only(sandbox.plan(emulate=True).findings, "TTR213").severity is Severity.NOTE
 
 
+def test_ranks_whose_hosts_are_not_known_yet_share_nothing(sandbox: Sandbox) -> None:
+    """A hostfile without slots leaves it to Open MPI where each rank runs."""
+    sandbox.two_ranks(TWO_RANKS.replace('"2,3"', '"0,1"'))
+    sandbox.write("hosts", "a\nb\n")
+    assert "TTR213" not in codes(found(sandbox, mpi_args="--hostfile hosts"))
+
+
 def test_ranks_that_see_everything_share_it(sandbox: Sandbox) -> None:
     sandbox.two_ranks(
         bindings("rank: 0, mesh_id: 0, mesh_host_rank: 0", "rank: 1, mesh_id: 0, mesh_host_rank: 1")

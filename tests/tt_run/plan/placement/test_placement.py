@@ -19,6 +19,7 @@ from tt_run.errors import InputError, RefusedError
 from tt_run.inputs.chips import Chip, ClusterDescriptor, RemoteLink
 from tt_run.inputs.clusters import galaxy_slot, parse_cluster, read_cluster
 from tt_run.plan.allocation import files, ranks
+from tt_run.plan.allocation.of_descriptors import _joined
 from tt_run.plan.model import HostSlots
 from tt_run.plan.placement import assign as assigning
 from tt_run.plan.placement import explain, regions
@@ -696,3 +697,11 @@ def test_both_wraps_are_told_when_one_is_not_enough() -> None:
     torus = mesh(4, 4, wraps="RR", channels=1, arch="BLACKHOLE")
     (*_, reason) = refusal(build([plain_grid(4, 4)]), MeshGraph((torus,)))
     assert "on both dimensions" in reason and "dim_types: [LINE, LINE]" in reason
+
+
+def test_several_descriptors_keep_their_pins_when_placed_together(t3000: PhysicalGraph) -> None:
+    """Each pin goes with its mesh, whose number changes, to the chip that its own descriptor names."""
+    slots = [next(node.slot for node in t3000.nodes if node.chip.chip_id == chip) for chip in (3, 1)]
+    graphs = [MeshGraph((mesh(1, 2, mesh_id=5),), pins=(PinGroup(5, (0,), (slot,)),)) for slot in slots]
+    placed = place(_joined(graphs), t3000)
+    assert [chips(placed, number)[0][0] for number in range(2)] == [3, 1]
