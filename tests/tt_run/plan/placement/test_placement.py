@@ -645,6 +645,26 @@ def test_fewer_hosts_that_ran_out_of_time_are_not_ruled_out(monkeypatch: pytest.
     assert found.placed is not None and not found.proven
 
 
+def test_a_smaller_shortfall_that_ran_out_of_time_is_not_ruled_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three channels wanted where pairs have two: each of the two links of the first place lacks one."""
+    machine = build([parse_cluster(t3000_yaml(), "t3k.yaml")])
+    wanted = [mesh_demand(mesh(1, 2, channels=3, mesh_id=i), (), machine, processes=2) for i in range(2)]
+    assert assigning.assign(wanted, {}, machine, Clock(60)).proven
+    search, tried = assigning._Assigner.solve, []
+
+    def late(solver: Any, hosts: int, lacking: int | None, clock: Clock) -> Any:
+        if lacking is None:
+            return search(solver, hosts, lacking, clock)
+        tried.append(lacking)
+        if len(tried) > 1:
+            raise OutOfTime
+        return None
+
+    monkeypatch.setattr(assigning._Assigner, "solve", late)
+    found = assigning.assign(wanted, {}, machine, Clock(60))
+    assert found.placed is not None and not found.proven
+
+
 def test_what_is_dropped_is_gone_and_nothing_else(four_galaxies: PhysicalGraph) -> None:
     ring = mesh(8, 16, hosts=(1, 4), wraps="RR", channels=4, policy="STRICT")
     pins = (PinGroup(0, (0,), ((1, 1),)),)
