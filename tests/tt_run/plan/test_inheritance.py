@@ -77,6 +77,17 @@ def test_a_variable_that_the_program_reads_and_that_stays_behind(shell: Sandbox)
     assert "TTR224" not in codes(shell.plan(program=program).findings)
 
 
+def test_what_is_exported_or_mpis_own_does_not_stay_behind(shell: Sandbox) -> None:
+    """A program that reads such variables finds them on another machine too, so nothing is told of them."""
+    names = ("DATASETS", "OMPI_X", "SLURM_NNODES")
+    shell.write("train.py", "import os\n\n" + "".join(f'os.environ["{name}"]\n' for name in names))
+    shell.set(OMPI_X="1", SLURM_NNODES="2")
+    words = {**TWO_HOSTS, "program": ("sh", "train.py")}
+    told = only(shell.plan(**words).findings, "TTR224").message
+    assert [name for name in names if name in told] == ["DATASETS"]
+    assert "TTR224" not in codes(shell.plan(**words, mpi_args="-x DATASETS").findings)
+
+
 def test_secrets_are_shown_to_nobody(shell: Sandbox) -> None:
     shell.set(TT_API_KEY="key_456", TT_URL="https://me:pass_789@host/x")
     plan = shell.plan()

@@ -506,7 +506,7 @@ def test_links_that_cannot_hold_together_are_named_and_no_others() -> None:
         column,
         MeshGraph(meshes, (*star, *(InterLink(i, j, 1, "STRICT") for i, j in ((1, 2), (2, 3), (1, 3))))),
     )
-    assert "cannot hold together" in reason
+    assert "not with the links between them: 1-2, 2-3, 1-3 cannot hold together" in reason
     place(MeshGraph(meshes, star[:2]), column)
 
 
