@@ -344,8 +344,10 @@ def products():
     check("mm rs", out, lambda p: (partial[p], scattered(p)))
     check(
         "rs mm",
-        E.llama_rs_matmul(x, k, x, 3, semaphores[0], 1, mesh, second_weight_tensor=k, **exact),
-        lambda p: (partial[p], partial[p], scattered(p)),
+        E.llama_rs_matmul(
+            x, k, x, 3, semaphores[0], 1, mesh, second_weight_tensor=ttnn.multiply(k, 2.0), **exact
+        ),
+        lambda p: (partial[p], 2 * partial[p], scattered(p)),
     )
     for number, part in enumerate(line):
 
