@@ -156,6 +156,21 @@ def test_meshes_alike_are_drawn_once_when_there_are_many() -> None:
     assert all(f"mesh {i}" in full for i in range(40)) and "look the same" not in full
 
 
+@pytest.mark.parametrize(
+    ("rows", "count", "drawn"),
+    [
+        (12, 6, 6),  # two shelves of three on one screen
+        (36, 6, 3),  # the second shelf would not fit any more
+        (60, 2, 1),  # not even the first one does
+    ],
+)
+def test_as_many_alike_are_drawn_as_fit_a_screen(rows: int, count: int, drawn: int) -> None:
+    text = picture(*(mesh((rows, 2), mesh_id=i) for i in range(count)), width=60)
+    titles = [line for line in text.splitlines() if re.match(r" mesh \d", line)]
+    assert sum(line.count("mesh") for line in titles) == drawn
+    assert ("the same" in text) == (drawn < count)
+
+
 def test_a_marked_mesh_is_never_left_out() -> None:
     many = tuple(mesh((8, 4), mesh_id=i) for i in range(40))
     assert "5✗" in draw(MeshGraph(many), marks=Marks(devices=frozenset({(30, 5)})))
