@@ -121,6 +121,8 @@ def test_svg_to_a_file_and_to_standard_output(mgd: Mgd, tmp_path: Path) -> None:
     target = tmp_path / "t3000.svg"
     assert mgd("show", "t3000", "--svg", target).code == 0
     assert target.read_text(encoding="utf-8") == mgd("show", "t3000", "--svg", "-").out
+    assert mgd("show", "n300", "--svg", target).code == 0, "a picture may be drawn anew"
+    assert target.read_text(encoding="utf-8") == mgd("show", "n300", "--svg", "-").out
     ElementTree.fromstring(target.read_text(encoding="utf-8"))
     result = mgd("show", "t3000", "--svg", tmp_path / "none" / "x.svg")
     assert result.code == 2 and "no such file" in result.err
