@@ -99,6 +99,19 @@ def test_what_is_no_message_ends_nothing_and_what_is_unknown_is_told() -> None:
     assert Server(io.BytesIO(b""), io.BytesIO()).serve() == 1
 
 
+def test_a_message_may_have_other_headers_besides_its_length() -> None:
+    """Of any name and value, before the length and after it; a length that is no number is the end of what can be read."""
+    messages = [framed(each) for each in ({"id": 1, "method": "shutdown"}, {"method": "exit"})]
+    kind = b"Content-Type: application/vscode-jsonrpc; charset=utf-8\r\n"
+    source = b"X-Number: 3\r\n" + kind + messages[0] + messages[1].replace(b"\r\n", b"\r\nX-Number: 3\r\n", 1)
+    target = io.BytesIO()
+    assert Server(io.BytesIO(source), target).serve() == 0
+    assert [each["id"] for each in unframed(target.getvalue())] == [1]
+    target = io.BytesIO()
+    assert Server(io.BytesIO(b"Content-Length: many\r\n\r\n{}"), target).serve() == 1
+    assert [each["error"]["code"] for each in unframed(target.getvalue())] == [-32700]
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
