@@ -645,6 +645,23 @@ def test_fewer_hosts_that_ran_out_of_time_are_not_ruled_out(monkeypatch: pytest.
     assert found.placed is not None and not found.proven
 
 
+def test_fewer_hosts_leave_time_for_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each number of hosts has half of the time that is left, the last one all of it while nothing ran out before."""
+    machine = build([galaxy(name, number, 3) for number, name in enumerate("abc")])
+    wanted = [mesh_demand(mesh(8, 4, channels=4), (), machine, processes=1)]
+    shares: list[float] = []
+
+    def none_yet(solver: Any, hosts: int, clock: Clock) -> Any:
+        shares.append((clock.ends - ends) / 1000 + 1)
+        return None, True
+
+    monkeypatch.setattr(assigning._Assigner, "least_lacking", none_yet)
+    whole = Clock(1000)
+    ends = whole.ends
+    assert assigning.assign(wanted, {}, machine, whole) == assigning.Assignment(None, True)
+    assert [round(share, 1) for share in shares] == [0.5, 0.5, 1.0]
+
+
 def test_a_smaller_shortfall_that_ran_out_of_time_is_not_ruled_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three channels wanted where pairs have two: each of the two links of the first place lacks one."""
     machine = build([parse_cluster(t3000_yaml(), "t3k.yaml")])
