@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
@@ -98,6 +99,11 @@ def test_secrets_are_shown_to_nobody(shell: Sandbox) -> None:
     shown = [environment_view(plan, 0), json.dumps(plan_json(plan, "mpirun")), *line.shell_lines()]
     for text in shown[:2]:
         assert MASK in text and "hf_123" not in text
+    lines = shown[0].splitlines()
+    marked = {
+        line.split("=")[0] for note, line in itertools.pairwise(lines) if note.endswith(", masked here")
+    }
+    assert {"HF_TOKEN", "TT_API_KEY", "TT_URL"} <= marked and "DATASETS" not in marked
     assert not [text for text in shown if "key_456" in text or "pass_789" in text]
     assert " -x TT_API_KEY " in line.shell_lines()[0], "mpirun takes it from the shell"
     assert environment_of(plan, 0)["HF_TOKEN"].value == "hf_123"
