@@ -453,6 +453,20 @@ def test_training_configurations(sandbox: Sandbox, config: str, expected: list[s
         assert [places(finding)[0] for finding in told] == ["cfg.yaml:2:15"] * len(expected)
 
 
+def test_a_training_configuration_beside_a_mesh_that_is_not_there(sandbox: Sandbox) -> None:
+    """The mesh is told; of its size nothing can be said."""
+    sandbox.write("cfg.yaml", "device_config:\n  mesh_shape: [1, 32]\n")
+    sandbox.two_ranks(TWO_RANKS.replace("mesh_id: 0", "mesh_id: 7"))
+    assert codes(sandbox.refusal(RefusedError, program=("true", "-c", "cfg.yaml"))) == ["TTR204", "TTR204"]
+
+
+@pytest.mark.parametrize("words", ["--map-by node", "--map-by=node", "--rank-by slot", "--rank-by=slot"])
+def test_ranks_that_mpirun_maps_have_no_host_in_the_plan(sandbox: Sandbox, words: str) -> None:
+    sandbox.two_ranks()
+    assert [rank.host for rank in sandbox.plan(mpi_args="--host a:2,b:2").ranks] == ["a", "a"]
+    assert [rank.host for rank in sandbox.plan(mpi_args=f"--host a:2,b:2 {words}").ranks] == [None, None]
+
+
 NUMBERS = "architecture: wormhole\nsources: {s: {text: t, date: 2026-01-01}}\nnumbers: {chip: {clock: "
 
 
