@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tt_run.runtime.record.room import Room
 from tt_run.runtime.record.soundness import Damaged
 
 MAGIC = b"tt-run record 4\n"
@@ -23,6 +24,7 @@ SUFFIX = ".record"
 _HEAD = struct.Struct("<cIQ")
 _SUM = struct.Struct("<I")
 _CALL = struct.Struct("<II")
+_pack_head, _pack_sum, _crc32 = _HEAD.pack, _SUM.pack, zlib.crc32
 _JOINED = 1 << 14  # bytes up to which a copy takes less than handing over the parts
 COUNT = struct.Struct("<I")
 """The body of a call's beginning: its number for the guard, 0 where it has none."""
@@ -78,6 +80,7 @@ class FrameWriter:
         _make_private(path.parent)
         self.path, self.limit, self.size, self.stopped = path, limit, 0, ""
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        self._room = Room(self._descriptor)
         os.register_at_fork(after_in_child=self._leave)
         self._write([MAGIC], len(MAGIC))
 
@@ -91,10 +94,15 @@ class FrameWriter:
         if self.size + length > self.limit:
             self._stop(f"it had reached its limit of {self.limit} bytes")
             return self.size
-        head = _head(kind, text, length, bodies)
-        at = self.size + len(head)
+        lengths = _pack_head(kind, len(text), length)
+        found = _crc32(text, _crc32(lengths))
+        if kind not in _DIGESTED:
+            for part in bodies:
+                found = _crc32(part, found)
+        parts = [lengths, _pack_sum(found), text, *bodies]
+        at = self.size + _HEAD.size + _SUM.size + len(text)
         try:
-            self._write([head, *bodies], len(head) + length)
+            self._write(parts, at - self.size + length)
         except OSError as error:
             self._stop(f"the disk took no more: {error.strerror}")
         return at
@@ -103,7 +111,14 @@ class FrameWriter:
         """Add a frame whose text is JSON."""
         self.write(kind, json.dumps(value).encode())
 
+    def close(self) -> None:
+        """Nothing more will come: give back the room that was taken for it."""
+        if not self.stopped:
+            self._room.give_back(self.size)
+
     def _write(self, parts: Sequence[bytes | memoryview], length: int) -> None:
+        if self.size + length > self._room.end:
+            self._room.grow(self.size + length, self.limit)
         if length <= _JOINED:
             done = os.write(self._descriptor, b"".join(parts))
         else:
@@ -120,21 +135,17 @@ class FrameWriter:
     def _stop(self, why: str) -> None:
         """Say in the record itself why it ends here: that fits where the call did not."""
         text = json.dumps({"why": why}).encode()
-        head = _head(STOPPED, text)
+        lengths = _pack_head(STOPPED, len(text), 0)
+        parts = [lengths, _pack_sum(_checksum(STOPPED, lengths, text, [])), text]
+        self._room.give_back(self.size)
         try:
-            self._write([head], len(head))
+            self._write(parts, sum(map(len, parts)))
         except OSError:
             os.ftruncate(self._descriptor, self.size)
         self.stopped = why
 
     def _leave(self) -> None:
         self.stopped = "another process"
-
-
-def _head(kind: bytes, text: bytes, length: int = 0, bodies: Sequence[bytes | memoryview] = ()) -> bytes:
-    """All of a frame but its body."""
-    lengths = _HEAD.pack(kind, len(text), length)
-    return lengths + _SUM.pack(_checksum(kind, lengths, text, bodies)) + text
 
 
 def _checksum(kind: bytes, lengths: bytes, text: bytes, bodies: Sequence[bytes | memoryview]) -> int:

@@ -106,6 +106,8 @@ class Recording:
             self._left = True
             self._write_readings()
             self.file.write_json(frames.EXIT, {**how, "calls": self.number})
+            with self._lock:  # no other thread is in the midst of a frame
+                self.file.close()
 
     def _begin(self, facts: Facts, sent: bytes) -> int:
         facts = of_thread(facts)
