@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.e2e.launch import ROOT, Ran, tt_run
@@ -244,28 +245,104 @@ def test_injected_exceptions_come_again(tmp_path: Path) -> None:
     assert "RuntimeError: boom (--inject raise=rank:1,call=4,text=boom)" in again.err, again.err
 
 
-RESUMES = """
-import os, pathlib
+# What it reads, the run overwrites, by this rank and by the other.
+OVERWRITES = """
+import os, pathlib, shutil, sys, tempfile, time
+import numpy as np
+sys.modules["torch"] = None
 import ttnn
 mesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))
-rank = int(ttnn.distributed_context_get_rank())
-kept, own = pathlib.Path(f"kept-{rank}"), pathlib.Path(f"own-{rank}")
+rank, both = int(ttnn.distributed_context_get_rank()), ttnn.distributed_context_barrier
+kept, own, flag = pathlib.Path(f"kept-{rank}"), pathlib.Path(f"own-{rank}"), pathlib.Path("flag")
+try:
+    kept.read_text()
+except FileNotFoundError as error:
+    print(error)
 own.write_text("5")
 step = int(kept.read_text()) if kept.exists() else 0
+with open("text") as text:
+    print(text.read(), text.name, os.read(os.open("text", os.O_RDONLY), 10), os.path.getsize("text"))
+print(np.load("a.npy"), np.fromfile("a.bin"), len(pathlib.Path("large").read_bytes()))
 print(ttnn.distributed_context_allgather_int(step + int(own.read_text())))
+with open("log", "a") as log:
+    log.write(f"rank {rank}, ")
+both()
+print(open("log").read(), sorted(path.name for path in pathlib.Path().glob("*.npy")))
+both()
+if rank == 0:
+    pathlib.Path("text").write_text("another")
+    np.save("a.npy", np.zeros(9))
+    np.zeros(2).tofile("a.bin")
+    with open("large", "ab") as large:
+        large.write(b"more" * ("grow" in sys.argv))
+    np.save("b.npy", np.zeros(1))
+    flag.touch()
+while not flag.exists():
+    time.sleep(0.01)
+print(sorted(path.name for path in pathlib.Path().glob("*.npy")), sorted(e.name for e in os.scandir() if e.is_file() and e.name[1:] == ".npy"))
+both()
+if rank == 0:
+    flag.unlink()
+    os.remove("b.npy")
+folder = tempfile.mkdtemp()
+shutil.copytree(folder, folder + "2")
+shutil.rmtree(folder)
+shutil.rmtree(folder + "2")
+print(flag.exists(), os.path.exists(folder), len(os.listdir()))
 pathlib.Path(f"next-{rank}").write_text(str(step + 1))
 os.replace(f"next-{rank}", kept)
 """
 
 
 @pytest.mark.wide
-def test_a_replay_that_reads_what_the_run_wrote_names_the_file(tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text(RESUMES)
-    tt_run("--record", "record", *SPLIT, "python", "program.py", cwd=tmp_path).check()
-    again = replay("record", "--rank", "1", cwd=tmp_path)
-    assert "TTP001" in again.err, again.err
-    assert "these were written after the run began: kept-1" in again.err, again.err
-    assert "own-1" not in again.err
+def test_files_are_read_as_they_were(tmp_path: Path) -> None:
+    for word, told in (
+        ("", ""),
+        ("grow", "files are read as they are now, and these are others than in the run: large\n"),
+    ):
+        folder = tmp_path / f"folder{word}"
+        folder.mkdir()
+        (folder / "program.py").write_text(OVERWRITES)
+        (folder / "text").write_text("before")
+        np.save(folder / "a.npy", np.arange(3))
+        np.arange(4.0).tofile(folder / "a.bin")
+        (folder / "large").write_bytes(bytes(3 << 20))
+        tt_run(
+            "--record",
+            "record",
+            "--log-dir",
+            "logs",
+            *SPLIT,
+            "python",
+            "program.py",
+            *word.split(),
+            cwd=folder,
+        ).check()
+        for rank in "01":
+            again = replay("record", "--rank", rank, cwd=folder)
+            assert again.code == 0 and again.err.endswith(f"all as recorded\n{told and '  ' + told}"), (
+                again.err
+            )
+            said = (folder / "logs" / f"rank-000{rank}.out").read_text()
+            size = re.compile(r"31457\d\d" if word else r"$^")  # a replay of rank 0 makes it grow, too
+            assert size.sub("size", again.out) == size.sub("size", said)
+
+
+EARLY = """
+import os, signal
+import ttnn
+if os.environ["OMPI_COMM_WORLD_RANK"] == "1":
+    os.kill(os.getpid(), signal.SIGKILL)
+ttnn.open_mesh_device(ttnn.MeshShape(2, 4))
+"""
+
+
+@pytest.mark.wide
+def test_a_rank_that_never_met_the_others(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(EARLY)
+    assert tt_run("--record", "record", *SPLIT, "python", "program.py", cwd=tmp_path).code == 137
+    again = replay("record", "--rank", "0", cwd=tmp_path)
+    assert "error[TTP002]: the record of rank 0 ends before the ranks had met\n" in again.err, again.err
 
 
 def check_replays_one(record: Path, logs: Path, rank: int) -> Ran:

@@ -35,6 +35,7 @@ BEGIN, END, ARRIVED = b"B", b"E", b"M"  # a call and its number, what it gave, a
 RAISED = b"Z"  # the error that ended a call
 ENTROPY, INPUT = b"R", b"I"  # random bytes of the machine, bytes of standard input
 CLOCK = b"T"  # readings of clocks
+FILE = b"O"  # JSON of a file that is opened for reading, and its content, compressed
 LIBRARY = b"L"  # JSON: what the names of the MPI library mean
 EXIT, STOPPED = b"X", b"F"  # how the program ended; why the record did before it
 _DIGESTED = (END, ARRIVED)

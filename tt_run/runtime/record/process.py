@@ -21,6 +21,7 @@ from tt_run.runtime.record.folder import finding_of
 from tt_run.runtime.record.frames import FrameWriter
 from tt_run.runtime.record.ranks import BookedWorld
 from tt_run.runtime.record.recording import Recording, as_text
+from tt_run.runtime.record.reopened import changed_files
 from tt_run.runtime.record.replaying import Replaying, Story
 
 FORMAT = 1
@@ -54,7 +55,7 @@ def _recording(rank: int, size: int) -> Recording:
         folder = folder / Path(run).name
     made = Recording(_new_file(folder, rank), start.clocks)
     made.file.write_json(frames.HEADER, _header(rank, size))
-    start.connect(made.entropy, made.read)
+    start.connect(made.entropy, made.read, made.opened)
     start.at_failure(lambda kind, error: made.leave(_failure(kind, error)))
     start.at_end(lambda: made.leave({}))
     return made
@@ -80,6 +81,16 @@ def _new_file(folder: Path, rank: int) -> FrameWriter:
 
 
 def _header(rank: int, size: int) -> dict[str, Any]:
+    if start.opened is not None:
+        start.opened.paused = True
+    try:
+        return _facts(rank, size)
+    finally:
+        if start.opened is not None:
+            start.opened.paused = False
+
+
+def _facts(rank: int, size: int) -> dict[str, Any]:
     found = dict(start.state)
     hidden = sorted(name for name in found["environment"] if _SECRET.search(name))
     found["environment"] = {n: v for n, v in found["environment"].items() if n not in hidden}
@@ -153,7 +164,8 @@ def _summary(replaying: Replaying) -> str:
 
     missed = unreached()
     more = f"\ntt-run replay: it never came to {missed}" if missed else ""
-    return _ending(replaying) + more
+    changed = changed_files().rstrip("\n")
+    return _ending(replaying) + more + (changed and f"\n{changed}")
 
 
 def _ending(replaying: Replaying) -> str:

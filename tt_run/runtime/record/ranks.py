@@ -166,6 +166,8 @@ class BookedWorld(World):
             return
         if isinstance(self.book, Replaying):
             told = self.book.story.peers
+            if not told and self.size > 1:
+                self.book.never_met()
             self._peers = tuple(Peer(**fields) for fields in told) or (Peer(0, 0, "", 0, None, None),)
             return
         super().connect()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -51,7 +52,8 @@ class Recording:
         self._pieces: dict[Any, Form] = {}
         """The forms of what nearly every collective gives: one piece."""
         self._packer = Packer()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        """Of this file; what a value's own pickling reads comes in between."""
         self._left = False
 
     def call(self, facts: Facts, sent: bytes, cross: Callable[[], T]) -> T:
@@ -89,12 +91,19 @@ class Recording:
     def entropy(self, size: int, source: Callable[[int], bytes]) -> bytes:
         """Random bytes of the machine."""
         found = source(size)
-        self.file.write(frames.ENTROPY, b"", [found])
+        with self._lock:
+            self.file.write(frames.ENTROPY, b"", [found])
         return found
 
     def read(self, data: bytes) -> None:
         """What came from standard input."""
-        self.file.write(frames.INPUT, b"", [data])
+        with self._lock:
+            self.file.write(frames.INPUT, b"", [data])
+
+    def opened(self, told: dict[str, Any], data: bytes) -> None:
+        """A file that the program is about to read."""
+        with self._lock:
+            self.file.write(frames.FILE, json.dumps(told).encode(), [data])
 
     def library(self, facts: dict[str, Any]) -> None:
         """What the names of the MPI library mean."""
@@ -179,7 +188,6 @@ def _counted(facts: Facts) -> int:
 
 def as_text(error: BaseException) -> bytes:
     """An error as JSON: enough to raise it again."""
-    import json
     import pickle
 
     told = {

@@ -23,9 +23,9 @@ from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.record import frames
 from tt_run.runtime.record.arrays import DIGEST_BYTES, Flat, digest, digests_of, unpack, whole
 from tt_run.runtime.record.facts import Facts, facts_from_json, of_thread
-from tt_run.runtime.record.files import changed_files
 from tt_run.runtime.record.frames import Frame
 from tt_run.runtime.record.recording import Inside
+from tt_run.runtime.record.reopened import changed_files
 from tt_run.runtime.record.soundness import Damaged, check_form, reading
 
 Array = npt.NDArray[Any]
@@ -303,6 +303,12 @@ class Replaying:
         more = "" if begun else f"\n  the program goes on with {facts}"
         raise RecordEnds(
             f"error[{RecordEnds.code}]: the record of rank {self.story.rank} ends {where}\n  {self.story.ending()}{more}"
+        )
+
+    def never_met(self) -> NoReturn:
+        """The other ranks are asked for, whom this one had not met when it ended."""
+        raise RecordEnds(
+            f"error[{RecordEnds.code}]: the record of rank {self.story.rank} ends before the ranks had met\n  {self.story.ending()}"
         )
 
     def never_arrived(self, number: int) -> NoReturn:

@@ -44,4 +44,4 @@ def _system_call() -> Callable[..., int] | None:
         return None
     found.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
     found.restype = ctypes.c_int
-    return found  # type: ignore[no-any-return]
+    return found

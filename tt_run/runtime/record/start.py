@@ -17,8 +17,8 @@ from types import TracebackType
 from typing import Any
 
 from tt_run import contract
+from tt_run.runtime.record import asking, files, frames
 from tt_run.runtime.record import clocks as program_clocks
-from tt_run.runtime.record import files, frames
 
 _OWN_CHANCE = ("/runtime/comm/", "/runtime/guard/", "/tempfile.py", "/mpi4py/")
 """Who draws random bytes that no result depends on, and that a replay does not draw."""
@@ -32,13 +32,15 @@ _kept: list[bytes] = []
 begun = False
 clocks = program_clocks.Written()
 """What this process's program reads from clocks, when it is recorded."""
+opened: files.Read | None = None
+"""The files that it reads, likewise."""
 state: dict[str, Any] = {}
 """What was found when the process began."""
 
 
 def begin() -> None:
     """Take over chance, clocks and standard input, once per process."""
-    global begun, _source
+    global begun, opened, _source
     if begun:
         return
     begun = True
@@ -76,6 +78,8 @@ def begin() -> None:
     )
     _source = _keep
     program_clocks.install(clocks)
+    opened = files.Read()
+    asking.install(opened)
     _follow()
     if _is_piped():
         _replace_input(_Tapped())
@@ -146,7 +150,9 @@ def _book() -> Any:
     return world().book  # type: ignore[attr-defined]
 
 
-def connect(source: Callable[[int, Callable[[int], bytes]], bytes], read: Callable[[bytes], None]) -> None:
+def connect(
+    source: Callable[[int, Callable[[int], bytes]], bytes], read: Callable[[bytes], None], reads: files.Hand
+) -> None:
     """Hand over what was drawn and read so far, and all that comes, to the book."""
     global _source
     for found in _kept:
@@ -157,6 +163,11 @@ def connect(source: Callable[[int, Callable[[int], bytes]], bytes], read: Callab
         read(data)
     _Tapped.kept.clear()
     _Tapped.hand = read
+    if opened is not None:
+        for told, data in opened.waiting:
+            reads(told, data)
+        opened.waiting.clear()
+        opened.hand = reads
 
 
 def at_failure(tell: Callable[[type[BaseException], BaseException], None]) -> None:
@@ -208,6 +219,7 @@ def _restore(path: Path) -> int:
     global _source
     import numpy as np
 
+    openings = []
     drawn, read, told, library = [], bytearray(), bytearray(), {}
     for frame in frames.read_frames(path):
         if frame.kind == frames.HEADER:
@@ -218,10 +230,12 @@ def _restore(path: Path) -> int:
             read += frame.body
         elif frame.kind == frames.CLOCK:
             told += frame.body
+        elif frame.kind == frames.FILE:
+            openings.append((frame.json, bytes(frame.body)))
         elif frame.kind == frames.LIBRARY:
             library = frame.json
     began = header.get("time")
-    files.watch(began if isinstance(began, float) else float("inf"))
+    _reopen(header, began if isinstance(began, float) else float("inf"), openings)
     program_clocks.install(program_clocks.Replayed(bytes(told)))
     version, numbers, gauss = header["random"]
     random.setstate((version, tuple(numbers), gauss))
@@ -238,6 +252,19 @@ def _restore(path: Path) -> int:
         _replace_input(io.BytesIO(bytes(read)))
     state.update(rank=header["rank"], size=header["size"], host=header["host"], library=library)
     return int(header["rank"])
+
+
+def _reopen(header: dict[str, Any], began: float, openings: list[tuple[dict[str, Any], bytes]]) -> None:
+    """Let the program read the files that it read, as they were."""
+    from tt_run.runtime.record import play, reopened
+
+    def unchanged() -> bool:
+        return sys.orig_argv[1:] == header["argv"][1:] and not play.has_changed(header["program"])
+
+    found = reopened.Reopened(began, unchanged)
+    for told, data in openings:
+        found.add(told, data)
+    reopened.install(found)
 
 
 def _is_piped() -> bool:
