@@ -16,6 +16,7 @@ from tt_run.runtime.record import arrays, frames
 from tt_run.runtime.record.arrays import Flat, digest, row_digests
 from tt_run.runtime.record.facts import Facts
 from tt_run.runtime.record.frames import FrameWriter
+from tt_run.runtime.record.ranks import BookedWorld
 from tt_run.runtime.record.recording import Recording
 from tt_run.runtime.record.replaying import Divergence, RecordEnds, Replaying, Story
 
@@ -138,6 +139,15 @@ def test_a_replay_that_differs_names_the_call_and_both_sides(tmp_path: Path) -> 
     assert len(said) == 1 and "warning[TTP001]" in said[0] and lenient.differs == 1
     with pytest.raises(RecordEnds, match="after call 2"):
         lenient.call(FACTS, b"", pytest.fail)
+
+
+def test_a_rank_that_never_met_the_others(tmp_path: Path) -> None:
+    book = Recording(FrameWriter(tmp_path / "a.record", 1 << 30))
+    book.file.write_json(frames.HEADER, {"rank": 1, "size": 2})
+    with pytest.raises(
+        RecordEnds, match="the record of rank 1 ends before the ranks had met\n  the rank was ended there"
+    ):
+        BookedWorld(1, 2, Replaying(Story(tmp_path / "a.record"))).connect()
 
 
 def test_an_error_in_a_call_is_raised_again(tmp_path: Path) -> None:

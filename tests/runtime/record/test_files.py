@@ -10,6 +10,7 @@ import pytest
 
 from tt_run.runtime.record import files, reopened
 from tt_run.runtime.record.files import Read
+from tt_run.runtime.record.numbers import Number
 from tt_run.runtime.record.reopened import Reopened
 
 
@@ -183,3 +184,12 @@ def test_what_is_no_file_of_the_programs(tmp_path: Path) -> None:
     ):
         read.opens(path)
     assert read.waiting == [({"path": f"{Path.cwd()}/a\0b", "how": "missing"}, b"")]
+
+
+def test_the_process_of_the_run_in_proc(tmp_path: Path) -> None:
+    found = Reopened(0.0, lambda: True, Number(4_000_000).here)
+    instead = found.opens("/proc/4000000/stat")
+    assert instead is not None
+    with os.fdopen(instead("/proc/4000000/stat")) as stream:
+        assert int(stream.read().split()[0]) == os.getpid()
+    assert found.opens("/proc/40/stat") is None

@@ -155,11 +155,11 @@ def _scanning(keeper: Keeper) -> Callable[..., Any]:
         there: dict[str, Any] = {}
 
         def look() -> list[str]:
-            with _SCANDIR(path) as found:
+            with _SCANDIR(where) as found:
                 there.update((entry.name + "/" * entry.is_dir(), entry) for entry in found)
             return list(there)
 
-        where = "." if path is None else path
+        where: Any = "." if path is None else path
         names = keeper.names(where, look)
         return _Entries(
             [there.get(name) or _Entry(where, name.rstrip("/"), name[-1] == "/") for name in names]

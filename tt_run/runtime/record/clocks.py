@@ -31,7 +31,7 @@ REAL: dict[str, Callable[..., Any]] = {
 """The clocks themselves."""
 
 
-class _Counted(dict[str, bool]):
+class Counted(dict[str, bool]):
     """Whether readings of a source file are part of the program, looked at once for each."""
 
     def __missing__(self, name: str) -> bool:
@@ -103,7 +103,7 @@ def readings(data: bytes) -> Iterator[tuple[int, Any]]:
 
 def install(book: Written | Replayed) -> None:
     """Let the program of this process read the clocks through the book."""
-    counted, main = _Counted(), threading.main_thread().ident
+    counted, main = Counted(), threading.main_thread().ident
 
     def wrapped(which: int, real: Callable[..., Any]) -> Callable[..., Any]:
         def clock() -> Any:

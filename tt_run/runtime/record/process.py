@@ -100,6 +100,7 @@ def _facts(rank: int, size: int) -> dict[str, Any]:
         "size": size,
         "run": os.environ.get(contract.RUN_DIR, ""),
         "host": platform.node(),
+        "pid": os.getpid(),
         "time": time.time(),
         "python": platform.python_version(),
         "hidden": hidden,

@@ -33,8 +33,10 @@ _written: set[str] = set()
 class Reopened:
     """The openings of each file in their order."""
 
-    def __init__(self, since: float, unchanged: Callable[[], bool]) -> None:
-        self._since, self._unchanged = since, unchanged
+    def __init__(
+        self, since: float, unchanged: Callable[[], bool], here: Callable[[str], str] = lambda path: path
+    ) -> None:
+        self._since, self._unchanged, self._here = since, unchanged, here
         self._openings: dict[tuple[str, str], deque[tuple[Told, bytes]]] = defaultdict(deque)
         self._lock, self._process = threading.Lock(), os.getpid()
 
@@ -47,6 +49,8 @@ class Reopened:
 
     def opens(self, file: Any) -> Callable[[Any], int] | None:
         """What the program reads in the place of a file, None where it is as it was."""
+        if isinstance(file, str) and (there := self._here(file)) != file:
+            return lambda _: os.open(there, os.O_RDONLY | os.O_CLOEXEC)
         path, found = self._next(file, AGAIN)
         if not path:
             return None

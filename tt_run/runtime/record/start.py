@@ -19,6 +19,7 @@ from typing import Any
 from tt_run import contract
 from tt_run.runtime.record import asking, files, frames
 from tt_run.runtime.record import clocks as program_clocks
+from tt_run.runtime.record.numbers import Number
 
 _OWN_CHANCE = ("/runtime/comm/", "/runtime/guard/", "/tempfile.py", "/mpi4py/")
 """Who draws random bytes that no result depends on, and that a replay does not draw."""
@@ -261,7 +262,9 @@ def _reopen(header: dict[str, Any], began: float, openings: list[tuple[dict[str,
     def unchanged() -> bool:
         return sys.orig_argv[1:] == header["argv"][1:] and not play.has_changed(header["program"])
 
-    found = reopened.Reopened(began, unchanged)
+    number = Number(header.get("pid") or os.getpid())
+    number.install()
+    found = reopened.Reopened(began, unchanged, number.here)
     for told, data in openings:
         found.add(told, data)
     reopened.install(found)

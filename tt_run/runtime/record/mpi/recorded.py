@@ -88,6 +88,8 @@ class _Recorder:
                 base = getattr(mpi, kind)
                 told = {n: _told(f"MPI.{kind}.{n}", getattr(base, n)) for n in names if hasattr(base, n)}
                 setattr(mpi, kind, type(kind, (base,), told))
+        for kind in (mpi.Win, mpi.Request, mpi.Prequest, mpi.Message, mpi.Intracomm, mpi.Cartcomm):
+            kind.__module__ = mpi.__name__  # programs print it
 
     def _at(self, comm: Any) -> At:
         return At(self._book, 0, 1) if comm is None else At(self._book, comm.Get_rank(), comm.Get_size())

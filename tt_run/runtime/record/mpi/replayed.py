@@ -320,6 +320,9 @@ def replayed_modules(
     }
     for name, value in facts.items():
         setattr(module, name, value)
+        if isinstance(value, type) and name != "Prequest":  # programs print the names of classes
+            value.__name__ = value.__qualname__ = name
+            value.__module__ = module.__name__
     return {"mpi4py": package, "mpi4py.MPI": module}
 
 
