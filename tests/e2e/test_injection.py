@@ -140,12 +140,23 @@ def test_the_way_between_ranks_is_slow_then_cut(tmp_path: Path) -> None:
             (*TWO, "--inject", "plan.yaml"),
             "faults[1]: 'kil' is no fault: did you mean kill? --> plan.yaml:3:5",
         ),
+        (
+            (*TWO, "--inject", "plan.yaml"),
+            "help: write an entry as kill=rank:1,call=12 or {kill: rank:1, call: 12} more: tt-run --explain TTR041 "
+            "error[TTR041]: faults[2]: raise takes one value, and what else there is stands beside it --> plan.yaml:4:5",
+        ),
+        (
+            ("--rank-binding", "t3k_2x4_two_hosts", "--inject", "kill=rank:1,call=1"),
+            "help: write --inject kill=rank:1,after=2s, or add --emulate",
+        ),
     ],
 )
 def test_what_cannot_be_injected(
     tmp_path: Path, program: list[str], words: tuple[str, ...], message: str
 ) -> None:
-    (tmp_path / "plan.yaml").write_text("faults:\n  - kill=rank:1,call=4\n  - {kil: rank:1, call: 4}\n")
+    (tmp_path / "plan.yaml").write_text(
+        "faults:\n  - kill=rank:1,call=4\n  - {kil: rank:1, call: 4}\n  - raise: {rank: 1, call: 4}\n"
+    )
     ran = tt_run(*words, *program, cwd=tmp_path)
     assert ran.code in (Exit.USAGE, Exit.REFUSED, Exit.UNREADABLE)
     assert message in " ".join(ran.err.split()) or message in ran.err, ran.err

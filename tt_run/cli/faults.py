@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tt_run.plan.model import LaunchPlan
 
 _HELP = "write --inject kill=rank:1,call=12, or tt-run explain TTR041"
+_TIMED_HELP = "write --inject kill=rank:1,after=2s, or add --emulate"
+_FILE_HELP = "write an entry as kill=rank:1,call=12 or {kill: rank:1, call: 12}"
 
 
 def with_faults(given: CommandLine) -> CommandLine:
@@ -74,10 +76,14 @@ def _entries(document: Document, node: object) -> Iterator[str]:
     for index, item in enumerate(document.items(node, "faults")):  # type: ignore[arg-type]
         what = f"faults[{index}]"
         if isinstance(item, Mapping):
+            entries = document.mapping(item, what).values()
+            nested = [entry.key.text for entry in entries if not isinstance(entry.value, Scalar)]
+            if nested:
+                told = f"{what}: {nested[0]} takes one value, and what else there is stands beside it"
+                document.fatal("TTR041", told, item, "no fault that can be injected", _FILE_HELP)
+                continue
             pairs = [
-                (entry.key.text, entry.value.text)
-                for entry in document.mapping(item, what).values()
-                if isinstance(entry.value, Scalar)
+                (entry.key.text, entry.value.text) for entry in entries if isinstance(entry.value, Scalar)
             ]
             pairs.sort(key=lambda pair: pair[0] not in ACTIONS)  # what happens stands first in a fault
             text = ",".join(f"{key}={value}" for key, value in pairs)
@@ -86,7 +92,7 @@ def _entries(document: Document, node: object) -> Iterator[str]:
         try:
             yield read_fault(text).text
         except FaultError as error:
-            document.fatal("TTR041", f"{what}: {error}", item, "no fault that can be injected", _HELP)
+            document.fatal("TTR041", f"{what}: {error}", item, "no fault that can be injected", _FILE_HELP)
 
 
 def unfit_faults(given: CommandLine, plan: LaunchPlan) -> tuple[Diagnostic, ...]:
@@ -101,7 +107,9 @@ def unfit_faults(given: CommandLine, plan: LaunchPlan) -> tuple[Diagnostic, ...]
         Diagnostic(
             "TTR041",
             f"--inject {fault.text}: {why}",
-            help=_HELP.replace("rank:1", f"rank:{len(plan.ranks) - 1}"),
+            help=(_HELP if given.emulate or not fault.needs_emulation else _TIMED_HELP).replace(
+                "rank:1", f"rank:{len(plan.ranks) - 1}"
+            ),
         )
         for fault, why in reasons
         if why
